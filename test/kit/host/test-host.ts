@@ -45,7 +45,7 @@ import {
   type PublishedTree,
   plainDelta,
   publishedTree,
-} from '../difference/served-deltas.js';
+} from '../delta/served-deltas.js';
 import { memory, tempDir } from '../disk/temp-dir.js';
 import { writeTree } from '../disk/write-tree.js';
 import { RepositorySimulator } from '../repository/repository-simulator.js';

@@ -13,7 +13,7 @@ import {
   differenceBench,
   treeOf,
   warningsOf,
-} from '../../kit/difference/difference-bench.js';
+} from '../../kit/delta/difference-bench.js';
 import { flipBit, putFifo } from '../../kit/disk/damage-file.js';
 import { codes, look, repair, short } from '../../kit/host/repair-bench.js';
 

@@ -7,7 +7,7 @@ import { describe, it } from 'node:test';
 import { syncCycle } from '../../../src/agent/cycle/sync-cycle.js';
 import { startHost } from '../../../src/agent/startup/start-host.js';
 import type { Host } from '../../../src/agent/state/host.js';
-import { type DifferenceBench, differenceBench, filesOf } from '../../kit/difference/difference-bench.js';
+import { type DifferenceBench, differenceBench, filesOf } from '../../kit/delta/difference-bench.js';
 import { flipBit } from '../../kit/disk/damage-file.js';
 import { Killed, type OperationTrap, operationTrap } from '../../kit/disk/operation-trap.js';
 import { look } from '../../kit/host/repair-bench.js';

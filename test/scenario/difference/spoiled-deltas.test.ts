@@ -10,8 +10,8 @@ import {
   differenceBench,
   treeOf,
   warningsOf,
-} from '../../kit/difference/difference-bench.js';
-import { compress, type PublishedTree, plainDelta } from '../../kit/difference/served-deltas.js';
+} from '../../kit/delta/difference-bench.js';
+import { compress, type PublishedTree, plainDelta } from '../../kit/delta/served-deltas.js';
 import { flipBit, putFifo } from '../../kit/disk/damage-file.js';
 import { look } from '../../kit/host/repair-bench.js';
 import type { DeltaMaker } from '../../kit/host/test-host.js';

@@ -11,7 +11,7 @@ import {
   noise,
   treeOf,
   warningsOf,
-} from '../../kit/difference/difference-bench.js';
+} from '../../kit/delta/difference-bench.js';
 import { look } from '../../kit/host/repair-bench.js';
 import { testHost } from '../../kit/host/test-host.js';
 
