@@ -22,8 +22,8 @@ import { layoutOf } from '../../../src/publisher/repository/repository-layout.js
 import { readRepositoryState } from '../../../src/publisher/repository/repository-state.js';
 import { type OnlineSigners, openOnlineSigners } from '../../../src/publisher/signing/online-signing.js';
 import { noPolicy } from '../../kit/assert/host-invariant.js';
-import { keysAt } from '../../kit/repository/ceremony.js';
 import { noise } from '../../kit/delta/difference-bench.js';
+import { keysAt } from '../../kit/repository/ceremony.js';
 import { delegateTo, makeTeam } from '../../kit/repository/delegated-repository.js';
 import { changeOptions } from '../../kit/repository/sample-repository.js';
 import { type Expectation, files, policyOf, type ReplayWorld } from '../replay/replay-cycles.js';
@@ -194,7 +194,8 @@ export async function prepareDamaged(
   const newest = readdirSync(join(archives, 'dns-edge')).find((name) => name.startsWith('2-')) ?? '';
   // By difference it is kept as the archive of before and a delta.
   const ofNewest = readdirSync(join(archives, 'dns-edge', newest)).filter((name) => name.endsWith('.tar.br'));
-  if (archive === 'archive lost') for (const name of ofNewest) rmSync(join(archives, 'dns-edge', newest, name));
+  if (archive === 'archive lost')
+    for (const name of ofNewest) rmSync(join(archives, 'dns-edge', newest, name));
   const damaged = { ...oldAndNew.new, 'dns-edge/block.rpz': 'version 2\n# mine\n' };
   // A disk that fails in the repair leads to the generation before, too.
   const [to, between] = archive === 'archive kept' ? (['new', ['old']] as const) : (['old', []] as const);
@@ -203,7 +204,10 @@ export async function prepareDamaged(
 
 /** Large enough that publishers make deltas, and the same in each version. */
 const list = { 'list.rpz': noise('list', 30_000) };
-const withList = (version: number) => ({ ...policyOf({ 'dns-edge': version }), 'dns-edge/list.rpz': list['list.rpz'] });
+const withList = (version: number) => ({
+  ...policyOf({ 'dns-edge': version }),
+  'dns-edge/list.rpz': list['list.rpz'],
+});
 const oldAndNewByDifference = { old: withList(1), new: withList(2) };
 
 function assertByDifference(world: ReplayWorld): void {
