@@ -201,6 +201,14 @@ export const errorCodes = {
     'The delta of a release does not make what its manifest says.',
     'Nothing here: the whole archive is fetched instead. Publish again where it stays so.',
   ),
+  DELTA_MISMATCH: failed(
+    'What a delta made of the files on this host is not what was signed: they were changed, or the delta is wrong.',
+    'Nothing here: the whole archive was taken, and the policy on disk is looked over. See `writ verify` for what is damaged.',
+  ),
+  DELTA_FAILED: failed(
+    'A release could not be made by difference, so that its whole archive was taken.',
+    'Nothing here. Where it stays so, look at what the server offers below `targets/`, and publish again.',
+  ),
 
   // age
   SERIAL_ROLLBACK: rejected(

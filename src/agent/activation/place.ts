@@ -57,7 +57,7 @@ function placeTrees(
     trees.set(name, basename(place));
     keepRelease(paths, durable, {
       target: staged.target,
-      archivePath: staged.archivePath,
+      copy: staged.copy,
       manifestBytes: staged.manifestBytes,
       staging,
       stagedAtMs: clock.nowMs(),

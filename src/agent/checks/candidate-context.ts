@@ -8,7 +8,7 @@ import { type CandidateSandbox, confinedTo, type HookOptions } from '../hooks/ho
 import type { CandidateView, ViewedTree } from '../hooks/policy-view.js';
 import { confineOn } from '../hooks/sandbox.js';
 import type { CandidateBundle, CandidateOptions } from '../staging/candidate.js';
-import type { StagedBundle } from '../staging/stage-bundle.js';
+import type { StagedBundle } from '../staging/staged-bundle.js';
 import type { Host } from '../state/host.js';
 import { treeName } from '../state/paths.js';
 

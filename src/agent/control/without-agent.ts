@@ -21,6 +21,7 @@ import { createUntrustedExit } from '../cycle/untrusted-exit.js';
 import { type ContactMemory, contactIn, keepContact } from '../freshness/contact-memory.js';
 import { createStaleWatch } from '../freshness/stale-watch.js';
 import { activeGenerationNumber } from '../generations/generations.js';
+import { lookAfterMismatch } from '../integrity/look-after-mismatch.js';
 import { scrub } from '../integrity/scrub.js';
 import { verifyPolicy } from '../integrity/verify-policy.js';
 import { type CycleEnd, isMistyped } from '../job/cycle-result.js';
@@ -76,6 +77,7 @@ export function pullAlone(options: AloneOptions & { readonly force: boolean }): 
     const run = { trigger, by, signal, onEvent } as const;
     const cycle = () => runCycleAndExit(host, run, { contact, untrustedExit, note });
     const { result: ended, exit } = await inTurn(cycle, { trigger, clock: host.clock, stop: signal });
+    await lookAfterMismatch(ended, { host: () => host, exclusive: exclusiveAlone, signal });
     await createStaleWatch(readBootId()).check(host, contact, signal);
     const result = afterExit(afterRepair(ended, (repair ?? repaired)?.result), exit);
     const warnings = [...notices, ...(notLoaded === undefined ? [] : [notLoaded]), ...result.warnings];

@@ -1,7 +1,6 @@
 // The steps of a cycle up to the canary, each one call: what is taken, fetched, staged, checked and asked about. They work
 // in the cycle's staging directory alone; sync-cycle.ts has their order.
 import type { BundleResult } from '../../core/cycle/cycle-report.js';
-import { sizeText } from '../../core/size-text.js';
 import { canaryStep } from '../checks/canary-step.js';
 import type { CheckAllOptions } from '../checks/candidate-context.js';
 import { type CheckedCandidate, checkAll, checkStep } from '../checks/check-candidate.js';
@@ -13,9 +12,15 @@ import { selectReleases } from '../select/select-releases.js';
 import { type Selection, taken } from '../select/selection.js';
 import { pausedError } from '../select/why-not-now-rules.js';
 import type { CandidateOptions } from '../staging/candidate.js';
-import { type FetchedArchives, fetchAll, type StagedTrees, stageAll } from '../staging/fetch-and-stage.js';
+import {
+  type Beside,
+  type FetchedReleases,
+  fetchAll,
+  type StagedTrees,
+  stageAll,
+} from '../staging/fetch-and-stage.js';
 import { keptFirst } from '../staging/kept-archives.js';
-import { countText, failuresOr, selectText, stepVerdict } from '../staging/step-text.js';
+import { countText, failuresOr, fetchedText, selectText, stepVerdict } from '../staging/step-text.js';
 import type { Host } from '../state/host.js';
 import type { CycleRequest } from './cycle-request.js';
 import { noteMirrorFailures } from './refresh-trust.js';
@@ -90,36 +95,40 @@ export function openDraft(
     staging: area.directory(String(generation)),
     active: bundlesToKeep(host, active),
     client: keptHelps ? keptFirst(host, { download: 'yes' }) : host.client,
+    prefer: force === 'yes' ? 'archive' : keptHelps ? 'kept' : 'difference',
     ...(policy === undefined ? {} : { current: policy.generation }),
   };
 }
 
-export function fetchArchives(
+export function fetchReleases(
   job: Job,
   draft: Draft,
   before: readonly Selection[],
-): Promise<FetchedArchives> {
+): Promise<FetchedReleases> {
   const { host, story } = job;
   return story.step('fetch', async () => {
     const value = await fetchAll({ ...host, client: draft.client }, story, before, draft);
-    noteMirrorFailures(job, value.mirrorFailures);
-    const bytes = taken(value.selections).reduce((sum, one) => sum + one.target.length, 0);
+    noteBeside(job, value);
     const change = { before, after: value.selections };
-    return { value, text: failuresOr(change, sizeText(bytes)), verdict: stepVerdict(change) };
+    return { value, text: failuresOr(change, fetchedText(value)), verdict: stepVerdict(change) };
   });
 }
 
-export function stageTrees(
-  { host, story }: Job,
-  draft: Draft,
-  { selections: before, archives }: FetchedArchives,
-): Promise<StagedTrees> {
+export function stageTrees(job: Job, draft: Draft, fetched: FetchedReleases): Promise<StagedTrees> {
+  const { host, story } = job;
+  const before = fetched.selections;
   return story.step('stage', async () => {
-    const value = await stageAll(host, before, archives, draft);
+    const value = await stageAll({ ...host, client: draft.client }, story, fetched, draft);
+    noteBeside(job, value);
     const change = { before, after: value.selections };
     const text = `${countText(value.staged.size, 'bundle')} unpacked`;
     return { value, text: failuresOr(change, text), verdict: stepVerdict(change) };
   });
+}
+
+function noteBeside(job: Job, { mirrorFailures, warnings }: Beside): void {
+  noteMirrorFailures(job, mirrorFailures);
+  job.record.warnings.push(...warnings);
 }
 
 /** Staging has verified every file while it wrote it; this step says so. */

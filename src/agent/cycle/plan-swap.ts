@@ -15,7 +15,7 @@ import {
   type PlacedBundle,
   sameContent,
 } from '../staging/candidate.js';
-import type { StagedBundle } from '../staging/stage-bundle.js';
+import type { StagedBundle } from '../staging/staged-bundle.js';
 import type { Host } from '../state/host.js';
 import type { Ledger } from '../state/ledger.js';
 import { rememberBlamed } from '../state/refusals.js';

@@ -24,7 +24,7 @@ import { noteRetryTimes } from '../state/refusals.js';
 import {
   askCanaries,
   check,
-  fetchArchives,
+  fetchReleases,
   isNothingToDo,
   openDraft,
   reportVerified,
@@ -77,7 +77,7 @@ async function tryCandidate(
     return reconcileInCycle(job, request);
   }
   const draft = openDraft(job, request, active);
-  const fetched = await fetchArchives(job, draft, selected);
+  const fetched = await fetchReleases(job, draft, selected);
   const trees = await stageTrees(job, draft, fetched);
   await reportVerified(job, trees);
   const paced = holdBackPaced(host, trees.selections, { ...draft, ...trees, active: active.policy });

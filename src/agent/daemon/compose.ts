@@ -18,6 +18,7 @@ import { rollBack } from '../cycle/rollback.js';
 import { createUntrustedExit } from '../cycle/untrusted-exit.js';
 import { keepContact } from '../freshness/contact-memory.js';
 import { createStaleWatch } from '../freshness/stale-watch.js';
+import { lookAfterMismatch } from '../integrity/look-after-mismatch.js';
 import type { Look } from '../integrity/scrub.js';
 import type { CycleEnd } from '../job/cycle-result.js';
 import { readHistory, requireHistory } from '../job/history.js';
@@ -86,6 +87,8 @@ export function composeAgent(options: AgentOptions, agent: AgentCalls) {
       admit();
       const after = { contact, untrustedExit, note };
       const { result, exit } = await runCycleAndExit(host(), { ...run, signal: stop }, after);
+      // Apart as well: it takes its turn for what it mends.
+      void lookAfterMismatch(result, { host, exclusive, onLook: agent.noteLook, signal: stop });
       // Apart, so that who waits for the cycle does not wait for an operator's command.
       void exclusive(watchAge);
       return afterExit(result, exit);

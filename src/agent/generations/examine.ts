@@ -3,7 +3,7 @@
 // cannot be read does not keep the rest from being looked at.
 
 import * as fs from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { isSystemError, isWritError } from '../../core/errors.js';
 import { type Digest, digestHex, isName } from '../../core/names.js';
 import type { Manifest } from '../../core/release/manifest.js';
@@ -15,7 +15,7 @@ import type { Host } from '../state/host.js';
 import { bundleLink, parseTreeName, releaseName } from '../state/paths.js';
 import { notedLinks } from './generation-notes.js';
 import { recordedTarget } from './recorded-target.js';
-import { type ReleaseRecord, readManifest, readRecord, releasePath } from './release-records.js';
+import { keptCopyOf, type ReleaseRecord, readManifest, readRecord, releasePath } from './release-records.js';
 import { createDigester, isBadDisk, ownerIds, provenByTree, rightsOf, verifyTree } from './verify-tree.js';
 
 /** What looking needs of a host. */
@@ -167,7 +167,7 @@ export async function examineBundle(
   const record = ifWhole(() => readTrueRecord(host.paths, { bundle, release }, options));
   const signed = record?.release.manifest.digest ?? acceptedManifest(host, bundle, release);
   const kept = signed && ifWhole(() => readManifest(host.paths, bundle, release, signed));
-  const archive = record && (await judgeArchive(record.archive, options));
+  const copy = record === undefined ? [] : await judgeCopy(host, { bundle, release, record }, options);
   const { manifest, problems } = await judgeTree(host, { bundle, treePath, signed, kept }, options);
   return {
     ...{ bundle, treeDirectory, treePath, release },
@@ -177,7 +177,7 @@ export async function examineBundle(
     kept: [
       ...(record === undefined ? [of('record', kindOf(join(place, 'record.json')))] : []),
       ...(signed && !kept ? [of('manifest', kindOf(join(place, 'manifest.json')))] : []),
-      ...(archive === undefined ? [] : [of('archive', archive)]),
+      ...copy.map(({ kind, path }) => of('archive', kind, path)),
     ],
   };
 }
@@ -243,6 +243,22 @@ function treeThere(treePath: string): { kind: DamageKind; path: string }[] {
   const stats = lookAt(treePath);
   if (stats?.isDirectory() === true) return [];
   return [{ kind: stats === undefined ? 'missing' : 'type', path: '.' }];
+}
+
+/** The archive, or the one of a release before it and the deltas since: each of them is needed. */
+async function judgeCopy(
+  { paths }: DiskView,
+  { record, ...place }: { bundle: string; release: string; record: ReleaseRecord },
+  options: ExamineOptions,
+): Promise<Pick<DamageFound, 'kind' | 'path'>[]> {
+  const copy = ifWhole(() => keptCopyOf(paths, place, record));
+  if (copy === undefined) return [{ kind: 'changed', path: '.' }];
+  const found: Pick<DamageFound, 'kind' | 'path'>[] = [];
+  for (const file of [copy.archive, ...copy.deltas]) {
+    const kind = await judgeArchive(file, options);
+    if (kind !== undefined) found.push({ kind, path: copy.deltas.length === 0 ? '.' : basename(file.path) });
+  }
+  return found;
 }
 
 async function judgeArchive(

@@ -13,6 +13,7 @@ import { lookAt, readSmallFile } from '../../platform/read-file.js';
 import type { SignedTarget, Vouchers } from '../../trust/signed-target.js';
 import { type HostPaths, releaseName } from '../state/paths.js';
 import { listDirectories } from './generations.js';
+import { archiveFile, type KeptCopy, readKeptCopy, writeKeptCopy } from './kept-copies.js';
 
 export interface ReleaseRecord {
   readonly release: ReleaseInfo;
@@ -25,7 +26,6 @@ export interface ReleaseRecord {
   readonly stagedAtMs: number;
 }
 
-const archiveName = 'archive.tar.br';
 export const manifestFile = 'manifest.json';
 export const recordFile = 'record.json';
 /** One file a role of the chain, by its place in it: what names others give their roles is no name of a file here. */
@@ -34,8 +34,8 @@ export const voucherFile = (index: number): string =>
 
 export interface KeepOptions {
   readonly target: SignedTarget;
-  /** The verified archive in staging; it is moved. */
-  readonly archivePath: string;
+  /** What it was made of, in staging as far as it was fetched now. */
+  readonly copy: KeptCopy;
   readonly manifestBytes: Uint8Array;
   readonly staging: string;
   readonly stagedAtMs: number;
@@ -47,7 +47,7 @@ export function keepRelease(paths: HostPaths, durable: DurableFs, options: KeepO
   const { release } = target;
   const built = join(staging, `record-${release.bundle}`);
   durable.makeDirectory('flush.record', built, 0o700);
-  durable.rename('flush.record-archive', options.archivePath, join(built, archiveName));
+  writeKeptCopy(durable, built, options.copy);
   durable.createFile('flush.record-manifest', join(built, manifestFile), options.manifestBytes, 0o600);
   for (const [index, { bytes }] of target.vouchedBy.chain.entries()) {
     durable.createFile('flush.record-targets', join(built, voucherFile(index)), bytes, 0o600);
@@ -117,9 +117,23 @@ export function releasePath(paths: HostPaths, bundle: string, release: string): 
   return join(paths.archives, bundle, release);
 }
 
-/** @returns where the archive of a release is kept */
+/** @returns where the archive of a release is kept, if it has one of its own */
 export function archivePathOf(paths: HostPaths, bundle: string, release: string): string {
-  return join(releasePath(paths, bundle, release), archiveName);
+  return join(releasePath(paths, bundle, release), archiveFile);
+}
+
+/**
+ * @param record of that release
+ * @returns the files that it is made anew from without a network; they may be gone
+ * @throws WritError STATE_DAMAGED
+ */
+export function keptCopyOf(
+  paths: HostPaths,
+  { bundle, release }: { readonly bundle: string; readonly release: string },
+  { archive, target, release: { manifest } }: ReleaseRecord,
+): KeptCopy {
+  const own = { target, archive: { ...archive, manifest }, deltas: [] };
+  return readKeptCopy(releasePath(paths, bundle, release), own);
 }
 
 /**
@@ -138,7 +152,7 @@ export function readRecord(paths: HostPaths, bundle: string, name: string): Rele
     if (digest === undefined) throw new WritError('STATE_DAMAGED', 'the digest is wrong');
     return {
       release: parseReleaseInfo(value.custom, value.target),
-      archive: { path: join(directory, archiveName), length: value.archive.length, digest },
+      archive: { path: join(directory, archiveFile), length: value.archive.length, digest },
       target: value.target,
       rootVersion: value.rootVersion,
       vouchedBy: value.vouchedBy ?? ['targets'],

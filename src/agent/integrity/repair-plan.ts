@@ -15,7 +15,7 @@ import { rightsOf, verifyTree } from '../generations/verify-tree.js';
 import type { Selection } from '../select/selection.js';
 import type { PlacedBundle } from '../staging/candidate.js';
 import type { StagedTrees } from '../staging/fetch-and-stage.js';
-import type { StagedBundle } from '../staging/stage-bundle.js';
+import type { StagedBundle } from '../staging/staged-bundle.js';
 import type { Host } from '../state/host.js';
 import { parseTreeName } from '../state/paths.js';
 import type { ExaminedActive } from './examine-active.js';
@@ -179,10 +179,10 @@ async function isAsMade(host: Host, found: ExaminedBundle, { manifest }: StagedB
 
 /** Writes what is kept of these releases anew; their trees stay as they are. */
 export function keepRecords(host: Host, records: readonly StagedBundle[], staging: string): void {
-  for (const { target, archivePath, manifestBytes } of records) {
+  for (const { target, copy, manifestBytes } of records) {
     keepRelease(host.paths, host.durable, {
       target,
-      archivePath,
+      copy,
       manifestBytes,
       staging,
       stagedAtMs: host.clock.nowMs(),

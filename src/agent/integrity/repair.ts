@@ -156,20 +156,22 @@ export async function stageDamaged(
   }: Omit<Repair, 'active'> & { readonly wanted: ExaminedGeneration },
 ): Promise<RepairedTrees> {
   const { signal, download } = options;
-  const stagingOptions: StagingOptions = { staging, mtimeSeconds, signal, active: new Map() };
+  const stagingOptions: StagingOptions = {
+    ...{ staging, mtimeSeconds, signal, active: new Map(), prefer: 'kept' },
+  };
   const renewing = { generation: wanted.generation, staging, signal };
+  const keepers = { ...host, client: keptFirst(host, { download }) };
   let parts = partsOf(host, wanted);
   const fetched = await story.step('fetch', async () => {
     parts = await renewKept(host, parts, renewing);
     const selections = await selectDamaged(host, parts, async () => {
       await refreshIfAllowed(host, options);
     });
-    const keepers = { ...host, client: keptFirst(host, { download }) };
     const value = await fetchAll(keepers, story, selections, stagingOptions);
-    return { value, text: countText(value.archives.size, 'archive'), verdict: verdictOf(value.selections) };
+    return { value, text: countText(value.fetched.size, 'release'), verdict: verdictOf(value.selections) };
   });
   return story.step('stage', async () => {
-    const value = await stageAll(host, fetched.selections, fetched.archives, stagingOptions);
+    const value = await stageAll(keepers, story, fetched, stagingOptions);
     const text = `${countText(value.staged.size, 'bundle')} unpacked`;
     return { value: { ...value, parts }, text, verdict: verdictOf(value.selections) };
   });

@@ -2,7 +2,8 @@
 import { type BundleFiles, changedPaths, type PolicyFiles } from '../../core/release/affected-groups.js';
 import type { ActiveBundle, ActivePolicy } from '../generations/generation-contents.js';
 import type { Selection } from '../select/selection.js';
-import type { StagedBundle } from './stage-bundle.js';
+import type { StagedBundle } from './staged-bundle.js';
+import type { WayOptions } from './ways.js';
 
 /** One bundle of the candidate generation: staged now, or active already. */
 export interface CandidateBundle extends PlacedBundle, BundleFiles {}
@@ -14,9 +15,8 @@ export interface PlacedBundle {
   readonly staged?: StagedBundle;
 }
 
-export interface StagingOptions {
+export interface StagingOptions extends WayOptions {
   readonly staging: string;
-  readonly active: ReadonlyMap<string, ActiveBundle>;
   readonly mtimeSeconds: number;
   readonly signal: AbortSignal;
 }

@@ -1,25 +1,49 @@
-// The steps fetch, stage, verify and check: from selections to a candidate generation that every check accepts.
-// Everything happens in the cycle's staging directory; the active policy is not touched. A bundle that fails
-// drops out with its set, and what is left is checked again as a whole.
+// The steps fetch and stage: from selections to verified trees. Everything happens in the cycle's staging directory; the active
+// policy is not touched. A bundle that fails drops out with its set. Where another way than the archive's leads nowhere, the
+// archive is taken in the same cycle.
 import { join } from 'node:path';
+import type { Problem } from '../../core/cycle/cycle-report.js';
 import { WritError } from '../../core/errors.js';
+import { given } from '../../core/given.js';
 import { lookUpGroup } from '../../platform/users/group-id.js';
 import type { MirrorFailure } from '../../trust/mirrors/mirror-failures.js';
+import type { KeptFile } from '../generations/kept-copies.js';
 import type { CycleStory } from '../job/progress.js';
 import { holdBackSets, refuse, type Selection, type Taken, taken } from '../select/selection.js';
 import type { Host } from '../state/host.js';
 import type { StagingOptions } from './candidate.js';
-import { fetchArchive, type VerifiedArchive } from './fetch-archive.js';
-import { type StagedBundle, stageBundle } from './stage-bundle.js';
+import { elseArchive } from './else-archive.js';
+import { type FetchOptions, fetchArchive, fetchDelta, type VerifiedArchive } from './fetch-archive.js';
+import { rebuildKept } from './rebuild-kept.js';
+import { stageBundle } from './stage-bundle.js';
+import { stageByDifference } from './stage-by-difference.js';
+import type { StagedBundle } from './staged-bundle.js';
+import { bytesOfWay, type Way, wayTo } from './ways.js';
 
-export interface FetchedArchives {
+type WayOf<Kind extends Way['kind']> = Extract<Way, { kind: Kind }>;
+
+/** One release, as far as it was fetched. */
+export type Fetched =
+  | { readonly way: WayOf<'archive'>; readonly archive: VerifiedArchive }
+  | { readonly way: WayOf<'difference'>; readonly delta: KeptFile }
+  | { readonly way: WayOf<'kept'> };
+
+/** What a step found beside its result. */
+export interface Beside {
+  /** Mirrors that failed, where another one had what was wanted. */
+  readonly mirrorFailures: readonly MirrorFailure[];
+  /** Ways that led nowhere. */
+  readonly warnings: readonly Problem[];
+}
+
+export interface FetchedReleases extends Beside {
   /** Those that failed are held back. */
   readonly selections: Selection[];
   /** By bundle. */
-  readonly archives: ReadonlyMap<string, VerifiedArchive>;
-  /** Mirrors that failed, where another one had the archive. */
-  readonly mirrorFailures: readonly MirrorFailure[];
+  readonly fetched: ReadonlyMap<string, Fetched>;
 }
+
+const byArchive: WayOf<'archive'> = { kind: 'archive' };
 
 /** The `fetch` step. */
 export async function fetchAll(
@@ -27,30 +51,38 @@ export async function fetchAll(
   story: CycleStory,
   selections: readonly Selection[],
   options: StagingOptions,
-): Promise<FetchedArchives> {
-  const archives = new Map<string, VerifiedArchive>();
-  const mirrorFailures: MirrorFailure[] = [];
-  const totalBytes = taken(selections).reduce((sum, one) => sum + one.target.length, 0);
+): Promise<FetchedReleases> {
+  const fetched = new Map<string, Fetched>();
+  const [mirrorFailures, warnings]: [MirrorFailure[], Problem[]] = [[], []];
+  const ways = new Map(taken(selections).map((one) => [one.target, wayTo(host, one, options)]));
+  const totalBytes = [...ways].reduce((sum, [target, way]) => sum + bytesOfWay(way, target), 0);
   let doneBefore = 0;
   let claimedBytes = 0;
-  const tried = await tryEach(selections, async ({ bundle, target }) => {
-    const archive = await fetchArchive({
-      client: host.client,
-      target,
+  const tried = await tryEach(selections, async (one) => {
+    const { bundle, target } = one;
+    const from: FetchOptions = {
+      ...fetching(host, one, { ...options, mirrorFailures }),
       directory: makeDirectory(host, options.staging, `fetch-${bundle.name}`),
-      fs: host.durable,
-      limits: host.config.limits,
       claimedBytes,
-      signal: options.signal,
       onProgress: (doneBytes) => story.progress('fetch', doneBefore + doneBytes, totalBytes),
-      onMirrorFailed: (failure) => mirrorFailures.push(failure),
-    });
-    archives.set(bundle.name, archive);
-    doneBefore += target.length;
+    };
+    const archive = async () => ({ way: byArchive, archive: await fetchArchive(from) });
+    const way = ways.get(target) ?? byArchive;
+    const delta = async (by: WayOf<'difference'>): Promise<Fetched> => {
+      return { way: by, delta: await fetchDelta({ ...from, delta: by.delta }) };
+    };
+    const got =
+      way.kind === 'difference'
+        ? await elseArchive<Fetched>({ host, target, warnings }, () => delta(way), archive)
+        : way.kind === 'kept'
+          ? { way }
+          : await archive();
+    fetched.set(bundle.name, got);
+    doneBefore += bytesOfWay(way, target);
     // Its tree is at least as large.
     claimedBytes += target.length;
   });
-  return { selections: holdBackSets(tried, host.config.together), archives, mirrorFailures };
+  return { selections: holdBackSets(tried, host.config.together), fetched, mirrorFailures, warnings };
 }
 
 export interface StagedTrees {
@@ -60,34 +92,84 @@ export interface StagedTrees {
   readonly staged: ReadonlyMap<string, StagedBundle>;
 }
 
-/** The `stage` step: unpacks and verifies each archive into a tree of its own. */
+/** The `stage` step: makes and verifies the tree of each release. */
 export async function stageAll(
   host: Host,
-  selections: readonly Selection[],
-  archives: ReadonlyMap<string, VerifiedArchive>,
+  story: CycleStory,
+  { selections, fetched }: Pick<FetchedReleases, 'selections' | 'fetched'>,
   options: StagingOptions,
-): Promise<StagedTrees> {
+): Promise<StagedTrees & Beside> {
   const staged = new Map<string, StagedBundle>();
-  const tried = await tryEach(selections, async ({ bundle }) => {
-    const archive = archives.get(bundle.name);
-    if (archive === undefined) throw new WritError('INTERNAL', `no archive of ${bundle.name} was fetched`);
-    const groupId = bundle.group === undefined ? undefined : lookUpGroup(bundle.group);
-    const tree = await stageBundle({
-      archive,
-      directory: join(options.staging, `tree-${bundle.name}`),
-      fs: host.durable,
-      limits: host.config.limits,
-      mode: bundle.mode,
-      mtimeSeconds: options.mtimeSeconds,
-      signal: options.signal,
-      ...(groupId === undefined ? {} : { groupId }),
-    });
+  const [mirrorFailures, warnings]: [MirrorFailure[], Problem[]] = [[], []];
+  const tried = await tryEach(selections, async (one) => {
+    const { bundle, target } = one;
+    const got = fetched.get(bundle.name);
+    if (got === undefined) throw new WritError('INTERNAL', `nothing of ${bundle.name} was fetched`);
+    const place = placeOf(host, one, options);
+    const unpack = async (archive: VerifiedArchive | Promise<VerifiedArchive>) =>
+      stageBundle({ ...place, archive: await archive });
+    const fetchNow = (): Promise<VerifiedArchive> =>
+      fetchArchive({
+        ...fetching(host, one, { ...options, mirrorFailures }),
+        directory: join(options.staging, `fetch-${bundle.name}`),
+        onProgress: (doneBytes) => story.progress('stage', doneBytes, target.length),
+      });
+    const tree =
+      'archive' in got
+        ? await unpack(got.archive)
+        : await elseArchive(
+            { host, target, warnings },
+            () => stageBy(host, place, got),
+            () => unpack(fetchNow()),
+          );
     staged.set(bundle.name, tree);
   });
-  return { selections: holdBackSets(tried, host.config.together), staged };
+  return { selections: holdBackSets(tried, host.config.together), staged, mirrorFailures, warnings };
 }
 
-export function makeDirectory(host: Host, staging: string, name: string): string {
+type Place = ReturnType<typeof placeOf>;
+
+function placeOf(
+  { config, durable }: Host,
+  { bundle, target }: Taken,
+  { staging, mtimeSeconds, signal }: StagingOptions,
+) {
+  const groupId = bundle.group === undefined ? undefined : lookUpGroup(bundle.group);
+  return {
+    ...{ target, fs: durable, limits: config.limits, mode: bundle.mode, mtimeSeconds, signal },
+    directory: join(staging, `tree-${bundle.name}`),
+    scratch: join(staging, `kept-${bundle.name}`),
+    ...given({ groupId }),
+  };
+}
+
+function stageBy(
+  host: Host,
+  place: Place,
+  got: Exclude<Fetched, { archive: unknown }>,
+): Promise<StagedBundle> {
+  if ('delta' in got) {
+    const { way, delta } = got;
+    const copy = { ...way.kept, deltas: [...way.kept.deltas, delta] };
+    return stageByDifference({ ...place, base: way.base, delta, copy });
+  }
+  host.durable.makeDirectory('fetch.directory', place.scratch, 0o700);
+  return rebuildKept({ ...place, copy: got.way.copy });
+}
+
+/** What fetching a release needs wherever it is done. */
+function fetching(
+  { client, durable, config }: Host,
+  { target }: Taken,
+  { signal, mirrorFailures }: { readonly signal: AbortSignal; readonly mirrorFailures: MirrorFailure[] },
+) {
+  return {
+    ...{ client, target, signal, fs: durable, limits: config.limits },
+    onMirrorFailed: (failure: MirrorFailure) => void mirrorFailures.push(failure),
+  };
+}
+
+function makeDirectory(host: Host, staging: string, name: string): string {
   const path = join(staging, name);
   host.durable.makeDirectory('fetch.directory', path, 0o700);
   return path;

@@ -1,19 +1,22 @@
-// Brings one archive into staging, bounded by its signed length and digested while it streams. The only maker
-// of a VerifiedArchive: bytes under the signed digest, flushed. Never looks inside, and leaves nothing behind
+// Brings one archive or delta into staging, bounded by its signed length and digested while it streams. The only
+// maker of a VerifiedArchive: bytes under the signed digest, flushed. Never looks inside, and leaves nothing behind
 // when it fails.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { isWritError, toWritError, WritError } from '../../core/errors.js';
 import { type ArchiveLimits, maxResumptions } from '../../core/limits.js';
+import { digestHex } from '../../core/names.js';
 import { requireManifestLength } from '../../core/release/archive-bounds.js';
-import { spaceForArchive } from '../../core/release/disk-space.js';
+import type { DeltaInfo } from '../../core/release/deltas.js';
+import { type Space, spaceForArchive } from '../../core/release/disk-space.js';
 import { openTargetDigest, type TargetDigest } from '../../core/tuf/target-digest.js';
 import { requireRoom, withNeed } from '../../platform/disk/disk-room.js';
 import type { DurableFs, OpenFile } from '../../platform/disk/durable-fs.js';
 import type { OpenTransfer } from '../../trust/download.js';
 import type { MirrorFailure } from '../../trust/mirrors/mirror-failures.js';
 import type { RepositoryClient } from '../../trust/repository-client.js';
-import type { SignedTarget } from '../../trust/signed-target.js';
+import { deltaLocation, type SignedTarget } from '../../trust/signed-target.js';
+import type { KeptFile } from '../generations/kept-copies.js';
 
 declare const verified: unique symbol;
 
@@ -40,6 +43,7 @@ export interface FetchOptions {
 }
 
 const archiveName = 'archive';
+const deltaName = 'delta';
 
 /**
  * Fetches, digests and flushes an archive.
@@ -47,16 +51,44 @@ const archiveName = 'archive';
  *   DOWNLOAD_TOO_LARGE; INTERRUPTED; DISK_*; and what the client throws
  */
 export async function fetchArchive(options: FetchOptions): Promise<VerifiedArchive> {
-  const { target, directory, limits, onMirrorFailed } = options;
+  const { target, limits, claimedBytes = 0 } = options;
   requireLength(target, limits);
-  const { bundle, serial, manifest } = target.release;
-  const room = {
-    path: directory,
-    what: `${bundle} ${serial}`,
-    space: spaceForArchive(target.length + (options.claimedBytes ?? 0), manifest.length),
-  };
+  const space = spaceForArchive(target.length + claimedBytes, target.release.manifest.length);
+  const path = await fetchSigned(options, { name: archiveName, space });
+  return { path, target } as VerifiedArchive;
+}
+
+/**
+ * Fetches one of the deltas of a release, as an archive is fetched: no tree comes by it that its archive could not bring.
+ * @returns the delta, its every byte under the signed digest. @throws WritError as fetchArchive
+ */
+export async function fetchDelta(options: FetchOptions & { readonly delta: DeltaInfo }): Promise<KeptFile> {
+  const { target, delta, limits, claimedBytes = 0 } = options;
+  requireLength(target, limits);
+  const { length, digest } = delta;
+  const { manifest } = target.release;
+  // A tree at least as large as its archive, as for an archive; exactly when the manifest is made.
+  const bytes = length + target.length + 2 * claimedBytes + manifest.length;
+  const { inodes } = spaceForArchive(length, manifest.length);
+  const archivePath = deltaLocation(target, delta);
+  const file = { length, hashes: { sha256: digestHex(digest) } };
+  const asTarget = { ...target, path: archivePath, archivePath, file, length, digest };
+  const path = await fetchSigned(
+    { ...options, target: asTarget },
+    { name: deltaName, space: { bytes, inodes } },
+  );
+  return { path, length, digest, manifest };
+}
+
+/** @returns where it lies */
+async function fetchSigned(
+  options: FetchOptions,
+  { name, space }: { readonly name: string; readonly space: Space },
+): Promise<string> {
+  const { target, directory, onMirrorFailed } = options;
+  const room = { path: directory, what: `${target.release.bundle} ${target.release.serial}`, space };
   requireRoom(room);
-  const path = join(directory, archiveName);
+  const path = join(directory, name);
   const descriptor = options.fs.openNew('fetch.archive:create', path, { mode: 0o600 });
   try {
     const download: Download = { path, descriptor, durable: options.fs, ...nothingYet(target) };
@@ -67,7 +99,7 @@ export async function fetchArchive(options: FetchOptions): Promise<VerifiedArchi
     );
     for (const failure of failures) onMirrorFailed?.(failure);
     options.fs.flushDescriptor('fetch.archive:flush', descriptor, path);
-    return { path, target } as VerifiedArchive;
+    return path;
   } catch (error) {
     const told = withNeed(error, room);
     options.fs.discardFile('fetch.archive:discard', path);
@@ -178,7 +210,7 @@ function isCut(problem: unknown): boolean {
 }
 
 function truncated(target: SignedTarget, { doneBytes }: Download): WritError {
-  return new WritError('DOWNLOAD_TRUNCATED', `${target.path}: the archive ended before its signed length`, {
+  return new WritError('DOWNLOAD_TRUNCATED', `${target.path}: it ended before its signed length`, {
     facts: { target: target.path, expected: target.length, actual: doneBytes },
   });
 }

@@ -15,8 +15,9 @@ export function keptFirst(host: Host, { download }: { readonly download: 'yes' |
     ...host.client,
     download: async (target, receive, signal) => {
       try {
-        await receive((offset) => readKept(host, target, offset), signal ?? new AbortController().signal);
-        return [];
+        const { bundle, serial, manifest } = target.release;
+        const path = archivePathOf(host.paths, bundle, releaseName(serial, manifest.digest));
+        return await fromKept(path).download(target, receive, signal);
       } catch (error) {
         if (signal?.aborted || isOurDisk(error)) throw error;
         if (download === 'no') throw lost(target, error);
@@ -42,12 +43,17 @@ function lost({ path, release }: SignedTarget, cause: unknown): WritError {
 
 const readOp = 'repair.kept-archive';
 
-async function* readKept(host: Host, { release }: SignedTarget, offset: number): AsyncGenerator<Buffer> {
-  const path = archivePathOf(
-    host.paths,
-    release.bundle,
-    releaseName(release.serial, release.manifest.digest),
-  );
+/** @returns a client that has this one file for every target */
+export function fromKept(path: string): Pick<RepositoryClient, 'download'> {
+  return {
+    download: async (_, receive, signal = new AbortController().signal) => {
+      await receive((offset) => readKept(path, offset), signal);
+      return [];
+    },
+  };
+}
+
+async function* readKept(path: string, offset: number): AsyncGenerator<Buffer> {
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = fs.constants;
   try {
     const descriptor = fs.openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);

@@ -1,15 +1,17 @@
-// Writes the files of a candidate tree into the jail: each created exclusively, digested, given its mode and
-// time and closed before the next. Knows nothing of archives; its paths have passed the entry rules. Flushes
+// Writes the files of a candidate tree into the jail, or copies them there: each created exclusively, digested, given its mode
+// and time and closed before the next. Knows nothing of archives; its paths have passed the entry rules. Flushes
 // nothing: one `sync -f` does that for the whole tree, before the swap.
 import { createHash, type Hash } from 'node:crypto';
-import { closeSync } from 'node:fs';
+import { closeSync, readSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { WritError } from '../../core/errors.js';
+import { given } from '../../core/given.js';
 import { digestHex } from '../../core/names.js';
 import { addSpace, type Space, spaceForTree } from '../../core/release/disk-space.js';
 import type { Manifest, ManifestFile } from '../../core/release/manifest.js';
 import { type RoomOptions, readFreeSpace, requireRoom, withNeed } from '../../platform/disk/disk-room.js';
 import type { DurableFs, OpenFile } from '../../platform/disk/durable-fs.js';
+import type { Pace } from '../../platform/time/rate-limit.js';
 import { executableMode } from '../generations/verify-tree.js';
 
 export interface TreeOptions {
@@ -38,6 +40,11 @@ export interface TreeWriter {
   write(chunk: Buffer): void;
   /** @throws WritError MANIFEST_MISMATCH when the content is not what the manifest says */
   close(): void;
+  /**
+   * In place of open, write and close: a copy of a file of this disk, digested as it lies there now.
+   * @throws WritError as close; and what the pace throws
+   */
+  copy(file: ManifestFile, from: OpenFile, pace: Pace): Promise<void>;
   /** Closes what is open; for the way out after an error. */
   abandon(): void;
 }
@@ -100,15 +107,47 @@ export function createTreeWriter(options: TreeOptions): TreeWriter {
       closeDescriptor();
       requireDigest(file, digest);
     },
+    copy: async (file, from, pace) => {
+      ensureParent(file.path);
+      const path = join(treePath, file.path);
+      const descriptor = await durable.copyNew(
+        'stage.copy',
+        { ...from, sizeBytes: file.sizeBytes },
+        path,
+        rightsOf(options, file),
+      );
+      // Never what was read of the other one: only what lies here can be vouched for.
+      const digest = createHash('sha256');
+      current = { file, path, descriptor, digest };
+      await digestAll(current, pace);
+      durable.setTime('stage.copy:time', current, mtimeSeconds);
+      closeDescriptor();
+      requireDigest(file, digest);
+    },
     abandon: closeDescriptor,
   };
 }
 
-function createFile({ mode, groupId, fs: durable }: TreeOptions, path: string, file: ManifestFile): number {
-  return durable.openNew('stage.file:create', path, {
-    mode: file.executable ? executableMode(mode) : mode,
-    ...(groupId === undefined ? {} : { groupId }),
-  });
+function createFile(options: TreeOptions, path: string, file: ManifestFile): number {
+  return options.fs.openNew('stage.file:create', path, rightsOf(options, file));
+}
+
+function rightsOf({ mode, groupId }: TreeOptions, file: ManifestFile): { mode: number; groupId?: number } {
+  return { mode: file.executable ? executableMode(mode) : mode, ...given({ groupId }) };
+}
+
+const readBytes = 262_144;
+
+/** At most one byte more than the file has: what grew is another file. */
+async function digestAll({ file, descriptor, digest }: CurrentFile, pace: Pace): Promise<void> {
+  const buffer = Buffer.allocUnsafe(Math.min(readBytes, file.sizeBytes + 1));
+  for (let left = file.sizeBytes + 1; left > 0; ) {
+    const count = readSync(descriptor, buffer, 0, Math.min(buffer.length, left), null);
+    if (count === 0) return;
+    digest.update(buffer.subarray(0, count));
+    left -= count;
+    await pace.spent(count);
+  }
 }
 
 function makeDirectory({ fs: durable, mode, groupId }: TreeOptions, path: string): void {

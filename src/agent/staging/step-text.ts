@@ -1,5 +1,8 @@
 // The lines that steps say to people. Pure text from selections.
-import type { Selection } from '../select/selection.js';
+import { sizeText } from '../../core/size-text.js';
+import { type Selection, taken } from '../select/selection.js';
+import type { FetchedReleases } from './fetch-and-stage.js';
+import { bytesOfWay } from './ways.js';
 
 export function selectText(selections: readonly Selection[]): string {
   return selections.map(selectLine).join(', ');
@@ -11,6 +14,23 @@ function selectLine(selection: Selection): string {
   if (selection.kind === 'take')
     return `${bundle} ${channel} ${from} -> ${toSerial}${revision ? ` (${oneLine(revision)})` : ''}`;
   return `${bundle} ${channel} ${from} stays${problem ? ` [${problem.code}]` : ''}`;
+}
+
+/** @returns as `17.0 MB` or `188 B (access by difference from 7)` */
+export function fetchedText({
+  selections,
+  fetched,
+}: Pick<FetchedReleases, 'selections' | 'fetched'>): string {
+  const got = taken(selections).flatMap(({ bundle, target }) => {
+    const way = fetched.get(bundle.name)?.way;
+    return way === undefined ? [] : [{ bundle, way, bytes: bytesOfWay(way, target) }];
+  });
+  const notes = got.flatMap(({ bundle, way }) => {
+    if (way.kind === 'kept') return [`${bundle.name} from what is kept`];
+    return way.kind === 'difference' ? [`${bundle.name} by difference from ${way.fromSerial}`] : [];
+  });
+  const size = sizeText(got.reduce((sum, { bytes }) => sum + bytes, 0));
+  return notes.length === 0 ? size : `${size} (${notes.join(', ')})`;
 }
 
 /** A line of its own in the notes of a step would look like a word of ours. */

@@ -1,14 +1,14 @@
 // The only place that changes the disk of a host. Every operation carries a label, so that a test can fail it
 // or kill the process right before or after it. Order is write, flush, rename, flush the directory.
-// Synchronous on purpose: strace and the crash tests then see the calls of a swap in one thread, in order.
+// Synchronous around the swap: strace and the crash tests then see its calls in one thread, in order.
 import { randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
 import { dirname, join } from 'node:path';
-import { type ErrorCode, isSystemError, orUndefined, unlessRefused, WritError } from '../../core/errors.js';
+import { type ErrorCode, isSystemError, orUndefined, WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
-import { runCommand } from '../process/run-command.js';
 import { lookAt } from '../read-file.js';
 import * as calls from './durable-calls.js';
+import { isDirectoryThere } from './ensured-directory.js';
 
 export interface FileOperation {
   /** Who does it and why, as `swap.link`; steps inside one operation add a suffix, as `swap.link:rename`. */
@@ -51,6 +51,8 @@ export interface DurableFs {
    * all. A file that has the name already is replaced.
    */
   linkFile(op: string, from: string, to: string): void;
+  /** As linkFile, for a name that must not exist; its directory is not flushed. */
+  linkNew(op: string, from: string, to: string): void;
   /** Makes `path` a link to `target` by one create and one rename; the rename is the commit point. */
   replaceLink(op: string, path: string, target: string, temporaryName: string): void;
   /** Creates a link that must not exist; nothing is flushed. */
@@ -61,6 +63,8 @@ export interface DurableFs {
   removeTree(op: string, path: string): void;
   /** Creates a file that must not exist, with exactly this mode and group, and leaves it open; flushes nothing. */
   openNew(op: string, path: string, options: calls.NewFile): number;
+  /** As openNew, with what another open file holds, and open for reading; blocks are shared where the file system can. */
+  copyNew(op: string, from: calls.CopiedFile, path: string, options: calls.NewFile): Promise<number>;
   /** Opens a file that outlives its holders: made if it is absent, its content left alone. */
   openKept(op: string, path: string, mode: number): number;
   /** Writes all of the bytes, at `position` or behind the last write; flushes nothing. */
@@ -148,8 +152,7 @@ export function createDurableFs(observer: OperationObserver = {}): DurableFs {
   return {
     makeDirectory: (op, path, mode) => run(op, path, () => calls.makeDirectory(path, mode)),
     ensureDirectory: (op, path, mode) => {
-      if (leadsToDirectory(path)) return;
-      if (isThere(path)) throw inTheWay(op, path);
+      if (isDirectoryThere(op, path)) return;
       run(op, path, () => calls.makeDirectory(path, mode));
     },
     writeFile: (op, path, bytes, mode) => {
@@ -206,7 +209,9 @@ export function createDurableFs(observer: OperationObserver = {}): DurableFs {
     makeScratch: (op, prefix) => run(op, prefix, () => fs.mkdtempSync(prefix)),
     discardFile,
     flushDirectory,
-    flushTree: (op, path) => flushTree(op, path, observer),
+    flushTree: (op, path) => runLater(observer, { op, path }, () => calls.flushFileSystem(op, path)),
+    copyNew: (op, from, path, rights) =>
+      runLater(observer, { op, path }, () => calls.copyNewFile(from, path, rights)),
     ...singleFileOperations(run),
   };
 }
@@ -249,14 +254,14 @@ function replaceLink(
 /** What is done to one file and flushed, where it must be, by an operation of its own. */
 function singleFileOperations(run: Run) {
   return {
+    linkNew: (op, from, to) => run(op, to, () => calls.linkOrCopy(from, to)),
     createLink: (op, path, target) => run(op, path, () => fs.symlinkSync(target, path)),
     openNew: (op, path, options) => run(op, path, () => calls.openNewFile(path, options)),
     openKept: (op, path, mode) => run(op, path, () => calls.openKeptFile(path, mode)),
-    write: (op, { descriptor, path }, bytes, position) =>
-      run(op, path, () => calls.writeAll(descriptor, bytes, position)),
+    write: (op, { descriptor, path }, bytes, at) =>
+      run(op, path, () => calls.writeAll(descriptor, bytes, at)),
     rewrite: (op, { descriptor, path }, text) => run(op, path, () => calls.rewrite(descriptor, text)),
-    setTime: (op, { descriptor, path }, mtimeSeconds) =>
-      run(op, path, () => fs.futimesSync(descriptor, mtimeSeconds, mtimeSeconds)),
+    setTime: (op, { descriptor, path }, at) => run(op, path, () => fs.futimesSync(descriptor, at, at)),
     touch: (op, path, mtimeSeconds) => run(op, path, () => fs.utimesSync(path, mtimeSeconds, mtimeSeconds)),
     changeOwner: (op, path, { uid, gid }) => run(op, path, () => fs.lchownSync(path, uid, gid)),
     changeGroup: (op, path, groupId) => run(op, path, () => fs.lchownSync(path, -1, groupId)),
@@ -273,27 +278,16 @@ function isThere(path: string): boolean {
   return lookAt(path) !== undefined;
 }
 
-function leadsToDirectory(path: string): boolean {
-  return unlessRefused(() => fs.statSync(path).isDirectory(), ['ENOENT', 'ENOTDIR', 'ELOOP']) === true;
-}
-
-/** A file, a FIFO, or a link to nowhere, of which nobody knows where it was to lead. */
-function inTheWay(op: string, path: string): WritError {
-  return new WritError('DISK_FAILED', `${op}: ${path} is no directory`, {
-    facts: { op, path, errno: 'ENOTDIR' },
-    hint: `Move it away: \`mv ${path} ${path}.damaged\`. The directory is made anew.`,
-  });
-}
-
-async function flushTree(op: string, path: string, observer: OperationObserver): Promise<void> {
-  const operation = { op, path };
+async function runLater<T>(
+  observer: OperationObserver,
+  operation: FileOperation,
+  act: () => Promise<T>,
+): Promise<T> {
   try {
     observer.before?.(operation);
-    const result = await runCommand({ argv: ['sync', '-f', path], timeoutMs: 600_000, maxOutputBytes: 4096 });
+    const result = await act();
     observer.after?.(operation);
-    if (result.kind === 'exited' && result.exitCode === 0) return;
-    const facts = { op, path, result };
-    throw new WritError('DISK_FAILED', `${op}: sync -f did not succeed (${result.kind})`, { facts });
+    return result;
   } catch (error) {
     throw diskError(error, operation);
   }

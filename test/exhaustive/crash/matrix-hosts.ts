@@ -1,5 +1,6 @@
 // How the hosts of the crash matrix are prepared: what they have, what is published for them, what is wrong with them, and
 // what may come of it. Owns the moment before a cycle; the cycles are matrix-cycles'.
+import assert from 'node:assert/strict';
 import {
   appendFileSync,
   linkSync,
@@ -21,6 +22,7 @@ import { layoutOf } from '../../../src/publisher/repository/repository-layout.js
 import { readRepositoryState } from '../../../src/publisher/repository/repository-state.js';
 import { type OnlineSigners, openOnlineSigners } from '../../../src/publisher/signing/online-signing.js';
 import { noPolicy } from '../../kit/assert/host-invariant.js';
+import { noise } from '../../kit/delta/difference-bench.js';
 import { keysAt } from '../../kit/repository/ceremony.js';
 import { delegateTo, makeTeam } from '../../kit/repository/delegated-repository.js';
 import { changeOptions } from '../../kit/repository/sample-repository.js';
@@ -190,11 +192,46 @@ export async function prepareDamaged(
   const { archives, current } = pathsOf(world);
   appendFileSync(join(current, 'dns-edge', 'block.rpz'), '# mine\n');
   const newest = readdirSync(join(archives, 'dns-edge')).find((name) => name.startsWith('2-')) ?? '';
-  if (archive === 'archive lost') rmSync(join(archives, 'dns-edge', newest, 'archive.tar.br'));
+  // By difference it is kept as the archive of before and a delta.
+  const ofNewest = readdirSync(join(archives, 'dns-edge', newest)).filter((name) => name.endsWith('.tar.br'));
+  if (archive === 'archive lost')
+    for (const name of ofNewest) rmSync(join(archives, 'dns-edge', newest, name));
   const damaged = { ...oldAndNew.new, 'dns-edge/block.rpz': 'version 2\n# mine\n' };
   // A disk that fails in the repair leads to the generation before, too.
   const [to, between] = archive === 'archive kept' ? (['new', ['old']] as const) : (['old', []] as const);
   return { policies: { ...oldAndNew, damaged }, from: 'damaged', to, between, ends: () => 'new' };
+}
+
+/** Large enough that publishers make deltas, and the same in each version. */
+const list = { 'list.rpz': noise('list', 30_000) };
+const withList = (version: number) => ({
+  ...policyOf({ 'dns-edge': version }),
+  'dns-edge/list.rpz': list['list.rpz'],
+});
+const oldAndNewByDifference = { old: withList(1), new: withList(2) };
+
+function assertByDifference(world: ReplayWorld): void {
+  const { archives } = pathsOf(world);
+  const newest = readdirSync(join(archives, 'dns-edge')).find((name) => name.startsWith('2-')) ?? '';
+  assert.ok(readdirSync(join(archives, 'dns-edge', newest)).includes('delta-1'), 'it came by difference');
+}
+
+export async function prepareByDifference(world: ReplayWorld): Promise<MatrixExpectation> {
+  await world.repository.publish({ ...files(1), ...list });
+  await world.pull();
+  await world.repository.publish({ ...files(2), ...list });
+  return { policies: oldAndNewByDifference, from: 'old', to: 'new', ends: () => 'new' };
+}
+
+/** Somebody has edited a file of a policy that came by difference: it is made anew from what is kept. */
+export async function prepareDamagedByDifference(world: ReplayWorld): Promise<MatrixExpectation> {
+  await prepareByDifference(world);
+  await world.pull();
+  assertByDifference(world);
+  appendFileSync(join(pathsOf(world).current, 'dns-edge', 'block.rpz'), '# mine\n');
+  const damaged = { ...oldAndNewByDifference.new, 'dns-edge/block.rpz': 'version 2\n# mine\n' };
+  const policies = { ...oldAndNewByDifference, damaged };
+  return { policies, from: 'damaged', to: 'new', between: ['old'], ends: () => 'new' };
 }
 
 /** Record and manifest of the active release are lost; its tree and its archive are whole. */

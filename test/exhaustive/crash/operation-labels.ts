@@ -13,6 +13,8 @@ const stepsOf: Readonly<Record<string, readonly string[]>> = {
   appendFile: ['', ':flush-directory'],
   rename: [':rename', ':flush-to', ':flush-from'],
   linkFile: [':link', ':rename', ':discard', ':flush-directory'],
+  linkNew: [''],
+  copyNew: [''],
   replaceLink: [':stale', ':create', ':rename', ':discard', ':flush-directory'],
   createLink: [''],
   removeFile: ['', ':flush-directory'],

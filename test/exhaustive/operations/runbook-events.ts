@@ -23,7 +23,8 @@ export const runbookEvents: Readonly<Record<string, Event>> = {
   'the disk takes the kept archive too': async (world) => {
     fs.appendFileSync(world.path('host', '/var/lib/writ/policy/current/dns-edge/block.rpz'), 'again\n');
     const kept = world.path('host', '/var/lib/writ/archives/dns-edge');
-    for (const name of fs.readdirSync(kept)) fs.truncateSync(`${kept}/${name}/archive.tar.br`, 10);
+    for (const name of fs.readdirSync(kept, { recursive: true, encoding: 'utf8' }))
+      if (name.endsWith('.tar.br')) fs.truncateSync(`${kept}/${name}`, 10);
   },
   'the agents run': async (world) => {
     await typed(world, 'host', 'systemctl start writ-agent');

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readActivePolicy } from '../../../src/agent/generations/generation-contents.js';
 import { listGenerations, readActive, readGeneration } from '../../../src/agent/generations/generations.js';
-import { readLastVoucher } from '../../../src/agent/generations/release-records.js';
+import { keptCopyOf, readLastVoucher } from '../../../src/agent/generations/release-records.js';
 import { readHistory } from '../../../src/agent/job/history.js';
 import { openHost } from '../../../src/agent/startup/open-host.js';
 import { prepareHost } from '../../../src/agent/startup/prepare-host.js';
@@ -184,8 +184,11 @@ function requireProof(paths: HostPaths): void {
   for (const { entry, record } of readActivePolicy(paths)?.bundles.values() ?? []) {
     const voucher = readLastVoucher(paths, entry.bundle, entry.tree.release);
     assert.ok(JSON.parse(voucher.toString('utf8')).signed, 'the metadata that vouched is kept');
-    const digest = createHash('sha256').update(fs.readFileSync(record.archive.path)).digest('hex');
-    assert.equal(`sha256:${digest}`, record.archive.digest, 'the kept archive is whole');
+    const copy = keptCopyOf(paths, { bundle: entry.bundle, release: entry.tree.release }, record);
+    for (const file of [copy.archive, ...copy.deltas]) {
+      const digest = createHash('sha256').update(fs.readFileSync(file.path)).digest('hex');
+      assert.equal(`sha256:${digest}`, file.digest, 'what is kept of it is whole');
+    }
   }
 }
 

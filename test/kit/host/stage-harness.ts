@@ -4,11 +4,8 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { fetchArchive } from '../../../src/agent/staging/fetch-archive.js';
-import {
-  type StagedBundle,
-  type StageOptions,
-  stageBundle,
-} from '../../../src/agent/staging/stage-bundle.js';
+import { type StageOptions, stageBundle } from '../../../src/agent/staging/stage-bundle.js';
+import type { StagedBundle } from '../../../src/agent/staging/staged-bundle.js';
 import { type ArchiveLimits, defaultArchiveLimits } from '../../../src/core/limits.js';
 import type { ReleaseInfo } from '../../../src/core/release/release.js';
 import { createDurableFs, type DurableFs } from '../../../src/platform/disk/durable-fs.js';

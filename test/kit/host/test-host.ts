@@ -20,11 +20,13 @@ import type {
   WorkerGroupConfig,
 } from '../../../src/core/config/config.js';
 import type { CycleEventLine, CycleResult } from '../../../src/core/cycle/cycle-report.js';
+import { given } from '../../../src/core/given.js';
 import {
   defaultArchiveLimits,
   defaultMetadataLimits,
   defaultTransportLimits,
 } from '../../../src/core/limits.js';
+import type { DeltaInfo } from '../../../src/core/release/deltas.js';
 import { encodeManifest, manifestDigest } from '../../../src/core/release/manifest.js';
 import type { ReleaseInfo } from '../../../src/core/release/release.js';
 import { createDurableFs, type OperationObserver } from '../../../src/platform/disk/durable-fs.js';
@@ -36,6 +38,14 @@ import type { RepositorySource } from '../../../src/trust/sources/source.js';
 import { openTrustStore } from '../../../src/trust/store/trust-store.js';
 import type { Driver } from '../../../src/workers/contract/driver.js';
 import { type FakeClock, fakeClock } from '../clock/fake-clock.js';
+import {
+  compress,
+  deltaPlace,
+  describeDelta,
+  type PublishedTree,
+  plainDelta,
+  publishedTree,
+} from '../delta/served-deltas.js';
 import { memory, tempDir } from '../disk/temp-dir.js';
 import { writeTree } from '../disk/write-tree.js';
 import { RepositorySimulator } from '../repository/repository-simulator.js';
@@ -60,8 +70,18 @@ export interface TestHostOptions {
   readonly source?: (source: RepositorySource) => RepositorySource;
   /** Where its directory is made; `memory()` by default: flushes of hundreds of hosts would keep the disk busy. */
   readonly above?: string;
+  /** What a publisher makes of a delta before it is signed, and what the server then has; none is made without this. */
+  readonly deltas?: DeltaMaker;
   /** Places that the client has in place of the simulator, in their order. */
   readonly mirrors?: readonly RepositorySource[];
+}
+
+export interface DeltaMaker {
+  /** From so many releases before. */
+  readonly bases?: number;
+  /** In place of the honest one. */
+  readonly make?: (base: PublishedTree, next: PublishedTree) => Buffer;
+  readonly serve?: (delta: Buffer) => Buffer | undefined;
 }
 
 export interface TestHost extends Disposable {
@@ -98,6 +118,7 @@ export function testHost(options: TestHostOptions = {}): TestHost {
   const host = open({});
   prepareHost(host.paths, host.durable);
   let packed = 0;
+  const published = new Map<string, PublishedTree[]>();
   const sync: TestHost['sync'] = async ({ force = 'no' } = {}) => {
     const events: CycleEventLine[] = [];
     const end = await syncCycle(host, {
@@ -123,14 +144,38 @@ export function testHost(options: TestHostOptions = {}): TestHost {
       const source = writeTree(dir.join(`source-${packed}`), files);
       const { archive, manifestBytes } = await pack(source, dir.join(`archive-${packed}`));
       const manifest = { digest: manifestDigest(manifestBytes), length: manifestBytes.length };
+      const trees = published.get(bundle) ?? [];
+      const next = publishedTree(source);
+      const deltas = options.deltas && offerDeltas(repository, options.deltas, { bundle, trees, next });
+      published.set(bundle, [...trees, next]);
       repository.publishRelease(
-        { bundle, channel: 'stable', createdAtMs: clock.nowMs(), manifest, ...info },
+        { bundle, channel: 'stable', createdAtMs: clock.nowMs(), manifest, ...given({ deltas }), ...info },
         archive,
       );
       return archive;
     },
     [Symbol.dispose]: () => dir[Symbol.dispose](),
   };
+}
+
+/** @returns what is signed of them; undefined where there are none */
+function offerDeltas(
+  repository: RepositorySimulator,
+  {
+    bases = 4,
+    make = (base, next) => compress(plainDelta(base, next)),
+    serve = (delta) => delta,
+  }: DeltaMaker,
+  { bundle, trees, next }: { bundle: string; trees: readonly PublishedTree[]; next: PublishedTree },
+): DeltaInfo[] | undefined {
+  const deltas = trees.slice(-bases).map((base) => {
+    const delta = make(base, next);
+    const info = describeDelta(base, delta);
+    const served = serve(delta);
+    if (served !== undefined) repository.files.set(deltaPlace(bundle, info), served);
+    return info;
+  });
+  return deltas.length === 0 ? undefined : deltas;
 }
 
 async function pack(

@@ -4,7 +4,7 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { type TreeProblem, verifyTree } from '../../../../src/agent/generations/verify-tree.js';
-import type { StagedBundle } from '../../../../src/agent/staging/stage-bundle.js';
+import type { StagedBundle } from '../../../../src/agent/staging/staged-bundle.js';
 import { unboundedPace } from '../../../../src/platform/time/rate-limit.js';
 import { jail, stage } from '../../../kit/host/stage-harness.js';
 import { type BundleFile, bundleTar, manifestOf } from '../../../kit/repository/archive-builder.js';

@@ -32,7 +32,7 @@ describe('stageBundle', () => {
     assert.deepEqual(staged.manifestBytes, manifest);
     assert.equal(staged.bundle, 'dns-edge');
     assert.equal(staged.release.serial, 7);
-    assert.equal(fs.existsSync(staged.archivePath), true);
+    assert.equal(fs.existsSync(staged.copy.archive.path), true);
     for (const { path, content } of files) {
       assert.equal(fs.readFileSync(join(staged.treePath, path), 'utf8'), content);
     }

@@ -1,0 +1,173 @@
+// An update by difference: a few hundred bytes on the wire, and a tree that is in nothing another than the archive's.
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { rollBack } from '../../../src/agent/cycle/rollback.js';
+import {
+  differenceBench,
+  filesOf,
+  inodesOf,
+  noise,
+  treeOf,
+  warningsOf,
+} from '../../kit/delta/difference-bench.js';
+import { look } from '../../kit/host/repair-bench.js';
+import { testHost } from '../../kit/host/test-host.js';
+
+describe('an update by difference', () => {
+  it('fetches the delta alone, says so, and makes new files of all', async () => {
+    using bench = await differenceBench();
+    const before = new Set(inodesOf(bench.tree()));
+    await bench.publish(2);
+    const { result, events } = await bench.test.sync();
+    assert.deepEqual([result.outcome, result.warnings], ['activated', []]);
+    assert.deepEqual(bench.fetched(), ['delta']);
+    assert.equal(bench.test.read('access/policy.yaml'), 'version: 2\n');
+    assert.deepEqual(
+      inodesOf(bench.tree()).filter((one) => before.has(one)),
+      [],
+    );
+    const text = events.flatMap((one) =>
+      one.type === 'step.finished' && one.step === 'fetch' ? one.text : [],
+    );
+    assert.match(text.join(), /^\d+ B \(access by difference from 1\)$/);
+    assert.deepEqual(await look(bench.test.host), []);
+    assert.deepEqual(fs.readdirSync(bench.test.host.paths.staging), []);
+  });
+
+  it('tells the bytes of the delta as its progress', async () => {
+    using bench = await differenceBench();
+    await bench.publish(2);
+    const { events, story } = await bench.test.sync();
+    const progress = events.filter((one) => one.type === 'step.progress');
+    assert.ok(
+      progress.every((one) => one.totalBytes < 1000),
+      JSON.stringify(progress),
+    );
+    assert.ok(story.fetchedBytes() > 0 && story.fetchedBytes() < 1000);
+  });
+
+  it('goes from any base that the release lists, and from no other', async () => {
+    using bench = await differenceBench({ deltas: { bases: 2 } });
+    await bench.publish(2);
+    await bench.publish(3);
+    assert.equal((await bench.test.pull()).outcome, 'activated');
+    assert.deepEqual(bench.fetched(), ['delta'], '1 to 3');
+    for (const version of [4, 5, 6]) await bench.publish(version);
+    assert.equal((await bench.test.pull()).outcome, 'activated');
+    assert.deepEqual(bench.fetched(), ['archive'], '3 to 6');
+  });
+
+  it('takes the archive where that is smaller', async () => {
+    using bench = await differenceBench();
+    await bench.publish(2, { 'policy.yaml': 'version: 2\n', other: noise('another', 20) });
+    await bench.test.pull();
+    await bench.publish(3, { 'policy.yaml': noise('new', 900) });
+    bench.fetched();
+    assert.equal((await bench.test.pull()).outcome, 'activated');
+    assert.deepEqual(bench.fetched(), ['archive']);
+  });
+
+  it('is not what a forced pull does', async () => {
+    using bench = await differenceBench();
+    await bench.publish(2);
+    assert.equal((await bench.test.pull({ force: 'yes' })).outcome, 'activated');
+    assert.deepEqual(bench.fetched(), ['archive']);
+    assert.ok(fs.existsSync(bench.kept('archive.tar.br')));
+  });
+
+  it('is for each bundle its own', async () => {
+    using test = testHost({ deltas: {}, bundles: [{ name: 'access' }, { name: 'zones' }] });
+    const fetched = (): number =>
+      test.repository.takeRequests().filter((one) => one.includes('.delta')).length;
+    const zones = { z: noise('z', 900) };
+    const turns = [
+      { access: filesOf(1), zones, deltas: 0 },
+      { access: filesOf(2), zones: { ...zones, y: '' }, deltas: 2 },
+    ];
+    for (const [index, turn] of turns.entries()) {
+      const serial = index + 1;
+      await test.publish('access', turn.access, { serial });
+      await test.publish('zones', turn.zones, { serial });
+      const { result, events } = await test.sync();
+      assert.equal(result.outcome, 'activated');
+      assert.equal(fetched(), turn.deltas);
+      if (serial > 1)
+        assert.match(JSON.stringify(events), /access by difference from 1, zones by difference from 1/);
+    }
+  });
+
+  it('is rolled back like any other, and the next one goes on from what is active then', async () => {
+    using bench = await differenceBench();
+    await bench.update(2);
+    const signal = new AbortController().signal;
+    const { result } = await rollBack(bench.test.host, { signal, by: 'test', onEvent: () => undefined });
+    assert.equal(result.outcome, 'activated');
+    assert.equal(bench.test.read('access/policy.yaml'), 'version: 1\n');
+    bench.fetched();
+    await bench.publish(3);
+    const { events } = await bench.test.sync();
+    assert.match(JSON.stringify(events), /access by difference from 1/);
+    assert.equal(bench.test.read('access/policy.yaml'), 'version: 3\n');
+  });
+});
+
+/** What releases may have of a file: moved, grown, shrunk, emptied, gone, executable, of another's content. */
+function edited(files: Record<string, string>, seed: number): Record<string, string> {
+  const next: Record<string, string> = {};
+  for (const [index, [path, text]] of Object.entries(files).entries()) {
+    const what =
+      Number.parseInt(
+        Buffer.from(noise(`${seed} ${path}`, 4))
+          .toString('hex')
+          .slice(0, 6),
+        16,
+      ) % 9;
+    const at = Math.floor(text.length / 2);
+    if (what === 0) next[`moved/${seed}/${index}`] = text;
+    else if (what === 1) next[path] = `${text.slice(0, at)}${noise(`${seed}`, 50)}${text.slice(at)}`;
+    else if (what === 2) next[path] = text.slice(at);
+    else if (what === 3) next[path] = '';
+    else if (what === 4 && index > 0) continue;
+    else if (what === 5) next[path.startsWith('+') ? path.slice(1) : `+${path}`] = text;
+    else if (what === 6) next[path] = `${text.slice(at)}${text.slice(0, at)}`;
+    else next[path] = text;
+  }
+  return { ...next, [`new-${seed}`]: noise(`new ${seed}`, seed * 37) };
+}
+
+describe('a tree by difference', () => {
+  it('is the tree of the archive, to the byte, the mode and the time', async () => {
+    const bundle = { name: 'access', mode: 0o640, ...(process.getuid?.() === 0 ? { group: 12 } : {}) };
+    using byDelta = testHost({ deltas: {}, bundles: [bundle] });
+    using byArchive = testHost({ bundles: [bundle] });
+    let files = filesOf(1);
+    let deltas = 0;
+    for (let serial = 1; serial <= 12; serial += 1) {
+      for (const test of [byDelta, byArchive]) {
+        await test.publish('access', files, { serial });
+        const result = await test.pull();
+        assert.deepEqual([result.outcome, result.warnings], ['activated', []], `release ${serial}`);
+      }
+      deltas += byDelta.repository.takeRequests().filter((one) => one.includes('.delta')).length;
+      const [one, other] = [byDelta, byArchive].map(({ host }) => treeOf(join(host.paths.current, 'access')));
+      assert.deepEqual(one, other, `release ${serial}`);
+      assert.deepEqual(await look(byDelta.host), []);
+      files = edited(files, serial);
+    }
+    assert.ok(deltas >= 5, `${deltas} of 11`);
+  });
+});
+
+describe('what is fetched first', () => {
+  it('is refused by its archive where the archive is too large, whatever the delta is', async () => {
+    using bench = await differenceBench();
+    await bench.publish(2);
+    const { config } = bench.test.host;
+    Object.assign(config, { limits: { ...config.limits, maxArchiveBytes: 1000 } });
+    const result = await bench.test.pull();
+    assert.equal(result.bundles[0]?.problem?.code, 'ARCHIVE_LIMIT');
+    assert.deepEqual([bench.fetched(), warningsOf(result)], [[], ['DELTA_FAILED']]);
+  });
+});

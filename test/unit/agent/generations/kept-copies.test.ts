@@ -1,0 +1,121 @@
+// The files that a release is made anew from, and the list of them: written, read back, and refused where it is another's.
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { describe, it } from 'node:test';
+import {
+  isThere,
+  type KeptCopy,
+  type KeptFile,
+  readKeptCopy,
+  writeKeptCopy,
+} from '../../../../src/agent/generations/kept-copies.js';
+import { type Digest, digestFromHex } from '../../../../src/core/names.js';
+import { maxKeptDeltas } from '../../../../src/core/release/kept-delta-rules.js';
+import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
+import { throwsCode } from '../../../kit/assert/assert-code.js';
+import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
+
+const digest = (letter: string): Digest => digestFromHex(letter.repeat(64)) as Digest;
+
+function file(dir: TempDir, name: string, tree: string): KeptFile {
+  const path = dir.join(name);
+  fs.writeFileSync(path, name);
+  return { path, length: name.length, digest: digest('f'), manifest: { digest: digest(tree), length: 9 } };
+}
+
+function copyIn(dir: TempDir, deltas = ['b', 'c']): KeptCopy {
+  const archive = file(dir, 'an-archive', 'a');
+  return {
+    target: 'access/stable.tar.br',
+    archive,
+    deltas: deltas.map((tree) => file(dir, `to-${tree}`, tree)),
+  };
+}
+
+/** As the record of a release has it. */
+const own = (dir: TempDir, tree: string): KeptCopy => ({
+  ...copyIn(dir, []),
+  archive: file(dir, 'own', tree),
+});
+
+function written(dir: TempDir, copy: KeptCopy): string {
+  const kept = dir.join('kept');
+  fs.mkdirSync(kept);
+  writeKeptCopy(createDurableFs(), kept, copy);
+  return kept;
+}
+
+describe('what is kept of a release', () => {
+  it('is an archive of its own, moved', () => {
+    using dir = tempDir();
+    const kept = written(dir, copyIn(dir, []));
+    assert.deepEqual(fs.readdirSync(kept), ['archive.tar.br']);
+    assert.equal(fs.existsSync(dir.join('an-archive')), false);
+    assert.equal(readKeptCopy(kept, own(dir, 'a')).archive.path, dir.join('own'));
+  });
+
+  it('or an archive and deltas by further names, with a list of them', () => {
+    using dir = tempDir();
+    const copy = copyIn(dir);
+    const kept = written(dir, copy);
+    assert.deepEqual(fs.readdirSync(kept).sort(), ['base.tar.br', 'delta-1', 'delta-2', 'deltas.json']);
+    const read = readKeptCopy(kept, own(dir, 'c'));
+    assert.ok(isThere(read));
+    for (const [index, one] of [read.archive, ...read.deltas].entries()) {
+      const was = [copy.archive, ...copy.deltas][index];
+      assert.deepEqual({ ...one, path: '' }, { ...was, path: '' });
+      assert.equal(fs.statSync(one.path).ino, fs.statSync(was?.path ?? '').ino);
+    }
+  });
+
+  it('is not there when one of them is gone, or has another length', () => {
+    using dir = tempDir();
+    const kept = written(dir, copyIn(dir));
+    const read = readKeptCopy(kept, own(dir, 'c'));
+    fs.appendFileSync(read.deltas[1]?.path ?? '', 'x');
+    assert.equal(isThere(read), false);
+    fs.rmSync(read.deltas[1]?.path ?? '');
+    assert.equal(isThere(read), false);
+  });
+});
+
+describe('a list of kept deltas', () => {
+  const bent: Readonly<Record<string, (list: Record<string, unknown>) => unknown>> = {
+    'that leads to another release': (list) => ({ ...list, deltas: [(list['deltas'] as unknown[])[0]] }),
+    'without deltas': (list) => ({ ...list, deltas: [] }),
+    'of too many': (list) => {
+      const rows = list['deltas'] as unknown[];
+      return { ...list, deltas: [...Array.from({ length: maxKeptDeltas }, () => rows[0]), rows[1]] };
+    },
+    'without an archive': (list) => ({ ...list, archive: undefined }),
+    'without a name of the archive': (list) => ({ ...list, target: 7 }),
+    'with half a row': (list) => ({ ...list, deltas: [{ length: 4 }, ...(list['deltas'] as unknown[])] }),
+    'with a length that is none': (list) => ({
+      ...list,
+      archive: { ...(list['archive'] as object), length: -1 },
+    }),
+    'that is no object': () => 'deltas',
+    'that is nothing': () => null,
+  };
+  for (const [name, bend] of Object.entries(bent)) {
+    it(`${name} is damage`, () => {
+      using dir = tempDir();
+      const kept = written(dir, copyIn(dir));
+      const path = `${kept}/deltas.json`;
+      fs.writeFileSync(path, JSON.stringify(bend(JSON.parse(fs.readFileSync(path, 'utf8')))));
+      throwsCode('STATE_DAMAGED', () => readKeptCopy(kept, own(dir, 'c')));
+    });
+  }
+
+  it('is read by no link, and never without a bound', () => {
+    using dir = tempDir();
+    const kept = written(dir, copyIn(dir));
+    const path = `${kept}/deltas.json`;
+    fs.renameSync(path, dir.join('elsewhere'));
+    fs.symlinkSync(dir.join('elsewhere'), path);
+    throwsCode('STATE_DAMAGED', () => readKeptCopy(kept, own(dir, 'c')));
+    fs.rmSync(path);
+    fs.writeFileSync(path, ' '.repeat(200_000));
+    throwsCode('STATE_DAMAGED', () => readKeptCopy(kept, own(dir, 'c')));
+  });
+});

@@ -1,0 +1,81 @@
+// A copy of an open file, and a further name: what the durable layer makes of what is there already.
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { describe, it } from 'node:test';
+import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
+import { rejectsCode, throwsCode } from '../../../kit/assert/assert-code.js';
+import { tempDir } from '../../../kit/disk/temp-dir.js';
+
+function opened(path: string, content: string | Buffer): { descriptor: number; sizeBytes: number } {
+  fs.writeFileSync(path, content, { mode: 0o600 });
+  return { descriptor: fs.openSync(path, 'r'), sizeBytes: content.length };
+}
+
+describe('copyNew', () => {
+  for (const sizeBytes of [0, 5, 5_000_000]) {
+    it(`makes a file of its own, with the mode that is asked for, open for reading: ${sizeBytes} bytes`, async () => {
+      using dir = tempDir();
+      const content = Buffer.alloc(sizeBytes, 'ab');
+      const from = opened(dir.join('a'), content);
+      fs.chmodSync(dir.join('a'), 0o4755);
+      const copy = await createDurableFs().copyNew('test', from, dir.join('b'), { mode: 0o640 });
+      const stats = fs.fstatSync(copy);
+      assert.deepEqual([stats.mode & 0o7777, stats.size, stats.nlink], [0o640, sizeBytes, 1]);
+      assert.notEqual(stats.ino, fs.statSync(dir.join('a')).ino);
+      assert.ok(fs.readFileSync(copy).equals(content));
+      assert.throws(() => fs.writeSync(copy, 'x'));
+      for (const descriptor of [copy, from.descriptor]) fs.closeSync(descriptor);
+    });
+  }
+
+  it('copies what was opened, whatever its name leads to by now', async () => {
+    using dir = tempDir();
+    const from = opened(dir.join('a'), 'looked at');
+    fs.renameSync(dir.join('a'), dir.join('c'));
+    fs.writeFileSync(dir.join('a'), 'another');
+    const copy = await createDurableFs().copyNew('test', from, dir.join('b'), { mode: 0o600 });
+    assert.equal(fs.readFileSync(dir.join('b'), 'utf8'), 'looked at');
+    for (const descriptor of [copy, from.descriptor]) fs.closeSync(descriptor);
+  });
+
+  for (const sizeBytes of [5, 5_000_000]) {
+    it(`writes through nothing that has the name already: ${sizeBytes} bytes`, async () => {
+      using dir = tempDir();
+      const from = opened(dir.join('a'), Buffer.alloc(sizeBytes));
+      fs.writeFileSync(dir.join('victim'), 'victim');
+      fs.symlinkSync(dir.join('victim'), dir.join('b'));
+      const error = await rejectsCode(
+        'DISK_FAILED',
+        createDurableFs().copyNew('test', from, dir.join('b'), { mode: 0o600 }),
+      );
+      assert.equal(error.facts['errno'], 'EEXIST');
+      assert.equal(fs.readFileSync(dir.join('victim'), 'utf8'), 'victim');
+      fs.closeSync(from.descriptor);
+    });
+  }
+
+  it('is one operation, told before and after', async () => {
+    using dir = tempDir();
+    const seen: string[] = [];
+    const durable = createDurableFs({
+      before: ({ op, path }) => seen.push(`before ${op} ${path === dir.join('b')}`),
+      after: ({ op }) => seen.push(`after ${op}`),
+    });
+    const from = opened(dir.join('a'), 'a');
+    fs.closeSync(await durable.copyNew('test', from, dir.join('b'), { mode: 0o600 }));
+    fs.closeSync(from.descriptor);
+    assert.deepEqual(seen, ['before test true', 'after test']);
+  });
+});
+
+describe('linkNew', () => {
+  it('gives a file a further name, and replaces none', () => {
+    using dir = tempDir();
+    const durable = createDurableFs();
+    fs.writeFileSync(dir.join('a'), 'a');
+    durable.linkNew('test', dir.join('a'), dir.join('b'));
+    assert.equal(fs.statSync(dir.join('a')).ino, fs.statSync(dir.join('b')).ino);
+    const error = throwsCode('DISK_FAILED', () => durable.linkNew('test', dir.join('a'), dir.join('b')));
+    assert.equal(error.facts['errno'], 'EEXIST');
+  });
+});
