@@ -10,6 +10,7 @@ import {
   type DamageFound,
   damageSummary,
   type InUse,
+  type LookDepth,
   type ScrubState,
   standingDamage,
 } from '../../core/status/scrub-state.js';
@@ -28,7 +29,7 @@ import { type RepairEnd, type RepairOptions, repairActive } from './repair.js';
 const changeScrub = ledgerSection('scrub');
 
 export interface LookOptions extends RepairOptions {
-  readonly contents: 'digests' | 'sizes';
+  readonly contents: LookDepth;
   readonly pace: Pace;
   readonly repair: 'yes' | 'no';
   /** The person who asked; left out for the agent's own. */
@@ -71,7 +72,9 @@ async function lookAgain(host: Host, options: LookOptions): Promise<Found> {
     const repair = await repairActive(host, options);
     return repair === undefined ? { damage: [] } : { damage: repair.damage, repair };
   }
-  const { contents, signal } = options;
+  const { signal } = options;
+  // Who misses a tree, or finds another link, wants to know what else is wrong.
+  const contents = options.contents === 'places' ? 'digests' : options.contents;
   const again = await examineActive(host, { contents, pace: unboundedPace(signal) });
   return { damage: again?.damage ?? [] };
 }
