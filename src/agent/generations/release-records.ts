@@ -238,12 +238,7 @@ export function readManifest(paths: HostPaths, bundle: string, name: string, sig
  * that takes a hundred times as long.
  * @throws WritError STATE_DAMAGED
  */
-export function openManifest(
-  paths: HostPaths,
-  bundle: string,
-  name: string,
-  signed: Digest,
-): () => Manifest {
+export function openManifest(paths: HostPaths, bundle: string, name: string, signed: Digest): () => Manifest {
   const path = join(releasePath(paths, bundle, name), manifestFile);
   const attempt = <T>(act: () => T): T => {
     try {

@@ -82,7 +82,10 @@ interface Verify extends Pick<StartOptions, 'looksLater'> {
  * pull that a full look was not long before, less. What is damaged is mended from what this host has: no start waits for a
  * network.
  */
-async function verifyActive(host: Host, { bootId, end, signal, examined, looksLater }: Verify): Promise<Verified> {
+async function verifyActive(
+  host: Host,
+  { bootId, end, signal, examined, looksLater }: Verify,
+): Promise<Verified> {
   const { scrub: state, verifiedBootId } = host.ledger.read();
   const contents = depthOfStart({
     ended: end,
