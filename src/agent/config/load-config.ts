@@ -1,7 +1,7 @@
 // The agent's configuration from disk: reads the file, adds what only this host knows (its id, the drivers that
 // are built in, the cron parser, what lies on it), and turns mistakes into one error. Never changes anything.
 import { hostname } from 'node:os';
-import { validateDetailed } from 'node-cron';
+import { validateDetailed } from '#node-cron';
 import type { AgentConfig } from '../../core/config/config.js';
 import { type ConfigMistake, configError, mistakeLine } from '../../core/config/config-errors.js';
 import { defaultPlaces } from '../../core/config/config-values.js';
