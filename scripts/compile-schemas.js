@@ -1,4 +1,4 @@
-// Makes the validators of our own JSON Schemas, by ajv, as modules beside the compiled sources that import them
+// Makes the validators of our own JSON Schemas, by ajv, as a module beside the compiled source that imports it
 // (src/core/schema). Importing ajv and compiling at run time took a third of what `writ status` takes.
 // Runs behind tsc, on its output; a schema that this list leaves out is compiled when it is asked for.
 import { writeFileSync } from 'node:fs';
@@ -6,38 +6,34 @@ import { Ajv } from 'ajv';
 import standalone from 'ajv/dist/standalone/index.js';
 
 const compiled = (path) => new URL(`../dist/src/${path}`, import.meta.url);
-const load = (path) => import(compiled(path));
+const made = compiled('core/schema/compiled-schemas.js');
 
-const { schemaKey, schemaOptions, schemasOf } = await ownSchemas();
-for (const [use, schemas] of Object.entries(schemasOf)) write(use, schemas);
+// What is loaded here imports what is made here: for now there is nothing in it.
+writeFileSync(made, 'export const validators = {};\n');
+const { schemaKey, schemaOptions } = await import(compiled('core/schema/own-schemas.js'));
+const schemas = Object.fromEntries((await ownSchemas()).map((schema) => [schemaKey(schema), schema]));
+writeFileSync(made, codeOf(schemas));
 
 async function ownSchemas() {
-  // They import what is made here: for now there is nothing in it.
-  for (const use of ['config', 'state']) writeFileSync(fileOf(use), 'export const validators = {};\n');
-  const { configSchema, driverSchema } = await load('core/config/config-schema.js');
-  const { driverKinds } = await load('workers/registry.js');
-  const { ledgerSchema } = await load('agent/state/ledger-schema.js');
-  const { refusalsSchema } = await load('agent/state/refusals-file.js');
-  const config = [configSchema, ...driverKinds.map(driverSchema)];
-  const own = await load('core/schema/own-schemas.js');
-  return { ...own, schemasOf: { config, state: [ledgerSchema, refusalsSchema] } };
+  const [{ configSchema, driverSchemaOf }, { driverKinds }, { ledgerSchema }, { refusalsSchema }] =
+    await Promise.all([
+      import(compiled('core/config/config-schema.js')),
+      import(compiled('workers/registry.js')),
+      import(compiled('agent/state/ledger-schema.js')),
+      import(compiled('agent/state/refusals-file.js')),
+    ]);
+  return [configSchema, ...driverKinds.map(driverSchemaOf), ledgerSchema, refusalsSchema];
 }
 
-function write(use, schemas) {
-  const byKey = Object.fromEntries(schemas.map((schema) => [schemaKey(use, schema), schema]));
-  const ajv = new Ajv({ ...schemaOptions[use], schemas: byKey, code: { source: true, esm: true } });
+function codeOf(byKey) {
+  const ajv = new Ajv({ ...schemaOptions, schemas: byKey, code: { source: true, esm: true } });
   const names = Object.keys(byKey);
-  const code = standalone.default(ajv, Object.fromEntries(names.map((name) => [name, name])));
-  const text = [
+  const lines = [
     "import { createRequire } from 'node:module';",
     // ajv's own helpers are CommonJS, and small.
     'const require = createRequire(import.meta.url);',
-    code,
+    standalone.default(ajv, Object.fromEntries(names.map((name) => [name, name]))),
     `export const validators = { ${names.join(', ')} };`,
   ];
-  writeFileSync(fileOf(use), `${text.join('\n')}\n`);
-}
-
-function fileOf(use) {
-  return compiled(`core/schema/compiled-${use}.js`);
+  return `${lines.join('\n')}\n`;
 }

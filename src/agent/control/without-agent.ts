@@ -10,7 +10,7 @@ import type { StatusReport } from '../../core/status/status.js';
 import type { VerifyResult } from '../../core/status/verify-report.js';
 import { readBootId } from '../../platform/process/boot-id.js';
 import { keepHeapSmall } from '../../platform/process/heap.js';
-import { silentLog } from '../../platform/telemetry/log.js';
+import { silentLog } from '../../platform/telemetry/silent-log.js';
 import { systemClock } from '../../platform/time/clock.js';
 import { unboundedPace } from '../../platform/time/rate-limit.js';
 import { loadConfig } from '../config/load-config.js';

@@ -104,7 +104,7 @@ function parse<T>(text: string, options: StateFileOptions<T>): T {
   } catch (error) {
     throw damaged(error instanceof SyntaxError ? 'not JSON' : 'it is not what was written', error);
   }
-  const validate = validatorOf('state', options.schema);
+  const validate = validatorOf(options.schema);
   if (validate(value)) return value as T;
   const first = validate.errors?.[0];
   throw damaged(`${first?.instancePath || '/'} ${first?.message ?? 'is wrong'}`);

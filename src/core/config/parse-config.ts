@@ -1,11 +1,10 @@
 // From the text of the configuration file to an AgentConfig with its defaults: YAML, schema, rules, then values.
 // Finds every mistake at once, each with its line. Reads no file, no environment and no clock.
-import type { ErrorObject, ValidateFunction } from 'ajv';
-import { validatorOf } from '../schema/own-schemas.js';
+import { everyMistake, validatorOf } from '../schema/own-schemas.js';
 import type { AgentConfig } from './config.js';
 import { type ConfigMistake, findingOf, pointerOf } from './config-errors.js';
 import { checkRules, driversOf, type RuleOptions } from './config-rules.js';
-import { type ConfigFile, configSchema, type DriverSchema, driverSchema } from './config-schema.js';
+import { type ConfigFile, configSchema, type DriverSchema, driverSchemaOf } from './config-schema.js';
 import { readConfigText } from './config-text.js';
 import { buildConfig, type ConfigDefaults } from './config-values.js';
 import { type GroupVerdicts, warningsOf } from './config-warnings.js';
@@ -79,16 +78,15 @@ export function parseConfig(text: string, options: ParseConfigOptions): ParsedCo
 }
 
 function checkSchema(data: unknown, drivers: readonly DriverSchema[]): Finding[] {
-  const check = (validate: ValidateFunction, value: unknown, base: ConfigPath): Finding[] => {
-    if (validate(value)) return [];
-    return (validate.errors ?? []).flatMap((error: ErrorObject) => findingOf(error, base) ?? []);
+  const check = (schema: object, value: unknown, base: ConfigPath): Finding[] => {
+    if (validatorOf(schema)(value)) return [];
+    return everyMistake(schema, value).flatMap((error) => findingOf(error, base) ?? []);
   };
-  const findings = check(validatorOf('config', configSchema), data, []);
+  const findings = check(configSchema, data, []);
   for (const [index, worker] of workersOf(data).entries()) {
     const [driver, ...others] = driversOf(worker['reset'], drivers);
     if (driver === undefined || others.length > 0) continue;
-    const validate = validatorOf('config', driver, () => driverSchema(driver));
-    findings.push(...check(validate, worker['reset'], ['workers', index, 'reset']));
+    findings.push(...check(driverSchemaOf(driver), worker['reset'], ['workers', index, 'reset']));
   }
   return findings;
 }

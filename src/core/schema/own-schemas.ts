@@ -1,58 +1,61 @@
 // Validators of JSON Schemas that are ours: those that the build has compiled, found by the digest of what they were made
-// of, so that a schema is never judged by another one's code. One that the build did not know is compiled here, by the same
-// ajv under the same options. Never sees a schema that somebody else wrote: those are the agent's checks'.
+// of, so that a schema is never judged by another one's code. ajv itself is loaded where they do not do: for a schema that
+// the build did not know, and to name every mistake of data that one of them has refused. Never sees a schema that somebody
+// else wrote: those are the agent's checks'.
 import { createHash } from 'node:crypto';
 import { createRequire } from 'node:module';
-import type { Ajv, Options, SchemaObject, ValidateFunction } from 'ajv';
-import { validators as configValidators } from './compiled-config.js';
-import { validators as stateValidators } from './compiled-state.js';
-
-/** `config`: every mistake of a file that a person wrote; `state`: the first one, of a file of ours. */
-export type SchemaUse = 'config' | 'state';
-
-const common: Options = { strict: true, allowUnionTypes: true, meta: false, validateSchema: false };
+import type { Ajv, ErrorObject, Options, SchemaObject, ValidateFunction } from 'ajv';
+import { validators } from './compiled-schemas.js';
 
 /** How ajv compiles them: here and at the build. */
-export const schemaOptions: Readonly<Record<SchemaUse, Options>> = {
-  config: {
-    ...common,
-    allErrors: true,
-    strictRequired: false,
-    verbose: true,
-    // What a text hides from a schema is config-bounds' to judge; words of before are taken, and not offered.
-    keywords: ['bounds', 'retired'],
-  },
-  state: common,
+export const schemaOptions: Options = {
+  strict: true,
+  strictRequired: false,
+  allowUnionTypes: true,
+  // The schemas are ours, and held by tests.
+  meta: false,
+  validateSchema: false,
+  // What a text hides from a schema is config-bounds' to judge; words of before are taken, and not offered.
+  keywords: ['bounds', 'retired'],
 };
 
-const builtIn = { config: configValidators, state: stateValidators };
-
-/** A schema is asked at every start and every reload: what was found or made for it is kept as long as it is. */
-const known = new WeakMap<object, ValidateFunction>();
-
 /** @returns the name of a schema's validator: another schema, and other options, have another one */
-export function schemaKey(use: SchemaUse, schema: object): string {
-  const text = JSON.stringify([schemaOptions[use], schema]);
+export function schemaKey(schema: object): string {
+  const text = JSON.stringify([schemaOptions, schema]);
   return `v${createHash('sha256').update(text).digest('hex').slice(0, 32)}`;
 }
 
-/** @param owner the schema, or what it is made from: the same object has the same schema */
-export function validatorOf(
-  use: SchemaUse,
-  owner: object,
-  schema: () => object = () => owner,
+/** A schema is asked at every start and every reload: what was found or made for it is kept as long as it is. */
+const quick = new WeakMap<object, ValidateFunction>();
+const thorough = new WeakMap<object, ValidateFunction>();
+
+/** Stops at the first mistake. */
+export function validatorOf(schema: object): ValidateFunction {
+  return remembered(quick, schema, () => validators[schemaKey(schema)] ?? compileNow(schema, {}));
+}
+
+/** @returns every mistake of data that its validator has refused, each with the schema that it breaks */
+export function everyMistake(schema: object, data: unknown): readonly ErrorObject[] {
+  const options: Options = { allErrors: true, verbose: true };
+  const validate = remembered(thorough, schema, () => compileNow(schema, options));
+  validate(data);
+  return validate.errors ?? [];
+}
+
+function remembered(
+  known: WeakMap<object, ValidateFunction>,
+  schema: object,
+  make: () => ValidateFunction,
 ): ValidateFunction {
-  const found = known.get(owner);
-  if (found !== undefined) return found;
-  const wanted = schema();
-  const validate = builtIn[use][schemaKey(use, wanted)] ?? compileNow(use, wanted);
-  known.set(owner, validate);
-  return validate;
+  const found = known.get(schema) ?? make();
+  known.set(schema, found);
+  return found;
 }
 
 /** Loaded only here: importing ajv takes as long as all else that `writ status` imports. */
-function compileNow(use: SchemaUse, schema: object): ValidateFunction {
+function compileNow(schema: object, options: Options): ValidateFunction {
   const { Ajv: Compiler } = createRequire(import.meta.url)('ajv') as { readonly Ajv: typeof Ajv };
-  const options: Options = { ...schemaOptions[use], code: { optimize: false } };
-  return new Compiler(options).compile(schema as SchemaObject);
+  return new Compiler({ ...schemaOptions, ...options, code: { optimize: false } }).compile(
+    schema as SchemaObject,
+  );
 }
