@@ -274,7 +274,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'run-command',
     'system-call-filter',
   ],
-  'platform/telemetry': ['log', 'metrics', 'sd-notify', 'watchdog'],
+  'platform/telemetry': ['log', 'metrics', 'sd-notify', 'silent-log', 'watchdog'],
   'platform/time': ['clock', 'deadline', 'join-signals', 'rate-limit'],
   'platform/users': ['authorization-file', 'group-id', 'user-id'],
   'publisher/archive': [

@@ -6,12 +6,6 @@ import { after, before, describe, it } from 'node:test';
 import { copyHost, type InstalledHost, installHost } from '../../kit/agent/installed-host.js';
 import { runWritProcess } from '../../kit/cli/writ-process.js';
 
-let installed: InstalledHost;
-before(async () => {
-  installed = await installHost();
-});
-after(() => installed[Symbol.dispose]());
-
 const hook = new URL('../../kit/sources/trace-imports.js', import.meta.url).href;
 
 /** @returns the files that it loads by import, as `src/cli/main.js`, `packages/yaml.js` or the name of a package */
@@ -34,6 +28,12 @@ const whole = (files: readonly string[]): string[] =>
   files.filter((file) => !/^(?:src|packages)\//.test(file)).sort();
 
 describe('what is loaded', () => {
+  let installed: InstalledHost;
+  before(async () => {
+    installed = await installHost();
+  });
+  after(() => installed[Symbol.dispose]());
+
   it('by writ --version is no parser, no command and no package', async () => {
     const files = await loadedBy(installed, '--version');
     assert.deepEqual([joined(files), whole(files)], [[], []]);
@@ -77,6 +77,6 @@ describe('what is loaded', () => {
     host.configure({ scrub: { every: 'never' }, pol: {} });
     const run = await runWritProcess(['config', 'check', host.config]);
     assert.equal(run.exitCode, 2);
-    for (const place of ['/scrub/every', '/pol']) assert.ok(`${run.stdout}${run.stderr}`.includes(place.slice(1).split('/')[0] ?? ''), run.stderr);
+    for (const key of ['every', 'pol']) assert.match(run.stderr, new RegExp(`\\b${key}\\b`));
   });
 });
