@@ -47,7 +47,14 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'walk-tree',
   ],
   'agent/hooks': ['hook', 'policy-view', 'run-hook', 'sandbox'],
-  'agent/integrity': ['look-after-mismatch', 'repair-by-force', 'repair-plan', 'scrub', 'verify-policy'],
+  'agent/integrity': [
+    'look-after-mismatch',
+    'repair-by-force',
+    'repair-plan',
+    'scrub',
+    'standing-damage',
+    'verify-policy',
+  ],
   'agent/job': ['cycle-result', 'exclusive', 'history', 'job', 'progress', 'record', 'staging-area'],
   'agent/notify': [
     'boot-loaders',
@@ -212,6 +219,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'stamps',
     'tar-reader',
   ],
+  'core/schema': ['own-schemas'],
   'core/status': [
     'doctor',
     'freshness',
@@ -280,7 +288,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'system-call-filter',
     'thread-time',
   ],
-  'platform/telemetry': ['log', 'metrics', 'sd-notify', 'watchdog'],
+  'platform/telemetry': ['log', 'metrics', 'sd-notify', 'silent-log', 'watchdog'],
   'platform/time': ['clock', 'deadline', 'join-signals', 'rate-limit'],
   'platform/users': ['authorization-file', 'group-id', 'user-id'],
   'publisher/archive': [
@@ -344,7 +352,14 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
   server: ['merge-reloads', 'sd-ready', 'server', 'tls-files'],
   'server/files': ['live-file', 'request-path', 'role-file', 'send-file', 'served-file'],
   'server/resign': ['repository-view', 'resigner'],
-  trust: ['download', 'find-target', 'release-verdicts', 'repository-client', 'signed-target', 'trust-report'],
+  trust: [
+    'download',
+    'find-target',
+    'release-verdicts',
+    'repository-client',
+    'signed-target',
+    'trust-report',
+  ],
   'trust/mirrors': ['mirror-failures', 'mirrors'],
   'trust/sources': ['overlay-source', 'repository-source', 'source', 'source-path'],
   'trust/store': ['trust-store'],

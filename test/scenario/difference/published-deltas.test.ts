@@ -8,7 +8,7 @@ import { loadConfig } from '../../../src/agent/config/load-config.js';
 import { pullAlone } from '../../../src/agent/control/without-agent.js';
 import { examineGeneration, isUsable } from '../../../src/agent/generations/examine.js';
 import { closeHost, openHost } from '../../../src/agent/startup/open-host.js';
-import { silentLog } from '../../../src/platform/telemetry/log.js';
+import { silentLog } from '../../../src/platform/telemetry/silent-log.js';
 import { systemClock } from '../../../src/platform/time/clock.js';
 import { unboundedPace } from '../../../src/platform/time/rate-limit.js';
 import { type AgentSite, agentSite } from '../../kit/agent/agent-in-process.js';
