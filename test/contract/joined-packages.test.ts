@@ -33,7 +33,10 @@ describe('joined packages', () => {
     const lists = readdirSync(join(projectRoot, 'scripts/packages')).filter((name) => name.endsWith('.js'));
     assert.deepEqual(lists.map((name) => `#${name.slice(0, -3)}`).sort(), Object.keys(imports).sort());
     assert.ok(files.includes('dist/packages'));
-    assert.match(readFileSync(join(projectRoot, 'Dockerfile'), 'utf8'), /^COPY --from=build \S+\/dist\/packages\/ /m);
+    assert.match(
+      readFileSync(join(projectRoot, 'Dockerfile'), 'utf8'),
+      /^COPY --from=build \S+\/dist\/packages\/ /m,
+    );
   });
 
   it('have every value that their types promise, and a map beside them', async () => {
