@@ -3,7 +3,7 @@
 
 export interface ByteSource {
   readonly length: number;
-  /** @returns exactly these bytes, which stay as they are while others are read */
+  /** @returns exactly these bytes, lent until the next read of this source */
   read(offset: number, length: number): Buffer;
 }
 

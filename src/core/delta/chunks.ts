@@ -36,6 +36,7 @@ export class ChunkScanner {
   readonly #rule: ChunkRule;
   readonly #minBytes: number;
   readonly #maxBytes: number;
+  #buffer: Buffer = Buffer.alloc(0);
   #window: Buffer = Buffer.alloc(0);
   #windowAt = 0;
   /** Of the chunk that was found last. */
@@ -53,8 +54,7 @@ export class ChunkScanner {
   scan(at: number, to: number): void {
     const want = Math.min(this.#maxBytes, to - at);
     if (at < this.#windowAt || at + want > this.#windowAt + this.#window.length) {
-      this.#window = this.#source.read(at, Math.min(Math.max(windowBytes, want), to - at));
-      this.#windowAt = at;
+      this.#fill(at, Math.min(Math.max(windowBytes, want), to - at));
     }
     const { gear, bits } = this.#rule;
     const window = this.#window;
@@ -74,6 +74,14 @@ export class ChunkScanner {
     }
     this.length = index - begin;
     this.fingerprint = print;
+  }
+
+  /** A copy: what was read is lent, and matches are compared between two chunks. */
+  #fill(at: number, length: number): void {
+    if (this.#buffer.length < length) this.#buffer = Buffer.allocUnsafe(length);
+    this.#window = this.#buffer.subarray(0, length);
+    this.#source.read(at, length).copy(this.#window);
+    this.#windowAt = at;
   }
 }
 

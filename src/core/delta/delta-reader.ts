@@ -36,6 +36,8 @@ export interface DeltaReading {
   /** Of the delta as it is fetched, signed too: what it may become is counted in these. */
   readonly deltaBytes: number;
   readonly limits: ArchiveLimits;
+  /** The new manifest, where somebody has read it already: it is not parsed again. Its bytes are proved all the same. */
+  readonly known?: Manifest;
 }
 
 /** A delta this small is no bomb, whatever it was packed into. */
@@ -179,12 +181,12 @@ export class DeltaReader {
   }
 
   #prove(bytes: Buffer): void {
-    const { base, manifest: signed, limits } = this.#reading;
+    const { base, manifest: signed, limits, known } = this.#reading;
     const actual = manifestDigest(bytes);
     if (actual !== signed.digest) {
       throw malformedDelta('its manifest is not the signed one', { expected: signed.digest, actual });
     }
-    const manifest = parseManifest(bytes, limits);
+    const manifest = known ?? parseManifest(bytes, limits);
     this.#manifestBytes = undefined;
     this.#files = newContents(base.manifest, manifest);
     this.#visitor.manifest(manifest, bytes);

@@ -78,5 +78,7 @@ function* encodeFile(base: ByteSource, next: ByteSource): Generator<Buffer> {
 }
 
 function* piecesOf(source: ByteSource, from: number, to: number): Generator<Buffer> {
-  for (let at = from; at < to; at += pieceBytes) yield source.read(at, Math.min(pieceBytes, to - at));
+  // A copy: whoever compresses it does so later.
+  for (let at = from; at < to; at += pieceBytes)
+    yield Buffer.from(source.read(at, Math.min(pieceBytes, to - at)));
 }

@@ -3,28 +3,20 @@
 import { createHash, type Hash } from 'node:crypto';
 import * as fs from 'node:fs';
 import type { ByteSource } from '../../core/delta/byte-source.js';
-import type { DeltaRelease } from '../../core/delta/delta-format.js';
-import { createDeltaReader, type DeltaReader } from '../../core/delta/delta-reader.js';
+import { createDeltaReader, type DeltaReader, type DeltaReading } from '../../core/delta/delta-reader.js';
 import { WritError } from '../../core/errors.js';
-import type { ArchiveLimits } from '../../core/limits.js';
 import { digestHex } from '../../core/names.js';
 import type { ManifestFile } from '../../core/release/manifest.js';
-import type { ReleaseInfo } from '../../core/release/release.js';
 import { decompress } from '../archive/archive-reader.js';
 
-export interface DeltaTrial {
+export interface DeltaTrial extends DeltaReading {
   /** Of the delta. */
   readonly path: string;
-  /** As it is signed. */
-  readonly deltaBytes: number;
-  readonly base: DeltaRelease;
-  readonly manifest: ReleaseInfo['manifest'];
-  readonly limits: ArchiveLimits;
   source(file: ManifestFile | undefined): ByteSource;
 }
 
 /** Bytes of a copy that are held at a time. */
-const pieceBytes = 1_048_576;
+const pieceBytes = 262_144;
 
 /** @throws WritError DELTA_MALFORMED; MANIFEST_MALFORMED, ARCHIVE_LIMIT of the signed manifest; ARCHIVE_MALFORMED for no brotli; DISK_* */
 export async function requireLeads(trial: DeltaTrial): Promise<void> {

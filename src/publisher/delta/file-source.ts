@@ -1,5 +1,5 @@
-// A part of an open file as a source of bytes, for whoever compares two of them: small reads come out of one window, large ones
-// from the file. Owns no descriptor; what it has given away is never written over.
+// A part of an open file as a source of bytes, for whoever compares two of them: what is read comes out of one window, or fills it.
+// Owns no descriptor, and no memory but its window.
 import * as fs from 'node:fs';
 import type { ByteSource } from '../../core/delta/byte-source.js';
 
@@ -10,25 +10,26 @@ export function fileAsSource(
   part: { readonly descriptor: number; readonly start: number; readonly length: number },
   tooShort: () => Error,
 ): ByteSource {
-  let window: Buffer = Buffer.alloc(0);
+  let buffer: Buffer = Buffer.alloc(0);
+  let window = buffer;
   let windowAt = 0;
-  const readExactly = (offset: number, length: number): Buffer => {
-    const bytes = Buffer.allocUnsafe(length);
+  const fill = (offset: number, length: number): void => {
+    if (buffer.length < length) buffer = Buffer.allocUnsafe(length);
+    window = buffer.subarray(0, length);
+    windowAt = offset;
     for (let read = 0; read < length; ) {
-      const count = fs.readSync(part.descriptor, bytes, read, length - read, part.start + offset + read);
+      const count = fs.readSync(part.descriptor, window, read, length - read, part.start + offset + read);
       if (count === 0) throw tooShort();
       read += count;
     }
-    return bytes;
   };
   return {
     length: part.length,
     read: (offset, length) => {
-      if (length > windowBytes / 4) return readExactly(offset, length);
       if (offset < windowAt || offset + length > windowAt + window.length) {
-        // Around it: files are compared backwards as well.
-        windowAt = Math.max(0, offset - windowBytes / 4);
-        window = readExactly(windowAt, Math.min(windowBytes, part.length - windowAt));
+        // Around a small read: files are compared backwards as well.
+        const from = length > windowBytes / 4 ? offset : Math.max(0, offset - windowBytes / 4);
+        fill(from, Math.min(Math.max(windowBytes, length), part.length - from));
       }
       return window.subarray(offset - windowAt, offset - windowAt + length);
     },

@@ -109,7 +109,8 @@ async function makeDelta(
     if (decodedBytes > maxDecodedBytes(length, limits)) return undefined;
     const manifest = { digest: tree.manifestDigest, length: tree.manifestBytes.length };
     const { source } = files;
-    await requireLeads({ path, deltaBytes: length, base: base.read, manifest, limits, source });
+    const trial = { path, deltaBytes: length, base: base.read, manifest, limits, source };
+    await requireLeads({ ...trial, known: tree.manifest });
     writer.placeFile(path, { kind: 'delta', bundle, channel, digest });
     return { from: base.release.manifest.digest, digest, length };
   } catch (error) {
