@@ -4,6 +4,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { signal } from '../../../src/workers/drivers/signal.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
+import { rawGet } from '../../kit/net/raw-request.js';
 import { startNginx } from '../../kit/programs/nginx.js';
 import { needs } from '../../kit/programs/real-programs.js';
 import { driverContext } from '../../kit/workers/driver-context.js';
@@ -19,8 +20,8 @@ describe('the real nginx, told by a signal', needs('nginx', 'nginx-light'), () =
     const block = (listen: string): string =>
       `server { listen ${listen}; location / { include ${dir.join('policy.conf')}; } }`;
     await using nginx = await startNginx(dir.join('nginx'), block, { workers: 2 });
-    const inUse = async (): Promise<string> =>
-      (await fetch(nginx.url, { headers: { connection: 'close' } })).text();
+    // Each time over a connection of its own: one that is kept ends with the child that has it.
+    const inUse = async (): Promise<string> => (await rawGet(nginx.url, '/')).body;
     const driver = signal.create(
       { signal: 'HUP', pidFile: nginx.pidFile, proof: 'children' },
       driverContext(),

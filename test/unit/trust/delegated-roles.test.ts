@@ -288,7 +288,11 @@ describe('list', () => {
         timeMs += eachMs;
         return timeMs;
       };
-      return listTargets(() => set, () => assert.fail(), { monotonicMs });
+      return listTargets(
+        () => set,
+        () => assert.fail(),
+        { monotonicMs },
+      );
     };
     assert.equal((await searchesOf(20_000)).files.length, 3);
     const { facts } = await rejectsCode('DELEGATION_LIMIT', searchesOf(30_000));

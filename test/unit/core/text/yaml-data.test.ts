@@ -48,7 +48,12 @@ describe('yamlData', () => {
   });
 
   it('refuses a second key of one name that has an anchor, or is an alias', () => {
-    for (const text of ['&a k: 1\n&b k: 2\n', '&a k: 1\nk: 2\n', '&a k: 1\n*a : 2\n', '? &a\n: 1\n? &b\n: 2\n'])
+    for (const text of [
+      '&a k: 1\n&b k: 2\n',
+      '&a k: 1\nk: 2\n',
+      '&a k: 1\n*a : 2\n',
+      '? &a\n: 1\n? &b\n: 2\n',
+    ])
       assert.equal(read(text), 'mistakes', text);
   });
 
