@@ -116,5 +116,5 @@ function homeOf(work: string, { name }: Subject, round: number): string {
 
 function beginningOf(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
-  return text.split('\n').slice(0, 3).join(' ').slice(0, 300);
+  return (text.split('\n')[0] ?? '').slice(0, 200);
 }

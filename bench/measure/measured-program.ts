@@ -51,7 +51,11 @@ export function outputOf(command: readonly string[], cwd?: string): Promise<stri
     child.once('close', (code) => {
       if (code === 0) resolve(said.stdout);
       else
-        reject(new Error(`${command.join(' ')}: exit ${code}\n${said.stdout}${said.stderr}`.slice(0, 4000)));
+        reject(
+          new Error(
+            `exit ${code}: ${(said.stderr || said.stdout).trim().slice(0, 2000)}\n${command.join(' ')}`,
+          ),
+        );
     });
   });
 }

@@ -14,7 +14,7 @@ export const ostree: Subject = {
     const commit = (source: string) =>
       measured(
         shell(
-          'ostree commit -q --repo="$1" --branch=policy "$2" && ostree summary -q -u --repo="$1"',
+          'ostree commit --repo="$1" --branch=policy "$2" && ostree summary -u --repo="$1"',
           repository,
           source,
         ),

@@ -1,0 +1,104 @@
+// What a first sync, an update and a poll with nothing new cost by counts that no machine changes: requests, bytes, files,
+// directories, flushes, modules. Bounds, not times: one that is passed is a cost that somebody added. `npm run bench` has times.
+import assert from 'node:assert/strict';
+import { cpSync, mkdirSync, readFileSync } from 'node:fs';
+import { after, before, describe, it } from 'node:test';
+import { agentPoll } from '../../../bench/at-rest.js';
+import { changeTwoFiles, policySmall, writePolicyTree } from '../../../bench/policy-tree.js';
+import { configure, createRepository, publish, type Repository } from '../../../bench/subjects/writ.js';
+import { type Served, startWritServer, type WritServer } from '../../../bench/web/writ-server.js';
+import { runWritProcess } from '../../kit/cli/writ-process.js';
+import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
+import { needs } from '../../kit/programs/real-programs.js';
+import { type CallCounts, tracedWrit } from './traced-calls.js';
+
+interface Pulled {
+  readonly calls: CallCounts;
+  readonly served: Served;
+}
+
+describe('policy-small, 200 files', needs('strace', 'strace'), () => {
+  let dir: TempDir;
+  let repository: Repository;
+  let server: WritServer;
+
+  before(async () => {
+    dir = tempDir();
+    mkdirSync(dir.join('host'));
+    writePolicyTree(dir.join('first'), policySmall);
+    cpSync(dir.join('first'), dir.join('second'), { recursive: true });
+    changeTwoFiles(dir.join('second'), policySmall);
+    repository = await createRepository(dir.path);
+    await publish(repository, dir.join('first'));
+    server = await startWritServer(repository.repository);
+  });
+
+  after(async () => {
+    await server[Symbol.asyncDispose]();
+    dir[Symbol.dispose]();
+  });
+
+  async function pull(): Promise<Pulled> {
+    const host = dir.join('host');
+    const config = configure(repository, server, host);
+    let calls: CallCounts | undefined;
+    const served = await server.counted(async () => {
+      calls = await tracedWrit(['pull', '--config', config], dir.join('trace'), `${host}/state`);
+      return { wallMs: 0 };
+    });
+    assert.ok(calls);
+    return { calls, served };
+  }
+
+  it('is first synced by 5 requests and one archive, each file made once, flushed together', async (t) => {
+    const { calls, served } = await pull();
+    t.diagnostic(JSON.stringify({ calls, served }));
+    assert.equal(served.requests, 5);
+    assert.ok(served.receivedBytes <= 210_000);
+    assert.ok(calls.filesCreated >= 200 && calls.filesCreated <= 200 + 30);
+    assert.ok(calls.flushes <= 60);
+  });
+
+  it('costs two requests, 1,100 bytes and next to no file when nothing is new', async (t) => {
+    const { calls, served } = await pull();
+    t.diagnostic(JSON.stringify({ calls, served }));
+    assert.equal(served.requests, 2);
+    assert.ok(served.receivedBytes <= 1100);
+    assert.ok(calls.filesCreated <= 10);
+  });
+
+  it('is updated by 5 requests at most', async (t) => {
+    await publish(repository, dir.join('second'));
+    const { calls, served } = await pull();
+    t.diagnostic(JSON.stringify({ calls, served }));
+    assert.ok(served.requests <= 5);
+    assert.ok(served.receivedBytes <= 210_000);
+    assert.ok(calls.filesCreated <= 200 + 30);
+  });
+
+  it('costs an agent two requests and half a kilobyte for each poll on the connection that it keeps', async () => {
+    const figures = await agentPoll(dir.join('polled'), dir.join('first'), 3);
+    const figure = (name: string): number => figures.find((one) => one.name === name)?.value ?? Number.NaN;
+    // A poll may have begun before the first look, or not have ended at the last.
+    assert.ok(Math.abs(figure('the same, requests') - 2) <= 1);
+    assert.ok(figure('the same, received with headers') <= 1000);
+  });
+});
+
+describe('a command', () => {
+  const hook = new URL('../../kit/sources/trace-imports.js', import.meta.url).href;
+
+  async function modulesOf(args: readonly string[]): Promise<number> {
+    using dir = tempDir();
+    const env = { NODE_OPTIONS: `--import=${hook}`, WRIT_TRACE_IMPORTS: dir.join('imports') };
+    await runWritProcess(args, { env });
+    return new Set(readFileSync(dir.join('imports'), 'utf8').trim().split('\n')).size;
+  }
+
+  it('imports at its start what it needs: the version 20 modules, status without an agent 300', async (t) => {
+    const counts = [await modulesOf(['--version']), await modulesOf(['status', '--config', '/nowhere'])];
+    t.diagnostic(counts.join(', '));
+    assert.ok((counts[0] ?? 0) <= 20);
+    assert.ok((counts[1] ?? 0) <= 300);
+  });
+});
