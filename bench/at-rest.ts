@@ -1,11 +1,9 @@
 // What runs all the time: an agent and a server that nobody asks anything, the cost of a poll to the agent and to the server,
 // and beside the server nginx.
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { startWrit, type WritProcess } from '../test/kit/cli/writ-process.js';
 import { cpuMsOf, residentBytesOf } from './measure/process-cost.js';
-import { configure, createRepository, publish } from './subjects/writ.js';
+import { configure, type Repository } from './subjects/writ.js';
 import { pollAll } from './web/poll-load.js';
 import type { StaticWeb } from './web/static-web.js';
 import { startWritServer } from './web/writ-server.js';
@@ -24,12 +22,9 @@ export interface Resting extends AsyncDisposable {
 const idleNode = 'setInterval(() => {}, 1e6)';
 
 /** Starts what is to rest: an agent with the policy active, a server, and a Node that does nothing. */
-export async function startResting(work: string, tree: string): Promise<Resting> {
-  mkdirSync(join(work, 'host'), { recursive: true });
-  const repository = await createRepository(work);
-  await publish(repository, tree);
+export async function startResting(repository: Repository, home: string): Promise<Resting> {
   const server = await startWritServer(repository.repository);
-  const config = configure(repository, server, join(work, 'host'));
+  const config = configure(repository, server, home);
   const agent = await startAgent(config);
   const idle = startWrit([idleNode], {}, { entry: '-e' });
   const sinceMs = performance.now();
@@ -61,12 +56,13 @@ async function startAgent(config: string): Promise<WritProcess> {
 }
 
 /** What one poll with nothing new costs an agent, on the connection that it keeps. */
-export async function agentPoll(work: string, tree: string, seconds: number): Promise<readonly Figure[]> {
-  mkdirSync(join(work, 'host'), { recursive: true });
-  const repository = await createRepository(work);
-  await publish(repository, tree);
+export async function agentPoll(
+  repository: Repository,
+  home: string,
+  seconds: number,
+): Promise<readonly Figure[]> {
   await using server = await startWritServer(repository.repository);
-  const config = configure(repository, server, join(work, 'host'), { pollEvery: '1s' });
+  const config = configure(repository, server, home, { pollEvery: '1s' });
   await using agent = await startAgent(config);
   const pid = agent.child.pid ?? 0;
   const polls = (): number => agent.stderr().split('"cycle ended"').length - 1;
@@ -103,24 +99,20 @@ export function pollRate(pid: number, url: string, hosts: number, polls: number)
   });
 }
 
-/** The same file from both, by a few hosts. @param web undefined: nginx is not installed */
+/** The same file from both, by a few hosts. @param nginx its process, and where it has the repository */
 export async function serverPolls(
-  work: string,
-  tree: string,
-  web: StaticWeb | undefined,
+  { repository }: Repository,
+  nginx: Pick<StaticWeb, 'pid' | 'url'> | undefined,
   polls: number,
 ): Promise<readonly Figure[]> {
-  mkdirSync(work, { recursive: true });
-  const repository = await createRepository(work);
-  await publish(repository, tree);
-  await using server = await startWritServer(repository.repository);
+  await using server = await startWritServer(repository);
   const hosts = 16;
   const file = 'metadata/timestamp.json';
   const ours = await pollRate(server.pid, `${server.url}/${file}`, hosts, polls);
   const figures: Figure[] = [
     { name: 'writ serve: polls answered 304, per core', value: ours.pollsPerCoreSecond, unit: 'polls/s' },
   ];
-  if (web === undefined) return figures;
-  const nginx = await pollRate(web.pid, `${web.url}/polled/repo/${file}`, hosts, polls);
-  return [...figures, { name: 'nginx: the same', value: nginx.pollsPerCoreSecond, unit: 'polls/s' }];
+  if (nginx === undefined) return figures;
+  const theirs = await pollRate(nginx.pid, `${nginx.url}/${file}`, hosts, polls);
+  return [...figures, { name: 'nginx: the same', value: theirs.pollsPerCoreSecond, unit: 'polls/s' }];
 }

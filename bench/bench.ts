@@ -22,7 +22,7 @@ import { rsync, rsyncInPlace } from './subjects/rsync.js';
 import { missing, type Subject, webNeed } from './subjects/subject.js';
 import { tar } from './subjects/tar.js';
 import { tufJs } from './subjects/tuf-js.js';
-import { writ } from './subjects/writ.js';
+import { createRepository, publish, type Repository, writ } from './subjects/writ.js';
 import { zsync } from './subjects/zsync.js';
 import { type StaticWeb, startStaticWeb } from './web/static-web.js';
 
@@ -48,7 +48,9 @@ async function measure(plan: Plan, work: string): Promise<Result> {
   changeTwoFiles(second, plan.tree);
   const published = join(work, 'published');
   mkdirSync(published);
-  await using resting = await startResting(join(work, 'resting'), first);
+  // Of what runs all the time, and below what nginx serves.
+  const standing = await createStanding(join(published, 'standing'), first);
+  await using resting = await startResting(standing, join(work, 'resting'));
   const web = await webOrNone(join(work, 'web'), published);
   try {
     // Without nginx nobody asks for it: who needs it is missing then.
@@ -56,9 +58,9 @@ async function measure(plan: Plan, work: string): Promise<Result> {
     const comparison = await compare({ work, place, subjects, rounds: plan.rounds, say });
     say('polls, and starts of the agent');
     const figures = [
-      ...(await agentPoll(join(work, 'polling'), first, plan.pollSeconds)),
-      ...(await serverPolls(join(published, 'polled'), first, web, plan.polls)),
-      ...(await restarts(join(work, 'restarts'), first, plan.rounds)),
+      ...(await agentPoll(standing, join(work, 'polling'), plan.pollSeconds)),
+      ...(await serverPolls(standing, web && { pid: web.pid, url: `${web.url}/standing/repo` }, plan.polls)),
+      ...(await restarts(standing, join(work, 'restarts'), plan.rounds)),
       ...resting.figures(),
     ];
     const panels = plan.growth === 'measured' ? await measureGrowth(join(work, 'growth'), allSizes, say) : [];
@@ -66,6 +68,13 @@ async function measure(plan: Plan, work: string): Promise<Result> {
   } finally {
     await web?.[Symbol.asyncDispose]();
   }
+}
+
+async function createStanding(directory: string, tree: string): Promise<Repository> {
+  mkdirSync(directory);
+  const repository = await createRepository(directory);
+  await publish(repository, tree);
+  return repository;
 }
 
 async function webOrNone(directory: string, root: string): Promise<StaticWeb | undefined> {

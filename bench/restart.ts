@@ -1,13 +1,13 @@
 // How long `writ agent` takes to be ready: at the first start after a boot, when every byte is read, and when the agent
 // alone was restarted. From the spawn to the state `run`.
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startWrit } from '../test/kit/cli/writ-process.js';
 import type { Figure } from './at-rest.js';
 import { outputOf, writProgram } from './measure/measured-program.js';
 import { cpuMsOf } from './measure/process-cost.js';
 import { summarize } from './measure/statistics.js';
-import { configure, createRepository, publish } from './subjects/writ.js';
+import { configure, type Repository } from './subjects/writ.js';
 import { startWritServer } from './web/writ-server.js';
 
 interface Start {
@@ -16,16 +16,15 @@ interface Start {
   readonly cpuMs: number;
 }
 
-/** @param work empty; it is left full */
-export async function restarts(work: string, tree: string, rounds: number): Promise<readonly Figure[]> {
-  const host = join(work, 'host');
-  mkdirSync(host, { recursive: true });
-  const repository = await createRepository(work);
-  await publish(repository, tree);
+export async function restarts(
+  repository: Repository,
+  home: string,
+  rounds: number,
+): Promise<readonly Figure[]> {
   await using server = await startWritServer(repository.repository);
-  const config = configure(repository, server, host);
+  const config = configure(repository, server, home);
   await outputOf([...writProgram, 'pull', '--config', config]);
-  const boots = await starts(config, rounds, () => forgetBoot(join(host, 'state', 'ledger.json')));
+  const boots = await starts(config, rounds, () => forgetBoot(join(home, 'state', 'ledger.json')));
   const alone = await starts(config, rounds, () => undefined);
   return [
     ...figuresOf('agent ready after a boot', boots),

@@ -86,7 +86,7 @@ describe('policy-small, 200 files', needs('strace', 'strace'), () => {
   });
 
   it('costs an agent two requests and half a kilobyte for each poll on the connection that it keeps', async () => {
-    const figures = await agentPoll(dir.join('polled'), dir.join('first'), 3);
+    const figures = await agentPoll(repository, dir.join('polled'), 3);
     const figure = (name: string): number => figures.find((one) => one.name === name)?.value ?? Number.NaN;
     // A poll may have begun before the first look, or not have ended at the last.
     assert.ok(Math.abs(figure('the same, requests') - 2) <= 1);
