@@ -11,10 +11,11 @@ import { thisMachine } from './measure/machine.js';
 import { type Plan, planOf } from './plan.js';
 import { changeTwoFiles, writePolicyTree } from './policy-tree.js';
 import { describe, type Measurement, putSection } from './report/document.js';
+import { drawGoals } from './report/goals.js';
 import { drawPlot, type Panel } from './report/plot.js';
 import { drawComparison, drawFigures } from './report/table.js';
 import { restarts } from './restart.js';
-import { casync, casyncWithSeed } from './subjects/casync.js';
+import { casync } from './subjects/casync.js';
 import { git } from './subjects/git.js';
 import { node } from './subjects/node.js';
 import { ostree } from './subjects/ostree.js';
@@ -26,7 +27,7 @@ import { createRepository, publish, type Repository, writ } from './subjects/wri
 import { zsync } from './subjects/zsync.js';
 import { type StaticWeb, startStaticWeb } from './web/static-web.js';
 
-const subjects = [writ, tar, ostree, casync, casyncWithSeed, rsync, rsyncInPlace, git, zsync, tufJs, node];
+const subjects = [writ, tar, ostree, casync, rsync, rsyncInPlace, git, zsync, tufJs, node];
 const timeNeed = { program: 'time', debianPackage: 'time' };
 const docs = join(import.meta.dirname, '..', '..', 'docs');
 
@@ -109,6 +110,7 @@ try {
   const text = [
     describe(measurement),
     drawComparison(result.comparison, writ.name),
+    drawGoals(result.comparison),
     drawFigures(result.figures),
     notesOf(subjects),
   ].join('\n\n');

@@ -6,7 +6,8 @@ export function milliseconds(value: number): string {
 
 export function bytes(value: number): string {
   if (value < 10_000) return `${value.toFixed(0)} B`;
-  return value < 1e6 ? `${(value / 1e3).toFixed(0)} kB` : `${(value / 1e6).toFixed(1)} MB`;
+  if (value < 1e6) return `${(value / 1e3).toFixed(0)} kB`;
+  return value < 1e9 ? `${(value / 1e6).toFixed(1)} MB` : `${(value / 1e9).toFixed(1)} GB`;
 }
 
 export function ratio(value: number): string {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { it, describe as suite } from 'node:test';
 import { describe, putSection } from '../../../bench/report/document.js';
 import { bytes, milliseconds } from '../../../bench/report/format.js';
+import { drawGoals } from '../../../bench/report/goals.js';
 import { alignTable, drawComparison, drawFigures } from '../../../bench/report/table.js';
 
 /** The row of this name, in cells. */
@@ -77,7 +78,30 @@ suite('the table', () => {
 
   it('has units that fit', () => {
     assert.deepEqual([999, 1000].map(milliseconds), ['999 ms', '1.00 s']);
-    assert.deepEqual([9999, 12_000, 5e6].map(bytes), ['9999 B', '12 kB', '5.0 MB']);
+    assert.deepEqual([9999, 12_000, 5e6, 8e9].map(bytes), ['9999 B', '12 kB', '5.0 MB', '8.0 GB']);
+  });
+});
+
+suite('the goals', () => {
+  const samples = (wallMs: number, toSwapMs: number, receivedBytes = 0) => [
+    { wallMs, toSwapMs, receivedBytes },
+  ];
+  const rows = [
+    { task: 'first sync', subject: 'writ', samples: samples(1500, 900) },
+    { task: 'first sync', subject: 'GNU tar', samples: [{ wallMs: 1000, cpuMs: 10 }] },
+    { task: 'update', subject: 'writ', samples: samples(1500, 900, 1000) },
+    { task: 'update', subject: 'rsync', samples: [{ wallMs: 500, receivedBytes: 10_000 }] },
+  ] as const;
+  const drawn = drawGoals({ rows, absent: [] });
+
+  it('hold the cycle to the peer of the same run, and say by how much one is met or missed', () => {
+    assert.deepEqual(cells(drawn, 'first sync, cycle to swap: times GNU tar'), ['1.00', '0.90', 'met']);
+    assert.deepEqual(cells(drawn, 'update, cycle to swap: times rsync'), ['1.00', '1.80', 'missed']);
+    assert.deepEqual(cells(drawn, 'update, received: times rsync'), ['0.05', '0.10', 'missed']);
+  });
+
+  it('say nothing where a peer, or a figure, is missing', () => {
+    assert.doesNotMatch(drawn, /casync|ostree|CPU/);
   });
 });
 
@@ -100,7 +124,7 @@ suite('the document', () => {
     const measurement = { command: 'npm run bench', tree: 'policy-10k', rounds: 5, machine: quiet, atMs: 0 };
     assert.equal(
       describe(measurement),
-      '`npm run bench`, 1970-01-01: policy-10k, 5 rounds, 2 cores,\n8000.0 MB of memory, Linux 6.1, Node v20.19.0, loopback.',
+      '`npm run bench`, 1970-01-01: policy-10k, 5 rounds, 2 cores,\n8.0 GB of memory, Linux 6.1, Node v20.19.0, loopback.',
     );
     assert.match(
       describe({ ...measurement, machine: { ...quiet, load: 7 } }),
