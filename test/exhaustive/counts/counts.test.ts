@@ -17,7 +17,7 @@ interface Pulled {
   readonly served: Served;
 }
 
-describe('policy-small, 200 files', needs('strace', 'strace'), () => {
+describe('policy-small, 200 files', { ...needs('strace', 'strace'), ...needs('time', 'time') }, () => {
   let dir: TempDir;
   let repository: Repository;
   let server: WritServer;
