@@ -105,6 +105,11 @@ const measurement: Measurement = {
   atMs: Date.now(),
 };
 const work = mkdtempSync(join(tmpdir(), 'writ-bench-'));
+// Ctrl-C reaches what was started too.
+process.once('SIGINT', () => {
+  rmSync(work, { recursive: true, force: true });
+  process.exit(130);
+});
 try {
   const result = await measure(plan, work);
   const text = [
