@@ -8,6 +8,7 @@ import { type Notified, type WholeSystem, wholeSystem } from '../test/kit/agent/
 import { tempDir } from '../test/kit/disk/temp-dir.js';
 import { sampleDirectory, startRealKresd } from '../test/kit/programs/real-kresd.js';
 import { startFakeKresd } from '../test/kit/workers/fake-kresd.js';
+import { summarize } from './measure/statistics.js';
 
 const rounds = 5;
 const rules = 100_000;
@@ -77,9 +78,8 @@ async function withStandIns(): Promise<readonly number[]> {
 }
 
 function line(name: string, values: readonly number[]): string {
-  const sorted = [...values].sort((a, b) => a - b);
-  const median = sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
-  return `  ${name.padEnd(36)} ${median.toFixed(0).padStart(5)} ms   worst ${Math.max(...values).toFixed(0)} ms\n`;
+  const { median = Number.NaN, most = Number.NaN } = summarize(values) ?? {};
+  return `  ${name.padEnd(36)} ${median.toFixed(0).padStart(5)} ms   worst ${most.toFixed(0)} ms\n`;
 }
 
 process.stdout.write(

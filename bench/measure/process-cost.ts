@@ -1,0 +1,17 @@
+// What a process that goes on running has cost so far, by /proc: exact where the kernel counts nanoseconds (schedstat).
+import { readdirSync, readFileSync } from 'node:fs';
+
+/** Of the threads that live; one that has ended took its time with it. */
+export function cpuMsOf(pid: number): number {
+  return readdirSync(`/proc/${pid}/task`)
+    .map(
+      (thread) => Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ')[0]) / 1e6,
+    )
+    .reduce((sum, ms) => sum + ms, 0);
+}
+
+/** Resident just now. */
+export function residentBytesOf(pid: number): number {
+  const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+  return Number(kilobytes) * 1024;
+}

@@ -1,0 +1,45 @@
+// What a benchmark runs: by default the comparison on policy-10k, `--short` the same on policy-small, `--full` growth too.
+import { parseArgs } from 'node:util';
+import { policy10k, policySmall, type TreeSize } from './policy-tree.js';
+
+export interface Plan {
+  readonly command: string;
+  readonly treeName: string;
+  readonly tree: TreeSize;
+  readonly rounds: number;
+  /** How long the polls of one agent are watched. */
+  readonly pollSeconds: number;
+  /** That the servers answer. */
+  readonly polls: number;
+  readonly growth: 'measured' | 'left out';
+  /** Into docs/performance.md. */
+  readonly document: 'written' | 'left alone';
+  readonly output: 'text' | 'json';
+}
+
+/** @throws Error for a flag that there is not */
+export function planOf(args: readonly string[]): Plan {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      short: { type: 'boolean', default: false },
+      full: { type: 'boolean', default: false },
+      json: { type: 'boolean', default: false },
+      rounds: { type: 'string' },
+    },
+  });
+  if (values.short && values.full) throw new Error('--short or --full, not both');
+  const rounds = Number(values.rounds ?? (values.short ? 2 : 5));
+  if (!Number.isInteger(rounds) || rounds < 1) throw new Error('--rounds takes a number from 1 on');
+  const size = values.short
+    ? { treeName: 'policy-small', tree: policySmall, pollSeconds: 3, polls: 2000 }
+    : { treeName: 'policy-10k', tree: policy10k, pollSeconds: 20, polls: 40_000 };
+  return {
+    ...size,
+    rounds,
+    command: ['npm run bench', ...(args.length > 0 ? ['--', ...args] : [])].join(' '),
+    growth: values.full ? 'measured' : 'left out',
+    document: values.short ? 'left alone' : 'written',
+    output: values.json ? 'json' : 'text',
+  };
+}

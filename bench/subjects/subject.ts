@@ -1,0 +1,52 @@
+// What is compared: who, what it does in each task, and what it needs to be installed. Types only, and the names of tasks.
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Sample } from '../measure/sample.js';
+import type { StaticWeb } from '../web/static-web.js';
+
+/** In this order: each task finds what those before it left of the same round. */
+export const tasks = ['publish', 'first sync', 'nothing new', 'update', 'status'] as const;
+export type Task = (typeof tasks)[number];
+
+export interface Need {
+  readonly program: string;
+  readonly debianPackage: string;
+}
+
+export interface Workplace {
+  /** Of this subject alone, empty. */
+  readonly directory: string;
+  /** Directories of the two versions; nobody changes them. */
+  readonly first: string;
+  readonly second: string;
+  /** Serves `directory` of every subject below its name. */
+  readonly web: StaticWeb;
+}
+
+/** @param home of this round: a directory of its own, kept from task to task */
+export type Act = (home: string) => Promise<Sample>;
+
+export interface Ready extends AsyncDisposable {
+  readonly acts: Partial<Readonly<Record<Task, Act>>>;
+  /** From here on the second version is what there is. */
+  publishSecond(): Promise<void>;
+}
+
+export interface Subject {
+  readonly name: string;
+  readonly needs: readonly Need[];
+  /** What a reader has to know to compare. */
+  readonly note: string;
+  /** Publishes the first version. */
+  setUp(place: Workplace): Promise<Ready>;
+}
+
+const searched = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'];
+
+/** @returns the Debian packages that are missing */
+export function missing(needs: readonly Need[]): readonly string[] {
+  const isHere = (program: string): boolean => searched.some((folder) => existsSync(join(folder, program)));
+  return needs.filter(({ program }) => !isHere(program)).map(({ debianPackage }) => debianPackage);
+}
+
+export const webNeed: Need = { program: 'nginx', debianPackage: 'nginx-light' };

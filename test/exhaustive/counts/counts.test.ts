@@ -1,0 +1,111 @@
+// What a first sync, an update and a poll with nothing new cost by counts that no machine changes: requests, bytes, files,
+// directories, flushes, modules. Bounds, not times: one that is passed is a cost that somebody added. `npm run bench` has times.
+import assert from 'node:assert/strict';
+import { cpSync, mkdirSync, readFileSync } from 'node:fs';
+import { after, before, describe, it } from 'node:test';
+import { agentPoll } from '../../../bench/at-rest.js';
+import { changeTwoFiles, policySmall, writePolicyTree } from '../../../bench/policy-tree.js';
+import { configure, createRepository, publish, type Repository } from '../../../bench/subjects/writ.js';
+import { type Served, startWritServer, type WritServer } from '../../../bench/web/writ-server.js';
+import { runWritProcess } from '../../kit/cli/writ-process.js';
+import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
+import { needs } from '../../kit/programs/real-programs.js';
+import { type CallCounts, tracedWrit } from './traced-calls.js';
+
+interface Pulled {
+  readonly calls: CallCounts;
+  readonly served: Served;
+}
+
+describe('policy-small, 200 files', { ...needs('strace', 'strace'), ...needs('time', 'time') }, () => {
+  let dir: TempDir;
+  let repository: Repository;
+  let server: WritServer;
+
+  before(async () => {
+    dir = tempDir();
+    mkdirSync(dir.join('host'));
+    writePolicyTree(dir.join('first'), policySmall);
+    cpSync(dir.join('first'), dir.join('second'), { recursive: true });
+    changeTwoFiles(dir.join('second'), policySmall);
+    repository = await createRepository(dir.path);
+    await publish(repository, dir.join('first'));
+    server = await startWritServer(repository.repository);
+  });
+
+  after(async () => {
+    await server[Symbol.asyncDispose]();
+    dir[Symbol.dispose]();
+  });
+
+  async function pull(): Promise<Pulled> {
+    const host = dir.join('host');
+    const config = configure(repository, server, host);
+    let calls: CallCounts | undefined;
+    const served = await server.counted(async () => {
+      calls = await tracedWrit(['pull', '--config', config], dir.join('trace'), `${host}/state`);
+      return { wallMs: 0 };
+    });
+    assert.ok(calls);
+    return { calls, served };
+  }
+
+  it('is first synced by 5 requests and one archive, each file made once, flushed together', async (t) => {
+    const { calls, served } = await pull();
+    t.diagnostic(JSON.stringify({ calls, served }));
+    assert.equal(served.requests, 5);
+    assert.ok(served.receivedBytes <= 210_000);
+    assert.ok(calls.filesCreated >= 200 && calls.filesCreated <= 200 + 30);
+    assert.ok(calls.directoriesRead <= 75);
+    assert.ok(calls.flushes <= 50 && calls.renames <= 22);
+  });
+
+  it('costs two requests, 1,100 bytes and next to no file when nothing is new', async (t) => {
+    const { calls, served } = await pull();
+    t.diagnostic(JSON.stringify({ calls, served }));
+    assert.equal(served.requests, 2);
+    assert.ok(served.receivedBytes <= 1100);
+    assert.ok(calls.filesCreated <= 1 && calls.flushes <= 1 && calls.renames <= 1);
+    assert.ok(calls.directoriesRead <= 160);
+  });
+
+  it('is updated by 5 requests at most', async (t) => {
+    await publish(repository, dir.join('second'));
+    const { calls, served } = await pull();
+    t.diagnostic(JSON.stringify({ calls, served }));
+    assert.ok(served.requests <= 5);
+    assert.ok(served.receivedBytes <= 210_000);
+    assert.ok(calls.filesCreated <= 200 + 30 && calls.directoriesRead <= 190);
+    assert.ok(calls.flushes <= 45 && calls.renames <= 20);
+  });
+
+  it('is asked for its status by few modules', async (t) => {
+    const count = await modulesOf(['status', '--config', dir.join('host/agent.yaml')]);
+    t.diagnostic(`${count}`);
+    assert.ok(count <= 300);
+  });
+
+  it('costs an agent two requests and half a kilobyte for each poll on the connection that it keeps', async () => {
+    const figures = await agentPoll(repository, dir.join('polled'), 3);
+    const figure = (name: string): number => figures.find((one) => one.name === name)?.value ?? Number.NaN;
+    // A poll may have begun before the first look, or not have ended at the last.
+    assert.ok(Math.abs(figure('the same, requests') - 2) <= 1);
+    assert.ok(figure('the same, received with headers') <= 1000);
+  });
+});
+
+describe('writ --version', () => {
+  it('imports 20 modules at most', async () => {
+    assert.ok((await modulesOf(['--version'])) <= 20);
+  });
+});
+
+const hook = new URL('../../kit/sources/trace-imports.js', import.meta.url).href;
+
+/** Those of Node counted too. */
+async function modulesOf(args: readonly string[]): Promise<number> {
+  using dir = tempDir();
+  const env = { NODE_OPTIONS: `--import=${hook}`, WRIT_TRACE_IMPORTS: dir.join('imports') };
+  await runWritProcess(args, { env });
+  return new Set(readFileSync(dir.join('imports'), 'utf8').trim().split('\n')).size;
+}

@@ -1,0 +1,32 @@
+// What a benchmark runs, by its flags.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { planOf } from '../../../bench/plan.js';
+
+describe('the plan of a benchmark', () => {
+  it('is policy-10k five times, into the document, without growth', () => {
+    const { treeName, rounds, growth, document, output, command } = planOf([]);
+    assert.deepEqual(
+      [treeName, rounds, growth, document, output],
+      ['policy-10k', 5, 'left out', 'written', 'text'],
+    );
+    assert.equal(command, 'npm run bench');
+  });
+
+  it('is small with --short, and leaves the document alone', () => {
+    const { treeName, growth, document, command } = planOf(['--short']);
+    assert.deepEqual([treeName, growth, document], ['policy-small', 'left out', 'left alone']);
+    assert.equal(command, 'npm run bench -- --short');
+  });
+
+  it('has growth with --full, other rounds with --rounds, an object with --json', () => {
+    const { growth, rounds, output } = planOf(['--full', '--rounds', '3', '--json']);
+    assert.deepEqual([growth, rounds, output], ['measured', 3, 'json']);
+  });
+
+  it('refuses what contradicts itself, no number of rounds, and unknown flags', () => {
+    for (const args of [['--short', '--full'], ['--rounds', '0'], ['--rounds', 'x'], ['--fast']]) {
+      assert.throws(() => planOf(args), Error, args.join(' '));
+    }
+  });
+});
