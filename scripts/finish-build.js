@@ -1,5 +1,7 @@
-// tsc writes 0644: without this `npx writ` says "Permission denied" after every rebuild.
-import { chmodSync, existsSync } from 'node:fs';
+// What tsc leaves to be done: packages in one file each, the validators of our own schemas, and the mode of the program: tsc writes 0644, and `npx writ`
+// would say "Permission denied" after every rebuild.
+import { chmodSync } from 'node:fs';
 
-const entry = new URL('../dist/src/cli/main.js', import.meta.url);
-if (existsSync(entry)) chmodSync(entry, 0o755);
+await import('./join-packages.js');
+await import('./compile-schemas.js');
+chmodSync(new URL('../dist/src/cli/main.js', import.meta.url), 0o755);

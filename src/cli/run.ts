@@ -1,12 +1,13 @@
 // The command line as a function: the table of commands, signals, and the one place that turns errors into exit codes.
-// Imports the parser and render only; every command is its own dynamic import. Takes the process from its caller.
+// Imports render only; the parser is imported when there is something to parse, and every command when it was typed.
+// Takes the process from its caller.
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { toWritError, WritError } from '../core/errors.js';
 import { systemClock } from '../platform/time/clock.js';
 import type { CommandContext, CommandEntry, Surroundings } from './console/command.js';
 import { deniedOr } from './console/denied.js';
-import { type Invocation, parseCommandLine } from './console/program.js';
+import type { Invocation } from './console/program.js';
 import { createRenderer, type Renderer } from './console/render.js';
 
 /** What the help says of each command, in its order. */
@@ -105,15 +106,24 @@ export async function runWrit(argv: readonly string[], surroundings: Surrounding
   const { stdout, env } = surroundings;
   let invocation: Invocation;
   try {
+    if (isVersionAsked(argv)) return showText(`${readVersion()}\n`, surroundings);
+    const { parseCommandLine } = await import('./console/program.js');
     invocation = await parseCommandLine(argv, commands, { version: readVersion(), env, stdout });
   } catch (error) {
     return rendererForUsage(argv, surroundings).error(toWritError(error));
   }
-  if (invocation.kind === 'text') {
-    createRenderer({ color: 'auto' }, surroundings, 'help.result').raw(invocation.text);
-    return 0;
-  }
+  if (invocation.kind === 'text') return showText(invocation.text, surroundings);
   return runCommand(invocation, surroundings);
+}
+
+/** What is installed is asked by scripts, often: the parser would say the same, and takes longer than the rest. */
+function isVersionAsked(argv: readonly string[]): boolean {
+  return argv.length === 1 && (argv[0] === '--version' || argv[0] === '-V');
+}
+
+function showText(text: string, surroundings: Surroundings): number {
+  createRenderer({ color: 'auto' }, surroundings, 'help.result').raw(text);
+  return 0;
 }
 
 async function runCommand(

@@ -1,7 +1,7 @@
 // The text of a policy file in YAML or JSON: to data, or to every mistake with its line and column. Pure. Owns
 // what the two languages may use here: one document, unique keys, no tags of one's own, few aliases, no depth
 // without end. What the data mean is a schema's.
-import { type Document, LineCounter } from 'yaml';
+import { type Document, LineCounter } from '#yaml';
 import { scanJson } from '../../core/text/json-scan.js';
 import { yamlData } from '../../core/text/yaml-data.js';
 import { parseYaml } from '../../core/text/yaml-parse.js';

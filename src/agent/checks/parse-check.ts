@@ -5,7 +5,7 @@
 
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import picomatch from 'picomatch';
+import picomatch from '#picomatch';
 import type { ParseCheckConfig } from '../../core/config/config.js';
 import type { HookVerdict } from '../../core/cycle/hook-verdict.js';
 import type { Manifest, ManifestFile } from '../../core/release/manifest.js';

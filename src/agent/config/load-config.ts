@@ -1,7 +1,7 @@
 // The agent's configuration from disk: reads the file, adds what only this host knows (its id, the drivers that
 // are built in, the cron parser, what lies on it), and turns mistakes into one error. Never changes anything.
 import { hostname } from 'node:os';
-import { validateDetailed } from 'node-cron';
+import { validateDetailed } from '#node-cron';
 import type { AgentConfig } from '../../core/config/config.js';
 import { type ConfigMistake, configError, mistakeLine } from '../../core/config/config-errors.js';
 import { defaultPlaces } from '../../core/config/config-values.js';
@@ -11,7 +11,8 @@ import { isWritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
 import { createDurableFs } from '../../platform/disk/durable-fs.js';
 import { readSmallFile } from '../../platform/read-file.js';
-import { type Logger, silentLog } from '../../platform/telemetry/log.js';
+import type { Logger } from '../../platform/telemetry/log.js';
+import { silentLog } from '../../platform/telemetry/silent-log.js';
 import { systemClock } from '../../platform/time/clock.js';
 import { driverKinds } from '../../workers/registry.js';
 import { readConfigFile } from './config-file.js';

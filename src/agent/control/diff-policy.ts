@@ -17,7 +17,7 @@ import {
 } from '../../core/status/policy-diff.js';
 import { createDurableFs, type DurableFs } from '../../platform/disk/durable-fs.js';
 import { readSmallFile } from '../../platform/read-file.js';
-import { silentLog } from '../../platform/telemetry/log.js';
+import { silentLog } from '../../platform/telemetry/silent-log.js';
 import { systemClock } from '../../platform/time/clock.js';
 import type { RepositoryClient } from '../../trust/repository-client.js';
 import { loadConfig } from '../config/load-config.js';

@@ -10,7 +10,7 @@ import type { StatusReport } from '../../core/status/status.js';
 import type { VerifyResult } from '../../core/status/verify-report.js';
 import { readBootId } from '../../platform/process/boot-id.js';
 import { keepHeapSmall } from '../../platform/process/heap.js';
-import { silentLog } from '../../platform/telemetry/log.js';
+import { silentLog } from '../../platform/telemetry/silent-log.js';
 import { systemClock } from '../../platform/time/clock.js';
 import { unboundedPace } from '../../platform/time/rate-limit.js';
 import { loadConfig } from '../config/load-config.js';
@@ -33,7 +33,7 @@ import { statusReport } from '../report/status-report.js';
 import { repairNow } from '../select/pause.js';
 import { closeHost, type LockRequest, lockHost, openHost } from '../startup/open-host.js';
 import { recoverHost } from '../startup/recover-host.js';
-import { type Started, startHost } from '../startup/start-host.js';
+import { type Started, type StartOptions, startHost } from '../startup/start-host.js';
 import type { Host } from '../state/host.js';
 import { type HostPaths, hostPaths } from '../state/paths.js';
 import type { RefusalChoice } from '../state/refusal-rules.js';
@@ -63,7 +63,10 @@ interface Done<T> {
  * @throws WritError when it cannot begin: configuration, LOCK_HELD, ROOT_MISSING, STATE_DAMAGED
  */
 export function pullAlone(options: AloneOptions & { readonly force: boolean }): Promise<CycleResult> {
-  return withHost(options, 'pull', async (host, { damage, repaired, notices, notLoaded }) => {
+  // A host that lives by cron is looked over by its pulls: each rests on the last full look until the next is due.
+  const looksLater = options.force ? 'nobody' : 'pull';
+  return withHost({ ...options, looksLater }, 'pull', async (host, started) => {
+    const { damage, repaired, notices, notLoaded } = started;
     const { by, signal, onEvent, force } = options;
     await awaitWorkers(host, signal, awaitedIn(onEvent));
     // What this host has was not enough at the start: now the network may be asked.
@@ -195,7 +198,7 @@ export function forgetAlone(options: Omit<AloneOptions, 'onEvent'> & RefusalChoi
 }
 
 async function withHost<T>(
-  options: Omit<AloneOptions, 'onEvent'>,
+  options: Omit<AloneOptions, 'onEvent'> & Pick<StartOptions, 'looksLater'>,
   holder: LockRequest['holder'],
   act: (host: Host, started: Started) => Promise<Done<T>>,
 ): Promise<T> {
@@ -204,7 +207,8 @@ async function withHost<T>(
   const before = activeNow(paths);
   try {
     return await underLock(config, options, holder, async (host) => {
-      const started = await startHost(host, { cycle: newCycleId(), signal: options.signal });
+      const { signal, looksLater } = options;
+      const started = await startHost(host, { cycle: newCycleId(), signal, ...given({ looksLater }) });
       if (started.recovered !== undefined) createRecorder().record(host, started.recovered, {});
       return act(host, started);
     });

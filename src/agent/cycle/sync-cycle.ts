@@ -9,7 +9,7 @@ import { readWhatIsReadable } from '../generations/generation-contents.js';
 import { activeGenerationNumber } from '../generations/generations.js';
 import { findUntrusted, untrustedProblems } from '../generations/vouching.js';
 import { keepRecords } from '../integrity/repair-plan.js';
-import { damageProblems } from '../integrity/scrub.js';
+import { damageProblems } from '../integrity/standing-damage.js';
 import { bundleMoved, type CycleEnd, type MoveResult, noteBundles } from '../job/cycle-result.js';
 import { type Job, runJob } from '../job/job.js';
 import { newCycleId } from '../job/progress.js';

@@ -1,6 +1,6 @@
 // When the agent polls by itself: at its phase of the interval, or by a cron expression; later after failures, never before
 // a Retry-After. Owns the waiting, and which loop runs from configuration to configuration; what a poll does is the caller's.
-import { createTask } from 'node-cron';
+import { createTask } from '#node-cron';
 import type { PollConfig } from '../../core/config/config.js';
 import { firstPollAt, nextDelay, phaseMs } from '../../core/cycle/schedule.js';
 import { WritError } from '../../core/errors.js';

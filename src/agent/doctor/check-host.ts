@@ -13,7 +13,7 @@ import { readFreeSpace } from '../../platform/disk/disk-room.js';
 import { findLockHolder } from '../../platform/disk/find-lock-owner.js';
 import { requireSafePlace } from '../../platform/disk/safe-path.js';
 import { runCommand } from '../../platform/process/run-command.js';
-import { silentLog } from '../../platform/telemetry/log.js';
+import { silentLog } from '../../platform/telemetry/silent-log.js';
 import type { AgentPlaces } from '../config/config-file.js';
 import { checkConfig, loadConfig } from '../config/load-config.js';
 import { createSandbox } from '../hooks/sandbox.js';

@@ -7,7 +7,7 @@ import type { GroupStatus, StatusReport, WorkerStatus } from '../../core/status/
 import { createDurableFs } from '../../platform/disk/durable-fs.js';
 import { listProcNames, readProcLink, readProcText } from '../../platform/process/proc-files.js';
 import { findProcess } from '../../platform/process/processes.js';
-import { silentLog } from '../../platform/telemetry/log.js';
+import { silentLog } from '../../platform/telemetry/silent-log.js';
 import { driverKinds } from '../../workers/registry.js';
 import { createWorkerGroups, mapBounded, maxParallelNotices } from '../notify/worker-groups.js';
 import type { WorkerGroup } from '../state/host.js';

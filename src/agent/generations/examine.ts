@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { isSystemError, isWritError } from '../../core/errors.js';
 import { type Digest, digestHex, isName } from '../../core/names.js';
 import type { Manifest } from '../../core/release/manifest.js';
-import type { DamageFound, DamageKind } from '../../core/status/scrub-state.js';
+import type { DamageFound, DamageKind, LookDepth } from '../../core/status/scrub-state.js';
 import { diskError } from '../../platform/disk/durable-fs.js';
 import { lookAt } from '../../platform/read-file.js';
 import type { Pace } from '../../platform/time/rate-limit.js';
@@ -22,8 +22,8 @@ import { createDigester, isBadDisk, ownerIds, provenByTree, rightsOf, verifyTree
 export type DiskView = Pick<Host, 'paths' | 'ledger' | 'config'>;
 
 export interface ExamineOptions {
-  /** `digests` reads every byte; `sizes` is the quick look after a restart of the agent alone. */
-  readonly contents: 'digests' | 'sizes';
+  /** `sizes` is the quick look after a restart of the agent alone, `places` that of a pull with nothing to do. */
+  readonly contents: LookDepth;
   readonly pace: Pace;
 }
 
@@ -35,7 +35,7 @@ export interface ExaminedBundle {
   readonly release: string;
   /** Left out when it cannot be read. */
   readonly record?: ReleaseRecord;
-  /** Left out when nobody can say any more what the tree must be. */
+  /** Left out when nobody can say any more what the tree must be, and by a look at places, which does not ask. */
   readonly manifest?: Manifest;
   /** Of the tree. */
   readonly tree: readonly DamageFound[];
@@ -166,13 +166,13 @@ export async function examineBundle(
   const place = releasePath(host.paths, bundle, release);
   const record = ifWhole(() => readTrueRecord(host.paths, { bundle, release }, options));
   const signed = record?.release.manifest.digest ?? acceptedManifest(host, bundle, release);
-  const kept = signed && ifWhole(() => readManifest(host.paths, bundle, release, signed));
+  const kept = signed && keptManifest(host.paths, { bundle, release, signed }, options);
   const archive = record && (await judgeArchive(record.archive, options));
   const { manifest, problems } = await judgeTree(host, { bundle, treePath, signed, kept }, options);
   return {
     ...{ bundle, treeDirectory, treePath, release },
     ...(record === undefined ? {} : { record }),
-    ...(manifest === undefined ? {} : { manifest }),
+    ...(manifest === undefined || options.contents === 'places' ? {} : { manifest }),
     tree: problems.map(({ kind, path }) => of('tree', kind, path)),
     kept: [
       ...(record === undefined ? [of('record', kindOf(join(place, 'record.json')))] : []),
@@ -180,6 +180,17 @@ export async function examineBundle(
       ...(archive === undefined ? [] : [of('archive', archive)]),
     ],
   };
+}
+
+/** A look at places takes a manifest that is there for whole, and asks it for no file. */
+function keptManifest(
+  paths: DiskView['paths'],
+  { bundle, release, signed }: { readonly bundle: string; readonly release: string; readonly signed: Digest },
+  { contents }: ExamineOptions,
+): Manifest | undefined {
+  if (contents !== 'places') return ifWhole(() => readManifest(paths, bundle, release, signed));
+  const path = join(releasePath(paths, bundle, release), 'manifest.json');
+  return lookAt(path)?.isFile() === true ? { files: [] } : undefined;
 }
 
 /** What this host noted when it accepted the release: it says what the tree must be when the record is lost. */
@@ -254,7 +265,7 @@ async function judgeArchive(
     if (stats === undefined) return 'missing';
     if (!stats.isFile()) return 'type';
     if (stats.size !== length) return 'changed';
-    if (contents === 'sizes') return undefined;
+    if (contents !== 'digests') return undefined;
     return (await createDigester(pace).digest(path)) === digestHex(digest) ? undefined : 'changed';
   } catch (error) {
     if (isBadDisk(error)) return 'unreadable';

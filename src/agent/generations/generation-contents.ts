@@ -18,11 +18,12 @@ import {
   readEntry,
   readGeneration,
 } from './generations.js';
-import { type ReleaseRecord, readManifest, readRecord } from './release-records.js';
+import { openManifest, type ReleaseRecord, readRecord } from './release-records.js';
 
 export interface ActiveBundle {
   readonly entry: GenerationEntry;
   readonly record: ReleaseRecord;
+  /** Proven already, and parsed when somebody asks: a cycle with nothing to do does not. */
   readonly manifest: Manifest;
   readonly stamped: ReleaseInfo['stamped'];
 }
@@ -44,8 +45,17 @@ export function bundlesOf(paths: HostPaths, generation: Generation): ReadonlyMap
     generation.entries.map((entry) => {
       const name = entry.tree.release;
       const record = readRecord(paths, entry.bundle, name);
-      const manifest = readManifest(paths, entry.bundle, name, record.release.manifest.digest);
-      return [entry.bundle, { entry, record, manifest, stamped: record.release.stamped }];
+      const manifest = openManifest(paths, entry.bundle, name, record.release.manifest.digest);
+      const { stamped } = record.release;
+      return [
+        entry.bundle,
+        {
+          ...{ entry, record, stamped },
+          get manifest() {
+            return manifest();
+          },
+        },
+      ];
     }),
   );
 }

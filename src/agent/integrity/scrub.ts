@@ -2,22 +2,19 @@
 // status says from then on. Reading needs nobody's leave; what was found is looked at again while nothing else runs, for
 // a cycle may have moved on meanwhile, and only then repaired.
 
-import type { Problem } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
-import { isWritError, orUndefined, WritError } from '../../core/errors.js';
+import { isWritError } from '../../core/errors.js';
 import {
   afterLook,
   type DamageFound,
   damageSummary,
-  type InUse,
+  type LookDepth,
   type ScrubState,
-  standingDamage,
 } from '../../core/status/scrub-state.js';
 import { type Pace, unboundedPace } from '../../platform/time/rate-limit.js';
 import { damageError } from '../generations/damage.js';
 import type { ExaminedGeneration } from '../generations/examine.js';
-import { notedLinks, noteLinks } from '../generations/generation-notes.js';
-import { activeGenerationNumber, readGeneration } from '../generations/generations.js';
+import { noteLinks } from '../generations/generation-notes.js';
 import type { Exclusive, Hear } from '../job/exclusive.js';
 import { recordEvent, recordRepair } from '../job/record.js';
 import type { Host } from '../state/host.js';
@@ -28,7 +25,7 @@ import { type RepairEnd, type RepairOptions, repairActive } from './repair.js';
 const changeScrub = ledgerSection('scrub');
 
 export interface LookOptions extends RepairOptions {
-  readonly contents: 'digests' | 'sizes';
+  readonly contents: LookDepth;
   readonly pace: Pace;
   readonly repair: 'yes' | 'no';
   /** The person who asked; left out for the agent's own. */
@@ -71,7 +68,9 @@ async function lookAgain(host: Host, options: LookOptions): Promise<Found> {
     const repair = await repairActive(host, options);
     return repair === undefined ? { damage: [] } : { damage: repair.damage, repair };
   }
-  const { contents, signal } = options;
+  const { signal } = options;
+  // Who misses a tree, or finds another link, wants to know what else is wrong.
+  const contents = options.contents === 'places' ? 'digests' : options.contents;
   const again = await examineActive(host, { contents, pace: unboundedPace(signal) });
   return { damage: again?.damage ?? [] };
 }
@@ -138,35 +137,4 @@ function report(host: Host, { before, state, found }: News, { by }: LookOptions)
     ...{ trigger: 'verify', problems: [problemOf(damageError(damage))], reason },
     ...(by === undefined ? {} : { by }),
   });
-}
-
-type LedgerView = Pick<Host, 'paths' | 'ledger'>;
-
-/** @returns the damage that was found and stands */
-export function damageStanding(host: LedgerView): DamageFound[] {
-  const { scrub } = host.ledger.read();
-  return scrub === undefined || scrub.damage.length === 0 ? [] : standingDamage(scrub, inUse(host));
-}
-
-/** @returns what is wrong with the policy on disk, as far as it is known */
-export function damageProblems(host: LedgerView): Problem[] {
-  const { scrub } = host.ledger.read();
-  if (scrub === undefined) return [];
-  const standing = damageStanding(host);
-  const { behind } = scrub;
-  return [
-    ...(standing.length === 0 ? [] : [problemOf(damageError(standing))]),
-    ...(behind === undefined || behind.generation !== inUse(host).generation
-      ? []
-      : [problemOf(new WritError('REPAIRED_BY_PREVIOUS', behind.text))]),
-  ];
-}
-
-function inUse({ paths, ledger }: LedgerView): InUse {
-  const generation = orUndefined(() => activeGenerationNumber(paths)) ?? ledger.read().settled;
-  if (generation === undefined) return { generation, trees: new Map() };
-  const read = (): [string, string][] =>
-    readGeneration(paths, generation).entries.map((one) => [one.bundle, one.treeDirectory]);
-  const links = orUndefined(read) ?? Object.entries(notedLinks(ledger.read(), generation) ?? {});
-  return { generation, trees: new Map(links) };
 }

@@ -20,7 +20,7 @@ import { groupOf, noteWorkers, workerOf } from './worker-ledger.js';
 const changeLoaded = ledgerSection('loadedBootId', 'loadPending');
 
 /** True when loaders have to run on what is active, since they have not in this boot. */
-function isLoadPending(host: Host, bootId: string): boolean {
+export function isLoadPending(host: Host, bootId: string): boolean {
   const { loadedBootId, loadPending } = host.ledger.read();
   return loading(host.groups).length > 0 && (loadedBootId !== bootId || loadPending === true);
 }

@@ -21,7 +21,7 @@ import { clockWarnings } from '../../trust/trust-report.js';
 import { type ContactMemory, freshnessOf } from '../freshness/contact-memory.js';
 import { type ActiveReleases, readActiveReleases } from '../generations/generation-contents.js';
 import { findUntrusted, untrustedProblems } from '../generations/vouching.js';
-import { damageProblems, damageStanding } from '../integrity/scrub.js';
+import { damageProblems, damageStanding } from '../integrity/standing-damage.js';
 import { pendingProblems } from '../notify/pending-problems.js';
 import { waitingNow } from '../select/waits.js';
 import { pauseNow, waitError } from '../select/why-not-now-rules.js';

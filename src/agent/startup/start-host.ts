@@ -3,7 +3,7 @@
 import * as fs from 'node:fs';
 import type { Problem } from '../../core/cycle/cycle-report.js';
 import { isWritError, toWritError, type WritError } from '../../core/errors.js';
-import { isOfKept } from '../../core/status/scrub-state.js';
+import { depthOfStart, isOfKept, type StartFacts } from '../../core/status/scrub-state.js';
 import { readBootId } from '../../platform/process/boot-id.js';
 import { listEntries } from '../../platform/read-file.js';
 import { unboundedPace } from '../../platform/time/rate-limit.js';
@@ -13,8 +13,9 @@ import { scrub } from '../integrity/scrub.js';
 import type { CycleEnd } from '../job/cycle-result.js';
 import { exclusiveAlone } from '../job/exclusive.js';
 import { newCycleId } from '../job/progress.js';
-import { loadAtBoot } from '../notify/boot-loaders.js';
+import { isLoadPending, loadAtBoot } from '../notify/boot-loaders.js';
 import { noteNewlyAffected } from '../notify/membership.js';
+import { isPending } from '../notify/worker-ledger.js';
 import { readStatusFile } from '../report/status-file.js';
 import { repairNow } from '../select/pause.js';
 import type { Host } from '../state/host.js';
@@ -43,7 +44,7 @@ export interface Started {
  * All that a start does before the first cycle, for the agent and for a command without one: mend the state files,
  * finish or undo what a crash left, make sure that the active generation is whole, and run the loaders of a new boot.
  */
-export async function startHost(host: Host, options: RecoveryOptions): Promise<Started> {
+export async function startHost(host: Host, options: StartOptions): Promise<Started> {
   const end = howItEnded(host);
   await lookForSandbox(host);
   const examined: Examined = new Map();
@@ -58,12 +59,17 @@ export async function startHost(host: Host, options: RecoveryOptions): Promise<S
   return { recovered, ...verified, notices, notLoaded };
 }
 
+export interface StartOptions extends RecoveryOptions {
+  /** Who looks over the policy from time to time from here on; left out: this start relies on nobody. */
+  readonly looksLater?: StartFacts['looksLater'];
+}
+
 interface Verified extends Pick<Started, 'repaired' | 'damage'> {
   /** Loaders run on a whole tree, also when a copy that is kept beside it is damaged. */
   readonly mayLoad: 'yes' | 'no';
 }
 
-interface Verify {
+interface Verify extends Pick<StartOptions, 'looksLater'> {
   readonly bootId: string;
   readonly end: 'clean' | 'unclean';
   readonly signal: AbortSignal;
@@ -72,16 +78,29 @@ interface Verify {
 
 /**
  * A zero exit of `sync -f` can hide an error that another process consumed: after a boot or an unclean end the
- * active trees are read in full before the agent is ready; after a clean one, names, types, sizes and modes do. What is
- * damaged is mended from what this host has: no start waits for a network.
+ * active trees are read in full before the agent is ready; after a clean one, names, types, sizes and modes do, and of a
+ * pull that a full look was not long before, less. What is damaged is mended from what this host has: no start waits for a
+ * network.
  */
-async function verifyActive(host: Host, { bootId, end, signal, examined }: Verify): Promise<Verified> {
-  const full = end === 'unclean' || host.ledger.read().verifiedBootId !== bootId;
+async function verifyActive(
+  host: Host,
+  { bootId, end, signal, examined, looksLater }: Verify,
+): Promise<Verified> {
+  const { scrub: state, verifiedBootId } = host.ledger.read();
+  const contents = depthOfStart({
+    ended: end,
+    readSinceBoot: verifiedBootId === bootId ? 'yes' : 'no',
+    looksLater: looksLater ?? 'nobody',
+    isOwed: isOwed(host, bootId),
+    state,
+    everyMs: host.config.scrub.everyMs,
+    nowMs: host.clock.nowMs(),
+  });
   try {
     const look = await scrub(() => host, {
       cycle: newCycleId(),
       signal,
-      contents: full ? 'digests' : 'sizes',
+      contents,
       pace: unboundedPace(signal),
       repair: repairNow(host),
       download: 'no',
@@ -99,6 +118,12 @@ async function verifyActive(host: Host, { bootId, end, signal, examined }: Verif
     host.log.error({ err: error }, 'the active generation could not be verified');
     return { repaired: undefined, damage: unverifiedError(toWritError(error)), mayLoad: 'no' };
   }
+}
+
+/** Whoever is known to be about to read the policy is not sent to a tree of which a file may be missing. */
+function isOwed(host: Host, bootId: string): 'yes' | 'no' {
+  const { workers } = host.ledger.read();
+  return isLoadPending(host, bootId) || Object.values(workers).some(isPending) ? 'yes' : 'no';
 }
 
 /** A disk that cannot take the note says nothing against what was read: the next start reads all of it again. */

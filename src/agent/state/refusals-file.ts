@@ -3,41 +3,44 @@ import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import type { Refusals } from './host.js';
 import { openStateFile, type StateFile } from './state-file.js';
 
+const digest = { type: 'string', pattern: '^sha256:[0-9a-f]{64}$' };
+const refusal = {
+  type: 'object',
+  required: [
+    'bundle',
+    'channel',
+    'serial',
+    'manifestDigest',
+    'code',
+    'message',
+    'atMs',
+    'retryAtMs',
+    'tries',
+    'refusedWith',
+  ],
+  properties: {
+    bundle: { type: 'string' },
+    channel: { type: 'string' },
+    serial: { type: 'integer' },
+    manifestDigest: digest,
+    code: { type: 'string' },
+    message: { type: 'string' },
+    atMs: { type: 'integer' },
+    retryAtMs: { type: 'integer' },
+    tries: { type: 'integer', minimum: 1 },
+    refusedWith: { type: 'array', items: { type: 'string' } },
+  },
+};
+/** JSON Schema of rejected.json. */
+export const refusalsSchema = {
+  type: 'object',
+  required: ['writ', 'refusals'],
+  properties: { writ: { const: 1 }, config: digest, refusals: { type: 'array', items: refusal } },
+};
+
+const initial: Refusals = { writ: 1, refusals: [] };
+
 /** @throws WritError STATE_DAMAGED */
 export function openRefusals(path: string, durable: DurableFs): StateFile<Refusals> {
-  const initial: Refusals = { writ: 1, refusals: [] };
-  const digest = { type: 'string', pattern: '^sha256:[0-9a-f]{64}$' };
-  const refusal = {
-    type: 'object',
-    required: [
-      'bundle',
-      'channel',
-      'serial',
-      'manifestDigest',
-      'code',
-      'message',
-      'atMs',
-      'retryAtMs',
-      'tries',
-      'refusedWith',
-    ],
-    properties: {
-      bundle: { type: 'string' },
-      channel: { type: 'string' },
-      serial: { type: 'integer' },
-      manifestDigest: digest,
-      code: { type: 'string' },
-      message: { type: 'string' },
-      atMs: { type: 'integer' },
-      retryAtMs: { type: 'integer' },
-      tries: { type: 'integer', minimum: 1 },
-      refusedWith: { type: 'array', items: { type: 'string' } },
-    },
-  };
-  const schema = {
-    type: 'object',
-    required: ['writ', 'refusals'],
-    properties: { writ: { const: 1 }, config: digest, refusals: { type: 'array', items: refusal } },
-  };
-  return openStateFile({ path, op: 'refusals', schema, initial, durable });
+  return openStateFile({ path, op: 'refusals', schema: refusalsSchema, initial, durable });
 }

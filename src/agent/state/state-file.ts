@@ -1,8 +1,8 @@
 // One way to keep a small JSON document in the state directory: read with a bound, held to the digest that it ends with
 // and to a JSON Schema, written whole through the durable layer and only when its bytes change. Owns no document's meaning:
 // what takes the place of one that is damaged is its owner's to know.
-import { Ajv, type SchemaObject, type ValidateFunction } from 'ajv';
 import { isWritError, WritError } from '../../core/errors.js';
+import { validatorOf } from '../../core/schema/own-schemas.js';
 import { type DurableFs, diskError } from '../../platform/disk/durable-fs.js';
 import { readSmallFile } from '../../platform/read-file.js';
 import { sealed, unsealed } from './sealed-json.js';
@@ -28,7 +28,8 @@ export interface StateFileOptions<T> {
   readonly path: string;
   /** Label of the write, as `ledger`. */
   readonly op: string;
-  readonly schema: SchemaObject;
+  /** A JSON Schema. */
+  readonly schema: object;
   /** The document of a host that has none yet. */
   readonly initial: T;
   readonly durable: DurableFs;
@@ -103,27 +104,8 @@ function parse<T>(text: string, options: StateFileOptions<T>): T {
   } catch (error) {
     throw damaged(error instanceof SyntaxError ? 'not JSON' : 'it is not what was written', error);
   }
-  const validate = compiledOnce(options.schema);
+  const validate = validatorOf(options.schema);
   if (validate(value)) return value as T;
   const first = validate.errors?.[0];
   throw damaged(`${first?.instancePath || '/'} ${first?.message ?? 'is wrong'}`);
-}
-
-/** A ledger is opened at every start and every command: the schemas of this process are compiled once each. */
-const compiled = new WeakMap<SchemaObject, ValidateFunction>();
-
-function compiledOnce(schema: SchemaObject): ValidateFunction {
-  const known = compiled.get(schema);
-  if (known !== undefined) return known;
-  // The schema is our own: it need not be judged itself at every start.
-  const ajv = new Ajv({
-    strict: true,
-    allowUnionTypes: true,
-    meta: false,
-    validateSchema: false,
-    code: { optimize: false },
-  });
-  const validate = ajv.compile(schema);
-  compiled.set(schema, validate);
-  return validate;
 }

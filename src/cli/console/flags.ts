@@ -1,6 +1,6 @@
 // The flags of a command as a table, each under the name of its value: options for commander, and for the compiler the type
 // of what comes out of them. Owns no flag; how a value is read from its text is flag-values'.
-import { Option } from 'commander';
+import { Option } from '#commander';
 
 /** An option of commander. `value` is never there: the compiler takes the type of the flag's value from it. */
 export type Flag<Value> = Option & { readonly value?: Value };

@@ -1,7 +1,7 @@
 // The command line as commander sees it, built from the table of commands. A command's module is imported
 // when its name was typed and not before, so that `writ status` never loads the publisher.
 // Owns parsing, help and usage errors; it writes nothing and decides no outcome.
-import { Argument, Command, CommanderError, type Option } from 'commander';
+import { Argument, Command, CommanderError, type Option } from '#commander';
 import { WritError } from '../../core/errors.js';
 import type { CommandDefinition, CommandEntry, Surroundings } from './command.js';
 import { type CommonFlags, commonFlags } from './flags.js';

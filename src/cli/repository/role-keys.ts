@@ -1,5 +1,5 @@
 // Values of flags that name a role, or keys for a role, as `timestamp` and `targets=new.pub,spare.pub`.
-import { InvalidArgumentError } from 'commander';
+import { InvalidArgumentError } from '#commander';
 import { WritError } from '../../core/errors.js';
 import { type TopLevelRole, topLevelRoles } from '../../core/tuf/tuf-metadata.js';
 import { type PublicKey, readPublicKey } from '../../publisher/keys/public-key.js';

@@ -122,7 +122,7 @@ export const commonResetKeys = {
   deadline: timeout,
 };
 
-/** Judged by driverSchema: which keys it may have depends on the driver that it names. */
+/** Judged by driverSchemaOf: which keys it may have depends on the driver that it names. */
 const reset: Key<Readonly<Record<string, unknown>> & GroupOf<typeof commonResetKeys>> = {
   type: 'object',
   description: 'a group of keys that names a driver, as {signal: HUP}',
@@ -266,8 +266,14 @@ export const configSchema = key.object(
 /** The file after schema and rules. */
 export type ConfigFile = ValueOf<typeof configSchema>;
 
-/** @returns the schema of a `reset:` that names this driver */
-export function driverSchema(driver: DriverSchema): Schema {
+const driverSchemas = new WeakMap<DriverSchema, Schema>();
+
+/** @returns the schema of a `reset:` that names this driver, the same one each time */
+export function driverSchemaOf(driver: DriverSchema): Schema {
+  const known = driverSchemas.get(driver);
+  if (known !== undefined) return known;
   const keys: Keys = { ...(driver.properties as Keys), ...commonResetKeys };
-  return key.object(keys, [driver.name, ...driver.required]);
+  const schema = key.object(keys, [driver.name, ...driver.required]);
+  driverSchemas.set(driver, schema);
+  return schema;
 }

@@ -1,6 +1,6 @@
 // The text of a configuration file: YAML to data, and places in the data to lines of the file. Owns the bounds
 // on YAML (size, aliases, one document, no tags, unique keys). What the data mean is config-schema's.
-import { type Document, LineCounter } from 'yaml';
+import { type Document, LineCounter } from '#yaml';
 import { yamlData } from '../text/yaml-data.js';
 import { parseYaml } from '../text/yaml-parse.js';
 import { yamlOffset } from '../text/yaml-places.js';

@@ -1,11 +1,10 @@
 // From the text of the configuration file to an AgentConfig with its defaults: YAML, schema, rules, then values.
 // Finds every mistake at once, each with its line. Reads no file, no environment and no clock.
-import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
+import { everyMistake, validatorOf } from '../schema/own-schemas.js';
 import type { AgentConfig } from './config.js';
 import { type ConfigMistake, findingOf, pointerOf } from './config-errors.js';
-import type { Schema } from './config-keys.js';
 import { checkRules, driversOf, type RuleOptions } from './config-rules.js';
-import { type ConfigFile, configSchema, type DriverSchema, driverSchema } from './config-schema.js';
+import { type ConfigFile, configSchema, type DriverSchema, driverSchemaOf } from './config-schema.js';
 import { readConfigText } from './config-text.js';
 import { buildConfig, type ConfigDefaults } from './config-values.js';
 import { type GroupVerdicts, warningsOf } from './config-warnings.js';
@@ -79,47 +78,17 @@ export function parseConfig(text: string, options: ParseConfigOptions): ParsedCo
 }
 
 function checkSchema(data: unknown, drivers: readonly DriverSchema[]): Finding[] {
-  const check = (validate: ValidateFunction, value: unknown, base: ConfigPath): Finding[] => {
-    if (validate(value)) return [];
-    return (validate.errors ?? []).flatMap((error: ErrorObject) => findingOf(error, base) ?? []);
+  const check = (schema: object, value: unknown, base: ConfigPath): Finding[] => {
+    if (validatorOf(schema)(value)) return [];
+    return everyMistake(schema, value).flatMap((error) => findingOf(error, base) ?? []);
   };
-  const findings = check(
-    compiledOnce(configSchema, () => configSchema),
-    data,
-    [],
-  );
+  const findings = check(configSchema, data, []);
   for (const [index, worker] of workersOf(data).entries()) {
     const [driver, ...others] = driversOf(worker['reset'], drivers);
     if (driver === undefined || others.length > 0) continue;
-    const validate = compiledOnce(driver, () => driverSchema(driver));
-    findings.push(...check(validate, worker['reset'], ['workers', index, 'reset']));
+    findings.push(...check(driverSchemaOf(driver), worker['reset'], ['workers', index, 'reset']));
   }
   return findings;
-}
-
-/** Compiling takes far longer than judging, and an agent reads its configuration at every reload. */
-const compiled = new WeakMap<object, ValidateFunction>();
-
-/** @param owner the schema, or the driver whose schema it is: the same object has the same schema */
-function compiledOnce(owner: object, schema: () => Schema): ValidateFunction {
-  const known = compiled.get(owner);
-  if (known !== undefined) return known;
-  const ajv = new Ajv({
-    allErrors: true,
-    strict: true,
-    strictRequired: false,
-    allowUnionTypes: true,
-    verbose: true,
-    // Every command begins here: the schema is ours and held by tests.
-    meta: false,
-    validateSchema: false,
-    code: { optimize: false },
-    // What a text hides from a schema is config-bounds' to judge; words of before are taken, and not offered.
-    keywords: ['bounds', 'retired'],
-  });
-  const validate = ajv.compile(schema());
-  compiled.set(owner, validate);
-  return validate;
 }
 
 function workersOf(data: unknown): Group[] {

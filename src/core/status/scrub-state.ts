@@ -106,6 +106,41 @@ export function standingDamage(state: ScrubState | undefined, { generation, tree
   );
 }
 
+/**
+ * What of the policy a look reads: every byte; names, types, sizes and modes; or the links, and what they and the records
+ * name: trees, manifests and archives, without what lies in them.
+ */
+export type LookDepth = 'digests' | 'sizes' | 'places';
+
+export interface StartFacts {
+  readonly ended: 'clean' | 'unclean';
+  /** Whether the active policy was read in full since the host booted. */
+  readonly readSinceBoot: 'yes' | 'no';
+  /** Who looks from time to time from here on: an agent by itself, a host that lives by cron at its pulls, or nobody. */
+  readonly looksLater: 'agent' | 'pull' | 'nobody';
+  /** Whether a loader or a worker is still to be brought to what lies there. */
+  readonly isOwed: 'yes' | 'no';
+  readonly state: ScrubState | undefined;
+  /** Undefined where no look is wanted in between. */
+  readonly everyMs: number | undefined;
+  readonly nowMs: number;
+}
+
+/**
+ * @returns how much a start looks at. What no later look would see in its time is looked at now: only a pull whose host was
+ *   read in full less than `everyMs` ago, and found whole, may rest on that.
+ */
+export function depthOfStart(facts: StartFacts): LookDepth {
+  const { ended, readSinceBoot, looksLater, isOwed, state, everyMs, nowMs } = facts;
+  if (ended === 'unclean' || readSinceBoot === 'no') return 'digests';
+  if (looksLater !== 'pull' || everyMs === undefined) return 'sizes';
+  const ageMs = nowMs - (state?.atMs ?? 0);
+  // A clock that was set back says nothing of how long ago it was.
+  const isDue = state === undefined || state.damage.length > 0 || ageMs < 0 || ageMs >= everyMs;
+  if (isDue) return 'digests';
+  return isOwed === 'yes' ? 'sizes' : 'places';
+}
+
 const firstRetryMs = 60_000;
 /** A host that starts has better things to do at once. */
 const leastWaitMs = 10_000;

@@ -1,6 +1,6 @@
 // From a YAML document to plain data, in time and memory that its text is in proportion to: what an alias stands for is
 // made once and used again, and counted as often as it is used, since whoever reads the data meets it as often.
-import { type Document, isAlias, isMap, isScalar, isSeq, type Node } from 'yaml';
+import { type Document, isAlias, isMap, isScalar, isSeq, type Node } from '#yaml';
 import { maxYamlDepth, yamlKey } from './yaml-parse.js';
 
 /** Values that aliases may add: a few lines of them make a gigabyte. */

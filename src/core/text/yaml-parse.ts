@@ -13,7 +13,7 @@ import {
   Parser,
   visit,
   YAMLParseError,
-} from 'yaml';
+} from '#yaml';
 
 /** Levels of collections in a document. */
 export const maxYamlDepth = 200;

@@ -1,6 +1,6 @@
 // The way from a place in the data of a YAML document back to its text. Pure; judges nothing. A map that is asked for
 // once is indexed: a file may have as many mistakes as keys.
-import { type Document, isAlias, isMap, isScalar, isSeq, type Node, type Pair, type YAMLMap } from 'yaml';
+import { type Document, isAlias, isMap, isScalar, isSeq, type Node, type Pair, type YAMLMap } from '#yaml';
 import { yamlKey } from './yaml-parse.js';
 
 /** Keys and indices from the top. */

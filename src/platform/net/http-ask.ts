@@ -2,7 +2,7 @@
 // deadline and the bound on the answer. Never follows a redirect, never keeps a connection, never throws for what
 // the other end does. Repositories are read through http.ts, which knows mirrors and downloads.
 
-import type { Client } from 'undici';
+import type { Client } from '#undici';
 import { isSystemError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
 import type { Clock } from '../time/clock.js';
@@ -41,7 +41,7 @@ export async function askHttp(question: HttpQuestion): Promise<HttpReply> {
     return failed(signal?.aborted ? 'aborted' : `no answer in ${timeoutMs} ms`);
   });
   // Loaded when somebody is asked: a command that only reads the configuration of a group starts without it.
-  const { Client } = await import('undici');
+  const { Client } = await import('#undici');
   const client = new Client(question.url.origin, {
     maxHeaderSize: maxHeaderBytes,
     ...given({ socketPath: unixSocket }),

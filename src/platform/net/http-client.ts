@@ -3,7 +3,7 @@
 // Follows a redirect only where http-rules allows it. Knows nothing of metadata; never buffers a body without a bound.
 import { setImmediate } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
-import type { Agent, Dispatcher } from 'undici';
+import type { Agent, Dispatcher } from '#undici';
 import { WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
 import type { TransportLimits } from '../../core/limits.js';
@@ -77,7 +77,7 @@ export function openHttpDoor(baseUrl: URL, options: HttpOptions): HttpDoor {
 
 /** Loads undici with the first request: that takes as long as all else that a command loads, and many ask no server. */
 async function openAgent({ limits, ca }: HttpOptions): Promise<Agent> {
-  const { Agent } = await import('undici');
+  const { Agent } = await import('#undici');
   // undici's parser is WebAssembly. V8 compiles it a second time, optimised, after the first requests; that gains
   // nothing for a few requests a minute and takes 36 MB at its peak, a third of the agent.
   setFlagsFromString('--liftoff-only');

@@ -13,8 +13,3 @@ export function createLog(name: string, level: LogLevel): Logger {
     destination({ dest: 2, sync: true }),
   );
 }
-
-/** A logger that says nothing: for tests and for commands that narrate by themselves. */
-export function silentLog(): Logger {
-  return pino({ level: 'silent' });
-}

@@ -3,7 +3,7 @@
 import type { Dirent } from 'node:fs';
 import { lstat, opendir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import picomatch from 'picomatch';
+import picomatch from '#picomatch';
 import { isSystemError, WritError } from '../../core/errors.js';
 import { isListening, type SocketPlace } from '../../platform/net/unix-socket.js';
 import { unlisted } from '../contract/answer.js';

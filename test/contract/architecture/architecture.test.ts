@@ -69,7 +69,8 @@ function loadedBy(path: string, seen = new Set<string>()): ReadonlySet<string> {
 }
 
 describe('core, and the rules of a room', () => {
-  const allowed = new Set(['ajv', 'yaml', 'picomatch', 'node:crypto']);
+  // node:module only loads ajv, in core/schema, when it is needed after all.
+  const allowed = new Set(['ajv', 'yaml', 'picomatch', 'node:crypto', 'node:module']);
   const pure = new Set(sources.filter(isPure).flatMap(({ path }) => [...loadedBy(path)]));
   const loaded = sources.filter(({ path }) => pure.has(path));
 

@@ -93,7 +93,7 @@ export const confined: readonly Confined[] = [
   },
   {
     what: 'undici',
-    used: importing(/^undici/),
+    used: importing(/^#?undici/),
     only: /^platform\/net\/http[^/]*\.ts$/,
     because: 'only there do requests get deadlines, bounds and refused redirects',
   },
@@ -142,7 +142,7 @@ export const confined: readonly Confined[] = [
   },
   {
     what: 'commander and prompts',
-    used: importing(/^(?:commander|@inquirer\/)/),
+    used: importing(/^#?(?:commander|@inquirer\/)/),
     only: /^cli\//,
     because: 'only the command line talks to people',
   },

@@ -46,7 +46,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'walk-tree',
   ],
   'agent/hooks': ['hook', 'policy-view', 'run-hook', 'sandbox'],
-  'agent/integrity': ['repair-by-force', 'repair-plan', 'scrub', 'verify-policy'],
+  'agent/integrity': ['repair-by-force', 'repair-plan', 'scrub', 'standing-damage', 'verify-policy'],
   'agent/job': ['cycle-result', 'exclusive', 'history', 'job', 'progress', 'record', 'staging-area'],
   'agent/notify': [
     'boot-loaders',
@@ -207,6 +207,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'stamps',
     'tar-reader',
   ],
+  'core/schema': ['own-schemas'],
   'core/status': [
     'doctor',
     'freshness',

@@ -17,7 +17,7 @@ import { hostPaths } from '../../../src/agent/state/paths.js';
 import type { AgentConfig } from '../../../src/core/config/config.js';
 import type { CycleResult } from '../../../src/core/cycle/cycle-report.js';
 import { createDurableFs } from '../../../src/platform/disk/durable-fs.js';
-import { silentLog } from '../../../src/platform/telemetry/log.js';
+import { silentLog } from '../../../src/platform/telemetry/silent-log.js';
 import { systemClock } from '../../../src/platform/time/clock.js';
 import type { Answer } from '../../../src/workers/contract/driver.js';
 import { confirms, refuses, type ScriptedDriver, scriptedDriver } from '../../kit/workers/scripted-driver.js';

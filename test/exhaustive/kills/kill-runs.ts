@@ -2,7 +2,7 @@
 // promise: right after, after the restart, and after a clean cycle. Owns the verdict on one strike.
 import assert from 'node:assert/strict';
 import { openHost } from '../../../src/agent/startup/open-host.js';
-import { silentLog } from '../../../src/platform/telemetry/log.js';
+import { silentLog } from '../../../src/platform/telemetry/silent-log.js';
 import { systemClock } from '../../../src/platform/time/clock.js';
 import { holdInvariant, requireSwept, wholePolicy } from '../../kit/assert/host-invariant.js';
 import type { Place, Scene } from './kill-scenes.js';

@@ -13,7 +13,7 @@ import { createRecorder } from '../../../src/agent/job/record.js';
 import { closeHost, lockHost, openHost } from '../../../src/agent/startup/open-host.js';
 import { startHost } from '../../../src/agent/startup/start-host.js';
 import type { FileOperation } from '../../../src/platform/disk/durable-fs.js';
-import { silentLog } from '../../../src/platform/telemetry/log.js';
+import { silentLog } from '../../../src/platform/telemetry/silent-log.js';
 import { systemClock } from '../../../src/platform/time/clock.js';
 import { copyImage } from './loop-volume.js';
 

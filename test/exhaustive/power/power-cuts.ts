@@ -9,7 +9,7 @@ import { openHost } from '../../../src/agent/startup/open-host.js';
 import { prepareHost } from '../../../src/agent/startup/prepare-host.js';
 import { hostPaths } from '../../../src/agent/state/paths.js';
 import { createDurableFs } from '../../../src/platform/disk/durable-fs.js';
-import { silentLog } from '../../../src/platform/telemetry/log.js';
+import { silentLog } from '../../../src/platform/telemetry/silent-log.js';
 import { systemClock } from '../../../src/platform/time/clock.js';
 import { holdInvariant } from '../../kit/assert/host-invariant.js';
 import { type Expectation, makeWorld, type ReplayCycle, type ReplayWorld } from '../replay/replay-cycles.js';

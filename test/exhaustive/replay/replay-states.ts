@@ -14,7 +14,7 @@ import { prepareHost } from '../../../src/agent/startup/prepare-host.js';
 import type { Host } from '../../../src/agent/state/host.js';
 import type { HostPaths } from '../../../src/agent/state/paths.js';
 import { createDurableFs } from '../../../src/platform/disk/durable-fs.js';
-import { silentLog } from '../../../src/platform/telemetry/log.js';
+import { silentLog } from '../../../src/platform/telemetry/silent-log.js';
 import { holdInvariant } from '../../kit/assert/host-invariant.js';
 import type { Seeded } from '../../kit/assert/seeded.js';
 import { fakeClock } from '../../kit/clock/fake-clock.js';

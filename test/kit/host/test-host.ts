@@ -28,7 +28,7 @@ import {
 import { encodeManifest, manifestDigest } from '../../../src/core/release/manifest.js';
 import type { ReleaseInfo } from '../../../src/core/release/release.js';
 import { createDurableFs, type OperationObserver } from '../../../src/platform/disk/durable-fs.js';
-import { silentLog } from '../../../src/platform/telemetry/log.js';
+import { silentLog } from '../../../src/platform/telemetry/silent-log.js';
 import { packBundle } from '../../../src/publisher/archive/build-bundle.js';
 import { readSourceTree } from '../../../src/publisher/archive/source-tree.js';
 import { openRepositoryClient } from '../../../src/trust/repository-client.js';

@@ -62,9 +62,10 @@ function importsOf(path: string, text: string): ImportLine[] {
   );
 }
 
-/** Name of the package that a specifier means, as `@fastify/static` for `@fastify/static/x`. */
+/** Name of the package that a specifier means, as `@fastify/static` for `@fastify/static/x`, `yaml` for the joined `#yaml`. */
 export function packageOf(specifier: string): string {
   return specifier
+    .replace(/^#/, '')
     .split('/')
     .slice(0, specifier.startsWith('@') ? 2 : 1)
     .join('/');

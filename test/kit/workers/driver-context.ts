@@ -1,7 +1,7 @@
 // What a driver gets in a test: a silent log, the real clock, a private run directory.
 
 import { createDurableFs } from '../../../src/platform/disk/durable-fs.js';
-import { silentLog } from '../../../src/platform/telemetry/log.js';
+import { silentLog } from '../../../src/platform/telemetry/silent-log.js';
 import { systemClock } from '../../../src/platform/time/clock.js';
 import type { DriverContext } from '../../../src/workers/contract/driver.js';
 

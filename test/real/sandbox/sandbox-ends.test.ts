@@ -7,7 +7,7 @@ import { describe, it } from 'node:test';
 import { createSandbox } from '../../../src/agent/hooks/sandbox.js';
 import { defaultHookBox } from '../../../src/core/config/hook-box.js';
 import { defaultPath } from '../../../src/platform/process/run-command.js';
-import { silentLog } from '../../../src/platform/telemetry/log.js';
+import { silentLog } from '../../../src/platform/telemetry/silent-log.js';
 import { until } from '../../kit/assert/until.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { confinedHost, judge, judged, lookAround, shellCheck } from '../../kit/host/confined-host.js';

@@ -1,5 +1,5 @@
 // `writ agent`: the long-running process on every host. Logs go to stderr; there is no answer but the exit code.
-import { Option } from 'commander';
+import { Option } from '#commander';
 import type { LogLevel } from '../../../platform/telemetry/log.js';
 import type { CommandDefinition } from '../../console/command.js';
 import type { Flag, FlagValues } from '../../console/flags.js';

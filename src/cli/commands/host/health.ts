@@ -1,6 +1,6 @@
 // `writ health`: one line and an exit code for monitoring and for the health check of a container.
 
-import { Option } from 'commander';
+import { Option } from '#commander';
 import { toWritError, type WritError } from '../../../core/errors.js';
 import { given } from '../../../core/given.js';
 import { judgeHealth } from '../../../core/status/host-health.js';

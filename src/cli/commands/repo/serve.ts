@@ -2,7 +2,7 @@
 // Owns no HTTP and signs nothing itself; of --keys only the two online keys are read.
 import { once } from 'node:events';
 import { isIP } from 'node:net';
-import { InvalidArgumentError } from 'commander';
+import { InvalidArgumentError } from '#commander';
 import { toWritError, WritError } from '../../../core/errors.js';
 import { createLog, type Logger } from '../../../platform/telemetry/log.js';
 import { openNotifier } from '../../../platform/telemetry/sd-notify.js';

@@ -10,7 +10,7 @@ import {
 } from '../../../../src/agent/checks/run-checks.js';
 import type { BundleConfig, CheckConfig } from '../../../../src/core/config/config.js';
 import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
-import { silentLog } from '../../../../src/platform/telemetry/log.js';
+import { silentLog } from '../../../../src/platform/telemetry/silent-log.js';
 import { systemClock } from '../../../../src/platform/time/clock.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 import { manifestFile } from '../../../kit/repository/archive-builder.js';

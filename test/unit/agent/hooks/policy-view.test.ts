@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { confinedTo } from '../../../../src/agent/hooks/hook.js';
 import { type CandidateView, viewMounts } from '../../../../src/agent/hooks/policy-view.js';
 import { createSandbox } from '../../../../src/agent/hooks/sandbox.js';
-import { silentLog } from '../../../../src/platform/telemetry/log.js';
+import { silentLog } from '../../../../src/platform/telemetry/silent-log.js';
 
 const old = { bundle: 'old', directory: '1-aaaaaaaaaaaa.6', source: '/p/bundles/old/1-aaaaaaaaaaaa.6' };
 const fresh = { bundle: 'new', directory: '2-bbbbbbbbbbbb.7', source: '/s/staging/tree-new' };

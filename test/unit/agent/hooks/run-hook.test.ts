@@ -6,7 +6,7 @@ import { runHook } from '../../../../src/agent/hooks/run-hook.js';
 import { createSandbox } from '../../../../src/agent/hooks/sandbox.js';
 import type { HookConfig } from '../../../../src/core/config/config.js';
 import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
-import { silentLog } from '../../../../src/platform/telemetry/log.js';
+import { silentLog } from '../../../../src/platform/telemetry/silent-log.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 import { needs } from '../../../kit/programs/real-programs.js';
 

@@ -3,7 +3,7 @@ import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { createSandbox } from '../../../../src/agent/hooks/sandbox.js';
 import { defaultPath } from '../../../../src/platform/process/run-command.js';
-import { silentLog } from '../../../../src/platform/telemetry/log.js';
+import { silentLog } from '../../../../src/platform/telemetry/silent-log.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 import { needs } from '../../../kit/programs/real-programs.js';
 

@@ -1,7 +1,7 @@
 // Log lines as an operator's collector sees them: JSON on stderr, each there before the next thing happens.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { silentLog } from '../../../../src/platform/telemetry/log.js';
+import { silentLog } from '../../../../src/platform/telemetry/silent-log.js';
 import { runScript } from '../../../kit/cli/child-script.js';
 
 async function linesOf(script: string): Promise<{ lines: Record<string, unknown>[]; stdout: string }> {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { silentLog } from '../../../../src/platform/telemetry/log.js';
+import { silentLog } from '../../../../src/platform/telemetry/silent-log.js';
 import {
   monotonicUsec,
   openNotifier,

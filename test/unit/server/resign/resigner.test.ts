@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { WritError } from '../../../../src/core/errors.js';
 import type { OnlineRole } from '../../../../src/core/tuf/tuf-metadata.js';
-import { silentLog } from '../../../../src/platform/telemetry/log.js';
+import { silentLog } from '../../../../src/platform/telemetry/silent-log.js';
 import type { RepositoryState, RepositoryView } from '../../../../src/server/resign/repository-view.js';
 import { createResigner, type Resigner } from '../../../../src/server/resign/resigner.js';
 import { type FakeClock, fakeClock } from '../../../kit/clock/fake-clock.js';

@@ -1,0 +1,1 @@
+export { createTask, validateDetailed } from 'node-cron';

@@ -1,0 +1,17 @@
+export {
+  Composer,
+  type CST,
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  Lexer,
+  LineCounter,
+  type Node,
+  type Pair,
+  Parser,
+  visit,
+  type YAMLMap,
+  YAMLParseError,
+} from 'yaml';
