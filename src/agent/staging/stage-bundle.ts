@@ -2,6 +2,7 @@
 // before any file is written; from then on it is the allow-list: each entry must be its next file, to the byte.
 // The only maker of a StagedBundle. Whatever goes wrong, the tree is removed.
 import * as fs from 'node:fs';
+import { Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { type BrotliDecompress, createBrotliDecompress, createGunzip, type Gunzip } from 'node:zlib';
 import { isSystemError, isWritError, WritError } from '../../core/errors.js';
@@ -84,23 +85,27 @@ function spaceBeside({ length, release, vouchedBy }: SignedTarget): TreeOptions[
 
 /** Room in a PAX header for a size and a time beside the path. */
 const paxOverhead = 512;
-/** Pieces of 128 kB wait longer for the collector: 14 MB more at the peak of a great policy, and no faster. */
-const chunkBytes = 32 * 1024;
+/** Smaller pieces are more hops between threads, greater ones wait longer for the collector (docs/performance.md). */
+const chunkBytes = 64 * 1024;
 
 /** The decoder works on its own thread and hands over piece by piece: between pieces the event loop is free. */
 async function readArchive({ archive, signal }: StageOptions, reader: TarReader): Promise<void> {
   const input = fs.createReadStream(archive.path, { highWaterMark: chunkBytes });
   const decoder = createDecoder(archive.target);
   let refusal: unknown;
-  const consume = async (chunks: AsyncIterable<Buffer>): Promise<void> => {
-    try {
-      for await (const chunk of chunks) reader.write(chunk);
-    } catch (error) {
-      refusal = error;
-      throw error;
-    }
-  };
-  await pipeline(input, decoder, consume, signal === undefined ? {} : { signal }).catch((error: unknown) => {
+  const sink = new Writable({
+    highWaterMark: 1,
+    write: (chunk: Buffer, _encoding, done) => {
+      try {
+        reader.write(chunk);
+      } catch (error) {
+        refusal = error;
+        return done(error as Error);
+      }
+      done();
+    },
+  });
+  await pipeline(input, decoder, sink, signal === undefined ? {} : { signal }).catch((error: unknown) => {
     // The pipeline reports the abort of its decoder in place of the refusal that caused it.
     throw refusal ?? error;
   });
