@@ -11,6 +11,7 @@ import type { Manifest } from '../../core/release/manifest.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
 import { createTarReader, type TarReader } from '../../core/release/tar-reader.js';
 import { type DurableFs, diskError } from '../../platform/disk/durable-fs.js';
+import { createPieceCollector } from '../../platform/process/heap.js';
 import type { SignedTarget } from '../../trust/signed-target.js';
 import type { VerifiedArchive } from './fetch-archive.js';
 import { proveStamps } from './prove-stamps.js';
@@ -92,12 +93,14 @@ const chunkBytes = 64 * 1024;
 async function readArchive({ archive, signal }: StageOptions, reader: TarReader): Promise<void> {
   const input = fs.createReadStream(archive.path, { highWaterMark: chunkBytes });
   const decoder = createDecoder(archive.target);
+  const used = createPieceCollector();
   let refusal: unknown;
   const sink = new Writable({
     highWaterMark: 1,
     write: (chunk: Buffer, _encoding, done) => {
       try {
         reader.write(chunk);
+        used(chunk.length);
       } catch (error) {
         refusal = error;
         return done(error as Error);
