@@ -19,6 +19,7 @@ COPY package.json package-lock.json ./
 RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
   && npm cache clean --force
 COPY --from=build /src/dist/src/ dist/src/
+COPY --from=build /src/dist/packages/ dist/packages/
 RUN ln -s /opt/writ/dist/src/cli/main.js /usr/local/bin/writ
 ENTRYPOINT ["node", "/opt/writ/dist/src/cli/main.js"]
 

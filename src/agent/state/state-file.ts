@@ -2,7 +2,7 @@
 // and to a JSON Schema, written whole through the durable layer and only when its bytes change. Owns no document's meaning:
 // what takes the place of one that is damaged is its owner's to know.
 import { isWritError, WritError } from '../../core/errors.js';
-import { validatorOf } from '../../core/schema/own-schemas.js';
+import { everyMistake, validatorOf } from '../../core/schema/own-schemas.js';
 import { type DurableFs, diskError } from '../../platform/disk/durable-fs.js';
 import { readSmallFile } from '../../platform/read-file.js';
 import { sealed, unsealed } from './sealed-json.js';
@@ -104,8 +104,7 @@ function parse<T>(text: string, options: StateFileOptions<T>): T {
   } catch (error) {
     throw damaged(error instanceof SyntaxError ? 'not JSON' : 'it is not what was written', error);
   }
-  const validate = validatorOf(options.schema);
-  if (validate(value)) return value as T;
-  const first = validate.errors?.[0];
+  if (validatorOf(options.schema)(value)) return value as T;
+  const [first] = everyMistake(options.schema, value);
   throw damaged(`${first?.instancePath || '/'} ${first?.message ?? 'is wrong'}`);
 }

@@ -7,8 +7,9 @@ import { createRequire } from 'node:module';
 import type { Ajv, ErrorObject, Options, SchemaObject, ValidateFunction } from 'ajv';
 import { validators } from './compiled-schemas.js';
 
-/** How ajv compiles them: here and at the build. */
+/** How ajv compiles them: here and at the build. No words: who refuses asks `everyMistake` for them. */
 export const schemaOptions: Options = {
+  messages: false,
   strict: true,
   strictRequired: false,
   allowUnionTypes: true,
@@ -29,14 +30,14 @@ export function schemaKey(schema: object): string {
 const quick = new WeakMap<object, ValidateFunction>();
 const thorough = new WeakMap<object, ValidateFunction>();
 
-/** Stops at the first mistake. */
+/** Says whether data fit, and no more. */
 export function validatorOf(schema: object): ValidateFunction {
   return remembered(quick, schema, () => validators[schemaKey(schema)] ?? compileNow(schema, {}));
 }
 
 /** @returns every mistake of data that its validator has refused, each with the schema that it breaks */
 export function everyMistake(schema: object, data: unknown): readonly ErrorObject[] {
-  const options: Options = { allErrors: true, verbose: true };
+  const options: Options = { allErrors: true, verbose: true, messages: true };
   const validate = remembered(thorough, schema, () => compileNow(schema, options));
   validate(data);
   return validate.errors ?? [];

@@ -7,10 +7,13 @@ const levels = { fatal: say, error: say, warn: say, info: say, debug: say, trace
 
 /** @returns a logger of which only what Writ uses of one is there */
 export function silentLog(): Logger {
-  const log: Pick<Logger, keyof typeof levels | 'level'> & { readonly child: () => unknown } = {
+  const log: Pick<Logger, keyof typeof levels | 'level' | 'isLevelEnabled'> & {
+    readonly child: () => unknown;
+  } = {
     ...levels,
     level: 'silent',
     child: () => log,
+    isLevelEnabled: () => false,
   };
   return log as unknown as Logger;
 }

@@ -276,7 +276,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'system-call-filter',
     'thread-time',
   ],
-  'platform/telemetry': ['log', 'metrics', 'sd-notify', 'watchdog'],
+  'platform/telemetry': ['log', 'metrics', 'sd-notify', 'silent-log', 'watchdog'],
   'platform/time': ['clock', 'deadline', 'join-signals', 'rate-limit'],
   'platform/users': ['authorization-file', 'group-id', 'user-id'],
   'publisher/archive': [

@@ -6,9 +6,11 @@ import {
   type DamageFound,
   damageSummary,
   damageText,
+  depthOfStart,
   maxKeptDamage,
   nextLookMs,
   type ScrubState,
+  type StartFacts,
   standingDamage,
 } from '../../../../src/core/status/scrub-state.js';
 
@@ -121,6 +123,57 @@ describe('the time of the next look', () => {
           assert.ok(delay > 0 && delay <= every);
         },
       ),
+    );
+  });
+});
+
+describe('how much a start looks at', () => {
+  const rests: StartFacts = {
+    ended: 'clean',
+    readSinceBoot: 'yes',
+    looksLater: 'pull',
+    isOwed: 'no',
+    state: state(),
+    everyMs: 60_000,
+    nowMs: 1_030_000,
+  };
+  const table: readonly (readonly [string, Partial<StartFacts>, string])[] = [
+    ['a pull soon after a full look that found nothing', {}, 'places'],
+    ['the last moment before the next is due', { nowMs: 1_059_999 }, 'places'],
+    ['the moment at which it is due', { nowMs: 1_060_000 }, 'digests'],
+    ['a clock that was set back', { nowMs: 999_999 }, 'digests'],
+    ['no look before', { state: undefined }, 'digests'],
+    ['damage that is known', { state: state({ damage: [file] }) }, 'digests'],
+    ['an unclean end', { ended: 'unclean' }, 'digests'],
+    ['a boot', { readSinceBoot: 'no' }, 'digests'],
+    ['an unclean end of an agent', { ended: 'unclean', looksLater: 'agent' }, 'digests'],
+    ['a worker or a loader that is about to read', { isOwed: 'yes' }, 'sizes'],
+    ['one, when a look is due', { isOwed: 'yes', nowMs: 2_000_000 }, 'digests'],
+    ['no look wanted in between', { everyMs: undefined }, 'sizes'],
+    ['an agent that was restarted', { looksLater: 'agent' }, 'sizes'],
+    ['a command behind which nobody looks', { looksLater: 'nobody' }, 'sizes'],
+  ];
+  for (const [name, facts, depth] of table) {
+    it(`${name}: ${depth}`, () => assert.equal(depthOfStart({ ...rests, ...facts }), depth));
+  }
+
+  it('rests on nothing but a clean end in a boot that was read, and a look younger than its time', () => {
+    const facts = fc.record({
+      ended: fc.constantFrom('clean' as const, 'unclean' as const),
+      readSinceBoot: fc.constantFrom('yes' as const, 'no' as const),
+      looksLater: fc.constantFrom('agent' as const, 'pull' as const, 'nobody' as const),
+      isOwed: fc.constantFrom('yes' as const, 'no' as const),
+      state: fc.constantFrom(undefined, state(), state({ damage: [link] })),
+      everyMs: fc.constantFrom(undefined, 10_000, 60_000),
+      nowMs: fc.integer({ min: 900_000, max: 1_200_000 }),
+    });
+    fc.assert(
+      fc.property(facts, (one) => {
+        if (depthOfStart(one) !== 'places') return;
+        const { state: known, everyMs = 0, nowMs } = one;
+        assert.ok(known !== undefined && known.damage.length === 0 && nowMs - known.atMs < everyMs);
+        assert.deepEqual([one.ended, one.readSinceBoot, one.looksLater], ['clean', 'yes', 'pull']);
+      }),
     );
   });
 });

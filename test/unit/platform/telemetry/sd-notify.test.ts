@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { silentLog } from '../../../../src/platform/telemetry/silent-log.js';
 import {
   monotonicUsec,
   openNotifier,
   waitsForReader,
   watchdogMs,
 } from '../../../../src/platform/telemetry/sd-notify.js';
+import { silentLog } from '../../../../src/platform/telemetry/silent-log.js';
 import { logLines } from '../../../kit/assert/log-lines.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 import { listenForNotices } from '../../../kit/net/notify-listener.js';

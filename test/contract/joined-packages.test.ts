@@ -1,0 +1,58 @@
+// Packages that the build joins into one file each: what the types promise is there, and what runs is what was installed.
+import assert from 'node:assert/strict';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { projectRoot, readSources } from '../kit/sources/source-files.js';
+
+interface PackageJson {
+  readonly imports: Readonly<Record<string, { readonly types: string; readonly default: string }>>;
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly files: readonly string[];
+}
+
+const { imports, dependencies, files } = JSON.parse(
+  readFileSync(join(projectRoot, 'package.json'), 'utf8'),
+) as PackageJson;
+const joined = Object.entries(imports);
+
+/** Values that a declaration file passes on; types are none. */
+function declared(path: string): string[] {
+  const [, list = ''] = /export \{([^}]*)\}/.exec(readFileSync(join(projectRoot, path), 'utf8')) ?? [];
+  const names = list.split(',').map((name) => name.trim());
+  return names.filter((name) => name !== '' && !name.startsWith('type ')).sort();
+}
+
+describe('joined packages', () => {
+  it('are dependencies, each with its list, and shipped', () => {
+    for (const [name, { types, default: path }] of joined) {
+      const plain = name.slice(1);
+      assert.ok(dependencies[plain] !== undefined, `${plain} would vanish from audits`);
+      assert.deepEqual([types, path], [`./scripts/packages/${plain}.d.ts`, `./dist/packages/${plain}.js`]);
+    }
+    const lists = readdirSync(join(projectRoot, 'scripts/packages')).filter((name) => name.endsWith('.js'));
+    assert.deepEqual(lists.map((name) => `#${name.slice(0, -3)}`).sort(), Object.keys(imports).sort());
+    assert.ok(files.includes('dist/packages'));
+    assert.match(
+      readFileSync(join(projectRoot, 'Dockerfile'), 'utf8'),
+      /^COPY --from=build \S+\/dist\/packages\/ /m,
+    );
+  });
+
+  it('have every value that their types promise, and a map beside them', async () => {
+    for (const [, { types, default: path }] of joined) {
+      const whole = join(projectRoot, path);
+      const there = Object.keys((await import(whole)) as object);
+      assert.deepEqual(there.sort(), declared(types), path);
+      assert.ok(existsSync(`${whole}.map`), path);
+    }
+  });
+
+  it('are imported by their joined name alone: the whole package beside it would be a second one', () => {
+    const names = joined.map(([name]) => name.slice(1));
+    const beside = readSources().flatMap(({ path, imports: lines }) =>
+      lines.filter(({ specifier }) => names.includes(specifier)).map(() => path),
+    );
+    assert.deepEqual(beside, []);
+  });
+});

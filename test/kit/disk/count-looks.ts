@@ -1,0 +1,31 @@
+// How often the program under test turns to paths below a directory: its calls of node:fs are counted while something runs.
+// Counts what costs time on a big policy, so that no test needs a clock for it. Counts nothing of other processes.
+import fs from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
+
+type Calls = Record<string, unknown>;
+
+/** @returns the paths, as they were given, in their order */
+export async function looksBelow(directory: string, act: () => Promise<unknown>): Promise<string[]> {
+  const paths: string[] = [];
+  const calls = fs as unknown as Calls;
+  const kept = Object.entries(calls).filter(([name, call]) => isLook(name) && typeof call === 'function');
+  for (const [name, call] of kept) {
+    calls[name] = (path: unknown, ...rest: unknown[]): unknown => {
+      if (typeof path === 'string' && path.startsWith(directory)) paths.push(path);
+      return (call as (...all: unknown[]) => unknown)(path, ...rest);
+    };
+  }
+  syncBuiltinESMExports();
+  try {
+    await act();
+    return paths;
+  } finally {
+    Object.assign(calls, Object.fromEntries(kept));
+    syncBuiltinESMExports();
+  }
+}
+
+function isLook(name: string): boolean {
+  return /^(?:[fl]?stat|open|readdir|readlink|exists|access|readFile)Sync$/.test(name);
+}

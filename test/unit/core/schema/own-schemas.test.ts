@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { ledgerSchema } from '../../../../src/agent/state/ledger-schema.js';
+import { refusalsSchema } from '../../../../src/agent/state/refusals-file.js';
+import { configSchema, driverSchemaOf } from '../../../../src/core/config/config-schema.js';
+import { validators } from '../../../../src/core/schema/compiled-schemas.js';
+import { everyMistake, schemaKey, validatorOf } from '../../../../src/core/schema/own-schemas.js';
+import { driverKinds } from '../../../../src/workers/registry.js';
+
+const ours = [configSchema, ...driverKinds.map(driverSchemaOf), ledgerSchema, refusalsSchema];
+const other = { type: 'object', properties: { a: { type: 'integer' } }, required: ['a'] };
+
+describe('a schema of ours', () => {
+  it('has a validator that the build has made, whose code is that of no other', () => {
+    const keys = ours.map(schemaKey);
+    assert.deepEqual(
+      keys.filter((key) => validators[key] === undefined),
+      [],
+    );
+    assert.deepEqual([...Object.keys(validators)].sort(), [...new Set(keys)].sort());
+    for (const schema of ours) assert.equal(validatorOf(schema), validators[schemaKey(schema)]);
+  });
+
+  it('that the build did not know is judged all the same', () => {
+    assert.equal(validators[schemaKey(other)], undefined);
+    assert.deepEqual([validatorOf(other)({ a: 1 }), validatorOf(other)({ a: 'x' })], [true, false]);
+    const changed = { ...configSchema, required: ['repository', 'bundles', 'host'] };
+    const file = { repository: 'http://a.example/', bundles: [{ name: 'a' }] };
+    assert.deepEqual([validatorOf(configSchema)(file), validatorOf(changed)(file)], [true, false]);
+  });
+
+  it('is kept to by the quick validator as by the one that names every mistake', () => {
+    const files: readonly unknown[] = [
+      null,
+      [],
+      {},
+      { repository: 'http://a.example/', bundles: [{ name: 'a' }] },
+      { repository: 'http://a.example/', bundles: [] },
+      { repository: 'http://a.example/', bundles: [{ name: 'a', serail: 1 }], scrub: { every: 'never' } },
+      { repository: 'http://a.example/', bundles: [{ name: 'a' }], poll: { every: '5 minutes' } },
+    ];
+    for (const file of files) {
+      for (const schema of ours) {
+        assert.equal(validatorOf(schema)(file), everyMistake(schema, file).length === 0);
+      }
+    }
+  });
+
+  it('names every mistake, with the words and the schema that it breaks', () => {
+    const found = everyMistake(other, { a: 'x' });
+    assert.deepEqual(
+      found.map(({ instancePath, keyword, message }) => [instancePath, keyword, message]),
+      [['/a', 'type', 'must be integer']],
+    );
+    assert.deepEqual(found[0]?.parentSchema, { type: 'integer' });
+    assert.deepEqual(everyMistake(other, { a: 1 }), []);
+  });
+});
