@@ -1,10 +1,12 @@
 // What a packed file of a release holds, piece by piece: Brotli or gzip, no byte behind its stream. Owns the decoder and what
 // its errors mean; what the pieces are is the consumer's.
 import * as fs from 'node:fs';
+import { Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createBrotliDecompress, createGunzip } from 'node:zlib';
 import { isSystemError, isWritError, WritError } from '../../core/errors.js';
 import { diskError } from '../../platform/disk/durable-fs.js';
+import { createPieceCollector } from '../../platform/process/heap.js';
 
 export interface Packed {
   /** The file, whose every byte is under a signed digest. */
@@ -16,8 +18,8 @@ export interface Packed {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Pieces of 128 kB wait longer for the collector: 14 MB more at the peak of a great policy, and no faster. */
-const chunkBytes = 32 * 1024;
+/** Smaller pieces are more hops between threads, greater ones wait longer for the collector (docs/performance.md). */
+const chunkBytes = 64 * 1024;
 
 /**
  * The decoder works on its own thread and hands over piece by piece: between pieces the event loop is free.
@@ -32,24 +34,30 @@ export async function decompress(
   const decoder = target.endsWith('.gz')
     ? createGunzip({ chunkSize: chunkBytes })
     : createBrotliDecompress({ chunkSize: chunkBytes });
+  const used = createPieceCollector();
   let refusal: unknown;
-  const consumeAll = async (chunks: AsyncIterable<Buffer>): Promise<void> => {
-    try {
-      for await (const chunk of chunks) {
-        const done = consume(chunk);
-        if (done !== undefined) await done;
-      }
-    } catch (error) {
-      refusal = error;
-      throw error;
-    }
+  const refuse = (done: (error: Error) => void) => (error: unknown) => {
+    refusal = error;
+    done(error as Error);
   };
-  await pipeline(input, decoder, consumeAll, signal === undefined ? {} : { signal }).catch(
-    (error: unknown) => {
-      // The pipeline reports the abort of its decoder in place of the refusal that caused it.
-      throw decodeError(refusal ?? error, packed);
+  // No promise a piece, but where the consumer asks for one.
+  const sink = new Writable({
+    highWaterMark: 1,
+    write: (chunk: Buffer, _encoding, done) => {
+      try {
+        const pending = consume(chunk);
+        used(chunk.length);
+        if (pending === undefined) done();
+        else pending.then(() => done(), refuse(done));
+      } catch (error) {
+        refuse(done)(error);
+      }
     },
-  );
+  });
+  await pipeline(input, decoder, sink, signal === undefined ? {} : { signal }).catch((error: unknown) => {
+    // The pipeline reports the abort of its decoder in place of the refusal that caused it.
+    throw decodeError(refusal ?? error, packed);
+  });
   // Decoders stop at the end of their stream, and say nothing of what lies behind it.
   if (decoder.bytesWritten !== length) {
     const facts = { expected: decoder.bytesWritten, actual: length };

@@ -59,9 +59,11 @@ class Visitor implements BundleVisitor {
   }
 
   #beginFile(entry: TarEntry, manifest: Manifest): void {
-    const path = acceptedPath(entry.path, this.#options.limits);
-    requireMode(path, entry.mode);
     const file = manifest.files[this.#next];
+    // A path of the manifest was judged when that was parsed: only another one is judged here, to say what is wrong with it.
+    const isNext = file !== undefined && entry.path.equals(Buffer.from(file.path));
+    const path = isNext ? file.path : acceptedPath(entry.path, this.#options.limits);
+    requireMode(path, entry.mode);
     requireSame(file, entry, path);
     this.#next += 1;
     this.#options.tree.open(file);

@@ -1,7 +1,7 @@
 // Which paths may be in a bundle: an allow-list that publisher and agent share, so that what one packs the
 // other stages. Pure strings: joined to a directory, an accepted path names something inside it, whatever
 // the file system folds. Links and special files are refused by type, by those who read archives and trees.
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { ArchiveLimits } from '../limits.js';
 
 /** First entry of every archive; never a file of a bundle. */
@@ -142,7 +142,7 @@ export function createPathSet(limits: ArchiveLimits): PathSet {
   const exactOfFolded = new Map<string, string>();
 
   const isTwin = (path: string): boolean => {
-    const folded = createHash('sha256').update(foldPath(path)).digest('base64');
+    const folded = hash('sha256', foldPath(path), 'base64');
     const exact = exactOfFolded.get(folded) ?? path;
     exactOfFolded.set(folded, exact);
     return exact !== path;

@@ -106,7 +106,7 @@ describe('the imports', () => {
     assert.equal(run.exitCode, 0, run.stderr);
     const urls = [...new Set(readFileSync(trace, 'utf8').split('\n'))];
     const packages = new Set(
-      urls.flatMap((url) => /\/node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(url)?.[1] ?? []),
+      urls.flatMap((url) => /\/(?:node_modules|dist\/packages)\/((?:@[^/]+\/)?[^/.]+)/.exec(url)?.[1] ?? []),
     );
     assert.deepEqual([...packages].sort(), ['commander', 'yaml']);
     const own = urls.filter((url) => url.includes('/dist/src/'));

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { createPieceCollector } from '../../../../src/platform/process/heap.js';
 import { runScript } from '../../../kit/cli/child-script.js';
 
 /** A burst of short-lived objects of which many live through a collection: it makes the nursery grow. */
@@ -23,5 +24,29 @@ describe('#keepHeapSmall', () => {
     const grown = await size('');
     const kept = await size('keepHeapSmall();');
     assert.ok(kept > 0 && kept < grown, `${kept} is below ${grown}`);
+  });
+});
+
+describe('#createPieceCollector', () => {
+  it('collects once for every four megabytes of pieces', () => {
+    let collections = 0;
+    const used = createPieceCollector(() => {
+      collections += 1;
+    });
+    for (let piece = 0; piece < 399; piece++) used(10_000);
+    assert.equal(collections, 0);
+    used(10_000);
+    assert.equal(collections, 1);
+    for (let piece = 0; piece < 400; piece++) used(10_000);
+    assert.equal(collections, 2);
+  });
+
+  it('frees what nobody holds, and leaves no collector to others', () => {
+    const used = createPieceCollector();
+    const before = process.memoryUsage().arrayBuffers;
+    for (let piece = 0; piece < 2000; piece++) used(Buffer.allocUnsafeSlow(64_000).length);
+    const waiting = process.memoryUsage().arrayBuffers - before;
+    assert.ok(waiting < 30_000_000, `${waiting} bytes wait of 128,000,000`);
+    assert.equal('gc' in globalThis, false);
   });
 });

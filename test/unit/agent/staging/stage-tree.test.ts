@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { createTreeWriter, type TreeWriter } from '../../../../src/agent/staging/stage-tree.js';
+import { type Digest, digestFromHex } from '../../../../src/core/names.js';
+import type { ManifestFile } from '../../../../src/core/release/manifest.js';
+import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
+import { tempDir } from '../../../kit/disk/temp-dir.js';
+
+const content = Buffer.from('example.com CNAME .\n'.repeat(100));
+
+function fileOf(path: string, bytes: Buffer): ManifestFile {
+  const digest = digestFromHex(createHash('sha256').update(bytes).digest('hex')) as Digest;
+  return { path, sizeBytes: bytes.length, digest, executable: false };
+}
+
+interface Written {
+  readonly tree: string;
+  /** Labels of what was done to files, in order. */
+  readonly operations: string[];
+}
+
+function write(act: (writer: TreeWriter) => void, look: (written: Written) => void = () => undefined): void {
+  using place = tempDir();
+  const tree = join(place.path, 'tree');
+  const operations: string[] = [];
+  const durable = createDurableFs({ before: ({ op }) => operations.push(op) });
+  const nothing = { bytes: 0, inodes: 0 };
+  const writer = createTreeWriter({
+    ...{ treePath: tree, fs: durable, mode: 0o644, mtimeSeconds: 1, what: 'dns-edge 1' },
+    beside: { written: nothing, toCome: nothing },
+  });
+  try {
+    act(writer);
+    look({ tree, operations });
+  } finally {
+    writer.abandon();
+  }
+}
+
+function writeFile(writer: TreeWriter, file: ManifestFile, pieces: readonly Buffer[]): void {
+  writer.open(file);
+  for (const piece of pieces) writer.write(piece);
+  writer.close();
+}
+
+describe('createTreeWriter', () => {
+  const cuts = [
+    ['one piece', [content]],
+    ['two pieces', [content.subarray(0, 7), content.subarray(7)]],
+    ['a piece for each byte', [...content].map((byte) => Buffer.from([byte]))],
+  ] as const;
+  for (const [name, pieces] of cuts) {
+    it(`takes a file in ${name} for what the manifest says`, () => {
+      write(
+        (writer) => writeFile(writer, fileOf('a', content), pieces),
+        ({ tree }) => assert.deepEqual(fs.readFileSync(join(tree, 'a')), content),
+      );
+    });
+
+    it(`refuses a file in ${name} that has another byte`, () => {
+      const other = Buffer.from(content);
+      other[5] = 0x58;
+      write((writer) => {
+        assert.throws(() => writeFile(writer, fileOf('a', other), pieces), { code: 'MANIFEST_MISMATCH' });
+      });
+    });
+  }
+
+  it('takes an empty file', () => {
+    const empty = Buffer.alloc(0);
+    write((writer) => writeFile(writer, fileOf('empty', empty), []));
+    write((writer) => {
+      const lie = { ...fileOf('empty', content), sizeBytes: 0 };
+      assert.throws(() => writeFile(writer, lie, []), { code: 'MANIFEST_MISMATCH' });
+    });
+  });
+
+  it('takes no content behind a file that was whole', () => {
+    write((writer) => {
+      const pieces = [content, Buffer.from('more')];
+      assert.throws(() => writeFile(writer, fileOf('a', content), pieces), { code: 'INTERNAL' });
+    });
+  });
+
+  it('does three things to a small file, and makes a directory once', () => {
+    write(
+      (writer) => {
+        for (const name of ['a', 'b', 'c']) writeFile(writer, fileOf(`rules/${name}`, content), [content]);
+      },
+      ({ operations }) => {
+        const perFile = ['stage.file:create', 'stage.file:write', 'stage.file:time'];
+        assert.deepEqual(operations, ['stage.tree', 'stage.tree', ...perFile, ...perFile, ...perFile]);
+      },
+    );
+  });
+});
