@@ -5,7 +5,7 @@ import { isWritError } from '../../core/errors.js';
 import { repairNow } from '../select/pause.js';
 import { type VerifyOptions, verifyPolicy } from './verify-policy.js';
 
-/** @param result of a cycle. Never rejects for what the look meets: the log says it, and the next scrub looks again */
+/** @param result of a cycle. Never rejects, for nobody may be waiting: the log says it, and the next scrub looks again */
 export async function lookAfterMismatch(
   { warnings }: Pick<CycleResult, 'warnings'>,
   options: Omit<VerifyOptions, 'repair' | 'by' | 'onEvent'>,
@@ -17,8 +17,7 @@ export async function lookAfterMismatch(
     const { outcome } = await verifyPolicy({ ...options, repair, by: 'writ', onEvent: () => undefined });
     host.log.warn({ outcome }, 'looked over the policy on disk, which a delta did not fit');
   } catch (error) {
-    if (!isWritError(error)) throw error;
-    if (error.code === 'INTERRUPTED') return;
+    if (isWritError(error) && error.code === 'INTERRUPTED') return;
     host.log.error({ err: error }, 'the policy on disk could not be looked over');
   }
 }
