@@ -76,7 +76,7 @@ describe('a command in the sandbox ends', options, () => {
     assert.equal(code, 'CHECK_BROKEN');
     assert.match(hint, /hides \/home\/someone\/check/);
     const { problem } = (await test.pull()).bundles[0] ?? assert.fail();
-    assert.match(problem?.message ?? '', /hides \/home\/someone\/check/);
+    assert.match(problem?.hint ?? '', /hides \/home\/someone\/check/);
     using dir = tempDir();
     fs.writeFileSync(dir.join('main.conf'), 'x');
     const refused = await lookAround(`cat ${dir.join('main.conf')}`);
