@@ -148,6 +148,14 @@ describe('damage to what is kept of a release that came by difference', () => {
     });
   }
 
+  it('takes nothing away from the release that it was made from', async () => {
+    using bench = await differenceBench();
+    const archive = bench.kept('archive.tar.br');
+    const bytes = fs.readFileSync(archive);
+    await bench.update(2);
+    assert.deepEqual(fs.readFileSync(archive), bytes);
+  });
+
   it('leads to an older release where nothing can be had', async () => {
     using bench = await differenceBench();
     for (const version of [2, 3]) await bench.update(version);
