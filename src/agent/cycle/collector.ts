@@ -1,5 +1,6 @@
 // When a host collects apart from its commits: at a start, when a grace has run out, and again some time after a
-// removal that failed or was kept off by a holder. Never throws: a collection that fails is a warning.
+// removal that failed or was kept off by a holder; what jobs had to leave in staging goes with it. Never throws: a
+// collection that fails is a warning.
 import type { Problem } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { toWritError } from '../../core/errors.js';
@@ -8,7 +9,7 @@ import { findHolders } from '../../platform/process/find-processes.js';
 import { collectGarbage } from '../generations/collect-garbage.js';
 import { type CollectableView, type FindHolders, lookForCollectable } from '../generations/collectable.js';
 import { newCycleId } from '../job/progress.js';
-import { openStagingArea } from '../job/staging-area.js';
+import { openStagingArea, sweepStaging } from '../job/staging-area.js';
 import type { Host } from '../state/host.js';
 
 export interface Collector {
@@ -53,6 +54,7 @@ async function collect(
 ): Promise<{ report: CollectionReport; afterMs: number }> {
   const area = openStagingArea(host.paths, host.durable, newCycleId());
   try {
+    sweepStaging(host);
     const { removed, more, held, nextDueMs } = await collectGarbage(host, {
       staging: () => area.path(),
       find,

@@ -2,7 +2,7 @@
 // there is something to remove, of the other processes. Reads only; serves collection and `writ status`.
 import * as fs from 'node:fs';
 import { basename } from 'node:path';
-import { isSystemError } from '../../core/errors.js';
+import { isSystemError, orUndefined } from '../../core/errors.js';
 import type { Holder } from '../../core/status/mount-table.js';
 import type { HeldStatus } from '../../core/status/status.js';
 import type { findHolders, HolderReport } from '../../platform/process/find-processes.js';
@@ -16,7 +16,7 @@ import {
   planCollection,
   treeName,
 } from './collection-rules.js';
-import { leftAtMs } from './generation-notes.js';
+import { leftAtMs, notedLinks } from './generation-notes.js';
 import { activeGenerationNumber, linkedTrees, listGenerations, listTrees } from './generations.js';
 import { listReleases } from './release-records.js';
 
@@ -81,7 +81,7 @@ export function readFacts(host: CollectableView): CollectionFacts {
   return {
     generations: listGenerations(paths).map((number) => ({
       number,
-      trees: linkedTrees(paths, number),
+      trees: treesOf(host, number),
       leftAtMs: leftAtMs(host, number),
     })),
     trees: listTrees(paths).map(({ bundle, path }) => ({
@@ -90,6 +90,18 @@ export function readFacts(host: CollectableView): CollectionFacts {
     })),
     releases: listReleases(paths).map(({ bundle, name }) => `${bundle}/${name}`),
   };
+}
+
+/**
+ * What its links name and what the ledger notes of it. A harmed generation keeps what it had, and must not keep the host
+ * from collecting the others for ever.
+ * @throws WritError STATE_DAMAGED for one that cannot be read where nothing is noted of it: it may be the active one
+ */
+function treesOf({ paths, ledger }: CollectableView, number: number): string[] {
+  const noted = notedLinks(ledger.read(), number);
+  if (noted === undefined) return linkedTrees(paths, number);
+  const names = Object.entries(noted).map(([bundle, tree]) => treeName({ bundle, tree }));
+  return [...new Set([...names, ...(orUndefined(() => linkedTrees(paths, number)) ?? [])])];
 }
 
 /** A time ahead of the clock is of a clock that was wrong; nobody was notified of a tree that no generation names. */

@@ -64,8 +64,8 @@ export function withRetired(
 /** @returns epoch milliseconds: when it stopped being current; when it was made, for one that never was */
 export function leftAtMs({ paths, ledger }: Pick<Host, 'paths' | 'ledger'>, generation: number): number {
   const noted = ledger.read().retired?.[generation];
-  // ctime, not mtime: nothing sets it but the making.
-  return noted ?? Math.round(fs.statSync(join(paths.generations, String(generation))).ctimeMs);
+  // ctime, not mtime: nothing sets it but the making. A link in its place is not followed: it may lead nowhere.
+  return noted ?? Math.round(fs.lstatSync(join(paths.generations, String(generation))).ctimeMs);
 }
 
 /** Clocks of the kernel's files and of this process are not read at the same instant. */

@@ -1,8 +1,10 @@
 // The private directory of one cycle, made when it is first needed (a cycle with nothing to do writes nothing)
-// and swept when the cycle ends. What a crash left is swept at the next start.
+// and swept when the cycle ends. What a crash left is swept at the next start, what a disk kept by collection.
 import { join } from 'node:path';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
+import { listEntries } from '../../platform/read-file.js';
 import type { Logger } from '../../platform/telemetry/log.js';
+import type { Host } from '../state/host.js';
 import type { HostPaths } from '../state/paths.js';
 
 export interface StagingArea {
@@ -10,7 +12,7 @@ export interface StagingArea {
   path(): string;
   /** A new directory in it. */
   directory(name: string): string;
-  /** Never throws: the cycle's result stands, and what is left is swept at the next start. */
+  /** Never throws: the cycle's result stands, and what is left is swept by sweepStaging. */
   remove(log: Logger): void;
 }
 
@@ -32,11 +34,23 @@ export function openStagingArea(paths: HostPaths, durable: DurableFs, cycle: str
       return directory;
     },
     remove: (log) => {
-      try {
-        if (made) durable.removeTree('stage.sweep', root);
-      } catch (error) {
-        log.warn({ err: error, path: root }, 'a staging area could not be removed');
-      }
+      if (made) removeArea({ durable, log }, root);
     },
   };
+}
+
+/** Removes areas whose removal failed, for an agent that lives long never starts. The caller sees to it that no job runs. */
+export function sweepStaging(host: Pick<Host, 'paths' | 'durable' | 'log'>): void {
+  const areas = listEntries(host.paths.staging).filter(
+    (one) => one.isDirectory() && one.name.startsWith('c-'),
+  );
+  for (const { name } of areas) removeArea(host, join(host.paths.staging, name));
+}
+
+function removeArea({ durable, log }: Pick<Host, 'durable' | 'log'>, path: string): void {
+  try {
+    durable.removeTree('stage.sweep', path);
+  } catch (error) {
+    log.warn({ err: error, path }, 'a staging area could not be removed');
+  }
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
+import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { createCollector, heldNow } from '../../../../src/agent/cycle/collector.js';
 import type { FindHolders } from '../../../../src/agent/generations/collectable.js';
@@ -39,6 +40,26 @@ describe('the collector', () => {
     await createCollector(finds()).collectWhenDue(test.host);
     assert.deepEqual(listGenerations(test.host.paths), [3, 4]);
     assert.deepEqual(fs.readdirSync(test.host.paths.staging), []);
+  });
+
+  it('sweeps the staging areas that jobs could not remove, and nothing that is not of a job', async () => {
+    let fails = true;
+    using test = await generations(2, ({ op }) => {
+      if (fails && op === 'stage.sweep') throw Object.assign(new Error('bad block'), { code: 'EIO' });
+    });
+    const { staging } = test.host.paths;
+    const left = fs.readdirSync(staging);
+    assert.ok(left.length > 0);
+    fs.mkdirSync(join(staging, 'lost+found'));
+    fs.symlinkSync(test.directory, join(staging, 'c-link'));
+    const collector = createCollector(finds());
+    await collector.collectWhenDue(test.host);
+    assert.deepEqual(fs.readdirSync(staging).sort(), [...left, 'c-link', 'lost+found'].sort());
+    assert.deepEqual(collector.report(), { held: [], problems: [] }, 'a cycle would have said it');
+    fails = false;
+    await test.clock.advance(5 * minuteMs);
+    await collector.collectWhenDue(test.host);
+    assert.deepEqual(fs.readdirSync(staging).sort(), ['c-link', 'lost+found']);
   });
 
   it('looks again when a grace has run out, and asks nobody before', async () => {

@@ -1,6 +1,7 @@
 // Collection: which generations, trees and kept releases it keeps, what it removes, and what a crash in it leaves.
 
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
@@ -98,6 +99,57 @@ describe('collection', () => {
     await collect(later(test.host));
     assert.deepEqual(listGenerations(paths), [4, 5]);
     assert.deepEqual(serialsIn(join(paths.archives, 'access')), [4, 5]);
+  });
+
+  const places: Readonly<Record<string, (path: string) => void>> = {
+    'a file': (path) => fs.writeFileSync(path, 'in the way'),
+    'a link to nowhere': (path) => fs.symlinkSync('/nowhere/at/all', path),
+    'a link to itself': (path) => fs.symlinkSync(path, path),
+    'a FIFO': (path) => void execFileSync('mkfifo', [path]),
+  };
+  for (const [what, place] of Object.entries(places)) {
+    it(`goes on past an old generation in whose place is ${what}, and removes that in the end`, async () => {
+      using test = await generations(5);
+      const { paths, ledger } = test.host;
+      const harmed = join(paths.generations, '2');
+      fs.rmSync(harmed, { recursive: true });
+      place(harmed);
+      const { '2': _left, ...retired } = ledger.read().retired ?? {};
+      setLedger(ledger, { retired });
+      await collect(later(test.host));
+      assert.deepEqual(
+        listGenerations(paths),
+        [2, 4, 5],
+        'when it was left is not known: its grace begins now',
+      );
+      await collect(later(later(test.host)));
+      assert.deepEqual(listGenerations(paths), [4, 5]);
+      assert.deepEqual(serialsIn(join(paths.bundles, 'access')), [4, 5]);
+    });
+  }
+
+  it('keeps what is noted of a generation that it keeps and cannot read, whole or in part', async () => {
+    using test = await generations(5);
+    const { paths } = test.host;
+    for (const harmed of [join(paths.generations, '4'), join(paths.generations, '5', 'access')]) {
+      fs.rmSync(harmed, { recursive: true });
+      fs.writeFileSync(harmed, 'in the way');
+    }
+    await collect(later(test.host));
+    assert.deepEqual(listGenerations(paths), [4, 5]);
+    assert.deepEqual(serialsIn(join(paths.bundles, 'access')), [4, 5]);
+    assert.deepEqual(serialsIn(join(paths.archives, 'access')), [4, 5]);
+  });
+
+  it('removes nothing where nobody knows what a generation has that cannot be read', async () => {
+    using test = await generations(5);
+    const { paths, ledger } = test.host;
+    const harmed = join(paths.generations, '5');
+    fs.rmSync(harmed, { recursive: true });
+    fs.writeFileSync(harmed, 'in the way');
+    setLedger(ledger, { links: {} });
+    await rejectsCode('STATE_DAMAGED', collect(later(test.host)));
+    assert.deepEqual(serialsIn(join(paths.bundles, 'access')), [1, 2, 3, 4, 5]);
   });
 
   it('removes trees and releases that a crash left without a generation', async () => {
