@@ -65,8 +65,9 @@ describe('the judgement of what grows', () => {
     assert.deepEqual(metersOf(settles), []);
   });
 
-  it('finds a descriptor in ten hours, and 10 kB at each poll', () => {
+  it('finds a descriptor in ten hours, 1 kB at each poll, and three entries an hour', () => {
     assert.deepEqual(metersOf(grownBy('descriptors', 0.1)), ['descriptors']);
-    assert.deepEqual(metersOf(grownBy('bytes', 60 * 10_000)), ['bytes']);
+    assert.deepEqual(metersOf(grownBy('bytes', 60 * 1_000)), ['bytes']);
+    assert.deepEqual(metersOf(grownBy('entries', 3)), ['entries']);
   });
 });
