@@ -35,7 +35,7 @@ export function trustStoredRoot(roots: StoredRoots): StoredTrust {
   const link = versionOf(trusted) < newestVersion(roots) ? 'open' : 'linked';
   if (isLinked(bootstrap, roots)) return { set: trusted, link };
   // Another repository's root must never quietly take the place of the history we have.
-  if (versionOf(bootstrap) <= versionOf(trusted)) throw notLinked(bootstrap, trusted);
+  if (versionOf(bootstrap) <= versionOf(trusted)) throw notLinked(bootstrap, trusted, roots);
   return { set: trusted, link: 'open' };
 }
 
@@ -47,7 +47,7 @@ export function trustStoredRoot(roots: StoredRoots): StoredTrust {
  */
 export function requireReached(roots: StoredRoots, actual: number): void {
   const bootstrap = trustFirstRoot(roots.bootstrap);
-  if (!isLinked(bootstrap, roots)) throw notLinked(bootstrap, trustStoredRoot(roots).set);
+  if (!isLinked(bootstrap, roots)) throw notLinked(bootstrap, trustStoredRoot(roots).set, roots);
   const expected = newestVersion(roots);
   if (actual >= expected) return;
   const message = `no chain of roots leads from version ${actual} to ${expected}`;
@@ -88,11 +88,15 @@ function isLinked(bootstrap: TrustedSet, roots: StoredRoots): boolean {
   return tryRoot(() => trustNextRoot(trustFirstRoot(before), bootstrap.root.bytes)) !== undefined;
 }
 
-function notLinked(bootstrap: TrustedSet, trusted: TrustedSet): WritError {
+function notLinked(bootstrap: TrustedSet, trusted: TrustedSet, { versions }: StoredRoots): WritError {
   const expected = versionOf(trusted);
   const actual = versionOf(bootstrap);
   const message = `the configured root (version ${actual}) is not in the history that ends in version ${expected}`;
-  return new WritError('ROOT_NOT_LINKED', message, { facts: { expected, actual } });
+  const facts = { expected, actual };
+  if (versions.length > 0 || actual >= expected) return new WritError('ROOT_NOT_LINKED', message, { facts });
+  // Nothing says of which repository it is: only a person can tell a history that was lost from a root that is wrong.
+  const hint = `No root is in trust/roots. If that directory was lost, make it and copy the configured root to trust/roots/${actual}.root.json. If not, configure the root of this repository.`;
+  return new WritError('ROOT_NOT_LINKED', message, { facts, hint });
 }
 
 /** A usable root of this version, from the history or from root.json; damaged ones count as absent. */

@@ -137,6 +137,18 @@ describe('trust store: the bootstrap root', () => {
     assert.equal((await it.boot().refresh()).roles.root.version, 5);
   });
 
+  it('far behind a history that was lost is asked of a person, and the way that the hint names is one', async () => {
+    using it = await rotatedHost(3);
+    const stored = it.read('root.json');
+    rmSync(join(it.trust, 'roots'), { recursive: true });
+    const { hint } = await rejectsCode('ROOT_NOT_LINKED', it.boot().refresh());
+    assert.deepEqual(it.read('root.json'), stored);
+    const [, name = ''] = /copy the configured root to trust\/(roots\/\d+\.root\.json)/.exec(hint) ?? [];
+    mkdirSync(join(it.trust, 'roots'), { recursive: true });
+    writeFileSync(join(it.trust, name), it.repository.bootstrapRoot);
+    assert.equal((await it.boot().refresh()).roles.root.version, 4);
+  });
+
   it('of another repository is refused, whatever its version, and trust is kept', async () => {
     using it = await rotatedHost(0);
     const other = new RepositorySimulator({ nowMs: startMs });
