@@ -11,6 +11,7 @@ import { recallFiles } from '../../core/tuf/trusted-set.js';
 import { createDurableFs } from '../../platform/disk/durable-fs.js';
 import { findLockHolder } from '../../platform/disk/find-lock-owner.js';
 import { agentOwners, requireSafePlace } from '../../platform/disk/safe-path.js';
+import { lookAt } from '../../platform/read-file.js';
 import { systemClock } from '../../platform/time/clock.js';
 import { knownTarget, recallRoles } from '../../trust/find-target.js';
 import { rememberVerdicts } from '../../trust/release-verdicts.js';
@@ -113,11 +114,7 @@ function hostOnDisk({ configPath, nowMs }: OfflineOptions) {
     clock: { nowMs: () => nowMs, monotonicMs: () => systemClock.monotonicMs() },
     client: storedTrust(paths.trust, config.root),
     // Where something is active there was a ledger.
-    ledger: openLedger(
-      paths.ledger,
-      durable,
-      () => fs.lstatSync(paths.current, { throwIfNoEntry: false }) === undefined,
-    ),
+    ledger: openLedger(paths.ledger, durable, () => lookAt(paths.current) === undefined),
     refusals: openRefusals(paths.rejected, durable),
   };
 }
