@@ -3,7 +3,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Sample } from './measure/sample.js';
-import { missing, type Ready, type Subject, type Task, tasks, type Workplace } from './subjects/subject.js';
+import { missing, type Published, type Ready, type Subject, type Task, tasks } from './subjects/subject.js';
 
 export interface Row {
   readonly task: Task;
@@ -25,7 +25,7 @@ export interface Comparison {
 export interface CompareOptions {
   /** Empty; it is left full. */
   readonly work: string;
-  readonly place: Pick<Workplace, 'first' | 'second' | 'web'>;
+  readonly place: Pick<Published, 'first' | 'second' | 'web'>;
   /** The first one is what the others are compared with: it must not fail. */
   readonly subjects: readonly Subject[];
   readonly rounds: number;

@@ -13,7 +13,7 @@ export interface Need {
   readonly debianPackage: string;
 }
 
-export interface Workplace {
+export interface Published {
   /** Of this subject alone, empty. */
   readonly directory: string;
   /** Directories of the two versions; nobody changes them. */
@@ -38,7 +38,7 @@ export interface Subject {
   /** What a reader has to know to compare. */
   readonly note: string;
   /** Publishes the first version. */
-  setUp(place: Workplace): Promise<Ready>;
+  setUp(place: Published): Promise<Ready>;
 }
 
 const searched = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'];

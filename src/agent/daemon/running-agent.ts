@@ -89,11 +89,7 @@ export class RunningAgent {
 
   async #recover(): Promise<void> {
     const host = this.#host;
-    const starting = startHost(host, {
-      cycle: newCycleId(),
-      signal: this.#options.stop,
-      looksLater: 'agent',
-    });
+    const starting = startHost(host, { cycle: newCycleId(), signal: this.#options.stop });
     // Not before: how the last agent ended is in the status that this one replaces.
     this.#enter('init');
     const { recovered, repaired, damage, notLoaded } = await starting;

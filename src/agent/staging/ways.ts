@@ -66,8 +66,9 @@ function byDifference(
   // Without its own second copy the new release could have none either: the archive brings one.
   if (kept === undefined || !isThere(kept)) return undefined;
   const delta = deltaToTake(target.release.deltas, { from, kept, archiveBytes: target.length });
+  if (delta === undefined) return undefined;
   const manifestBytes = encodeManifest(manifest);
-  if (delta === undefined || manifestDigest(manifestBytes) !== from) return undefined;
+  if (manifestDigest(manifestBytes) !== from) return undefined;
   const base = { treePath: entry.treePath, manifest, manifestBytes };
   return { kind: 'difference', delta, base, kept, fromSerial: record.release.serial };
 }

@@ -116,8 +116,8 @@ export interface StartFacts {
   readonly ended: 'clean' | 'unclean';
   /** Whether the active policy was read in full since the host booted. */
   readonly readSinceBoot: 'yes' | 'no';
-  /** Who looks from time to time from here on: an agent by itself, a host that lives by cron at its pulls, or nobody. */
-  readonly looksLater: 'agent' | 'pull' | 'nobody';
+  /** Whether the next pull of a host that lives by cron looks when it is due; an agent looks by itself, and rests on nothing at its start. */
+  readonly looksLater: 'pull' | 'nobody';
   /** Whether a loader or a worker is still to be brought to what lies there. */
   readonly isOwed: 'yes' | 'no';
   readonly state: ScrubState | undefined;

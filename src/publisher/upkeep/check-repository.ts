@@ -91,6 +91,8 @@ async function checkArchives(
   // Problems of the metadata were said; without a state no base can be found.
   const state = orUndefined(() => readRepositoryState(layout, options.keysDirectory));
   const unpacked = new Set<string>();
+  // Of each bundle once: it is made of every version of its role.
+  const histories = new Map<string, ReturnType<typeof releaseHistory>>();
   for (const [index, { path, file }] of releases.entries()) {
     options.report.begin('archives', `${index + 1} of ${releases.length}   ${path}`);
     const check = () => checkArchive({ ...options, layout, path, file, unpacked });
@@ -99,7 +101,9 @@ async function checkArchives(
     archiveBytes += file.length;
     const { deltas = [] } = release;
     if (deltas.length === 0) continue;
-    const history = state === undefined ? [] : releaseHistory(state, release.bundle);
+    const history =
+      histories.get(release.bundle) ?? (state === undefined ? [] : releaseHistory(state, release.bundle));
+    histories.set(release.bundle, history);
     const tried = await findings.attemptLater(path, () =>
       checkDeltas({ ...options, layout, release, history }),
     );

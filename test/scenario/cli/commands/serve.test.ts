@@ -7,7 +7,7 @@ import { listenFlag } from '../../../../src/cli/commands/repo/serve.js';
 import { until } from '../../../kit/assert/until.js';
 import { jsonOf, runWrit } from '../../../kit/cli/run-writ.js';
 import { startWrit } from '../../../kit/cli/writ-process.js';
-import { tempDir } from '../../../kit/disk/temp-dir.js';
+import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 import { makeCertificate, secureGet } from '../../../kit/net/certificate.js';
 import { hostileClients } from '../../../kit/net/hostile-client.js';
 import { rawRequest } from '../../../kit/net/raw-request.js';
@@ -190,14 +190,8 @@ describe('writ serve', () => {
     openssl,
     async () => {
       using dir = tempDir();
-      writeRepository(dir.path);
-      const live = await makeCertificate(dir.path, 'live');
-      const renewed = await makeCertificate(dir.path, 'renewed');
-      await using server = startWrit([
-        ...['serve', '--repository', dir.path, '--listen', '127.0.0.1:0'],
-        ...['--tls-cert', live.certFile, '--tls-key', live.keyFile],
-      ]);
-      const [, url = ''] = await server.waitForStdout(/^LISTENING (https:.+)$/m);
+      const { live, renewed, server: started, url } = await serveWithRenewal(dir);
+      await using server = started;
       assert.equal((await secureGet(url, live.certFile)).name, 'live');
       fs.copyFileSync(renewed.certFile, live.certFile);
       server.child.kill('SIGHUP');
@@ -211,14 +205,8 @@ describe('writ serve', () => {
 
   it('answers every request in a storm of SIGHUPs, and reads the last certificate', openssl, async () => {
     using dir = tempDir();
-    writeRepository(dir.path);
-    const live = await makeCertificate(dir.path, 'live');
-    const renewed = await makeCertificate(dir.path, 'renewed');
-    await using server = startWrit([
-      ...['serve', '--repository', dir.path, '--listen', '127.0.0.1:0'],
-      ...['--tls-cert', live.certFile, '--tls-key', live.keyFile],
-    ]);
-    const [, url = ''] = await server.waitForStdout(/^LISTENING (https:.+)$/m);
+    const { live, renewed, server: started, url } = await serveWithRenewal(dir);
+    await using server = started;
     const startedMs = performance.now();
     const storm = async (): Promise<void> => {
       for (let count = 0; count < 1000; count += 1) {
@@ -244,3 +232,16 @@ describe('writ serve', () => {
     assert.ok(reloads <= tenths + 3, `${reloads} reloads in ${tenths} tenths of a second`);
   });
 });
+
+/** A server with a certificate, and one more to renew it by. */
+async function serveWithRenewal(dir: TempDir) {
+  writeRepository(dir.path);
+  const live = await makeCertificate(dir.path, 'live');
+  const renewed = await makeCertificate(dir.path, 'renewed');
+  const server = startWrit([
+    ...['serve', '--repository', dir.path, '--listen', '127.0.0.1:0'],
+    ...['--tls-cert', live.certFile, '--tls-key', live.keyFile],
+  ]);
+  const [, url = ''] = await server.waitForStdout(/^LISTENING (https:.+)$/m);
+  return { live, renewed, server, url };
+}
