@@ -24,6 +24,9 @@ export type DelegatedFiles = ReadonlyMap<string, ParsedFile<'targets'>>;
 
 type Meta = Readonly<Record<string, MetaFile>>;
 
+/** Newer files of one role that are looked at: who may write here could leave millions, each as large as metadata may be. */
+const maxNewerFiles = 64;
+
 /** @returns the roles that targets delegate to, in the order of their search */
 export function delegatedRolesOf(targets: ParsedFile<'targets'>): readonly DelegatedRole[] {
   return targets.signed.delegations?.roles ?? [];
@@ -62,7 +65,10 @@ export function findNewestDelegated(
   return { delegated, ignored };
 }
 
-/** @returns the newest file above a version that may go live, and the names of newer ones that may not */
+/**
+ * @returns the newest file above a version that may go live, and the names of newer ones that may not; behind as many of
+ *   those as are looked at, no file
+ */
 export function findNewest(
   layout: RepositoryLayout,
   role: string,
@@ -71,7 +77,7 @@ export function findNewest(
 ): { readonly file?: ParsedFile<'targets'>; readonly ignored: readonly string[] } {
   const ignored: string[] = [];
   const newer = versionsOnDisk(layout, role).filter((version) => version > above);
-  for (const version of newer.reverse()) {
+  for (const version of newer.reverse().slice(0, maxNewerFiles)) {
     const file = read(version);
     if (file !== undefined) return { file, ignored };
     ignored.push(metadataName(role, version));

@@ -95,6 +95,20 @@ describe('resignOnline', () => {
     assert.deepEqual(ignored, ['3.targets.json']);
   });
 
+  it('looks at sixty-four newer files that do not verify, however many there are', async () => {
+    using dir = tempDir();
+    const clock = fakeClock();
+    const repository = sampleRepository(dir, { clock });
+    await repository.publish({ a: 'a' });
+    for (let version = 3; version < 203; version += 1)
+      fs.writeFileSync(metadataPath(repository, `${version}.targets.json`), '{}');
+    await clock.advance(2 * dayMs);
+    const { versions, ignored } = await repository.refresh();
+    assert.equal(versions.targets, 2);
+    assert.equal(ignored.length, 64);
+    assert.deepEqual([ignored[0], ignored.at(-1)], ['202.targets.json', '139.targets.json']);
+  });
+
   it('does not take waiting targets live when their archive is missing', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
