@@ -24,13 +24,12 @@ export async function* walkTree(root: string): AsyncGenerator<TreeNode> {
   let count = 0;
   for (let folder = pending.pop(); folder !== undefined; folder = pending.pop()) {
     for (const name of fs.readdirSync(join(root, folder), { encoding: 'buffer' })) {
-      const parent = folder === '' ? folder : `${folder}/`;
       // By its bytes: a name that is not UTF-8 read as text is the name of nobody, and would be passed over.
-      const bytes = Buffer.concat([Buffer.from(`${root}/${parent}`), name]);
+      const bytes = Buffer.concat([Buffer.from(`${root}/${folder}`), name]);
       const stats = fs.lstatSync(bytes, { bigint: true, throwIfNoEntry: false });
       if (stats === undefined) continue;
-      const path = `${parent}${name.toString()}`;
-      if (stats.isDirectory() && canBeSigned(path)) pending.push(path);
+      const path = `${folder}${name.toString()}`;
+      if (stats.isDirectory() && canBeSigned(path)) pending.push(`${path}/`);
       yield { path, stats };
       count += 1;
       if (count % nodesPerPause === 0) await letOthersRun();
