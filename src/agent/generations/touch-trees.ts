@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import type { Host } from '../state/host.js';
 import { type Generation, readGeneration, reserveMtime } from './generations.js';
-import { walkTree } from './walk-tree.js';
+import { canBeSigned, walkTree } from './walk-tree.js';
 
 /**
  * Takes the next time out of the ledger and sets it, before the swap, on the files of the generation that is to
@@ -21,7 +21,8 @@ export async function touchTrees(
   const mtimeSeconds = reserveMtime(host);
   for (const tree of trees) {
     for await (const { path, stats } of walkTree(tree)) {
-      if (stats.isFile()) host.durable.touch('touch.file', join(tree, path), mtimeSeconds);
+      if (stats.isFile() && canBeSigned(path))
+        host.durable.touch('touch.file', join(tree, path), mtimeSeconds);
     }
   }
 }

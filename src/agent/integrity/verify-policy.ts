@@ -54,7 +54,7 @@ export async function verifyPolicy(options: VerifyOptions): Promise<VerifyResult
     outcome: generations.length === 0 ? 'empty' : outcomeOf(isWhole, found),
     exitCode: isWhole ? 0 : 1,
     generations,
-    found: found.slice(0, maxShown),
+    found: shownOf(found),
     untrusted,
     ...repairOf(look),
     ...(backups.unrepaired.length === 0 ? {} : { unrepaired: backups.unrepaired }),
@@ -62,8 +62,17 @@ export async function verifyPolicy(options: VerifyOptions): Promise<VerifyResult
   };
 }
 
-/** Nobody reads a thousand lines of it. */
+/** Nobody reads a thousand lines of it; and of an answer that is too long a whole generation, the damaged one, is cut off. */
 const maxShown = 200;
+const maxShownBytes = 12_000;
+
+function shownOf(damage: readonly DamageFound[]): DamageFound[] {
+  let bytes = 0;
+  return damage.slice(0, maxShown).filter((one) => {
+    bytes += Buffer.byteLength(JSON.stringify(one));
+    return bytes <= maxShownBytes;
+  });
+}
 
 function outcomeOf(isWhole: boolean, found: readonly DamageFound[]): VerifyResult['outcome'] {
   if (!isWhole) return 'damaged';
@@ -92,7 +101,7 @@ function described(
   role: VerifiedRole,
   damage: readonly DamageFound[],
 ): VerifiedGeneration {
-  return { generation, role, damage: damage.slice(0, maxShown) };
+  return { generation, role, damage: shownOf(damage) };
 }
 
 interface Backups {

@@ -5,7 +5,7 @@ import { dirname, join, resolve } from 'node:path';
 import { WritError } from '../../core/errors.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import { mountOf, readMountPoints } from '../../platform/disk/mount-points.js';
-import { requireSafePath, requireSafePlace } from '../../platform/disk/safe-path.js';
+import { requireOwnDirectory, requireSafePlace } from '../../platform/disk/safe-path.js';
 import { listDirectories } from '../generations/generations.js';
 import type { HostPaths } from '../state/paths.js';
 
@@ -25,8 +25,11 @@ export function prepareHost(paths: HostPaths, durable: DurableFs): void {
   }
   ensureParents(durable, paths.run);
   durable.ensureDirectory('prepare.run', paths.run, 0o755);
-  const { state, staging, policy, generations, bundles, run } = paths;
-  for (const path of [state, staging, policy, generations, bundles, run]) requireSafePath(path);
+  const { state, trust, staging, archives, policy, generations, bundles, run } = paths;
+  for (const path of [state, trust, staging, archives, policy, generations, bundles, run])
+    requireOwnDirectory(path);
+  // Who can rename in one of these puts a tree of his own behind `current`.
+  for (const path of directoriesIn(bundles)) requireOwnDirectory(path);
   // Who asks there believes what is answered.
   requireSafePlace(dirname(paths.socket));
   requireSameDevice(paths);

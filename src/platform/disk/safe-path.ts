@@ -23,6 +23,17 @@ export function requireSafePath(path: string, owners: readonly number[] = ourOwn
   requireSafeParts(path, owners, maxLinks);
 }
 
+/**
+ * As requireSafePath, for a directory that is ours alone: in one with a sticky bit others move nothing of ours, but make
+ * names that we would take for our own.
+ * @throws WritError PATH_UNSAFE
+ */
+export function requireOwnDirectory(path: string): void {
+  requireSafePath(path);
+  const stat = fs.statSync(path);
+  if ((stat.mode & writableByOthers) !== 0) throw unsafe(path, stat);
+}
+
 function requireSafeParts(path: string, owners: readonly number[], linksLeft: number): void {
   for (let part = resolve(path); ; part = dirname(part)) {
     const stat = fs.lstatSync(part);
@@ -55,8 +66,12 @@ function requireSafePart(part: string, stat: fs.Stats, owners: readonly number[]
   const hasNoNames = stat.isSymbolicLink() || stat.isSocket();
   const othersCannotWrite = (stat.mode & writableByOthers) === 0 || isStickyOfRoot || hasNoNames;
   if (owners.includes(stat.uid) && othersCannotWrite) return;
-  throw new WritError('PATH_UNSAFE', `${part} can be changed by others than root and the agent`, {
-    facts: { path: part, uid: stat.uid, mode: (stat.mode & 0o7777).toString(8) },
+  throw unsafe(part, stat);
+}
+
+function unsafe(path: string, { uid, mode }: fs.Stats): WritError {
+  return new WritError('PATH_UNSAFE', `${path} can be changed by others than root and the agent`, {
+    facts: { path, uid, mode: (mode & 0o7777).toString(8) },
   });
 }
 

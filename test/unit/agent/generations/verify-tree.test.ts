@@ -15,6 +15,9 @@ const files: readonly BundleFile[] = [
   { path: 'd/c', content: 'x'.repeat(9_000_000) },
 ];
 
+/** As text it reads as two U+FFFD: the name of nobody. */
+const strangeName = Buffer.from([0xff, 0xfe, ...Buffer.from('.lua')]);
+
 interface Changed {
   readonly tree: string;
   readonly outside: string;
@@ -32,7 +35,21 @@ async function problemsAfter(
     limits: { maxRatio: 1e9 },
   });
   change({ tree: staged.treePath, outside: place.dir.join('policy') });
-  return await verifyTree(staged.treePath, staged.manifest, { mode: 0o644, contents });
+  try {
+    return await verifyTree(staged.treePath, staged.manifest, { mode: 0o644, contents });
+  } finally {
+    // Node finds its way neither to strange names nor beyond PATH_MAX.
+    execFileSync('rm', ['-rf', staged.treePath]);
+  }
+}
+
+/** Step by step, as no path leads there: 30 directories of 200 letters are beyond PATH_MAX. */
+function digDeep(directory: string, levels: number): void {
+  execFileSync(
+    'sh',
+    ['-c', `n=$(printf '%0200d' 0); for _ in $(seq ${levels}); do mkdir $n && cd -P $n || exit 1; done`],
+    { cwd: directory },
+  );
 }
 
 describe('verifyTree', () => {
@@ -58,6 +75,18 @@ describe('verifyTree', () => {
     'an extra file': [
       ({ tree }) => fs.writeFileSync(join(tree, 'd/.hidden'), ''),
       [{ path: 'd/.hidden', kind: 'extra' }],
+    ],
+    'an extra file whose name is not UTF-8': [
+      ({ tree }) => fs.writeFileSync(Buffer.concat([Buffer.from(join(tree, 'd/')), strangeName]), ''),
+      [{ path: 'd/\ufffd\ufffd.lua', kind: 'extra' }],
+    ],
+    'an extra directory whose name is not UTF-8, once': [
+      ({ tree }) => {
+        const strange = Buffer.concat([Buffer.from(`${tree}/`), strangeName]);
+        fs.mkdirSync(strange);
+        fs.writeFileSync(Buffer.concat([strange, Buffer.from('/hidden')]), '');
+      },
+      [{ path: '\ufffd\ufffd.lua', kind: 'extra' }],
     ],
     'an extra directory': [({ tree }) => fs.mkdirSync(join(tree, 'new')), [{ path: 'new', kind: 'extra' }]],
     'a link in place of a file': [
@@ -141,6 +170,18 @@ describe('verifyTree', () => {
     assert.deepEqual(await verifyTree(treePath, manifest, options), []);
     fs.chownSync(join(treePath, 'a'), 0, 0);
     assert.deepEqual(await verifyTree(treePath, manifest, options), [{ path: 'a', kind: 'owner' }]);
+  });
+
+  it('finds what was changed beside directories that go deeper than any path may be long', async () => {
+    const problems = await problemsAfter(({ tree }) => {
+      fs.writeFileSync(join(tree, 'a'), 'ALPHA');
+      digDeep(tree, 30);
+    });
+    assert.deepEqual(
+      problems.filter(({ kind }) => kind !== 'extra'),
+      [{ path: 'a', kind: 'changed' }],
+    );
+    assert.equal(problems.length > 1, true);
   });
 
   it('lists no more problems than anybody reads', async () => {

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { verifyPolicy } from '../../../../src/agent/integrity/verify-policy.js';
 import { exclusiveAlone } from '../../../../src/agent/job/exclusive.js';
+import { boundAnswer } from '../../../../src/core/protocol/control-protocol.js';
 import type { VerifyResult } from '../../../../src/core/status/verify-report.js';
 import { setLedger } from '../../../kit/host/set-ledger.js';
 import { type TestHost, type TestHostOptions, testHost } from '../../../kit/host/test-host.js';
@@ -63,6 +64,23 @@ describe('a damaged backup', () => {
       [1, 'previous', 1],
     ]);
     assert.equal(fs.readFileSync(kept(test, 'archive.tar.br'), 'utf8'), 'x');
+  });
+
+  it('is the one that is named, however much of it there is', async () => {
+    using test = await twoGenerations();
+    const tree = fs.realpathSync(join(test.host.paths.generations, '1', 'access'));
+    const directory = join(tree, 'x'.repeat(200), 'y'.repeat(200), 'z'.repeat(200));
+    fs.mkdirSync(directory, { recursive: true });
+    for (let n = 0; n < 300; n += 1) fs.writeFileSync(join(directory, `${n}${'n'.repeat(200)}`), '');
+    const answer = boundAnswer(await verify(test, 'no'));
+    assert.deepEqual(
+      answer.generations.map(({ generation, damage }) => [generation, damage.length > 0]),
+      [
+        [2, false],
+        [1, true],
+      ],
+    );
+    assert.equal(answer.truncated, undefined);
   });
 
   it('whose kept archive is lost is whole in the end, and the same generation', async () => {

@@ -94,6 +94,25 @@ describe('a path that others can change', () => {
     fs.chownSync(paths.policy, 0, 0);
   });
 
+  it('is refused for each directory of ours in which others can make names, be it with a sticky bit', () => {
+    using dir = tempDir();
+    const paths = pathsIn(dir);
+    prepareHost(paths, createDurableFs());
+    const bundle = join(paths.bundles, 'access');
+    fs.mkdirSync(bundle, { mode: 0o755 });
+    const { state, trust, staging, archives, policy, generations, bundles, run } = paths;
+    for (const path of [state, trust, staging, archives, policy, generations, bundles, bundle, run]) {
+      const mode = fs.statSync(path).mode;
+      for (const wide of [0o777, 0o775, 0o1777]) {
+        fs.chmodSync(path, wide);
+        const error = throwsCode('PATH_UNSAFE', () => prepareHost(paths, createDurableFs()));
+        assert.deepEqual([error.facts['path'], error.facts['mode']], [path, wide.toString(8)]);
+      }
+      fs.chmodSync(path, mode);
+    }
+    prepareHost(paths, createDurableFs());
+  });
+
   it('is refused for `run`, and for the directory of a control socket elsewhere, where a worker owns it', {
     skip: isRoot ? false : 'only root can',
   }, () => {
