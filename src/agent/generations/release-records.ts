@@ -244,7 +244,14 @@ function isChain(value: unknown): boolean {
  * @throws WritError STATE_DAMAGED
  */
 export function readManifest(paths: HostPaths, bundle: string, name: string, signed: Digest): Manifest {
-  return openManifest(paths, bundle, name, signed)();
+  return openManifest(paths, bundle, name, signed).parsed();
+}
+
+export interface KeptManifest {
+  /** As they were signed. */
+  readonly bytes: Buffer;
+  /** @throws WritError STATE_DAMAGED */
+  parsed(): Manifest;
 }
 
 /**
@@ -252,7 +259,7 @@ export function readManifest(paths: HostPaths, bundle: string, name: string, sig
  * that takes a hundred times as long.
  * @throws WritError STATE_DAMAGED
  */
-export function openManifest(paths: HostPaths, bundle: string, name: string, signed: Digest): () => Manifest {
+export function openManifest(paths: HostPaths, bundle: string, name: string, signed: Digest): KeptManifest {
   const path = join(releasePath(paths, bundle, name), manifestFile);
   const attempt = <T>(act: () => T): T => {
     try {
@@ -265,10 +272,11 @@ export function openManifest(paths: HostPaths, bundle: string, name: string, sig
   if (manifestDigest(bytes) !== signed)
     throw damaged(path, new WritError('MANIFEST_DIGEST', 'not as signed'));
   let manifest: Manifest | undefined;
-  return () => {
+  const parsed = (): Manifest => {
     manifest ??= attempt(() => parseManifest(bytes, defaultArchiveLimits, judgeKeptPath));
     return manifest;
   };
+  return { bytes, parsed };
 }
 
 function damaged(path: string, cause: unknown): WritError {
