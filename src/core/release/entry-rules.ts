@@ -112,17 +112,22 @@ function componentRule(components: readonly string[], limits: ArchiveLimits): En
   if (components.length > limits.maxDepth) return 'too-deep';
   if (foldPath(components[0] ?? '') === manifestName) return 'reserved-name';
   for (const name of components) {
-    if (name === '') return 'empty-component';
-    if (name === '.' || name === '..') return 'dot-component';
-    if (name.endsWith('.') || name.endsWith(' ')) return 'trailing-dot-or-space';
-    // No character has fewer bytes than one.
-    if (name.length > limits.maxNameBytes) return 'name-too-long';
-    if (plainText.test(name)) continue;
-    if (Buffer.byteLength(name) > limits.maxNameBytes) return 'name-too-long';
-    // One letter may fold to eighteen, and a manifest has room for twenty million of them.
-    if (foldPath(name).length > limits.maxNameBytes) return 'name-too-long';
+    const rule = nameRule(name, limits);
+    if (rule !== undefined) return rule;
   }
   return undefined;
+}
+
+function nameRule(name: string, { maxNameBytes }: ArchiveLimits): EntryRule | undefined {
+  if (name === '') return 'empty-component';
+  if (name === '.' || name === '..') return 'dot-component';
+  if (name.endsWith('.') || name.endsWith(' ')) return 'trailing-dot-or-space';
+  // No character has fewer bytes than one, and those of ASCII have no more.
+  if (name.length > maxNameBytes) return 'name-too-long';
+  if (plainText.test(name)) return undefined;
+  // One letter may fold to eighteen, and a manifest has room for twenty million of them.
+  const bytes = Math.max(Buffer.byteLength(name), foldPath(name).length);
+  return bytes > maxNameBytes ? 'name-too-long' : undefined;
 }
 
 const plainText = /^[ -~]*$/;
