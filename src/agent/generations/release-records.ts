@@ -238,15 +238,6 @@ function isChain(value: unknown): boolean {
   return isWhole && value.every((role) => typeof role === 'string');
 }
 
-/**
- * Reads a release's manifest, proven against its digest.
- * @param signed digest of the manifest, as it was signed
- * @throws WritError STATE_DAMAGED
- */
-export function readManifest(paths: HostPaths, bundle: string, name: string, signed: Digest): Manifest {
-  return openManifest(paths, bundle, name, signed).parsed();
-}
-
 export interface KeptManifest {
   /** As they were signed. */
   readonly bytes: Buffer;
@@ -255,8 +246,9 @@ export interface KeptManifest {
 }
 
 /**
- * As readManifest, for who may have no need of its files: proven when this returns, and parsed when it is asked for, since
- * that takes a hundred times as long.
+ * Reads a release's manifest: proven against its digest when this returns, and parsed when it is asked for, since that takes a
+ * hundred times as long, and not everybody needs its files.
+ * @param signed digest of the manifest, as it was signed
  * @throws WritError STATE_DAMAGED
  */
 export function openManifest(paths: HostPaths, bundle: string, name: string, signed: Digest): KeptManifest {

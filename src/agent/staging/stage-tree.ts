@@ -122,7 +122,8 @@ export function createTreeWriter(options: TreeOptions): TreeWriter {
         path,
         rightsOf(options, file),
       );
-      const digest = createContentDigest(file);
+      // Of what is read at once a byte too many is seen at once.
+      const digest = file.sizeBytes < buffer.length ? createContentDigest(file) : digestInPieces();
       current = { file, path, descriptor, digest };
       // Never what was read of the other one: only what lies here can be vouched for.
       await digestAll(current, buffer, pace);

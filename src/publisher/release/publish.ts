@@ -135,7 +135,11 @@ function describeRelease(
 async function placeArchive(writer: RepositoryWriter, tree: PackedTree, options: PublishOptions) {
   const { bundle, channel } = options;
   const archivePath = writer.temporaryPath();
-  const { archiveBytes, archiveDigest } = await packBundle(tree, { ...options, archivePath });
+  const { archiveBytes, archiveDigest } = await packBundle(tree, {
+    ...options,
+    archivePath,
+    progress: (text) => options.report.begin('pack', text),
+  });
   writer.placeFile(archivePath, { kind: 'archive', bundle, channel, digest: archiveDigest });
   return { archiveBytes, archiveDigest };
 }
@@ -200,7 +204,10 @@ async function tryPacking(state: RepositoryState, packed: PackedTree, options: P
   try {
     report.begin('pack', options.source);
     const archivePath = place.temporaryPath();
-    const { archiveBytes } = await packBundle(packed, { archivePath, limits, durableFs });
+    const { archiveBytes } = await packBundle(packed, {
+      ...{ archivePath, limits, durableFs },
+      progress: (text) => report.begin('pack', text),
+    });
     return { archiveBytes, deltas: await placeDeltas(place, state, { packed, archiveBytes }, options) };
   } finally {
     fs.rmSync(directory, { recursive: true, force: true });

@@ -146,6 +146,8 @@ describe('the deltas of a release', () => {
     await clock.advance(2 * 86_400_000);
     const given = { repository: repository.directory, keep: 1, graceMs: 86_400_000, clock };
     assert.ok(deltaFiles(repository.directory).length > 3);
+    const kinds = planCollection(given).flatMap(({ kind, path }) => (path.endsWith('.delta') ? [kind] : []));
+    assert.deepEqual([...new Set(kinds)], ['delta']);
     await removeCollected(planCollection(given), { ...given, durableFs: createDurableFs(), lockWaitMs: 0 });
     assert.deepEqual(deltaFiles(repository.directory), namesIn(repository));
     assert.equal(deltasOf(repository).length, 3);
