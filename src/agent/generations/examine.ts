@@ -15,7 +15,7 @@ import type { Host } from '../state/host.js';
 import { bundleLink, parseTreeName, releaseName } from '../state/paths.js';
 import { notedLinks } from './generation-notes.js';
 import { recordedTarget } from './recorded-target.js';
-import { keptCopyOf, type ReleaseRecord, readManifest, readRecord, releasePath } from './release-records.js';
+import { keptCopyOf, openManifest, type ReleaseRecord, readRecord, releasePath } from './release-records.js';
 import { createDigester, isBadDisk, ownerIds, provenByTree, rightsOf, verifyTree } from './verify-tree.js';
 
 /** What looking needs of a host. */
@@ -188,7 +188,7 @@ function keptManifest(
   { bundle, release, signed }: { readonly bundle: string; readonly release: string; readonly signed: Digest },
   { contents }: ExamineOptions,
 ): Manifest | undefined {
-  if (contents !== 'places') return ifWhole(() => readManifest(paths, bundle, release, signed));
+  if (contents !== 'places') return ifWhole(() => openManifest(paths, bundle, release, signed).parsed());
   const path = join(releasePath(paths, bundle, release), 'manifest.json');
   return lookAt(path)?.isFile() === true ? { files: [] } : undefined;
 }

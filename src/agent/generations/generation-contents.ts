@@ -25,6 +25,8 @@ export interface ActiveBundle {
   readonly record: ReleaseRecord;
   /** Proven already, and parsed when somebody asks: a cycle with nothing to do does not. */
   readonly manifest: Manifest;
+  /** The same as it was signed. */
+  readonly manifestBytes: Buffer;
   readonly stamped: ReleaseInfo['stamped'];
 }
 
@@ -50,9 +52,9 @@ export function bundlesOf(paths: HostPaths, generation: Generation): ReadonlyMap
       return [
         entry.bundle,
         {
-          ...{ entry, record, stamped },
+          ...{ entry, record, stamped, manifestBytes: manifest.bytes },
           get manifest() {
-            return manifest();
+            return manifest.parsed();
           },
         },
       ];

@@ -238,21 +238,20 @@ function isChain(value: unknown): boolean {
   return isWhole && value.every((role) => typeof role === 'string');
 }
 
-/**
- * Reads a release's manifest, proven against its digest.
- * @param signed digest of the manifest, as it was signed
- * @throws WritError STATE_DAMAGED
- */
-export function readManifest(paths: HostPaths, bundle: string, name: string, signed: Digest): Manifest {
-  return openManifest(paths, bundle, name, signed)();
+export interface KeptManifest {
+  /** As they were signed. */
+  readonly bytes: Buffer;
+  /** @throws WritError STATE_DAMAGED */
+  parsed(): Manifest;
 }
 
 /**
- * As readManifest, for who may have no need of its files: proven when this returns, and parsed when it is asked for, since
- * that takes a hundred times as long.
+ * Reads a release's manifest: proven against its digest when this returns, and parsed when it is asked for, since that takes a
+ * hundred times as long, and not everybody needs its files.
+ * @param signed digest of the manifest, as it was signed
  * @throws WritError STATE_DAMAGED
  */
-export function openManifest(paths: HostPaths, bundle: string, name: string, signed: Digest): () => Manifest {
+export function openManifest(paths: HostPaths, bundle: string, name: string, signed: Digest): KeptManifest {
   const path = join(releasePath(paths, bundle, name), manifestFile);
   const attempt = <T>(act: () => T): T => {
     try {
@@ -265,10 +264,11 @@ export function openManifest(paths: HostPaths, bundle: string, name: string, sig
   if (manifestDigest(bytes) !== signed)
     throw damaged(path, new WritError('MANIFEST_DIGEST', 'not as signed'));
   let manifest: Manifest | undefined;
-  return () => {
+  const parsed = (): Manifest => {
     manifest ??= attempt(() => parseManifest(bytes, defaultArchiveLimits, judgeKeptPath));
     return manifest;
   };
+  return { bytes, parsed };
 }
 
 function damaged(path: string, cause: unknown): WritError {

@@ -70,6 +70,7 @@ export function createTreeWriter(options: TreeOptions): TreeWriter {
   const directories = new Set<string>();
   let current: CurrentFile | undefined;
   let room: RoomOptions | undefined;
+  const buffer = Buffer.allocUnsafe(bufferBytes);
   makeDirectory(options, treePath);
 
   const ensureParent = (path: string): void => {
@@ -117,14 +118,15 @@ export function createTreeWriter(options: TreeOptions): TreeWriter {
       const path = join(treePath, file.path);
       const descriptor = await durable.copyNew(
         'stage.copy',
-        { ...from, sizeBytes: file.sizeBytes },
+        { descriptor: from.descriptor, sizeBytes: file.sizeBytes, buffer },
         path,
         rightsOf(options, file),
       );
-      // Never what was read of the other one: only what lies here can be vouched for.
-      const digest = digestInPieces();
+      // Of what is read at once a byte too many is seen at once.
+      const digest = file.sizeBytes < buffer.length ? createContentDigest(file) : digestInPieces();
       current = { file, path, descriptor, digest };
-      await digestAll(current, pace);
+      // Never what was read of the other one: only what lies here can be vouched for.
+      await digestAll(current, buffer, pace);
       durable.setTime('stage.copy:time', current, mtimeSeconds);
       closeDescriptor();
       requireDigest(file, digest.hex());
@@ -141,16 +143,23 @@ function rightsOf({ mode, groupId }: TreeOptions, file: ManifestFile): { mode: n
   return { mode: file.executable ? executableMode(mode) : mode, ...given({ groupId }) };
 }
 
-const readBytes = 262_144;
+/** Smaller files are copied and digested by one read each. */
+const bufferBytes = 131_072;
 
 /** At most one byte more than the file has: what grew is another file. */
-async function digestAll({ file, descriptor, digest }: CurrentFile, pace: Pace): Promise<void> {
-  const buffer = Buffer.allocUnsafe(Math.min(readBytes, file.sizeBytes + 1));
-  for (let left = file.sizeBytes + 1; left > 0; ) {
-    const count = readSync(descriptor, buffer, 0, Math.min(buffer.length, left), null);
-    if (count === 0) return;
-    digest.update(buffer.subarray(0, count));
-    left -= count;
+async function digestAll(
+  { file, descriptor, digest }: CurrentFile,
+  buffer: Buffer,
+  pace: Pace,
+): Promise<void> {
+  const end = file.sizeBytes + 1;
+  for (let at = 0; at < end; ) {
+    const length = Math.min(buffer.length, end - at);
+    const count = readSync(descriptor, buffer, 0, length, at);
+    if (count > 0) digest.update(buffer.subarray(0, count));
+    // Of a regular file that is its end.
+    if (count < length) return;
+    at += count;
     await pace.spent(count);
   }
 }

@@ -3,7 +3,6 @@
 import { orUndefined } from '../../core/errors.js';
 import type { DeltaInfo } from '../../core/release/deltas.js';
 import { deltaToTake } from '../../core/release/kept-delta-rules.js';
-import { encodeManifest, manifestDigest } from '../../core/release/manifest.js';
 import type { SignedTarget } from '../../trust/signed-target.js';
 import type { ActiveBundle } from '../generations/generation-contents.js';
 import { isThere, type KeptCopy, readKeptCopy } from '../generations/kept-copies.js';
@@ -57,9 +56,10 @@ function keptByDeltas({ paths }: Pick<Host, 'paths'>, target: SignedTarget): Kep
 function byDifference(
   { paths }: Pick<Host, 'paths'>,
   target: SignedTarget,
-  { entry, record, manifest }: ActiveBundle,
+  active: ActiveBundle,
 ): Way | undefined {
   if (target.release.deltas === undefined) return undefined;
+  const { entry, record } = active;
   const from = record.release.manifest.digest;
   const place = { bundle: entry.bundle, release: entry.tree.release };
   const kept = orUndefined(() => keptCopyOf(paths, place, record));
@@ -67,8 +67,7 @@ function byDifference(
   if (kept === undefined || !isThere(kept)) return undefined;
   const delta = deltaToTake(target.release.deltas, { from, kept, archiveBytes: target.length });
   if (delta === undefined) return undefined;
-  const manifestBytes = encodeManifest(manifest);
-  if (manifestDigest(manifestBytes) !== from) return undefined;
+  const { manifest, manifestBytes } = active;
   const base = { treePath: entry.treePath, manifest, manifestBytes };
   return { kind: 'difference', delta, base, kept, fromSerial: record.release.serial };
 }

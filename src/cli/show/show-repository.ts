@@ -1,6 +1,9 @@
 // Words for repositories, releases and archives, as the publisher's commands write them. Pure text.
+
 import { type Digest, digest12 } from '../../core/names.js';
 import type { DeltaInfo } from '../../core/release/deltas.js';
+import { sizeText } from '../../core/size-text.js';
+import { counted } from './show-text.js';
 
 /** @returns as `sha256:77b0aa12e1f0`, for people; identity is the full digest */
 export function shortDigest(digest: Digest): string {
@@ -31,6 +34,12 @@ export function shellWord(word: string): string {
 }
 
 /** What `--json` says of the deltas of a release; nothing in the list where it has none. */
+/** @returns as `2 deltas of 188 B, 190 B, newest base first` */
+export function deltasText(deltas: readonly DeltaInfo[]): string {
+  const sizes = deltas.map(({ length }) => sizeText(length)).join(', ');
+  return `${counted(deltas.length, 'delta')} of ${sizes}, newest base first`;
+}
+
 export function deltaDetails(deltas: readonly DeltaInfo[] = []): Record<string, unknown>[] {
   return deltas.map(({ from, digest, length }) => ({ from, digest, bytes: length }));
 }

@@ -88,31 +88,46 @@ const notUtf8 = /\p{Surrogate}|\ufffd/u;
 
 function wholePathRule(text: string, limits: ArchiveLimits): EntryRule | undefined {
   if (text === '') return 'empty';
-  if (notUtf8.test(text)) return 'not-utf8';
-  if (Buffer.byteLength(text) > limits.maxPathBytes) return 'path-too-long';
-  if (controlCharacter.test(text)) return 'control-character';
+  // Of ASCII from space to tilde the backslash alone is refused, and nearly every path has nothing else.
+  const rule = plainText.test(text) ? undefined : otherTextRule(text, limits);
+  if (rule !== undefined) return rule;
   if (text.includes('\\')) return 'backslash';
-  if (!allowedCharacters.test(text)) return 'character';
-  if (invisibleCharacter.test(text)) return 'invisible';
-  if (text.normalize('NFC') !== text) return 'not-normalised';
   if (text.startsWith('/')) return 'absolute';
   if (driveLetter.test(text)) return 'drive-letter';
   if (text.endsWith('/')) return 'trailing-slash';
   return undefined;
 }
 
+function otherTextRule(text: string, limits: ArchiveLimits): EntryRule | undefined {
+  if (notUtf8.test(text)) return 'not-utf8';
+  if (Buffer.byteLength(text) > limits.maxPathBytes) return 'path-too-long';
+  if (controlCharacter.test(text)) return 'control-character';
+  if (text.includes('\\')) return 'backslash';
+  if (!allowedCharacters.test(text)) return 'character';
+  if (invisibleCharacter.test(text)) return 'invisible';
+  return text.normalize('NFC') === text ? undefined : 'not-normalised';
+}
+
 function componentRule(components: readonly string[], limits: ArchiveLimits): EntryRule | undefined {
   if (components.length > limits.maxDepth) return 'too-deep';
   if (foldPath(components[0] ?? '') === manifestName) return 'reserved-name';
   for (const name of components) {
-    if (name === '') return 'empty-component';
-    if (name === '.' || name === '..') return 'dot-component';
-    if (/[. ]$/.test(name)) return 'trailing-dot-or-space';
-    if (Buffer.byteLength(name) > limits.maxNameBytes) return 'name-too-long';
-    // One letter may fold to eighteen, and a manifest has room for twenty million of them.
-    if (foldPath(name).length > limits.maxNameBytes) return 'name-too-long';
+    const rule = nameRule(name, limits);
+    if (rule !== undefined) return rule;
   }
   return undefined;
+}
+
+function nameRule(name: string, { maxNameBytes }: ArchiveLimits): EntryRule | undefined {
+  if (name === '') return 'empty-component';
+  if (name === '.' || name === '..') return 'dot-component';
+  if (name.endsWith('.') || name.endsWith(' ')) return 'trailing-dot-or-space';
+  // No character has fewer bytes than one, and those of ASCII have no more.
+  if (name.length > maxNameBytes) return 'name-too-long';
+  if (plainText.test(name)) return undefined;
+  // One letter may fold to eighteen, and a manifest has room for twenty million of them.
+  const bytes = Math.max(Buffer.byteLength(name), foldPath(name).length);
+  return bytes > maxNameBytes ? 'name-too-long' : undefined;
 }
 
 const plainText = /^[ -~]*$/;
@@ -128,6 +143,16 @@ function foldPath(path: string): string {
   return path.normalize('NFKC').replace(invisible, '').toUpperCase().toLowerCase();
 }
 
+const longestKey = 64;
+
+/**
+ * A manifest may name each file in a directory of its own, a kilobyte deep: of long texts digests, for those would be many times it.
+ * A line break is in no path: no text is taken for a digest.
+ */
+function keyOf(folded: string): string {
+  return folded.length <= longestKey ? folded : `\n${hash('sha256', folded, 'base64')}`;
+}
+
 /** The paths of one bundle so far: add() refuses what cannot lie beside them in one tree. */
 export interface PathSet {
   /** @param path a path that judgeEntryPath accepted. After a refusal the set is of no further use. */
@@ -138,11 +163,10 @@ export interface PathSet {
 export function createPathSet(limits: ArchiveLimits): PathSet {
   const files = new Set<string>();
   const directories = new Set<string>();
-  // A manifest may name each file in a directory of its own, a kilobyte deep: digests, for texts would be many times it.
   const exactOfFolded = new Map<string, string>();
 
   const isTwin = (path: string): boolean => {
-    const folded = hash('sha256', foldPath(path), 'base64');
+    const folded = keyOf(foldPath(path));
     const exact = exactOfFolded.get(folded) ?? path;
     exactOfFolded.set(folded, exact);
     return exact !== path;

@@ -125,7 +125,7 @@ function readRow(row: Buffer, { limits, paths, judge }: RowRules): ManifestFile 
   if (digest === undefined || !Number.isSafeInteger(sizeBytes)) {
     throw malformed(`no row of a file in canonical form: ${JSON.stringify(row.toString('utf8', 0, 200))}`);
   }
-  const alone = judge(Buffer.from(written.replaceAll('\\"', '"'), 'latin1'), limits);
+  const alone = judge(pathOf(written), limits);
   const verdict = alone.kind === 'accepted' ? paths.add(alone.path) : alone;
   const { path } = verdict;
   if (verdict.kind === 'refused') {
@@ -135,6 +135,14 @@ function readRow(row: Buffer, { limits, paths, judge }: RowRules): ManifestFile 
   bound(`bytes of ${path}`, sizeBytes, limits.maxFileBytes);
   return { path, sizeBytes, digest, executable: executable === 'true' };
 }
+
+/** @returns as bytes what may be something else than it looks like in Latin-1 */
+function pathOf(written: string): string | Buffer {
+  const path = written.includes('\\') ? written.replaceAll('\\"', '"') : written;
+  return ascii.test(path) ? path : Buffer.from(path, 'latin1');
+}
+
+const ascii = /^[ -~]*$/;
 
 function requireOrder(before: ManifestFile | undefined, file: ManifestFile): void {
   if (before === undefined || compareCodePoints(before.path, file.path) < 0) return;

@@ -81,27 +81,41 @@ const copyFlags = fs.constants.COPYFILE_EXCL | fs.constants.COPYFILE_FICLONE;
 export interface CopiedFile {
   readonly descriptor: number;
   readonly sizeBytes: number;
+  /** Lent: a file that fits goes through it. */
+  readonly buffer: Buffer;
 }
 
 /** About 5 ms. */
 const maxCopyAtOnceBytes = 4_000_000;
 
 /**
- * A great file is copied beside the event loop; ten thousand small ones are faster without the way there.
+ * A great file is copied by the kernel, a greater one beside the event loop. Of a small one a copy takes no more room than shared
+ * blocks, and a read and a write cost half of what the kernel's way costs: two files opened again, three calls more.
  * @returns the descriptor of the copy, to read what it holds
  */
-export async function copyNewFile(
-  { descriptor, sizeBytes }: CopiedFile,
-  path: string,
-  options: NewFile,
-): Promise<number> {
+export async function copyNewFile(from: CopiedFile, path: string, options: NewFile): Promise<number> {
+  const { descriptor, sizeBytes, buffer } = from;
+  if (sizeBytes <= buffer.length) return copySmall(from, path, options);
   if (sizeBytes <= maxCopyAtOnceBytes) fs.copyFileSync(copiedFrom(descriptor), path, copyFlags);
   else await fs.promises.copyFile(copiedFrom(descriptor), path, copyFlags);
-  return openCopied(path, options);
+  return owned(fs.openSync(path, O_RDONLY | O_NOFOLLOW), options);
 }
 
-function openCopied(path: string, options: NewFile): number {
-  return owned(fs.openSync(path, O_RDONLY | O_NOFOLLOW), options);
+function copySmall({ descriptor, sizeBytes, buffer }: CopiedFile, path: string, options: NewFile): number {
+  const copy = owned(fs.openSync(path, O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW, 0o600), options);
+  try {
+    for (let done = 0; done < sizeBytes; ) {
+      const count = fs.readSync(descriptor, buffer, 0, sizeBytes - done, done);
+      // Shorter than it was: what was copied has another digest.
+      if (count === 0) break;
+      writeAll(copy, buffer.subarray(0, count));
+      done += count;
+    }
+  } catch (error) {
+    fs.closeSync(copy);
+    throw error;
+  }
+  return copy;
 }
 
 /**

@@ -18,6 +18,7 @@ import {
   parseManifest,
 } from '../../core/release/manifest.js';
 import { createTarReader } from '../../core/release/tar-reader.js';
+import { createPieceCollector } from '../../platform/process/heap.js';
 import type { ListedRelease } from '../repository/listing.js';
 import { archiveOf } from '../repository/release-files.js';
 import { pathOf, type RepositoryLayout } from '../repository/repository-layout.js';
@@ -174,10 +175,14 @@ const decodedBytes = 262_144;
 /** @throws WritError ARCHIVE_MALFORMED, and what the source throws */
 export async function* decompress(source: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
   const brotli = createBrotliDecompress({ chunkSize: decodedBytes });
+  const used = createPieceCollector();
   // An error on either side ends both, and comes out of the loop below.
   pipeline(source, brotli, () => undefined);
   try {
-    for await (const chunk of brotli) yield chunk as Buffer;
+    for await (const chunk of brotli) {
+      yield chunk as Buffer;
+      used(decodedBytes);
+    }
   } catch (error) {
     throw isWritError(error) ? error : malformed('it is not Brotli, or is cut off', error);
   }

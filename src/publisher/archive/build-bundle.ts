@@ -8,6 +8,7 @@ import { WritError } from '../../core/errors.js';
 import type { ArchiveLimits } from '../../core/limits.js';
 import { digestHex } from '../../core/names.js';
 import { type ManifestFile, manifestName } from '../../core/release/manifest.js';
+import { sizeText } from '../../core/size-text.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import { compressFile } from './compress-file.js';
 import { changedSource, openSourceFile, type PackedTree, readBytes } from './source-tree.js';
@@ -17,6 +18,8 @@ interface PackOptions {
   readonly archivePath: string;
   readonly limits: ArchiveLimits;
   readonly durableFs: DurableFs;
+  /** Told now and then, for people. */
+  readonly progress?: (text: string) => void;
 }
 
 /**
@@ -27,7 +30,7 @@ interface PackOptions {
  */
 export async function packBundle(tree: PackedTree, options: PackOptions) {
   const { archivePath, durableFs, limits } = options;
-  const written = await compressFile(tarChunks(tree), {
+  const written = await compressFile(watched(tree, options), {
     path: archivePath,
     op: writeOp,
     sizeBytes: tarBytes(tree),
@@ -46,6 +49,23 @@ export async function packBundle(tree: PackedTree, options: PackOptions) {
 }
 
 const writeOp = 'repo.archive:write';
+
+/** Of a hundred: a line on a terminal is redrawn, and one in a log stays. */
+const percentPerWord = 5;
+
+function* watched(tree: PackedTree, { progress }: PackOptions): Generator<Buffer> {
+  const total = tarBytes(tree);
+  let done = 0;
+  let said = 0;
+  for (const chunk of tarChunks(tree)) {
+    yield chunk;
+    done += chunk.length;
+    const percent = Math.floor((done / total) * 100);
+    if (percent < said + percentPerWord) continue;
+    said = percent;
+    progress?.(`${said} % of ${sizeText(total)}`);
+  }
+}
 
 const blockBytes = 512;
 

@@ -6,6 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import { type BrotliCompress, constants as brotli, createBrotliCompress } from 'node:zlib';
 import { type Digest, digestFromHex } from '../../core/names.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
+import { createPieceCollector } from '../../platform/process/heap.js';
 import { openNewFile } from './archive-bytes.js';
 
 interface CompressOptions {
@@ -73,6 +74,7 @@ const blockBytes = 1_048_576;
 
 /** In buffers of about a megabyte: one hop to the compressor's thread each, not one a file. */
 async function* inBlocks(pieces: Iterable<Buffer>): AsyncGenerator<Buffer> {
+  const used = createPieceCollector();
   let block: Buffer[] = [];
   let bytes = 0;
   for (const piece of pieces) {
@@ -80,6 +82,8 @@ async function* inBlocks(pieces: Iterable<Buffer>): AsyncGenerator<Buffer> {
     bytes += piece.length;
     if (bytes < blockBytes) continue;
     yield Buffer.concat(block, bytes);
+    // The pieces, and the block that they became.
+    used(2 * bytes);
     block = [];
     bytes = 0;
   }

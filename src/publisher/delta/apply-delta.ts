@@ -37,7 +37,7 @@ export async function requireLeads(trial: DeltaTrial): Promise<void> {
       if (open !== undefined && actual !== digestHex(open.file.digest)) throw wrong(open.file.path);
     },
   });
-  await feed(trial.path, reader);
+  await readDelta(trial.path, reader);
 }
 
 /** @returns the files of the base that a delta copies from. @throws WritError as requireLeads, but for what a file becomes */
@@ -47,13 +47,19 @@ export async function sourcesOf(trial: Omit<DeltaTrial, 'source'>): Promise<Mani
   const open = (_file: ManifestFile, from: ManifestFile | undefined): void =>
     void (from && sources.push(from));
   const visitor = { manifest: nothing, open, literal: nothing, copy: nothing, close: nothing };
-  await feed(trial.path, createDeltaReader(trial, visitor));
+  await readDelta(trial.path, createDeltaReader(trial, visitor));
   return sources;
 }
 
-async function feed(path: string, reader: DeltaReader): Promise<void> {
-  for await (const chunk of decompress(readPieces(path))) reader.write(chunk);
+/** Reads a delta to its end. @throws WritError ARCHIVE_MALFORMED for no brotli; and what the reader throws */
+export async function readDelta(path: string, reader: DeltaReader): Promise<void> {
+  for await (const chunk of decodedPieces(path)) reader.write(chunk);
   reader.finish();
+}
+
+/** @returns what its brotli stream holds; whoever asks bounds it */
+export function decodedPieces(path: string): AsyncGenerator<Buffer> {
+  return decompress(readPieces(path));
 }
 
 async function* readPieces(path: string): AsyncGenerator<Buffer> {

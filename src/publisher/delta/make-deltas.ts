@@ -1,20 +1,18 @@
 // The deltas of a new release, from the last releases of its channel: each made, compared by size with the archive, and applied once
 // before anybody signs it. Which bases get one follows from sizes alone, so that two publishers make the same release.
 import * as fs from 'node:fs';
-import { bytesAsSource } from '../../core/delta/byte-source.js';
 import { maxDecodedBytes } from '../../core/delta/delta-reader.js';
-import { type DeltaFile, encodeDelta, planDelta } from '../../core/delta/delta-writer.js';
+import { type DeltaContents, type DeltaFile, encodeDelta, planDelta } from '../../core/delta/delta-writer.js';
 import { isWritError } from '../../core/errors.js';
 import type { ArchiveLimits } from '../../core/limits.js';
 import type { DeltaInfo } from '../../core/release/deltas.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import { readManifestOf, type StoredRelease } from '../archive/archive-reader.js';
 import { compressFile } from '../archive/compress-file.js';
-import { changedSource, openSourceFile, type PackedTree } from '../archive/source-tree.js';
 import type { RepositoryWriter } from '../repository/repository-writer.js';
 import { requireLeads } from './apply-delta.js';
 import { type Base, type BaseFiles, openBaseFiles } from './base-files.js';
-import { fileAsSource } from './file-source.js';
+import type { NewTree } from './new-tree.js';
 
 /** An archive that fits into the first answers of a server costs no more time than a delta of it. */
 const smallArchiveBytes = 16_000;
@@ -28,7 +26,12 @@ export interface DeltaOptions {
   readonly durableFs: DurableFs;
   /** Of the archive that a host would fetch instead. */
   readonly archiveBytes: number;
+  /** Told before each, for people. */
+  readonly progress?: (text: string) => void;
 }
+
+/** Where deltas are made: nothing is there of one that is not worth it, or was only tried. */
+export type DeltaPlace = Pick<RepositoryWriter, 'layout' | 'temporaryPath' | 'placeFile'>;
 
 /**
  * Makes deltas, and puts them in their places.
@@ -37,21 +40,25 @@ export interface DeltaOptions {
  * @throws WritError SOURCE_REFUSED when SOURCE changed since it was packed; DISK_*
  */
 export async function makeDeltas(
-  writer: RepositoryWriter,
-  tree: PackedTree,
+  place: DeltaPlace,
+  tree: NewTree,
   releases: readonly StoredRelease[],
   options: DeltaOptions,
 ): Promise<DeltaInfo[]> {
   if (options.archiveBytes <= smallArchiveBytes) return [];
-  const bases = await readBases(writer, tree, releases, options);
+  const bases = await readBases(place, tree, releases, options);
   if (bases.length === 0) return [];
-  const files = openBaseFiles(writer.temporaryPath(), { layout: writer.layout, limits: options.limits });
+  const files = openBaseFiles(place.temporaryPath(), { layout: place.layout, limits: options.limits });
   const made: DeltaInfo[] = [];
   try {
-    for (const base of bases) {
-      const sources = planDelta(base.read.manifest, tree.manifest).flatMap(({ from }) => from ?? []);
+    const ways = bases.map((base) => ({ base, plan: planDelta(base.read.manifest, tree.manifest) }));
+    const wanted = new Set(ways.flatMap(({ plan }) => plan.map(({ file }) => file)));
+    if (!(await tree.gather([...wanted], files))) return [];
+    for (const [index, { base, plan }] of ways.entries()) {
+      options.progress?.(`${index + 1} of ${ways.length}   from serial ${base.release.serial}`);
+      const sources = plan.flatMap(({ from }) => from ?? []);
       const delta = (await files.add(base, sources))
-        ? await makeDelta(writer, { tree, base, files }, options)
+        ? await makeDelta(place, { tree, base, files }, options)
         : undefined;
       if (delta !== undefined) made.push(delta);
     }
@@ -63,8 +70,8 @@ export async function makeDeltas(
 
 /** Each tree once, and not the new one: a channel may have had one under several serials. */
 async function readBases(
-  { layout }: RepositoryWriter,
-  { manifestDigest }: PackedTree,
+  { layout }: DeltaPlace,
+  { manifestDigest }: NewTree,
   releases: readonly StoredRelease[],
   { limits }: DeltaOptions,
 ): Promise<Base[]> {
@@ -81,18 +88,18 @@ async function readBases(
 }
 
 interface Way {
-  readonly tree: PackedTree;
+  readonly tree: NewTree;
   readonly base: Base;
   readonly files: BaseFiles;
 }
 
 async function makeDelta(
-  writer: RepositoryWriter,
+  place: DeltaPlace,
   way: Way,
   { bundle, channel, limits, durableFs, archiveBytes }: DeltaOptions,
 ): Promise<DeltaInfo | undefined> {
   const { tree, base, files } = way;
-  const path = writer.temporaryPath();
+  const path = place.temporaryPath();
   let decodedBytes = 0;
   const counted = function* (): Generator<Buffer> {
     for (const piece of encodeDelta(base.read, tree, (one) => openContents(way, one))) {
@@ -111,22 +118,19 @@ async function makeDelta(
     const { source } = files;
     const trial = { path, deltaBytes: length, base: base.read, manifest, limits, source };
     await requireLeads({ ...trial, known: tree.manifest });
-    writer.placeFile(path, { kind: 'delta', bundle, channel, digest });
+    place.placeFile(path, { kind: 'delta', bundle, channel, digest });
     return { from: base.release.manifest.digest, digest, length };
   } catch (error) {
-    // What it was made of has changed under it: nothing else makes a delta of ours wrong.
-    throw isWritError(error) && error.code === 'DELTA_MALFORMED' ? changedSource(tree.source) : error;
+    if (!isWritError(error) || error.code !== 'DELTA_MALFORMED') throw error;
+    if (tree.changed !== undefined) throw tree.changed();
+    return undefined;
   } finally {
     fs.rmSync(path, { force: true });
   }
 }
 
-function openContents({ tree, files }: Way, { file, from }: DeltaFile) {
+function openContents({ tree, files }: Way, { file, from }: DeltaFile): DeltaContents {
   const base = files.source(from);
-  const content = tree.contents?.get(file.path);
-  if (content !== undefined) return { base, next: bytesAsSource(content), close: () => undefined };
-  const { descriptor } = openSourceFile(tree.source, file.path);
-  const part = { descriptor, start: 0, length: file.sizeBytes };
-  const next = fileAsSource(part, () => changedSource(file.path));
-  return { base, next, close: () => fs.closeSync(descriptor) };
+  const { bytes, close } = tree.open(file, files);
+  return { base, next: bytes, close };
 }

@@ -1,5 +1,8 @@
 // One change of what the repository lists, without a new tree: new entries, signed by the roles that list their paths.
 // `writ withdraw` and `writ promote` decide; how it goes live is sign-change's.
+import { targetPath } from '../../core/names.js';
+import type { DeltaInfo } from '../../core/release/deltas.js';
+import { encodeReleaseInfo, type ReleaseInfo } from '../../core/release/release.js';
 import type { TargetFile } from '../../core/tuf/tuf-metadata.js';
 import { requireKeysOf } from '../keys/key-directory.js';
 import type { Signer } from '../keys/signer.js';
@@ -7,21 +10,25 @@ import { roleOfPath } from '../repository/listing.js';
 import type { FilePlace } from '../repository/repository-layout.js';
 import { isWaiting, type RepositoryState } from '../repository/repository-state.js';
 import type { SignedRole } from '../signing/online-signing.js';
-import { type ChangeOptions, type ChangeResult, changeRepository, readSeen } from '../signing/sign-change.js';
+import { type ChangeResult, changeRepository, readSeen } from '../signing/sign-change.js';
 import { holderOfRole, signedRole, signRole } from '../signing/sign-role.js';
+import { type MoveOptions, makeMovedDeltas, type ReleaseMove } from './moved-deltas.js';
 
 export interface TargetsChange<Info> {
-  /** New entries by path; the role that lists each path signs it. */
-  readonly entries: Readonly<Record<string, TargetFile>>;
+  /** New heads of channels; the role that lists each path signs it. */
+  readonly moves: readonly ReleaseMove[];
   /** Files of releases that have to be there under the name of another channel too. */
   readonly copies: readonly { readonly from: FilePlace; readonly channel: string }[];
-  readonly info: Info;
+  /** @param heads of the moves, in their order, with the deltas that were made */
+  tell(heads: readonly ReleaseInfo[]): Info;
 }
 
 interface ChangedTargets<Info> {
   /** Absent when there was nothing to change, and what waited went live. */
   readonly info?: Info | undefined;
   readonly signed: readonly SignedRole[];
+  /** That were made for the heads of channels. */
+  readonly deltas: readonly DeltaInfo[];
 }
 
 export type TargetsResult<Info> = ChangeResult<ChangedTargets<Info>>;
@@ -31,7 +38,7 @@ export type TargetsResult<Info> = ChangeResult<ChangedTargets<Info>>;
  * @throws WritError KEYS_MISSING, as changeRepository, and what plan throws
  */
 export async function changeTargets<Info>(
-  options: ChangeOptions,
+  options: MoveOptions,
   plan: (state: RepositoryState) => TargetsChange<Info> | undefined,
 ): Promise<TargetsResult<Info>> {
   const { keys, report } = options;
@@ -40,7 +47,7 @@ export async function changeTargets<Info>(
   // Before a key is opened or a lock taken: nothing new costs nothing and writes nothing.
   if (first === undefined && !isWaiting(seen)) return { kind: 'nothing-new' };
   const opened = new Map<string, readonly Signer[]>();
-  for (const role of rolesOf(seen, first?.entries)) {
+  for (const role of rolesOf(seen, first?.moves)) {
     opened.set(role, await requireKeysOf(keys, holderOfRole(seen, role)));
   }
   return changeRepository<ChangedTargets<Info>>(options, seen, async (writer, before, clock) => {
@@ -48,17 +55,34 @@ export async function changeTargets<Info>(
     const signed: SignedRole[] = [];
     let state = before;
     for (const { from, channel } of again?.copies ?? []) writer.copyFile(from, channel);
-    for (const role of rolesOf(before, again?.entries)) {
+    const moves: ReleaseMove[] = [];
+    const newDeltas: DeltaInfo[] = [];
+    for (const move of again?.moves ?? []) {
+      const made = await makeMovedDeltas(writer, before, move, options);
+      newDeltas.push(...made);
+      const deltas = [...made, ...(move.release.deltas ?? [])];
+      moves.push(deltas.length === 0 ? move : { ...move, release: { ...move.release, deltas } });
+    }
+    for (const role of rolesOf(before, moves)) {
       report.begin('sign', role);
-      const own = Object.entries(again?.entries ?? {}).filter(([path]) => roleOfPath(before, path) === role);
-      const entries = Object.fromEntries(own);
+      const own = moves.filter((move) => roleOfPath(before, pathOfMove(move)) === role);
+      const entries = Object.fromEntries(own.map((move) => [pathOfMove(move), entryOfMove(move)]));
       state = await signRole({ writer, state, role, entries, signers: opened.get(role) ?? [], clock });
       signed.push(signedRole(state, role));
     }
-    return { state, done: { info: again?.info, signed } };
+    const info = again?.tell(moves.map(({ release }) => release));
+    return { state, done: { info, signed, deltas: newDeltas } };
   });
 }
 
-function rolesOf(state: RepositoryState, entries: object = {}): ReadonlySet<string> {
-  return new Set(Object.keys(entries).map((path) => roleOfPath(state, path)));
+function rolesOf(state: RepositoryState, moves: readonly ReleaseMove[] = []): ReadonlySet<string> {
+  return new Set(moves.map((move) => roleOfPath(state, pathOfMove(move))));
+}
+
+function pathOfMove({ release }: ReleaseMove): string {
+  return targetPath(release.bundle, release.channel);
+}
+
+function entryOfMove({ from, release }: ReleaseMove): TargetFile {
+  return { ...from.file, custom: { writ: encodeReleaseInfo(release) } };
 }

@@ -1,12 +1,13 @@
 // `writ promote`: what one channel has tried becomes the head of another: the same archive, the same serial.
 // Refuses what hosts of the other channel would refuse.
 import { WritError } from '../../core/errors.js';
-import { targetPath } from '../../core/names.js';
-import { encodeReleaseInfo, type ReleaseInfo } from '../../core/release/release.js';
+import { given } from '../../core/given.js';
+import type { ReleaseInfo } from '../../core/release/release.js';
 import { findHead, type ListedRelease, unionOf } from '../repository/listing.js';
 import type { RepositoryState } from '../repository/repository-state.js';
 import { type ChangeOptions, readSeen } from '../signing/sign-change.js';
 import { changeTargets, type TargetsChange, type TargetsResult } from './change-targets.js';
+import type { MoveOptions } from './moved-deltas.js';
 import { moveTo, requireArchive, requireStanding } from './withdraw.js';
 
 interface PromoteRequest {
@@ -25,13 +26,13 @@ export interface Promotion {
 export type PromoteResult = TargetsResult<Promotion>;
 
 /** @throws WritError RELEASE_UNKNOWN, RELEASE_UNAVAILABLE, RELEASE_REFUSED, USAGE, and what changeTargets throws */
-export function promoteRelease(request: PromoteRequest, options: ChangeOptions): Promise<PromoteResult> {
+export function promoteRelease(request: PromoteRequest, options: MoveOptions): Promise<PromoteResult> {
   return changeTargets(options, (state) => planPromotion(state, request));
 }
 
 /** @returns what promoteRelease would do; undefined when there is nothing to do. @throws as it does */
 export function previewPromotion(request: PromoteRequest, options: ChangeOptions): Promotion | undefined {
-  return planPromotion(readSeen(options), request)?.info;
+  return planPromotion(readSeen(options), request)?.tell([]);
 }
 
 function planPromotion(
@@ -58,9 +59,9 @@ function planPromotion(
   const { withdrawal: _ofTheOtherChannel, ...release } = moved.release;
   const after: ReleaseInfo = { ...release, withdrawn };
   return {
-    entries: { [targetPath(bundle, to)]: { ...source.file, custom: { writ: encodeReleaseInfo(after) } } },
+    moves: [{ from: source, release: after }],
     copies: moved.copies,
-    info: { after, ...(before === undefined ? {} : { before }) },
+    tell: ([head = after]) => ({ after: head, ...given({ before }) }),
   };
 }
 

@@ -15,7 +15,8 @@ import { readManifestOf } from '../archive/archive-reader.js';
 import { packBundle } from '../archive/build-bundle.js';
 import { type PackedTree, readSourceTree, type SourceTree } from '../archive/source-tree.js';
 import { fillStamps, readStamps, type StampSource } from '../archive/stamp-tree.js';
-import { makeDeltas } from '../delta/make-deltas.js';
+import { type DeltaPlace, makeDeltas } from '../delta/make-deltas.js';
+import { treeOfSource } from '../delta/new-tree.js';
 import { requireKeysOf } from '../keys/key-directory.js';
 import {
   findHead,
@@ -31,6 +32,7 @@ import type { RepositoryWriter } from '../repository/repository-writer.js';
 import { type ChangeOptions, changeRepository, readSeen } from '../signing/sign-change.js';
 import { holderOfRole, signedRole, signRole } from '../signing/sign-role.js';
 import { signingTimeMs } from '../signing/signing-time.js';
+import { defaultDeltas } from './moved-deltas.js';
 import { lastReleases } from './release-history.js';
 
 export interface PublishOptions extends Omit<ChangeOptions, 'holder'> {
@@ -133,16 +135,17 @@ function describeRelease(
 async function placeArchive(writer: RepositoryWriter, tree: PackedTree, options: PublishOptions) {
   const { bundle, channel } = options;
   const archivePath = writer.temporaryPath();
-  const { archiveBytes, archiveDigest } = await packBundle(tree, { ...options, archivePath });
+  const { archiveBytes, archiveDigest } = await packBundle(tree, {
+    ...options,
+    archivePath,
+    progress: (text) => options.report.begin('pack', text),
+  });
   writer.placeFile(archivePath, { kind: 'archive', bundle, channel, digest: archiveDigest });
   return { archiveBytes, archiveDigest };
 }
 
-/** Hosts are seldom further behind, and each costs the publisher about what one costs him. */
-export const defaultDeltas = 4;
-
 async function placeDeltas(
-  writer: RepositoryWriter,
+  place: DeltaPlace,
   before: RepositoryState,
   { packed, archiveBytes }: { readonly packed: PackedTree; readonly archiveBytes: number },
   options: PublishOptions,
@@ -151,7 +154,8 @@ async function placeDeltas(
   if (deltas === 0) return [];
   const releases = lastReleases(before, { bundle, channel, count: deltas });
   if (releases.length > 0) report.begin('delta', `from ${releases.length} before it`);
-  return makeDeltas(writer, packed, releases, { ...options, archiveBytes });
+  const progress = (text: string): void => report.begin('delta', text);
+  return makeDeltas(place, treeOfSource(packed), releases, { ...options, archiveBytes, progress });
 }
 
 /** @returns nothing for a first release; no difference where the archive before it cannot be read */
@@ -172,6 +176,7 @@ export type PreviewResult = Awaited<ReturnType<typeof previewPublish>>;
 /** @throws WritError SOURCE_REFUSED, REPOSITORY_INVALID, USAGE: as the publish itself would */
 export async function previewPublish(options: PublishOptions) {
   requireText(options.revision, 'the revision');
+  options.report.begin('read', options.source);
   const tree = readSourceTree(options.source, options.limits);
   const source = readStamps(tree, options.stamp ?? []);
   const state = readSeen(options);
@@ -181,17 +186,29 @@ export async function previewPublish(options: PublishOptions) {
   const compared = await compareToHead(state, head, tree, options.limits);
   const serial = nextSerial(state, options.bundle, options.afterSerial);
   const packed = fillStamps(source, { ...options, serial });
-  const release = describeRelease(state, { packed, source, serial }, options);
-  const archiveBytes = await packedBytes(packed, options);
+  const { archiveBytes, deltas } = await tryPacking(state, packed, options);
+  const release = describeRelease(state, { packed, source, serial, deltas }, options);
   return { kind: 'would-publish', release, tree, archiveBytes, ...compared } as const;
 }
 
-/** Packs for real: whether hosts would take the archive shows only then. */
-async function packedBytes(tree: PackedTree, { limits, durableFs }: PublishOptions): Promise<number> {
+/** Packs for real, and makes the deltas: whether hosts would take the archive, and which deltas save enough, shows only then. */
+async function tryPacking(state: RepositoryState, packed: PackedTree, options: PublishOptions) {
+  const { limits, durableFs, report } = options;
   const directory = fs.mkdtempSync(join(tmpdir(), 'writ-preview-'));
+  let files = 0;
+  const place: DeltaPlace = {
+    layout: state.layout,
+    temporaryPath: () => join(directory, String(files++)),
+    placeFile: () => undefined,
+  };
   try {
-    const packed = await packBundle(tree, { archivePath: join(directory, 'archive'), limits, durableFs });
-    return packed.archiveBytes;
+    report.begin('pack', options.source);
+    const archivePath = place.temporaryPath();
+    const { archiveBytes } = await packBundle(packed, {
+      ...{ archivePath, limits, durableFs },
+      progress: (text) => report.begin('pack', text),
+    });
+    return { archiveBytes, deltas: await placeDeltas(place, state, { packed, archiveBytes }, options) };
   } finally {
     fs.rmSync(directory, { recursive: true, force: true });
   }

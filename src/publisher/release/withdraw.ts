@@ -4,9 +4,7 @@
 import { join } from 'node:path';
 import { WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
-import { targetPath } from '../../core/names.js';
-import { encodeReleaseInfo, type ReleaseInfo } from '../../core/release/release.js';
-import type { TargetFile } from '../../core/tuf/tuf-metadata.js';
+import type { ReleaseInfo } from '../../core/release/release.js';
 import { headsOf, highestSerial, type ListedRelease, unionOf } from '../repository/listing.js';
 import { serialsListed } from '../repository/loose-metadata.js';
 import { requireText } from '../repository/metadata-content.js';
@@ -15,6 +13,7 @@ import { pathOf, type RepositoryLayout } from '../repository/repository-layout.j
 import type { RepositoryState } from '../repository/repository-state.js';
 import { type ChangeOptions, readSeen } from '../signing/sign-change.js';
 import { changeTargets, type TargetsChange, type TargetsResult } from './change-targets.js';
+import type { MoveOptions, ReleaseMove } from './moved-deltas.js';
 import { releaseHistory } from './release-history.js';
 
 export interface WithdrawRequest {
@@ -43,7 +42,7 @@ export type WithdrawResult = TargetsResult<readonly ChannelMove[]>;
  */
 export async function withdrawRelease(
   request: WithdrawRequest,
-  options: ChangeOptions,
+  options: MoveOptions,
 ): Promise<WithdrawResult> {
   requireText(request.reason, 'the reason');
   return changeTargets(options, (state) => planWithdrawal(state, request, options.clock.nowMs()));
@@ -52,7 +51,7 @@ export async function withdrawRelease(
 /** @returns the moves that withdrawRelease would make, without a key and without a write. @throws as it does */
 export function previewWithdrawal(request: WithdrawRequest, options: ChangeOptions): readonly ChannelMove[] {
   requireText(request.reason, 'the reason');
-  return planWithdrawal(readSeen(options), request, options.clock.nowMs())?.info ?? [];
+  return planWithdrawal(readSeen(options), request, options.clock.nowMs())?.tell([]) ?? [];
 }
 
 function planWithdrawal(
@@ -63,11 +62,11 @@ function planWithdrawal(
   const heads = affectedHeads(state, request);
   const history = releaseHistory(state, request.bundle);
   const info: ChannelMove[] = [];
-  const entries: Record<string, TargetFile> = {};
+  const moves: ReleaseMove[] = [];
   const copies: TargetsChange<unknown>['copies'][number][] = [];
   for (const head of heads) {
     const before = head.release;
-    const { bundle, channel, serial } = before;
+    const { channel, serial } = before;
     const withdrawn = unionOf(before.withdrawn, request.serials);
     if (withdrawn.length === before.withdrawn.length) continue;
     const choice = { state, to: request.to, heads, head, history, withdrawn };
@@ -77,12 +76,14 @@ function planWithdrawal(
     const withdrawal = { serials, atMs: nowMs, reason: request.reason };
     const moved = moveTo(state.layout, chosen, channel);
     const after: ReleaseInfo = { ...moved.release, withdrawn, withdrawal };
-    entries[targetPath(bundle, channel)] = { ...chosen.file, custom: { writ: encodeReleaseInfo(after) } };
+    moves.push({ from: chosen, release: after });
     copies.push(...moved.copies);
     info.push({ before, after });
   }
   requireUsedTarget(request, info);
-  return info.length === 0 ? undefined : { entries, copies, info };
+  const tell = (made: readonly ReleaseInfo[]): ChannelMove[] =>
+    info.map(({ before, after }, index) => ({ before, after: made[index] ?? after }));
+  return info.length === 0 ? undefined : { moves, copies, tell };
 }
 
 function affectedHeads(

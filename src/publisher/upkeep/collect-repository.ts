@@ -129,7 +129,7 @@ function collectArchives(
       const since = changedAtMs(join(layout.directory, path));
       // Young: somebody uploads archives before the metadata that lists them.
       if (listed.has(path) || clock.nowMs() - since < graceMs) continue;
-      found.push(collectable(layout, 'archive', path));
+      found.push(collectable(layout, name.endsWith('.delta') ? 'delta' : 'archive', path));
     }
   }
   return found;
@@ -160,7 +160,7 @@ function namesOf(path: string, target: TargetFile): string[] {
 }
 
 /** @param path below the repository */
-function collectable(layout: RepositoryLayout, kind: 'metadata' | 'archive', path: string) {
+function collectable(layout: RepositoryLayout, kind: 'metadata' | 'archive' | 'delta', path: string) {
   const status = fs.statSync(join(layout.directory, path), { throwIfNoEntry: false });
   return { kind, path, bytes: status?.size ?? 0 };
 }

@@ -301,7 +301,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'source-tree',
     'stamp-tree',
   ],
-  'publisher/delta': ['check-deltas', 'make-deltas'],
+  'publisher/delta': ['apply-delta', 'check-deltas', 'make-deltas', 'new-tree'],
   'publisher/keys': [
     'external-signer',
     'key-directory',
@@ -311,7 +311,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'signer',
     'signer-names',
   ],
-  'publisher/release': ['promote', 'publish', 'release-history', 'withdraw'],
+  'publisher/release': ['moved-deltas', 'promote', 'publish', 'release-history', 'withdraw'],
   'publisher/repository': [
     'delegated-files',
     'listing',
@@ -347,6 +347,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'collect-repository',
     'describe-keys',
     'export-repository',
+    'inspect-delta',
     'role-report',
   ],
   server: ['merge-reloads', 'sd-ready', 'server', 'tls-files'],

@@ -12,6 +12,7 @@ import { sizeText } from '../../../core/size-text.js';
 import { topLevelRoles } from '../../../core/tuf/tuf-metadata.js';
 import { readSmallFile } from '../../../platform/read-file.js';
 import { type ArchiveReport, inspectArchive } from '../../../publisher/archive/archive-reader.js';
+import { type DeltaReport, inspectDelta } from '../../../publisher/upkeep/inspect-delta.js';
 import { openRepositoryClient } from '../../../trust/repository-client.js';
 import { openRepositorySource } from '../../../trust/sources/repository-source.js';
 import type { RepositorySource } from '../../../trust/sources/source.js';
@@ -27,20 +28,26 @@ type InspectFlags = FlagValues<typeof flags>;
 export const command: CommandDefinition<InspectFlags> = {
   examples: [
     'writ inspect repo/targets/dns-edge/77b0e1.stable.tar.br',
+    'writ inspect repo/targets/dns-edge/0a41d7.stable.delta',
     'writ inspect https://policy.example.net/ --root /etc/writ/root.json',
     'writ inspect repo',
   ],
   exitCodes: [
     '0  intact',
-    '1  the repository does not verify, or cannot be reached',
+    '1  the repository does not verify, or cannot be reached; the delta is not intact',
     '2  usage',
     '3  the archive is not intact',
   ],
-  args: [['<what>', 'archive file, repository directory, or http, https or file URL of a repository']],
+  args: [
+    ['<what>', 'archive or delta file, repository directory, or http, https or file URL of a repository'],
+  ],
   flags,
   run: async ([what = ''], flags, context) => {
     const url = repositoryUrl(what, context);
     if (url !== undefined) return repositoryAnswer(await inspectRepository(url, flags, context));
+    if (what.endsWith('.delta')) {
+      return deltaAnswer(what, await inspectDelta(context.at(what), defaultArchiveLimits));
+    }
     return archiveAnswer(what, await inspectArchive(context.at(what), defaultArchiveLimits));
   },
 };
@@ -51,7 +58,7 @@ function repositoryUrl(what: string, { at }: CommandContext): string | undefined
   const found = unlessRefused(() => statSync(path, { throwIfNoEntry: false }), ['ENOTDIR']);
   if (found === undefined) {
     throw new WritError('USAGE', `${path}: there is no such file`, {
-      hint: 'Name an archive, a repository directory or the URL of a repository.',
+      hint: 'Name an archive, a delta, a repository directory or the URL of a repository.',
       facts: { path },
     });
   }
@@ -85,6 +92,34 @@ function archiveAnswer(path: string, report: ArchiveReport): Answer {
     ],
   };
 }
+
+function deltaAnswer(path: string, report: DeltaReport): Answer {
+  const { bytes, digest, decodedBytes, listed } = report;
+  return {
+    outcome: 'intact',
+    details: { delta: { path, bytes, digest, decodedBytes }, listed: listed ?? null },
+    lines: [
+      `INTACT ${path}: ${listed?.isTried === true ? 'it makes of its base what is signed' : 'a delta of ours, as far as its own bytes say'}`,
+      `  delta     ${digest}  ${sizeText(bytes)}, ${sizeText(decodedBytes)} unpacked`,
+      ...(listed === undefined
+        ? ['  No release of a repository around it lists it: which trees it belongs to only that could say.']
+        : listedLines(listed)),
+    ],
+  };
+}
+
+function listedLines({ bundle, channel, serial, from, fromSerial, to, made }: ListedDelta): string[] {
+  const base = fromSerial === undefined ? '' : `  serial ${fromSerial}`;
+  return [
+    `  from      ${from}${base}`,
+    `  to        ${to}  serial ${serial}, ${bundle} ${channel}`,
+    made === undefined
+      ? '  The archive of its base is not there any more: it was not tried.'
+      : `  makes     ${counted(made.files, 'file')}: ${sizeText(made.copiedBytes)} by ${made.copies} copies, ${sizeText(made.literalBytes)} of its own`,
+  ];
+}
+
+type ListedDelta = NonNullable<DeltaReport['listed']>;
 
 interface Anchor {
   readonly bytes: Buffer;

@@ -1,4 +1,6 @@
 // `writ promote`: the release of one channel becomes that of another; the same archive, the same serial.
+import { maxDeltas } from '../../../core/release/deltas.js';
+import { defaultDeltas } from '../../../publisher/release/moved-deltas.js';
 import {
   type PromoteResult,
   type Promotion,
@@ -6,8 +8,8 @@ import {
   promoteRelease,
 } from '../../../publisher/release/promote.js';
 import type { Answer, CommandDefinition } from '../../console/command.js';
-import { nameFlag } from '../../console/flag-values.js';
-import { type FlagValues, required, toggle } from '../../console/flags.js';
+import { nameFlag, numberFlag } from '../../console/flag-values.js';
+import { type FlagValues, preset, required, toggle } from '../../console/flags.js';
 import {
   changeAnswer,
   changeExitCodes,
@@ -17,12 +19,19 @@ import {
   nothingNew,
   previewOf,
 } from '../../repository/change-flags.js';
+import { deltaDetails, deltasText } from '../../show/show-repository.js';
 
 const flags = {
   ...changeFlags,
   bundle: required('--bundle <name>', 'name of the policy tree', nameFlag),
   from: required('--from <channel>', 'whose release is taken', nameFlag),
   to: required('--to <channel>', 'who gets it', nameFlag),
+  deltas: preset(
+    '--deltas <n>',
+    'make updates by difference from so many releases of the channel; 0 for none',
+    defaultDeltas,
+    numberFlag(0, maxDeltas),
+  ),
   dryRun: toggle('--dry-run', 'say what would be promoted, and write nothing'),
 };
 type PromoteFlags = FlagValues<typeof flags>;
@@ -37,7 +46,9 @@ export const command: CommandDefinition<PromoteFlags> = {
   run: async (_args, flags, context) => {
     const options = changeOptions(flags, context, 'promote');
     if (flags.dryRun) return previewAnswer(previewPromotion(flags, options), flags);
-    const result = await promoteRelease(flags, options);
+    const result = await promoteRelease(flags, { ...options, deltas: flags.deltas });
+    if (result.kind !== 'nothing-new' && result.deltas.length > 0)
+      context.reporter.finish('delta', deltasText(result.deltas));
     narrateSigned(result, context.reporter);
     return answer(result, flags);
   },
@@ -47,7 +58,7 @@ function answer(result: PromoteResult, flags: PromoteFlags): Answer {
   const { bundle, from, to } = flags;
   if (result.kind === 'nothing-new') return nothingNew(nothing(flags), { bundle, from, to });
   const { info, signed } = result;
-  const details = { bundle, from, to, ...serials(info), signed };
+  const details = { bundle, from, to, ...serials(info), deltas: deltaDetails(info?.after.deltas), signed };
   return changeAnswer(result, { outcome: 'promoted', details, what: move(flags, info) }, flags);
 }
 

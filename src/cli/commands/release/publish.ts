@@ -1,13 +1,13 @@
 // `writ publish`: a directory becomes the next release of a bundle; what that was, and what hosts see now.
 
 import { defaultArchiveLimits } from '../../../core/limits.js';
-import { type DeltaInfo, maxDeltas } from '../../../core/release/deltas.js';
+import { maxDeltas } from '../../../core/release/deltas.js';
 import type { ManifestDifference } from '../../../core/release/manifest.js';
 import type { ReleaseInfo } from '../../../core/release/release.js';
 import { sizeText } from '../../../core/size-text.js';
 import type { SourceTree } from '../../../publisher/archive/source-tree.js';
+import { defaultDeltas } from '../../../publisher/release/moved-deltas.js';
 import {
-  defaultDeltas,
   type PreviewResult,
   type PublishResult,
   previewPublish,
@@ -24,7 +24,7 @@ import {
   nothingNew,
   previewOf,
 } from '../../repository/change-flags.js';
-import { deltaDetails, shortDigest } from '../../show/show-repository.js';
+import { deltaDetails, deltasText, shortDigest } from '../../show/show-repository.js';
 import { counted } from '../../show/show-text.js';
 
 const flags = {
@@ -95,11 +95,6 @@ function narrate(result: PublishResult, reporter: Reporter): void {
   if (result.previous?.stamped !== undefined && result.release.stamped === undefined)
     reporter.warn('the release before was stamped, this one is not: was --stamp left out?');
   narrateSigned({ ...result, signed: signedOf(result) }, reporter);
-}
-
-function deltasText(deltas: readonly DeltaInfo[]): string {
-  const sizes = deltas.map(({ length }) => sizeText(length)).join(', ');
-  return `${counted(deltas.length, 'delta')} of ${sizes}, newest base first`;
 }
 
 type NewResult = Exclude<PublishResult, { kind: 'nothing-new' }>;
@@ -188,11 +183,13 @@ function previewAnswer(result: PreviewResult, flags: PublishFlags): Answer {
       previousSerial: previous?.serial ?? null,
       manifestDigest: release.manifest.digest,
       archiveBytes,
+      deltas: deltaDetails(release.deltas),
       difference: difference ?? null,
     },
     lines: [
       `WOULD PUBLISH ${name} serial ${fromText(previous)}${release.serial}`,
       `  ${filesText(tree, difference)}   ${sizeText(archiveBytes)}`,
+      ...(release.deltas === undefined ? [] : [`  ${deltasText(release.deltas)}`]),
     ],
   });
 }

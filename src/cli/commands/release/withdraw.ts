@@ -1,4 +1,6 @@
 // `writ withdraw`: flags to a signed withdrawal, and what becomes of each channel.
+import { maxDeltas } from '../../../core/release/deltas.js';
+import { defaultDeltas } from '../../../publisher/release/moved-deltas.js';
 import {
   type ChannelMove,
   previewWithdrawal,
@@ -17,6 +19,7 @@ import {
   nothingNew,
   previewOf,
 } from '../../repository/change-flags.js';
+import { deltaDetails, deltasText } from '../../show/show-repository.js';
 
 const serialFlag = numberFlag(1, Number.MAX_SAFE_INTEGER);
 
@@ -27,6 +30,12 @@ const flags = {
   to: optional('--to <m>', 'where the channel goes: by default the newest that is not withdrawn', serialFlag),
   channel: optional('--channel <name>', 'this channel only: by default every one of the bundle', nameFlag),
   reason: preset('--reason <text>', 'why, for people; it is signed and public', ''),
+  deltas: preset(
+    '--deltas <n>',
+    'make updates by difference from so many releases of the channel; 0 for none',
+    defaultDeltas,
+    numberFlag(0, maxDeltas),
+  ),
   dryRun: toggle('--dry-run', 'say what would be withdrawn, and write nothing'),
 };
 type WithdrawFlags = FlagValues<typeof flags>;
@@ -46,7 +55,9 @@ export const command: CommandDefinition<WithdrawFlags> = {
     const options = changeOptions(flags, context, 'withdraw');
     const request = { ...flags, serials: serialsOf(flags) };
     if (flags.dryRun) return previewAnswer(previewWithdrawal(request, options), flags);
-    const result = await withdrawRelease(request, options);
+    const result = await withdrawRelease(request, { ...options, deltas: flags.deltas });
+    if (result.kind !== 'nothing-new' && result.deltas.length > 0)
+      context.reporter.finish('delta', deltasText(result.deltas));
     narrateSigned(result, context.reporter);
     return answer(result, flags);
   },
@@ -56,7 +67,7 @@ function answer(result: WithdrawResult, flags: WithdrawFlags): Answer {
   const name = nameOf(flags);
   if (result.kind === 'nothing-new') return nothingNew(`${name} is withdrawn already`, asked(flags));
   const { kind, info: moves = [], signed } = result;
-  const details = { ...asked(flags), channels: moves.map(moveDetails), signed };
+  const details = { ...asked(flags), channels: moves.map(movedDetails), signed };
   const lines = [...moves.map(moveLine), ...(kind === 'live' ? whatHostsDo(moves) : [])];
   const what = kind === 'live' ? name : `${name} as withdrawn`;
   return changeAnswer(result, { outcome: 'withdrawn', details, what, lines }, flags);
@@ -95,6 +106,10 @@ function moveLine({ before, after }: ChannelMove): string {
 function moveDetails({ before, after }: ChannelMove): Record<string, unknown> {
   const { channel, serial, revision, withdrawn } = after;
   return { channel, previousSerial: before.serial, serial, revision, withdrawn };
+}
+
+function movedDetails(move: ChannelMove): Record<string, unknown> {
+  return { ...moveDetails(move), deltas: deltaDetails(move.after.deltas) };
 }
 
 function whatHostsDo(moves: readonly ChannelMove[]): string[] {

@@ -1,6 +1,9 @@
 // Deltas as a publisher sees them: made by `writ publish`, shown by `writ inspect`, tried by `writ repo check`.
 import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { brotliCompressSync } from 'node:zlib';
 import { jsonOf, runWrit } from '../../../kit/cli/run-writ.js';
 import { listOf, withLine } from '../../../kit/delta/list-tree.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
@@ -44,7 +47,32 @@ describe('writ publish', () => {
     assert.deepEqual((inspected['releases'] as { deltas: unknown }[])[0]?.deltas, [delta]);
     assert.match((await run('repo', 'check', ...places)).stdout, /^WHOLE/m);
 
+    const before = fs.readdirSync(join(repository, 'targets/dns'));
+    const preview = await publish('three', '--dry-run');
+    assert.equal((preview['deltas'] as ShownDelta[]).length, 2);
+    assert.deepEqual(fs.readdirSync(join(repository, 'targets/dns')), before);
+
+    const targets = join(repository, 'targets/dns');
+    const [name = ''] = fs.readdirSync(targets).filter((one) => one.endsWith('.delta'));
+    const ofDelta = jsonOf(await run('inspect', join(targets, name), '--json'));
+    assert.equal(ofDelta['outcome'], 'intact');
+    const listed = ofDelta['listed'] as Record<string, unknown>;
+    assert.deepEqual(
+      [listed['serial'], listed['fromSerial'], listed['from'], listed['isTried']],
+      [2, 1, delta.from, true],
+    );
+    assert.equal((listed['made'] as { files: number }).files, 1);
+    assert.match((await run('inspect', join(targets, name))).stdout, /makes of its base what is signed/);
+    fs.copyFileSync(join(targets, name), dir.join('lone.delta'));
+    assert.equal(jsonOf(await run('inspect', dir.join('lone.delta'), '--json'))['listed'], null);
+    fs.writeFileSync(dir.join('other.delta'), brotliCompressSync('no delta'));
+    assert.match((await runWrit(['inspect', dir.join('other.delta')])).stderr, /DELTA_MALFORMED/);
+
     assert.deepEqual((await publish('three', '--deltas', '0'))['deltas'], []);
+    const withdrawn = jsonOf(await run('withdraw', ...places, '--bundle', 'dns', '--serial', '3', '--json'));
+    const [channel] = withdrawn['channels'] as { deltas: ShownDelta[] }[];
+    assert.equal(channel?.deltas.length, 2);
+    assert.deepEqual(channel?.deltas[1], delta);
     assert.equal(
       (await runWrit(['publish', dir.join('source-1'), ...places, '--bundle', 'dns', '--deltas', '9']))
         .exitCode,

@@ -7,6 +7,7 @@ import { createTreeWriter, type TreeWriter } from '../../../../src/agent/staging
 import { type Digest, digestFromHex } from '../../../../src/core/names.js';
 import type { ManifestFile } from '../../../../src/core/release/manifest.js';
 import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
+import { unboundedPace } from '../../../../src/platform/time/rate-limit.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 
 const content = Buffer.from('example.com CNAME .\n'.repeat(100));
@@ -96,4 +97,43 @@ describe('createTreeWriter', () => {
       },
     );
   });
+});
+
+describe('a copy into a tree', () => {
+  /** @param meddle done to the copy before it is digested */
+  async function copied(bytes: Buffer, meddle: (path: string) => void): Promise<void> {
+    using place = tempDir();
+    const durable = createDurableFs({ after: ({ op, path }) => op === 'stage.copy' && meddle(path) });
+    const nothing = { bytes: 0, inodes: 0 };
+    const writer = createTreeWriter({
+      ...{ treePath: place.join('tree'), fs: durable, mode: 0o644, mtimeSeconds: 1, what: 'dns-edge 1' },
+      beside: { written: nothing, toCome: nothing },
+    });
+    const path = place.join('base');
+    fs.writeFileSync(path, bytes);
+    const descriptor = fs.openSync(path, 'r');
+    try {
+      await writer.copy(fileOf('a', bytes), { descriptor, path }, unboundedPace());
+      assert.deepEqual(fs.readFileSync(place.join('tree', 'a')), bytes);
+    } finally {
+      writer.abandon();
+      fs.closeSync(descriptor);
+    }
+  }
+
+  for (const sizeBytes of [0, 7, 131_071, 131_072, 300_000]) {
+    const bytes = Buffer.alloc(sizeBytes, 'zone');
+    it(`is what the manifest says: ${sizeBytes} bytes`, async () => {
+      await copied(bytes, () => undefined);
+    });
+
+    it(`is digested as it lies there, and not as it was read: ${sizeBytes} bytes`, async () => {
+      const grown = copied(bytes, (path) => fs.appendFileSync(path, 'x'));
+      await assert.rejects(grown, { code: 'MANIFEST_MISMATCH' });
+      const other = Buffer.alloc(sizeBytes, 'enoz');
+      if (sizeBytes === 0) return;
+      const changed = copied(bytes, (path) => fs.writeFileSync(path, other));
+      await assert.rejects(changed, { code: 'MANIFEST_MISMATCH' });
+    });
+  }
 });

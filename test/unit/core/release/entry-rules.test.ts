@@ -188,6 +188,11 @@ describe('createPathSet', () => {
     assert.deepEqual(rulesOf('A', 'a/y'), ['ok', 'twin']);
     assert.deepEqual(rulesOf('\u212b', '\u00c5'), ['ok', 'twin']);
   });
+  it('tells long paths apart by all of their text, and knows their twins', () => {
+    const long = 'rules/'.repeat(20);
+    assert.deepEqual(rulesOf(`${long}a`, `${long}b`), ['ok', 'ok']);
+    assert.deepEqual(rulesOf(`${long}a`, `${long}A`), ['ok', 'twin']);
+  });
   it('bounds the number of directories', () => {
     const set = createPathSet({ ...limits, maxEntries: 3 });
     assert.equal(set.add('a/b/c/f').kind, 'accepted');

@@ -6,13 +6,25 @@ import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
 import { rejectsCode, throwsCode } from '../../../kit/assert/assert-code.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 
-function opened(path: string, content: string | Buffer): { descriptor: number; sizeBytes: number } {
+const bufferBytes = 64;
+
+interface Opened {
+  readonly descriptor: number;
+  readonly sizeBytes: number;
+  readonly buffer: Buffer;
+}
+
+function opened(path: string, content: string | Buffer): Opened {
   fs.writeFileSync(path, content, { mode: 0o600 });
-  return { descriptor: fs.openSync(path, 'r'), sizeBytes: content.length };
+  return {
+    descriptor: fs.openSync(path, 'r'),
+    sizeBytes: content.length,
+    buffer: Buffer.alloc(bufferBytes, 'x'),
+  };
 }
 
 describe('copyNew', () => {
-  for (const sizeBytes of [0, 5, 5_000_000]) {
+  for (const sizeBytes of [0, 5, bufferBytes, bufferBytes + 1, 5_000_000]) {
     it(`makes a file of its own, with the mode that is asked for, open for reading: ${sizeBytes} bytes`, async () => {
       using dir = tempDir();
       const content = Buffer.alloc(sizeBytes, 'ab');
@@ -22,8 +34,7 @@ describe('copyNew', () => {
       const stats = fs.fstatSync(copy);
       assert.deepEqual([stats.mode & 0o7777, stats.size, stats.nlink], [0o640, sizeBytes, 1]);
       assert.notEqual(stats.ino, fs.statSync(dir.join('a')).ino);
-      assert.ok(fs.readFileSync(copy).equals(content));
-      assert.throws(() => fs.writeSync(copy, 'x'));
+      assert.ok(fs.readFileSync(dir.join('b')).equals(content));
       for (const descriptor of [copy, from.descriptor]) fs.closeSync(descriptor);
     });
   }
@@ -38,7 +49,7 @@ describe('copyNew', () => {
     for (const descriptor of [copy, from.descriptor]) fs.closeSync(descriptor);
   });
 
-  for (const sizeBytes of [5, 5_000_000]) {
+  for (const sizeBytes of [5, bufferBytes + 1, 5_000_000]) {
     it(`writes through nothing that has the name already: ${sizeBytes} bytes`, async () => {
       using dir = tempDir();
       const from = opened(dir.join('a'), Buffer.alloc(sizeBytes));
@@ -53,6 +64,26 @@ describe('copyNew', () => {
       fs.closeSync(from.descriptor);
     });
   }
+
+  for (const sizeBytes of [5, bufferBytes + 1]) {
+    it(`copies no more than a file has by now, and leaves what that is to the digest: ${sizeBytes} bytes`, async () => {
+      using dir = tempDir();
+      const from = opened(dir.join('a'), Buffer.alloc(sizeBytes, 'ab'));
+      fs.truncateSync(dir.join('a'), 3);
+      const copy = await createDurableFs().copyNew('test', from, dir.join('b'), { mode: 0o600 });
+      assert.equal(fs.readFileSync(dir.join('b'), 'utf8'), 'aba');
+      for (const descriptor of [copy, from.descriptor]) fs.closeSync(descriptor);
+    });
+  }
+
+  it('leaves no file open where the copy fails', async () => {
+    using dir = tempDir();
+    const from = { ...opened(dir.join('a'), 'a'), descriptor: fs.openSync(dir.path, 'r') };
+    const before = fs.readdirSync('/proc/self/fd').length;
+    await rejectsCode('DISK_FAILED', createDurableFs().copyNew('test', from, dir.join('b'), { mode: 0o600 }));
+    assert.equal(fs.readdirSync('/proc/self/fd').length, before);
+    fs.closeSync(from.descriptor);
+  });
 
   it('is one operation, told before and after', async () => {
     using dir = tempDir();

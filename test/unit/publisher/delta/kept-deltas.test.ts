@@ -81,12 +81,53 @@ describe('the deltas of a release', () => {
     const withdraw = (serial: number) =>
       withdrawRelease({ bundle, serials: [serial], reason: '' }, changeOptions(repository));
     await withdraw(4);
-    assert.equal(deltasOf(repository).length, 2);
+    assert.equal(deltasOf(repository).length, 3);
     assert.deepEqual((await check(repository)).problems, []);
     fs.rmSync(join(repository.directory, 'targets', bundle, gone ?? ''));
     await withdraw(3);
     const there = deltaFiles(repository.directory);
     for (const name of namesIn(repository)) assert.ok(there.includes(name));
+  });
+
+  it('are made from where hosts of a channel are: from what is taken back, and from what was there before', async () => {
+    using dir = tempDir();
+    const { repository, publish } = await withReleases(dir, 2);
+    const bad = await publish(3);
+    await withdrawRelease({ bundle, serials: [3], reason: '' }, changeOptions(repository));
+    const bases = deltasOf(repository).map(({ from }) => from);
+    assert.equal(bases[0], bad.release.manifest.digest);
+    assert.equal(bases.length, 2);
+    const next = await repository.publish({ list: withLine(list, 'next') }, { channel: 'canary' });
+    assert.equal(next.release.deltas, undefined);
+    await promoteRelease({ bundle, from: 'canary', to: 'stable' }, changeOptions(repository));
+    assert.equal(deltasOf(repository).length, 3);
+    assert.deepEqual(deltasOf(repository, 'canary'), []);
+    const { problems, notes } = await check(repository);
+    assert.deepEqual([problems, notes], [[], []]);
+  });
+
+  it('are not made anew for a release that stays, nor where nobody wants them', async () => {
+    using dir = tempDir();
+    const { repository, publish } = await withReleases(dir, 2);
+    await repository.publish({ list: withLine(list, 'three') }, { deltas: 0 });
+    await withdrawRelease({ bundle, serials: [1], reason: '' }, changeOptions(repository));
+    assert.deepEqual(deltasOf(repository), []);
+    await publish(4);
+    const options = { ...changeOptions(repository), deltas: 0 };
+    await withdrawRelease({ bundle, serials: [4], reason: '' }, options);
+    assert.deepEqual(deltasOf(repository), []);
+  });
+
+  it('are left out where the archive of a base is gone', async () => {
+    using dir = tempDir();
+    const { repository, publish } = await withReleases(dir, 2);
+    const targets = join(repository.directory, 'targets', bundle);
+    const before = fs.readdirSync(targets);
+    await publish(3);
+    const added = fs.readdirSync(targets).find((name) => name.endsWith('.tar.br') && !before.includes(name));
+    fs.rmSync(join(targets, added ?? ''));
+    await withdrawRelease({ bundle, serials: [3], reason: '' }, changeOptions(repository));
+    assert.equal(deltasOf(repository).length, 1);
   });
 
   it('are not promised where their files are gone', async () => {
@@ -105,6 +146,8 @@ describe('the deltas of a release', () => {
     await clock.advance(2 * 86_400_000);
     const given = { repository: repository.directory, keep: 1, graceMs: 86_400_000, clock };
     assert.ok(deltaFiles(repository.directory).length > 3);
+    const kinds = planCollection(given).flatMap(({ kind, path }) => (path.endsWith('.delta') ? [kind] : []));
+    assert.deepEqual([...new Set(kinds)], ['delta']);
     await removeCollected(planCollection(given), { ...given, durableFs: createDurableFs(), lockWaitMs: 0 });
     assert.deepEqual(deltaFiles(repository.directory), namesIn(repository));
     assert.equal(deltasOf(repository).length, 3);

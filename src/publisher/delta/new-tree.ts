@@ -1,0 +1,53 @@
+// What deltas lead to: a tree that is packed just now, out of SOURCE, or one that was released before, out of its archive. Owns where
+// the content of a new file comes from; what is made of it is make-deltas'.
+import * as fs from 'node:fs';
+import { type ByteSource, bytesAsSource } from '../../core/delta/byte-source.js';
+import type { DeltaRelease } from '../../core/delta/delta-format.js';
+import type { WritError } from '../../core/errors.js';
+import type { Digest } from '../../core/names.js';
+import type { ManifestFile } from '../../core/release/manifest.js';
+import { changedSource, openSourceFile, type PackedTree } from '../archive/source-tree.js';
+import type { Base, BaseFiles } from './base-files.js';
+import { fileAsSource } from './file-source.js';
+
+export interface NewContent {
+  readonly bytes: ByteSource;
+  close(): void;
+}
+
+export interface NewTree extends DeltaRelease {
+  readonly manifestDigest: Digest;
+  /** Called once, before `open`, with all files that will be opened. @returns false where they cannot be read */
+  gather(wanted: readonly ManifestFile[], files: BaseFiles): Promise<boolean>;
+  open(file: ManifestFile, files: BaseFiles): NewContent;
+  /** What is thrown for a delta that does not make the tree; absent: none is made then. */
+  readonly changed?: () => WritError;
+}
+
+export function treeOfSource(tree: PackedTree): NewTree {
+  const { manifest, manifestBytes, manifestDigest, contents, source } = tree;
+  return {
+    ...{ manifest, manifestBytes, manifestDigest },
+    gather: async () => true,
+    open: ({ path, sizeBytes }) => {
+      const content = contents?.get(path);
+      if (content !== undefined) return { bytes: bytesAsSource(content), close: () => undefined };
+      const { descriptor } = openSourceFile(source, path);
+      const part = { descriptor, start: 0, length: sizeBytes };
+      const bytes = fileAsSource(part, () => changedSource(path));
+      return { bytes, close: () => fs.closeSync(descriptor) };
+    },
+    // What it was made of has changed under it: nothing else makes a delta of ours wrong.
+    changed: () => changedSource(source),
+  };
+}
+
+/** @param release whose archive lies in the repository, and whose manifest was read there */
+export function treeOfArchive(release: Base): NewTree {
+  const { manifest, manifestBytes } = release.read;
+  return {
+    ...{ manifest, manifestBytes, manifestDigest: release.release.manifest.digest },
+    gather: (wanted, files) => files.add(release, wanted),
+    open: (file, files) => ({ bytes: files.source(file), close: () => undefined }),
+  };
+}
