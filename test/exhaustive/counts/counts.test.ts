@@ -10,6 +10,7 @@ import { type Served, startWritServer, type WritServer } from '../../../bench/we
 import { runWritProcess } from '../../kit/cli/writ-process.js';
 import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
 import { needs } from '../../kit/programs/real-programs.js';
+import { tracingEnv } from '../../kit/sources/loaded-sources.js';
 import { type CallCounts, tracedWrit } from './traced-calls.js';
 
 interface Pulled {
@@ -105,12 +106,9 @@ describe('writ --version', () => {
   });
 });
 
-const hook = new URL('../../kit/sources/trace-imports.js', import.meta.url).href;
-
 /** Those of Node counted too. */
 async function modulesOf(args: readonly string[]): Promise<number> {
   using dir = tempDir();
-  const env = { NODE_OPTIONS: `--import=${hook}`, WRIT_TRACE_IMPORTS: dir.join('imports') };
-  await runWritProcess(args, { env });
+  await runWritProcess(args, { env: tracingEnv(dir.join('imports')) });
   return new Set(readFileSync(dir.join('imports'), 'utf8').trim().split('\n')).size;
 }
