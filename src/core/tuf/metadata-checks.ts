@@ -103,7 +103,7 @@ export function isVouched(file: SignedFile, authority: Authority): boolean {
 /** By file, the root that was asked about it last, and what it said: both are parsed once and never changed. */
 const said = new WeakMap<object, { readonly root: object; readonly vouched: boolean }>();
 
-/** As isVouched, for a top-level role in the eyes of a root: each poll asks it of the same files, which takes 0.5 ms. */
+/** As isVouched, for a top-level role in the eyes of a root: each poll asks it of the same files. */
 export function isVouchedByRoot(
   file: SignedFile & Pick<ParsedFile<TopLevelRole>, 'role'>,
   root: Pick<ParsedFile<'root'>, 'signed'>,
