@@ -18,10 +18,9 @@ COPY package.json package-lock.json ./
 # Without --ignore-scripts `prepare` would run here, without the compiler that --omit=dev leaves out.
 RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund \
   && npm cache clean --force
-COPY --from=build /src/dist/src/ dist/src/
-COPY --from=build /src/dist/packages/ dist/packages/
-RUN ln -s /opt/writ/dist/src/cli/main.js /usr/local/bin/writ
-ENTRYPOINT ["node", "/opt/writ/dist/src/cli/main.js"]
+COPY --from=build /src/dist/writ/ dist/writ/
+RUN ln -s /opt/writ/dist/writ/main.js /usr/local/bin/writ
+ENTRYPOINT ["node", "/opt/writ/dist/writ/main.js"]
 
 # Mount /etc/writ (agent.yaml, root.json) read-only and /var/lib/writ as a volume; workers in other containers
 # mount /var/lib/writ/policy read-only. Run it with --init: hooks can leave children behind. Without user namespaces the
@@ -32,7 +31,7 @@ RUN install -d -o 10001 -g 10001 -m 0711 /var/lib/writ \
 VOLUME ["/var/lib/writ"]
 USER 10001:10001
 HEALTHCHECK --interval=30s --timeout=10s --start-period=60s --retries=3 \
-  CMD ["node", "/opt/writ/dist/src/cli/main.js", "health", "--config", "/etc/writ/agent.yaml", "--fail-on", "critical"]
+  CMD ["node", "/opt/writ/dist/writ/main.js", "health", "--config", "/etc/writ/agent.yaml", "--fail-on", "critical"]
 CMD ["agent", "--config", "/etc/writ/agent.yaml"]
 
 # Mount the repository at /srv/writ: read-only, or writable with `--keys` so that the server can re-sign.

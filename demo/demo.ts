@@ -21,9 +21,7 @@ async function main(): Promise<number> {
   }
   process.once('exit', () => stage.clearAtOnce());
   stage.screen.say(`Everything happens in ${stage.directory}, on 127.0.0.1, and is removed at the end.`);
-  stage.screen.say(
-    `Commands run in that directory; \`writ\` is \`node dist/src/cli/main.js\` of this folder.`,
-  );
+  stage.screen.say(`Commands run in that directory; \`writ\` is \`node dist/writ/main.js\` of this folder.`);
   try {
     const { repositoryUrl } = await tellAccessStory(stage);
     await tellDnsStory(stage, repositoryUrl);

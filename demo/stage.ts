@@ -9,7 +9,7 @@ import { expectEqual, expectParts, Screen } from './screen.js';
 
 /** The folder of Writ itself, seen from dist/demo. */
 export const project = join(import.meta.dirname, '..', '..');
-const writProgram = join(project, 'dist', 'src', 'cli', 'main.js');
+const writProgram = join(project, 'dist', 'writ', 'main.js');
 
 export interface Wanted {
   readonly exitCode: number;

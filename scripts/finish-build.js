@@ -1,7 +1,7 @@
-// What tsc leaves to be done: packages in one file each, the validators of our own schemas, and the mode of the program: tsc writes 0644, and `npx writ`
-// would say "Permission denied" after every rebuild.
-import { chmodSync } from 'node:fs';
+// What tsc leaves to be done: packages in one file each, the validators of our own schemas, and the program that is shipped.
+import { fileURLToPath } from 'node:url';
+import { bundleProgram } from './bundle-program.js';
 
 await import('./join-packages.js');
 await import('./compile-schemas.js');
-chmodSync(new URL('../dist/src/cli/main.js', import.meta.url), 0o755);
+await bundleProgram(fileURLToPath(new URL('..', import.meta.url)));

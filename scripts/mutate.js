@@ -9,6 +9,7 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { bundleProgram } from './bundle-program.js';
 
 const projectRoot = fileURLToPath(new URL('..', import.meta.url));
 const runTimeoutMs = 120_000;
@@ -143,6 +144,8 @@ async function tryEntry(root, entry) {
 
 /** Runs the cases of these names alone, in a process group that ends with the run. */
 async function runCases(root, test, names) {
+  // What a test starts is the bundle: of what dist/src is now.
+  await bundleProgram(root);
   const events = join(root, 'events.ndjson');
   const pattern = names.map((name) => `--test-name-pattern=${name.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')}`);
   const reporter = `--test-reporter=${join(root, 'scripts/mutate-reporter.js')}`;

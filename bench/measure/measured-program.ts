@@ -9,7 +9,7 @@ const gnuTime = '/usr/bin/time';
 
 export const writProgram: readonly string[] = [
   process.execPath,
-  join(import.meta.dirname, '..', '..', 'src', 'cli', 'main.js'),
+  join(import.meta.dirname, '..', '..', 'writ', 'main.js'),
 ];
 
 export interface Ran extends Sample {

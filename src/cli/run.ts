@@ -1,9 +1,9 @@
 // The command line as a function: the table of commands, signals, and the one place that turns errors into exit codes.
 // Imports render only; the parser is imported when there is something to parse, and every command when it was typed.
 // Takes the process from its caller.
-import { readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { toWritError, WritError } from '../core/errors.js';
+import { writVersion } from '../core/version.js';
 import { systemClock } from '../platform/time/clock.js';
 import type { CommandContext, CommandEntry, Surroundings } from './console/command.js';
 import { deniedOr } from './console/denied.js';
@@ -106,9 +106,9 @@ export async function runWrit(argv: readonly string[], surroundings: Surrounding
   const { stdout, env } = surroundings;
   let invocation: Invocation;
   try {
-    if (isVersionAsked(argv)) return showText(`${readVersion()}\n`, surroundings);
+    if (isVersionAsked(argv)) return showText(`${writVersion}\n`, surroundings);
     const { parseCommandLine } = await import('./console/program.js');
-    invocation = await parseCommandLine(argv, commands, { version: readVersion(), env, stdout });
+    invocation = await parseCommandLine(argv, commands, { version: writVersion, env, stdout });
   } catch (error) {
     return rendererForUsage(argv, surroundings).error(toWritError(error));
   }
@@ -143,7 +143,7 @@ async function runCommand(
       return whole as typeof path;
     };
     const say = { reporter, announce, redraw };
-    const own = { command, version: readVersion(), clock: systemClock };
+    const own = { command, version: writVersion, clock: systemClock };
     const answer = await definition.run(args, flags, {
       ...say,
       ...own,
@@ -187,10 +187,4 @@ function rendererForUsage(argv: readonly string[], surroundings: Surroundings): 
   const end = argv.indexOf('--');
   const flags = end === -1 ? argv : argv.slice(0, end);
   return createRenderer({ json: flags.includes('--json'), color: 'auto' }, surroundings, 'usage.error');
-}
-
-function readVersion(): string {
-  const path = join(import.meta.dirname, '..', '..', '..', 'package.json');
-  const { version } = JSON.parse(readFileSync(path, 'utf8')) as { readonly version: string };
-  return version;
 }

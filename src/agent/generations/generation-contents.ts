@@ -18,6 +18,7 @@ import {
   readEntry,
   readGeneration,
 } from './generations.js';
+import { openProvenManifest } from './proven-manifests.js';
 import { openManifest, type ReleaseRecord, readRecord } from './release-records.js';
 
 export interface ActiveBundle {
@@ -42,12 +43,16 @@ export function readActivePolicy(paths: HostPaths): ActivePolicy | undefined {
 }
 
 /** @throws WritError STATE_DAMAGED when the record of a release is not there */
-export function bundlesOf(paths: HostPaths, generation: Generation): ReadonlyMap<string, ActiveBundle> {
+export function bundlesOf(
+  paths: HostPaths,
+  generation: Generation,
+  open: typeof openManifest = openManifest,
+): ReadonlyMap<string, ActiveBundle> {
   return new Map(
     generation.entries.map((entry) => {
       const name = entry.tree.release;
       const record = readRecord(paths, entry.bundle, name);
-      const manifest = openManifest(paths, entry.bundle, name, record.release.manifest.digest);
+      const manifest = open(paths, entry.bundle, name, record.release.manifest.digest);
       const { stamped } = record.release;
       return [
         entry.bundle,
@@ -128,7 +133,11 @@ export function readWhatIsReadable({ paths, ledger }: Pick<Host, 'paths' | 'ledg
   const generation = attempt(names, () => readGeneration(paths, number), none);
   const bundles = new Map(
     generation.entries.flatMap((entry) => {
-      const one = attempt([entry.bundle], () => [...bundlesOf(paths, { ...none, entries: [entry] })], []);
+      const one = attempt(
+        [entry.bundle],
+        () => [...bundlesOf(paths, { ...none, entries: [entry] }, openProvenManifest)],
+        [],
+      );
       return one;
     }),
   );

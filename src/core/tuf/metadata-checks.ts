@@ -100,12 +100,19 @@ export function isVouched(file: SignedFile, authority: Authority): boolean {
   return validSigners(file, authority) >= authority.role.threshold;
 }
 
-/** As isVouched, for a top-level role in the eyes of a root. */
+/** By file, the root that was asked about it last, and what it said: both are parsed once and never changed. */
+const said = new WeakMap<object, { readonly root: object; readonly vouched: boolean }>();
+
+/** As isVouched, for a top-level role in the eyes of a root: each poll asks it of the same files. */
 export function isVouchedByRoot(
   file: SignedFile & Pick<ParsedFile<TopLevelRole>, 'role'>,
   root: Pick<ParsedFile<'root'>, 'signed'>,
 ): boolean {
-  return isVouched(file, rootAuthority(root, file.role));
+  const known = said.get(file);
+  if (known?.root === root) return known.vouched;
+  const vouched = isVouched(file, rootAuthority(root, file.role));
+  said.set(file, { root, vouched });
+  return vouched;
 }
 
 /** True if the file is exactly the one that the entry names. */

@@ -7,9 +7,11 @@ import { agentPoll } from '../../../bench/at-rest.js';
 import { changeTwoFiles, policySmall, writePolicyTree } from '../../../bench/policy-tree.js';
 import { configure, createRepository, publish, type Repository } from '../../../bench/subjects/writ.js';
 import { type Served, startWritServer, type WritServer } from '../../../bench/web/writ-server.js';
-import { runWritProcess } from '../../kit/cli/writ-process.js';
+import { runWritProcess, startWrit } from '../../kit/cli/writ-process.js';
 import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
 import { needs } from '../../kit/programs/real-programs.js';
+import { tracingEnv } from '../../kit/sources/loaded-sources.js';
+import { countedWay } from './counted-way.js';
 import { type CallCounts, tracedWrit } from './traced-calls.js';
 
 interface Pulled {
@@ -97,6 +99,21 @@ describe('policy-small, 200 files', { ...needs('strace', 'strace'), ...needs('ti
     assert.ok(Math.abs(figure('the same, requests') - 2) <= 1);
     assert.ok(figure('the same, received with headers') <= 1000);
   });
+
+  it('costs an agent the next root and the timestamp for each poll, and one connection for all of them', async () => {
+    await using way = await countedWay(server.url);
+    const config = configure(repository, way, dir.join('kept'), { pollEvery: '1s' });
+    await using agent = startWrit(['agent', '--config', config]);
+    const polled = (times: number): Promise<unknown> =>
+      agent.waitForStderr(new RegExp(`(?:"cycle ended"[^]*){${times}}`));
+    await polled(2);
+    const before = way.requests().length;
+    assert.equal(way.connections(), 1);
+    await polled(5);
+    const poll = ['/metadata/2.root.json', '/metadata/timestamp.json'];
+    assert.deepEqual(way.requests().slice(before), [...poll, ...poll, ...poll]);
+    assert.equal(way.connections(), 1);
+  });
 });
 
 describe('writ --version', () => {
@@ -105,12 +122,9 @@ describe('writ --version', () => {
   });
 });
 
-const hook = new URL('../../kit/sources/trace-imports.js', import.meta.url).href;
-
 /** Those of Node counted too. */
 async function modulesOf(args: readonly string[]): Promise<number> {
   using dir = tempDir();
-  const env = { NODE_OPTIONS: `--import=${hook}`, WRIT_TRACE_IMPORTS: dir.join('imports') };
-  await runWritProcess(args, { env });
+  await runWritProcess(args, { env: tracingEnv(dir.join('imports')) });
   return new Set(readFileSync(dir.join('imports'), 'utf8').trim().split('\n')).size;
 }

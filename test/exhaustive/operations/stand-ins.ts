@@ -3,10 +3,9 @@
 // in WORLD; MACHINE is the one where the command is typed.
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { writProgram } from '../../kit/cli/writ-program.js';
 
-const entry = join(import.meta.dirname, '..', '..', '..', 'src', 'cli', 'main.js');
-
-const writ = `exec "${process.execPath}" "${entry}" "$@"`;
+const writ = `exec "${process.execPath}" "${writProgram}" "$@"`;
 
 /** Copies directories with a slash behind them, and files; `user@name:/path` is a path on another machine. */
 const rsync = `

@@ -1,8 +1,6 @@
 // Runs writ on a terminal of its own, made by the `script` program, and types answers when it is asked.
 import { spawn } from 'node:child_process';
-import { join } from 'node:path';
-
-const entry = join(import.meta.dirname, '..', '..', '..', 'src', 'cli', 'main.js');
+import { writProgram } from './writ-program.js';
 
 export interface TerminalRun {
   readonly exitCode: number | null;
@@ -29,7 +27,7 @@ export function writOnTerminal(
   args: readonly string[],
   answers: readonly (Typed | Done)[],
 ): Promise<TerminalRun> {
-  const command = [process.execPath, entry, ...args].join(' ');
+  const command = [process.execPath, writProgram, ...args].join(' ');
   const env = { PATH: process.env['PATH'], TERM: 'xterm' };
   const child = spawn('script', ['-qec', command, '/dev/null'], { env });
   const left = [...answers];

@@ -1,10 +1,8 @@
 // `writ` as a process of its own: one that ends by itself, and one that goes on running, as `serve`, with its output so
 // far and its end by a signal.
 import { type ChildProcess, spawn } from 'node:child_process';
-import { join } from 'node:path';
 import type { RunWritOptions, WritRun } from './run-writ.js';
-
-const writEntry = join(import.meta.dirname, '..', '..', '..', 'src', 'cli', 'main.js');
+import { writProgram } from './writ-program.js';
 
 export interface ProcessOptions extends RunWritOptions {
   readonly input?: string;
@@ -14,10 +12,10 @@ export interface ProcessOptions extends RunWritOptions {
   readonly entry?: string;
 }
 
-/** Runs the compiled program to its end, as a user would; no terminal is attached. */
+/** Runs the program to its end, as a user would; no terminal is attached. */
 export function runWritProcess(args: readonly string[], options: ProcessOptions = {}): Promise<WritRun> {
   return new Promise((resolve, reject) => {
-    const { under = [], cwd, env, entry = writEntry } = options;
+    const { under = [], cwd, env, entry = writProgram } = options;
     const [program = process.execPath, ...rest] = [...under, process.execPath, entry, ...args];
     const child = spawn(program, rest, {
       env: { PATH: process.env['PATH'] ?? '', ...env },
@@ -57,7 +55,7 @@ export interface WritProcess {
 export function startWrit(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
-  { under = [], entry = writEntry }: Pick<ProcessOptions, 'under' | 'entry'> = {},
+  { under = [], entry = writProgram }: Pick<ProcessOptions, 'under' | 'entry'> = {},
 ): WritProcess {
   const [program = process.execPath, ...rest] = [...under, process.execPath, entry, ...args];
   const child = spawn(program, rest, {

@@ -140,7 +140,7 @@ done
 mount --rbind /usr usr
 mount -t tmpfs -o mode=755 none .layers
 mkdir -p .layers/bin .layers/work .layers/units .layers/none
-ln -s /opt/writ/dist/src/cli/main.js .layers/bin/writ
+ln -s /opt/writ/dist/writ/main.js .layers/bin/writ
 touch .layers/bin/node
 mount -t overlay -o lowerdir=/usr/bin,upperdir=.layers/bin,workdir=.layers/work none usr/bin
 mount --bind "$NODE" usr/bin/node

@@ -10,6 +10,7 @@ import { until } from '../../kit/assert/until.js';
 import { jsonOf, type WritRun } from '../../kit/cli/run-writ.js';
 import { runWritProcess } from '../../kit/cli/writ-process.js';
 import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
+import { loadedSources, tracingEnv } from '../../kit/sources/loaded-sources.js';
 
 const zone = (version: number) => ({ 'block.rpz': `version ${version}\n` });
 
@@ -165,13 +166,13 @@ describe('without an agent', () => {
     await site.repository.publish(zone(1));
     await site.writ('pull');
     const trace = dir.join('imports');
-    const hook = new URL('../../kit/sources/trace-imports.js', import.meta.url).href;
-    const env = { NODE_OPTIONS: `--import=${hook}`, WRIT_TRACE_IMPORTS: trace };
-    const run = await runWritProcess(['status', '--config', dir.join('agent.yaml')], { env });
+    const run = await runWritProcess(['status', '--config', dir.join('agent.yaml')], {
+      env: tracingEnv(trace),
+    });
     assert.equal(run.exitCode, 0, run.stderr);
-    const loaded = fs.readFileSync(trace, 'utf8');
-    assert.match(loaded, /agent\/control\/from-disk\.js/);
-    for (const part of ['undici', 'platform/net/http-client.js', 'node_modules/tar/'])
-      assert.ok(!loaded.includes(part), part);
+    const { sources, joined, whole } = loadedSources(trace);
+    assert.ok(sources.includes('src/agent/control/from-disk.ts'));
+    assert.ok(!sources.includes('src/platform/net/http-client.ts'));
+    for (const name of ['undici', 'tar']) assert.ok(![...joined, ...whole].includes(name), name);
   });
 });

@@ -8,6 +8,7 @@ import { after, before, describe, it } from 'node:test';
 import { copyHost, type InstalledHost, installHost } from '../../kit/agent/installed-host.js';
 import { directoryState } from '../../kit/assert/directory-state.js';
 import { jsonOf, runWrit } from '../../kit/cli/run-writ.js';
+import { writProgram } from '../../kit/cli/writ-program.js';
 import { leaveStaleSocket } from '../../kit/disk/stale-socket.js';
 import { needs } from '../../kit/programs/real-programs.js';
 
@@ -199,8 +200,7 @@ describe('a command line that is not understood', () => {
 
 describe('on a terminal', needs('script', 'bsdutils'), () => {
   const pullOnTerminal = (host: InstalledHost, env: Readonly<Record<string, string>>): string => {
-    const entry = join(import.meta.dirname, '..', '..', '..', 'src', 'cli', 'main.js');
-    const command = [process.execPath, entry, 'pull', '--config', host.config].join(' ');
+    const command = [process.execPath, writProgram, 'pull', '--config', host.config].join(' ');
     const { stdout } = spawnSync('script', ['-qec', command, '/dev/null'], {
       env: { PATH: process.env['PATH'], TERM: 'xterm', ...env },
       encoding: 'utf8',

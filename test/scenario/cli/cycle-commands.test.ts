@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { bundleResult, cycleResult, problem } from '../../kit/cli/cycle-results.js';
 import { fakeAgent } from '../../kit/cli/fake-agent.js';
 import { jsonOf, runWrit } from '../../kit/cli/run-writ.js';
 import { withAgent } from '../../kit/cli/with-agent.js';
+import { writProgram } from '../../kit/cli/writ-program.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 
 const checkFailed = problem(
@@ -107,8 +107,7 @@ describe('writ pull', () => {
     using dir = tempDir();
     const config = dir.join('agent.yaml');
     writeFileSync(config, `repository: https://a/\nbundles: [{ name: dns-edge }]\nrun: ${dir.path}\n`);
-    const entry = join(import.meta.dirname, '..', '..', '..', 'src', 'cli', 'main.js');
-    const child = spawn(process.execPath, [entry, 'pull', '--config', config]);
+    const child = spawn(process.execPath, [writProgram, 'pull', '--config', config]);
     await using _agent = await fakeAgent({
       path: dir.join('agent.sock'),
       answer: () => {

@@ -1,6 +1,6 @@
 // Every command explains itself, and none costs more than it needs.
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { matchesFile } from '../../kit/assert/golden.js';
 import { fakeAgent } from '../../kit/cli/fake-agent.js';
@@ -8,6 +8,7 @@ import { runWrit } from '../../kit/cli/run-writ.js';
 import { statusReport } from '../../kit/cli/status-reports.js';
 import { runWritProcess } from '../../kit/cli/writ-process.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
+import { loadedSources, tracingEnv } from '../../kit/sources/loaded-sources.js';
 
 async function helpOf(words: readonly string[]): Promise<string> {
   const run = await runWrit([...words, '--help']);
@@ -99,21 +100,15 @@ describe('the imports', () => {
     const trace = dir.join('imports');
     writeFileSync(config, `run: ${dir.path}\n`);
     await using _agent = await fakeAgent({ path: dir.join('agent.sock'), answer: () => [statusReport()] });
-    const hook = new URL('../../kit/sources/trace-imports.js', import.meta.url).href;
-    const run = await runWritProcess(['status', '--config', config], {
-      env: { NODE_OPTIONS: `--import=${hook}`, WRIT_TRACE_IMPORTS: trace },
-    });
+    const run = await runWritProcess(['status', '--config', config], { env: tracingEnv(trace) });
     assert.equal(run.exitCode, 0, run.stderr);
-    const urls = [...new Set(readFileSync(trace, 'utf8').split('\n'))];
-    const packages = new Set(
-      urls.flatMap((url) => /\/(?:node_modules|dist\/packages)\/((?:@[^/]+\/)?[^/.]+)/.exec(url)?.[1] ?? []),
-    );
-    assert.deepEqual([...packages].sort(), ['commander', 'yaml']);
-    const own = urls.filter((url) => url.includes('/dist/src/'));
-    assert.ok(own.length > 5 && own.length < 50, `${own.length} modules of our own`);
-    for (const part of ['/publisher/', '/server/', '/trust/', '/workers/']) {
+    const { sources, joined, whole } = loadedSources(trace);
+    assert.deepEqual([joined, whole], [['commander', 'yaml'], []]);
+    const own = sources.filter((path) => path.startsWith('src/'));
+    assert.ok(own.length > 5 && own.length < 60, `${own.length} modules of our own`);
+    for (const part of ['publisher/', 'server/', 'trust/', 'workers/']) {
       assert.deepEqual(
-        own.filter((url) => url.includes(`/dist/src${part}`)),
+        own.filter((path) => path.startsWith(`src/${part}`)),
         [],
       );
     }

@@ -2,14 +2,12 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import * as fs from 'node:fs';
-import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { systemClock } from '../../../src/platform/time/clock.js';
 import { until } from '../../kit/assert/until.js';
+import { writProgram } from '../../kit/cli/writ-program.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { sampleRepository, someKeys } from '../../kit/repository/sample-repository.js';
-
-const entry = join(import.meta.dirname, '..', '..', '..', 'src', 'cli', 'main.js');
 
 function isRunning(pid: number): boolean {
   try {
@@ -35,7 +33,7 @@ describe('a signal while an external signer runs', () => {
       const keys = someKeys(dir, repository, 'root.json');
       const signer = `targets=echo $$ > ${pidFile}.new; mv ${pidFile}.new ${pidFile}; sleep 100`;
       const args = ['sign', '--role', 'targets', '--repository', repository.directory, '--keys', keys];
-      const child = spawn(process.execPath, [entry, ...args, '--signer', signer], {
+      const child = spawn(process.execPath, [writProgram, ...args, '--signer', signer], {
         env: { PATH: process.env['PATH'], TMPDIR: temporary },
         stdio: 'ignore',
       });

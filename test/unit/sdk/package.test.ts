@@ -4,21 +4,23 @@ import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { runScript } from '../../kit/cli/child-script.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
+import { loadedSources, tracingEnv } from '../../kit/sources/loaded-sources.js';
 
 describe('writ/sdk', () => {
   it('is one function, and needs no package but Node', async () => {
     using dir = tempDir();
     const trace = dir.join('imports');
-    const hook = new URL('../../kit/sources/trace-imports.js', import.meta.url).href;
     const script = `console.log(Object.keys(await import('writ/sdk')).join());`;
-    const env = { NODE_OPTIONS: `--import=${hook}`, WRIT_TRACE_IMPORTS: trace };
-    const ended = await runScript(script, env);
+    const ended = await runScript(script, tracingEnv(trace));
     assert.ok(ended.kind === 'exited');
     assert.equal(ended.stdout, 'connectPolicy\n', ended.stderr);
-    const loaded = readFileSync(trace, 'utf8').trim().split('\n');
-    assert.ok(loaded.some((url) => url.endsWith('/src/sdk/policy-reader.js')));
-    const foreign = loaded.filter((url) => !url.startsWith('node:') && !/\/src\/(sdk|core)\//.test(url));
-    assert.deepEqual(foreign, []);
+    const { sources, joined, whole } = loadedSources(trace);
+    assert.ok(sources.includes('src/sdk/policy-reader.ts'));
+    assert.deepEqual(
+      sources.filter((path) => !/^src\/(sdk|core)\//.test(path)),
+      [],
+    );
+    assert.deepEqual([joined, whole], [[], []]);
   });
 
   it('is documented with every event that there is', () => {

@@ -2,6 +2,7 @@
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { configSchema } from '../../../../src/core/config/config-schema.js';
+import { writProgram } from '../../../kit/cli/writ-program.js';
 
 /** How long a generation that was left stays: no reader may need longer for one reading. */
 export const graceMs = 5000;
@@ -9,7 +10,6 @@ export const graceMs = 5000;
 /** This Writ looks for damage and mends it. */
 export const canRepair = configSchema.properties?.['scrub'] !== undefined;
 
-const entry = join(import.meta.dirname, '..', '..', '..', '..', 'src', 'cli', 'main.js');
 const clockModule = join(import.meta.dirname, 'stepped-clock.js');
 
 export class HostPlaces {
@@ -76,7 +76,7 @@ export class HostPlaces {
   }
 
   argv(...args: readonly string[]): [string, ...string[]] {
-    return [process.execPath, '--import', clockModule, entry, ...args, '--config', this.configPath];
+    return [process.execPath, '--import', clockModule, writProgram, ...args, '--config', this.configPath];
   }
 
   env(): Record<string, string> {

@@ -5,12 +5,12 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Seeded } from '../../../kit/assert/seeded.js';
+import { writProgram } from '../../../kit/cli/writ-program.js';
 import { type SoakProcess, SoakProcesses } from '../soak-processes.js';
 import { SoakStory } from '../soak-story.js';
 import { type FaultName, SoakHost } from './soak-host.js';
 import { SoakRepository, soakDirectory } from './soak-repository.js';
 
-const entry = join(import.meta.dirname, '..', '..', '..', '..', 'src', 'cli', 'main.js');
 /** Room for some twenty generations; filled in a moment. */
 const ownDiskOptions = 'size=96m,nr_inodes=16k,mode=755';
 
@@ -71,7 +71,13 @@ export class SoakWorld {
 
   async startServer(): Promise<void> {
     const { processes, repository, directory } = this;
-    const argv = [process.execPath, entry, 'serve', '--repository', repository.sample.directory] as const;
+    const argv = [
+      process.execPath,
+      writProgram,
+      'serve',
+      '--repository',
+      repository.sample.directory,
+    ] as const;
     const server = processes.start({
       name: 'server',
       argv: [...argv, '--listen', '127.0.0.1:0', '--quiet'],

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { describe, it } from 'node:test';
-import { requireDigests, requireFresh } from '../../../../src/core/tuf/metadata-checks.js';
+import { isVouchedByRoot, requireDigests, requireFresh } from '../../../../src/core/tuf/metadata-checks.js';
+import { recallFile, trustFirstRoot, trustNextRoot } from '../../../../src/core/tuf/trusted-set.js';
 import type { ParsedFile, TopLevelRole } from '../../../../src/core/tuf/tuf-metadata.js';
 import { throwsCode } from '../../../kit/assert/assert-code.js';
+import { RepositorySimulator } from '../../../kit/repository/repository-simulator.js';
 
 function hintFor(name: string): string | undefined {
   const signed = { version: 1, expires: '2026-01-01T00:00:00Z' };
@@ -35,5 +37,18 @@ describe('requireDigests', () => {
     judge({ hashes: right });
     for (const name of ['sha256', 'sha512'])
       throwsCode('METADATA_MIX', () => judge({ hashes: { ...right, [name]: hex(name, 'five') } }));
+  });
+});
+
+describe('isVouchedByRoot', () => {
+  it('gives each root its own word about the same file, in whatever order they are asked', () => {
+    const repository = new RepositorySimulator({ nowMs: Date.UTC(2026, 10, 1) });
+    const first = trustFirstRoot(repository.bootstrapRoot);
+    repository.rotate('timestamp');
+    const next = trustNextRoot(first, repository.file('2.root.json'));
+    const timestamp = recallFile(repository.file('timestamp.json'), 'timestamp');
+    assert.ok(timestamp);
+    const said = [first, next, next, first, first].map(({ root }) => isVouchedByRoot(timestamp, root));
+    assert.deepEqual(said, [true, false, false, true, true]);
   });
 });

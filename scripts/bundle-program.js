@@ -1,0 +1,67 @@
+// Makes the program that is shipped and that every test starts: what tsc has compiled, with the joined packages, in one
+// file for what belongs to the same commands. Beside each lies its map, beside all of them the licenses of what is in them.
+// Decides nothing: what the units of tests load of dist/src is what is in it.
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { build } from 'esbuild';
+
+/** What starts by itself, or is found beside its importer at run time: all lie in one folder. */
+const entryPoints = ['cli/main.js', 'agent/checks/parse-check-worker.js', 'sdk/policy-reader.js'];
+
+/** @param {string} root of a checkout that tsc has compiled, with its packages joined */
+export async function bundleProgram(root) {
+  const folder = join(root, 'dist/writ');
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder);
+  const { imports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  await build({
+    absWorkingDir: root,
+    entryPoints: entryPoints.map((path) => `dist/src/${path}`),
+    outdir: folder,
+    entryNames: '[name]',
+    chunkNames: '[name]-[hash]',
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node20.19',
+    packages: 'external',
+    plugins: [foldIn(root, imports)],
+    // Names stay, and lines stay short: a stack trace says something without a map too.
+    minifyWhitespace: true,
+    minifySyntax: true,
+    lineLimit: 160,
+    sourcemap: 'linked',
+    sourcesContent: false,
+    legalComments: 'none',
+    logLevel: 'warning',
+  });
+  writeFileSync(join(folder, 'LICENSES.txt'), licensesOf(root, folder));
+  // esbuild writes 0644, and `npx writ` would say "Permission denied" after every build.
+  chmodSync(join(folder, 'main.js'), 0o755);
+}
+
+/** The joined packages, by the names that sources import them by; all else that is installed stays outside. */
+function foldIn(root, imports) {
+  const setup = ({ onResolve }) =>
+    onResolve({ filter: /^#/ }, ({ path }) => ({ path: join(root, imports[path].default) }));
+  return { name: 'fold-in', setup };
+}
+
+/** Of whatever package the maps say that something of it is in a file. */
+function licensesOf(root, folder) {
+  const maps = readdirSync(folder).filter((name) => name.endsWith('.map'));
+  const sources = maps.flatMap((name) => JSON.parse(readFileSync(join(folder, name), 'utf8')).sources);
+  const packages = sources.flatMap((path) => /node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? []);
+  return [...new Set(packages)]
+    .sort()
+    .map((path) => licenseOf(join(root, path)))
+    .join('\n');
+}
+
+function licenseOf(directory) {
+  const { name, version } = JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8'));
+  const file = readdirSync(directory).find((one) => /^licen[cs]e/i.test(one));
+  if (file === undefined) throw new Error(`${name} says nothing of its license`);
+  return `${name} ${version}\n\n${readFileSync(join(directory, file), 'utf8')}`;
+}
