@@ -16,7 +16,7 @@ function mirrorsOver(source: ReturnType<typeof simulatedMirror>): {
   const mirrors: Pick<Mirrors, 'attempt'> = {
     attempt: async (act, options) => {
       asked.push(options);
-      const value = await act(source, new AbortController().signal);
+      const value = await act(source, new AbortController().signal, 'no');
       return { value, mirror: source.location, failures: [] };
     },
   };
@@ -34,7 +34,8 @@ describe('a download from mirrors', () => {
       { mirrors, target, transport: defaultTransportLimits },
       async (open, signal) => {
         for (const offset of [0, 4]) {
-          for await (const chunk of open(offset, signal)) got.push(chunk.toString());
+          for await (const chunk of open({ offset, seen: undefined, onBegin: () => undefined }, signal))
+            got.push(chunk.toString());
         }
       },
     );
