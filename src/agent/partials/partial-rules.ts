@@ -1,12 +1,14 @@
 // Which partials are used and which go. Pure: what the disk says of them comes in as values.
-import type { Stats } from 'node:fs';
 
 /** Of the last byte of one that stays. */
 export const partialLifeMs = 86_400_000;
 /** Of all together. */
 export const maxPartials = 8;
 
-export type PartialFacts = Pick<Stats, 'mode' | 'nlink' | 'uid' | 'size'> & { isFile(): boolean };
+/** As the disk says it of a file. */
+export interface PartialFacts extends Readonly<Record<'mode' | 'nlink' | 'uid' | 'size', number>> {
+  isFile(): boolean;
+}
 
 /**
  * True for what only this user can have written: a link, a pipe, a second name of somebody's file, or a file that others may

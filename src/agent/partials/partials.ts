@@ -2,7 +2,7 @@
 // version a mirror said they are. Owns their names, and what may lie there; who writes holds the lock of the state directory.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
-import { isWritError } from '../../core/errors.js';
+import { isWritError, orUndefined } from '../../core/errors.js';
 import { type Digest, digestHex } from '../../core/names.js';
 import type { DurableFs, OpenFile } from '../../platform/disk/durable-fs.js';
 import { listEntries, lookAt, readSmallFile } from '../../platform/read-file.js';
@@ -58,7 +58,12 @@ export function openPartial(host: PartialsHost, { length, digest }: WholeFile): 
       durable.moveFile('fetch.archive:move', path, to);
       forget();
     },
-    keep: () => sweepPartials(host),
+    keep: () => {
+      const nowSeconds = host.clock.nowMs() / 1000;
+      // One whose time cannot be set is as old as the system says.
+      orUndefined(() => durable.setTime('partial.time', { descriptor, path }, nowSeconds));
+      sweepPartials(host);
+    },
     discard: () => {
       durable.discardFile('fetch.archive:discard', path);
       forget();

@@ -98,8 +98,10 @@ async function fetchSigned(
   try {
     requireRoomFor(options, { ...room, written: { bytes: file.foundBytes, inodes: 0 } });
     download = await beginDownload({ ...options, file, durable }, signal);
-    const failures = await client.download(target, receiveInto(download), signal);
-    for (const failure of failures) onMirrorFailed?.(failure);
+    if (download.wasWhole === 'no') {
+      const failures = await client.download(target, receiveInto(download), signal);
+      for (const failure of failures) onMirrorFailed?.(failure);
+    }
     durable.flushDescriptor('fetch.archive:flush', file.descriptor, file.path);
     file.take(path);
     return path;

@@ -36,6 +36,8 @@ export interface Download extends DownloadOptions {
   /** Of whoever was asked before, in this turn of a mirror. */
   inheritedBytes: number;
   seen: SeenVersion | undefined;
+  /** `yes`: all of it was here, under the signed digest. */
+  wasWhole: 'yes' | 'no';
 }
 
 /**
@@ -45,13 +47,15 @@ export interface Download extends DownloadOptions {
 export async function beginDownload(options: DownloadOptions, signal?: AbortSignal): Promise<Download> {
   const { file, target, onProgress, onResume } = options;
   const { foundBytes, seen } = file;
-  const download: Download = { ...options, ...nothingYet(target), seen };
+  const download: Download = { ...options, ...nothingYet(target), seen, wasWhole: 'no' };
   if (foundBytes === 0) return download;
   await digestFound(download, signal);
   onResume?.(foundBytes);
   onProgress?.(foundBytes, target.length);
   Object.assign(download, { doneBytes: foundBytes, fromByte: foundBytes });
-  if (foundBytes === target.length && wrongWhole(download) !== undefined) startOver(download);
+  if (foundBytes < target.length) return download;
+  if (wrongWhole(download) === undefined) download.wasWhole = 'yes';
+  else startOver(download);
   return download;
 }
 
