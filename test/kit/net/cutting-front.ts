@@ -4,12 +4,17 @@ import { request as ask } from 'node:http';
 import { type HttpFixture, httpFixture } from './http-fixture.js';
 
 export interface CuttingFront extends HttpFixture {
-  /** The next file is ended after so many bytes of it: its connection dies, or nothing more comes. */
-  endNext(after: { readonly bytes: number; readonly by: 'a cut' | 'silence' }): void;
-  /** Resolves when so much of a file was passed on. */
-  passed(bytes: number): Promise<void>;
+  /** Of the server behind it. */
+  readonly origin: string;
+  /** The next answer with a file, behind those of earlier calls, ends after so many bytes: by a dead connection, or nothing more comes. */
+  endNext(end: AnswerEnd): void;
   /** Of each request for a file, in their order. */
   readonly files: readonly FileAnswer[];
+}
+
+export interface AnswerEnd {
+  readonly bytes: number;
+  readonly by: 'a cut' | 'silence';
 }
 
 export interface FileAnswer {
@@ -23,18 +28,14 @@ export interface FileAnswer {
 /** @param origin of the server behind it */
 export async function cuttingFront(origin: string): Promise<CuttingFront> {
   const files: FileAnswer[] = [];
-  const waiting: { readonly bytes: number; readonly resolve: () => void }[] = [];
-  let end: { readonly bytes: number; readonly by: 'a cut' | 'silence' } | undefined;
+  const ends: AnswerEnd[] = [];
   const fixture = await httpFixture((request, response) => {
     const path = request.url ?? '/';
     const isFile = path.startsWith('/targets/');
     const { range, 'if-range': version } = request.headers;
     const file: FileAnswer = { path, range, ifRange: version?.toString(), status: 0, sentBytes: 0 };
-    const limit = isFile ? end : undefined;
-    if (isFile) {
-      files.push(file);
-      end = undefined;
-    }
+    const limit = isFile ? ends.shift() : undefined;
+    if (isFile) files.push(file);
     const behind = ask(new URL(path, origin), { headers: request.headers }, (answer) => {
       file.status = answer.statusCode ?? 0;
       response.writeHead(file.status, answer.headers);
@@ -43,7 +44,6 @@ export async function cuttingFront(origin: string): Promise<CuttingFront> {
         const piece = chunk.subarray(0, Math.max(0, left));
         file.sentBytes += piece.length;
         response.write(piece, () => {
-          for (const one of waiting) if (file.sentBytes >= one.bytes) one.resolve();
           if (file.sentBytes === limit?.bytes && limit.by === 'a cut') response.destroy();
         });
         if (file.sentBytes === limit?.bytes) answer.pause();
@@ -56,10 +56,7 @@ export async function cuttingFront(origin: string): Promise<CuttingFront> {
   });
   return {
     ...fixture,
-    files,
-    endNext: (after) => {
-      end = after;
-    },
-    passed: (bytes) => new Promise((resolve) => waiting.push({ bytes, resolve })),
+    ...{ origin, files },
+    endNext: (end) => void ends.push(end),
   };
 }

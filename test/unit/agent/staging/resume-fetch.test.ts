@@ -3,59 +3,28 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import type { PartialsHost } from '../../../../src/agent/partials/partials.js';
 import { type FetchOptions, fetchArchive } from '../../../../src/agent/staging/fetch-archive.js';
-import { hostPaths } from '../../../../src/agent/state/paths.js';
 import { WritError } from '../../../../src/core/errors.js';
-import { defaultArchiveLimits } from '../../../../src/core/limits.js';
 import { digestHex } from '../../../../src/core/names.js';
 import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
-import { silentLog } from '../../../../src/platform/telemetry/silent-log.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
-import { fakeClock } from '../../../kit/clock/fake-clock.js';
-import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
+import { tempDir } from '../../../kit/disk/temp-dir.js';
+import { archive, type FetchBench, fetchBench } from '../../../kit/host/fetch-bench.js';
 import { signedTarget } from '../../../kit/repository/archive-builder.js';
 import { type MemorySource, memorySource } from '../../../kit/repository/memory-source.js';
 
-const archive = Buffer.from(Array.from({ length: 100_000 }, (_, index) => index % 251));
 const other = Buffer.alloc(archive.length, 1);
-const target = signedTarget(archive, Buffer.from('{}'));
-const hex = digestHex(target.digest);
+const hex = digestHex(signedTarget(archive, Buffer.from('{}')).digest);
 const seen = { location: 'https://a/', etag: '"v1"' };
 const down = (): WritError => new WritError('SERVER_UNREACHABLE', 'cut');
 
-interface Bench {
-  readonly options: FetchOptions;
-  readonly partials: string;
-  /** What `onResume` was told. */
-  readonly told: number[];
-}
-
-function bench(dir: TempDir, changes: Partial<FetchOptions> = {}): Bench {
-  const { path: state } = dir;
-  const paths = hostPaths({ state, policy: dir.join('policy'), run: dir.join('run'), socket: '' });
-  fs.mkdirSync(paths.partials, { mode: 0o700, recursive: true });
-  fs.mkdirSync(dir.join('staging'), { recursive: true });
-  const durable = createDurableFs();
-  const config = { limits: defaultArchiveLimits };
-  const partials: PartialsHost = { paths, durable, clock: fakeClock(), log: silentLog(), config };
-  const told: number[] = [];
-  const options: FetchOptions = {
-    ...{ client: memorySource(archive), target, directory: dir.join('staging'), fs: durable, partials },
-    limits: defaultArchiveLimits,
-    onResume: (fromByte) => void told.push(fromByte),
-    ...changes,
-  };
-  return { options, partials: paths.partials, told };
-}
-
 /** A run that ends after so many bytes. */
-async function cutAfter(it: Bench, bytes: number, from = archive): Promise<void> {
+async function cutAfter(it: FetchBench, bytes: number, from = archive): Promise<void> {
   const error = new WritError('SERVER_BUSY', 'no more');
   await rejectsCode('SERVER_BUSY', run(it, memorySource(from, [{ bytes, error, seen }])));
 }
 
-async function run({ options }: Bench, client: FetchOptions['client']): Promise<void> {
+async function run({ options }: FetchBench, client: FetchOptions['client']): Promise<void> {
   const { path } = await fetchArchive({ ...options, client });
   assert.deepEqual(fs.readFileSync(path), archive);
   fs.rmSync(path);
@@ -64,7 +33,7 @@ async function run({ options }: Bench, client: FetchOptions['client']): Promise<
 describe('an archive that was cut', () => {
   it('is gone on with by the next run, which asks with the version that was named, and leaves nothing', async () => {
     using dir = tempDir();
-    const it = bench(dir);
+    const it = fetchBench(dir);
     await cutAfter(it, 60_000);
     assert.deepEqual(fs.readdirSync(dir.join('staging')), []);
     assert.equal(fs.statSync(join(it.partials, hex)).size, 60_000);
@@ -79,7 +48,7 @@ describe('an archive that was cut', () => {
 
   it('is gone on with after each of several cuts', async () => {
     using dir = tempDir();
-    const it = bench(dir);
+    const it = fetchBench(dir);
     await cutAfter(it, 20_000);
     await cutAfter(it, 20_000);
     const last = memorySource(archive);
@@ -89,7 +58,7 @@ describe('an archive that was cut', () => {
 
   it('is kept by an interruption, and by an end while what is there is digested', async () => {
     using dir = tempDir();
-    const it = bench(dir);
+    const it = fetchBench(dir);
     const abort = new AbortController();
     const onProgress = (): void => abort.abort();
     const { signal } = abort;
@@ -101,7 +70,7 @@ describe('an archive that was cut', () => {
 
   it('that is whole already is asked of nobody', async () => {
     using dir = tempDir();
-    const it = bench(dir);
+    const it = fetchBench(dir);
     fs.writeFileSync(join(it.partials, hex), archive, { mode: 0o600 });
     const client = memorySource(archive);
     await run(it, client);
@@ -110,7 +79,7 @@ describe('an archive that was cut', () => {
 
   it('begins anew where the answer does: not a byte of before stays', async () => {
     using dir = tempDir();
-    const it = bench(dir);
+    const it = fetchBench(dir);
     await cutAfter(it, 60_000, other);
     const next = memorySource(archive, [{ begins: 'start' }]);
     await run(it, next);
@@ -119,7 +88,7 @@ describe('an archive that was cut', () => {
 
   it('holds what the new answer brought, and nothing behind it, when that is cut too', async () => {
     using dir = tempDir();
-    const it = bench(dir);
+    const it = fetchBench(dir);
     await cutAfter(it, 60_000, other);
     const busy = new WritError('SERVER_BUSY', 'no more');
     const next = memorySource(archive, [{ begins: 'start', bytes: 10_000, error: busy }]);
@@ -131,7 +100,7 @@ describe('an archive that was cut', () => {
   const nothingComes = { bytes: 0, error: down() };
   it('leaves no empty file where nothing came', async () => {
     using dir = tempDir();
-    const it = bench(dir);
+    const it = fetchBench(dir);
     await rejectsCode('SERVER_UNREACHABLE', run(it, memorySource(archive, Array(4).fill(nothingComes))));
     assert.deepEqual(fs.readdirSync(it.partials), []);
   });
@@ -161,7 +130,7 @@ describe('a partial with wrong bytes', () => {
 
   it('is thrown away, and the next mirror is asked for the whole', async () => {
     using dir = tempDir();
-    const it = bench(dir);
+    const it = fetchBench(dir);
     await cutAfter(it, 60_000, other);
     const [first, next] = [memorySource(archive), memorySource(archive)];
     const { client, failed } = mirrors(first, next);
@@ -171,7 +140,7 @@ describe('a partial with wrong bytes', () => {
 
   it('is thrown away, and the only mirror is asked once for the whole', async () => {
     using dir = tempDir();
-    const it = bench(dir);
+    const it = fetchBench(dir);
     await cutAfter(it, 60_000, other);
     const only = memorySource(archive);
     await run(it, mirrors(only).client);
@@ -180,7 +149,7 @@ describe('a partial with wrong bytes', () => {
 
   it('is asked for once, and never kept, where the whole is wrong too', async () => {
     using dir = tempDir();
-    const it = bench(dir);
+    const it = fetchBench(dir);
     await cutAfter(it, 60_000, other);
     const liar = memorySource(other);
     await rejectsCode('DOWNLOAD_DIGEST', run(it, mirrors(liar).client));
@@ -190,7 +159,7 @@ describe('a partial with wrong bytes', () => {
 
   it('of the whole length is thrown away before anybody is asked, and nobody is blamed', async () => {
     using dir = tempDir();
-    const it = bench(dir);
+    const it = fetchBench(dir);
     fs.writeFileSync(join(it.partials, hex), other, { mode: 0o600 });
     const [first, next] = [memorySource(archive), memorySource(archive)];
     const { client, failed } = mirrors(first, next);
@@ -200,34 +169,26 @@ describe('a partial with wrong bytes', () => {
 });
 
 describe('a disk in trouble', () => {
-  function failing(label: string, code: string) {
-    return createDurableFs({
+  const failing = (label: string) =>
+    createDurableFs({
       before: ({ op }) => {
-        if (op === label) throw Object.assign(new Error(code), { code });
+        if (op === label) throw Object.assign(new Error('bad disk'), { code: 'EIO' });
       },
     });
-  }
 
   it('that failed in a write or a flush keeps no partial: nobody knows what it holds', async () => {
     for (const label of ['fetch.archive:write', 'fetch.archive:flush', 'fetch.archive:move']) {
       using dir = tempDir();
-      const it = bench(dir);
-      await cutAfter(it, 60_000);
-      await rejectsCode(
-        'DISK_FAILED',
-        fetchArchive({
-          ...it.options,
-          fs: failing(label, 'EIO'),
-          partials: { ...it.options.partials!, durable: failing(label, 'EIO') },
-        }),
-      );
+      await cutAfter(fetchBench(dir), 60_000);
+      const it = fetchBench(dir, failing(label));
+      await rejectsCode('DISK_FAILED', fetchArchive(it.options));
       assert.deepEqual(fs.readdirSync(it.partials), [], label);
     }
   });
 
   it('that is full lets go of everything that was begun, its own at last', async () => {
     using dir = tempDir();
-    const it = bench(dir);
+    const it = fetchBench(dir);
     await cutAfter(it, 60_000);
     fs.writeFileSync(join(it.partials, 'c'.repeat(64)), 'x', { mode: 0o600 });
     const claimedBytes = 2 ** 52;
