@@ -83,9 +83,9 @@ export const matrixCycles: readonly MatrixCycle[] = [
     prepare: (world) => preparePartial(world, 'wrong bytes'),
   },
   {
-    name: 'update with a directory in the place of its partial',
+    name: 'update with more than its partial can be',
     command: 'pull',
-    prepare: (world) => preparePartial(world, 'something else'),
+    prepare: (world) => preparePartial(world, 'more than was signed'),
   },
   { name: 'update by a delegated role', command: 'pull', prepare: prepareDelegated },
   back,

@@ -280,7 +280,8 @@ export const leftPartials = {
     writeFileSync(join(dirname(path), '.writ-tmp-0123456789ab'), '{');
   },
   'wrong bytes': (path, archive) => writeFileSync(path, Buffer.alloc(half(archive), 1), { mode: 0o600 }),
-  'something else': (path) => mkdirSync(join(path, 'deep'), { recursive: true }),
+  'more than was signed': (path, archive) =>
+    writeFileSync(path, Buffer.concat([archive, archive]), { mode: 0o600 }),
 } satisfies Readonly<Record<string, LeavePartial>>;
 
 export async function preparePartial(
