@@ -4,9 +4,29 @@ import type { TransportLimits } from '../core/limits.js';
 import type { MirrorFailure } from './mirrors/mirror-failures.js';
 import type { Mirrors } from './mirrors/mirrors.js';
 import type { SignedTarget } from './signed-target.js';
+import type { RepositorySource } from './sources/source.js';
 
-/** Begins a transfer at `offset`: yields exactly the bytes from there to the signed length, or throws. */
-export type OpenTransfer = (offset: number, signal: AbortSignal) => AsyncIterable<Buffer>;
+/** Which version of a target a mirror said to have. */
+export interface SeenVersion {
+  /** The mirror's. */
+  readonly location: string;
+  readonly etag: string;
+}
+
+export interface TransferStart {
+  /** Bytes that are here already. */
+  readonly offset: number;
+  /** What the mirror of the last of them said. */
+  readonly seen: SeenVersion | undefined;
+  /** Told before the first byte: bytes come from `offset` on, or from the start, and then those before are of no use. */
+  onBegin(begun: { readonly offset: number; readonly seen?: SeenVersion }): void;
+}
+
+/** Begins a transfer: yields exactly the bytes from where it has begun to the signed length, or throws. */
+export type OpenTransfer = (start: TransferStart, signal: AbortSignal) => AsyncIterable<Buffer>;
+
+/** Takes a target from one mirror. @param others whether another mirror is asked if this one is not good enough */
+export type Receive = (open: OpenTransfer, signal: AbortSignal, others: 'yes' | 'no') => Promise<void>;
 
 export interface DownloadOptions {
   readonly mirrors: Pick<Mirrors, 'attempt'>;
@@ -27,12 +47,11 @@ const maxTransfers = 4;
  */
 export async function downloadFromMirrors(
   { mirrors, target, transport, signal }: DownloadOptions,
-  receive: (open: OpenTransfer, signal: AbortSignal) => Promise<void>,
+  receive: Receive,
 ): Promise<readonly MirrorFailure[]> {
-  const { archivePath, length } = target;
+  const { length } = target;
   const { failures } = await mirrors.attempt(
-    (source, until) =>
-      receive((offset, transfer) => source.stream(archivePath, { length, offset, signal: transfer }), until),
+    (source, until, others) => receive(transferFrom(source, target), until, others),
     {
       timeoutMs: transport.archiveTimeoutMs * maxTransfers,
       // Slow retrieval: at the last mirror there is nothing better to do than to wait.
@@ -41,4 +60,15 @@ export async function downloadFromMirrors(
     },
   );
   return failures;
+}
+
+function transferFrom(source: RepositorySource, { archivePath, length }: SignedTarget): OpenTransfer {
+  const { location } = source;
+  return ({ offset, seen, onBegin }, signal) =>
+    source.stream(archivePath, {
+      // Another mirror names the same version otherwise: it would send the whole.
+      ...{ length, offset, etag: seen?.location === location ? seen.etag : undefined, signal },
+      onBegin: ({ offset: from, etag }) =>
+        onBegin(etag === undefined ? { offset: from } : { offset: from, seen: { location, etag } }),
+    });
 }

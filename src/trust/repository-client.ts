@@ -12,7 +12,7 @@ import { targetPath } from '../core/names.js';
 import type { ReleaseProof, StillVerdict } from '../core/tuf/still-verifies.js';
 import { recallFiles, signedAtMsOf, type TrustedSet } from '../core/tuf/trusted-set.js';
 import type { Clock } from '../platform/time/clock.js';
-import { downloadFromMirrors, type OpenTransfer } from './download.js';
+import { downloadFromMirrors, type Receive } from './download.js';
 import {
   fetchDelegated,
   findTarget,
@@ -79,10 +79,10 @@ export interface RepositoryClient {
    */
   stillVerifies(proof: ReleaseProof): StillVerdict | undefined;
   /**
-   * Yields exactly `target.length - offset` bytes of one mirror; the caller digests.
+   * Yields exactly `target.length` bytes of one mirror; the caller digests.
    * @throws WritError as RepositorySource.stream
    */
-  streamTarget(target: FoundFile, options?: StreamTargetOptions): AsyncIterable<Buffer>;
+  streamTarget(target: FoundFile): AsyncIterable<Buffer>;
   /**
    * Lets `receive` take a target from one mirror after the other, until it is content with what it got.
    * @returns the mirrors that it was not content with
@@ -99,14 +99,6 @@ export interface TargetOptions {
   /** Told of each mirror that failed before another one brought a delegated role. */
   readonly onMirrorFailed?: (failure: MirrorFailure) => void;
 }
-
-export interface StreamTargetOptions {
-  readonly offset?: number;
-  readonly signal?: AbortSignal;
-}
-
-/** Takes a target from one mirror; `open` begins a transfer of it. */
-export type Receive = (open: OpenTransfer, signal: AbortSignal) => Promise<void>;
 
 export interface RepositoryClientOptions {
   readonly source: RepositorySource;
@@ -187,8 +179,7 @@ export function openRepositoryClient(options: RepositoryClientOptions): Reposito
     knownTarget: (bundle, channel) =>
       isNew() ? undefined : knownTarget(load(), { bundle, channel }, store.loadDelegated),
     stillVerifies: (proof) => (isNew() ? undefined : verdicts(load(), proof)),
-    streamTarget: (target, streamOptions = {}) =>
-      mirrors.preferred().stream(target.archivePath, { length: target.length, ...streamOptions }),
+    streamTarget: ({ archivePath, length }) => mirrors.preferred().stream(archivePath, { length }),
     download: (target, receive, signal) =>
       downloadFromMirrors({ mirrors, target, transport, signal }, receive).catch(view.leave),
     mirrors: () => mirrors.status(),

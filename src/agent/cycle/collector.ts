@@ -10,6 +10,7 @@ import { collectGarbage } from '../generations/collect-garbage.js';
 import { type CollectableView, type FindHolders, lookForCollectable } from '../generations/collectable.js';
 import { newCycleId } from '../job/progress.js';
 import { openStagingArea, sweepStaging } from '../job/staging-area.js';
+import { sweepPartials } from '../partials/partials.js';
 import type { Host } from '../state/host.js';
 
 export interface Collector {
@@ -55,6 +56,7 @@ async function collect(
   const area = openStagingArea(host.paths, host.durable, newCycleId());
   try {
     sweepStaging(host);
+    sweepPartials(host);
     const { removed, more, held, nextDueMs } = await collectGarbage(host, {
       staging: () => area.path(),
       find,

@@ -101,10 +101,10 @@ function nearestThere(path: string): string {
 
 function unsafeOf(places: AgentPlaces, near: string): Trouble | undefined {
   const paths = hostPaths(places);
-  const { staging, archives, generations, bundles } = paths;
+  const { staging, partials, archives, generations, bundles } = paths;
   try {
     for (const path of [near, places.policy, places.run, dirname(places.socket)]) requireSafePlace(path);
-    if ([staging, archives, generations, bundles].every((path) => fs.existsSync(path)))
+    if ([staging, partials, archives, generations, bundles].every((path) => fs.existsSync(path)))
       requireSameDevice(paths);
     return undefined;
   } catch (error) {

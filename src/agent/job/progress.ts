@@ -38,6 +38,8 @@ export interface CycleStory {
   /** Notifies the machine what a step's end means. */
   note(event: CycleEvent): CycleState;
   progress(step: Step, doneBytes: number, totalBytes: number): void;
+  /** So many of the bytes that progress counts were here before. */
+  resumes(bytes: number): void;
   /** Somebody is waited for; no step of its own. */
   readonly awaits: (wait: WorkerWait) => void;
   /** @returns an id for one notification of one worker; no other notification ever has it */
@@ -119,6 +121,9 @@ export function openStory(options: StoryOptions): CycleStory {
       if (nowMs - lastProgressMs < progressEveryMs && doneBytes < totalBytes) return;
       lastProgressMs = nowMs;
       emit({ type: 'step.progress', cycle, step, doneBytes, totalBytes });
+    },
+    resumes: (bytes) => {
+      fetched.before -= bytes;
     },
     awaits: (wait) => emit({ type: 'workers.awaited', cycle, ...wait }),
     durationMs: () => Math.round(clock.monotonicMs() - startedMonotonicMs),

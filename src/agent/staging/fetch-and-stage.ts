@@ -3,12 +3,13 @@
 // archive is taken in the same cycle.
 import { join } from 'node:path';
 import type { Problem } from '../../core/cycle/cycle-report.js';
-import { WritError } from '../../core/errors.js';
+import { isWritError, WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
 import { lookUpGroup } from '../../platform/users/group-id.js';
 import type { MirrorFailure } from '../../trust/mirrors/mirror-failures.js';
 import type { KeptFile } from '../generations/kept-copies.js';
 import type { CycleStory } from '../job/progress.js';
+import { dropPartials } from '../partials/partials.js';
 import { holdBackSets, refuse, type Selection, type Taken, taken } from '../select/selection.js';
 import type { Host } from '../state/host.js';
 import type { StagingOptions } from './candidate.js';
@@ -39,6 +40,8 @@ export interface Beside {
 export interface FetchedReleases extends Beside {
   /** Those that failed are held back. */
   readonly selections: Selection[];
+  /** By bundle: from which byte on it came, where a transfer was cut before. */
+  readonly resumedFrom: ReadonlyMap<string, number>;
   /** By bundle. */
   readonly fetched: ReadonlyMap<string, Fetched>;
 }
@@ -53,20 +56,28 @@ export async function fetchAll(
   options: StagingOptions,
 ): Promise<FetchedReleases> {
   const fetched = new Map<string, Fetched>();
+  const resumedFrom = new Map<string, number>();
   const [mirrorFailures, warnings]: [MirrorFailure[], Problem[]] = [[], []];
   const ways = new Map(taken(selections).map((one) => [one.target, wayTo(host, one, options)]));
   const totalBytes = [...ways].reduce((sum, [target, way]) => sum + bytesOfWay(way, target), 0);
   let doneBefore = 0;
   let claimedBytes = 0;
-  const tried = await tryEach(selections, async (one) => {
+  const tried = await tryEach(host, selections, async (one) => {
     const { bundle, target } = one;
     const from: FetchOptions = {
       ...fetching(host, one, { ...options, mirrorFailures }),
       directory: makeDirectory(host, options.staging, `fetch-${bundle.name}`),
       claimedBytes,
       onProgress: (doneBytes) => story.progress('fetch', doneBefore + doneBytes, totalBytes),
+      onResume: (fromByte) => {
+        story.resumes(fromByte);
+        resumedFrom.set(bundle.name, fromByte);
+      },
     };
-    const archive = async () => ({ way: byArchive, archive: await fetchArchive(from) });
+    const archive = async () => {
+      resumedFrom.delete(bundle.name);
+      return { way: byArchive, archive: await fetchArchive(from) };
+    };
     const way = ways.get(target) ?? byArchive;
     const delta = async (by: WayOf<'difference'>): Promise<Fetched> => {
       return { way: by, delta: await fetchDelta({ ...from, delta: by.delta }) };
@@ -82,7 +93,8 @@ export async function fetchAll(
     // Its tree is at least as large.
     claimedBytes += target.length;
   });
-  return { selections: holdBackSets(tried, host.config.together), fetched, mirrorFailures, warnings };
+  const kept = holdBackSets(tried, host.config.together);
+  return { selections: kept, fetched, resumedFrom, mirrorFailures, warnings };
 }
 
 export interface StagedTrees {
@@ -101,7 +113,7 @@ export async function stageAll(
 ): Promise<StagedTrees & Beside> {
   const staged = new Map<string, StagedBundle>();
   const [mirrorFailures, warnings]: [MirrorFailure[], Problem[]] = [[], []];
-  const tried = await tryEach(selections, async (one) => {
+  const tried = await tryEach(host, selections, async (one) => {
     const { bundle, target } = one;
     const got = fetched.get(bundle.name);
     if (got === undefined) throw new WritError('INTERNAL', `nothing of ${bundle.name} was fetched`);
@@ -113,6 +125,7 @@ export async function stageAll(
         ...fetching(host, one, { ...options, mirrorFailures }),
         directory: join(options.staging, `fetch-${bundle.name}`),
         onProgress: (doneBytes) => story.progress('stage', doneBytes, target.length),
+        onResume: story.resumes,
       });
     const tree =
       'archive' in got
@@ -159,12 +172,13 @@ function stageBy(
 
 /** What fetching a release needs wherever it is done. */
 function fetching(
-  { client, durable, config }: Host,
+  host: Host,
   { target }: Taken,
   { signal, mirrorFailures }: { readonly signal: AbortSignal; readonly mirrorFailures: MirrorFailure[] },
 ) {
+  const { client, durable, config } = host;
   return {
-    ...{ client, target, signal, fs: durable, limits: config.limits },
+    ...{ client, target, signal, fs: durable, limits: config.limits, partials: host },
     onMirrorFailed: (failure: MirrorFailure) => void mirrorFailures.push(failure),
   };
 }
@@ -177,21 +191,26 @@ function makeDirectory(host: Host, staging: string, name: string): string {
 
 /** Runs `act` for each taken selection; what throws keeps its active release, with the error as its result. */
 async function tryEach(
+  host: Host,
   selections: readonly Selection[],
   act: (one: Taken) => Promise<void>,
 ): Promise<Selection[]> {
   const results: Selection[] = [];
   for (const selection of selections) {
-    results.push(selection.kind === 'keep' ? selection : await tryOne(selection, act));
+    results.push(selection.kind === 'keep' ? selection : await tryOne(host, selection, act));
   }
   return results;
 }
 
-async function tryOne(selection: Taken, act: (one: Taken) => Promise<void>): Promise<Selection> {
+/** What was begun elsewhere is the first to give way. */
+const fullCodes: ReadonlySet<string> = new Set(['DISK_FULL', 'DISK_QUOTA']);
+
+async function tryOne(host: Host, selection: Taken, act: (one: Taken) => Promise<void>): Promise<Selection> {
   try {
     await act(selection);
     return selection;
   } catch (error) {
+    if (isWritError(error) && fullCodes.has(error.code)) dropPartials(host);
     return refuse(selection, error);
   }
 }

@@ -1,22 +1,23 @@
-// Brings one archive or delta into staging, bounded by its signed length and digested while it streams. The only
-// maker of a VerifiedArchive: bytes under the signed digest, flushed. Never looks inside, and leaves nothing behind
-// when it fails.
+// Brings one archive or delta into staging: room first, then its bytes, bounded by the signed length and digested while they stream.
+// The only maker of a VerifiedArchive: bytes under the signed digest, flushed. Never looks inside, and leaves nothing in staging
+// when it fails; what was cut stays among the partials.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
-import { isWritError, toWritError, WritError } from '../../core/errors.js';
-import { type ArchiveLimits, maxResumptions } from '../../core/limits.js';
+import { isWritError, WritError } from '../../core/errors.js';
+import type { ArchiveLimits } from '../../core/limits.js';
 import { digestHex } from '../../core/names.js';
 import { requireManifestLength } from '../../core/release/archive-bounds.js';
 import type { DeltaInfo } from '../../core/release/deltas.js';
 import { type Space, spaceForArchive } from '../../core/release/disk-space.js';
-import { openTargetDigest, type TargetDigest } from '../../core/tuf/target-digest.js';
-import { requireRoom, withNeed } from '../../platform/disk/disk-room.js';
-import type { DurableFs, OpenFile } from '../../platform/disk/durable-fs.js';
-import type { OpenTransfer } from '../../trust/download.js';
+import { type RoomOptions, requireRoom, withNeed } from '../../platform/disk/disk-room.js';
+import type { DurableFs } from '../../platform/disk/durable-fs.js';
+import type { Receive } from '../../trust/download.js';
 import type { MirrorFailure } from '../../trust/mirrors/mirror-failures.js';
 import type { RepositoryClient } from '../../trust/repository-client.js';
 import { deltaLocation, type SignedTarget } from '../../trust/signed-target.js';
 import type { KeptFile } from '../generations/kept-copies.js';
+import { dropPartials, openPartial, type Partial, type PartialsHost } from '../partials/partials.js';
+import { beginDownload, type Download, receiveVerified } from './receive-target.js';
 
 declare const verified: unique symbol;
 
@@ -36,7 +37,11 @@ export interface FetchOptions {
   readonly limits: ArchiveLimits;
   /** Still to be written for what was fetched before, and not to be given away twice. */
   readonly claimedBytes?: number;
+  /** Where a cut transfer is kept for the next run; left out for what is on this host, or fetched for one look. */
+  readonly partials?: PartialsHost;
   readonly onProgress?: (doneBytes: number, totalBytes: number) => void;
+  /** Told from where on bytes are received, where some were here; 0 when those turned out to be of no use. */
+  readonly onResume?: (fromByte: number) => void;
   /** Told of each mirror that failed before another one brought the archive. */
   readonly onMirrorFailed?: (failure: MirrorFailure) => void;
   readonly signal?: AbortSignal;
@@ -85,76 +90,67 @@ async function fetchSigned(
   options: FetchOptions,
   { name, space }: { readonly name: string; readonly space: Space },
 ): Promise<string> {
-  const { target, directory, onMirrorFailed } = options;
-  const room = { path: directory, what: `${target.release.bundle} ${target.release.serial}`, space };
-  requireRoom(room);
+  const { target, directory, client, fs: durable, onMirrorFailed, signal } = options;
   const path = join(directory, name);
-  const descriptor = options.fs.openNew('fetch.archive:create', path, { mode: 0o600 });
+  const room = { path: directory, what: `${target.release.bundle} ${target.release.serial}`, space };
+  const file = openReceived(options, path);
+  let download: Download | undefined;
   try {
-    const download: Download = { path, descriptor, durable: options.fs, ...nothingYet(target) };
-    const failures = await options.client.download(
-      target,
-      (open, signal) => receiveVerified({ ...options, download, open, signal }),
-      options.signal,
-    );
-    for (const failure of failures) onMirrorFailed?.(failure);
-    options.fs.flushDescriptor('fetch.archive:flush', descriptor, path);
+    requireRoomFor(options, { ...room, written: { bytes: file.foundBytes, inodes: 0 } });
+    download = await beginDownload({ ...options, file, durable }, signal);
+    if (download.wasWhole === 'no') {
+      const failures = await client.download(target, receiveInto(download), signal);
+      for (const failure of failures) onMirrorFailed?.(failure);
+    }
+    durable.flushDescriptor('fetch.archive:flush', file.descriptor, file.path);
+    file.take(path);
     return path;
   } catch (error) {
     const told = withNeed(error, room);
-    options.fs.discardFile('fetch.archive:discard', path);
+    if (isWorthKeeping(told, download ?? { doneBytes: file.foundBytes })) file.keep();
+    else file.discard();
     throw told;
   } finally {
-    fs.closeSync(descriptor);
+    fs.closeSync(file.descriptor);
   }
 }
 
-interface Download extends OpenFile {
-  readonly durable: DurableFs;
-  digest: TargetDigest;
-  doneBytes: number;
+/** What comes of this host itself, or for nobody's next run, lies where it is wanted from the start. */
+function openReceived({ partials, target, fs: durable }: FetchOptions, path: string): Partial {
+  if (partials !== undefined) return openPartial(partials, target);
+  const discard = (): void => durable.discardFile('fetch.archive:discard', path);
+  const nothing = (): void => undefined;
+  const descriptor = durable.openNew('fetch.archive:create', path, { mode: 0o600 });
+  return {
+    path,
+    descriptor,
+    foundBytes: 0,
+    seen: undefined,
+    note: nothing,
+    take: nothing,
+    keep: discard,
+    discard,
+  };
 }
 
-function nothingYet({ path, file }: SignedTarget): Pick<Download, 'digest' | 'doneBytes'> {
-  return { doneBytes: 0, digest: openTargetDigest(path, file) };
+function receiveInto(download: Download): Receive {
+  return (open, signal, others) => receiveVerified({ download, open, signal, others });
 }
 
-/** One mirror's turn: the archive so far, and the way to the rest of it. */
-interface Turn extends Pick<FetchOptions, 'target' | 'onProgress'> {
-  readonly download: Download;
-  readonly open: OpenTransfer;
-  readonly signal: AbortSignal;
-}
-
-/**
- * Takes what is missing from one mirror. When the whole has not the signed digest, the bytes of a mirror before
- * may be at fault: then this one is judged by its own bytes alone, or a liar's half would discredit the honest.
- */
-async function receiveVerified(turn: Turn): Promise<void> {
-  const { download } = turn;
-  const inherited = download.doneBytes > 0;
-  const wrong = await receiveWhole(turn);
-  if (wrong === undefined) return;
-  const alone = inherited ? await receiveWhole(turn) : wrong;
-  if (alone !== undefined) throw alone;
-}
-
-/** @returns undefined when all is there and right; otherwise nothing is kept */
-async function receiveWhole(turn: Turn): Promise<WritError | undefined> {
-  const { download, target } = turn;
-  await receive(turn);
+/** What else was begun gives way to what is wanted now. */
+function requireRoomFor({ partials, target }: FetchOptions, room: RoomOptions): void {
   try {
-    download.digest.requireSame();
-    return undefined;
+    requireRoom(room);
   } catch (error) {
-    startOver(download, target);
-    return toWritError(error);
+    if (partials === undefined || !isWritError(error) || error.code !== 'DISK_FULL') throw error;
+    dropPartials(partials, [target.digest]);
+    requireRoom(room);
   }
 }
 
-/** Bytes are written at their own place: those of the one before are written over, to the last one. */
-function startOver(download: Download, target: SignedTarget): void {
-  Object.assign(download, nothingYet(target));
+/** Of a disk that said no nobody knows what it holds; and a full one gets its room back. */
+function isWorthKeeping(error: unknown, { doneBytes }: Pick<Download, 'doneBytes'>): boolean {
+  return doneBytes > 0 && isWritError(error) && !error.code.startsWith('DISK_');
 }
 
 /** By signed lengths alone: what is too long is nobody's full disk, and nobody's memory. */
@@ -165,58 +161,5 @@ function requireLength(target: SignedTarget, limits: ArchiveLimits): void {
   }
   throw new WritError('ARCHIVE_LIMIT', `${target.path}: the archive is larger than the limit`, {
     facts: { expected: limits.maxArchiveBytes, actual: target.length },
-  });
-}
-
-/** The digest goes on over a cut: what is there is not fetched or read twice. */
-async function receive(turn: Turn): Promise<void> {
-  const { download, target, signal } = turn;
-  for (let resumptions = 0; download.doneBytes < target.length; resumptions += 1) {
-    const problem = await receiveUntilCut(turn);
-    if (download.doneBytes === target.length && problem === undefined) return;
-    if (signal.aborted) throw new WritError('INTERRUPTED', `${target.path}: the transfer was interrupted`);
-    if (resumptions === maxResumptions || !isCut(problem)) throw problem ?? truncated(target, download);
-  }
-}
-
-/** @returns what ended the stream, undefined when it ended by itself */
-async function receiveUntilCut({ download, open, target, signal, onProgress }: Turn): Promise<unknown> {
-  try {
-    for await (const chunk of open(download.doneBytes, signal)) {
-      if (download.doneBytes + chunk.length > target.length) throw tooLarge(target);
-      // An empty one only says that the transfer goes on.
-      if (chunk.length > 0)
-        download.durable.write('fetch.archive:write', download, chunk, download.doneBytes);
-      download.digest.update(chunk);
-      download.doneBytes += chunk.length;
-      onProgress?.(download.doneBytes, target.length);
-    }
-    return undefined;
-  } catch (error) {
-    return error;
-  }
-}
-
-const cutCodes: ReadonlySet<string> = new Set([
-  'SERVER_UNREACHABLE',
-  'SERVER_ERROR',
-  'DOWNLOAD_TRUNCATED',
-  'DOWNLOAD_TIMEOUT',
-]);
-
-/** Only what the way here did is worth another try: a full disk or a body too long would end the same way. */
-function isCut(problem: unknown): boolean {
-  return problem === undefined || (isWritError(problem) && cutCodes.has(problem.code));
-}
-
-function truncated(target: SignedTarget, { doneBytes }: Download): WritError {
-  return new WritError('DOWNLOAD_TRUNCATED', `${target.path}: it ended before its signed length`, {
-    facts: { target: target.path, expected: target.length, actual: doneBytes },
-  });
-}
-
-function tooLarge(target: SignedTarget): WritError {
-  return new WritError('DOWNLOAD_TOO_LARGE', `${target.path}: more bytes than were signed`, {
-    facts: { target: target.path, expected: target.length },
   });
 }

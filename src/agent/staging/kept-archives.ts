@@ -3,6 +3,7 @@
 import * as fs from 'node:fs';
 import { isWritError, WritError } from '../../core/errors.js';
 import { diskError } from '../../platform/disk/durable-fs.js';
+import type { TransferStart } from '../../trust/download.js';
 import type { RepositoryClient } from '../../trust/repository-client.js';
 import type { SignedTarget } from '../../trust/signed-target.js';
 import { archivePathOf } from '../generations/release-records.js';
@@ -47,16 +48,17 @@ const readOp = 'repair.kept-archive';
 export function fromKept(path: string): Pick<RepositoryClient, 'download'> {
   return {
     download: async (_, receive, signal = new AbortController().signal) => {
-      await receive((offset) => readKept(path, offset), signal);
+      await receive((start) => readKept(path, start), signal, 'no');
       return [];
     },
   };
 }
 
-async function* readKept(path: string, offset: number): AsyncGenerator<Buffer> {
+async function* readKept(path: string, { offset, onBegin }: TransferStart): AsyncGenerator<Buffer> {
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = fs.constants;
   try {
     const descriptor = fs.openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    onBegin({ offset });
     for await (const chunk of fs.createReadStream(path, { fd: descriptor, start: offset }))
       yield chunk as Buffer;
   } catch (error) {

@@ -16,18 +16,23 @@ function selectLine(selection: Selection): string {
   return `${bundle} ${channel} ${from} stays${problem ? ` [${problem.code}]` : ''}`;
 }
 
-/** @returns as `17.0 MB` or `188 B (access by difference from 7)` */
+/** @returns as `17.0 MB`, `188 B (access by difference from 7)`, or `6.0 MB (access goes on from byte 11000000)` */
 export function fetchedText({
   selections,
   fetched,
-}: Pick<FetchedReleases, 'selections' | 'fetched'>): string {
+  resumedFrom,
+}: Pick<FetchedReleases, 'selections' | 'fetched' | 'resumedFrom'>): string {
+  const fromByte = (name: string): number => resumedFrom.get(name) ?? 0;
   const got = taken(selections).flatMap(({ bundle, target }) => {
     const way = fetched.get(bundle.name)?.way;
-    return way === undefined ? [] : [{ bundle, way, bytes: bytesOfWay(way, target) }];
+    return way === undefined ? [] : [{ bundle, way, bytes: bytesOfWay(way, target) - fromByte(bundle.name) }];
   });
   const notes = got.flatMap(({ bundle, way }) => {
     if (way.kind === 'kept') return [`${bundle.name} from what is kept`];
-    return way.kind === 'difference' ? [`${bundle.name} by difference from ${way.fromSerial}`] : [];
+    return [
+      ...(way.kind === 'difference' ? [`${bundle.name} by difference from ${way.fromSerial}`] : []),
+      ...(fromByte(bundle.name) > 0 ? [`${bundle.name} goes on from byte ${fromByte(bundle.name)}`] : []),
+    ];
   });
   const size = sizeText(got.reduce((sum, { bytes }) => sum + bytes, 0));
   return notes.length === 0 ? size : `${size} (${notes.join(', ')})`;

@@ -16,7 +16,7 @@ import type { HostPaths } from '../state/paths.js';
 export function prepareHost(paths: HostPaths, durable: DurableFs): void {
   ensureParents(durable, paths.state);
   durable.ensureDirectory('prepare.state', paths.state, 0o711);
-  for (const path of [paths.trust, paths.staging, paths.archives]) {
+  for (const path of [paths.trust, paths.staging, paths.partials, paths.archives]) {
     durable.ensureDirectory('prepare.private', path, 0o700);
   }
   ensureParents(durable, paths.policy);
@@ -25,8 +25,8 @@ export function prepareHost(paths: HostPaths, durable: DurableFs): void {
   }
   ensureParents(durable, paths.run);
   durable.ensureDirectory('prepare.run', paths.run, 0o755);
-  const { state, trust, staging, archives, policy, generations, bundles, run } = paths;
-  for (const path of [state, trust, staging, archives, policy, generations, bundles, run])
+  const { state, trust, staging, partials, archives, policy, generations, bundles, run } = paths;
+  for (const path of [state, trust, staging, partials, archives, policy, generations, bundles, run])
     requireOwnDirectory(path);
   // Who can rename in one of these puts a tree of his own behind `current`.
   for (const path of directoriesIn(bundles)) requireOwnDirectory(path);
@@ -46,10 +46,11 @@ function ensureParents(durable: DurableFs, path: string): void {
  * No rename crosses a mount, be it of the same file system: a swap would fail when it is too late to say so.
  * @throws WritError PATH_CROSS_DEVICE
  */
-export function requireSameDevice({ staging, archives, generations, bundles }: HostPaths): void {
+export function requireSameDevice({ staging, partials, archives, generations, bundles }: HostPaths): void {
   const points = readMountPoints();
   const from = { device: fs.statSync(staging).dev, mount: mountOf(staging, points) };
   for (const place of [
+    partials,
     archives,
     generations,
     bundles,

@@ -8,6 +8,7 @@ import { isTemporaryName } from '../../platform/disk/durable-fs.js';
 import { listEntries } from '../../platform/read-file.js';
 import { activeGenerationNumber, listGenerations, listTrees } from '../generations/generations.js';
 import { settleReplacedReleases } from '../generations/release-records.js';
+import { sweepPartials } from '../partials/partials.js';
 import type { Host } from '../state/host.js';
 import { readJournal } from '../state/journal.js';
 import { parseTreeName } from '../state/paths.js';
@@ -21,6 +22,7 @@ export function sweepLeftovers(host: Host): void {
   // First: what lies in staging may be an older copy of what has to go back.
   tolerate(host, paths.archives, () => settleReplacedReleases(paths, durable));
   each(inside(paths.staging), (path) => durable.removeTree('recover.sweep-staging', path));
+  sweepPartials(host);
   each(temporaryLinks(paths.policy), (path) => durable.removeFile('recover.sweep-link', path));
   for (const directory of [paths.state, paths.trust, join(paths.trust, 'roots'), paths.run]) {
     const left = inside(directory, isTemporaryName);

@@ -9,6 +9,8 @@ export interface HostPaths {
   readonly lock: string;
   readonly trust: string;
   readonly staging: string;
+  /** Of downloads that were cut. */
+  readonly partials: string;
   readonly archives: string;
   readonly journal: string;
   readonly ledger: string;
@@ -34,6 +36,7 @@ export function hostPaths(config: Pick<AgentConfig, 'state' | 'policy' | 'run' |
     lock: join(state, 'lock'),
     trust: join(state, 'trust'),
     staging: join(state, 'staging'),
+    partials: join(state, 'partials'),
     archives: join(state, 'archives'),
     journal: join(state, 'journal.json'),
     ledger: join(state, 'ledger.json'),

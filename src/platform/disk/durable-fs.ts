@@ -46,6 +46,8 @@ export interface DurableFs {
   appendFile(op: string, path: string, text: string, mode: number): void;
   /** Renames inside one file system and flushes both directories. */
   rename(op: string, from: string, to: string): void;
+  /** Renames inside one file system and flushes nothing: for what may be at the one name or the other after a crash. */
+  moveFile(op: string, from: string, to: string): void;
   /**
    * Gives a file a second name, or a copy where the file system has no hard links; durable, and whole or not at
    * all. A file that has the name already is replaced.
@@ -187,6 +189,7 @@ export function createDurableFs(observer: OperationObserver = {}): DurableFs {
       flushDirectory(`${op}:flush-to`, dirname(to));
       if (dirname(from) !== dirname(to)) flushDirectory(`${op}:flush-from`, dirname(from));
     },
+    moveFile: rename,
     linkFile: (op, from, to) => {
       const temporary = temporaryBeside(to);
       try {

@@ -33,16 +33,20 @@ export interface MirrorStatus {
   readonly sinceMs?: number;
 }
 
+export type Act<Value> = (
+  source: RepositorySource,
+  signal: AbortSignal,
+  others: 'yes' | 'no',
+) => Promise<Value>;
+
 export interface Mirrors {
   /**
    * Asks one mirror after the other until `act` succeeds. What `act` has kept from one that failed is its own
    * affair; it must end when its signal aborts.
+   * @param act is told whether another mirror is left for when this one fails
    * @throws WritError of the only mirror as it is; of several the code that says most, with `facts.mirrors`
    */
-  attempt<Value>(
-    act: (source: RepositorySource, signal: AbortSignal) => Promise<Value>,
-    options: AttemptOptions,
-  ): Promise<Attempted<Value>>;
+  attempt<Value>(act: Act<Value>, options: AttemptOptions): Promise<Attempted<Value>>;
   /**
    * Called when no mirror has what the metadata of this one names: it is asked after all others for a while. Or one that
    * shows a view of days ago, and withholds what nobody else keeps any more, would block updates for ever.
@@ -96,7 +100,7 @@ function newMirror(source: RepositorySource): Mirror {
 async function attemptEach<Value>(
   mirrors: readonly Mirror[],
   clock: Clock,
-  act: (source: RepositorySource, signal: AbortSignal) => Promise<Value>,
+  act: Act<Value>,
   options: AttemptOptions,
 ): Promise<Attempted<Value>> {
   const order = inOrder(mirrors, clock);
@@ -108,7 +112,7 @@ async function attemptEach<Value>(
     const deadline = startDeadline(timeoutMs, options.signal);
     const { location } = mirror.source;
     try {
-      const value = await act(mirror.source, deadline.signal);
+      const value = await act(mirror.source, deadline.signal, isLast ? 'no' : 'yes');
       noteUse(mirrors, mirror);
       return { value, mirror: location, failures };
     } catch (thrown) {

@@ -47,7 +47,7 @@ async function readWhole(opened: OpenedFile, maxBytes: number): Promise<FetchVer
 }
 
 async function* streamFile(directory: string, path: string, options: StreamOptions): AsyncGenerator<Buffer> {
-  const { length, offset = 0, signal } = options;
+  const { length, offset = 0, onBegin, signal } = options;
   if (offset >= length) return;
   const opened = await openInside(directory, path);
   if (opened === undefined) throw targetMissing(join(directory, path));
@@ -55,6 +55,7 @@ async function* streamFile(directory: string, path: string, options: StreamOptio
     if (opened.sizeBytes > length) throw tooLarge(opened.path, length, opened.sizeBytes);
     if (opened.sizeBytes < length) throw truncated(opened.path, length, opened.sizeBytes);
     const exact = { expected: length - offset, what: opened.path };
+    onBegin?.({ offset });
     for await (const chunk of exactLength(readChunks(opened.handle, offset), exact)) {
       refuseAborted(signal);
       yield chunk;

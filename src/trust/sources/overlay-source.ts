@@ -18,7 +18,8 @@ export function overlaySource(
     stream: (path, options) => {
       const bytes = files.get(path);
       if (bytes === undefined) return base.stream(path, options);
-      const { length, offset = 0 } = options;
+      const { length, offset = 0, onBegin } = options;
+      onBegin?.({ offset });
       const expected = Math.max(length - offset, 0);
       return exactLength(once(bytes.subarray(offset)), { expected, what: path });
     },

@@ -18,7 +18,18 @@ export interface StreamOptions {
   readonly length: number;
   /** Bytes at the start that the caller has already. */
   readonly offset?: number;
+  /** Of the version that they are of, as this source named it. */
+  readonly etag?: string | undefined;
+  /** Told before the first byte. */
+  readonly onBegin?: (begun: Begun) => void;
   readonly signal?: AbortSignal | undefined;
+}
+
+/** Where the bytes of a transfer begin: where they were asked for, or at the start where the source cannot go on there. */
+export interface Begun {
+  readonly offset: number;
+  /** Of the version that is sent; only one that names exactly one content. */
+  readonly etag?: string | undefined;
 }
 
 /** Paths are relative, `/`-separated, each segment percent-encoded (see encodePath). */
@@ -30,7 +41,7 @@ export interface RepositorySource {
    */
   fetch(path: string, options: FetchOptions): Promise<FetchVerdict>;
   /**
-   * Yields exactly `length - offset` bytes, or throws; the caller digests them.
+   * Yields exactly the bytes from where it has begun to `length`, or throws; the caller digests them.
    * @throws WritError as fetch, and TARGET_MISSING
    */
   stream(path: string, options: StreamOptions): AsyncIterable<Buffer>;

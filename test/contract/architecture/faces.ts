@@ -73,6 +73,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'worker-groups',
     'worker-ledger',
   ],
+  'agent/partials': ['partials'],
   'agent/report': [
     'observer',
     'refusal-status',

@@ -6,13 +6,14 @@ import {
   linkSync,
   mkdirSync,
   readdirSync,
+  readFileSync,
   realpathSync,
   renameSync,
   rmSync,
   writeFileSync,
 } from 'node:fs';
 import { createServer } from 'node:net';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { type HostPaths, hostPaths } from '../../../src/agent/state/paths.js';
 import { systemClock } from '../../../src/platform/time/clock.js';
 import { signMetadata } from '../../../src/publisher/keys/signer.js';
@@ -264,6 +265,39 @@ export async function prepareInTheWay(world: ReplayWorld): Promise<MatrixExpecta
     writeFileSync(join(path, 'in the way'), '');
   }
   return expected;
+}
+
+/** What lies where a run that was cut has left the archive of the newest release. */
+type LeavePartial = (path: string, archive: Buffer) => void;
+
+const half = (archive: Buffer): number => Math.floor(archive.length / 2);
+
+export const leftPartials = {
+  'half of it': (path, archive) => {
+    writeFileSync(path, archive.subarray(0, half(archive)), { mode: 0o600 });
+    writeFileSync(`${path}.json`, '{"writ":1,"location":"http://elsewhere/","etag":"\\"1\\""}\n');
+    // Half a note of a crash.
+    writeFileSync(join(dirname(path), '.writ-tmp-0123456789ab'), '{');
+  },
+  'wrong bytes': (path, archive) => writeFileSync(path, Buffer.alloc(half(archive), 1), { mode: 0o600 }),
+  'more than was signed': (path, archive) =>
+    writeFileSync(path, Buffer.concat([archive, archive]), { mode: 0o600 }),
+} satisfies Readonly<Record<string, LeavePartial>>;
+
+export async function preparePartial(
+  world: ReplayWorld,
+  left: keyof typeof leftPartials,
+): Promise<MatrixExpectation> {
+  const { repository } = world;
+  await repository.publish(files(1));
+  await world.pull();
+  const targets = join(repository.directory, 'targets', 'dns-edge');
+  const before = readdirSync(targets);
+  await repository.publish(files(2));
+  const name = readdirSync(targets).find((one) => one.endsWith('.tar.br') && !before.includes(one)) ?? '';
+  const path = join(pathsOf(world).partials, name.slice(0, 64));
+  leftPartials[left](path, readFileSync(join(targets, name)));
+  return fromOldToNew;
 }
 
 function pathsOf({ disk }: ReplayWorld): HostPaths {

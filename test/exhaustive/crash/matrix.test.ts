@@ -28,6 +28,11 @@ const ofEvents =
 const roomForRoles =
   'only above a hundred megabytes of delegated roles: one that is gone is fetched again (test/unit/trust/store/delegated-room)';
 
+const ofNotes =
+  'no part of the policy: only a web server names a version, and a note that is lost costs one header (test/unit/agent/staging/resume-crashes)';
+const ofTimes =
+  'no part of the policy: a time that cannot be set is let be (test/unit/agent/staging/resume-crashes)';
+
 /** Labels without a case, each with its reason. */
 const exceptions: Readonly<Record<string, string>> = {
   'hook.owner': confined,
@@ -45,6 +50,10 @@ const exceptions: Readonly<Record<string, string>> = {
   'flush.record-back:flush-from': sameDirectory,
   'recover.record-back:flush-from': sameDirectory,
   'history.rotate:flush-from': sameDirectory,
+  'partial.note:discard': ofNotes,
+  'partial.note:rename': ofNotes,
+  'partial.note:write': ofNotes,
+  'partial.time': ofTimes,
   'flush.record-older:rename': oneMore,
   'flush.record-older:flush-to': oneMore,
   'flush.record-older:flush-from': oneMore,

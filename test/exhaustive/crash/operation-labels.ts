@@ -12,6 +12,7 @@ const stepsOf: Readonly<Record<string, readonly string[]>> = {
   createFile: [''],
   appendFile: ['', ':flush-directory'],
   rename: [':rename', ':flush-to', ':flush-from'],
+  moveFile: [''],
   linkFile: [':link', ':rename', ':discard', ':flush-directory'],
   linkNew: [''],
   copyNew: [''],

@@ -92,6 +92,21 @@ async function makeHost(directory: string): Promise<void> {
   execFileSync('cp', ['-a', work, template]);
   await publisher.publish({ 'block.rpz': 'version 4\n' });
   execFileSync('cp', ['-a', repository, newer]);
+  leavePartial(join(template, 'host/state/partials'), { before: join(template, 'repo'), newer });
+}
+
+/** As a download of the newest release leaves it that was cut. */
+function leavePartial(partials: string, repository: Record<'before' | 'newer', string>): void {
+  const archivesOf = (one: string): string => join(one, 'targets/dns-edge');
+  const before = fs.readdirSync(archivesOf(repository.before));
+  const name = fs
+    .readdirSync(archivesOf(repository.newer))
+    .find((one) => one.endsWith('.tar.br') && !before.includes(one));
+  const archive = fs.readFileSync(join(archivesOf(repository.newer), name ?? ''));
+  const path = join(partials, (name ?? '').slice(0, 64));
+  fs.writeFileSync(path, archive.subarray(0, 100), { mode: 0o600 });
+  const note = { writ: 1, location: pathToFileURL(repository.newer).href, etag: '"1"' };
+  fs.writeFileSync(`${path}.json`, `${JSON.stringify(note)}\n`, { mode: 0o600 });
 }
 
 /** With the same names in it, but for its own paths in the configuration. */

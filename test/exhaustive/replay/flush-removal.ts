@@ -133,7 +133,7 @@ const rules: readonly FlushRule[] = [
     why: 'as the files of the trust store; root.json and the history of roots heal each other',
   },
   {
-    flush: /^fsync staging\/CYCLE\/\d+\/fetch-[\w-]+\/archive,/,
+    flush: /^fsync partials\/[0-9a-f]{64},/,
     kind: 'spare',
     why: '`sync -f` follows before the archive is kept',
   },

@@ -19,9 +19,10 @@ export function simulatedSource(files: ReadonlyMap<string, Buffer>, requests: st
       if (bytes.length > maxBytes) throw tooLarge(path, maxBytes, bytes.length);
       return { kind: 'found', bytes, etag: current };
     },
-    stream: (path, { length, offset = 0 }) => {
+    stream: (path, { length, offset = 0, onBegin }) => {
       requests.push(`STREAM ${path} from ${offset}`);
       const bytes = files.get(path) ?? Buffer.alloc(0);
+      onBegin?.({ offset });
       return exactLength(chunksOf(bytes.subarray(offset)), { expected: length - offset, what: path });
     },
     close: async () => undefined,

@@ -8,6 +8,7 @@ import { digestHex } from '../../../src/core/names.js';
 import { createDurableFs } from '../../../src/platform/disk/durable-fs.js';
 import { systemClock } from '../../../src/platform/time/clock.js';
 import { startServer } from '../../../src/server/server.js';
+import type { TransferStart } from '../../../src/trust/download.js';
 import { openRepositoryClient, type RepositoryClient } from '../../../src/trust/repository-client.js';
 import { openRepositorySource } from '../../../src/trust/sources/repository-source.js';
 import { openTrustStore } from '../../../src/trust/store/trust-store.js';
@@ -58,6 +59,8 @@ function openClient(dir: TempDir, url: string, repository: SampleRepository): Re
   return openRepositoryClient({ source, store, clock: systemClock });
 }
 
+type Begun = Parameters<TransferStart['onBegin']>[0];
+
 /** Text that packs like a real zone, the same each time. */
 function zone(names: number): string {
   const lines = Array.from({ length: names }, (_, index) => {
@@ -94,8 +97,22 @@ for (const { name, serve, options } of servers) {
       }
       assert.equal(digest.digest('hex'), digestHex(target.digest));
       const rest: Buffer[] = [];
-      for await (const chunk of client.streamTarget(target, { offset: 100 })) rest.push(chunk);
+      const begun: Begun[] = [];
+      await client.download(target, async (open, signal) => {
+        const onBegin = (one: Begun): void => void begun.push(one);
+        for await (const _ of open({ offset: 0, seen: undefined, onBegin }, signal)) break;
+        const { seen } = begun[0] ?? {};
+        for await (const chunk of open({ offset: 100, seen, onBegin }, signal)) rest.push(chunk);
+        const other = seen && { ...seen, etag: '"of-another-version"' };
+        for await (const _ of open({ offset: 100, seen: other, onBegin }, signal)) break;
+      });
       assert.deepEqual(Buffer.concat(rest), start.subarray(100));
+      // With the strong ETag that it gave it goes on; with another one it sends the whole.
+      assert.match(begun[0]?.seen?.etag ?? '', /^"[^"]+"$/);
+      assert.deepEqual(
+        begun.map(({ offset }) => offset),
+        [0, 100, 0],
+      );
       await client.close();
     });
 

@@ -193,7 +193,7 @@ describe('a flush that fails', () => {
       using one = await bench();
       const { test, disk } = one;
       const counted = (op: string): number => disk.seen.filter((seen) => seen === op).length;
-      const made = ['fetch.archive:create', 'stage.file:create', label];
+      const made = ['partial.create', 'stage.file:create', label];
       disk.failAt((await operationsOfACycle()).indexOf(label), { errno: 'EIO', how: 'once' });
       assert.equal((await test.pull()).problems[0]?.code, 'DISK_FAILED');
       assert.equal(counted(label), 1);

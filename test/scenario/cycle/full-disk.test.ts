@@ -95,6 +95,59 @@ describe('a small disk', needsMounts(), () => {
     ]);
   });
 
+  const leavePartial = `
+    const leave = (name, bytes) => fs.writeFileSync(host.paths.partials + '/' + name, bytes, { mode: 0o600 });
+    const free = () => { const { bavail, bsize } = fs.statfsSync(test.directory); return bavail * bsize; };`;
+
+  it('gets back what was begun of other releases first, before an archive and behind a tree that has no room', async () => {
+    const lines = await onSmallDisk(
+      'size=16m',
+      `${leavePartial}
+      await publish(5, {});
+      await pull();
+      leave('a'.repeat(64), randomBytes(4_500_000));
+      await publish(6, { large: randomBytes(2_000_000).toString('base64') });
+      fill(free() - 4_200_000);
+      await pull();
+      if (fs.readdirSync(host.paths.partials).length > 0) throw new Error('it is there still');
+      fs.rmSync(filler);
+      leave('b'.repeat(64), randomBytes(1_500_000));
+      await publish(7, { large: large(3000) });
+      fill(free() - 3_000_000);
+      await pull();
+      await pull();`,
+    );
+    assert.deepEqual(lines, [
+      ['activated', '-', '-', 1, '5'],
+      ['activated', '-', '-', 1, '6'],
+      ['failed', 'DISK_FULL', 'bytes', 1, '6'],
+      ['activated', '-', '-', 1, '7'],
+    ]);
+  });
+
+  it('has room for the rest of an archive, of which a part is there', async () => {
+    const lines = await onSmallDisk(
+      'size=16m',
+      `${leavePartial}
+      await publish(5, {});
+      await pull();
+      const files = { version: '6', large: randomBytes(2_000_000).toString('base64') };
+      const archive = await test.publish('access', files, { serial: 6 });
+      for (const name of fs.readdirSync(test.directory).filter((one) => /^(source|archive)-/.test(one)))
+        fs.rmSync(test.directory + '/' + name, { recursive: true });
+      const digest = (await import('node:crypto')).createHash('sha256').update(archive).digest('hex');
+      leave(digest, archive.subarray(0, 1_500_000));
+      fill(free() - 4_200_000);
+      await pull();
+      if (!test.repository.requests.some((one) => one.endsWith('from 1500000')))
+        throw new Error(test.repository.requests.join());`,
+    );
+    assert.deepEqual(lines, [
+      ['activated', '-', '-', 1, '5'],
+      ['activated', '-', '-', 1, '6'],
+    ]);
+  });
+
   it('is asked for nothing when the archive itself has no room', async () => {
     const lines = await onSmallDisk(
       'size=16m',

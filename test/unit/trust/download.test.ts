@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import { defaultTransportLimits } from '../../../src/core/limits.js';
 import { downloadFromMirrors } from '../../../src/trust/download.js';
 import type { AttemptOptions, Mirrors } from '../../../src/trust/mirrors/mirrors.js';
+import type { RepositorySource } from '../../../src/trust/sources/source.js';
 import { signedTarget } from '../../kit/repository/archive-builder.js';
 import { simulatedMirror } from '../../kit/repository/simulated-mirror.js';
 
@@ -16,7 +17,7 @@ function mirrorsOver(source: ReturnType<typeof simulatedMirror>): {
   const mirrors: Pick<Mirrors, 'attempt'> = {
     attempt: async (act, options) => {
       asked.push(options);
-      const value = await act(source, new AbortController().signal);
+      const value = await act(source, new AbortController().signal, 'no');
       return { value, mirror: source.location, failures: [] };
     },
   };
@@ -34,11 +35,44 @@ describe('a download from mirrors', () => {
       { mirrors, target, transport: defaultTransportLimits },
       async (open, signal) => {
         for (const offset of [0, 4]) {
-          for await (const chunk of open(offset, signal)) got.push(chunk.toString());
+          for await (const chunk of open({ offset, seen: undefined, onBegin: () => undefined }, signal))
+            got.push(chunk.toString());
         }
       },
     );
     assert.deepEqual(got, ['0123456789', '456789']);
+  });
+
+  it('names a version only to the mirror that has named it, and tells whose it is', async () => {
+    const asked: unknown[] = [];
+    const begun: unknown[] = [];
+    const source: RepositorySource = {
+      ...simulatedMirror('https://a/'),
+      async *stream(_path, { etag, onBegin }) {
+        asked.push(etag);
+        onBegin?.({ offset: 4, etag: '"v2"' });
+        yield Buffer.alloc(0);
+      },
+    };
+    const attempt: Mirrors['attempt'] = async (act) => {
+      const value = await act(source, new AbortController().signal, 'no');
+      return { value, mirror: source.location, failures: [] };
+    };
+    await downloadFromMirrors(
+      { mirrors: { attempt }, target, transport: defaultTransportLimits },
+      async (open, signal) => {
+        for (const location of ['https://a/', 'https://b/']) {
+          const seen = { location, etag: '"v1"' };
+          for await (const _ of open({ offset: 4, seen, onBegin: (one) => begun.push(one) }, signal));
+        }
+      },
+    );
+    assert.deepEqual(asked, ['"v1"', undefined]);
+    const seen = { location: 'https://a/', etag: '"v2"' };
+    assert.deepEqual(begun, [
+      { offset: 4, seen },
+      { offset: 4, seen },
+    ]);
   });
 
   it('gives a mirror a minute and 64 kB a second while another one is left, and at last the whole time', async () => {

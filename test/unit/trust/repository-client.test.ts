@@ -168,7 +168,7 @@ describe('refresh: the chain of roots', () => {
 });
 
 describe('target', () => {
-  it('gives all that is signed about a release, and streams it from any place', async () => {
+  it('gives all that is signed about a release, and streams it', async () => {
     const { client, repository } = bench();
     const archive = Buffer.alloc(5000, 7);
     repository.publishRelease({ bundle: 'dns', channel: 'stable', serial: 12 }, archive);
@@ -180,8 +180,8 @@ describe('target', () => {
     assert.deepEqual(Buffer.from(target?.vouchedBy.bytes ?? []), repository.file('2.targets.json'));
     assert.equal(target?.vouchedBy.rootVersion, 1);
     const parts: Buffer[] = [];
-    for await (const chunk of client.streamTarget(target!, { offset: 4000 })) parts.push(chunk);
-    assert.equal(Buffer.concat(parts).length, 1000);
+    for await (const chunk of client.streamTarget(target!)) parts.push(chunk);
+    assert.deepEqual(Buffer.concat(parts), archive);
     assert.equal(await client.target('dns', 'canary'), undefined);
     assert.equal(await client.target('constructor', 'stable'), undefined);
   });

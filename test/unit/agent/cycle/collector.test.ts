@@ -62,6 +62,22 @@ describe('the collector', () => {
     assert.deepEqual(fs.readdirSync(staging).sort(), ['c-link', 'lost+found']);
   });
 
+  it('sweeps what came of downloads a day ago', async () => {
+    using test = await generations(1);
+    const { partials } = test.host.paths;
+    const seconds = test.clock.nowMs() / 1000;
+    for (const [letter, ageSeconds] of [
+      ['a', 86_000],
+      ['b', 87_000],
+    ] as const) {
+      const path = join(partials, letter.repeat(64));
+      fs.writeFileSync(path, 'x', { mode: 0o600 });
+      fs.utimesSync(path, seconds - ageSeconds, seconds - ageSeconds);
+    }
+    await createCollector(finds()).collectWhenDue(test.host);
+    assert.deepEqual(fs.readdirSync(partials), ['a'.repeat(64)]);
+  });
+
   it('looks again when a grace has run out, and asks nobody before', async () => {
     using test = await generations(4);
     const find = finds();

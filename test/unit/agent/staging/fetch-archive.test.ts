@@ -97,13 +97,13 @@ describe('fetchArchive', () => {
     const other = Buffer.alloc(archive.length, 1);
     let calls = 0;
     const first = memorySource(archive, [cut(30_000)]);
-    const open: OpenTransfer = (offset, signal) => {
+    const open: OpenTransfer = (start, signal) => {
       calls += 1;
-      return (calls === 1 ? first : memorySource(other)).open(offset, signal);
+      return (calls === 1 ? first : memorySource(other)).open(start, signal);
     };
     const client: FetchOptions['client'] = {
       download: async (_target, receive) => {
-        await receive(open, new AbortController().signal);
+        await receive(open, new AbortController().signal, 'no');
         return [];
       },
     };
@@ -119,8 +119,8 @@ describe('fetchArchive', () => {
     const client: FetchOptions['client'] = {
       download: async (_target, receive) => {
         const { signal } = new AbortController();
-        await assert.rejects(receive(liar.open, signal), { code: 'SERVER_UNREACHABLE' });
-        await receive(honest.open, signal);
+        await assert.rejects(receive(liar.open, signal, 'yes'), { code: 'SERVER_UNREACHABLE' });
+        await receive(honest.open, signal, 'no');
         return [failure];
       },
     };
@@ -138,8 +138,8 @@ describe('fetchArchive', () => {
     const client: FetchOptions['client'] = {
       download: async (_target, receive) => {
         const { signal } = new AbortController();
-        await assert.rejects(receive(liar.open, signal), { code: 'DOWNLOAD_DIGEST' });
-        await receive(honest.open, signal);
+        await assert.rejects(receive(liar.open, signal, 'yes'), { code: 'DOWNLOAD_DIGEST' });
+        await receive(honest.open, signal, 'no');
         return [];
       },
     };

@@ -31,14 +31,25 @@ describe('the directories of a host', () => {
     `);
     assert.equal(result.kind === 'exited' && result.exitCode, 0, JSON.stringify(result));
     const modes = Object.fromEntries(
-      (['state', 'trust', 'staging', 'archives', 'policy', 'generations', 'bundles', 'run'] as const).map(
-        (name) => [name, modeOf(paths[name])],
-      ),
+      (
+        [
+          'state',
+          'trust',
+          'staging',
+          'partials',
+          'archives',
+          'policy',
+          'generations',
+          'bundles',
+          'run',
+        ] as const
+      ).map((name) => [name, modeOf(paths[name])]),
     );
     assert.deepEqual(modes, {
       state: '711',
       trust: '700',
       staging: '700',
+      partials: '700',
       archives: '700',
       policy: '755',
       generations: '755',

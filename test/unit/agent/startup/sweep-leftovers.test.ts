@@ -44,6 +44,18 @@ function dyingAt(label: string): { before: (operation: { readonly op: string }) 
 }
 
 describe('a start', () => {
+  it('leaves what came of a download, and sweeps what else lies there', async () => {
+    using test = await hostWithPolicy();
+    const { partials } = test.host.paths;
+    const path = join(partials, 'a'.repeat(64));
+    fs.writeFileSync(path, 'x', { mode: 0o600 });
+    const seconds = test.clock.nowMs() / 1000;
+    fs.utimesSync(path, seconds, seconds);
+    fs.writeFileSync(join(partials, '.writ-tmp-0123456789ab'), 'half');
+    sweepLeftovers(test.host);
+    assert.deepEqual(fs.readdirSync(partials), ['a'.repeat(64)]);
+  });
+
   it('sweeps temporary names in every directory that is written to, and leaves what others put there', async () => {
     using test = await hostWithPolicy();
     const { paths } = test.host;

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { WritError } from '../../../../src/core/errors.js';
+import type { Receive } from '../../../../src/trust/download.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
 import {
   isoTime,
@@ -201,8 +202,9 @@ describe('attack: a mirror that shows an old view and withholds what nobody else
     await client.refresh();
     const target = await client.target('dns', 'stable');
     assert.equal(target?.release.serial, 1);
-    const receive = async (open: (offset: number, signal: AbortSignal) => AsyncIterable<Buffer>) => {
-      for await (const chunk of open(0, new AbortController().signal)) assert.ok(chunk.length > 0);
+    const receive: Receive = async (open, signal) => {
+      const start = { offset: 0, seen: undefined, onBegin: () => undefined };
+      for await (const chunk of open(start, signal)) assert.ok(chunk.length > 0);
     };
     await rejectsCode('DOWNLOAD_TRUNCATED', client.download(target!, receive));
     assert.deepEqual(await refreshed(client), ['https://b/']);

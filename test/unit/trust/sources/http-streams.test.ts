@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { openRepositorySource } from '../../../../src/trust/sources/repository-source.js';
+import type { Begun, RepositorySource, StreamOptions } from '../../../../src/trust/sources/source.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { type Answer, always, bench } from '../../../kit/net/http-bench.js';
@@ -10,6 +11,13 @@ async function collect(stream: AsyncIterable<Buffer>): Promise<string> {
   const chunks: Buffer[] = [];
   for await (const chunk of stream) chunks.push(chunk);
   return Buffer.concat(chunks).toString();
+}
+
+/** Ten bytes, of which the first `offset` are here. */
+async function resume(source: RepositorySource, from: Pick<StreamOptions, 'offset' | 'etag'>) {
+  const begun: Begun[] = [];
+  const onBegin = (one: Begun): void => void begun.push(one);
+  return { got: await collect(source.stream('targets/a', { length: 10, ...from, onBegin })), begun };
 }
 
 describe('http source: lengths and deadlines', () => {
@@ -120,25 +128,70 @@ describe('http source: stream', () => {
     await source.close();
   });
 
-  it('goes on where it was cut', async () => {
+  it('goes on where it was cut, if the server has the version still', async () => {
     await using it = await bench(ranged());
-    assert.equal(await collect(it.source.stream('targets/a', { length: 10, offset: 4 })), '456789');
-    assert.equal(it.server.requests[0]?.headers.range, 'bytes=4-');
+    const { got, begun } = await resume(it.source, { offset: 4, etag: '"v1"' });
+    assert.deepEqual([got, begun], ['456789', [{ offset: 4, etag: undefined }]]);
+    const { range, 'if-range': version } = it.server.requests[0]?.headers ?? {};
+    assert.deepEqual([range, version], ['bytes=4-', '"v1"']);
   });
 
-  it('shows that it goes on while it skips what it has', async () => {
+  it('goes on without a version where it knows none that is one content: the name of a target is', async () => {
+    for (const etag of [undefined, 'W/"v1"', 'v1', '"two\r\nlines"', `"${'x'.repeat(300)}"`]) {
+      await using it = await bench(ranged());
+      assert.equal((await resume(it.source, { offset: 4, etag })).got, '456789');
+      assert.equal(it.server.requests[0]?.headers['if-range'], undefined);
+    }
+  });
+
+  it('takes the whole from a server that ignores the range or has another version, and says so', async () => {
+    await using it = await bench(always(200, { etag: '"v2"' }, body));
+    const { got, begun } = await resume(it.source, { offset: 4, etag: '"v1"' });
+    assert.deepEqual([got, begun], [body, [{ offset: 0, etag: '"v2"' }]]);
+  });
+
+  it('asks once more for the whole where the range cannot be had', async () => {
+    const refusals: Answer[] = [
+      always(416, { 'content-range': 'bytes */3' }),
+      ...['bytes 3-9/10', 'bytes 4-8/10', 'bytes 4-9/11', 'bytes 4-10/10', 'none'].map((range) =>
+        always(206, { 'content-range': range, 'content-length': '6' }, '456789'),
+      ),
+      always(206, { 'content-type': 'multipart/byteranges; boundary=x' }, '--x'),
+      always(206, { 'content-range': 'bytes 4-9/10', 'content-length': '5' }, '45678'),
+      always(206, { 'content-range': 'bytes 4-9/10', etag: '"v2"' }, '456789'),
+    ];
+    for (const refusal of refusals) {
+      const answers = [refusal, always(200, {}, body)];
+      await using it = await bench((request, response) => answers.shift()?.(request, response));
+      const { got, begun } = await resume(it.source, { offset: 4, etag: '"v1"' });
+      assert.deepEqual([got, begun.map(({ offset }) => offset)], [body, [0]]);
+      assert.deepEqual(
+        it.server.requests.map(({ headers }) => [headers.range, headers['if-range']]),
+        [
+          ['bytes=4-', '"v1"'],
+          [undefined, undefined],
+        ],
+      );
+    }
+  });
+
+  it('asks twice at most, whatever comes', async () => {
+    for (const [answer, code] of [
+      [always(416), 'DOWNLOAD_TRUNCATED'],
+      [always(206, { 'content-range': 'bytes 4-9/11' }, '456789'), 'SERVER_ERROR'],
+    ] as const) {
+      await using it = await bench(answer);
+      await rejectsCode(code, resume(it.source, { offset: 4 }));
+      assert.equal(it.server.requests.length, 2);
+    }
+  });
+
+  it('takes no byte more of a range than were missing', async () => {
     await using it = await bench((_request, response) => {
-      response.writeHead(200, { 'content-length': '6' });
-      response.write('abc', () => setTimeout(() => response.end('def'), 20));
+      response.writeHead(206, { 'content-range': 'bytes 4-9/10' });
+      response.write('456', () => response.end('789and more'));
     });
-    const pieces: string[] = [];
-    for await (const piece of it.source.stream('x', { length: 6, offset: 3 })) pieces.push(`${piece}`);
-    assert.deepEqual(pieces, ['', 'def']);
-  });
-
-  it('skips what it has when the server ignores the range', async () => {
-    await using it = await bench(always(200, {}, body));
-    assert.equal(await collect(it.source.stream('targets/a', { length: 10, offset: 4 })), '456789');
+    await rejectsCode('DOWNLOAD_TOO_LARGE', resume(it.source, { offset: 4 }));
   });
 
   it('asks for nothing when nothing is left', async () => {
@@ -147,11 +200,7 @@ describe('http source: stream', () => {
     assert.equal(it.server.requests.length, 0);
   });
 
-  it('refuses a range other than the one asked for, or of another version', async () => {
-    for (const range of ['bytes 3-9/10', 'bytes 4-8/10', 'bytes 4-9/11', 'none']) {
-      await using it = await bench(always(206, { 'content-range': range, 'content-length': '6' }, '456789'));
-      await rejectsCode('SERVER_ERROR', collect(it.source.stream('targets/a', { length: 10, offset: 4 })));
-    }
+  it('refuses a range that nobody asked for', async () => {
     await using it = await bench(always(206, { 'content-range': 'bytes 0-9/10' }, body));
     await rejectsCode('SERVER_ERROR', collect(it.source.stream('targets/a', { length: 10 })));
   });

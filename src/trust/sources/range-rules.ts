@@ -1,0 +1,82 @@
+// How a transfer asks to go on, and what the answer means: where its bytes begin, or that this server cannot go on from there.
+// Pure. A target's name holds its digest, so one name is one content: a server that names no version is asked for the rest all
+// the same. Where it names one, bytes of two versions are kept from being put together at all.
+import { WritError } from '../../core/errors.js';
+import type { HttpExchange } from '../../platform/net/http-client.js';
+import { targetMissing, tooLarge, truncated } from './exact-length.js';
+
+export interface WantedRange {
+  /** Signed length of the whole file. */
+  readonly length: number;
+  /** Bytes at its start that the caller has already. */
+  readonly offset: number;
+  /** Of the version that they are of, as this server named it. */
+  readonly etag?: string | undefined;
+}
+
+export type Answer = Pick<HttpExchange, 'status' | 'contentLength' | 'header'>;
+
+export type BeginVerdict =
+  | { readonly kind: 'begins'; readonly offset: number; readonly etag: string | undefined }
+  /** To be asked once more, for the whole. */
+  | { readonly kind: 'anew' };
+
+/** @returns undefined for none, a weak one (it may name two contents: RFC 9110, 13.1.5), and one of unreasonable length */
+export function strongEtag(text: string | undefined): string | undefined {
+  return text !== undefined && /^"[\x21\x23-\x7e]{1,198}"$/.test(text) ? text : undefined;
+}
+
+/** @returns the headers that ask for what is missing */
+export function rangeHeaders({ offset, etag }: WantedRange): Record<string, string> {
+  if (offset === 0) return {};
+  const version = strongEtag(etag);
+  return { range: `bytes=${offset}-`, ...(version === undefined ? {} : { 'if-range': version }) };
+}
+
+/**
+ * @param url for messages
+ * @throws WritError TARGET_MISSING; DOWNLOAD_TOO_LARGE, DOWNLOAD_TRUNCATED for a declared length that was not signed; SERVER_ERROR
+ */
+export function judgeAnswer(answer: Answer, wanted: WantedRange, url: string): BeginVerdict {
+  const { length, offset } = wanted;
+  const etag = strongEtag(answer.header('etag'));
+  switch (answer.status) {
+    case 404:
+      throw targetMissing(url);
+    case 416:
+      // The file ends before the place where we want to go on: it is not the one that was signed, or what we have is not.
+      if (offset === 0) throw truncated(url, length, 0);
+      return { kind: 'anew' };
+    case 200:
+      requireDeclared(answer, length, url);
+      return { kind: 'begins', offset: 0, etag };
+    case 206:
+      if (offset === 0) throw outOfTurn(answer, url);
+      return isTheRest(answer, wanted) ? { kind: 'begins', offset, etag } : { kind: 'anew' };
+    default:
+      throw outOfTurn(answer, url);
+  }
+}
+
+function requireDeclared({ contentLength }: Answer, expected: number, url: string): void {
+  const declared = contentLength ?? expected;
+  if (declared > expected) throw tooLarge(url, expected, declared);
+  if (declared < expected) throw truncated(url, expected, declared);
+}
+
+/** A range of another version, another range, or several in parts would be glued to bytes that it does not belong to. */
+function isTheRest(answer: Answer, { length, offset, etag }: WantedRange): boolean {
+  const range = answer.header('content-range');
+  const isAsked = [`${length}`, '*'].some((total) => range === `bytes ${offset}-${length - 1}/${total}`);
+  const isLong = (answer.contentLength ?? length - offset) === length - offset;
+  const parts = /^multipart\//i.test(answer.header('content-type') ?? '');
+  const [before, now] = [strongEtag(etag), strongEtag(answer.header('etag'))];
+  const isOther = before !== undefined && now !== undefined && before !== now;
+  return isAsked && isLong && !parts && !isOther;
+}
+
+function outOfTurn({ status }: Answer, url: string): WritError {
+  return new WritError('SERVER_ERROR', `${url} answered with status ${status} out of turn`, {
+    facts: { url, status },
+  });
+}

@@ -1,0 +1,146 @@
+// A download that ends in the midst, by whatever end, and the run behind it: with a real server and processes of their own.
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { startServer } from '../../../src/server/server.js';
+import { type WritSite, writSite } from '../../kit/agent/writ-site.js';
+import { until } from '../../kit/assert/until.js';
+import { noise } from '../../kit/delta/difference-bench.js';
+import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
+import { type CuttingFront, cuttingFront } from '../../kit/net/cutting-front.js';
+
+const policyBytes = 3_000_000;
+const zone = (seed: string) => ({ 'block.rpz': noise(seed, policyBytes) });
+
+interface Scene extends WritSite, AsyncDisposable {
+  readonly front: CuttingFront;
+  readonly partials: string;
+  /** Of the archive. */
+  readonly length: number;
+  active(): string | undefined;
+}
+
+/** A release of some megabytes behind a server that ends the first transfer of it after 60 %. */
+async function scene(dir: TempDir, by: 'a cut' | 'silence'): Promise<Scene> {
+  const site = writSite(dir, { sandbox: 'off' });
+  await site.repository.publish(zone('one'));
+  const server = await startServer({ repository: site.repository.directory, host: '127.0.0.1', port: 0 });
+  const front = await cuttingFront(server.url);
+  const config = JSON.parse(fs.readFileSync(site.config, 'utf8')) as Record<string, unknown>;
+  fs.writeFileSync(site.config, JSON.stringify({ ...config, repository: front.url }));
+  const targets = join(site.repository.directory, 'targets/dns-edge');
+  const [name = ''] = fs.readdirSync(targets);
+  const { size: length } = fs.statSync(join(targets, name));
+  front.endNext({ bytes: Math.floor(length * 0.6), by });
+  const path = join(site.state, 'policy/current/dns-edge/block.rpz');
+  return {
+    ...site,
+    ...{ front, length, partials: join(site.state, 'partials') },
+    active: () => (fs.existsSync(path) ? fs.readFileSync(path, 'utf8') : undefined),
+    [Symbol.asyncDispose]: async () => {
+      await front[Symbol.asyncDispose]();
+      await server.close();
+    },
+  };
+}
+
+/** The rest came, and nothing else; it was asked for with the version that the server had named. */
+function assertRest({ front, length, partials, active }: Scene): void {
+  const [first, second, ...more] = front.files;
+  assert.ok(first && second && more.length === 0, JSON.stringify(front.files));
+  const offset = Number(/^bytes=(\d+)-$/.exec(second.range ?? '')?.[1]);
+  assert.deepEqual([second.status, second.sentBytes], [206, length - offset]);
+  assert.match(second.ifRange ?? '', /^"[^"]+"$/);
+  // What was on the way when it ended was sent, and may not have been written.
+  assert.ok(offset > 0.5 * length && offset <= 0.6 * length, `it goes on from byte ${offset} of ${length}`);
+  assert.ok(second.sentBytes < 0.5 * length);
+  assert.equal(active(), zone('one')['block.rpz']);
+  assert.deepEqual(fs.readdirSync(partials), []);
+}
+
+/** What its history says of the step of the last cycle. */
+async function lastFetch(host: Scene): Promise<string> {
+  const { entries } = (await host.json('history')) as { entries: { result: { cycle: string } }[] };
+  const { cycle = '' } = entries.at(0)?.result ?? {};
+  const told = await host.writ('history', '--cycle', cycle);
+  return /fetch +(?:ok +)?(.*\S) +[\d.]+ m?s/.exec(told.stdout)?.[1] ?? told.stdout + told.stderr;
+}
+
+const written = async ({ partials, length }: Scene): Promise<void> => {
+  await until(() => {
+    const [name] = fs.existsSync(partials) ? fs.readdirSync(partials) : [];
+    return name !== undefined && fs.statSync(join(partials, name)).size > 0.55 * length;
+  });
+};
+
+describe('a download that ends after 60 %', () => {
+  it('by a cut goes on in the same pull', async () => {
+    using dir = tempDir();
+    await using host = await scene(dir, 'a cut');
+    assert.equal((await host.writ('pull')).exitCode, 0);
+    assertRest(host);
+  });
+
+  for (const signal of ['SIGKILL', 'SIGINT', 'SIGTERM'] as const) {
+    it(`by ${signal} to a pull goes on with the next pull, which says from where`, async () => {
+      using dir = tempDir();
+      await using host = await scene(dir, 'silence');
+      await using pull = host.start('pull');
+      await written(host);
+      pull.child.kill(signal);
+      await pull.ended;
+      assert.deepEqual(fs.readdirSync(host.partials).length, 2, 'the bytes, and which version they are of');
+      const next = await host.writ('pull');
+      assert.equal(next.exitCode, 0, next.stdout + next.stderr);
+      assert.match(await lastFetch(host), /^9\d\d\.\d kB \(dns-edge goes on from byte 1\d{6}\)$/);
+      assertRest(host);
+    });
+  }
+
+  it('by a kill of the agent goes on with the next agent', async () => {
+    using dir = tempDir();
+    await using host = await scene(dir, 'silence');
+    await using agent = host.start('agent');
+    await written(host);
+    agent.child.kill('SIGKILL');
+    await agent.ended;
+    await using _again = await host.agent();
+    await until(() => host.active() !== undefined);
+    assertRest(host);
+  });
+
+  it('by cuts goes on at the next mirror, which names versions otherwise and is asked without one', async () => {
+    using dir = tempDir();
+    await using host = await scene(dir, 'a cut');
+    await using second = await cuttingFront(host.front.origin);
+    // Each of the three times that it goes on there brings a little.
+    for (const bytes of [1000, 1000, 1000]) host.front.endNext({ bytes, by: 'a cut' });
+    const config = JSON.parse(fs.readFileSync(host.config, 'utf8')) as Record<string, unknown>;
+    const repository = [host.front.url, second.url];
+    fs.writeFileSync(host.config, JSON.stringify({ ...config, repository }));
+    const result = await host.json('pull');
+    assert.equal(result['outcome'], 'activated', JSON.stringify(result));
+    const [rest, ...more] = second.files;
+    assert.deepEqual([rest?.status, rest?.ifRange, more], [206, undefined, []]);
+    assert.ok((rest?.sentBytes ?? host.length) < 0.5 * host.length);
+  });
+
+  it('of a release that was replaced meanwhile holds up nobody, and is gone after its day', async () => {
+    using dir = tempDir();
+    await using host = await scene(dir, 'silence');
+    await using pull = host.start('pull');
+    await written(host);
+    pull.child.kill('SIGKILL');
+    await pull.ended;
+    await host.repository.publish(zone('two'));
+    assert.equal((await host.writ('pull')).exitCode, 0);
+    assert.equal(host.active(), zone('two')['block.rpz']);
+    const left = fs.readdirSync(host.partials).map((name) => join(host.partials, name));
+    assert.equal(left.length, 2);
+    const twoDaysAgo = Date.now() / 1000 - 2 * 86_400;
+    for (const path of left) fs.utimesSync(path, twoDaysAgo, twoDaysAgo);
+    await host.writ('pull', '--force');
+    assert.deepEqual(fs.readdirSync(host.partials), []);
+  });
+});

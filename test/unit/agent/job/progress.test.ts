@@ -1,0 +1,26 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { openStory } from '../../../../src/agent/job/progress.js';
+import { fakeClock } from '../../../kit/clock/fake-clock.js';
+
+describe('the story of a cycle', () => {
+  const open = () => openStory({ cycle: 'c-1', trigger: 'pull', clock: fakeClock() });
+
+  it('counts what came, over all that was begun anew', () => {
+    const story = open();
+    for (const doneBytes of [40, 100, 30, 100]) story.progress('fetch', doneBytes, 100);
+    assert.equal(story.fetchedBytes(), 200);
+  });
+
+  it('counts no byte that was here before, whether it was of use or not', () => {
+    for (const [then, came] of [
+      [[100], 40],
+      [[80, 10, 100], 120],
+    ] as const) {
+      const story = open();
+      story.resumes(60);
+      for (const doneBytes of [60, ...then]) story.progress('fetch', doneBytes, 100);
+      assert.equal(story.fetchedBytes(), came);
+    }
+  });
+});

@@ -1,0 +1,185 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import {
+  dropPartials,
+  openPartial,
+  type PartialsHost,
+  sweepPartials,
+} from '../../../../src/agent/partials/partials.js';
+import { hostPaths } from '../../../../src/agent/state/paths.js';
+import { digestHex } from '../../../../src/core/names.js';
+import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
+import { silentLog } from '../../../../src/platform/telemetry/silent-log.js';
+import { fakeClock } from '../../../kit/clock/fake-clock.js';
+import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
+import { sha256 } from '../../../kit/repository/archive-builder.js';
+
+const whole = Buffer.from('all that was signed');
+const file = { length: whole.length, digest: sha256(whole) };
+const hex = digestHex(file.digest);
+const nowMs = Date.UTC(2027, 0, 1);
+const dayMs = 86_400_000;
+
+function hostIn(dir: TempDir, atMs = nowMs): PartialsHost {
+  const [state, policy, run] = [dir.join('state'), dir.join('policy'), dir.join('run')];
+  const paths = hostPaths({ state, policy, run, socket: '' });
+  fs.mkdirSync(paths.partials, { recursive: true, mode: 0o700 });
+  const clock = fakeClock({ nowMs: atMs });
+  const config = { limits: { maxArchiveBytes: 1000 } };
+  return { paths, durable: createDurableFs(), clock, log: silentLog(), config };
+}
+
+/** Leaves the first bytes, as a run that was cut. */
+function leave(host: PartialsHost, bytes: number, seen?: { location: string; etag: string }): void {
+  const partial = openPartial(host, file);
+  if (seen !== undefined) partial.note(seen);
+  fs.writeSync(partial.descriptor, whole.subarray(0, bytes));
+  partial.keep();
+  fs.closeSync(partial.descriptor);
+}
+
+/** @returns how many bytes the next run finds */
+function foundIn(host: PartialsHost, wanted = file): number {
+  const { descriptor, foundBytes } = openPartial(host, wanted);
+  fs.closeSync(descriptor);
+  return foundBytes;
+}
+
+describe('a partial', () => {
+  const seen = { location: 'https://a/', etag: '"v1"' };
+
+  it('is found again under the digest, private, with what its mirror said', () => {
+    using dir = tempDir();
+    const host = hostIn(dir);
+    leave(host, 5, seen);
+    const path = join(host.paths.partials, hex);
+    assert.equal(fs.statSync(path).mode & 0o777, 0o600);
+    assert.equal(fs.statSync(`${path}.json`).mode & 0o777, 0o600);
+    const again = openPartial(host, file);
+    assert.deepEqual([again.foundBytes, again.seen, again.path], [5, seen, path]);
+    fs.closeSync(again.descriptor);
+  });
+
+  it('says nothing of a version where the note is damaged, or another mirror named none', () => {
+    using dir = tempDir();
+    const host = hostIn(dir);
+    const note = join(host.paths.partials, `${hex}.json`);
+    const damages = [() => fs.writeFileSync(note, '{"location":7}'), () => fs.truncateSync(note, 9)];
+    const links = [() => fs.rmSync(note), () => fs.symlinkSync('/etc/hostname', note)];
+    for (const damage of [...damages, () => links.forEach((one) => void one())]) {
+      leave(host, 5, seen);
+      damage();
+      const again = openPartial(host, file);
+      assert.deepEqual([again.foundBytes, again.seen], [5, undefined]);
+      again.note(undefined);
+      assert.equal(fs.existsSync(note), false);
+      fs.closeSync(again.descriptor);
+      again.discard();
+    }
+  });
+
+  it('is taken away whole, and leaves nothing', () => {
+    using dir = tempDir();
+    const host = hostIn(dir);
+    leave(host, 5, seen);
+    const partial = openPartial(host, file);
+    fs.writeSync(partial.descriptor, whole.subarray(5), 0, null, 5);
+    partial.take(dir.join('archive'));
+    fs.closeSync(partial.descriptor);
+    assert.deepEqual(fs.readFileSync(dir.join('archive')), whole);
+    assert.deepEqual(fs.readdirSync(host.paths.partials), []);
+  });
+
+  it('longer than what was signed is thrown away', () => {
+    using dir = tempDir();
+    const host = hostIn(dir);
+    leave(host, 5);
+    assert.equal(foundIn(host, { ...file, length: 5 }), 5);
+    assert.equal(foundIn(host, { ...file, length: 4 }), 0);
+  });
+
+  const stranger = 54_321;
+  const secret = 'of somebody else';
+  const put: Readonly<Record<string, (path: string, victim: string) => void>> = {
+    'a link': (path, victim) => fs.symlinkSync(victim, path),
+    'a second name of a file': (path, victim) => fs.linkSync(victim, path),
+    'a pipe': (path) => execFileSync('mkfifo', ['-m', '600', path]),
+    'a directory with something in it': (path) => fs.mkdirSync(join(path, 'deep'), { recursive: true }),
+    'a file that others may write': (path) => {
+      fs.writeFileSync(path, 'x');
+      fs.chmodSync(path, 0o666);
+    },
+    'a file of a stranger': (path) => {
+      fs.writeFileSync(path, 'x', { mode: 0o600 });
+      if (process.getuid?.() === 0) fs.chownSync(path, stranger, stranger);
+      else fs.chmodSync(path, 0o644);
+    },
+  };
+  for (const [what, make] of Object.entries(put)) {
+    it(`is begun anew where ${what} lies in its place, which is not written into`, () => {
+      using dir = tempDir();
+      const host = hostIn(dir);
+      fs.writeFileSync(dir.join('victim'), secret, { mode: 0o600 });
+      make(join(host.paths.partials, hex), dir.join('victim'));
+      const partial = openPartial(host, file);
+      fs.writeSync(partial.descriptor, whole);
+      fs.closeSync(partial.descriptor);
+      assert.equal(partial.foundBytes, 0);
+      assert.equal(fs.readFileSync(dir.join('victim'), 'utf8'), secret);
+      const { mode, nlink } = fs.lstatSync(partial.path);
+      assert.deepEqual([mode & 0o777777, nlink], [0o100600, 1]);
+    });
+  }
+});
+
+describe('partials on the disk', () => {
+  it('stay for a day by the clock of the host, with their notes', () => {
+    using dir = tempDir();
+    const seen = { location: 'https://a/', etag: '"v1"' };
+    leave(hostIn(dir), 5, seen);
+    const almost = hostIn(dir, nowMs + dayMs - 1);
+    sweepPartials(almost);
+    assert.deepEqual(fs.readdirSync(almost.paths.partials), [hex, `${hex}.json`]);
+    sweepPartials(hostIn(dir, nowMs + dayMs));
+    assert.deepEqual(fs.readdirSync(almost.paths.partials), []);
+  });
+
+  it('lose whatever else lies beside them: half a note, a stranger, a note without its partial', () => {
+    using dir = tempDir();
+    const host = hostIn(dir);
+    leave(host, 5);
+    const { partials } = host.paths;
+    fs.writeFileSync(join(partials, '.writ-tmp-0123'), '{');
+    fs.mkdirSync(join(partials, 'directory', 'deep'), { recursive: true });
+    fs.writeFileSync(join(partials, `${'a'.repeat(64)}.json`), '{}');
+    fs.symlinkSync(dir.path, join(partials, 'b'.repeat(64)));
+    sweepPartials(host);
+    assert.deepEqual(fs.readdirSync(partials), [hex]);
+    assert.equal(fs.existsSync(partials), true);
+  });
+
+  it('give way to what is wanted now, all but that', () => {
+    using dir = tempDir();
+    const host = hostIn(dir);
+    leave(host, 5);
+    fs.writeFileSync(join(host.paths.partials, 'c'.repeat(64)), 'x', { mode: 0o600 });
+    dropPartials(host, [file.digest]);
+    assert.equal(foundIn(host), 5);
+    assert.deepEqual(fs.readdirSync(host.paths.partials), [hex]);
+    dropPartials(host);
+    assert.deepEqual(fs.readdirSync(host.paths.partials), []);
+  });
+
+  it('are none where their directory is gone, or something else', () => {
+    using dir = tempDir();
+    const host = hostIn(dir);
+    fs.rmdirSync(host.paths.partials);
+    sweepPartials(host);
+    fs.writeFileSync(host.paths.partials, 'in the way');
+    sweepPartials(host);
+    assert.equal(fs.readFileSync(host.paths.partials, 'utf8'), 'in the way');
+  });
+});

@@ -1,0 +1,199 @@
+// An archive of which an earlier run has left a part.
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { type FetchOptions, fetchArchive } from '../../../../src/agent/staging/fetch-archive.js';
+import { WritError } from '../../../../src/core/errors.js';
+import { digestHex } from '../../../../src/core/names.js';
+import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
+import { rejectsCode } from '../../../kit/assert/assert-code.js';
+import { tempDir } from '../../../kit/disk/temp-dir.js';
+import { archive, type FetchBench, fetchBench } from '../../../kit/host/fetch-bench.js';
+import { signedTarget } from '../../../kit/repository/archive-builder.js';
+import { type MemorySource, memorySource } from '../../../kit/repository/memory-source.js';
+
+const other = Buffer.alloc(archive.length, 1);
+const hex = digestHex(signedTarget(archive, Buffer.from('{}')).digest);
+const seen = { location: 'https://a/', etag: '"v1"' };
+const down = (): WritError => new WritError('SERVER_UNREACHABLE', 'cut');
+
+/** A run that ends after so many bytes. */
+async function cutAfter(it: FetchBench, bytes: number, from = archive): Promise<void> {
+  const error = new WritError('SERVER_BUSY', 'no more');
+  await rejectsCode('SERVER_BUSY', run(it, memorySource(from, [{ bytes, error, seen }])));
+}
+
+async function run({ options }: FetchBench, client: FetchOptions['client']): Promise<void> {
+  const { path } = await fetchArchive({ ...options, client });
+  assert.deepEqual(fs.readFileSync(path), archive);
+  fs.rmSync(path);
+}
+
+describe('an archive that was cut', () => {
+  it('is gone on with by the next run, which asks with the version that was named, and leaves nothing', async () => {
+    using dir = tempDir();
+    const it = fetchBench(dir);
+    await cutAfter(it, 60_000);
+    assert.deepEqual(fs.readdirSync(dir.join('staging')), []);
+    assert.equal(fs.statSync(join(it.partials, hex)).size, 60_000);
+    const next = memorySource(archive);
+    const progress: number[] = [];
+    const options = { ...it.options, onProgress: (doneBytes: number) => void progress.push(doneBytes) };
+    await run({ ...it, options }, next);
+    assert.deepEqual([next.offsets, next.starts[0]?.seen, it.told], [[60_000], seen, [60_000]]);
+    assert.deepEqual([progress[0], progress.at(-1)], [60_000, 100_000]);
+    assert.deepEqual(fs.readdirSync(it.partials), []);
+  });
+
+  it('is gone on with after each of several cuts', async () => {
+    using dir = tempDir();
+    const it = fetchBench(dir);
+    await cutAfter(it, 20_000);
+    await cutAfter(it, 20_000);
+    const last = memorySource(archive);
+    await run(it, last);
+    assert.deepEqual([last.offsets, it.told], [[40_000], [20_000, 40_000]]);
+  });
+
+  it('is kept by an interruption, and by an end while what is there is digested', async () => {
+    using dir = tempDir();
+    const it = fetchBench(dir);
+    const abort = new AbortController();
+    const onProgress = (): void => abort.abort();
+    const { signal } = abort;
+    await rejectsCode('INTERRUPTED', fetchArchive({ ...it.options, signal, onProgress }));
+    assert.equal(fs.statSync(join(it.partials, hex)).size, 10_000);
+    await rejectsCode('INTERRUPTED', fetchArchive({ ...it.options, signal }));
+    assert.equal(fs.statSync(join(it.partials, hex)).size, 10_000);
+  });
+
+  it('that is whole already is asked of nobody', async () => {
+    using dir = tempDir();
+    const it = fetchBench(dir);
+    fs.writeFileSync(join(it.partials, hex), archive, { mode: 0o600 });
+    const client = memorySource(archive);
+    await run(it, client);
+    assert.deepEqual(client.offsets, []);
+  });
+
+  it('begins anew where the answer does: not a byte of before stays', async () => {
+    using dir = tempDir();
+    const it = fetchBench(dir);
+    await cutAfter(it, 60_000, other);
+    const next = memorySource(archive, [{ begins: 'start' }]);
+    await run(it, next);
+    assert.deepEqual([next.offsets, it.told], [[60_000], [60_000, 0]]);
+  });
+
+  it('holds what the new answer brought, and nothing behind it, when that is cut too', async () => {
+    using dir = tempDir();
+    const it = fetchBench(dir);
+    await cutAfter(it, 60_000, other);
+    const busy = new WritError('SERVER_BUSY', 'no more');
+    const next = memorySource(archive, [{ begins: 'start', bytes: 10_000, error: busy }]);
+    await rejectsCode('SERVER_BUSY', run(it, next));
+    assert.deepEqual(fs.readFileSync(join(it.partials, hex)), archive.subarray(0, 10_000));
+    assert.deepEqual(fs.readdirSync(it.partials), [hex], 'the version of before is no longer noted');
+  });
+
+  const nothingComes = { bytes: 0, error: down() };
+  it('leaves no empty file where nothing came', async () => {
+    using dir = tempDir();
+    const it = fetchBench(dir);
+    await rejectsCode('SERVER_UNREACHABLE', run(it, memorySource(archive, Array(4).fill(nothingComes))));
+    assert.deepEqual(fs.readdirSync(it.partials), []);
+  });
+});
+
+describe('a partial with wrong bytes', () => {
+  /** Mirrors that are asked in their order, and which of them failed. */
+  function mirrors(...sources: readonly MemorySource[]) {
+    const failed: string[] = [];
+    const client: FetchOptions['client'] = {
+      download: async (_target, receive, signal = new AbortController().signal) => {
+        for (const [index, source] of sources.entries()) {
+          const others = index < sources.length - 1 ? 'yes' : 'no';
+          try {
+            await receive(source.open, signal, others);
+            return [];
+          } catch (error) {
+            failed.push(`${index} ${(error as WritError).code}`);
+            if (others === 'no') throw error;
+          }
+        }
+        return [];
+      },
+    };
+    return { client, failed };
+  }
+
+  it('is thrown away, and the next mirror is asked for the whole', async () => {
+    using dir = tempDir();
+    const it = fetchBench(dir);
+    await cutAfter(it, 60_000, other);
+    const [first, next] = [memorySource(archive), memorySource(archive)];
+    const { client, failed } = mirrors(first, next);
+    await run(it, client);
+    assert.deepEqual([first.offsets, next.offsets, failed], [[60_000], [0], ['0 DOWNLOAD_DIGEST']]);
+  });
+
+  it('is thrown away, and the only mirror is asked once for the whole', async () => {
+    using dir = tempDir();
+    const it = fetchBench(dir);
+    await cutAfter(it, 60_000, other);
+    const only = memorySource(archive);
+    await run(it, mirrors(only).client);
+    assert.deepEqual(only.offsets, [60_000, 0]);
+  });
+
+  it('is asked for once, and never kept, where the whole is wrong too', async () => {
+    using dir = tempDir();
+    const it = fetchBench(dir);
+    await cutAfter(it, 60_000, other);
+    const liar = memorySource(other);
+    await rejectsCode('DOWNLOAD_DIGEST', run(it, mirrors(liar).client));
+    assert.deepEqual(liar.offsets, [60_000, 0]);
+    assert.deepEqual(fs.readdirSync(it.partials), []);
+  });
+
+  it('of the whole length is thrown away before anybody is asked, and nobody is blamed', async () => {
+    using dir = tempDir();
+    const it = fetchBench(dir);
+    fs.writeFileSync(join(it.partials, hex), other, { mode: 0o600 });
+    const [first, next] = [memorySource(archive), memorySource(archive)];
+    const { client, failed } = mirrors(first, next);
+    await run(it, client);
+    assert.deepEqual([first.offsets, next.offsets, failed], [[0], [], []]);
+  });
+});
+
+describe('a disk in trouble', () => {
+  const failing = (label: string) =>
+    createDurableFs({
+      before: ({ op }) => {
+        if (op === label) throw Object.assign(new Error('bad disk'), { code: 'EIO' });
+      },
+    });
+
+  it('that failed in a write or a flush keeps no partial: nobody knows what it holds', async () => {
+    for (const label of ['fetch.archive:write', 'fetch.archive:flush', 'fetch.archive:move']) {
+      using dir = tempDir();
+      await cutAfter(fetchBench(dir), 60_000);
+      const it = fetchBench(dir, failing(label));
+      await rejectsCode('DISK_FAILED', fetchArchive(it.options));
+      assert.deepEqual(fs.readdirSync(it.partials), [], label);
+    }
+  });
+
+  it('that is full lets go of everything that was begun, its own at last', async () => {
+    using dir = tempDir();
+    const it = fetchBench(dir);
+    await cutAfter(it, 60_000);
+    fs.writeFileSync(join(it.partials, 'c'.repeat(64)), 'x', { mode: 0o600 });
+    const claimedBytes = 2 ** 52;
+    const client = memorySource(archive);
+    await rejectsCode('DISK_FULL', fetchArchive({ ...it.options, client, claimedBytes }));
+    assert.deepEqual([client.offsets, fs.readdirSync(it.partials)], [[], []]);
+  });
+});
