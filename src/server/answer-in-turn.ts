@@ -33,7 +33,7 @@ export function answerInTurn(handler: RequestListener, options: TurnsOptions): T
   const begin: RequestListener = (request, response) => {
     const { socket } = request;
     onBegun(socket);
-    response.once('close', () => onEnded(socket));
+    response.on('close', () => onEnded(socket));
     handler(request, response);
   };
   return {

@@ -32,7 +32,16 @@ interface Connection {
 
 export function createConnections({ limits, onEnded }: ConnectionsOptions): Connections {
   const open = new Map<string, Connection>();
+  const bySocket = new WeakMap<Socket, Connection>();
   const queues = createQueues();
+  const connectionOf = (socket: Socket): Connection | undefined => {
+    const known = bySocket.get(socket);
+    const connection = open.get(known?.peer ?? peerOf(socket));
+    if (connection === undefined) return undefined;
+    // TLS on it is another socket: its address is asked for once.
+    if (known === undefined) bySocket.set(socket, connection);
+    return known === undefined || known === connection ? connection : undefined;
+  };
   const leave = (connection: Connection): void => {
     queues.remove(connection);
     // The client may have a new connection from the same port by now.
@@ -69,14 +78,14 @@ export function createConnections({ limits, onEnded }: ConnectionsOptions): Conn
       return true;
     },
     answerBegun: (socket) => {
-      const connection = open.get(peerOf(socket));
+      const connection = connectionOf(socket);
       if (connection === undefined) return;
       connection.answersUnderWay += 1;
       queues.remove(connection);
       connection.pace = beginPace(movedBytes(connection));
     },
     answerEnded: (socket) => {
-      const connection = open.get(peerOf(socket));
+      const connection = connectionOf(socket);
       if (connection === undefined) return;
       connection.answersUnderWay -= 1;
       if (connection.answersUnderWay > 0) return;
