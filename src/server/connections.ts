@@ -24,6 +24,8 @@ interface Connection {
   readonly socket: Socket;
   /** Kept: a socket that is closed has no address any more. */
   readonly peer: string;
+  /** The socket, or TLS on it; absent before the first request. */
+  asking?: Socket;
   answersUnderWay: number;
   /** What had been read when the last answer was out: more is a next request. Absent before the first answer. */
   readWhenIdle?: number;
@@ -32,18 +34,21 @@ interface Connection {
 
 export function createConnections({ limits, onEnded }: ConnectionsOptions): Connections {
   const open = new Map<string, Connection>();
-  const bySocket = new WeakMap<Socket, Connection>();
+  // Whom requests come from: TLS on a connection is another socket, and its address is asked for once.
+  const bySocket = new Map<Socket, Connection>();
   const queues = createQueues();
   const connectionOf = (socket: Socket): Connection | undefined => {
     const known = bySocket.get(socket);
-    const connection = open.get(known?.peer ?? peerOf(socket));
+    if (known !== undefined) return known;
+    const connection = open.get(peerOf(socket));
     if (connection === undefined) return undefined;
-    // TLS on it is another socket: its address is asked for once.
-    if (known === undefined) bySocket.set(socket, connection);
-    return known === undefined || known === connection ? connection : undefined;
+    connection.asking = socket;
+    bySocket.set(socket, connection);
+    return connection;
   };
   const leave = (connection: Connection): void => {
     queues.remove(connection);
+    if (connection.asking !== undefined) bySocket.delete(connection.asking);
     // The client may have a new connection from the same port by now.
     if (open.get(connection.peer) === connection) open.delete(connection.peer);
   };
