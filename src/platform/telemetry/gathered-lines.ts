@@ -1,31 +1,38 @@
-// The lines of one turn of the event loop, written together at its end: a write for each would cost more than the line. What is
-// gathered is a moment old at most, and there at every end of the process but a kill. Knows nothing of what a line says.
+// Lines that are written together, a moment after the first of them: a system call for each would cost more than the line. None
+// is lost by an end of the process but a kill. Knows nothing of what a line says.
 
 export interface LineSink {
   write(lines: string): unknown;
 }
 
-/** So many at once, however many come in one turn. */
+/** So many at once, however many come in one moment. */
 const maxGatheredCharacters = 65_536;
 
-/** @returns a sink of single lines, that hands them on to `sink` */
-export function gatherLines(sink: LineSink): LineSink {
+/**
+ * @param sink is handed many lines at a time
+ * @param later runs its argument when the moment is over
+ */
+export function gatherLines(sink: LineSink, later: (flush: () => void) => void): LineSink {
   let lines = '';
+  let isWaiting = false;
   const flush = (): void => {
-    process.off('exit', flush);
-    if (lines === '') return;
     const gathered = lines;
     lines = '';
-    sink.write(gathered);
+    if (gathered !== '') sink.write(gathered);
+  };
+  const momentIsOver = (): void => {
+    isWaiting = false;
+    process.off('exit', flush);
+    flush();
   };
   return {
     write: (line: string) => {
-      if (lines === '') {
-        setImmediate(flush);
-        process.once('exit', flush);
-      }
       lines += line;
       if (lines.length > maxGatheredCharacters) flush();
+      if (isWaiting) return;
+      isWaiting = true;
+      process.once('exit', flush);
+      later(momentIsOver);
     },
   };
 }
