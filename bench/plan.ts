@@ -9,7 +9,7 @@ export interface Plan {
   readonly rounds: number;
   /** How long the polls of one agent are watched. */
   readonly pollSeconds: number;
-  /** That the servers answer. */
+  /** That the servers answer in each round. */
   readonly polls: number;
   readonly growth: 'measured' | 'left out';
   /** Into docs/performance.md. */
@@ -32,8 +32,8 @@ export function planOf(args: readonly string[]): Plan {
   const rounds = Number(values.rounds ?? (values.short ? 2 : 5));
   if (!Number.isInteger(rounds) || rounds < 1) throw new Error('--rounds takes a number from 1 on');
   const size = values.short
-    ? { treeName: 'policy-small', tree: policySmall, pollSeconds: 3, polls: 2000 }
-    : { treeName: 'policy-10k', tree: policy10k, pollSeconds: 20, polls: 40_000 };
+    ? { treeName: 'policy-small', tree: policySmall, pollSeconds: 3, polls: 4000 }
+    : { treeName: 'policy-10k', tree: policy10k, pollSeconds: 20, polls: 10_000 };
   return {
     ...size,
     rounds,

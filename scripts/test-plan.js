@@ -20,6 +20,7 @@ const slow = {
   'exhaustive/interrupted/interrupted-cycle': 30,
   'exhaustive/interrupted/interrupted-refresh': 30,
   'exhaustive/soak/soak': 30,
+  'exhaustive/connections/held-connections': 30,
   'exhaustive/counts/counts': 20,
   'real/host/small-heap': 25,
   'real/host/supervisord-host': 25,

@@ -11,6 +11,7 @@ export interface PollLoad {
   readonly polls: number;
 }
 
+const atOnce = 100;
 const endOfHead = '\r\n\r\n';
 
 /** @param whileHeld runs when all are connected and have asked once @returns what it returned */
@@ -22,11 +23,15 @@ export async function pollAll<T>(
   const question = `GET ${url.pathname} HTTP/1.1\r\nhost: ${url.host}\r\nif-none-match: ${etag}\r\n\r\n`;
   const sockets: Socket[] = [];
   try {
-    for (let host = 0; host < hosts; host += 1) {
+    const join = async (): Promise<void> => {
       const socket = connect(Number(url.port), url.hostname).setNoDelay();
+      sockets.push(socket);
       await once(socket, 'connect');
-      sockets.push(socket.setEncoding('latin1'));
-      await askOn(socket, question, 1);
+      await askOn(socket.setEncoding('latin1'), question, 1);
+    };
+    // Not all at once: more than a server lets wait would be tried again a second later.
+    for (let joined = 0; joined < hosts; joined += atOnce) {
+      await Promise.all(Array.from({ length: Math.min(atOnce, hosts - joined) }, join));
     }
     const each = Math.ceil(polls / hosts);
     return await whileHeld(async () => {

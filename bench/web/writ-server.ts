@@ -15,11 +15,15 @@ export interface Served {
   readonly receivedBytes: number;
 }
 
+/** @param options.logFile left out: the log is kept in memory here */
 export async function startWritServer(
   repository: string,
   flags: readonly string[] = [],
+  { logFile }: { readonly logFile?: string } = {},
 ): Promise<WritServer> {
-  const server = startWrit(['serve', '--repository', repository, '--listen', '127.0.0.1:0', ...flags]);
+  const args = ['serve', '--repository', repository, '--listen', '127.0.0.1:0', ...flags];
+  const under = logFile === undefined ? [] : ['sh', '-c', 'exec "$@" 2>"$0"', logFile];
+  const server = startWrit(args, {}, { under });
   const [, url = ''] = await server.waitForStdout(/LISTENING (\S+)/);
   return {
     url,

@@ -1,6 +1,6 @@
 // One structured line a request, however it ended, and the same facts for the metrics. Headers are never
 // logged: a proxy's credentials may be in them.
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from '../platform/telemetry/log.js';
 import type { Clock } from '../platform/time/clock.js';
 import type { RequestPath } from './files/request-path.js';
@@ -37,7 +37,7 @@ const maxLoggedCharacters = 256;
 
 export interface RequestTracker {
   /** Calls the observers once, when the answer is out or the connection gone. */
-  track(request: FastifyRequest, reply: FastifyReply, route: RequestPath['kind']): void;
+  track(request: IncomingMessage, response: ServerResponse, route: RequestPath['kind']): void;
   /** Resolves when no request is under way: the last ones are then logged. */
   idle(): Promise<void>;
 }
@@ -53,24 +53,24 @@ export function createRequestTracker(clock: Clock, observers: readonly RequestOb
     waiting = [];
   };
   return {
-    track: (request, reply, route) => {
+    track: (request, response, route) => {
       underWay += 1;
-      const { socket } = request.raw;
+      const { socket, method = '', url = '' } = request;
       const remote = socket.remoteAddress ?? '';
       const startedMs = clock.monotonicMs();
       const writtenBefore = socket.bytesWritten;
       // 'close' comes after every end, an aborted download included; 'finish' would not. It comes because this answer has
       // its socket (answer-in-turn): one that waits for it is never told that the connection is gone.
-      reply.raw.once('close', () =>
+      response.on('close', () =>
         ended({
           route,
-          method: request.method,
-          path: request.originalUrl.slice(0, maxLoggedCharacters),
-          status: reply.raw.statusCode,
+          method,
+          path: url.slice(0, maxLoggedCharacters),
+          status: response.statusCode,
           bytes: socket.bytesWritten - writtenBefore,
           durationMs: Math.round((clock.monotonicMs() - startedMs) * 1000) / 1000,
           remote,
-          complete: reply.raw.writableFinished,
+          complete: response.writableFinished,
         }),
       );
     },

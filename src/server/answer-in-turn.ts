@@ -33,7 +33,11 @@ export function answerInTurn(handler: RequestListener, options: TurnsOptions): T
   const begin: RequestListener = (request, response) => {
     const { socket } = request;
     onBegun(socket);
-    response.once('close', () => onEnded(socket));
+    response.on('close', () => {
+      // Thousands wait for their next request: none of them keeps its last one in memory.
+      if (lines.get(socket)?.last === response) lines.delete(socket);
+      onEnded(socket);
+    });
     handler(request, response);
   };
   return {

@@ -1,10 +1,11 @@
 // One request from its first byte to its answer: what is refused, which file is meant, what is said.
-// Owns fastify's instance; sockets are listener's, and the life of the server is server's.
+// Sockets are listener's, and the life of the server is server's.
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import type { Logger } from '../platform/telemetry/log.js';
 import type { Clock } from '../platform/time/clock.js';
 import type { RequestTracker } from './access-log.js';
+import { answer, answerText, type Headers } from './files/answer.js';
 import type { LiveFile } from './files/live-file.js';
 import { parseRequestPath, type RequestPath } from './files/request-path.js';
 import { sendAbsent, sendImmutable, sendLive } from './files/send-file.js';
@@ -30,55 +31,63 @@ interface AppParts {
   readonly resigner: Resigner | undefined;
 }
 
-/** @returns the instance, ready to listen. */
-export function createApp(parts: AppParts): FastifyInstance {
-  const { log, limits, listener, tracker } = parts;
-  const paths = new WeakMap<FastifyRequest, RequestPath>();
-  const app = fastify({
-    serverFactory: listener.serverFactory,
-    // The router sees one address of ours: what a client wrote is read by request-path alone.
-    rewriteUrl: () => '/',
-    clientErrorHandler: (error, socket) => refuseMalformed(error, socket, parts),
-  });
-  app.removeAllContentTypeParsers();
-  app.addHook('onRequest', (request, reply, done) => {
-    const path = parseRequestPath(request.originalUrl);
-    paths.set(request, path);
-    tracker.track(request, reply, path.kind);
-    reply.header('x-content-type-options', 'nosniff');
-    const refusal = refusalOf(request, limits);
-    if (refusal === undefined) return done();
-    if (refusal.status === 405) reply.header('allow', 'GET, HEAD');
-    // What was refused may be followed by a body that nobody reads.
-    void reply.code(refusal.status).header('connection', 'close').type('text/plain').send(refusal.text);
-  });
-  app.setErrorHandler((error, request, reply) => {
-    log.error({ err: error, path: request.originalUrl.slice(0, 256) }, 'a request failed');
-    return reply.code(500).header('cache-control', 'no-store').type('text/plain').send('server error\n');
-  });
-  app.route({
-    method: ['GET', 'HEAD'],
-    url: '/',
-    handler: (request, reply) => {
-      const path: RequestPath = paths.get(request) ?? { kind: 'none' };
-      return answers[path.kind]({ request, reply, parts, file: 'file' in path ? path.file : '' });
+export interface App {
+  readonly handler: RequestListener;
+  /** What never became a request: not HTTP, too many headers, or too slow. */
+  refuseMalformed(error: Error, socket: Socket): void;
+  /** From now on every request is told that the server ends. */
+  takeNothingNew(): void;
+}
+
+export function createApp(parts: AppParts): App {
+  const { log, limits, tracker } = parts;
+  let isEnding = false;
+  return {
+    handler: (request, response) => {
+      const url = request.url ?? '';
+      const path = parseRequestPath(url);
+      tracker.track(request, response, path.kind);
+      const refusal = isEnding ? ending : refusalOf(request, limits);
+      if (refusal !== undefined) {
+        // What was refused may be followed by a body that nobody reads.
+        return answerText(
+          response,
+          refusal.status,
+          ['Connection', 'close', ...refusal.headers],
+          refusal.text,
+        );
+      }
+      const failed = (error: unknown): void => {
+        log.error({ err: error, path: url.slice(0, 256) }, 'a request failed');
+        if (response.headersSent) response.destroy();
+        else answerText(response, 500, ['Cache-Control', 'no-store'], 'server error\n');
+      };
+      try {
+        const file = 'file' in path ? path.file : '';
+        void answers[path.kind]({ request, response, parts, file })?.catch(failed);
+      } catch (error) {
+        failed(error);
+      }
     },
-  });
-  return app;
+    refuseMalformed: (error, socket) => refuseMalformed(error, socket, parts),
+    takeNothingNew: () => {
+      isEnding = true;
+    },
+  };
 }
 
 /** A cache may believe for this long that there is no next root: a rotation is seen at most that much later. */
 const nextRootMaxAgeSeconds = 5;
 
 interface Asked {
-  readonly request: FastifyRequest;
-  readonly reply: FastifyReply;
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
   readonly parts: AppParts;
   /** Below the repository; empty for what is no file of it. */
   readonly file: string;
 }
 
-type Answer = (asked: Asked) => FastifyReply | Promise<FastifyReply>;
+type Answer = (asked: Asked) => Promise<void> | undefined;
 
 const answers: Readonly<Record<RequestPath['kind'], Answer>> = {
   timestamp: answerTimestamp,
@@ -87,48 +96,61 @@ const answers: Readonly<Record<RequestPath['kind'], Answer>> = {
   target: (asked) => answerFile(asked, 0),
   health: answerHealth,
   metrics: answerMetrics,
-  none: ({ reply }) => sendAbsent(reply, 0),
+  none: ({ response }) => void sendAbsent(response, 0),
 };
 
-function answerFile({ request, reply, parts, file }: Asked, absentForSeconds: number): FastifyReply {
+function answerFile({ request, response, parts, file }: Asked, absentForSeconds: number): undefined {
   const opened = openServedFile(parts.repository, file);
-  return opened === undefined
-    ? sendAbsent(reply, absentForSeconds)
-    : sendImmutable(request, reply, opened, file);
+  if (opened === undefined) sendAbsent(response, absentForSeconds);
+  else sendImmutable(request, response, opened, file);
 }
 
-function answerTimestamp({ request, reply, parts }: Asked): FastifyReply {
+function answerTimestamp({ request, response, parts }: Asked): undefined {
   const { timestamp, resigner, view } = parts;
   // A publish without the online keys changes the directory: the first host to ask starts the signing.
   if (resigner !== undefined && view.changed()) resigner.wake();
   const live = timestamp.read();
-  return live === undefined ? sendAbsent(reply, 0) : sendLive(request, reply, live);
+  if (live === undefined) sendAbsent(response, 0);
+  else sendLive(request, response, live);
 }
 
-function answerHealth({ reply, parts: { view, clock, resigner } }: Asked): FastifyReply {
+function answerHealth({ response, parts: { view, clock, resigner } }: Asked): undefined {
   const resign = resigner?.status();
   const nowMs = clock.nowMs();
   const health = judgeHealth({ state: view.current(), nowMs, resign });
-  reply.code(health.status === 'critical' ? 503 : 200).header('cache-control', 'no-store');
-  return reply.send(health);
+  answerNow(response, health.status === 'critical' ? 503 : 200, jsonText, JSON.stringify(health));
 }
 
-async function answerMetrics({ reply, parts: { view, clock, metrics } }: Asked): Promise<FastifyReply> {
+async function answerMetrics({ response, parts: { view, clock, metrics } }: Asked): Promise<void> {
   const text = await metrics.text(view.current(), clock.nowMs());
-  return reply.header('cache-control', 'no-store').type(metrics.contentType).send(text);
+  answerNow(response, 200, metrics.contentType, text);
 }
+
+const jsonText = 'application/json; charset=utf-8';
+
+function answerNow(response: ServerResponse, status: number, type: string, text: string): void {
+  answer(response, status, ['Content-Type', type, 'Cache-Control', 'no-store'], text);
+}
+
+interface Refusal {
+  readonly status: 405 | 413 | 414 | 503;
+  readonly headers: Headers;
+  readonly text: string;
+}
+
+const ending: Refusal = { status: 503, headers: ['Cache-Control', 'no-store'], text: 'the server ends\n' };
+const notAllowed: Refusal = { status: 405, headers: ['Allow', 'GET, HEAD'], text: 'GET and HEAD only\n' };
+const tooLong: Refusal = { status: 414, headers: [], text: 'the address is too long\n' };
+const noBodies: Refusal = { status: 413, headers: [], text: 'no request bodies\n' };
 
 function refusalOf(
-  request: FastifyRequest,
+  { method, url = '', headers }: IncomingMessage,
   limits: ServerLimits,
-): { readonly status: 405 | 413 | 414; readonly text: string } | undefined {
-  const { method, headers } = request.raw;
-  if (method !== 'GET' && method !== 'HEAD') return { status: 405, text: 'GET and HEAD only\n' };
-  if (Buffer.byteLength(request.originalUrl) > limits.maxUrlBytes) {
-    return { status: 414, text: 'the address is too long\n' };
-  }
+): Refusal | undefined {
+  if (method !== 'GET' && method !== 'HEAD') return notAllowed;
+  if (Buffer.byteLength(url) > limits.maxUrlBytes) return tooLong;
   const hasBody = headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0';
-  return hasBody ? { status: 413, text: 'no request bodies\n' } : undefined;
+  return hasBody ? noBodies : undefined;
 }
 
 const statusOfClientError: Readonly<Record<string, string>> = {
@@ -136,15 +158,14 @@ const statusOfClientError: Readonly<Record<string, string>> = {
   HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
 };
 
-/** What never became a request: not HTTP, too many headers, or too slow. */
 function refuseMalformed(
-  error: Error & { readonly code: string },
+  error: Error & { readonly code?: string },
   socket: Socket,
   { log, listener }: AppParts,
 ): void {
   // Its request, if there was one, is in the log as not complete.
   if (error.code === 'ECONNRESET') return void socket.destroy();
-  const status = statusOfClientError[error.code] ?? '400 Bad Request';
+  const status = statusOfClientError[error.code ?? ''] ?? '400 Bad Request';
   log.info({ code: error.code, remote: socket.remoteAddress ?? '' }, 'not a request');
   // Amid an answer it would be taken for bytes of the file.
   const mayAnswer = socket.writable && !listener.isAnswering(socket);

@@ -24,6 +24,8 @@ interface Connection {
   readonly socket: Socket;
   /** Kept: a socket that is closed has no address any more. */
   readonly peer: string;
+  /** The socket, or TLS on it; absent before the first request. */
+  asking?: Socket;
   answersUnderWay: number;
   /** What had been read when the last answer was out: more is a next request. Absent before the first answer. */
   readWhenIdle?: number;
@@ -32,9 +34,21 @@ interface Connection {
 
 export function createConnections({ limits, onEnded }: ConnectionsOptions): Connections {
   const open = new Map<string, Connection>();
+  // Whom requests come from: TLS on a connection is another socket, and its address is asked for once.
+  const bySocket = new Map<Socket, Connection>();
   const queues = createQueues();
+  const connectionOf = (socket: Socket): Connection | undefined => {
+    const known = bySocket.get(socket);
+    if (known !== undefined) return known;
+    const connection = open.get(peerOf(socket));
+    if (connection === undefined) return undefined;
+    connection.asking = socket;
+    bySocket.set(socket, connection);
+    return connection;
+  };
   const leave = (connection: Connection): void => {
     queues.remove(connection);
+    if (connection.asking !== undefined) bySocket.delete(connection.asking);
     // The client may have a new connection from the same port by now.
     if (open.get(connection.peer) === connection) open.delete(connection.peer);
   };
@@ -69,14 +83,14 @@ export function createConnections({ limits, onEnded }: ConnectionsOptions): Conn
       return true;
     },
     answerBegun: (socket) => {
-      const connection = open.get(peerOf(socket));
+      const connection = connectionOf(socket);
       if (connection === undefined) return;
       connection.answersUnderWay += 1;
       queues.remove(connection);
       connection.pace = beginPace(movedBytes(connection));
     },
     answerEnded: (socket) => {
-      const connection = open.get(peerOf(socket));
+      const connection = connectionOf(socket);
       if (connection === undefined) return;
       connection.answersUnderWay -= 1;
       if (connection.answersUnderWay > 0) return;

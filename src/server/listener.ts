@@ -1,10 +1,9 @@
 // The sockets: plain or TLS, with every bound that stands before a request is understood.
-// Knows nothing of the repository; fastify asks it for one server an address.
+// Knows nothing of the repository, and makes one server an address.
 import * as http from 'node:http';
 import * as https from 'node:https';
 import type { BlockList, Socket } from 'node:net';
 import type { SecureContextOptions } from 'node:tls';
-import type { FastifyServerFactory } from 'fastify';
 import type { Clock } from '../platform/time/clock.js';
 import type { RefusedConnection } from './access-log.js';
 import { createAdmission } from './admission.js';
@@ -13,7 +12,8 @@ import { type Connections, createConnections } from './connections.js';
 import type { ServerLimits } from './server-limits.js';
 
 export interface Listener {
-  readonly serverFactory: FastifyServerFactory;
+  /** One that does not listen yet. */
+  createServer(handler: http.RequestListener): Server;
   /** New connections get this certificate; those that are open keep theirs. */
   replaceTls(tls: SecureContextOptions): void;
   /** True while an answer is under way on this connection. */
@@ -33,12 +33,12 @@ export interface ListenerOptions {
   readonly tls?: SecureContextOptions | undefined;
 }
 
-type Server = http.Server | https.Server;
+export type Server = http.Server | https.Server;
 
 export function createListener(options: ListenerOptions): Listener {
   const { limits, uncounted, onRefused, tls } = options;
   const admission = createAdmission(limits.maxConnectionsPerAddress, uncounted);
-  // More than one, because `localhost` is two addresses.
+  // One for each address that is listened on.
   const servers: Server[] = [];
   const turns: Turns[] = [];
   const tell =
@@ -58,7 +58,7 @@ export function createListener(options: ListenerOptions): Listener {
     return false;
   };
   return {
-    serverFactory: (handler) => {
+    createServer: (handler) => {
       const inTurn = answerInTurn(handler, {
         maxWaiting: limits.maxWaitingRequests,
         onExcess: tell('pipelining'),

@@ -1,10 +1,10 @@
 // `writ serve` as a function: a repository directory over HTTP, read-only. Puts the parts together and owns
 // the life of the server: start, reload of certificates, end. It writes nothing; the online keys, where it has
 // them, are behind the OnlineSigner it is given.
+import { once } from 'node:events';
 import { statSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import type { FastifyInstance } from 'fastify';
 import { isSystemError, WritError } from '../core/errors.js';
 import { defaultMetadataLimits } from '../core/limits.js';
 import { readMaxOpenFiles } from '../platform/process/process-limits.js';
@@ -16,7 +16,7 @@ import { accessLog, createRequestTracker } from './access-log.js';
 import { uncountedAddresses } from './admission.js';
 import { createApp } from './app.js';
 import { createLiveFile } from './files/live-file.js';
-import { createListener, type Listener } from './listener.js';
+import { createListener, type Listener, type Server } from './listener.js';
 import { createRepositoryView } from './resign/repository-view.js';
 import { createResigner, type OnlineSigner } from './resign/resigner.js';
 import { type ServerLimits, serverLimits } from './server-limits.js';
@@ -85,17 +85,19 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const tracker = createRequestTracker(clock, [accessLog(log), metrics.request]);
   const parts = { tracker, repository, timestamp, view, metrics, clock, log, limits, listener, resigner };
   const app = createApp(parts);
+  const server = listener.createServer(app.handler).on('clientError', app.refuseMalformed);
   const over = new AbortController();
   const watching = listener.watchPace(clock, over.signal);
   const end = async (): Promise<void> => {
-    const closing = closeWithin(app, listener, clock, limits.closeDeadlineMs);
+    app.takeNothingNew();
+    const closing = closeWithin(server, listener, clock, limits.closeDeadlineMs);
     // Node closes what is idle at that moment; what was busy then, or half a request, would stay till the deadline.
     const idle = tracker.idle().then(listener.destroyConnections);
     await Promise.all([resigner?.stop(), closing, idle]);
     over.abort();
     await watching;
   };
-  const url = await listen(app, options, end);
+  const url = await listen(server, options, end);
   // Not before: a second server on the same address must fail without having signed anything.
   resigner?.start();
   log.info({ url, repository, onlineKeys: resigner !== undefined }, 'listening');
@@ -125,12 +127,12 @@ export function requireRepository(repository: string): void {
 }
 
 async function listen(
-  app: FastifyInstance,
+  server: Server,
   { host, port, tls }: ServerOptions,
   end: () => Promise<void>,
 ): Promise<string> {
   try {
-    await app.listen({ host, port, listenTextResolver: () => '' });
+    await once(server.listen({ host, port }), 'listening');
   } catch (error) {
     await end();
     if (!isSystemError(error)) throw error;
@@ -139,13 +141,13 @@ async function listen(
       cause: error,
     });
   }
-  const { port: bound } = app.server.address() as AddressInfo;
+  const { port: bound } = server.address() as AddressInfo;
   const authority = host.includes(':') ? `[${host}]` : host;
   return `${tls === undefined ? 'http' : 'https'}://${authority}:${bound}`;
 }
 
 async function closeWithin(
-  app: FastifyInstance,
+  server: Server,
   listener: Listener,
   clock: Clock,
   deadlineMs: number,
@@ -154,7 +156,7 @@ async function closeWithin(
   const deadline = clock.sleep(deadlineMs, closed.signal).then(() => {
     if (!closed.signal.aborted) listener.destroyConnections();
   });
-  await app.close();
+  await new Promise((resolve) => server.close(resolve));
   closed.abort();
   await deadline;
 }

@@ -23,12 +23,12 @@ export interface LiveFile {
 /** @param file relative to the repository. */
 export function createLiveFile(repository: string, file: string, maxBytes: number): LiveFile {
   const path = join(repository, file);
-  let known: { readonly stamp: string; readonly live: LiveBytes } | undefined;
+  let known: { readonly stamp: Stamp; readonly live: LiveBytes } | undefined;
   return {
     read: () => {
       const stamp = stampOf(path);
       if (stamp === undefined) return undefined;
-      if (known?.stamp === stamp) return known.live;
+      if (known !== undefined && isSameStamp(known.stamp, stamp)) return known.live;
       const live = load(repository, file, maxBytes);
       known = live === undefined ? undefined : { stamp, live };
       return live;
@@ -36,16 +36,27 @@ export function createLiveFile(repository: string, file: string, maxBytes: numbe
   };
 }
 
-/** Changes whenever the file or directory does; ctime is in it because rsync can restore size and mtime. */
-export function stampOf(path: string): string | undefined {
+/** Of these one changes whenever the file or directory does; ctime is in it because rsync can restore size and mtime. */
+export type Stamp = Pick<fs.BigIntStats, 'mtimeNs' | 'ctimeNs' | 'size' | 'ino'>;
+
+export function stampOf(path: string): Stamp | undefined {
   try {
-    const stats = fs.statSync(path, { bigint: true, throwIfNoEntry: false });
-    if (stats === undefined) return undefined;
-    return `${stats.mtimeNs}.${stats.ctimeNs}.${stats.size}.${stats.ino}`;
+    return fs.statSync(path, { bigint: true, throwIfNoEntry: false });
   } catch (error) {
     if (isSystemError(error, 'ENOTDIR')) return undefined;
     throw error;
   }
+}
+
+/** Compared as they are: every request does, and texts of them would cost as much as the look at the file. */
+export function isSameStamp(one: Stamp | undefined, other: Stamp | undefined): boolean {
+  if (one === undefined || other === undefined) return one === other;
+  return (
+    one.ctimeNs === other.ctimeNs &&
+    one.mtimeNs === other.mtimeNs &&
+    one.size === other.size &&
+    one.ino === other.ino
+  );
 }
 
 function load(repository: string, file: string, maxBytes: number): LiveBytes | undefined {

@@ -18,6 +18,7 @@ const ownAddresses: ReadonlyMap<string, RequestPath> = new Map([
 const maxSegments = 16;
 const maxSegmentBytes = 255;
 const absoluteForm = /^https?:\/\/[^/?#]*/i;
+const plainRoot = /^\/metadata\/[1-9][0-9]{0,9}\.root\.json$/;
 const rootName = /^[1-9][0-9]{0,9}\.root\.json$/;
 /** `timestamp.json` is the only metadata name that is not immutable, so it is the only one without a number. */
 const versionedName = /^[1-9][0-9]{0,9}\.[^.].*\.json$/;
@@ -31,8 +32,9 @@ const forbidden = /[\u0000-\u001f\u007f/\\]/;
  * @returns what it names; `none` for whatever is not on the list
  */
 export function parseRequestPath(url: string): RequestPath {
-  // The two that every poll asks for come first: they are compared, not parsed.
+  // The two that every poll asks for come first, in the form in which hosts write them: nothing is split or decoded.
   if (url === '/metadata/timestamp.json') return timestamp;
+  if (plainRoot.test(url)) return { kind: 'root', file: url.slice(1) };
   const segments = pathSegments(url);
   if (segments === undefined) return none;
   const [folder = '', ...rest] = segments;

@@ -6,7 +6,7 @@ import { type ErrorCode, isSystemError, toWritError, WritError } from '../../cor
 import { given } from '../../core/given.js';
 import { defaultMetadataLimits, metadataBytesByRole } from '../../core/limits.js';
 import type { TopLevelRole } from '../../core/tuf/tuf-metadata.js';
-import { stampOf } from '../files/live-file.js';
+import { isSameStamp, type Stamp, stampOf } from '../files/live-file.js';
 import { parseRoleFile, type RoleFile } from '../files/role-file.js';
 import { openServedFile } from '../files/served-file.js';
 
@@ -43,26 +43,41 @@ const maxBytesOf = metadataBytesByRole(defaultMetadataLimits);
 
 /** @param repository its directory; what cannot be read in it is a problem of the state, never thrown */
 export function createRepositoryView(repository: string): RepositoryView {
-  let known: { readonly stamp: string; readonly state: RepositoryState } | undefined;
+  let known: { readonly stamps: MetadataStamps; readonly state: RepositoryState } | undefined;
   const read = (): RepositoryState => {
     // Taken before the reading: what changes meanwhile is read again next time.
-    const stamp = stampOfMetadata(repository);
+    const stamps = stampsOfMetadata(repository);
     const state = readState(repository);
-    known = { stamp, state };
+    known = { stamps, state };
     return state;
   };
-  const changed = (): boolean => known?.stamp !== stampOfMetadata(repository);
+  const changed = (): boolean => known === undefined || !areSame(known.stamps, stampsOfMetadata(repository));
   return { read, changed, current: () => (known === undefined || changed() ? read() : known.state) };
 }
 
-function stampOfMetadata(repository: string): string {
+interface MetadataStamps {
+  readonly directory: Stamp | undefined;
+  readonly timestamp: Stamp | undefined;
+  /** Why they cannot be taken. */
+  readonly errorCode?: string | undefined;
+}
+
+function stampsOfMetadata(repository: string): MetadataStamps {
   const metadata = join(repository, 'metadata');
   try {
-    return `${stampOf(metadata)} ${stampOf(join(metadata, 'timestamp.json'))}`;
+    return { directory: stampOf(metadata), timestamp: stampOf(join(metadata, 'timestamp.json')) };
   } catch (error) {
-    if (isSystemError(error)) return error.code ?? '';
+    if (isSystemError(error)) return { directory: undefined, timestamp: undefined, errorCode: error.code };
     throw error;
   }
+}
+
+function areSame(one: MetadataStamps, other: MetadataStamps): boolean {
+  return (
+    one.errorCode === other.errorCode &&
+    isSameStamp(one.timestamp, other.timestamp) &&
+    isSameStamp(one.directory, other.directory)
+  );
 }
 
 function readState(repository: string): RepositoryState {

@@ -129,12 +129,6 @@ export const confined: readonly Confined[] = [
     because: 'every line has the same fields and is written synchronously',
   },
   {
-    what: 'fastify',
-    used: importing(/^@?fastify/),
-    only: /^server\//,
-    because: 'a host needs no HTTP server',
-  },
-  {
     what: 'prom-client',
     used: importing(/^prom-client/),
     only: /^platform\/telemetry\/metrics\.ts$/,

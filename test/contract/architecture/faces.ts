@@ -352,7 +352,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'role-report',
   ],
   server: ['merge-reloads', 'sd-ready', 'server', 'tls-files'],
-  'server/files': ['live-file', 'request-path', 'role-file', 'send-file', 'served-file'],
+  'server/files': ['answer', 'live-file', 'request-path', 'role-file', 'send-file', 'served-file'],
   'server/resign': ['repository-view', 'resigner'],
   trust: [
     'download',

@@ -52,7 +52,7 @@ async function bareListener(limits: Partial<ServerLimits>, handler: http.Request
     uncounted: new BlockList(),
     onRefused: (one) => refused.push(one),
   });
-  const server = listener.serverFactory(handler, {}) as http.Server;
+  const server = listener.createServer(handler);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     refused,

@@ -122,6 +122,17 @@ describe('a newcomer, when all places are taken,', () => {
     assert.equal(here.take(), undefined);
   });
 
+  it('gets none of who is gone, and whose answer ends behind it', () => {
+    const here = table({ maxConnections: 1 });
+    const gone = here.take();
+    here.begin(gone);
+    gone?.destroy();
+    here.end(gone);
+    here.begin(here.take());
+    assert.equal(here.take(), undefined);
+    assert.deepEqual(here.ended, []);
+  });
+
   it('gets that of who took nothing of its answer for ten seconds, and took nothing since', () => {
     const here = table({ maxConnections: 2 });
     const [first, second] = [here.take(), here.take()];

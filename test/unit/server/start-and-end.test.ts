@@ -6,9 +6,10 @@ import { createServer } from 'node:net';
 import { describe, it } from 'node:test';
 import { isWritError, type WritError } from '../../../src/core/errors.js';
 import { startServer } from '../../../src/server/server.js';
+import { until } from '../../kit/assert/until.js';
 import { fakeClock } from '../../kit/clock/fake-clock.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
-import { hostileClient } from '../../kit/net/hostile-client.js';
+import { getRequest, hostileClient } from '../../kit/net/hostile-client.js';
 import { rawGet } from '../../kit/net/raw-request.js';
 import { writeRepository } from '../../kit/repository/unsigned-repository.js';
 
@@ -67,6 +68,28 @@ describe('start and end', () => {
     const waited = once(late, 'abort').then(() => 'waited');
     assert.equal(await Promise.race([server.close().then(() => 'closed'), waited]), 'closed');
     client.destroy();
+  });
+
+  it('tells who asks again behind an answer that is under way that the server ends', async () => {
+    using dir = tempDir();
+    writeRepository(dir.path);
+    const file = `targets/${'c'.repeat(64)}.big`;
+    fs.writeFileSync(dir.join(file), Buffer.alloc(16_000_000, 0x61));
+    const server = await startServer({ repository: dir.path, host: '127.0.0.1', port: 0 });
+    const client = await hostileClient(server.url, getRequest(file));
+    await once(client, 'readable');
+    const closed = server.close();
+    client.write(getRequest('metadata/timestamp.json'));
+    let end = '';
+    client.on('data', (chunk: Buffer) => {
+      end = (end + chunk.toString('latin1')).slice(-500);
+    });
+    await closed;
+    await until(() => client.closed);
+    assert.match(
+      end,
+      /a{20}HTTP\/1\.1 503 [\s\S]*\r\nConnection: close\r\n[\s\S]*\r\n\r\nthe server ends\n$/,
+    );
   });
 
   it('finishes what is under way, takes nothing new, and cuts off who does not read', async () => {

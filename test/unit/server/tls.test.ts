@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import * as fs from 'node:fs';
-import type { Server } from 'node:https';
 import { type AddressInfo, BlockList } from 'node:net';
 import { describe, it } from 'node:test';
 import { connect } from 'node:tls';
@@ -70,7 +69,7 @@ describe('TLS', needs('openssl', 'openssl'), () => {
     const tls = readTlsFiles(await makeCertificate(dir.path, 'first'));
     const limits = serverLimits({ maxConnectionsPerAddress: 1 }, 10_000);
     const listener = createListener({ limits, tls, uncounted: new BlockList(), onRefused: () => undefined });
-    const server = listener.serverFactory(() => undefined, {}) as Server;
+    const server = listener.createServer(() => undefined);
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
     const held = await hostileClient(url, '');

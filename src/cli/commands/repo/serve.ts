@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { isIP } from 'node:net';
 import { InvalidArgumentError } from '#commander';
 import { toWritError, WritError } from '../../../core/errors.js';
-import { createLog, type Logger } from '../../../platform/telemetry/log.js';
+import { createBusyLog, type Logger } from '../../../platform/telemetry/log.js';
 import { openNotifier } from '../../../platform/telemetry/sd-notify.js';
 import { mergeReloads } from '../../../server/merge-reloads.js';
 import type { OnlineSigner } from '../../../server/resign/resigner.js';
@@ -61,7 +61,7 @@ export const command: CommandDefinition<ServeFlags> = {
   onSignal: 'drain',
   flags,
   run: async (_args, flags, context) => {
-    const log = createLog('writ-server', logLevel(flags));
+    const log = createBusyLog('writ-server', logLevel(flags));
     const tls = tlsFiles(flags, context);
     const signer = await onlineSigner(flags, context);
     const server = await startServer({

@@ -48,6 +48,27 @@ describe('createLog', () => {
   });
 });
 
+describe('createBusyLog', () => {
+  const script = (end: string): string =>
+    `const { createBusyLog } = await import(at('src/platform/telemetry/log.js'));
+     const log = createBusyLog('server', 'info'); log.info('first'); log.info({ status: 304 }, 'last'); ${end}`;
+  const told = ({ lines }: { lines: Record<string, unknown>[] }): unknown[] =>
+    lines.map(({ msg, name, status }) => [msg, name, status]);
+
+  it('has written each line when the process ends, however it ends by itself', async () => {
+    const all = [
+      ['first', 'server', undefined],
+      ['last', 'server', 304],
+    ];
+    for (const end of ['', 'process.exit(3);']) assert.deepEqual(told(await linesOf(script(end))), all, end);
+  });
+
+  it('has written each line a moment later, for who reads along', async () => {
+    const wait = `await new Promise((resolve) => setTimeout(resolve, 1000)); process.kill(process.pid, 'SIGKILL');`;
+    assert.equal(told(await linesOf(script(wait))).length, 2);
+  });
+});
+
 describe('silentLog', () => {
   it('says nothing at any level', () => {
     assert.equal(silentLog().isLevelEnabled('fatal'), false);

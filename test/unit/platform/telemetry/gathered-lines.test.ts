@@ -1,0 +1,51 @@
+// Lines that are written together: all of them, in their order, and at the latest when the moment is over.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { gatherLines } from '../../../../src/platform/telemetry/gathered-lines.js';
+
+function bench() {
+  const written: string[] = [];
+  const moments: (() => void)[] = [];
+  const lines = gatherLines({ write: (text) => written.push(text) }, (flush) => moments.push(flush));
+  return { written, moments, lines };
+}
+
+describe('lines of one moment', () => {
+  it('are written together when it is over, and those of the next one when that is', () => {
+    const { written, moments, lines } = bench();
+    for (const line of ['a\n', 'b\n']) lines.write(line);
+    assert.deepEqual([written, moments.length], [[], 1]);
+    moments.shift()?.();
+    assert.deepEqual(written, ['a\nb\n']);
+    lines.write('c\n');
+    assert.equal(moments.length, 1);
+    moments.shift()?.();
+    assert.deepEqual(written, ['a\nb\n', 'c\n']);
+  });
+
+  it('are written before it is over when they are many, and none twice', () => {
+    const { written, moments, lines } = bench();
+    lines.write('x'.repeat(65_000));
+    lines.write('y'.repeat(600));
+    assert.deepEqual(
+      written.map((text) => text.length),
+      [65_600],
+    );
+    lines.write('z');
+    moments.shift()?.();
+    assert.deepEqual(
+      written.map((text) => text.length),
+      [65_600, 1],
+    );
+    assert.equal(moments.length, 0);
+  });
+
+  it('leave nothing behind in the process', () => {
+    const { moments, lines } = bench();
+    const before = process.listenerCount('exit');
+    lines.write('a\n');
+    assert.equal(process.listenerCount('exit'), before + 1);
+    moments.shift()?.();
+    assert.equal(process.listenerCount('exit'), before);
+  });
+});
