@@ -57,7 +57,10 @@ export function bundlesOf(
       return [
         entry.bundle,
         {
-          ...{ entry, record, stamped, manifestBytes: manifest.bytes },
+          ...{ entry, record, stamped },
+          get manifestBytes() {
+            return manifest.bytes;
+          },
           get manifest() {
             return manifest.parsed();
           },

@@ -4,9 +4,8 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { isSystemError } from '../../core/errors.js';
 import type { Digest } from '../../core/names.js';
-import type { Manifest } from '../../core/release/manifest.js';
 import type { HostPaths } from '../state/paths.js';
-import { manifestFile, openManifest, readManifest, releasePath } from './release-records.js';
+import { type KeptManifest, manifestFile, openManifest, releasePath } from './release-records.js';
 
 /** By bundle, of which one release is active: the file that was proven, and what it was proven against. */
 const provenOf = new WeakMap<HostPaths, Map<string, string>>();
@@ -21,7 +20,7 @@ export function openProvenManifest(
   bundle: string,
   name: string,
   signed: Digest,
-): () => Manifest {
+): KeptManifest {
   const proven = provenOf.get(paths) ?? new Map<string, string>();
   provenOf.set(paths, proven);
   // Before it is read: a file that takes its place meanwhile is another one the next time.
@@ -33,13 +32,19 @@ export function openProvenManifest(
     if (proof !== undefined) proven.set(bundle, proof);
     return open;
   }
-  let manifest: Manifest | undefined;
-  return () => {
+  let kept: KeptManifest | undefined;
+  const read = (): KeptManifest => {
     // The next cycle is to see for itself what this one finds damaged.
     proven.delete(bundle);
-    manifest ??= readManifest(paths, bundle, name, signed);
+    kept ??= openManifest(paths, bundle, name, signed);
     proven.set(bundle, proof);
-    return manifest;
+    return kept;
+  };
+  return {
+    get bytes() {
+      return read().bytes;
+    },
+    parsed: () => read().parsed(),
   };
 }
 

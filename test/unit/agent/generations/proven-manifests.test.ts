@@ -57,7 +57,7 @@ describe('a manifest that was proven', () => {
     assert.equal(
       opened(t, manifestFile, () =>
         assert.deepEqual(
-          rows().files.map(({ path }) => path),
+          rows.parsed().files.map(({ path }) => path),
           ['a.yaml'],
         ),
       ),
@@ -109,7 +109,7 @@ describe('a manifest that was proven', () => {
       return count;
     });
     syncBuiltinESMExports();
-    throwsCode('STATE_DAMAGED', rows);
+    throwsCode('STATE_DAMAGED', rows.parsed);
     // The next cycle sees it by itself, and takes what it needs to mend it.
     throwsCode('STATE_DAMAGED', host.open);
     t.mock.restoreAll();
