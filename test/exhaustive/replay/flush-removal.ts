@@ -102,6 +102,8 @@ const rules: readonly FlushRule[] = [
   {
     flush: /^fsync archives\/[\w-]+, behind rename staging/,
     kind: 'each',
+    // There it replaces an older copy, which a start puts back.
+    mendedIn: ['a start behind a cut before the link'],
     why: 'the name of the kept release',
   },
   {
