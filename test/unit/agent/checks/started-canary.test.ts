@@ -112,8 +112,10 @@ describe('a canary that is a worker of its own', () => {
 
   it('that dies of the question has not said yes', async () => {
     using dir = tempDir();
-    const start = 'until [ -e $1/asked ]; do sleep 0.02; done; echo "no such zone"; exit 3';
-    const { verdict, text } = await canary(dir, { start, probe: 'touch $1/asked' });
+    const start = 'echo $$ > $0/pid; until [ -e $1/asked ]; do sleep 0.02; done; echo "no such zone"; exit 3';
+    // Its yes comes behind the death, however long that takes on a busy machine.
+    const seen = 'until [ -s $0/pid ]; do sleep 0.02; done; while kill -0 $(cat $0/pid); do sleep 0.02; done';
+    const { verdict, text } = await canary(dir, { start, probe: `touch $1/asked; ${seen} 2>&1; exit 0` });
     assert.deepEqual([verdict.kind, text], ['refused', 'no such zone']);
   });
 
