@@ -44,6 +44,8 @@ export interface WholeFile {
 export function openPartial(host: PartialsHost, { length, digest }: WholeFile): Partial {
   const { paths, durable } = host;
   const path = join(paths.partials, digestHex(digest));
+  // A rename takes the place of anything else that lies under the name of a note.
+  if (lookAt(noteOf(path))?.isDirectory()) durable.removeTree('partial.replace', noteOf(path));
   const { descriptor, foundBytes } = openOrMake(durable, path, length);
   const seen = foundBytes > 0 ? readNote(noteOf(path)) : undefined;
   const forget = (): void => durable.discardFile('partial.forget', noteOf(path));

@@ -34,7 +34,8 @@ describe('writ inspect', () => {
   it('says of what is not there that it is not there', async () => {
     using dir = tempDir();
     fs.writeFileSync(dir.join('file'), '');
-    for (const path of ['nope', 'file/nope']) {
+    fs.symlinkSync('circle.delta', dir.join('circle.delta'));
+    for (const path of ['nope', 'file/nope', 'circle.delta', 'n'.repeat(300)]) {
       const run = await writ(dir, 'inspect', path, '--json');
       assert.deepEqual([run.exitCode, jsonOf(run)['code']], [2, 'USAGE']);
     }

@@ -52,10 +52,13 @@ export const command: CommandDefinition<InspectFlags> = {
   },
 };
 
+/** A name below a file, a circle of links, and a name that no file can have. */
+const leadNowhere = ['ENOTDIR', 'ELOOP', 'ENAMETOOLONG'];
+
 function repositoryUrl(what: string, { at }: CommandContext): string | undefined {
   if (/^(https?|file):\/\//.test(what)) return what;
   const path = at(what);
-  const found = unlessRefused(() => statSync(path, { throwIfNoEntry: false }), ['ENOTDIR']);
+  const found = unlessRefused(() => statSync(path, { throwIfNoEntry: false }), leadNowhere);
   if (found === undefined) {
     throw new WritError('USAGE', `${path}: there is no such file`, {
       hint: 'Name an archive, a delta, a repository directory or the URL of a repository.',

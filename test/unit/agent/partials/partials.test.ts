@@ -81,6 +81,19 @@ describe('a partial', () => {
     }
   });
 
+  it('is noted, and gone on with, where a directory lies in the place of its note', () => {
+    using dir = tempDir();
+    const host = hostIn(dir);
+    leave(host, 5);
+    const note = join(host.paths.partials, `${hex}.json`);
+    fs.mkdirSync(join(note, 'deep'), { recursive: true });
+    const again = openPartial(host, file);
+    assert.deepEqual([again.foundBytes, again.seen], [5, undefined]);
+    again.note(seen);
+    fs.closeSync(again.descriptor);
+    assert.equal(fs.lstatSync(note).isFile(), true);
+  });
+
   it('is taken away whole, and leaves nothing', () => {
     using dir = tempDir();
     const host = hostIn(dir);
