@@ -9,6 +9,7 @@ export const lockWaitFlag = preset(
   'how long to wait for another writer',
   10_000,
   durationFlag,
+  '10s',
 );
 
 export const clockFlag = toggle(

@@ -55,20 +55,22 @@ export async function checkArchive(check: ArchiveCheck): Promise<ReleaseInfo> {
 }
 
 async function requireBytes({ layout, path }: ArchiveCheck, { place, length }: ReleaseFile): Promise<void> {
-  const whole = join(layout.targets, pathOf(place));
+  const file = pathOf(place);
+  const whole = join(layout.targets, file);
   const size = sizeOf(whole);
-  const facts = { target: path, file: pathOf(place), expected: length, actual: size ?? 0 };
-  if (size === undefined)
-    throw new WritError('TARGET_MISSING', `${path}: the ${place.kind} is not there`, { facts });
+  const facts = { target: path, file, expected: length, actual: size ?? 0 };
+  // A release has several deltas: only its name says which of them is to be brought back.
+  const named = `the ${place.kind} targets/${file}`;
+  if (size === undefined) throw new WritError('TARGET_MISSING', `${named} is not there`, { facts });
   if (size !== length) {
     const code = size < length ? 'DOWNLOAD_TRUNCATED' : 'DOWNLOAD_TOO_LARGE';
-    throw new WritError(code, `${path}: the ${place.kind} has ${size} bytes, ${length} are signed`, {
+    throw new WritError(code, `${named} has ${size} bytes, ${length} are signed`, {
       facts,
     });
   }
   const hashes = { expected: digestHex(place.digest), actual: await digestOfFile(whole) };
   if (hashes.actual === hashes.expected) return;
-  throw new WritError('DOWNLOAD_DIGEST', `${path}: the ${place.kind} has not the signed digest`, {
+  throw new WritError('DOWNLOAD_DIGEST', `${named} has not the signed digest`, {
     facts: { ...facts, ...hashes },
   });
 }

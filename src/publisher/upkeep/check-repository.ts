@@ -87,6 +87,7 @@ async function checkArchives(
   options: CheckOptions,
 ) {
   let archiveBytes = 0;
+  let deltaCount = 0;
   let untried = 0;
   // Problems of the metadata were said; without a state no base can be found.
   const state = orUndefined(() => readRepositoryState(layout, options.keysDirectory));
@@ -101,6 +102,7 @@ async function checkArchives(
     archiveBytes += file.length;
     const { deltas = [] } = release;
     if (deltas.length === 0) continue;
+    deltaCount += deltas.length;
     const history =
       histories.get(release.bundle) ?? (state === undefined ? [] : releaseHistory(state, release.bundle));
     histories.set(release.bundle, history);
@@ -110,9 +112,8 @@ async function checkArchives(
     untried += tried ?? 0;
   }
   if (untried > 0) {
-    findings.note(
-      `the bases of ${untried} deltas are not there any more: those were compared by digest alone`,
-    );
+    const what = untried === 1 ? 'the base of 1 delta is' : `the bases of ${untried} deltas are`;
+    findings.note(`${what} not there any more: compared by digest alone`);
   }
-  return { archives: releases.length, archiveBytes };
+  return { archives: releases.length, archiveBytes, deltas: deltaCount };
 }

@@ -75,6 +75,7 @@ describe('the help', () => {
       assert.ok(rest.startsWith(`writ ${name} `), name);
       assert.ok([...examples.matchAll(/^ {2}\$ writ /gm)].length >= 2, `${name}: two examples`);
       assert.match(help, /\nExit codes:\n {2}0 {2}/, name);
+      assert.doesNotMatch(help, /default:\s+\d{5,}/, `${name}: as it is given`);
     }
   });
 

@@ -52,8 +52,9 @@ function stepOf(where: string): 'roots' | 'roles' | 'archives' {
   return where.endsWith('.root.json') ? 'roots' : 'roles';
 }
 
-function archivesText({ archives, archiveBytes }: CheckReport): string {
-  return `${counted(archives, 'archive')}, ${sizeText(archiveBytes)}`;
+function archivesText({ archives, archiveBytes, deltas }: CheckReport): string {
+  const leading = deltas === 0 ? '' : `, ${counted(deltas, 'delta')}`;
+  return `${counted(archives, 'archive')}, ${sizeText(archiveBytes)}${leading}`;
 }
 
 function answer(report: CheckReport, { repository }: RepoCheckFlags): Answer {

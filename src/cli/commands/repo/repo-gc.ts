@@ -26,6 +26,7 @@ const flags = {
     'what hosts were sent to within this time stays',
     86_400_000,
     durationFlag,
+    '1d',
   ),
   lockWait: lockWaitFlag,
   dryRun: toggle('--dry-run', 'say what would be removed, and remove nothing'),

@@ -30,6 +30,7 @@ const flags = {
     'warn about roles that expire within',
     monthMs,
     durationFlag,
+    '30d',
   ),
 };
 type RepoStatusFlags = FlagValues<typeof flags>;

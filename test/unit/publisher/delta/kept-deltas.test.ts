@@ -158,6 +158,19 @@ describe('the deltas of a release', () => {
     assert.equal((await publish(5)).release.deltas?.length, 1);
   });
 
+  it('are counted, and one whose base is gone is said to be one', async () => {
+    using dir = tempDir();
+    const { repository, publish } = await withReleases(dir, 1);
+    const targets = join(repository.directory, 'targets', bundle);
+    const [base = ''] = fs.readdirSync(targets);
+    await publish(2);
+    assert.equal((await check(repository)).deltas, 1);
+    fs.rmSync(join(targets, base));
+    const { problems, notes } = await check(repository);
+    assert.deepEqual(problems, []);
+    assert.deepEqual(notes, ['the base of 1 delta is not there any more: compared by digest alone']);
+  });
+
   it('are exported with it, and go with it', async () => {
     using dir = tempDir();
     const { repository, publish } = await withReleases(dir, 3);
@@ -201,6 +214,8 @@ describe('the deltas of a release', () => {
         problems.map((problem) => problem.code),
         [code],
       );
+      // A release has several: only the name says which is to be brought back.
+      assert.ok(problems[0]?.message.includes(`targets/${bundle}/${name}`), problems[0]?.message);
     });
   }
 });
