@@ -119,7 +119,7 @@ describe('runParseCheck', () => {
 const endless = JSON.stringify({ type: 'string', pattern: '^(a+)+$' });
 const stuck = { 'a.yaml': '"a"\n', 'b.yaml': `"${'a'.repeat(50)}!"\n` };
 /** Long enough for a thread to begin, on a busy machine too. */
-const timeoutMs = 3000;
+const timeoutMs = 6000;
 
 describe('what ends a check of files', () => {
   const refused = ({ verdict, exceeded, hint }: CheckAnswer): unknown => {
