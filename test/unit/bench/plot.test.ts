@@ -58,6 +58,7 @@ describe('the plot', () => {
     const panel = { title: 't', unit: 's', points };
     const svg = drawPlot([...Array.from({ length: 5 }, () => panel), { ...panel, points: [] }]);
     assert.match(svg, /viewBox="0 0 960 360"/);
+    assert.match(svg, /<title>[^<]+<\/title>/);
     assert.deepEqual(
       [...svg.matchAll(/translate\((\d+ \d+)\)/g)].map(([, place]) => place),
       ['0 0', '240 0', '480 0', '720 0', '0 180'],
