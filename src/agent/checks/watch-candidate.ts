@@ -50,6 +50,8 @@ async function fingerprint(root: string): Promise<Fingerprint> {
   const own = fs.lstatSync(root, { bigint: true, throwIfNoEntry: false });
   if (own === undefined) return new Map();
   const nodes = new Map([['.', identityOf(own)]]);
+  // Something has taken the place of a kept tree: it is the scrub's to find, and nothing below it is the candidate's.
+  if (!own.isDirectory()) return nodes;
   for await (const { path, stats } of walkTree(root)) nodes.set(path, identityOf(stats));
   return nodes;
 }
