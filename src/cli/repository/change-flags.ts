@@ -2,13 +2,16 @@
 // the answers that say what is signed and what waits. Owns no change.
 
 import { given } from '../../core/given.js';
+import { maxDeltas } from '../../core/release/deltas.js';
 import { isOnlineRole, type OnlineRole } from '../../core/tuf/tuf-metadata.js';
 import { createDurableFs } from '../../platform/disk/durable-fs.js';
 import { askClockSync } from '../../platform/process/clock-sync.js';
+import { defaultDeltas } from '../../publisher/release/moved-deltas.js';
 import type { SignedRole } from '../../publisher/signing/online-signing.js';
 import type { ChangeOptions, ChangeResult, SignedChange } from '../../publisher/signing/sign-change.js';
 import type { Answer, CommandContext, Reporter } from '../console/command.js';
-import { type FlagValues, required } from '../console/flags.js';
+import { numberFlag } from '../console/flag-values.js';
+import { type FlagValues, preset, required } from '../console/flags.js';
 import { shellWord, timeLeft } from '../show/show-repository.js';
 import { passphraseFlags, passphrasesFor } from './passphrase.js';
 import { clockFlag, lockWaitFlag, repositoryFlag } from './repository-flags.js';
@@ -22,6 +25,14 @@ export const changeFlags = {
   ...passphraseFlags,
   ...signerFlags,
 };
+
+/** Of who makes a release the head of a channel. */
+export const deltasFlag = preset(
+  '--deltas <n>',
+  'make updates by difference from so many releases of the channel; 0 for none',
+  defaultDeltas,
+  numberFlag(0, maxDeltas),
+);
 
 export type ChangeFlags = FlagValues<typeof changeFlags>;
 

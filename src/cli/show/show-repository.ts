@@ -33,13 +33,13 @@ export function shellWord(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
-/** What `--json` says of the deltas of a release; nothing in the list where it has none. */
 /** @returns as `2 deltas of 188 B, 190 B, newest base first` */
 export function deltasText(deltas: readonly DeltaInfo[]): string {
   const sizes = deltas.map(({ length }) => sizeText(length)).join(', ');
   return `${counted(deltas.length, 'delta')} of ${sizes}, newest base first`;
 }
 
+/** What `--json` says of the deltas of a release; nothing in the list where it has none. */
 export function deltaDetails(deltas: readonly DeltaInfo[] = []): Record<string, unknown>[] {
   return deltas.map(({ from, digest, length }) => ({ from, digest, bytes: length }));
 }

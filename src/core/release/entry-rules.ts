@@ -130,7 +130,8 @@ function nameRule(name: string, { maxNameBytes }: ArchiveLimits): EntryRule | un
   return bytes > maxNameBytes ? 'name-too-long' : undefined;
 }
 
-const plainText = /^[ -~]*$/;
+/** The same in UTF-8 and Latin-1, in every normal form, and never longer in bytes than in characters. */
+export const plainText = /^[ -~]*$/;
 const invisible = /\p{Default_Ignorable_Code_Point}/gu;
 
 /**

@@ -6,7 +6,7 @@ import { WritError } from '../errors.js';
 import type { ArchiveLimits } from '../limits.js';
 import { type Digest, digestFromHex, digestHex } from '../names.js';
 import { compareCodePoints } from '../text/canonical-json.js';
-import { createPathSet, entryRules, judgeEntryPath, type PathSet } from './entry-rules.js';
+import { createPathSet, entryRules, judgeEntryPath, type PathSet, plainText } from './entry-rules.js';
 
 export { manifestName } from './entry-rules.js';
 
@@ -139,10 +139,8 @@ function readRow(row: Buffer, { limits, paths, judge }: RowRules): ManifestFile 
 /** @returns as bytes what may be something else than it looks like in Latin-1 */
 function pathOf(written: string): string | Buffer {
   const path = written.includes('\\') ? written.replaceAll('\\"', '"') : written;
-  return ascii.test(path) ? path : Buffer.from(path, 'latin1');
+  return plainText.test(path) ? path : Buffer.from(path, 'latin1');
 }
-
-const ascii = /^[ -~]*$/;
 
 function requireOrder(before: ManifestFile | undefined, file: ManifestFile): void {
   if (before === undefined || compareCodePoints(before.path, file.path) < 0) return;

@@ -1,6 +1,4 @@
 // `writ promote`: the release of one channel becomes that of another; the same archive, the same serial.
-import { maxDeltas } from '../../../core/release/deltas.js';
-import { defaultDeltas } from '../../../publisher/release/moved-deltas.js';
 import {
   type PromoteResult,
   type Promotion,
@@ -8,13 +6,14 @@ import {
   promoteRelease,
 } from '../../../publisher/release/promote.js';
 import type { Answer, CommandDefinition } from '../../console/command.js';
-import { nameFlag, numberFlag } from '../../console/flag-values.js';
-import { type FlagValues, preset, required, toggle } from '../../console/flags.js';
+import { nameFlag } from '../../console/flag-values.js';
+import { type FlagValues, required, toggle } from '../../console/flags.js';
 import {
   changeAnswer,
   changeExitCodes,
   changeFlags,
   changeOptions,
+  deltasFlag,
   narrateSigned,
   nothingNew,
   previewOf,
@@ -26,12 +25,7 @@ const flags = {
   bundle: required('--bundle <name>', 'name of the policy tree', nameFlag),
   from: required('--from <channel>', 'whose release is taken', nameFlag),
   to: required('--to <channel>', 'who gets it', nameFlag),
-  deltas: preset(
-    '--deltas <n>',
-    'make updates by difference from so many releases of the channel; 0 for none',
-    defaultDeltas,
-    numberFlag(0, maxDeltas),
-  ),
+  deltas: deltasFlag,
   dryRun: toggle('--dry-run', 'say what would be promoted, and write nothing'),
 };
 type PromoteFlags = FlagValues<typeof flags>;

@@ -1,12 +1,10 @@
 // `writ publish`: a directory becomes the next release of a bundle; what that was, and what hosts see now.
 
 import { defaultArchiveLimits } from '../../../core/limits.js';
-import { maxDeltas } from '../../../core/release/deltas.js';
 import type { ManifestDifference } from '../../../core/release/manifest.js';
 import type { ReleaseInfo } from '../../../core/release/release.js';
 import { sizeText } from '../../../core/size-text.js';
 import type { SourceTree } from '../../../publisher/archive/source-tree.js';
-import { defaultDeltas } from '../../../publisher/release/moved-deltas.js';
 import {
   type PreviewResult,
   type PublishResult,
@@ -20,6 +18,7 @@ import {
   changeAnswer,
   changeFlags,
   changeOptions,
+  deltasFlag,
   narrateSigned,
   nothingNew,
   previewOf,
@@ -42,12 +41,7 @@ const flags = {
     'fill @writ.serial@ and @writ.source@ into this file of SOURCE; may be repeated',
     repeatedText,
   ),
-  deltas: preset(
-    '--deltas <n>',
-    'make updates by difference from so many releases before; 0 for none',
-    defaultDeltas,
-    numberFlag(0, maxDeltas),
-  ),
+  deltas: deltasFlag,
   dryRun: toggle('--dry-run', 'say what would be published, and write nothing'),
 };
 type PublishFlags = FlagValues<typeof flags>;

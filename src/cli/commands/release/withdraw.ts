@@ -1,6 +1,4 @@
 // `writ withdraw`: flags to a signed withdrawal, and what becomes of each channel.
-import { maxDeltas } from '../../../core/release/deltas.js';
-import { defaultDeltas } from '../../../publisher/release/moved-deltas.js';
 import {
   type ChannelMove,
   previewWithdrawal,
@@ -15,6 +13,7 @@ import {
   changeExitCodes,
   changeFlags,
   changeOptions,
+  deltasFlag,
   narrateSigned,
   nothingNew,
   previewOf,
@@ -30,12 +29,7 @@ const flags = {
   to: optional('--to <m>', 'where the channel goes: by default the newest that is not withdrawn', serialFlag),
   channel: optional('--channel <name>', 'this channel only: by default every one of the bundle', nameFlag),
   reason: preset('--reason <text>', 'why, for people; it is signed and public', ''),
-  deltas: preset(
-    '--deltas <n>',
-    'make updates by difference from so many releases of the channel; 0 for none',
-    defaultDeltas,
-    numberFlag(0, maxDeltas),
-  ),
+  deltas: deltasFlag,
   dryRun: toggle('--dry-run', 'say what would be withdrawn, and write nothing'),
 };
 type WithdrawFlags = FlagValues<typeof flags>;
