@@ -1,7 +1,7 @@
 // The real BIRD, unbound and HAProxy, each with a control socket of text lines and a policy file that a test writes.
 // Owns their processes; stand-ins that misbehave are in fake-line-server.ts.
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { until } from '../assert/until.js';
 import { freePort } from './free-port.js';
@@ -14,6 +14,8 @@ export interface RealDaemon extends AsyncDisposable {
 
 async function start(argv: readonly [string, ...string[]], socket: string): Promise<RealDaemon> {
   const [program, ...args] = argv;
+  // A daemon that was killed leaves its socket: the one of before says nothing of this one.
+  rmSync(socket, { force: true });
   const child: ChildProcess = spawn(program, args, { stdio: 'ignore' });
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   await until(() => existsSync(socket));

@@ -1,7 +1,7 @@
 // A process that stands for a daemon: writes its pid file, appends a line to a log for every signal it gets.
 // Owns the child; `reaped: 'never'` leaves a zombie when it dies, as a careless parent does.
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { until } from '../assert/until.js';
 
 export interface FakeWorker {
@@ -29,6 +29,8 @@ fs.writeFileSync(log, '');
  */
 export async function startFakeWorker(log: string, { uid }: { uid?: number } = {}): Promise<FakeWorker> {
   const args = uid === undefined ? [log] : [log, String(uid)];
+  // One of a worker before says nothing of this one: a signal that comes before its handlers would end it.
+  rmSync(log, { force: true });
   const child: ChildProcess = spawn(process.execPath, ['-e', program, ...args], { stdio: 'ignore' });
   await until(() => existsSync(log));
   const signals = (): readonly string[] => readFileSync(log, 'utf8').split('\n').filter(Boolean);
