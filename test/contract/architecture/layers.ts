@@ -12,7 +12,7 @@ export function layerOf(path: string): string {
   return path.split('/')[0] ?? '';
 }
 
-/** What a layer may import beside itself: cli -> {agent, publisher, server} -> {trust, workers} -> platform -> core. */
+/** What a layer may import beside itself: cli -> {agent, publisher, server, fleet} -> {trust, workers} -> platform -> core. */
 export const below: Readonly<Record<string, readonly string[]>> = {
   core: [],
   sdk: ['core'],
@@ -22,7 +22,8 @@ export const below: Readonly<Record<string, readonly string[]>> = {
   agent: ['trust', 'workers', 'platform', 'core'],
   publisher: ['trust', 'workers', 'platform', 'core'],
   server: ['trust', 'workers', 'platform', 'core'],
-  cli: ['agent', 'publisher', 'server', 'trust', 'workers', 'platform', 'core'],
+  fleet: ['trust', 'platform', 'core'],
+  cli: ['agent', 'publisher', 'server', 'fleet', 'trust', 'workers', 'platform', 'core'],
 };
 
 /** Single files that a layer may import against the rule above. */

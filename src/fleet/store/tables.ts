@@ -1,0 +1,120 @@
+// The tables of a fleet server's store, as kysely knows them: one schema for the embedded database and for PostgreSQL.
+// Times are epoch milliseconds, whole numbers of 64 bits. Owns names and types; making and changing them is migrations'.
+import type { ActiveState, OfferedState } from '../../core/fleet/report.js';
+
+export interface Tables {
+  /** One row: which fleet this is, and whether it was accepting. */
+  readonly fleet: FleetRow;
+  readonly hosts: HostRow;
+  readonly host_labels: { key_id: string; name: string; value: string };
+  readonly host_bundles: HostBundleRow;
+  readonly outcomes: OutcomeRow;
+  readonly counters: CounterRow;
+  readonly tokens: TokenRow;
+  readonly sessions: { digest: string; token_id: string; expires_at_ms: number };
+  readonly audit: { id: number; at_ms: number; who: string; what: string; subject: string; detail: string };
+  readonly leases: { name: string; holder: string; until_ms: number };
+}
+
+export interface FleetRow {
+  id: string;
+  created_at_ms: number;
+  /** Written while reports are accepted: silence before it is the server's own. */
+  accepting_since_ms: number;
+}
+
+export type HostState = 'waiting' | 'accepted' | 'retired';
+
+export interface HostRow {
+  /** SHA-256 of the raw public key, hex; `opa/<token>/<id>` for an OPA. */
+  key_id: string;
+  public_key: string;
+  kind: 'writ' | 'opa';
+  state: HostState;
+  host: string;
+  install_id: string;
+  boot_id: string;
+  token_id: string;
+  ephemeral: number;
+  enrolled_at_ms: number;
+  /** Last counter, and the digest of that body. */
+  counter: number;
+  body_digest: string;
+  nonce: string;
+  last_seen_ms: number;
+  /** What it was granted last. */
+  every_ms: number;
+  /** Its clock less the server's, at its last report. */
+  skew_ms: number;
+  agent: string;
+  health: string;
+  version: string;
+  root_version: number;
+  root_digest: string;
+  /** 1 since two install-ids or boot-ids alternated under its key. */
+  cloned: number;
+  slot: number;
+  last_outcome: number;
+  /** The last report, JSON. */
+  report: string;
+}
+
+export interface HostBundleRow {
+  key_id: string;
+  /** Digest of the root that the host trusts: serials repeat across repositories. */
+  repository: string;
+  bundle: string;
+  channel: string;
+  /** 0 and '' while nothing is active. */
+  serial: number;
+  manifest: string;
+  state: ActiveState | 'none';
+  since_ms: number;
+  /** 0 while what is offered is active. */
+  offered_serial: number;
+  offered_state: OfferedState | '';
+  offered_code: string;
+  offered_at_ms: number;
+  offered_line: string;
+}
+
+export interface CounterRow {
+  repository: string;
+  bundle: string;
+  channel: string;
+  manifest: string;
+  serial: number;
+  /** `active:confirmed`, or `offered:refused:CHECK_FAILED` with the offered serial and no manifest. */
+  state: string;
+  slot: number;
+  count: number;
+}
+
+export interface OutcomeRow {
+  key_id: string;
+  n: number;
+  at_ms: number;
+  received_at_ms: number;
+  trigger: string;
+  outcome: string;
+  code: string;
+  bundles: string;
+}
+
+export interface TokenRow {
+  id: string;
+  /** SHA-256 of the token, hex. */
+  digest: string;
+  kind: 'hosts' | 'people' | 'opa';
+  role: 'view' | 'detail' | 'operate' | '';
+  note: string;
+  /** -1: no bound. */
+  uses_left: number;
+  expires_at_ms: number;
+  /** Glob of host ids, '' for all. */
+  hosts: string;
+  /** Labels that it forces, JSON. */
+  labels: string;
+  created_at_ms: number;
+  revoked_at_ms: number;
+}
