@@ -335,6 +335,10 @@ export const errorCodes = {
     'A worker group is not to be notified yet: its changes settle, or it was notified a short while ago.',
     'Nothing: the newest release is taken then. `writ pull --force` does not wait.',
   ),
+  REQUIRES_UNKNOWN: deferred(
+    'The release requires a feature that the Writ of this host does not know; nothing is taken in its place.',
+    'Upgrade Writ on this host: the next pull takes the release then.',
+  ),
   RELEASE_HELD: deferred('A rollback holds this release.', '`writ resume`, or `writ pull --force`.'),
 
   // our own side of the host

@@ -6,8 +6,9 @@ import type { CycleResult, Problem } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { type ErrorCode, errorCodes } from '../../core/error-codes.js';
 import { isUnsaidNo, WritError } from '../../core/errors.js';
-import { withoutUndefined } from '../../core/given.js';
+import { given, withoutUndefined } from '../../core/given.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
+import { judgeRequires } from '../../core/release/requires.js';
 import { staleError } from '../../core/status/freshness.js';
 import type {
   AgentState,
@@ -47,7 +48,7 @@ export interface AgentFacts {
 }
 
 /** The parts of a host that a report is made of; a host without an agent has them too. */
-export interface HostView extends Pick<Host, 'config' | 'paths' | 'ledger' | 'refusals'> {
+export interface HostView extends Pick<Host, 'config' | 'paths' | 'ledger' | 'refusals' | 'features'> {
   readonly clock: Pick<Host['clock'], 'nowMs'>;
   readonly sandbox?: Pick<Host['sandbox'], 'status'>;
   readonly client: Pick<Host['client'], 'status' | 'knownTarget' | 'stillVerifies'> &
@@ -154,6 +155,7 @@ const judges: readonly Judge[] = [
   { codes: ['UNTRUSTED_ACTIVE'], judge: ({ untrusted }) => untrustedProblems(untrusted) },
   { codes: ['POLICY_STALE'], judge: staleProblems },
   { codes: ['CLOCK_BEHIND'], judge: clockProblems },
+  { codes: ['REQUIRES_UNKNOWN'], judge: requiresProblems },
   // Said by the members `pause`, `waiting` and `refusals`.
   { codes: ['ACTIVATION_PAUSED', 'ACTIVATION_PACED', 'REMEMBERED_REFUSAL'], judge: () => [] },
   { codes: unsaid, judge: ({ ledger }) => silenceProblems(ledger) },
@@ -217,6 +219,14 @@ function staleProblems({ freshness, host }: Facts): Problem[] {
   return [problemOf(staleError(freshness, host.config.freshness.maxStaleMs))];
 }
 
+/** Over with an upgrade of Writ, before any cycle. What is in use stays in use, whatever it requires. */
+function requiresProblems({ bundles, host }: Facts): Problem[] {
+  const offers = bundles.flatMap(({ bundle, serial, server }) =>
+    server === undefined || server.serial === serial ? [] : { bundle, ...server },
+  );
+  return offers.flatMap((one) => judgeRequires(one, host.features) ?? []).map(problemOf);
+}
+
 function unlessEmpty<T>(list: readonly T[] = []): readonly T[] | undefined {
   return list.length === 0 ? undefined : list;
 }
@@ -250,9 +260,13 @@ function bundleStatus(
     serial: tree?.serial,
     revision: record?.release.revision,
     activatedAtMs: record && (ledger.activatedAtMs?.[name] ?? record.stagedAtMs),
-    server: offered && { serial: offered.serial, revision: offered.revision },
+    server: offered && serverOf(offered),
   });
 }
+
+const serverOf = ({ serial, revision, requires }: ReleaseInfo): BundleStatus['server'] => ({
+  ...{ serial, revision, ...given({ requires }) },
+});
 
 function mirrorsOf({ client }: HostView): StatusReport['mirrors'] {
   const mirrors = client.mirrors?.() ?? [];

@@ -6,6 +6,7 @@ import { outcomeOf, problemOf } from '../../core/cycle/problem.js';
 import { problemText } from '../../core/cycle/problem-text.js';
 import { isWritError, WritError } from '../../core/errors.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
+import { judgeRequires } from '../../core/release/requires.js';
 import type { MirrorFailure } from '../../trust/mirrors/mirror-failures.js';
 import type { SignedTarget } from '../../trust/signed-target.js';
 import type { ActiveBundle } from '../generations/generation-contents.js';
@@ -20,7 +21,7 @@ import { type NotNow, whyNotNow } from './why-not-now-rules.js';
 
 export interface SelectOptions {
   readonly active: ReadonlyMap<string, ActiveBundle>;
-  /** A pause, holds and the memory of refusals are ignored, and a current release is fetched again. */
+  /** A pause, holds and the memory of refusals are ignored, not what a release requires; a current release is fetched again. */
   readonly force: 'yes' | 'no';
   readonly signal: AbortSignal;
   /** Notified of each mirror that failed before another one brought a delegated role. */
@@ -56,9 +57,12 @@ async function selectOne(host: Host, bundle: BundleConfig, options: SelectOption
   const verdict = judge(host, bundle, target, active);
   if (verdict.kind === 'refused')
     return keep(new WritError(verdict.code, verdict.message, { facts: verdict.facts }));
-  if (options.force === 'yes') return { kind: 'take', bundle, target, result: base };
-  if (verdict.kind === 'current') return { kind: 'keep', bundle, result: base };
+  if (verdict.kind === 'current' && options.force === 'no') return { kind: 'keep', bundle, result: base };
   const { release } = target;
+  // The publisher's word, and not a restriction of this host: force does not end it.
+  const tooNew = judgeRequires(release, host.features);
+  if (tooNew !== undefined) return keep(tooNew);
+  if (options.force === 'yes') return { kind: 'take', bundle, target, result: base };
   const notNow = restrictionOf(host, release);
   if (notNow !== undefined) {
     const { error, retryAtMs } = notNow;

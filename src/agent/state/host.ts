@@ -35,6 +35,8 @@ export interface Host {
   readonly sandbox: Sandbox;
   readonly ledger: StateFile<Ledger>;
   readonly refusals: StateFile<Refusals>;
+  /** What releases may require of it; left out: what this version of Writ knows. */
+  readonly features?: readonly string[];
 }
 
 export interface Sandbox {

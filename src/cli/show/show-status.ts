@@ -128,8 +128,14 @@ function serverText(bundle: BundleStatus, report: StatusReport): string {
     one.bundle === bundle.bundle && one.serial === server.serial;
   if (report.refusals.some(at)) return `${server.serial}, refused`;
   if (report.holds.some(at)) return `${server.serial}, held`;
+  if (isTooNew(bundle.bundle, report)) return `${server.serial}, deferred`;
   if (report.pause !== undefined || report.waiting?.some(at)) return `${server.serial}, waits`;
   return String(server.serial);
+}
+
+/** It requires what the Writ of this host does not know. */
+function isTooNew(bundle: string, { problems }: StatusReport): boolean {
+  return problems.some(({ code, facts }) => code === 'REQUIRES_UNKNOWN' && facts['bundle'] === bundle);
 }
 
 function workerLines(report: StatusReport): string[] {

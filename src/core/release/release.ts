@@ -4,6 +4,7 @@ import { WritError } from '../errors.js';
 import { given } from '../given.js';
 import { type Digest, digestFromHex, digestHex, isName } from '../names.js';
 import { type DeltaInfo, encodeDeltas, parseDeltas } from './deltas.js';
+import { parseRequires } from './requires.js';
 import { encodeStamps, parseStamps, type Stamped } from './stamps.js';
 
 /** How many accepted serials a host keeps per bundle and channel; older ones are forgotten. */
@@ -23,6 +24,8 @@ export interface ReleaseInfo {
   readonly stamped?: Stamped;
   /** Differences to releases before it; left out where it has none. */
   readonly deltas?: readonly DeltaInfo[];
+  /** Features that a host has to know to take it, as requires.ts reads them; left out where it takes none. */
+  readonly requires?: readonly string[];
   /** Serials taken back by a signed act, ascending; cumulative over releases. */
   readonly withdrawn: readonly number[];
   /** The act that pointed the channel here, for people; the next release does not carry it on. */
@@ -54,6 +57,7 @@ export function encodeReleaseInfo(info: ReleaseInfo): Record<string, unknown> {
     ...(info.stamped === undefined ? {} : encodeStamps(info.stamped)),
     ...given({
       deltas: info.deltas && encodeDeltas(info.deltas),
+      requires: info.requires && [...info.requires],
       withdrawal: note && { serials: [...note.serials], at: isoTime(note.atMs), reason: note.reason },
     }),
   };
@@ -94,8 +98,9 @@ export function parseReleaseInfo(custom: unknown, where: string): ReleaseInfo {
     return value === undefined ? undefined : (parse(value) ?? fail(name));
   };
   const deltas = ifThere('deltas', (rows) => parseDeltas(rows, digest));
+  const requires = ifThere('requires', parseRequires);
   const withdrawal = ifThere('withdrawal', parseWithdrawal);
-  return { ...plain, ...given({ stamped, deltas, withdrawal }) };
+  return { ...plain, ...given({ stamped, deltas, requires, withdrawal }) };
 }
 
 function parseWithdrawal(note: unknown): Withdrawal | undefined {

@@ -18,7 +18,12 @@ export interface BundleStatus {
   readonly revision?: string;
   readonly activatedAtMs?: number;
   /** What the repository offers, as of the last contact; left out before the first, or when it lists none. */
-  readonly server?: { readonly serial: number; readonly revision: string };
+  readonly server?: {
+    readonly serial: number;
+    readonly revision: string;
+    /** What the release requires of the Writ that takes it; left out where that is nothing. */
+    readonly requires?: readonly string[];
+  };
 }
 
 export interface WorkerStatus {

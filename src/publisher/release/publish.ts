@@ -4,12 +4,15 @@
 import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import { WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
 import { type ArchiveLimits, maxCreatedAheadMs } from '../../core/limits.js';
 import { targetPath } from '../../core/names.js';
 import type { DeltaInfo } from '../../core/release/deltas.js';
 import { diffManifests } from '../../core/release/manifest.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
+import { canonicalRequires, isFeature, maxRequires } from '../../core/release/requires.js';
 import { unstamped } from '../../core/release/stamps.js';
 import { readManifestOf } from '../archive/archive-reader.js';
 import { packBundle } from '../archive/build-bundle.js';
@@ -46,6 +49,8 @@ export interface PublishOptions extends Omit<ChangeOptions, 'holder'> {
   readonly afterSerial?: number | undefined;
   /** Paths in SOURCE of the files that are stamped. */
   readonly stamp?: readonly string[] | undefined;
+  /** Features that a host has to know to take it. */
+  readonly requires?: readonly string[] | undefined;
   /** From so many releases of the channel before this one deltas are made; at most maxDeltas. */
   readonly deltas?: number | undefined;
   readonly limits: ArchiveLimits;
@@ -63,6 +68,7 @@ export async function publishBundle(given: PublishOptions) {
   const options = { ...given, holder: 'publish' };
   const { keys, report } = options;
   requireText(options.revision, 'the revision');
+  requireFeatures(options.requires);
   report.begin('read', options.source);
   const tree = readSourceTree(options.source, options.limits);
   const source = readStamps(tree, options.stamp ?? []);
@@ -96,11 +102,22 @@ export async function publishBundle(given: PublishOptions) {
   });
 }
 
-/** The head of the channel if it is this very tree with the same stamps, and nothing more is to be withdrawn. */
+/** @throws WritError USAGE for what hosts would call malformed */
+function requireFeatures(names: readonly string[] = []): void {
+  const wrong = names.find((name) => !isFeature(name));
+  if (wrong === undefined && new Set(names).size <= maxRequires) return;
+  const message = wrong === undefined ? 'too many features are required' : `${wrong} is no name of a feature`;
+  throw new WritError('USAGE', message, {
+    facts: wrong === undefined ? { expected: maxRequires, actual: names.length } : { feature: wrong },
+    hint: `At most ${maxRequires} names of up to 64 of a-z 0-9 . - that begin with a letter or digit, as waves-1.`,
+  });
+}
+
+/** The head of the channel if it is this very tree with the same stamps and demands, and nothing more is to be withdrawn. */
 function sameRelease(
   state: RepositoryState,
   source: StampSource,
-  { bundle, channel, limits, withdraw = [], clock }: PublishOptions,
+  { bundle, channel, limits, withdraw = [], requires = [], clock }: PublishOptions,
 ): ReleaseInfo | undefined {
   const head = findHead(state, bundle, channel)?.release;
   if (head === undefined) return undefined;
@@ -109,6 +126,7 @@ function sameRelease(
   // Packed as the head was: what it says of its own source is no proof of what is in it.
   const { manifestDigest } = fillStamps(source, { serial: head.serial, limits });
   const isSame = manifestDigest === head.manifest.digest;
+  if (!isDeepStrictEqual(head.requires, canonicalRequires(requires))) return undefined;
   return isSame && withdraw.every((serial) => head.withdrawn.includes(serial)) ? head : undefined;
 }
 
@@ -125,11 +143,12 @@ function describeRelease(
   options: PublishOptions,
 ): ReleaseInfo {
   const { bundle, channel, revision, clock, withdraw } = options;
+  const requires = canonicalRequires(options.requires ?? []);
   const manifest = { digest: packed.manifestDigest, length: packed.manifestBytes.length };
   // Cumulative: a host that slept through the release that took a serial back must still learn of it.
   const withdrawn = unionOf(findHead(before, bundle, channel)?.release.withdrawn ?? [], withdraw);
   const release = { bundle, channel, serial, revision, createdAtMs: clock.nowMs(), manifest, withdrawn };
-  return { ...release, ...given({ stamped, deltas: deltas.length === 0 ? undefined : deltas }) };
+  return { ...release, ...given({ stamped, deltas: deltas.length === 0 ? undefined : deltas, requires }) };
 }
 
 async function placeArchive(writer: RepositoryWriter, tree: PackedTree, options: PublishOptions) {
@@ -176,6 +195,7 @@ export type PreviewResult = Awaited<ReturnType<typeof previewPublish>>;
 /** @throws WritError SOURCE_REFUSED, REPOSITORY_INVALID, USAGE: as the publish itself would */
 export async function previewPublish(options: PublishOptions) {
   requireText(options.revision, 'the revision');
+  requireFeatures(options.requires);
   options.report.begin('read', options.source);
   const tree = readSourceTree(options.source, options.limits);
   const source = readStamps(tree, options.stamp ?? []);

@@ -217,6 +217,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'kept-delta-rules',
     'manifest',
     'release',
+    'requires',
     'stamps',
     'tar-reader',
   ],

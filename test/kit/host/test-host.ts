@@ -74,6 +74,8 @@ export interface TestHostOptions {
   readonly deltas?: DeltaMaker;
   /** Places that the client has in place of the simulator, in their order. */
   readonly mirrors?: readonly RepositorySource[];
+  /** What a later Writ knows, in place of this one. */
+  readonly features?: readonly string[];
 }
 
 export interface DeltaMaker {
@@ -216,6 +218,7 @@ function makeHost(
     }),
     ledger: openLedger(paths.ledger, durable, () => isNewHost(paths)),
     refusals: openRefusals(paths.rejected, durable),
+    ...given({ features: options.features }),
   };
 }
 

@@ -46,6 +46,7 @@ export interface SamplePublishOptions {
   readonly stamp?: readonly string[];
   readonly afterSerial?: number;
   readonly deltas?: number;
+  readonly requires?: readonly string[];
   /** Another directory of keys, as one without the online keys. */
   readonly keys?: string;
   readonly durableFs?: DurableFs;
@@ -142,6 +143,7 @@ export function sampleRepository(dir: TempDir, options: SampleRepositoryOptions 
         report: noReport,
         stamp: given.stamp,
         deltas: given.deltas,
+        requires: given.requires,
         ...(given.withdraw === undefined ? {} : { withdraw: given.withdraw }),
         ...(given.afterSerial === undefined ? {} : { afterSerial: given.afterSerial }),
       });

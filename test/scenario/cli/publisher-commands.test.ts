@@ -103,6 +103,69 @@ describe('writ publish --stamp', () => {
   });
 });
 
+describe('writ publish --requires', () => {
+  it('signs what hosts must know, ascending and once, and warns of what this Writ does not know', async () => {
+    using dir = tempDir();
+    madeHere(dir);
+    writeTree(dir.join('source'), v1);
+    assert.equal('requires' in jsonOf(await publish(dir, '--json')), false);
+    const wanted = ['--requires', 'waves-1', '--requires', 'brake-1', '--requires', 'waves-1'];
+    const requires = ['brake-1', 'waves-1'];
+    const dry = jsonOf(await publish(dir, ...wanted, '--dry-run', '--json'));
+    assert.deepEqual([dry['serial'], dry['requires']], [2, requires]);
+    const run = await publish(dir, ...wanted);
+    assert.match(run.stdout, /^PUBLISHED dns-edge stable serial 1 -> 2\n/, 'the same tree, another demand');
+    assert.match(run.stderr, /does not know brake-1, waves-1: its hosts keep the release before/);
+    assert.deepEqual(jsonOf(await publish(dir, ...wanted, '--json'))['outcome'], 'nothing-new');
+    const inspected = await writ(dir, 'inspect', 'repo');
+    assert.match(inspected.stdout, /\n {2}dns-edge stable 2 requires brake-1, waves-1 of a host\n/);
+    const [release] = jsonOf(await writ(dir, 'inspect', 'repo', '--json'))['releases'] as object[];
+    assert.deepEqual((release as { requires?: unknown }).requires, requires);
+    assert.equal(jsonOf(await publish(dir, '--json'))['serial'], 3, 'the next one requires nothing');
+  });
+
+  it('refuses what hosts would call malformed', async () => {
+    using dir = tempDir();
+    madeHere(dir);
+    writeTree(dir.join('source'), v1);
+    const many = Array.from({ length: 17 }, (_, index) => ['--requires', `f-${index}`]).flat();
+    for (const args of [['--requires', 'Waves'], ['--requires', ''], many]) {
+      for (const dry of [[], ['--dry-run']]) {
+        const run = await publish(dir, ...args, ...dry, '--json');
+        assert.deepEqual([run.exitCode, jsonOf(run)['code']], [2, 'USAGE']);
+      }
+    }
+  });
+
+  it('stays with its release, wherever a channel points at it', async () => {
+    using dir = tempDir();
+    madeHere(dir);
+    const requiresOf = async (channel: string) => {
+      const found = jsonOf(await writ(dir, 'inspect', 'repo', '--json'))['releases'] as {
+        channel: string;
+        serial: number;
+        requires?: string[];
+      }[];
+      const { serial, requires } = found.find((one) => one.channel === channel) ?? {};
+      return [serial, requires];
+    };
+    writeTree(dir.join('source'), v1);
+    await publish(dir, '--channel', 'canary', '--requires', 'waves-1');
+    writeTree(dir.join('source'), v2);
+    const promote = await writ(
+      ...([dir, 'promote', ...places, '--bundle', 'dns-edge', '--from', 'canary', '--to', 'stable'] as const),
+    );
+    assert.equal(promote.exitCode, 0, promote.stderr);
+    assert.deepEqual(await requiresOf('stable'), [1, ['waves-1']]);
+    await publish(dir);
+    assert.deepEqual(await requiresOf('stable'), [2, undefined]);
+    const back = ['--bundle', 'dns-edge', '--serial', '2', '--channel', 'stable'];
+    const withdraw = await writ(dir, 'withdraw', ...places, ...back);
+    assert.equal(withdraw.exitCode, 0, withdraw.stderr);
+    assert.deepEqual(await requiresOf('stable'), [1, ['waves-1']]);
+  });
+});
+
 describe('writ publish', () => {
   it('publishes, says nothing new, and publishes the next serial', async () => {
     using dir = tempDir();

@@ -63,6 +63,37 @@ faultTable('a release of the wrong age leaves the policy alone', [
   },
 ]);
 
+/** An entry that no publisher of ours writes: it is no word of another Writ, and nothing waits for an upgrade. */
+const malformedRequires = (name: string, requires: unknown): Fault => ({
+  name: `requires ${name}`,
+  harm: async (test) => {
+    await publishNext(test);
+    test.repository.targets.targets['access/stable.tar.br'].custom.writ.requires = requires;
+    test.repository.publish();
+  },
+  code: 'TARGET_MALFORMED',
+  exit: 1,
+});
+
+faultTable('a release that requires what this host does not know leaves the policy alone', [
+  {
+    name: 'a feature of a later Writ',
+    harm: (test) =>
+      test.publish('access', { [policy]: 'version: 6\n' }, { serial: 6, requires: ['waves-1'] }),
+    code: 'REQUIRES_UNKNOWN',
+    exit: 8,
+  },
+  malformedRequires('nothing', []),
+  malformedRequires('a text', 'waves-1'),
+  malformedRequires('one name twice', ['waves-1', 'waves-1']),
+  malformedRequires('names out of order', ['waves-1', 'brake-1']),
+  malformedRequires('a name in capitals', ['Waves-1']),
+  malformedRequires(
+    'more than hosts keep',
+    Array.from({ length: 17 }, (_, index) => `f${String(index).padStart(2, '0')}`),
+  ),
+]);
+
 /** Published under every key of the publisher; the archive is whatever its owner made. */
 function release(name: string, code: ErrorCode, tar: Buffer, manifest: Buffer, packed = pack(tar)): Fault {
   const signed = { digest: manifestDigest(manifest), length: manifest.length };

@@ -1,9 +1,12 @@
 // `writ publish`: a directory becomes the next release of a bundle; what that was, and what hosts see now.
 
+import { given } from '../../../core/given.js';
 import { defaultArchiveLimits } from '../../../core/limits.js';
 import type { ManifestDifference } from '../../../core/release/manifest.js';
 import type { ReleaseInfo } from '../../../core/release/release.js';
+import { canonicalRequires, unknownFeatures } from '../../../core/release/requires.js';
 import { sizeText } from '../../../core/size-text.js';
+import { writVersion } from '../../../core/version.js';
 import type { SourceTree } from '../../../publisher/archive/source-tree.js';
 import {
   type PreviewResult,
@@ -41,6 +44,11 @@ const flags = {
     'fill @writ.serial@ and @writ.source@ into this file of SOURCE; may be repeated',
     repeatedText,
   ),
+  requires: optional(
+    '--requires <name>',
+    'only hosts whose Writ knows this feature take it; may be repeated',
+    repeatedText,
+  ),
   deltas: deltasFlag,
   dryRun: toggle('--dry-run', 'say what would be published, and write nothing'),
 };
@@ -68,12 +76,20 @@ export const command: CommandDefinition<PublishFlags> = {
       source: context.at(source),
       limits: defaultArchiveLimits,
     };
+    warnOfUnknown(flags, context.reporter);
     if (flags.dryRun) return previewAnswer(await previewPublish(options), flags);
     const result = await publishBundle(options);
     narrate(result, context.reporter);
     return answer(result, flags);
   },
 };
+
+/** A word that was mistyped is signed as any other, and no host takes the release. */
+function warnOfUnknown({ requires }: PublishFlags, reporter: Reporter): void {
+  const unknown = unknownFeatures(canonicalRequires(requires ?? []));
+  if (unknown.length === 0) return;
+  reporter.warn(`Writ ${writVersion} does not know ${unknown.join(', ')}: its hosts keep the release before`);
+}
 
 function narrate(result: PublishResult, reporter: Reporter): void {
   sayDropped(result.tree, reporter);
@@ -136,7 +152,17 @@ function fromText(previous: ReleaseInfo | undefined): string {
 }
 
 function releaseDetails(release: ReleaseInfo): Record<string, unknown> {
-  const { bundle, channel, serial, revision, createdAtMs, manifest, withdrawn, stamped = {} } = release;
+  const {
+    bundle,
+    channel,
+    serial,
+    revision,
+    createdAtMs,
+    manifest,
+    withdrawn,
+    stamped = {},
+    requires,
+  } = release;
   const createdAt = new Date(createdAtMs).toISOString();
   return {
     bundle,
@@ -146,6 +172,7 @@ function releaseDetails(release: ReleaseInfo): Record<string, unknown> {
     createdAt,
     manifestDigest: manifest.digest,
     withdrawn,
+    ...given({ requires }),
     ...stamped,
   };
 }
@@ -178,6 +205,7 @@ function previewAnswer(result: PreviewResult, flags: PublishFlags): Answer {
       manifestDigest: release.manifest.digest,
       archiveBytes,
       deltas: deltaDetails(release.deltas),
+      ...given({ requires: release.requires }),
       difference: difference ?? null,
     },
     lines: [

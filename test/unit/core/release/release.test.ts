@@ -89,6 +89,7 @@ describe('a release', () => {
         createdAtMs: fc.integer({ min: 0, max: Date.UTC(9999, 11, 31) }),
         manifest: fc.record({ digest: fc.constant(digest), length: serial }, { noNullPrototype: true }),
         withdrawn: fc.array(serial, { maxLength: 20 }),
+        requires: fc.constantFrom(['waves-1'], ['brake.2', 'waves-1']),
       },
       { noNullPrototype: true },
     );

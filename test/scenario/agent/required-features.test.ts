@@ -1,0 +1,225 @@
+// Releases that require what the Writ of a host does not know: they wait for an upgrade, nothing else takes their place, and
+// nothing is remembered against them. Once on a host in this process, and once with real programs of two versions.
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { statusReport } from '../../../src/agent/report/status-report.js';
+import type { Host } from '../../../src/agent/state/host.js';
+import { judgeHealth } from '../../../src/core/status/host-health.js';
+import { cycleOn } from '../../kit/agent/cycle-on.js';
+import { writSite } from '../../kit/agent/writ-site.js';
+import { standingPolicy } from '../../kit/assert/standing-policy.js';
+import { until } from '../../kit/assert/until.js';
+import { jsonOf } from '../../kit/cli/run-writ.js';
+import { runWritProcess, startWrit } from '../../kit/cli/writ-process.js';
+import { writProgram } from '../../kit/cli/writ-program.js';
+import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
+import { testHost } from '../../kit/host/test-host.js';
+
+const known = ['waves-1'];
+const zone = (version: number) => ({ 'block.rpz': `version ${version}\n` });
+const look = (host: Host) =>
+  statusReport(host, { version: '0.1.0', state: 'run', contact: { contact: {} }, problems: [] });
+
+describe('a release that requires what this Writ does not know', () => {
+  it('is deferred at each pull and by force, costs no download, and is never remembered', async () => {
+    const asked: string[] = [];
+    using test = testHost({
+      source: (source) => ({
+        ...source,
+        fetch: (path, options) => {
+          asked.push(path);
+          return source.fetch(path, options);
+        },
+      }),
+    });
+    await test.publish('access', zone(1), { serial: 1 });
+    await test.pull();
+    await test.publish('access', zone(2), { serial: 2, requires: known });
+    const stands = standingPolicy(test.host.paths);
+    asked.length = 0;
+    for (const force of ['no', 'no', 'yes'] as const) {
+      const { outcome, exitCode, problems } = await test.pull({ force });
+      assert.deepEqual([outcome, exitCode], ['deferred', 8]);
+      assert.deepEqual(problems[0]?.facts['unknown'], known);
+    }
+    stands();
+    assert.deepEqual(
+      asked.filter((path) => path.startsWith('targets/')),
+      [],
+    );
+    assert.deepEqual(test.host.refusals.read().refusals, []);
+    assert.equal(test.host.ledger.read().waiting, undefined);
+  });
+
+  it('is a warning of health as long as it is offered, and of no cycle', async () => {
+    using test = testHost();
+    await test.publish('access', zone(1), { serial: 1 });
+    await test.pull();
+    await test.publish('access', zone(2), { serial: 2, requires: known });
+    const last = await test.pull();
+    const report = look(test.host);
+    assert.deepEqual(report.bundles[0]?.server, { serial: 2, revision: 'test', requires: known });
+    const { level, findings } = judgeHealth(report);
+    assert.deepEqual([level, findings.map(({ code }) => code)], ['warning', ['REQUIRES_UNKNOWN']]);
+    assert.match(findings[0]?.text ?? '', /^access 2 requires waves-1/);
+    // The last cycle met it; a Writ that knows it says at once that it is over.
+    const upgraded = test.reopen({ features: known });
+    const facts = { version: '0.2.0', state: 'run', contact: { contact: {} }, problems: [] } as const;
+    assert.deepEqual(statusReport(upgraded, { ...facts, last }).problems, []);
+  });
+
+  it('is taken after the upgrade, and stays in use under a Writ that knows it no more', async () => {
+    using test = testHost();
+    await test.publish('access', zone(1), { serial: 1 });
+    await test.pull();
+    await test.publish('access', zone(2), { serial: 2, requires: known });
+    assert.equal((await test.pull()).outcome, 'deferred');
+    assert.equal((await cycleOn(test.reopen({ features: known }))).outcome, 'activated');
+    assert.equal(test.read('access/block.rpz'), 'version 2\n');
+    assert.equal((await test.pull()).outcome, 'unchanged');
+    assert.deepEqual(look(test.host).problems, []);
+    assert.equal((await test.pull({ force: 'yes' })).outcome, 'deferred');
+    assert.equal(test.read('access/block.rpz'), 'version 2\n');
+  });
+
+  it('is nothing to begin with either: a host without policy stays without', async () => {
+    using test = testHost();
+    await test.publish('access', zone(2), { serial: 2, requires: known });
+    const result = await test.pull();
+    assert.deepEqual([result.outcome, result.generation], ['deferred', undefined]);
+    assert.equal(fs.existsSync(test.host.paths.current), false);
+  });
+
+  it('gives way to the release that takes it back', async () => {
+    using test = testHost();
+    await test.publish('access', zone(1), { serial: 1 });
+    await test.pull();
+    await test.publish('access', zone(2), { serial: 2, requires: known });
+    await test.pull();
+    await test.publish('access', zone(1), { serial: 1, withdrawn: [2] });
+    assert.deepEqual([(await test.pull()).outcome, look(test.host).problems], ['unchanged', []]);
+  });
+
+  it('is an older replay first, where it is one', async () => {
+    using test = testHost();
+    await test.publish('access', zone(2), { serial: 2 });
+    await test.pull();
+    await test.publish('access', zone(1), { serial: 1, requires: known });
+    assert.deepEqual((await test.pull()).problems[0]?.code, 'SERIAL_ROLLBACK');
+  });
+
+  it('keeps its set back, and no other bundle', async () => {
+    using test = testHost({
+      bundles: [{ name: 'access' }, { name: 'views' }, { name: 'zones' }],
+      config: { together: [['access', 'views']] },
+    });
+    for (const name of ['access', 'views', 'zones']) await test.publish(name, zone(1), { serial: 1 });
+    await test.pull();
+    await test.publish('access', zone(2), { serial: 2 });
+    await test.publish('views', zone(2), { serial: 2, requires: known });
+    await test.publish('zones', zone(2), { serial: 2 });
+    const { exitCode, bundles } = await test.pull();
+    assert.equal(exitCode, 8);
+    assert.deepEqual(
+      bundles.map((one) => [one.bundle, one.outcome, one.problem?.code]),
+      [
+        ['access', 'deferred', 'REQUIRES_UNKNOWN'],
+        ['views', 'deferred', 'REQUIRES_UNKNOWN'],
+        ['zones', 'activated', undefined],
+      ],
+    );
+    assert.deepEqual(
+      ['access', 'views', 'zones'].map((name) => test.read(`${name}/block.rpz`)),
+      ['version 1\n', 'version 1\n', 'version 2\n'],
+    );
+  });
+
+  it('is taken by its delta where the host knows it', async () => {
+    using test = testHost({ deltas: {}, features: known });
+    await test.publish('access', { ...zone(1), rest: 'x'.repeat(50_000) }, { serial: 1 });
+    await test.pull();
+    await test.publish('access', { ...zone(2), rest: 'x'.repeat(50_000) }, { serial: 2, requires: known });
+    assert.equal((await test.pull()).outcome, 'activated');
+    assert.equal(test.read('access/block.rpz'), 'version 2\n');
+  });
+});
+
+/** The program as a later version ships it: another list, and nothing else. @returns its entry */
+function laterWrit(dir: TempDir): string {
+  const directory = dir.join('later');
+  fs.cpSync(join(writProgram, '..'), directory, { recursive: true });
+  // What is beside it in a package.
+  const root = join(writProgram, '../../..');
+  fs.cpSync(join(root, 'package.json'), dir.join('package.json'));
+  fs.symlinkSync(join(root, 'node_modules'), dir.join('node_modules'));
+  let changed = 0;
+  for (const name of fs.readdirSync(directory).filter((one) => one.endsWith('.js'))) {
+    const path = join(directory, name);
+    const text = fs.readFileSync(path, 'utf8');
+    const next = text.replace(/\bknownFeatures ?= ?\[\]/, `knownFeatures=${JSON.stringify(known)}`);
+    if (next === text) continue;
+    changed += 1;
+    fs.writeFileSync(path, next);
+  }
+  assert.equal(changed, 1);
+  return join(directory, 'main.js');
+}
+
+const codesOf = (json: Record<string, unknown>, list: string): string[] =>
+  (json[list] as { code: string }[]).map(({ code }) => code);
+
+describe('a host whose Writ is too old for a release', () => {
+  it('says so by every command, with an agent and without, until it is upgraded', async () => {
+    using dir = tempDir();
+    const site = writSite(dir, { sandbox: 'off' });
+    const active = (): string =>
+      fs.readFileSync(join(site.state, 'policy/current/dns-edge/block.rpz'), 'utf8');
+    const run = (...args: string[]) => runWritProcess([...args, '--config', site.config]);
+    await site.repository.publish(zone(1));
+    assert.equal((await run('pull')).exitCode, 0);
+    await site.repository.publish(zone(2), { requires: known });
+
+    const alone = await run('pull');
+    assert.equal(alone.exitCode, 8, alone.stderr);
+    assert.match(
+      alone.stdout,
+      /^DEFERRED {2}dns-edge 2 \[REQUIRES_UNKNOWN\]\n {2}dns-edge 2 requires waves-1/,
+    );
+    assert.match(alone.stdout, /hint: Upgrade Writ on this host/);
+    {
+      await using agent = await site.agent();
+      await until(async () => codesOf(await site.json('status'), 'problems').includes('REQUIRES_UNKNOWN'));
+      const pull = jsonOf(await run('pull', '--json'));
+      assert.deepEqual([pull['exitCode'], pull['code']], [8, 'REQUIRES_UNKNOWN']);
+      const health = await run('health', '--json');
+      assert.deepEqual(
+        [jsonOf(health)['outcome'], codesOf(jsonOf(health), 'findings')],
+        ['warning', ['REQUIRES_UNKNOWN']],
+      );
+      assert.match((await run('status')).stdout, / 2, deferred\n/);
+      assert.equal((await run('refusals', '--json')).stdout.includes('"outcome":"empty"'), true);
+      assert.equal(agent.child.exitCode, null);
+    }
+    assert.equal(active(), 'version 1\n');
+
+    await using upgraded = startWrit(['agent', '--config', site.config], {}, { entry: laterWrit(dir) });
+    await upgraded.waitForStderr(/"state":"run"/);
+    // Before any cycle: what keeps the release off is over.
+    assert.deepEqual(codesOf(await site.json('status'), 'problems'), []);
+    assert.equal((await run('pull')).exitCode, 0);
+    assert.equal(active(), 'version 2\n');
+    assert.equal(upgraded.child.exitCode, null);
+  });
+
+  it('is the same without an agent at all: the next pull of the new program takes the release', async () => {
+    using dir = tempDir();
+    const site = writSite(dir, { sandbox: 'off' });
+    await site.repository.publish(zone(1), { requires: known });
+    const run = (entry: string) => runWritProcess(['pull', '--config', site.config, '--json'], { entry });
+    assert.deepEqual(jsonOf(await run(writProgram))['code'], 'REQUIRES_UNKNOWN');
+    const taken = await run(laterWrit(dir));
+    assert.equal(taken.exitCode, 0, taken.stdout);
+  });
+});
