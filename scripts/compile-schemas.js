@@ -15,14 +15,20 @@ const schemas = Object.fromEntries((await ownSchemas()).map((schema) => [schemaK
 writeFileSync(made, codeOf(schemas));
 
 async function ownSchemas() {
-  const [{ configSchema, driverSchemaOf }, { driverKinds }, { ledgerSchema }, { refusalsSchema }] =
-    await Promise.all([
-      import(compiled('core/config/config-schema.js')),
-      import(compiled('workers/registry.js')),
-      import(compiled('agent/state/ledger-schema.js')),
-      import(compiled('agent/state/refusals-file.js')),
-    ]);
-  return [configSchema, ...driverKinds.map(driverSchemaOf), ledgerSchema, refusalsSchema];
+  const [
+    { configSchema, driverSchemaOf },
+    { driverKinds },
+    { ledgerSchema },
+    { refusalsSchema },
+    { installIdSchema },
+  ] = await Promise.all([
+    import(compiled('core/config/config-schema.js')),
+    import(compiled('workers/registry.js')),
+    import(compiled('agent/state/ledger-schema.js')),
+    import(compiled('agent/state/refusals-file.js')),
+    import(compiled('agent/identity/install-id.js')),
+  ]);
+  return [configSchema, ...driverKinds.map(driverSchemaOf), ledgerSchema, refusalsSchema, installIdSchema];
 }
 
 function codeOf(byKey) {

@@ -8,6 +8,7 @@ import { systemClock } from '../platform/time/clock.js';
 import { loadForAgent } from './config/load-config.js';
 import type { AgentOptions } from './daemon/compose.js';
 import { RunningAgent } from './daemon/running-agent.js';
+import { thisMachine } from './identity/install-id.js';
 import type { AgentObserver } from './report/observer.js';
 import { notifyServiceManager, type ServiceManager } from './report/service-manager.js';
 import { openWatchers } from './report/watchers.js';
@@ -42,6 +43,7 @@ export async function runAgent(options: RunAgentOptions): Promise<number> {
       clock: systemClock,
       log,
       random01: Math.random,
+      install: thisMachine,
       stop,
       onReload,
       observers: manager === undefined ? observers : [...observers, manager.observer],

@@ -10,7 +10,6 @@ import type { HostLook } from '../../core/config/tolerated-rules.js';
 import { isWritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
 import { createDurableFs } from '../../platform/disk/durable-fs.js';
-import { readSmallFile } from '../../platform/read-file.js';
 import type { Logger } from '../../platform/telemetry/log.js';
 import { silentLog } from '../../platform/telemetry/silent-log.js';
 import { systemClock } from '../../platform/time/clock.js';
@@ -69,7 +68,7 @@ function parse(path: string, { look }: LoadOptions): ParsedConfig {
     tryDriver,
     defaults: {
       ...defaultPlaces,
-      hostId: hostId('/etc/machine-id'),
+      hostId: hostIdOf(hostname()),
       sandbox: process.getuid?.() === 0 ? 'required' : 'auto',
     },
   });
@@ -116,9 +115,8 @@ function isTimeZone(name: string): boolean {
   }
 }
 
-/** @param machineIdPath as /etc/machine-id. @returns its content, or the host's name where it has none */
-export function hostId(machineIdPath: string): string {
-  const verdict = readSmallFile(machineIdPath, { maxBytes: 100 });
-  const id = verdict.kind === 'read' ? verdict.bytes.toString('latin1').trim() : '';
-  return /^[0-9a-f]{32}$/.test(id) ? id : hostname();
+/** @param name of the host, as the kernel has it. @returns what `host.id` may be; never the machine id, which is nobody else's to know */
+export function hostIdOf(name: string): string {
+  const id = name.replace(/[^A-Za-z0-9._:-]/g, '-').replace(/^[^A-Za-z0-9]+/, '');
+  return id === '' ? 'host' : id.slice(0, 128);
 }

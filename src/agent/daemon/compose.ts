@@ -18,6 +18,7 @@ import { rollBack } from '../cycle/rollback.js';
 import { createUntrustedExit } from '../cycle/untrusted-exit.js';
 import { keepContact } from '../freshness/contact-memory.js';
 import { createStaleWatch } from '../freshness/stale-watch.js';
+import type { InstallSource } from '../identity/install-id.js';
 import { lookAfterMismatch } from '../integrity/look-after-mismatch.js';
 import type { Look } from '../integrity/scrub.js';
 import type { CycleEnd } from '../job/cycle-result.js';
@@ -36,6 +37,8 @@ import { createScrubber, type Scrubber } from './scrub-loop.js';
 export interface AgentOptions extends HostOptions {
   readonly configPath: string;
   readonly random01: () => number;
+  /** What names this machine, and an id that no other one has. */
+  readonly install: InstallSource;
   /** Ends the agent in good order. */
   readonly stop: AbortSignal;
   /** Calls back at each SIGHUP; returns how to stop listening. */
@@ -52,6 +55,8 @@ export interface AgentOptions extends HostOptions {
 export interface AgentCalls {
   /** Asked each time: a reload may have replaced it. */
   readonly host: () => Host;
+  /** Of this installation; no reload changes it. */
+  readonly installId: string;
   readonly status: (held?: readonly HeldStatus[]) => StatusReport;
   readonly publishStatus: () => void;
   /** The end of a cycle or a rollback. */
@@ -66,7 +71,7 @@ export interface AgentCalls {
 export type AgentParts = ReturnType<typeof composeAgent>;
 
 export function composeAgent(options: AgentOptions, agent: AgentCalls) {
-  const { host, note, publishStatus, problems } = agent;
+  const { host, installId, note, publishStatus, problems } = agent;
   const { clock, stop, random01, intervals } = options;
   const feed = createStatusFeed({ clock, now: () => agent.status() });
   const observers = allOf([feed.observer, ...(options.observers ?? [])]);
@@ -98,7 +103,7 @@ export function composeAgent(options: AgentOptions, agent: AgentCalls) {
   const { exclusive } = runner;
   const scrubber = createScrubber({ host, exclusive, onLook: agent.noteLook, stop });
   const prober = createProber({
-    ...{ host, exclusive, stop, everyMs: intervals?.probeEveryMs },
+    ...{ host, installId, exclusive, stop, everyMs: intervals?.probeEveryMs },
     onAsked: publishStatus,
   });
   const settler = createSettler({
@@ -112,7 +117,7 @@ export function composeAgent(options: AgentOptions, agent: AgentCalls) {
   };
   return {
     ...{ runner, collector, contact, scrubber, prober, observers },
-    poller: createPoller({ host, contact, random01, stop }),
+    poller: createPoller({ host, installId, contact, random01, stop }),
     /** Between polls: who could not be notified is, old generations are collected, and policy grows old too. */
     settleUntilStopped: () =>
       runSettleLoop({

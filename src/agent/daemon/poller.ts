@@ -15,6 +15,8 @@ import type { Host } from '../state/host.js';
 export interface PollerOptions extends Pick<PollLoopOptions, 'random01'> {
   /** Asked for each loop: a reload may have replaced it. */
   readonly host: () => Host;
+  /** Gives the host its phase of the interval. */
+  readonly installId: string;
   readonly contact: ContactKeeper;
   readonly stop: AbortSignal;
 }
@@ -28,7 +30,7 @@ export interface Poller {
   reloaded(): void;
 }
 
-export function createPoller({ host, contact, random01, stop }: PollerOptions): Poller {
+export function createPoller({ host, installId, contact, random01, stop }: PollerOptions): Poller {
   let polling = new AbortController();
   let nextAtMs: number | undefined;
   return {
@@ -45,7 +47,7 @@ export function createPoller({ host, contact, random01, stop }: PollerOptions): 
         using ending = joinSignals(stop, polling.signal);
         await runPollLoop(
           {
-            ...{ poll: config.poll, hostId: config.host.id, clock, random01, onPoll },
+            ...{ poll: config.poll, installId, clock, random01, onPoll },
             nextCronTime: cronTimeAfterNow,
             retryAfterUntilMs: () => ledger.read().retryAfterUntilMs,
             lastSuccessMs: contact.read().contact.verifiedAtMs,
@@ -77,7 +79,7 @@ type CronPoll = Extract<PollConfig, { kind: 'cron' }>;
 
 export interface PollLoopOptions {
   readonly poll: PollConfig;
-  readonly hostId: string;
+  readonly installId: string;
   readonly clock: Clock;
   readonly random01: () => number;
   /** Epoch milliseconds of the next time that the expression names, later than `afterMs`. */
@@ -123,7 +125,7 @@ function phaseOf(
   everyMs: number,
 ): Pick<Parameters<typeof nextDelay>[0], 'nowMs' | 'everyMs' | 'phaseMs' | 'retryAfterUntilMs'> {
   const untilMs = quietUntil(options);
-  const common = { nowMs: options.clock.nowMs(), everyMs, phaseMs: phaseMs(options.hostId, everyMs) };
+  const common = { nowMs: options.clock.nowMs(), everyMs, phaseMs: phaseMs(options.installId, everyMs) };
   return untilMs === undefined ? common : { ...common, retryAfterUntilMs: untilMs };
 }
 

@@ -18,6 +18,8 @@ import type { Host, WorkerGroup } from '../state/host.js';
 export interface ProberOptions {
   /** Asked before each probe: a reload may have replaced it. */
   readonly host: () => Host;
+  /** Gives each group its phase, with the group's name. */
+  readonly installId: string;
   readonly exclusive: Exclusive;
   /** Something was asked, and may be known anew. */
   readonly onAsked: () => void;
@@ -50,7 +52,7 @@ export function createProber(options: ProberOptions): Prober {
       while (!stop.aborted) {
         waiting = new AbortController();
         const { clock } = host();
-        times = timesOf(host(), times, options.everyMs);
+        times = timesOf(host(), times, options);
         using sooner = joinSignals(stop, waiting.signal);
         if (times.size === 0) await once(sooner.signal, 'abort');
         else await clock.sleep(untilFirst(times, clock.nowMs()), sooner.signal);
@@ -68,16 +70,16 @@ export function createProber(options: ProberOptions): Prober {
 
 /** @returns by the names of the groups: a time that is known stays, for a long job must not let one be missed for ever */
 function timesOf(
-  { config: { workers, host }, clock }: Host,
+  { config: { workers }, clock }: Host,
   known: ReadonlyMap<string, number>,
-  shorterMs: number | undefined,
+  { installId, everyMs: shorterMs }: Pick<ProberOptions, 'installId' | 'everyMs'>,
 ): Map<string, number> {
   const nowMs = clock.nowMs();
   const times = new Map<string, number>();
   for (const { name, probe } of workers) {
     if (probe?.everyMs === undefined) continue;
     const everyMs = shorterMs ?? probe.everyMs;
-    const next = nextPollAt({ nowMs, everyMs, phaseMs: phaseMs(`${host.id}/${name}`, everyMs) });
+    const next = nextPollAt({ nowMs, everyMs, phaseMs: phaseMs(`${installId}/${name}`, everyMs) });
     // The clock may have been set back, or the interval made shorter.
     times.set(name, Math.min(known.get(name) ?? next, next));
   }

@@ -9,6 +9,7 @@ import { openAgentSockets } from '../control/agent-sockets.js';
 import type { Asked } from '../control/cycle-and-exit.js';
 import { pullUnlessStopping } from '../cycle/cycle-runner.js';
 import { activeGenerationNumber } from '../generations/generations.js';
+import { openInstallId } from '../identity/install-id.js';
 import type { Look } from '../integrity/scrub.js';
 import { type CycleEnd, isMistyped } from '../job/cycle-result.js';
 import { newCycleId } from '../job/progress.js';
@@ -37,6 +38,7 @@ export class RunningAgent {
     this.#host = host;
     this.#parts = composeAgent(options, {
       host: () => this.#host,
+      installId: openInstallId(host, options.install),
       status: (held) => this.#status(held),
       publishStatus: () => this.#publishStatus(),
       note: (end, asked) => this.#note(end, asked),

@@ -16,6 +16,7 @@ export interface HostPaths {
   readonly ledger: string;
   readonly rejected: string;
   readonly history: string;
+  readonly installId: string;
   /** The public side: the one directory that workers, containers and watchers see. */
   readonly policy: string;
   readonly current: string;
@@ -42,6 +43,7 @@ export function hostPaths(config: Pick<AgentConfig, 'state' | 'policy' | 'run' |
     ledger: join(state, 'ledger.json'),
     rejected: join(state, 'rejected.json'),
     history: join(state, 'history.jsonl'),
+    installId: join(state, 'install-id.json'),
     policy,
     current: join(policy, 'current'),
     generations: join(policy, 'generations'),

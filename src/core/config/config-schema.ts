@@ -180,8 +180,11 @@ const repository: Key<ValueOf<typeof mirror> | readonly ValueOf<typeof mirror>[]
 const labels: Key<Readonly<Record<string, string>>> = {
   type: 'object',
   maxProperties: 64,
-  propertyNames: key.name,
-  additionalProperties: key.text(200, 'a text of at most 200 characters'),
+  propertyNames: key.matching('^[a-z0-9._-]{1,63}$', 'a name of a label: up to 63 of a-z 0-9 . _ -'),
+  additionalProperties: key.matching(
+    '^[\\p{L}\\p{M}\\p{N}\\p{P}\\p{S} ]{0,255}$',
+    'a text of at most 255 printable characters',
+  ),
   description: 'a group of labels, as {site: fra1}',
 };
 

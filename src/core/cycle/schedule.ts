@@ -1,15 +1,15 @@
-// When to ask the server next. Each host has a phase of its own, made from its id, and keeps it through
+// When to ask the server next. Each host has a phase of its own, made from its install id, and keeps it through
 // restarts and failures: a million hosts that start in the same second still ask one after the other.
 // Pure: times come in, a time goes out. Epoch milliseconds throughout.
 import { createHash } from 'node:crypto';
 import { maxRetryAfterMs } from '../limits.js';
 
 /**
- * @param hostId any text that is stable for the host
+ * @param text that is stable for the host, and no other host has
  * @returns the host's own offset in every interval, from 0 to below everyMs
  */
-export function phaseMs(hostId: string, everyMs: number): number {
-  const digest = createHash('sha256').update(hostId).digest();
+export function phaseMs(text: string, everyMs: number): number {
+  const digest = createHash('sha256').update(text).digest();
   // 48 bits: the remainder is even over any interval of days to far below a host's notice.
   return digest.readUIntBE(0, 6) % everyMs;
 }

@@ -184,6 +184,8 @@ export interface StatusReport {
   /** Version of the agent. */
   readonly version: string;
   readonly host: string;
+  /** `host.labels`; left out where there are none. */
+  readonly labels?: Readonly<Record<string, string>>;
   readonly atMs: number;
   /** `stop` in a report that was read without a running agent. */
   readonly agent: AgentState;

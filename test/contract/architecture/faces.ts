@@ -47,6 +47,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'walk-tree',
   ],
   'agent/hooks': ['hook', 'policy-view', 'run-hook', 'sandbox'],
+  'agent/identity': ['install-id'],
   'agent/integrity': [
     'look-after-mismatch',
     'repair-by-force',
@@ -118,6 +119,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'refusals',
     'refusals-file',
     'set-aside',
+    'state-file',
   ],
   'cli/commands/host': [
     'agent',

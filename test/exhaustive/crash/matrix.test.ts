@@ -33,6 +33,9 @@ const ofNotes =
 const ofTimes =
   'no part of the policy: a time that cannot be set is let be (test/unit/agent/staging/resume-crashes)';
 
+const ofIdentity =
+  'no part of the policy: an id that cannot be kept is of one process (test/unit/agent/identity/install-id)';
+
 /** Labels without a case, each with its reason. */
 const exceptions: Readonly<Record<string, string>> = {
   'hook.owner': confined,
@@ -50,6 +53,10 @@ const exceptions: Readonly<Record<string, string>> = {
   'flush.record-back:flush-from': sameDirectory,
   'recover.record-back:flush-from': sameDirectory,
   'history.rotate:flush-from': sameDirectory,
+  'install-id:discard': ofIdentity,
+  'install-id:flush-directory': ofIdentity,
+  'install-id:rename': ofIdentity,
+  'install-id:write': ofIdentity,
   'partial.note:discard': ofNotes,
   'partial.note:rename': ofNotes,
   'partial.note:write': ofNotes,

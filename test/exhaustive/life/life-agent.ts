@@ -9,6 +9,7 @@ import { type HostPaths, hostPaths } from '../../../src/agent/state/paths.js';
 import type { ControlAnswer, ControlRequest } from '../../../src/core/protocol/control-protocol.js';
 import { askAgent } from '../../../src/platform/net/control-client.js';
 import { systemClock } from '../../../src/platform/time/clock.js';
+import { fixedInstall } from '../../kit/agent/fixed-install.js';
 import type { Seeded } from '../../kit/assert/seeded.js';
 import type { TempDir } from '../../kit/disk/temp-dir.js';
 import type { LifeClock } from './life-clock.js';
@@ -105,6 +106,7 @@ export function startLifeAgent({ places, clock, random, onLog, onEnd }: StartOpt
     ...{ configPath: places.configPath, version: '0.1.0', clock, stop: stop.signal, observer: disk },
     log: pino({ level: 'warn' }, stream),
     random01: () => random.int(1000) / 1000,
+    install: fixedInstall,
     onReload: (listener) => {
       reload = listener;
       return () => {

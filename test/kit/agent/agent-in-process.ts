@@ -16,6 +16,7 @@ import { until } from '../assert/until.js';
 import { type FakeClock, type FakeClockOptions, fakeClock } from '../clock/fake-clock.js';
 import type { TempDir } from '../disk/temp-dir.js';
 import { type SampleRepository, sampleRepository } from '../repository/sample-repository.js';
+import { fixedInstall } from './fixed-install.js';
 
 export interface AgentSite {
   readonly dir: TempDir;
@@ -95,6 +96,7 @@ function start(configPath: string, clock: FakeClock, paths: HostPaths): AgentInP
     clock,
     log: log.log,
     random01: () => 0.5,
+    install: fixedInstall,
     stop: stop.signal,
     onReload: (listener) => {
       reload = listener;

@@ -54,7 +54,7 @@ describe('a parser that runs what it reads', options, () => {
   it('is given nothing before signature and digest hold', async () => {
     using dir = tempDir();
     const mark = dir.join('was-parsed');
-    await using writ = await wholeSystem(dir, { config, pollEvery: '1h' });
+    await using writ = await wholeSystem(dir, { config, pollEvery: '30d' });
     await writ.publish(release(1, mark));
     await writ.startAgent();
     assert.equal((await writ.pull()).exitCode, 0);

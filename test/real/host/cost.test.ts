@@ -86,7 +86,7 @@ describe('the agent', { timeout: 300_000 }, () => {
     using dir = tempDir();
     const size = process.env['WRIT_TEST_FULL'] === '1' ? sizes.full : sizes.usual;
     const source = writePolicy(dir.join('policy'), size);
-    await using writ = await wholeSystem(dir, { config: { bundles: [{ name: 'big' }] }, pollEvery: '1h' });
+    await using writ = await wholeSystem(dir, { config: { bundles: [{ name: 'big' }] }, pollEvery: '30d' });
     await writ.publish({ 'small.conf': 'x\n' });
     await writ.startAgent();
     assert.equal((await writ.pull()).exitCode, 0);

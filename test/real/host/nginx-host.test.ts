@@ -51,7 +51,7 @@ describe('a real nginx, fed by Writ', options, () => {
       `server { listen ${listen}; location / { include ${include}; } }`;
     await using nginx = await startNginx(dir.join('nginx'), block, { workers: 2 });
     const config = configFor(nginx, dir.join('nginx'));
-    await using writ = await wholeSystem(dir, { config, pollEvery: '1h' });
+    await using writ = await wholeSystem(dir, { config, pollEvery: '30d' });
     const inUse = async (): Promise<string> =>
       (await execute('curl', ['-fsS', `${nginx.url}/`])).stdout.trim();
     const confirmed = { 'nginx.pid': 'confirmed' };

@@ -103,7 +103,7 @@ describe('the public directory of a host', { timeout: 120_000 }, () => {
       using dir = tempDir();
       chmodSync(dir.path, 0o711);
       const bundles = [{ name: 'access', checks: [{ name: 'parses', parse: ['*.yaml'] }] }];
-      await using writ = await wholeSystem(dir, { config: { bundles }, pollEvery: '1h' });
+      await using writ = await wholeSystem(dir, { config: { bundles }, pollEvery: '30d' });
       const umask = process.umask(0o077);
       try {
         await writ.publish({ 'first.yaml': 'version: 1\n', 'deep/second.yaml': 'version: 1\n', '+run': 'x' });

@@ -39,7 +39,7 @@ describe('two real programs under supervisord, fed by Writ', options, () => {
     const reads = dir.join('state/policy/current/app');
     await using real = await startSupervisord(dir.join('supervisor'), { reads });
     const config = configFor(real, dir.join('supervisor'));
-    await using writ = await wholeSystem(dir, { config, pollEvery: '1h' });
+    await using writ = await wholeSystem(dir, { config, pollEvery: '30d' });
     const release = (rules: string, conf = 'threads 2') =>
       writ.publish({ rules: `${rules}\n`, 'worker.conf': `${conf}\n` });
     const inUse = (): (string | undefined)[] => [0, 1].map((one) => real.lines(one).at(-1));

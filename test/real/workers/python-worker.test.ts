@@ -36,7 +36,7 @@ describe('the sample worker in Python', options, () => {
 
   it('takes what is good, refuses what is not, and comes back to an agent that was away', async (t) => {
     using dir = tempDir();
-    await using writ = await wholeSystem(dir, { config, pollEvery: '1h' });
+    await using writ = await wholeSystem(dir, { config, pollEvery: '30d' });
     await using worker = startPythonWorker(`${writ.run}/workers/limits.sock`, 'python-1');
 
     await t.test('waits for an agent, and acknowledges the first policy', async () => {

@@ -1,6 +1,7 @@
 // An agent in a process of its own as `writ agent` runs it, but for the intervals at which it looks after its workers: a
 // configuration may set none so short, and no variable of the environment may. Usage: quick-agent agent --config FILE
 import { startAgent } from '../../../src/agent/agent.js';
+import { thisMachine } from '../../../src/agent/identity/install-id.js';
 import { createLog } from '../../../src/platform/telemetry/log.js';
 import { systemClock } from '../../../src/platform/time/clock.js';
 import { quickIntervals } from '../rules/pace.js';
@@ -14,6 +15,7 @@ await startAgent({
   clock: systemClock,
   log: createLog('writ-agent', 'info'),
   random01: Math.random,
+  install: thisMachine,
   stop: stop.signal,
   onReload: () => () => undefined,
   intervals: quickIntervals,

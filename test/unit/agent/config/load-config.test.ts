@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { describe, it } from 'node:test';
-import { hostId, loadConfig, validateCron } from '../../../../src/agent/config/load-config.js';
+import { hostIdOf, loadConfig, validateCron } from '../../../../src/agent/config/load-config.js';
 import type { ConfigMistake } from '../../../../src/core/config/config-errors.js';
 import { driverKinds } from '../../../../src/workers/registry.js';
 import { throwsCode } from '../../../kit/assert/assert-code.js';
@@ -17,7 +17,7 @@ describe('the configuration of a host', () => {
     writeFileSync(path, minimal);
     const { config, given } = loadConfig(path);
     assert.equal(config.state, '/var/lib/writ');
-    assert.equal(config.host.id, hostId('/etc/machine-id'));
+    assert.equal(config.host.id, hostIdOf(hostname()));
     assert.deepEqual(given, ['/repository', '/bundles']);
   });
 
@@ -123,13 +123,11 @@ describe('a cron expression', () => {
 });
 
 describe('the id of a host', () => {
-  it('is its machine id, or its name where that file has none', () => {
-    using folder = tempDir();
-    const path = folder.join('machine-id');
-    assert.equal(hostId(path), hostname());
-    writeFileSync(path, 'uninitialized\n');
-    assert.equal(hostId(path), hostname());
-    writeFileSync(path, '0123456789abcdef0123456789abcdef\n');
-    assert.equal(hostId(path), '0123456789abcdef0123456789abcdef');
+  it('is its name, as far as an id may have it, and never what the machine keeps to itself', () => {
+    assert.equal(hostIdOf('edge-fra1-03.example.net'), 'edge-fra1-03.example.net');
+    assert.equal(hostIdOf('(none)'), 'none-');
+    assert.equal(hostIdOf('kö ln'), 'k--ln');
+    assert.equal(hostIdOf('x'.repeat(200)).length, 128);
+    for (const name of ['', '---']) assert.equal(hostIdOf(name), 'host');
   });
 });

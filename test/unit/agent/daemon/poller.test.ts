@@ -18,7 +18,7 @@ async function polls(count: number, options: Partial<PollLoopOptions>): Promise<
   const at: number[] = [];
   const base: PollLoopOptions = {
     poll: { kind: 'every', everyMs: 10 * minuteMs },
-    hostId: 'test',
+    installId: 'test',
     clock,
     random01: () => 1,
     nextCronTime: (_poll, afterMs) => (Math.floor(afterMs / minuteMs) + 1) * minuteMs,

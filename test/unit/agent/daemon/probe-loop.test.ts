@@ -59,6 +59,7 @@ async function scene(everyMs: Readonly<Record<string, number>>): Promise<Scene> 
       const at: number[] = [];
       const prober = createProber({
         host: () => test.host,
+        installId: 'test',
         exclusive: exclusiveAlone,
         stop: stop.signal,
         onAsked: () => {
@@ -109,7 +110,8 @@ async function hanging(): Promise<HangingScene> {
   fs.writeFileSync(dir.join('hang'), '');
   const loop: HangingScene['loop'] = async (exclusive, host) => {
     const stop = new AbortController();
-    await createProber({ host, exclusive, stop: stop.signal, onAsked: () => stop.abort() }).run();
+    const onAsked = (): void => stop.abort();
+    await createProber({ host, installId: 'test', exclusive, stop: stop.signal, onAsked }).run();
   };
   return {
     test,
