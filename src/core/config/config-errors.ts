@@ -57,7 +57,7 @@ export function findingOf(error: ErrorObject, base: ConfigPath): Finding | undef
       return {
         path: [...path, String(error.params['propertyName'])],
         at: 'key',
-        text: 'must be a name as a-z0-9',
+        text: `must be ${schema.propertyNames?.description ?? 'a name as a-z0-9'}`,
       };
     case 'enum': {
       const known = (schema.enum ?? []).filter((one) => schema.retired?.includes(one) !== true);

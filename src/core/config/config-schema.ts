@@ -185,7 +185,7 @@ const labels: Key<Readonly<Record<string, string>>> = {
     '^[\\p{L}\\p{M}\\p{N}\\p{P}\\p{S} ]{0,255}$',
     'a text of at most 255 printable characters',
   ),
-  description: 'a group of labels, as {site: fra1}',
+  description: 'a group of up to 64 labels, as {site: fra1}',
 };
 
 const staleHook = key.object({ run: key.command, timeout }, ['run']);

@@ -2,6 +2,7 @@
 // test moves and a log that it can read. Owns set-up and end; what the agent must do is the tests'.
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { startAgent } from '../../../src/agent/agent.js';
+import type { InstallSource } from '../../../src/agent/identity/install-id.js';
 import { type HostPaths, hostPaths } from '../../../src/agent/state/paths.js';
 import type { CycleResult } from '../../../src/core/cycle/cycle-report.js';
 import type {
@@ -26,7 +27,8 @@ export interface AgentSite {
   readonly configPath: string;
   /** Writes the configuration: the defaults of the site with these keys over them. */
   configure(keys?: Readonly<Record<string, unknown>>): void;
-  start(): AgentInProcess;
+  /** @param install a machine of its own */
+  start(install?: InstallSource): AgentInProcess;
 }
 
 export interface AgentInProcess extends AsyncDisposable {
@@ -81,11 +83,16 @@ export function agentSite(
     paths,
     configPath,
     configure,
-    start: () => start(configPath, clock, paths),
+    start: (install = fixedInstall) => start(configPath, clock, paths, install),
   };
 }
 
-function start(configPath: string, clock: FakeClock, paths: HostPaths): AgentInProcess {
+function start(
+  configPath: string,
+  clock: FakeClock,
+  paths: HostPaths,
+  install: InstallSource,
+): AgentInProcess {
   const log = logLines();
   const states: string[] = [];
   const stop = new AbortController();
@@ -96,7 +103,7 @@ function start(configPath: string, clock: FakeClock, paths: HostPaths): AgentInP
     clock,
     log: log.log,
     random01: () => 0.5,
-    install: fixedInstall,
+    install,
     stop: stop.signal,
     onReload: (listener) => {
       reload = listener;

@@ -199,7 +199,21 @@ keep:
       worker('    uses: [access]\n    confirm: yes\n    load: {run: [a]}'),
       [/unknown value "yes"; known: required, warn, accept$/],
     ],
-    ['a label that is no name', `${minimal}host: { labels: { "A B": c } }`, [/must be a name/]],
+    ['a label that is no name', `${minimal}host: { labels: { "A B": c } }`, [/must be a name of a label/]],
+    [
+      'a label of 64 characters',
+      `${minimal}host: { labels: { ${'a'.repeat(64)}: c } }`,
+      [/must be a name of a/],
+    ],
+    ['a label with a line in it', `${minimal}host: { labels: { a: "b\\nc" } }`, [/255 printable characters/]],
+    ['a label that turns a line round', `${minimal}host: { labels: { a: "\\u202eb" } }`, [/255 printable/]],
+    ['a label that is long', `${minimal}host: { labels: { a: ${'x'.repeat(256)} } }`, [/255 printable/]],
+    ['a label of a number', `${minimal}host: { labels: { a: 7 } }`, [/255 printable/]],
+    [
+      'more labels than anybody has',
+      `${minimal}host: { labels: { ${Array.from({ length: 65 }, (_, index) => `l${index}: x`).join(', ')} } }`,
+      [/64/],
+    ],
   ];
   for (const [what, text, expected] of cases) {
     it(`include ${what}`, () => {
