@@ -6,6 +6,7 @@ import { problemOf } from '../../core/cycle/problem.js';
 import { isWritError } from '../../core/errors.js';
 import {
   afterLook,
+  afterNothing,
   type DamageFound,
   damageSummary,
   type LookDepth,
@@ -49,7 +50,7 @@ export interface Look {
  */
 export async function scrub(host: () => Host, options: LookOptions): Promise<Look> {
   const first = await examineActive(host(), options);
-  if (first === undefined) return { damage: [], outcome: 'whole' };
+  if (first === undefined) return noteNothing(host(), options);
   if (first.damage.length === 0) return note(host(), { damage: [] }, options);
   return options.exclusive(async (hear) => {
     const onEvent: Hear = (event) => {
@@ -73,6 +74,11 @@ async function lookAgain(host: Host, options: LookOptions): Promise<Found> {
   const contents = options.contents === 'places' ? 'digests' : options.contents;
   const again = await examineActive(host, { contents, pace: unboundedPace(signal) });
   return { damage: again?.damage ?? [] };
+}
+
+function noteNothing(host: Host, { contents }: LookOptions): Look {
+  if (contents === 'digests') writeState(host, afterNothing(host.ledger.read().scrub, host.clock.nowMs()));
+  return { damage: [], outcome: 'whole' };
 }
 
 function note(host: Host, found: Found, options: LookOptions): Look {

@@ -241,7 +241,8 @@ function sandboxOf({ sandbox }: HostView): StatusReport['sandbox'] {
 }
 
 function scrubOf(host: HostView, { scrub }: Ledger): StatusReport['scrub'] {
-  if (scrub === undefined) return undefined;
+  // Where there was nothing yet, nobody has looked over it.
+  if (scrub === undefined || scrub.counts.looks === 0) return undefined;
   const { atMs, outcome, found, counts } = scrub;
   return { atMs, outcome, found, counts, damage: damageStanding(host) };
 }

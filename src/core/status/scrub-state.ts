@@ -20,7 +20,7 @@ export interface DamageFound {
 
 /** What the ledger keeps of the last look, and of all looks. */
 export interface ScrubState {
-  /** Epoch milliseconds: when the last look ended. */
+  /** Epoch milliseconds: when the last look ended. Of no look yet: when nothing was active, and all that is was staged later. */
   readonly atMs: number;
   readonly outcome: 'whole' | 'damaged' | 'repaired';
   /** What is damaged still, at most `maxKeptDamage` of it. */
@@ -158,6 +158,15 @@ export function nextLookMs(
   const delayMs =
     failures === 0 ? everyMs : Math.min(everyMs, firstRetryMs * 2 ** Math.min(failures - 1, 20));
   return Math.min(Math.max(atMs + delayMs - nowMs, Math.min(everyMs, leastWaitMs)), delayMs);
+}
+
+/**
+ * @returns what is remembered of a full look at a host on which nothing is active. It finds no damage, and is no look to count;
+ *   but whatever is active later was staged behind it, and staging digests every byte: the next pulls rest on that.
+ */
+export function afterNothing(state: ScrubState | undefined, atMs: number): ScrubState {
+  const counts = state?.counts ?? noScrubCounts;
+  return { atMs, outcome: 'whole', damage: [], found: 0, counts, failures: 0 };
 }
 
 /** The part of a look that the next state is made of. */

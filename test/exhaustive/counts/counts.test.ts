@@ -67,9 +67,9 @@ describe('policy-small, 200 files', { ...needs('strace', 'strace'), ...needs('ti
     t.diagnostic(JSON.stringify({ calls, served }));
     assert.equal(served.requests, 2);
     assert.ok(served.receivedBytes <= 1100);
-    // The full look of the first one is noted, in ledger and status; from then on nothing is written.
-    assert.ok(calls.filesCreated <= 2 && calls.flushes <= 2 && calls.renames <= 2);
-    assert.ok(calls.directoriesRead <= 160);
+    // It rests on what staging has digested: nothing of a look is noted but the time in the status.
+    assert.deepEqual([calls.filesCreated <= 1, calls.flushes, calls.renames <= 1], [true, 0, true]);
+    assert.ok(calls.directoriesRead <= 70);
     const { calls: next } = await pull();
     t.diagnostic(JSON.stringify({ next }));
     assert.ok(next.filesCreated <= 1 && next.directoriesRead <= 160);

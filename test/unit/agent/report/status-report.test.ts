@@ -10,6 +10,7 @@ import type { Host } from '../../../../src/agent/state/host.js';
 import { WritError } from '../../../../src/core/errors.js';
 import { manifestDigest } from '../../../../src/core/release/manifest.js';
 import { judgeHealth } from '../../../../src/core/status/host-health.js';
+import { afterLook, afterNothing } from '../../../../src/core/status/scrub-state.js';
 import { settleNow } from '../../../kit/agent/settle-now.js';
 import { cycleResult, problem } from '../../../kit/cli/cycle-results.js';
 import { statusReport as sampleReport } from '../../../kit/cli/status-reports.js';
@@ -27,6 +28,16 @@ describe('the status of a host', () => {
     const report = statusReport(test.host, facts);
     assert.deepEqual([report.generation, report.confirmed, report.problems], [undefined, false, []]);
     assert.deepEqual(report.bundles, [{ bundle: 'access', channel: 'stable' }]);
+  });
+
+  it('says of no look over the policy, where a start has found nothing to look over', async () => {
+    using test = testHost();
+    const scrub = afterNothing(undefined, test.clock.nowMs());
+    setLedger(test.host.ledger, { scrub });
+    assert.equal(statusReport(test.host, facts).scrub, undefined);
+    const looked = afterLook(scrub, { atMs: test.clock.nowMs(), damage: [], repair: 'none' });
+    setLedger(test.host.ledger, { scrub: looked });
+    assert.equal(statusReport(test.host, facts).scrub?.counts.looks, 1);
   });
 
   it('is confirmed by nobody where nothing is active, whatever a worker proved that was left', () => {

@@ -38,6 +38,15 @@ async function standing(files: Readonly<Record<string, string>> = small): Promis
   return { test, next, file: join(test.host.paths.current, 'access/policy.yaml') };
 }
 
+/** One process has started where nothing was, and brought the policy. */
+async function firstSynced(): Promise<Standing> {
+  const test = testHost({ config: { scrub } });
+  await test.publish('access', small, { serial: 1 });
+  await pullStarts(test.host);
+  await test.pull();
+  return { test, next: () => test.reopen(), file: join(test.host.paths.current, 'access/policy.yaml') };
+}
+
 describe('a pull with no agent, in a boot in which all was read', () => {
   it('looks at no file of a policy, however many it has', async () => {
     const counts: number[] = [];
@@ -70,6 +79,62 @@ describe('a pull with no agent, in a boot in which all was read', () => {
     const { damage, repaired } = await pullStarts(next());
     assert.deepEqual([damage, repaired?.result.outcome], [undefined, 'activated']);
     assert.equal(test.read('access/policy.yaml'), small['policy.yaml']);
+  });
+
+  it('rests behind a first sync on the start before it: nothing was there, and what came was digested as it was staged', async () => {
+    const { test, file, next } = await firstSynced();
+    using _ = test;
+    const host = next();
+    const paths = await looksBelow(host.paths.bundles, () => pullStarts(host));
+    assert.deepEqual(
+      paths.filter((path) => path.includes('policy.yaml')),
+      [],
+    );
+    assert.deepEqual(host.ledger.read().scrub?.counts.looks, 0, 'and calls that no look');
+    fs.writeFileSync(file, 'version: 2, by hand\n');
+    await test.clock.advance(everyMs - 1000);
+    assert.equal((await pullStarts(next())).repaired, undefined);
+    await test.clock.advance(1000);
+    assert.equal((await pullStarts(next())).repaired?.result.outcome, 'activated');
+    assert.equal(test.read('access/policy.yaml'), small['policy.yaml']);
+  });
+
+  it('counts no later staging as a look: an update does not put off the first one', async () => {
+    const { test, next } = await firstSynced();
+    using _ = test;
+    await test.clock.advance(everyMs - 1000);
+    await test.publish('access', { 'policy.yaml': 'version: 2\n' }, { serial: 2 });
+    assert.equal((await test.pull()).outcome, 'activated');
+    fs.writeFileSync(join(test.host.paths.current, 'access/policy.yaml'), 'VERSION: 2\n');
+    await test.clock.advance(1000);
+    assert.equal((await pullStarts(next())).repaired?.result.outcome, 'activated');
+  });
+
+  it('behind a first sync looks in full after a boot, an unclean end, and where the clock was set back', async () => {
+    for (const spoil of ['boot', 'unclean', 'clock'] as const) {
+      const { test, file, next } = await firstSynced();
+      using _ = test;
+      fs.writeFileSync(file, 'VERSION: 1\n');
+      const host = next();
+      if (spoil === 'boot') setLedger(host.ledger, { verifiedBootId: 'another boot' });
+      if (spoil === 'unclean') fs.mkdirSync(join(host.paths.staging, 'c-dead'));
+      if (spoil === 'clock') test.clock.setWallTime(test.clock.nowMs() - 1000);
+      assert.equal((await pullStarts(host)).repaired?.result.outcome, 'activated', spoil);
+    }
+  });
+
+  it('takes no quick look at an empty host for a full one', async () => {
+    const test = testHost({ config: { scrub } });
+    using _ = test;
+    await pullStarts(test.reopen());
+    const before = test.reopen().ledger.read().scrub;
+    assert.equal(before?.atMs, test.clock.nowMs());
+    await test.clock.advance(1000);
+    await pullStarts(test.reopen());
+    assert.deepEqual(test.reopen().ledger.read().scrub, before);
+    await test.clock.advance(everyMs);
+    await pullStarts(test.reopen());
+    assert.equal(test.reopen().ledger.read().scrub?.atMs, test.clock.nowMs());
   });
 
   it('rests on no look whose age nobody knows: the clock was set back', async () => {

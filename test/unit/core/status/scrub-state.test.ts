@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import {
   afterLook,
+  afterNothing,
   type DamageFound,
   damageSummary,
   damageText,
@@ -73,6 +74,17 @@ describe('the memory of looks', () => {
     const whole = afterLook(first, { atMs: 2, damage: [], repair: 'none' });
     assert.deepEqual(whole.behind, behind);
     assert.equal(afterLook(whole, { atMs: 3, damage: [file], repair: 'succeeded' }).behind, undefined);
+  });
+});
+
+describe('a look at a host on which nothing is active', () => {
+  it('is when the age of the next look is counted from, and no look in the counts', () => {
+    const found = { atMs: 2, damage: [file] };
+    const before = afterLook(state(), { ...found, repair: 'failed' });
+    const after = afterNothing(before, 3);
+    assert.deepEqual([after.atMs, after.damage, after.failures, after.outcome], [3, [], 0, 'whole']);
+    assert.deepEqual(after.counts, before.counts);
+    assert.equal(afterNothing(undefined, 3).counts.looks, 0);
   });
 });
 
