@@ -21,6 +21,7 @@ import type { Target } from './engine/target.js';
 import { manifestTarget, readTar, tarTarget } from './targets/archive-targets.js';
 import { deltaTarget, readDelta } from './targets/delta-target.js';
 import { httpAnswersTarget, httpRequestsTarget } from './targets/http-targets.js';
+import { carelessDownload, rangeAnswersTarget } from './targets/range-target.js';
 import { controlTarget, kresdTarget, nativeTarget } from './targets/socket-targets.js';
 import { targets } from './targets/targets.js';
 import { configTarget, metadataTarget, xmlRpcTarget } from './targets/text-targets.js';
@@ -142,6 +143,11 @@ const planted: Readonly<Record<string, Planted>> = {
     maxRuns: 600,
     broken: () =>
       httpAnswersTarget((source, bytes) => source.fetch('metadata/timestamp.json', { maxBytes: bytes * 2 })),
+  },
+  'range-answers': {
+    fault: 'takes whatever comes with status 206 for the range that was asked for',
+    maxRuns: 600,
+    broken: () => rangeAnswersTarget(carelessDownload),
   },
   'http-requests': {
     fault: 'joins what was asked to its directory',

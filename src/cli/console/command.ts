@@ -1,6 +1,7 @@
 // What a command is: flags in, one answer out. Types and their few constructors only; it imports nothing at
 // run time, so that the table of commands costs nothing. How answers look is render's.
 import type { HealthLevel } from '../../core/status/host-health.js';
+import type { Amount, WorkReport } from '../../core/work-report.js';
 import type { Clock } from '../../platform/time/clock.js';
 import type { CommonFlags, FlagTable } from './flags.js';
 
@@ -10,9 +11,11 @@ export type StepState = 'ok' | 'warn' | 'FAIL' | 'skip';
  * The narration of a command, on stderr. On a terminal the step under way is one live line that its end
  * replaces; elsewhere each finished step is one line with tabs. Nothing here is the answer.
  */
-export interface Reporter {
+export interface Reporter extends WorkReport {
   /** A step is under way; a second call for the same step changes the live line. */
   begin(step: string, text?: string): void;
+  /** Changes the live line of a terminal, ten times a second at most; without one nothing is said. */
+  progress(step: string, amount: Amount, text?: string): void;
   /** A step has ended; its time since `begin` is shown. The default state is `ok`. */
   finish(step: string, text: string, state?: StepState): void;
   /** A step has ended with nothing to say: its live line goes. */

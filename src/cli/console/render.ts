@@ -10,6 +10,7 @@ import type { HealthLevel } from '../../core/status/host-health.js';
 import type { Clock } from '../../platform/time/clock.js';
 import type { Answer, Reporter, StepState, Surroundings } from './command.js';
 import type { CommonFlags } from './flags.js';
+import { createProgressLine } from './progress-line.js';
 import { cutToColumns, printable, printableJson } from './terminal-text.js';
 
 /** Version of the JSON objects: within one number, members are only added. */
@@ -127,6 +128,7 @@ function linesOfError(error: WritError, paint: Paint, options: RenderOptions): s
 
 const silentReporter: Omit<Reporter, 'warn'> = {
   begin: () => undefined,
+  progress: () => undefined,
   finish: () => undefined,
   drop: () => undefined,
   note: () => undefined,
@@ -151,6 +153,8 @@ function createReporter(parts: ReporterParts): Reporter {
   return { ...(stderr.isTTY ? terminalReporter(parts) : plainReporter(parts)), warn };
 }
 
+/** More often nobody reads it, and each drawing is a write. */
+const redrawEveryMs = 100;
 const clearLine = '\r\u001b[2K';
 /** To the first place of the screen, and everything behind it away. */
 const clearScreen = '\u001b[H\u001b[2J';
@@ -195,6 +199,8 @@ function plainReporter({ options, stderr, clock }: ReporterParts): Omit<Reporter
       // The beginning of a step has a line too.
       if (options.verbose) line(step, 'begin', text);
     },
+    // A log is read when it is over.
+    progress: () => undefined,
     finish: (step, text, state = 'ok') => line(step, state, text, seconds(steps.stop(step))),
     drop: (step) => void steps.stop(step),
     note: (text) => line('', '', text),
@@ -215,21 +221,37 @@ function terminalReporter(parts: ReporterParts): Omit<Reporter, 'warn'> {
     live.clear();
     stderr.write(`${line}\n`);
   };
+  const lineOf = (step: string, text: string): string =>
+    fit(`  ${printable(step).padEnd(9)} ${printable(text)}`, stderr.columns);
+  const progressOf = new Map<string, ReturnType<typeof createProgressLine>>();
+  let drawnMs = Number.NEGATIVE_INFINITY;
   return {
     begin: (step, text = '') => {
       steps.start(step);
-      const line = fit(`  ${printable(step).padEnd(9)} ${printable(text)}`, stderr.columns);
+      drawnMs = Number.NEGATIVE_INFINITY;
+      const line = lineOf(step, text);
       // With --verbose every step keeps its line: redrawn lines would interleave.
       if (options.verbose) write(line);
       else live.draw(paint('dim', line));
     },
+    progress: (step, amount, text = '') => {
+      const nowMs = clock.monotonicMs();
+      if (nowMs - drawnMs < redrawEveryMs && amount.done < amount.total) return;
+      drawnMs = nowMs;
+      const line = progressOf.get(step) ?? createProgressLine();
+      progressOf.set(step, line);
+      const far = line(amount, nowMs);
+      live.draw(paint('dim', lineOf(step, text === '' ? far : `${text}   ${far}`)));
+    },
     finish: (step, text, state = 'ok') => {
+      progressOf.delete(step);
       const style = stateStyle[state];
       const word = style === undefined ? '' : `${paint(style, state)} `;
       const body = `  ${printable(step).padEnd(9)} ${word}${printable(text)}`;
       write(`${body}  ${paint('dim', seconds(steps.stop(step)))}`);
     },
     drop: (step) => {
+      progressOf.delete(step);
       steps.stop(step);
       live.clear();
     },

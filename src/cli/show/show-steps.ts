@@ -23,7 +23,11 @@ export function stepPrinter(
       case 'step.started':
         return reporter.begin(event.step);
       case 'step.progress':
-        return reporter.begin(event.step, progressText(event.doneBytes, event.totalBytes));
+        return reporter.progress(event.step, {
+          done: event.doneBytes,
+          total: event.totalBytes,
+          unit: 'bytes',
+        });
       case 'step.finished':
         return finish(reporter, event, detail);
       case 'workers.awaited':
@@ -54,9 +58,4 @@ const maxNamed = 5;
 function awaitedText({ group, missing, untilAtMs }: WorkerWait): string {
   const more = missing.length > maxNamed ? `, and ${missing.length - maxNamed} more` : '';
   return `waiting for ${group} until ${clockTime(untilAtMs)}: ${missing.slice(0, maxNamed).join(', ')}${more} not there`;
-}
-
-function progressText(doneBytes: number, totalBytes: number): string {
-  const percent = totalBytes === 0 ? 100 : Math.floor((doneBytes / totalBytes) * 100);
-  return `${(doneBytes / 1e6).toFixed(1)} of ${(totalBytes / 1e6).toFixed(1)} MB, ${percent} %`;
 }

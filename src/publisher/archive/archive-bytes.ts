@@ -2,6 +2,7 @@
 // format; what a chunk is, and when a file counts, is its callers'.
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
+import type { More } from '../../core/work-report.js';
 import { diskError } from '../../platform/disk/durable-fs.js';
 
 /**
@@ -25,8 +26,11 @@ export function openNewFile(path: string, op: string) {
 }
 
 /** @returns SHA-256 in hex */
-export async function digestOfFile(path: string): Promise<string> {
+export async function digestOfFile(path: string, more?: More): Promise<string> {
   const digest = createHash('sha256');
-  for await (const chunk of fs.createReadStream(path)) digest.update(chunk as Buffer);
+  for await (const chunk of fs.createReadStream(path)) {
+    digest.update(chunk as Buffer);
+    more?.((chunk as Buffer).length);
+  }
   return digest.digest('hex');
 }

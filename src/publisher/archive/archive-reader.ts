@@ -18,6 +18,7 @@ import {
   parseManifest,
 } from '../../core/release/manifest.js';
 import { createTarReader } from '../../core/release/tar-reader.js';
+import type { More } from '../../core/work-report.js';
 import { createPieceCollector } from '../../platform/process/heap.js';
 import type { ListedRelease } from '../repository/listing.js';
 import { archiveOf } from '../repository/release-files.js';
@@ -30,12 +31,13 @@ export type ArchiveReport = Awaited<ReturnType<typeof inspectArchive>>;
  * Reads a whole archive: every file against the manifest, and nothing but what the manifest lists.
  * @throws WritError ARCHIVE_MALFORMED, ARCHIVE_LIMIT, MANIFEST_MALFORMED, MANIFEST_MISMATCH
  */
-export async function inspectArchive(path: string, limits: ArchiveLimits) {
+export async function inspectArchive(path: string, limits: ArchiveLimits, more?: More) {
   const digest = createHash('sha256');
   let archiveBytes = 0;
   const watched = async function* (): AsyncGenerator<Buffer> {
     for await (const chunk of openArchive(path, limits)) {
       archiveBytes += chunk.length;
+      more?.(chunk.length);
       digest.update(chunk);
       yield chunk;
     }

@@ -8,7 +8,7 @@ import { WritError } from '../../core/errors.js';
 import type { ArchiveLimits } from '../../core/limits.js';
 import { digestHex } from '../../core/names.js';
 import { type ManifestFile, manifestName } from '../../core/release/manifest.js';
-import { sizeText } from '../../core/size-text.js';
+import type { WorkReport } from '../../core/work-report.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import { compressFile } from './compress-file.js';
 import { changedSource, openSourceFile, type PackedTree, readBytes } from './source-tree.js';
@@ -18,8 +18,7 @@ interface PackOptions {
   readonly archivePath: string;
   readonly limits: ArchiveLimits;
   readonly durableFs: DurableFs;
-  /** Told now and then, for people. */
-  readonly progress?: (text: string) => void;
+  readonly report?: Pick<WorkReport, 'progress'>;
 }
 
 /**
@@ -50,20 +49,13 @@ export async function packBundle(tree: PackedTree, options: PackOptions) {
 
 const writeOp = 'repo.archive:write';
 
-/** Of a hundred: a line on a terminal is redrawn, and one in a log stays. */
-const percentPerWord = 5;
-
-function* watched(tree: PackedTree, { progress }: PackOptions): Generator<Buffer> {
+function* watched(tree: PackedTree, { report }: PackOptions): Generator<Buffer> {
   const total = tarBytes(tree);
   let done = 0;
-  let said = 0;
   for (const chunk of tarChunks(tree)) {
     yield chunk;
     done += chunk.length;
-    const percent = Math.floor((done / total) * 100);
-    if (percent < said + percentPerWord) continue;
-    said = percent;
-    progress?.(`${said} % of ${sizeText(total)}`);
+    report?.progress('pack', { done, total, unit: 'bytes' });
   }
 }
 

@@ -7,6 +7,7 @@ import type { ArchiveLimits } from '../../core/limits.js';
 import { digestFromHex, digestHex, targetPath } from '../../core/names.js';
 import { parseReleaseInfo, type ReleaseInfo } from '../../core/release/release.js';
 import type { TargetFile } from '../../core/tuf/tuf-metadata.js';
+import type { More } from '../../core/work-report.js';
 import { filesOf, type ReleaseFile } from '../repository/release-files.js';
 import { pathOf, type RepositoryLayout } from '../repository/repository-layout.js';
 import { digestOfFile } from './archive-bytes.js';
@@ -19,6 +20,8 @@ interface ArchiveCheck {
   readonly limits: ArchiveLimits;
   /** Digests of archives that were found whole inside already: a second name of one is not unpacked again. */
   readonly unpacked: Set<string>;
+  /** Told of bytes of its files that were digested, and of those of its archive that were unpacked. */
+  readonly more?: More;
 }
 
 /**
@@ -28,7 +31,7 @@ interface ArchiveCheck {
  *   MANIFEST_DIGEST, and what inspectArchive throws
  */
 export async function checkArchive(check: ArchiveCheck): Promise<ReleaseInfo> {
-  const { layout, path, file, limits, unpacked } = check;
+  const { layout, path, file, limits, unpacked, more } = check;
   const release = parseReleaseInfo(file.custom, path);
   const digest = digestFromHex(file.hashes['sha256']);
   if (targetPath(release.bundle, release.channel) !== path || digest === undefined) {
@@ -42,7 +45,7 @@ export async function checkArchive(check: ArchiveCheck): Promise<ReleaseInfo> {
   const archive = join(layout.targets, pathOf(place));
   const known = `${digest} ${release.manifest.digest}`;
   if (!unpacked.has(known)) {
-    const { manifestDigest, manifestBytes } = await inspectArchive(archive, limits);
+    const { manifestDigest, manifestBytes } = await inspectArchive(archive, limits, more);
     const { digest: expected, length } = release.manifest;
     if (manifestDigest !== expected || manifestBytes !== length) {
       throw new WritError('MANIFEST_DIGEST', `${path}: the manifest is not the one that was signed`, {
@@ -54,7 +57,10 @@ export async function checkArchive(check: ArchiveCheck): Promise<ReleaseInfo> {
   return release;
 }
 
-async function requireBytes({ layout, path }: ArchiveCheck, { place, length }: ReleaseFile): Promise<void> {
+async function requireBytes(
+  { layout, path, more }: ArchiveCheck,
+  { place, length }: ReleaseFile,
+): Promise<void> {
   const file = pathOf(place);
   const whole = join(layout.targets, file);
   const size = sizeOf(whole);
@@ -68,7 +74,7 @@ async function requireBytes({ layout, path }: ArchiveCheck, { place, length }: R
       facts,
     });
   }
-  const hashes = { expected: digestHex(place.digest), actual: await digestOfFile(whole) };
+  const hashes = { expected: digestHex(place.digest), actual: await digestOfFile(whole, more) };
   if (hashes.actual === hashes.expected) return;
   throw new WritError('DOWNLOAD_DIGEST', `${named} has not the signed digest`, {
     facts: { ...facts, ...hashes },

@@ -4,6 +4,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
 import { dirname, join } from 'node:path';
 import { isSystemError, WritError } from '../../core/errors.js';
+import type { More } from '../../core/work-report.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import { digestOfFile, openNewFile } from './archive-bytes.js';
 
@@ -14,6 +15,8 @@ export interface CopyOptions {
   readonly length: number;
   readonly digestHex: string;
   readonly durableFs: DurableFs;
+  /** Told of bytes that were copied, or looked at where they are there already. */
+  readonly more?: More;
 }
 
 /**
@@ -21,12 +24,12 @@ export interface CopyOptions {
  * @throws WritError REPOSITORY_INVALID when the archive is missing or is not the one that was signed; DISK_*
  */
 export async function copyArchive(options: CopyOptions): Promise<'copied' | 'there'> {
-  const { from, to, digestHex, durableFs } = options;
+  const { to, digestHex, durableFs } = options;
   if (await hasDigest(to, options)) return 'there';
   const temporary = join(dirname(to), `.writ-tmp-${randomBytes(6).toString('hex')}`);
   try {
-    const actual = await streamInto(from, temporary, options.length);
-    if (actual !== digestHex) throw invalidArchive(from, `its digest is ${actual}`);
+    const actual = await streamInto(temporary, options);
+    if (actual !== digestHex) throw invalidArchive(options.from, `its digest is ${actual}`);
     durableFs.rename('export.archive', temporary, to);
     return 'copied';
   } finally {
@@ -34,14 +37,14 @@ export async function copyArchive(options: CopyOptions): Promise<'copied' | 'the
   }
 }
 
-async function hasDigest(path: string, { length, digestHex }: CopyOptions): Promise<boolean> {
+async function hasDigest(path: string, { length, digestHex, more }: CopyOptions): Promise<boolean> {
   const status = fs.lstatSync(path, { throwIfNoEntry: false });
   if (status === undefined || !status.isFile() || status.size !== length) return false;
-  return (await digestOfFile(path)) === digestHex;
+  return (await digestOfFile(path, more)) === digestHex;
 }
 
 /** @returns the digest in hex */
-async function streamInto(from: string, temporary: string, length: number): Promise<string> {
+async function streamInto(temporary: string, { from, length, more }: CopyOptions): Promise<string> {
   const digest = createHash('sha256');
   const file = openNewFile(temporary, 'export.archive');
   try {
@@ -51,6 +54,7 @@ async function streamInto(from: string, temporary: string, length: number): Prom
       if (bytes > length) throw invalidArchive(from, `it has more than ${length} bytes`);
       digest.update(chunk);
       file.write(chunk);
+      more?.(chunk.length);
     }
     return digest.digest('hex');
   } finally {

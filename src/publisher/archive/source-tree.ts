@@ -8,6 +8,7 @@ import type { ArchiveLimits } from '../../core/limits.js';
 import { type Digest, digestFromHex } from '../../core/names.js';
 import { createPathSet, entryRules, judgeEntryPath, type PathSet } from '../../core/release/entry-rules.js';
 import { encodeManifest, type ManifestFile, manifestDigest } from '../../core/release/manifest.js';
+import { createTally, type More, type WorkReport } from '../../core/work-report.js';
 
 /** SOURCE as it was read: its manifest stands for it from here on. */
 export type SourceTree = Readonly<ReturnType<typeof readSourceTree>>;
@@ -24,12 +25,17 @@ const maxRefusalsSaid = 20;
  * @param source a directory, or a link to one
  * @throws WritError SOURCE_REFUSED with every refusal (the first 20) in its facts
  */
-export function readSourceTree(source: string, limits: ArchiveLimits) {
+export function readSourceTree(source: string, limits: ArchiveLimits, report?: Pick<WorkReport, 'progress'>) {
   const walk = walkSource(source, limits);
   if (walk.refusals.length > 0) throw refusedSource(source, walk.refusals);
   if (walk.files.length === 0) throw refusedSource(source, ['it holds no file']);
   const buffer = Buffer.allocUnsafe(readBytes);
-  const files = walk.files.map((path) => digestFile(source, path, limits.maxFileBytes, buffer));
+  const part = createTally(walk.files.length, (done, total) =>
+    report?.progress('read', { done, total, unit: 'files' }),
+  );
+  const files = walk.files.map((path) =>
+    digestFile(source, path, { maxBytes: limits.maxFileBytes, buffer, more: part(1) }),
+  );
   const totalBytes = files.reduce((total, file) => total + file.sizeBytes, 0);
   if (totalBytes > limits.maxTreeBytes) throw tooMuch('bytes', limits.maxTreeBytes, totalBytes);
   const bytes = encodeManifest({ files });
@@ -108,7 +114,13 @@ function takeFile({ paths, files, refusals, limits }: Walk, path: string, entry:
 /** Bytes of one read: large enough for speed, small enough to stay flat. */
 export const readBytes = 1_048_576;
 
-function digestFile(source: string, path: string, maxBytes: number, buffer: Buffer): ManifestFile {
+interface Digesting {
+  readonly maxBytes: number;
+  readonly buffer: Buffer;
+  readonly more: More;
+}
+
+function digestFile(source: string, path: string, { maxBytes, buffer, more }: Digesting): ManifestFile {
   const opened = openSourceFile(source, path);
   try {
     const digest = createHash('sha256');
@@ -119,6 +131,7 @@ function digestFile(source: string, path: string, maxBytes: number, buffer: Buff
       sizeBytes += count;
       if (sizeBytes > maxBytes) throw tooMuch(`bytes in ${path}`, maxBytes, sizeBytes);
       digest.update(buffer.subarray(0, count));
+      more(count / opened.sizeBytes);
     }
     const found = digestFromHex(digest.digest('hex')) as Digest;
     return { path, sizeBytes, digest: found, executable: opened.executable };
@@ -131,7 +144,7 @@ function digestFile(source: string, path: string, maxBytes: number, buffer: Buff
  * Opens one file of SOURCE without following a link that took its place, nor waiting for a FIFO that did.
  * @throws WritError SOURCE_REFUSED
  */
-export function openSourceFile(source: string, path: string): { descriptor: number; executable: boolean } {
+export function openSourceFile(source: string, path: string) {
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = fs.constants;
   let descriptor: number;
   try {
@@ -140,7 +153,7 @@ export function openSourceFile(source: string, path: string): { descriptor: numb
     throw unreadable(join(source, path), error);
   }
   const status = fs.fstatSync(descriptor);
-  if (status.isFile()) return { descriptor, executable: (status.mode & 0o100) !== 0 };
+  if (status.isFile()) return { descriptor, executable: (status.mode & 0o100) !== 0, sizeBytes: status.size };
   fs.closeSync(descriptor);
   throw changedSource(path);
 }

@@ -6,6 +6,7 @@ import type { DeltaRelease } from '../../core/delta/delta-format.js';
 import type { ArchiveLimits } from '../../core/limits.js';
 import type { Digest } from '../../core/names.js';
 import type { ManifestFile } from '../../core/release/manifest.js';
+import type { More } from '../../core/work-report.js';
 import { openNewFile } from '../archive/archive-bytes.js';
 import { readStoredFiles, type StoredRelease } from '../archive/archive-reader.js';
 import type { RepositoryLayout } from '../repository/repository-layout.js';
@@ -18,7 +19,7 @@ export interface Base extends StoredRelease {
 
 export interface BaseFiles {
   /** @returns false where the archive of the base is not what its manifest says */
-  add(base: Base, sources: readonly ManifestFile[]): Promise<boolean>;
+  add(base: Base, sources: readonly ManifestFile[], more?: More): Promise<boolean>;
   /** Content that was added; empty where there is no file. */
   source(file: Pick<ManifestFile, 'digest' | 'sizeBytes'> | undefined): ByteSource;
   close(): void;
@@ -35,22 +36,23 @@ export function openBaseFiles(
   fs.rmSync(path);
   const startOf = new Map<Digest, number>();
   let end = 0;
-  const take = (file: ManifestFile): ((chunk: Buffer) => void) => {
+  const take = (file: ManifestFile, more?: More): ((chunk: Buffer) => void) => {
     startOf.set(file.digest, end);
     return (chunk) => {
       write(chunk);
       end += chunk.length;
+      more?.(chunk.length);
     };
   };
   return {
-    add: async (base, sources) => {
+    add: async (base, sources, more) => {
       const missing = sources.filter(({ digest }) => !startOf.has(digest));
       // Two paths may have one content.
       const wanted = new Map(
         [...new Map(missing.map((file) => [file.digest, file])).values()].map((file) => [file.path, file]),
       );
       if (wanted.size === 0) return true;
-      const verdict = await readStoredFiles(layout, base, { limits, wanted }, take);
+      const verdict = await readStoredFiles(layout, base, { limits, wanted }, (file) => take(file, more));
       if (verdict === undefined) for (const { digest } of wanted.values()) startOf.delete(digest);
       return verdict !== undefined;
     },

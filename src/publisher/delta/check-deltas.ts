@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import type { ArchiveLimits } from '../../core/limits.js';
 import type { DeltaInfo } from '../../core/release/deltas.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
+import type { More } from '../../core/work-report.js';
 import { readManifestOf, type StoredRelease } from '../archive/archive-reader.js';
 import { pathOf, type RepositoryLayout } from '../repository/repository-layout.js';
 import { type DeltaTrial, requireLeads, sourcesOf } from './apply-delta.js';
@@ -17,6 +18,8 @@ interface DeltasCheck {
   /** Whose archives may be there. */
   readonly history: readonly StoredRelease[];
   readonly limits: ArchiveLimits;
+  /** Called before each; told of bytes of its base that were unpacked. */
+  readonly begin?: () => More;
 }
 
 /**
@@ -38,17 +41,18 @@ export async function checkDeltas(check: DeltasCheck): Promise<number> {
 }
 
 async function tryDelta(
-  { layout, release, history, limits }: DeltasCheck,
+  { layout, release, history, limits, begin }: DeltasCheck,
   { from, digest, length }: DeltaInfo,
   files: BaseFiles,
 ): Promise<'whole' | 'no base'> {
+  const more = begin?.();
   const { bundle, channel, manifest } = release;
   const stored = history.find((one) => one.release.manifest.digest === from);
   const read = stored && (await readManifestOf(layout, stored, limits));
   if (stored === undefined || read === undefined) return 'no base';
   const path = join(layout.targets, pathOf({ kind: 'delta', bundle, channel, digest }));
   const trial: Omit<DeltaTrial, 'source'> = { path, deltaBytes: length, base: read, manifest, limits };
-  if (!(await files.add({ ...stored, read }, await sourcesOf(trial)))) return 'no base';
+  if (!(await files.add({ ...stored, read }, await sourcesOf(trial), more))) return 'no base';
   await requireLeads({ ...trial, source: files.source });
   return 'whole';
 }

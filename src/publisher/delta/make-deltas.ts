@@ -1,11 +1,13 @@
 // The deltas of a new release, from the last releases of its channel: each made, compared by size with the archive, and applied once
 // before anybody signs it. Which bases get one follows from sizes alone, so that two publishers make the same release.
 import * as fs from 'node:fs';
+import type { ByteSource } from '../../core/delta/byte-source.js';
 import { maxDecodedBytes } from '../../core/delta/delta-reader.js';
 import { type DeltaContents, type DeltaFile, encodeDelta, planDelta } from '../../core/delta/delta-writer.js';
 import { isWritError } from '../../core/errors.js';
 import type { ArchiveLimits } from '../../core/limits.js';
 import type { DeltaInfo } from '../../core/release/deltas.js';
+import { createTally, type More, type WorkReport } from '../../core/work-report.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import { readManifestOf, type StoredRelease } from '../archive/archive-reader.js';
 import { compressFile } from '../archive/compress-file.js';
@@ -26,8 +28,7 @@ export interface DeltaOptions {
   readonly durableFs: DurableFs;
   /** Of the archive that a host would fetch instead. */
   readonly archiveBytes: number;
-  /** Told before each, for people. */
-  readonly progress?: (text: string) => void;
+  readonly report: Pick<WorkReport, 'progress'>;
 }
 
 /** Where deltas are made: nothing is there of one that is not worth it, or was only tried. */
@@ -51,14 +52,19 @@ export async function makeDeltas(
   const files = openBaseFiles(place.temporaryPath(), { layout: place.layout, limits: options.limits });
   const made: DeltaInfo[] = [];
   try {
-    const ways = bases.map((base) => ({ base, plan: planDelta(base.read.manifest, tree.manifest) }));
+    const ways = bases.map((base) => planWay(base, tree));
     const wanted = new Set(ways.flatMap(({ plan }) => plan.map(({ file }) => file)));
     if (!(await tree.gather([...wanted], files))) return [];
-    for (const [index, { base, plan }] of ways.entries()) {
-      options.progress?.(`${index + 1} of ${ways.length}   from serial ${base.release.serial}`);
-      const sources = plan.flatMap(({ from }) => from ?? []);
-      const delta = (await files.add(base, sources))
-        ? await makeDelta(place, { tree, base, files }, options)
+    let what = '';
+    const part = createTally(
+      ways.reduce((sum, { bytes }) => sum + bytes, 0),
+      (done, total) => options.report.progress('delta', { done, total, unit: 'bytes' }, what),
+    );
+    for (const [index, { base, sources, bytes }] of ways.entries()) {
+      what = `${index + 1} of ${ways.length}   from serial ${base.release.serial}`;
+      const more = part(bytes);
+      const delta = (await files.add(base, sources, more))
+        ? await makeDelta(place, { tree, base, files, more }, options)
         : undefined;
       if (delta !== undefined) made.push(delta);
     }
@@ -66,6 +72,15 @@ export async function makeDeltas(
     files.close();
   }
   return made;
+}
+
+function planWay(base: Base, tree: NewTree) {
+  const plan = planDelta(base.read.manifest, tree.manifest);
+  const sources = plan.flatMap(({ from }) => from ?? []);
+  // What is read for it: of the base out of its archive, and the new files while they are compared.
+  const read = [...sources, ...plan.map(({ file }) => file)];
+  const bytes = read.reduce((sum, file) => sum + file.sizeBytes, tree.manifestBytes.length);
+  return { base, plan, sources, bytes };
 }
 
 /** Each tree once, and not the new one: a channel may have had one under several serials. */
@@ -91,6 +106,8 @@ interface Way {
   readonly tree: NewTree;
   readonly base: Base;
   readonly files: BaseFiles;
+  /** Told of bytes of the new files that were compared. */
+  readonly more: More;
 }
 
 async function makeDelta(
@@ -129,8 +146,22 @@ async function makeDelta(
   }
 }
 
-function openContents({ tree, files }: Way, { file, from }: DeltaFile): DeltaContents {
+function openContents({ tree, files, more }: Way, { file, from }: DeltaFile): DeltaContents {
   const base = files.source(from);
   const { bytes, close } = tree.open(file, files);
-  return { base, next: bytes, close };
+  return { base, next: watched(bytes, more), close };
+}
+
+/** Bytes may be read again, and from the end: told are as many as there are. */
+function watched({ length, read }: ByteSource, more: More): ByteSource {
+  let left = length;
+  return {
+    length,
+    read: (offset, count) => {
+      const fresh = Math.min(count, left);
+      left -= fresh;
+      more(fresh);
+      return read(offset, count);
+    },
+  };
 }

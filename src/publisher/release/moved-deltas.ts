@@ -49,8 +49,7 @@ export async function makeMovedDeltas(
   report.begin('delta', `from ${bases.length} before it`);
   const read = await readManifestOf(writer.layout, from, limits);
   if (read === undefined) return [];
-  const progress = (text: string): void => report.begin('delta', text);
   const archiveBytes = from.file.length;
-  const how = { ...options, bundle, channel, limits, archiveBytes, progress };
+  const how = { ...options, bundle, channel, limits, archiveBytes };
   return makeDeltas(writer, treeOfArchive({ ...from, read }), bases, how);
 }

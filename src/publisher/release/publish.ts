@@ -70,7 +70,7 @@ export async function publishBundle(given: PublishOptions) {
   requireText(options.revision, 'the revision');
   requireFeatures(options.requires);
   report.begin('read', options.source);
-  const tree = readSourceTree(options.source, options.limits);
+  const tree = readSourceTree(options.source, options.limits, options.report);
   const source = readStamps(tree, options.stamp ?? []);
   const seen = readSeen(options);
   const known = sameRelease(seen, source, options);
@@ -154,11 +154,7 @@ function describeRelease(
 async function placeArchive(writer: RepositoryWriter, tree: PackedTree, options: PublishOptions) {
   const { bundle, channel } = options;
   const archivePath = writer.temporaryPath();
-  const { archiveBytes, archiveDigest } = await packBundle(tree, {
-    ...options,
-    archivePath,
-    progress: (text) => options.report.begin('pack', text),
-  });
+  const { archiveBytes, archiveDigest } = await packBundle(tree, { ...options, archivePath });
   writer.placeFile(archivePath, { kind: 'archive', bundle, channel, digest: archiveDigest });
   return { archiveBytes, archiveDigest };
 }
@@ -173,8 +169,7 @@ async function placeDeltas(
   if (deltas === 0) return [];
   const releases = lastReleases(before, { bundle, channel, count: deltas });
   if (releases.length > 0) report.begin('delta', `from ${releases.length} before it`);
-  const progress = (text: string): void => report.begin('delta', text);
-  return makeDeltas(place, treeOfSource(packed), releases, { ...options, archiveBytes, progress });
+  return makeDeltas(place, treeOfSource(packed), releases, { ...options, archiveBytes });
 }
 
 /** @returns nothing for a first release; no difference where the archive before it cannot be read */
@@ -197,7 +192,7 @@ export async function previewPublish(options: PublishOptions) {
   requireText(options.revision, 'the revision');
   requireFeatures(options.requires);
   options.report.begin('read', options.source);
-  const tree = readSourceTree(options.source, options.limits);
+  const tree = readSourceTree(options.source, options.limits, options.report);
   const source = readStamps(tree, options.stamp ?? []);
   const state = readSeen(options);
   const known = sameRelease(state, source, options);
@@ -224,10 +219,7 @@ async function tryPacking(state: RepositoryState, packed: PackedTree, options: P
   try {
     report.begin('pack', options.source);
     const archivePath = place.temporaryPath();
-    const { archiveBytes } = await packBundle(packed, {
-      ...{ archivePath, limits, durableFs },
-      progress: (text) => report.begin('pack', text),
-    });
+    const { archiveBytes } = await packBundle(packed, { archivePath, limits, durableFs, report });
     return { archiveBytes, deltas: await placeDeltas(place, state, { packed, archiveBytes }, options) };
   } finally {
     fs.rmSync(directory, { recursive: true, force: true });

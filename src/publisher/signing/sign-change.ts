@@ -3,6 +3,7 @@
 // online keys are at hand, or waits for them. What is changed, and who signs it, is the caller's.
 import { given } from '../../core/given.js';
 import type { OnlineRole } from '../../core/tuf/tuf-metadata.js';
+import type { WorkReport } from '../../core/work-report.js';
 import type { KeyDirectory } from '../keys/key-directory.js';
 import { layoutOf } from '../repository/repository-layout.js';
 import { type RepositoryState, readRepositoryState } from '../repository/repository-state.js';
@@ -18,7 +19,7 @@ import { type ClockCheck, type SigningClock, signedAheadMs, sureClock } from './
 export interface ChangeOptions extends WriterOptions {
   readonly keys: KeyDirectory;
   /** Tells whoever watches how far it is; a Reporter of the command line fits. */
-  readonly report: { begin(step: string, text?: string): void };
+  readonly report: WorkReport;
   readonly clockCheck?: ClockCheck | undefined;
 }
 

@@ -2,6 +2,8 @@
 // archive that is listed. Goes on after a problem and reports each with the code that a client would give.
 // Reads only; memory does not grow with the archives.
 import { type ErrorCode, isWritError, orUndefined, WritError } from '../../core/errors.js';
+import { parseReleaseInfo } from '../../core/release/release.js';
+import { createTally } from '../../core/work-report.js';
 import { checkArchive } from '../archive/check-archive.js';
 import { checkDeltas } from '../delta/check-deltas.js';
 import { releaseHistory } from '../release/release-history.js';
@@ -94,9 +96,17 @@ async function checkArchives(
   const unpacked = new Set<string>();
   // Of each bundle once: it is made of every version of its role.
   const histories = new Map<string, ReturnType<typeof releaseHistory>>();
+  let what = '';
+  // An archive is read twice, for its digest and for its files; a delta costs the archive of its base, which is about as long.
+  const total = releases.reduce((sum, one) => sum + one.file.length * (2 + deltasOf(one)), 0);
+  const part = createTally(total, (done) =>
+    options.report.progress('archives', { done, total, unit: 'bytes' }, what),
+  );
   for (const [index, { path, file }] of releases.entries()) {
-    options.report.begin('archives', `${index + 1} of ${releases.length}   ${path}`);
-    const check = () => checkArchive({ ...options, layout, path, file, unpacked });
+    what = `${index + 1} of ${releases.length}   ${path}`;
+    options.report.begin('archives', what);
+    const check = () =>
+      checkArchive({ ...options, layout, path, file, unpacked, more: part(2 * file.length) });
     const release = await findings.attemptLater(path, check);
     if (release === undefined) continue;
     archiveBytes += file.length;
@@ -107,7 +117,7 @@ async function checkArchives(
       histories.get(release.bundle) ?? (state === undefined ? [] : releaseHistory(state, release.bundle));
     histories.set(release.bundle, history);
     const tried = await findings.attemptLater(path, () =>
-      checkDeltas({ ...options, layout, release, history }),
+      checkDeltas({ ...options, layout, release, history, begin: () => part(file.length) }),
     );
     untried += tried ?? 0;
   }
@@ -116,4 +126,8 @@ async function checkArchives(
     findings.note(`${what} not there any more: compared by digest alone`);
   }
   return { archives: releases.length, archiveBytes, deltas: deltaCount };
+}
+
+function deltasOf({ path, file }: ReturnType<typeof checkRoles>['releases'][number]): number {
+  return orUndefined(() => parseReleaseInfo(file.custom, path))?.deltas?.length ?? 0;
 }

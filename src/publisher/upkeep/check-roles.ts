@@ -23,6 +23,7 @@ import {
   type TargetFile,
   type TopLevelRole,
 } from '../../core/tuf/tuf-metadata.js';
+import type { WorkReport } from '../../core/work-report.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { delegatedRolesOf, readDelegatedFile } from '../repository/delegated-files.js';
 import {
@@ -46,7 +47,7 @@ export interface CheckOptions {
   readonly keysDirectory?: string | undefined;
   readonly limits: ArchiveLimits;
   readonly clock: Clock;
-  readonly report: { begin(step: string, text?: string): void };
+  readonly report: WorkReport;
 }
 
 type CheckedRoots = NonNullable<ReturnType<typeof checkRoots>>;

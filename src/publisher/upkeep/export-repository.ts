@@ -7,6 +7,7 @@ import { WritError } from '../../core/errors.js';
 import { defaultMetadataLimits as limits } from '../../core/limits.js';
 import { digestHex } from '../../core/names.js';
 import { type ParsedFile, parseEnvelope, type TopLevelRole } from '../../core/tuf/tuf-metadata.js';
+import { createTally, type WorkReport } from '../../core/work-report.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { copyArchive } from '../archive/copy-archive.js';
@@ -36,7 +37,7 @@ export interface ExportOptions {
   readonly clock: Clock;
   readonly durableFs: DurableFs;
   readonly lockWaitMs: number;
-  readonly report: { begin(step: string, text?: string): void };
+  readonly report: WorkReport;
 }
 
 export type ExportResult = Awaited<ReturnType<typeof exportRepository>>;
@@ -124,17 +125,27 @@ async function copyReleases(
   { durableFs, report }: ExportOptions,
 ): Promise<number> {
   let copied = 0;
+  const total = releases.flatMap(filesOf).reduce((sum, { length }) => sum + length, 0);
+  let what = '';
+  const part = createTally(total, (done) => report.progress('export', { done, total, unit: 'bytes' }, what));
   for (const entry of releases) {
     const { bundle, channel } = entry.release;
     if (archiveOf(entry) === undefined) {
       throw new WritError('REPOSITORY_INVALID', `${bundle} has no digest`, { facts: { bundle } });
     }
-    report.begin('export', `${bundle} ${channel}`);
+    what = `${bundle} ${channel}`;
+    report.begin('export', what);
     durableFs.ensureDirectory('export.bundle', join(to.targets, bundle), 0o755);
     for (const { place, length } of filesOf(entry)) {
       const name = pathOf(place);
       const ends = { from: join(layout.targets, name), to: join(to.targets, name) };
-      const verdict = await copyArchive({ ...ends, length, digestHex: digestHex(place.digest), durableFs });
+      const verdict = await copyArchive({
+        ...ends,
+        length,
+        digestHex: digestHex(place.digest),
+        durableFs,
+        more: part(length),
+      });
       if (verdict === 'copied') copied += 1;
     }
   }

@@ -186,7 +186,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'show-text',
     'show-verified',
   ],
-  core: ['error-codes', 'errors', 'given', 'limits', 'names', 'size-text', 'version'],
+  core: ['error-codes', 'errors', 'given', 'limits', 'names', 'size-text', 'version', 'work-report'],
   'core/config': [
     'config',
     'config-digest',

@@ -3,6 +3,7 @@ import type { Target } from '../engine/target.js';
 import { manifestTarget, tarTarget } from './archive-targets.js';
 import { deltaTarget } from './delta-target.js';
 import { httpAnswersTarget, httpRequestsTarget } from './http-targets.js';
+import { rangeAnswersTarget } from './range-target.js';
 import { controlTarget, kresdTarget, nativeTarget } from './socket-targets.js';
 import { configTarget, metadataTarget, xmlRpcTarget } from './text-targets.js';
 
@@ -17,5 +18,6 @@ export const targets: Readonly<Record<string, () => Target | Promise<Target>>> =
   kresd: () => kresdTarget(),
   'xml-rpc': () => xmlRpcTarget(),
   'http-answers': () => httpAnswersTarget(),
+  'range-answers': () => rangeAnswersTarget(),
   'http-requests': () => httpRequestsTarget(),
 };

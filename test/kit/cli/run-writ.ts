@@ -15,14 +15,17 @@ export interface WritRun {
 export interface RunWritOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
+  /** stderr is one, so wide. */
+  readonly terminalColumns?: number;
 }
 
 /** @param args arguments of `writ`; no terminal is attached, so nothing can be asked */
 export async function runWrit(
   args: readonly string[],
-  { env = {}, cwd }: RunWritOptions = {},
+  { env = {}, cwd, terminalColumns: columns }: RunWritOptions = {},
 ): Promise<WritRun> {
   const [stdout, stderr] = [keptStream(), keptStream()];
+  if (columns !== undefined) Object.assign(stderr.stream, { isTTY: true, columns });
   // No signal comes: a test that sends one starts a process.
   const signals = new EventEmitter();
   const surroundings: Surroundings = {

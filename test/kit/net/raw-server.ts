@@ -11,12 +11,15 @@ export interface RawServer {
  * @param answer called once a connection, when the first bytes have come
  * @param host of the loopback device
  */
-export async function rawServer(answer: (socket: Socket) => void, host = '127.0.0.1'): Promise<RawServer> {
+export async function rawServer(
+  answer: (socket: Socket, request: Buffer) => void,
+  host = '127.0.0.1',
+): Promise<RawServer> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     sockets.add(socket);
     socket.on('error', () => undefined);
-    socket.once('data', () => answer(socket));
+    socket.once('data', (request) => answer(socket, request));
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type ArchiveLimits, defaultArchiveLimits } from '../../../src/core/limits.js';
 import type { OnlineRole } from '../../../src/core/tuf/tuf-metadata.js';
+import type { WorkReport } from '../../../src/core/work-report.js';
 import { createDurableFs, type DurableFs } from '../../../src/platform/disk/durable-fs.js';
 import { type Clock, systemClock } from '../../../src/platform/time/clock.js';
 import type { KeyDirectory } from '../../../src/publisher/keys/key-directory.js';
@@ -51,6 +52,7 @@ export interface SamplePublishOptions {
   readonly keys?: string;
   readonly durableFs?: DurableFs;
   readonly limits?: ArchiveLimits;
+  readonly report?: WorkReport;
 }
 
 export interface SampleRepositoryOptions {
@@ -88,7 +90,7 @@ export function someKeys(dir: TempDir, repository: SampleRepository, ...names: r
   return path;
 }
 
-export const noReport = { begin: () => undefined };
+export const noReport: WorkReport = { begin: () => undefined, progress: () => undefined };
 
 const stock = repositoryStock();
 
@@ -140,7 +142,7 @@ export function sampleRepository(dir: TempDir, options: SampleRepositoryOptions 
         clock,
         durableFs: given.durableFs ?? durableFs,
         lockWaitMs: 0,
-        report: noReport,
+        report: given.report ?? noReport,
         stamp: given.stamp,
         deltas: given.deltas,
         requires: given.requires,

@@ -241,7 +241,58 @@ describe('narration', () => {
     }
   });
 
+  it('on a terminal says how far a step is, ten times a second at most', async () => {
+    const { renderer, err } = rendered({}, { columns: 80 });
+    const reporter = renderer.reporter(clock);
+    const far = (done: number) => reporter.progress('pack', { done, total: 10_000_000, unit: 'bytes' });
+    reporter.begin('pack', 'source');
+    far(0);
+    for (const done of [1_000_000, 2_000_000, 5_000_000]) {
+      await clock.advance(50);
+      far(done);
+    }
+    await clock.advance(900);
+    far(6_000_000);
+    far(10_000_000);
+    reporter.finish('pack', 'done');
+    assert.deepEqual(
+      err.text().split('\r\u001b[2K').slice(1, -1),
+      [
+        'source',
+        '0 B of 10.0 MB, 0 %',
+        '2.0 MB of 10.0 MB, 20 %',
+        '6.0 MB of 10.0 MB, 60 %, 5.7 MB/s, 0:01 left',
+        '10.0 MB of 10.0 MB, 100 %, 9.5 MB/s, 0:00 left',
+      ].map((text) => `  pack      ${text}`),
+    );
+  });
+
+  it('on a terminal measures a step anew when it began anew', async () => {
+    const { renderer, err } = rendered({}, { columns: 80 });
+    const reporter = renderer.reporter(clock);
+    const far = (done: number) => reporter.progress('read', { done, total: 100, unit: 'files' }, 'both');
+    far(0);
+    reporter.finish('read', 'one');
+    await clock.advance(10_000);
+    far(20);
+    await clock.advance(1000);
+    far(30);
+    assert.ok(err.text().endsWith('  read      both   30 of 100 files, 30 %, 10 files/s, 0:07 left'));
+  });
+
+  it('without a terminal does not say how far a step is, also with --verbose', () => {
+    const { renderer, err } = rendered({ verbose: true });
+    renderer.reporter(clock).progress('pack', { done: 1, total: 2, unit: 'bytes' });
+    assert.equal(err.text(), '');
+  });
+
   for (const options of [{ quiet: true }, { json: true }]) {
+    it(`on a terminal does not say how far a step is with ${Object.keys(options)}`, () => {
+      const { renderer, out, err } = rendered(options, { columns: 80 });
+      renderer.reporter(clock).progress('pack', { done: 1, total: 2, unit: 'bytes' });
+      assert.equal(out.text() + err.text(), '');
+    });
+
     it(`is silent with ${Object.keys(options)}, but for warnings`, () => {
       const { renderer, err } = rendered(options);
       const reporter = renderer.reporter(clock);

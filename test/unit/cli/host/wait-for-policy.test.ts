@@ -24,6 +24,7 @@ function stage(script: readonly Scripted[], report = statusReport()) {
   const reporter = {
     note: (text: string) => void notes.push(text),
     begin: () => undefined,
+    progress: () => undefined,
     finish: () => undefined,
     drop: () => undefined,
     warn: () => undefined,

@@ -13,6 +13,7 @@ function recorder(): { readonly calls: unknown[][]; readonly reporter: Reporter 
     };
   const reporter = {
     begin: record('begin'),
+    progress: record('progress'),
     finish: record('finish'),
     drop: record('drop'),
     note: record('note'),
@@ -46,7 +47,7 @@ describe('the live steps', () => {
     for (const event of events) stepPrinter(reporter, {})(event);
     assert.deepEqual(calls, [
       ['begin', 'fetch'],
-      ['begin', 'fetch', '0.6 of 1.2 MB, 50 %'],
+      ['progress', 'fetch', { done: 600_000, total: 1_200_000, unit: 'bytes' }],
       ['finish', 'fetch', '1.2 MB', 'ok'],
       ['begin', 'canary'],
       ['drop', 'canary'],
