@@ -80,6 +80,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'refusal-status',
     'service-manager',
     'status-beat',
+    'status-facts',
     'status-feed',
     'status-file',
     'status-report',

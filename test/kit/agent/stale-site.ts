@@ -2,7 +2,8 @@
 import * as fs from 'node:fs';
 import { type ContactKeeper, freshnessOf, keepContact } from '../../../src/agent/freshness/contact-memory.js';
 import { createStaleWatch, type StaleWatch } from '../../../src/agent/freshness/stale-watch.js';
-import { type AgentFacts, statusReport } from '../../../src/agent/report/status-report.js';
+import type { AgentFacts } from '../../../src/agent/report/status-facts.js';
+import { statusReport } from '../../../src/agent/report/status-report.js';
 import type { Host } from '../../../src/agent/state/host.js';
 import type { FreshnessConfig, HookConfig } from '../../../src/core/config/config.js';
 import type { ErrorCode } from '../../../src/core/errors.js';

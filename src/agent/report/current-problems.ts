@@ -1,0 +1,115 @@
+// What is wrong with a host now: of what the last cycle met only what no judge knows better. Reads nothing: what it judges
+// is status-facts'.
+import type { Problem } from '../../core/cycle/cycle-report.js';
+import { problemOf } from '../../core/cycle/problem.js';
+import { type ErrorCode, errorCodes } from '../../core/error-codes.js';
+import { isUnsaidNo, WritError } from '../../core/errors.js';
+import { judgeRequires } from '../../core/release/requires.js';
+import { staleError } from '../../core/status/freshness.js';
+import { standingWorkerCodes } from '../../core/status/worker-rules.js';
+import { clockWarnings } from '../../trust/trust-report.js';
+import { untrustedProblems } from '../generations/vouching.js';
+import { pendingProblems } from '../notify/pending-problems.js';
+import { waitError } from '../select/why-not-now-rules.js';
+import type { Ledger } from '../state/ledger.js';
+import { isRemembered } from './refusal-status.js';
+import type { AgentFacts, Facts } from './status-facts.js';
+import { areKnown } from './worker-status.js';
+
+interface Judge {
+  /** Codes that are judged here alone: what the last cycle met of them may be over. */
+  readonly codes: readonly ErrorCode[];
+  /** @returns what is wrong now */
+  readonly judge: (facts: Facts) => readonly Problem[];
+}
+
+const unsaid = (Object.keys(errorCodes) as ErrorCode[]).filter(isUnsaidNo);
+
+const judges: readonly Judge[] = [
+  // The last cycle names the releases that were kept off by it.
+  { codes: [], judge: ({ ledger }) => blockProblems(ledger) },
+  {
+    codes: [...standingWorkerCodes],
+    judge: ({ host, active }) => (active === undefined || !areKnown(host) ? [] : pendingProblems(host)),
+  },
+  { codes: ['REPAIRED_BY_PREVIOUS'], judge: ({ damage }) => damage },
+  { codes: ['UNTRUSTED_ACTIVE'], judge: ({ untrusted }) => untrustedProblems(untrusted) },
+  { codes: ['POLICY_STALE'], judge: staleProblems },
+  { codes: ['CLOCK_BEHIND'], judge: clockProblems },
+  { codes: ['REQUIRES_UNKNOWN'], judge: requiresProblems },
+  // Said by the members `pause`, `waiting` and `refusals`.
+  { codes: ['ACTIVATION_PAUSED', 'ACTIVATION_PACED', 'REMEMBERED_REFUSAL'], judge: () => [] },
+  { codes: unsaid, judge: ({ ledger }) => silenceProblems(ledger) },
+];
+
+const judged: ReadonlySet<ErrorCode> = new Set(judges.flatMap(({ codes }) => codes));
+
+/** What is wrong now: of the last cycle only what no judge knows better. */
+export function currentProblems(facts: Facts, { last, problems }: AgentFacts): Problem[] {
+  const { ledger, refusals } = facts.host;
+  const met = [...(last?.problems ?? []), ...problems].filter((one) => one !== undefined);
+  return distinct([
+    ...[ledger.found(), refusals.found()].filter((one) => one instanceof WritError).map(problemOf),
+    // Damage that a look has found is notified as it stands; what a start or a cycle found damaged itself is not in the ledger.
+    ...met.filter(
+      (one) =>
+        !judged.has(one.code) &&
+        !(one.code === 'STATE_DAMAGED' && 'damage' in one.facts) &&
+        !isEnded(one, facts.ledger) &&
+        !isRemembered(one, facts.refusals, last),
+    ),
+    ...facts.unreadable,
+    ...judges.flatMap(({ judge }) => judge(facts)),
+  ]);
+}
+
+/** A person has ended what the last cycle met, or it ended by itself: the next one takes what it kept out. */
+function isEnded({ code, facts }: Problem, { holds, blocked }: Ledger): boolean {
+  const { bundle, serial } = facts;
+  // A start that could not go back says so without facts: the ledger never had it.
+  if (code === 'ACTIVATION_BLOCKED') return blocked === undefined && Object.keys(facts).length > 0;
+  const isHeld = holds.some((one) => one.bundle === bundle && one.serial >= Number(serial));
+  return code === 'RELEASE_HELD' && !isHeld;
+}
+
+/** A block is in the ledger and in the last cycle's result: it is one problem, notified with its words. */
+function distinct(problems: readonly Problem[]): Problem[] {
+  return problems.filter((one, index) => {
+    const others = problems.filter((other, at) => other.code === one.code && at !== index);
+    if (one.message === '') return !others.some((other) => other.message !== '');
+    const firstAt = problems.findIndex((other) => other.code === one.code && other.message === one.message);
+    return firstAt === index;
+  });
+}
+
+function blockProblems({ blocked }: Ledger): Problem[] {
+  if (blocked === undefined) return [];
+  const { reason, atMs } = blocked;
+  return [problemOf(new WritError('ACTIVATION_BLOCKED', reason, { facts: { atMs } }))];
+}
+
+/** What was met with silence is left out, and stands beside what is active until it is taken, or another one is. */
+function silenceProblems({ waiting = {} }: Ledger): Problem[] {
+  return Object.entries(waiting)
+    .filter(([, { vain }]) => vain !== undefined && isUnsaidNo(vain.code))
+    .map(([bundle, wait]) => problemOf(waitError(bundle, wait)));
+}
+
+function staleProblems({ freshness, host }: Facts): Problem[] {
+  if (freshness.overdueSinceMs === undefined) return [];
+  return [problemOf(staleError(freshness, host.config.freshness.maxStaleMs))];
+}
+
+/** Over with an upgrade of Writ, before any cycle. What is in use stays in use, whatever it requires. */
+function requiresProblems({ bundles, host }: Facts): Problem[] {
+  const offers = bundles.flatMap(({ bundle, serial, server }) =>
+    server === undefined || server.serial === serial ? [] : { bundle, ...server },
+  );
+  return offers.flatMap((one) => judgeRequires(one, host.features) ?? []).map(problemOf);
+}
+
+function clockProblems({ clock, nowMs }: Facts): Problem[] {
+  return clockWarnings(clock?.floorMs, nowMs).map(({ code, message, facts }) =>
+    problemOf(new WritError(code, message, { facts })),
+  );
+}

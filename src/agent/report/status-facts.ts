@@ -1,0 +1,129 @@
+// What is read of a host for its status report, each thing once. A part that cannot be read is a problem of its own, never
+// an exception. Judges nothing: what is wrong is current-problems'.
+import type { BundleConfig } from '../../core/config/config.js';
+import type { CycleResult, Problem } from '../../core/cycle/cycle-report.js';
+import { problemOf } from '../../core/cycle/problem.js';
+import { given, withoutUndefined } from '../../core/given.js';
+import type { ReleaseInfo } from '../../core/release/release.js';
+import type {
+  AgentState,
+  BundleStatus,
+  HeldStatus,
+  RememberedRefusal,
+  StatusReport,
+} from '../../core/status/status.js';
+import { clockWarnings } from '../../trust/trust-report.js';
+import { type ContactMemory, freshnessOf } from '../freshness/contact-memory.js';
+import { type ActiveReleases, readActiveReleases } from '../generations/generation-contents.js';
+import { findUntrusted } from '../generations/vouching.js';
+import { damageProblems } from '../integrity/standing-damage.js';
+import type { Host } from '../state/host.js';
+import type { Ledger } from '../state/ledger.js';
+import { rememberedRefusals } from './refusal-status.js';
+
+/** What only a running agent knows. */
+export interface AgentFacts {
+  readonly version: string;
+  readonly state: AgentState;
+  readonly last?: CycleResult | undefined;
+  readonly contact: ContactMemory;
+  readonly nextPollAtMs?: number | undefined;
+  /** When a repeated probe last showed that a worker uses what it is to use, by its key. */
+  readonly provenAtMs?: ReadonlyMap<string, number>;
+  /** What collection keeps for its holders alone. */
+  readonly held?: readonly HeldStatus[];
+  /** What the agent met outside a cycle, as a damaged tree at its start; undefined for what is over. */
+  readonly problems: readonly (Problem | undefined)[];
+}
+
+/** The parts of a host that a report is made of; a host without an agent has them too. */
+export interface HostView extends Pick<Host, 'config' | 'paths' | 'ledger' | 'refusals' | 'features'> {
+  readonly clock: Pick<Host['clock'], 'nowMs'>;
+  readonly sandbox?: Pick<Host['sandbox'], 'status'>;
+  readonly client: Pick<Host['client'], 'status' | 'knownTarget' | 'stillVerifies'> &
+    Partial<Pick<Host['client'], 'mirrors'>>;
+}
+
+/** What is read of a host for its report: each thing once. */
+export interface Facts extends Pick<StatusReport, 'bundles' | 'freshness' | 'trust'> {
+  readonly host: HostView;
+  readonly nowMs: number;
+  readonly ledger: Ledger;
+  readonly active: ActiveReleases | undefined;
+  readonly clock: StatusReport['clock'] | undefined;
+  readonly untrusted: NonNullable<StatusReport['untrusted']>;
+  readonly damage: readonly Problem[];
+  readonly refusals: readonly RememberedRefusal[];
+  /** One for each thing that could not be read. */
+  readonly unreadable: readonly Problem[];
+}
+
+export function readFacts(host: HostView, { contact }: AgentFacts): Facts {
+  const unreadable: Problem[] = [];
+  const attempt = <T>(read: () => T, otherwise: T): T => {
+    try {
+      return read();
+    } catch (error) {
+      unreadable.push(problemOf(error));
+      return otherwise;
+    }
+  };
+  const active = attempt(() => readActiveReleases(host.paths), undefined);
+  unreadable.push(...(active?.errors ?? []).map(problemOf));
+  const ledger = host.ledger.read();
+  return {
+    ...{ host, nowMs: host.clock.nowMs(), ledger, active, unreadable },
+    freshness: attempt(() => freshnessOf(host, contact), { state: 'stale' }),
+    untrusted: attempt(() => findUntrusted(host), []),
+    clock: attempt(() => clockOf(host), undefined),
+    bundles: host.config.bundles.map((one) => {
+      const offered = attempt(() => host.client.knownTarget(one.name, one.channel)?.release, undefined);
+      return bundleStatus(one, offered, { active, ledger });
+    }),
+    trust: attempt(() => trustOf(host), []),
+    damage: attempt(() => damageProblems(host), []),
+    refusals: rememberedRefusals(host, active),
+  };
+}
+
+function bundleStatus(
+  { name, channel }: BundleConfig,
+  offered: ReleaseInfo | undefined,
+  { active, ledger }: Pick<Facts, 'active' | 'ledger'>,
+): BundleStatus {
+  const record = active?.records.get(name);
+  // Its link names it also where its record is lost.
+  const tree = active?.generation.entries.find((one) => one.bundle === name)?.tree;
+  return withoutUndefined<BundleStatus>({
+    bundle: name,
+    channel,
+    serial: tree?.serial,
+    revision: record?.release.revision,
+    activatedAtMs: record && (ledger.activatedAtMs?.[name] ?? record.stagedAtMs),
+    server: offered && serverOf(offered),
+  });
+}
+
+const serverOf = ({ serial, revision, requires }: ReleaseInfo): BundleStatus['server'] => ({
+  ...{ serial, revision, ...given({ requires }) },
+});
+
+const roleOrder = ['timestamp', 'snapshot', 'targets', 'root'] as const;
+
+function trustOf(host: HostView): StatusReport['trust'] {
+  const { roles, delegated = {}, signedAtMs } = host.client.status() ?? {};
+  if (roles === undefined) return [];
+  const topLevel = roleOrder.flatMap((role) => {
+    const signed = role === 'timestamp' && signedAtMs !== undefined ? { signedAtMs } : {};
+    return roles[role] === undefined ? [] : [{ role, ...roles[role], ...signed }];
+  });
+  return [...topLevel, ...Object.entries(delegated).map(([role, one]) => ({ role, ...one }))];
+}
+
+/** As of now: it is gone as soon as the clock is right. */
+function clockOf({ client, clock }: HostView): StatusReport['clock'] {
+  const floorMs = client.status()?.clockFloorMs;
+  const [warning] = clockWarnings(floorMs, clock.nowMs());
+  if (floorMs === undefined || warning === undefined) return undefined;
+  return { floorMs, behindMs: warning.facts.behindMs };
+}
