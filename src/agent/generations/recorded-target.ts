@@ -1,7 +1,8 @@
 // The signed target of a release that this host has already: out of its record, else out of the trusted metadata. A
 // record is believed for what its signed part says, never for what stands beside it. Reads only.
 import { isWritError, orUndefined, WritError } from '../../core/errors.js';
-import { encodeReleaseInfo } from '../../core/release/release.js';
+import { given } from '../../core/given.js';
+import { encodeReleaseInfo, type ReleaseInfo } from '../../core/release/release.js';
 import { recallSignedTarget, type SignedTarget } from '../../trust/signed-target.js';
 import type { Host } from '../state/host.js';
 import { type HostPaths, releaseName } from '../state/paths.js';
@@ -26,11 +27,17 @@ export function recordedTarget(paths: HostPaths, bundle: string, release: string
     target.digest === record.archive.digest &&
     target.length === record.archive.length &&
     nameOf(target) === release &&
-    isSame(encodeReleaseInfo(target.release), encodeReleaseInfo(record.release));
+    isSame(encodeReleaseInfo(target.release), encodeReleaseInfo(ofToday(record.release, target.release)));
   if (isTrue) return target;
   throw new WritError('STATE_DAMAGED', `the record of ${bundle} ${release} is not what was signed`, {
     facts: { bundle, release },
   });
+}
+
+/** A Writ that did not know `requires` has kept none, and nobody decides by what a kept release required. */
+function ofToday(record: ReleaseInfo, { requires }: ReleaseInfo): ReleaseInfo {
+  const { requires: _, ...rest } = record;
+  return { ...rest, ...given({ requires }) };
 }
 
 function isSame(one: object, other: object): boolean {

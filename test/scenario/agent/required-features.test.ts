@@ -15,6 +15,7 @@ import { jsonOf } from '../../kit/cli/run-writ.js';
 import { runWritProcess, startWrit } from '../../kit/cli/writ-process.js';
 import { writProgram } from '../../kit/cli/writ-program.js';
 import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
+import { look as lookForDamage } from '../../kit/host/repair-bench.js';
 import { testHost } from '../../kit/host/test-host.js';
 
 const known = ['waves-1'];
@@ -134,6 +135,21 @@ describe('a release that requires what this Writ does not know', () => {
       ['access', 'views', 'zones'].map((name) => test.read(`${name}/block.rpz`)),
       ['version 1\n', 'version 1\n', 'version 2\n'],
     );
+  });
+
+  it('has a kept copy that is whole, also where a Writ of before the demand has written its record', async () => {
+    using test = testHost({ features: known });
+    await test.publish('access', zone(1), { serial: 1, requires: known });
+    await test.pull();
+    assert.deepEqual(await lookForDamage(test.host), []);
+    const [release = ''] = fs.readdirSync(join(test.host.paths.archives, 'access'));
+    const path = join(test.host.paths.archives, 'access', release, 'record.json');
+    const record = fs.readFileSync(path, 'utf8');
+    assert.ok(record.includes('"requires":["waves-1"]'), record);
+    fs.writeFileSync(path, record.replace('"requires":["waves-1"]', '"notes":[]'));
+    assert.deepEqual(await lookForDamage(test.host), []);
+    fs.writeFileSync(path, record.replace('"serial":1', '"serial":2'));
+    assert.deepEqual((await lookForDamage(test.host)).length, 1);
   });
 
   it('is taken by its delta where the host knows it', async () => {
