@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { installIdSchema } from '../../../../src/agent/identity/install-id.js';
 import { ledgerSchema } from '../../../../src/agent/state/ledger-schema.js';
 import { refusalsSchema } from '../../../../src/agent/state/refusals-file.js';
 import { configSchema, driverSchemaOf } from '../../../../src/core/config/config-schema.js';
@@ -7,7 +8,8 @@ import { validators } from '../../../../src/core/schema/compiled-schemas.js';
 import { everyMistake, schemaKey, validatorOf } from '../../../../src/core/schema/own-schemas.js';
 import { driverKinds } from '../../../../src/workers/registry.js';
 
-const ours = [configSchema, ...driverKinds.map(driverSchemaOf), ledgerSchema, refusalsSchema];
+const state = [ledgerSchema, refusalsSchema, installIdSchema];
+const ours = [configSchema, ...driverKinds.map(driverSchemaOf), ...state];
 const other = { type: 'object', properties: { a: { type: 'integer' } }, required: ['a'] };
 
 describe('a schema of ours', () => {
