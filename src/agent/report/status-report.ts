@@ -12,6 +12,7 @@ import { staleError } from '../../core/status/freshness.js';
 import type {
   AgentState,
   BundleStatus,
+  Downloading,
   HeldStatus,
   RememberedRefusal,
   StatusReport,
@@ -38,6 +39,7 @@ export interface AgentFacts {
   readonly last?: CycleResult | undefined;
   readonly contact: ContactMemory;
   readonly nextPollAtMs?: number | undefined;
+  readonly downloading?: Downloading | undefined;
   /** When a repeated probe last showed that a worker uses what it is to use, by its key. */
   readonly provenAtMs?: ReadonlyMap<string, number>;
   /** What collection keeps for its holders alone. */
@@ -78,6 +80,7 @@ export function statusReport(host: HostView, agent: AgentFacts): StatusReport {
     freshness: facts.freshness,
     clock: facts.clock,
     nextPollAtMs: agent.nextPollAtMs,
+    downloading: agent.downloading,
     mirrors: mirrorsOf(host),
     trust: facts.trust,
     untrusted: unlessEmpty(facts.untrusted),

@@ -59,10 +59,7 @@ export interface DurableFs {
   createLink(op: string, path: string, target: string): void;
   /** Removes a file or link if it is there, and flushes its directory. */
   removeFile(op: string, path: string): void;
-  /**
-   * Removes a tree if it is there, and none that something is mounted in (PATH_MOUNTED); nothing is flushed.
-   * @param path as bytes for a name that is no text
-   */
+  /** Removes a tree if it is there, and none that something is mounted in (PATH_MOUNTED); bytes for a name that is no text. */
   removeTree(op: string, path: string | Buffer): void;
   /** Creates a file that must not exist, with exactly this mode and group, and leaves it open; flushes nothing. */
   openNew(op: string, path: string, options: calls.NewFile): number;
@@ -266,8 +263,7 @@ function singleFileOperations(run: Run) {
     write: (op, { descriptor, path }, bytes, at) =>
       run(op, path, () => calls.writeAll(descriptor, bytes, at)),
     rewrite: (op, { descriptor, path }, text) => run(op, path, () => calls.rewrite(descriptor, text)),
-    truncate: (op, { descriptor, path }, sizeBytes) =>
-      run(op, path, () => fs.ftruncateSync(descriptor, sizeBytes)),
+    truncate: (op, { descriptor, path }, size) => run(op, path, () => fs.ftruncateSync(descriptor, size)),
     setTime: (op, { descriptor, path }, at) => run(op, path, () => fs.futimesSync(descriptor, at, at)),
     touch: (op, path, mtimeSeconds) => run(op, path, () => fs.utimesSync(path, mtimeSeconds, mtimeSeconds)),
     changeOwner: (op, path, { uid, gid }) => run(op, path, () => fs.lchownSync(path, uid, gid)),

@@ -30,8 +30,6 @@ const roomForRoles =
 
 const ofNotes =
   'no part of the policy: only a web server names a version, and a note that is lost costs one header (test/unit/agent/staging/resume-crashes)';
-const ofTimes =
-  'no part of the policy: a time that cannot be set is let be (test/unit/agent/staging/resume-crashes)';
 
 /** Labels without a case, each with its reason. */
 const exceptions: Readonly<Record<string, string>> = {
@@ -53,7 +51,6 @@ const exceptions: Readonly<Record<string, string>> = {
   'partial.note:discard': ofNotes,
   'partial.note:rename': ofNotes,
   'partial.note:write': ofNotes,
-  'partial.time': ofTimes,
   'flush.record-older:rename': oneMore,
   'flush.record-older:flush-to': oneMore,
   'flush.record-older:flush-from': oneMore,

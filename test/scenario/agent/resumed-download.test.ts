@@ -105,11 +105,19 @@ describe('a download that ends after 60 %', () => {
     await using host = await scene(dir, 'silence');
     await using agent = host.start('agent');
     await written(host);
+    const { stdout } = await host.writ('status');
+    assert.match(stdout, /^EMPTY {2}no policy is active, downloading \([\d.]+ [kM]B of 2\.\d MB\)/);
+    assert.match(stdout, /server reached now/);
+    const status = await host.json('status');
+    const { doneBytes, totalBytes } = status['downloading'] as { doneBytes: number; totalBytes: number };
+    assert.deepEqual([totalBytes, doneBytes <= 0.6 * host.length], [host.length, true]);
     agent.child.kill('SIGKILL');
     await agent.ended;
     await using _again = await host.agent();
     await until(() => host.active() !== undefined);
     assertRest(host);
+    await until(async () => (await host.json('status'))['last'] !== undefined);
+    assert.equal((await host.json('status'))['downloading'], undefined);
   });
 
   it('by an end behind its last byte, while a check runs, is of nobody asked again', async () => {
