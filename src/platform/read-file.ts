@@ -101,9 +101,22 @@ export function lookAt(path: string): fs.Stats | undefined {
 
 /** @returns what is in a directory, sorted; nothing where there is none, or something else in its place */
 export function listEntries(path: string): fs.Dirent[] {
+  const entries = orNone(() => fs.readdirSync(path, { withFileTypes: true }));
+  return entries.sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** As listEntries, by the bytes of the whole path: a name that is not UTF-8 read as text is the name of nobody. */
+export function listPaths(path: string): { readonly name: string; readonly path: Buffer }[] {
+  const names = orNone(() => fs.readdirSync(path, { encoding: 'buffer' }));
+  return names.map((name) => ({
+    name: name.toString(),
+    path: Buffer.concat([Buffer.from(`${path}/`), name]),
+  }));
+}
+
+function orNone<T>(list: () => T[]): T[] {
   try {
-    const entries = fs.readdirSync(path, { withFileTypes: true });
-    return entries.sort((a, b) => (a.name < b.name ? -1 : 1));
+    return list();
   } catch (error) {
     if (['ENOENT', 'ENOTDIR', 'ELOOP'].some((code) => isSystemError(error, code))) return [];
     throw error;

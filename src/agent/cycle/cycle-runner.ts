@@ -50,7 +50,11 @@ export function createCycleRunner(
   let waiting: FollowUp | undefined;
 
   const hear: Hear = (event) => {
-    if ('step' in event) onWork({ kind: 'step', step: event.step });
+    if (!('step' in event)) return;
+    const { step } = event;
+    if (event.type !== 'step.progress') return onWork({ kind: 'step', step });
+    const { doneBytes, totalBytes } = event;
+    onWork({ kind: 'step', step, download: { doneBytes, totalBytes } });
   };
   const exclusive: Exclusive = (job) => {
     const mine = tail.then(async () => {

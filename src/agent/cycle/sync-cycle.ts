@@ -2,6 +2,7 @@
 // own; the cycle's is the worst. Before the swap nothing that workers can see is touched. The steps up to the canary are
 // those of build-candidate.ts, the ones from the swap on activation's.
 import type { BundleResult } from '../../core/cycle/cycle-report.js';
+import { isActivation } from '../../core/cycle/sync-machine.js';
 import { toWritError, WritError } from '../../core/errors.js';
 import { activate } from '../activation/activate.js';
 import { placeCandidate } from '../activation/place.js';
@@ -14,6 +15,7 @@ import { bundleMoved, type CycleEnd, type MoveResult, noteBundles } from '../job
 import { type Job, runJob } from '../job/job.js';
 import { newCycleId } from '../job/progress.js';
 import { awaitEnough } from '../notify/membership.js';
+import { dropPartials, sweepPartials } from '../partials/partials.js';
 import { holdBackPaced } from '../select/pace.js';
 import { rememberRefusedBundles } from '../select/select-releases.js';
 import { type Selection, taken } from '../select/selection.js';
@@ -107,7 +109,8 @@ function onError(error: unknown, { host, story }: Job): WritError {
   return toWritError(error);
 }
 
-function noteAftermath({ host, record }: Job): void {
+function noteAftermath({ host, record, story }: Job): void {
+  if (story.steps.some(({ step }) => step === 'fetch')) sweepFetched(host, record);
   noteSpaceNeeded(host, record.bundles);
   // Also after a refresh that failed: it may have followed the root that took the keys away.
   try {
@@ -115,6 +118,14 @@ function noteAftermath({ host, record }: Job): void {
   } catch (error) {
     host.log.warn({ err: error }, 'the kept releases could not be verified again');
   }
+}
+
+/** Where no bundle is behind, nobody goes on with anything; and behind a disk that said no, with nothing. Else the next cycle does. */
+function sweepFetched(host: Host, { error, bundles }: Job['record']): void {
+  const isDone = ({ outcome }: BundleResult): boolean => outcome === 'unchanged' || isActivation(outcome);
+  const isOver = error === undefined ? [...bundles.values()].every(isDone) : error.code.startsWith('DISK_');
+  if (isOver) dropPartials(host);
+  else sweepPartials(host);
 }
 
 function isReplaced(host: Host, lost: readonly string[], candidate: readonly CandidateBundle[]): boolean {

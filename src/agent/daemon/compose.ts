@@ -23,6 +23,7 @@ import { lookAfterMismatch } from '../integrity/look-after-mismatch.js';
 import type { Look } from '../integrity/scrub.js';
 import type { CycleEnd } from '../job/cycle-result.js';
 import { readHistory, requireHistory } from '../job/history.js';
+import { watchDownloads } from '../report/download-watch.js';
 import { type AgentObserver, allOf } from '../report/observer.js';
 import { listRefusals } from '../report/refusal-status.js';
 import { createStatusFeed, type StatusFeed } from '../report/status-feed.js';
@@ -74,7 +75,8 @@ export function composeAgent(options: AgentOptions, agent: AgentCalls) {
   const { host, installId, note, publishStatus, problems } = agent;
   const { clock, stop, random01, intervals } = options;
   const feed = createStatusFeed({ clock, now: () => agent.status() });
-  const observers = allOf([feed.observer, ...(options.observers ?? [])]);
+  const downloads = watchDownloads();
+  const observers = allOf([feed.observer, downloads.observer, ...(options.observers ?? [])]);
   // As it was at the last end: the first poll says what has become of it.
   const contact = keepContact(readStatusFile(host().paths), clock);
   const untrustedExit = createUntrustedExit();
@@ -116,7 +118,7 @@ export function composeAgent(options: AgentOptions, agent: AgentCalls) {
     if (news === 'yes') publishStatus();
   };
   return {
-    ...{ runner, collector, contact, scrubber, prober, observers },
+    ...{ runner, collector, contact, scrubber, prober, observers, downloads },
     poller: createPoller({ host, installId, contact, random01, stop }),
     /** Between polls: who could not be notified is, old generations are collected, and policy grows old too. */
     settleUntilStopped: () =>

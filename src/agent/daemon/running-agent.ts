@@ -121,7 +121,7 @@ export class RunningAgent {
   }
 
   #status(held: readonly HeldStatus[] = this.#parts.collector.report().held): StatusReport {
-    const { contact, collector, poller, prober } = this.#parts;
+    const { contact, collector, poller, prober, downloads } = this.#parts;
     const { version, leftOut } = this.#options;
     return statusReport(this.#host, {
       version,
@@ -132,6 +132,7 @@ export class RunningAgent {
       last: this.#last,
       provenAtMs: prober.provenAtMs(),
       nextPollAtMs: poller.nextAtMs(),
+      downloading: downloads.now(),
     });
   }
 

@@ -2,6 +2,7 @@
 // cycle/cycle-runner.ts; this file never waits.
 import type { CycleEventLine } from '../../core/cycle/cycle-report.js';
 import type { Step } from '../../core/cycle/sync-machine.js';
+import type { Downloading } from '../../core/status/status.js';
 
 /** Runs a job while nothing else changes the host; what the job tells of itself shows that it goes on. */
 export type Exclusive = <T>(job: (hear: Hear) => Promise<T>) => Promise<T>;
@@ -15,4 +16,4 @@ export const exclusiveAlone: Exclusive = (job) => job(() => undefined);
 export type Work =
   | { readonly kind: 'began' | 'ended' }
   /** What comes next may take as long as this step. */
-  | { readonly kind: 'step'; readonly step: Step | 'restore' };
+  | { readonly kind: 'step'; readonly step: Step | 'restore'; readonly download?: Downloading };

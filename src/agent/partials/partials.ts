@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { isWritError, orUndefined } from '../../core/errors.js';
 import { type Digest, digestHex } from '../../core/names.js';
 import type { DurableFs, OpenFile } from '../../platform/disk/durable-fs.js';
-import { listEntries, lookAt, readSmallFile } from '../../platform/read-file.js';
+import { listEntries, listPaths, lookAt, readSmallFile } from '../../platform/read-file.js';
 import type { SeenVersion } from '../../trust/download.js';
 import type { Host } from '../state/host.js';
 import { type FoundPartial, isOurs, type PartialFacts, partialsToDrop } from './partial-rules.js';
@@ -18,7 +18,10 @@ export interface Partial extends OpenFile {
   readonly seen: SeenVersion | undefined;
   /** Which version comes from now on; flushes nothing, since the digest of the whole decides. */
   note(seen: SeenVersion | undefined): void;
-  /** It is whole: moves it to its place in staging. @throws WritError DISK_* */
+  /**
+   * It is whole: gives it a second name, in staging. Under the first one it waits for the end of the cycle: until it is kept with a
+   * generation, the next run needs it. @throws WritError DISK_*
+   */
   take(to: string): void;
   /** It was cut: the next run goes on with it. */
   keep(): void;
@@ -49,6 +52,11 @@ export function openPartial(host: PartialsHost, { length, digest }: WholeFile): 
   const { descriptor, foundBytes } = openOrMake(durable, path, length);
   const seen = foundBytes > 0 ? readNote(noteOf(path)) : undefined;
   const forget = (): void => durable.discardFile('partial.forget', noteOf(path));
+  const setTime = (): void => {
+    const nowSeconds = host.clock.nowMs() / 1000;
+    // One whose time cannot be set is as old as the system says.
+    orUndefined(() => durable.setTime('partial.time', { descriptor, path }, nowSeconds));
+  };
   return {
     ...{ path, descriptor, foundBytes, seen },
     note: (next) => {
@@ -57,15 +65,11 @@ export function openPartial(host: PartialsHost, { length, digest }: WholeFile): 
       durable.replaceFile('partial.note', noteOf(path), text, { mode: 0o600 });
     },
     take: (to) => {
-      durable.moveFile('fetch.archive:move', path, to);
+      durable.linkNew('fetch.archive:link', path, to);
       forget();
+      setTime();
     },
-    keep: () => {
-      const nowSeconds = host.clock.nowMs() / 1000;
-      // One whose time cannot be set is as old as the system says.
-      orUndefined(() => durable.setTime('partial.time', { descriptor, path }, nowSeconds));
-      sweepPartials(host);
-    },
+    keep: setTime,
     discard: () => {
       durable.discardFile('fetch.archive:discard', path);
       forget();
@@ -97,7 +101,10 @@ function ourUid(): number {
   return process.geteuid?.() ?? 0;
 }
 
-/** Removes what is too old, too much, or no partial. Never throws for the disk: it stays for the next time. */
+/**
+ * Removes what is too old, too much, or no partial, and what is kept under another name; for when no cycle runs, and at the end
+ * of one. Never throws for the disk: it stays for the next time.
+ */
 export function sweepPartials(host: PartialsHost): void {
   const maxBytes = host.config.limits.maxArchiveBytes;
   const found = findPartials(host);
@@ -125,14 +132,13 @@ function findPartials({ paths }: PartialsHost): FoundPartial[] {
 
 function removeAllBut({ paths, durable, log }: PartialsHost, kept: readonly string[]): void {
   const stays = new Set(kept.flatMap((one) => [one, noteOf(one)]));
-  for (const entry of listEntries(paths.partials)) {
-    if (stays.has(entry.name)) continue;
-    const path = join(paths.partials, entry.name);
+  for (const { name, path } of listPaths(paths.partials)) {
+    if (stays.has(name)) continue;
     try {
       durable.removeTree('partial.sweep', path);
     } catch (error) {
       if (!isWritError(error)) throw error;
-      log.warn({ err: error, path }, 'what is left of a download could not be removed');
+      log.warn({ err: error, name }, 'what is left of a download could not be removed');
     }
   }
 }

@@ -8,6 +8,7 @@ import type { ReleaseInfo } from '../../core/release/release.js';
 import type {
   AgentState,
   BundleStatus,
+  Downloading,
   HeldStatus,
   RememberedRefusal,
   StatusReport,
@@ -28,6 +29,7 @@ export interface AgentFacts {
   readonly last?: CycleResult | undefined;
   readonly contact: ContactMemory;
   readonly nextPollAtMs?: number | undefined;
+  readonly downloading?: Downloading | undefined;
   /** When a repeated probe last showed that a worker uses what it is to use, by its key. */
   readonly provenAtMs?: ReadonlyMap<string, number>;
   /** What collection keeps for its holders alone. */

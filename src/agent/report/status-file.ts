@@ -24,7 +24,8 @@ export function writeStatusFile(
   report: StatusReport,
   when: 'news' | 'beat' = 'news',
 ): void {
-  const next = publicPart(report);
+  // An agent that is killed in the midst of a download would leave it there.
+  const { downloading: _, ...next } = publicPart(report);
   try {
     const known = when === 'beat' ? undefined : readStatusFile(host.paths);
     if (known !== undefined && statusNews(known) === statusNews(next)) return;

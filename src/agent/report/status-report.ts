@@ -39,6 +39,7 @@ export function statusReport(host: HostView, agent: AgentFacts): StatusReport {
     freshness: facts.freshness,
     clock: facts.clock,
     nextPollAtMs: agent.nextPollAtMs,
+    downloading: agent.downloading,
     mirrors: mirrorsOf(host),
     trust: facts.trust,
     untrusted: unlessEmpty(facts.untrusted),

@@ -9,6 +9,7 @@ import { digestHex } from '../../core/names.js';
 import { requireManifestLength } from '../../core/release/archive-bounds.js';
 import type { DeltaInfo } from '../../core/release/deltas.js';
 import { type Space, spaceForArchive } from '../../core/release/disk-space.js';
+import { sizeText } from '../../core/size-text.js';
 import { type RoomOptions, requireRoom, withNeed } from '../../platform/disk/disk-room.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import type { Receive } from '../../trust/download.js';
@@ -107,9 +108,13 @@ async function fetchSigned(
     return path;
   } catch (error) {
     const told = withNeed(error, room);
-    if (isWorthKeeping(told, download ?? { doneBytes: file.foundBytes })) file.keep();
-    else file.discard();
-    throw told;
+    const received = download ?? { doneBytes: file.foundBytes };
+    if (!isWorthKeeping(told, received)) {
+      file.discard();
+      throw told;
+    }
+    file.keep();
+    throw options.partials === undefined ? told : withKept(told, received, target);
   } finally {
     fs.closeSync(file.descriptor);
   }
@@ -151,6 +156,16 @@ function requireRoomFor({ partials, target }: FetchOptions, room: RoomOptions): 
 /** Of a disk that said no nobody knows what it holds; and a full one gets its room back. */
 function isWorthKeeping(error: unknown, { doneBytes }: Pick<Download, 'doneBytes'>): boolean {
   return doneBytes > 0 && isWritError(error) && !error.code.startsWith('DISK_');
+}
+
+/** Who has ended it wants to know what that costs. */
+function withKept(error: unknown, { doneBytes }: Pick<Download, 'doneBytes'>, target: SignedTarget): unknown {
+  if (!isWritError(error) || error.code !== 'INTERRUPTED') return error;
+  const kept = `${sizeText(doneBytes)} of ${sizeText(target.length)} kept`;
+  return new WritError('INTERRUPTED', `${error.message}: ${kept}; the next pull goes on from there`, {
+    facts: { ...error.facts, keptBytes: doneBytes, totalBytes: target.length },
+    cause: error,
+  });
 }
 
 /** By signed lengths alone: what is too long is nobody's full disk, and nobody's memory. */

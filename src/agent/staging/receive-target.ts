@@ -128,14 +128,39 @@ function wrongWhole({ digest }: Download): WritError | undefined {
 
 /** Not a byte of what was wrong stays: a process that dies now would leave it to the next one. */
 function startOver(download: Download): void {
-  const { durable, file, target, fromByte, onResume } = download;
-  durable.rewrite('fetch.archive:restart', file, '');
+  const { target, fromByte, onResume } = download;
   if (fromByte > 0) onResume?.(0);
-  Object.assign(download, nothingYet(target));
+  goBackTo(download, nothingYet(target));
 }
 
-/** The digest goes on over a cut: what is there is not fetched or read twice. */
+/** A place to go back to. */
+type Mark = Pick<Download, 'digest' | 'doneBytes' | 'fromByte' | 'seen'>;
+
+function markOf({ digest, ...here }: Download): Mark {
+  const { doneBytes, fromByte, seen } = here;
+  return { digest: digest.copy(), doneBytes, fromByte, seen };
+}
+
+function goBackTo(download: Download, mark: Mark): void {
+  const { durable, file } = download;
+  durable.truncate('fetch.archive:restart', file, mark.doneBytes);
+  file.note(mark.seen);
+  Object.assign(download, mark);
+}
+
+/** Who sends more than was signed has sent something else: nothing of it stays, and all that was here before. */
 async function receive(turn: Turn): Promise<void> {
+  const before = markOf(turn.download);
+  try {
+    await receiveAll(turn);
+  } catch (error) {
+    if (isWritError(error) && error.code === 'DOWNLOAD_TOO_LARGE') goBackTo(turn.download, before);
+    throw error;
+  }
+}
+
+/** The digest goes on over a cut: what is there is not written or digested twice. */
+async function receiveAll(turn: Turn): Promise<void> {
   const { download, signal } = turn;
   const { target } = download;
   for (let resumptions = 0; download.doneBytes < target.length; resumptions += 1) {
@@ -148,33 +173,31 @@ async function receive(turn: Turn): Promise<void> {
 
 /** @returns what ended the stream, undefined when it ended by itself */
 async function receiveUntilCut({ download, open, signal }: Turn): Promise<unknown> {
-  const { target, durable, file, onProgress } = download;
+  const { target, durable, file, onProgress, onResume } = download;
+  let at = download.doneBytes;
+  const onBegin: Parameters<OpenTransfer>[0]['onBegin'] = ({ offset, seen }) => {
+    if (offset < at && download.fromByte > 0) onResume?.(0);
+    at = offset;
+    download.seen = seen;
+    file.note(seen);
+  };
   try {
-    for await (const chunk of open(startOf(download), signal)) {
-      if (download.doneBytes + chunk.length > target.length) throw tooLarge(target);
+    const start = { offset: at, seen: download.seen, onBegin };
+    for await (const chunk of open(start, signal)) {
+      if (at + chunk.length > target.length) throw tooLarge(target);
+      // Who begins at the start may be cut, or lie: what is here stays until a whole has another digest.
+      const fresh = chunk.subarray(Math.max(0, download.doneBytes - at));
+      at += chunk.length;
       // An empty one only says that the transfer goes on.
-      if (chunk.length > 0) durable.write('fetch.archive:write', file, chunk, download.doneBytes);
-      download.digest.update(chunk);
-      download.doneBytes += chunk.length;
-      onProgress?.(download.doneBytes, target.length);
+      if (fresh.length > 0) durable.write('fetch.archive:write', file, fresh, download.doneBytes);
+      download.digest.update(fresh);
+      download.doneBytes += fresh.length;
+      onProgress?.(at, target.length);
     }
     return undefined;
   } catch (error) {
     return error;
   }
-}
-
-function startOf(download: Download): Parameters<OpenTransfer>[0] {
-  const { file, doneBytes, seen } = download;
-  return {
-    offset: doneBytes,
-    seen,
-    onBegin: (begun) => {
-      if (begun.offset !== doneBytes) startOver(download);
-      download.seen = begun.seen;
-      file.note(begun.seen);
-    },
-  };
 }
 
 const cutCodes: ReadonlySet<string> = new Set([

@@ -31,11 +31,11 @@ export function freshnessLines(report: StatusReport): string[] {
 
 function summary(report: StatusReport): string {
   const { state, lastContactAtMs, sinceMs } = report.freshness;
+  // A contact is noted when its cycle ends.
+  const never = report.downloading === undefined ? 'server not reached yet' : 'server reached now';
   const since = sinceMs === undefined ? '' : ` since ${minuteTime(sinceMs)}`;
   const contact =
-    lastContactAtMs === undefined
-      ? 'server not reached yet'
-      : `server reached ${roughly(report.atMs - lastContactAtMs)} ago`;
+    lastContactAtMs === undefined ? never : `server reached ${roughly(report.atMs - lastContactAtMs)} ago`;
   const poll = lineOf(report.nextPollAtMs, (at) => `next poll in ${roughly(at - report.atMs)}`);
   return `${state}${since}: ${[contact, ...ageText(report), ...poll].join(', ')}`;
 }

@@ -7,7 +7,8 @@ import type {
   StatusReport,
   WorkerStatus,
 } from '../../core/protocol/control-protocol.js';
-import type { HoldStatus } from '../../core/status/status.js';
+import { sizeText } from '../../core/size-text.js';
+import type { Downloading, HoldStatus } from '../../core/status/status.js';
 import { standingWorkerCodes } from '../../core/status/worker-rules.js';
 import { freshnessLines } from './show-freshness.js';
 import type { Block } from './show-result.js';
@@ -92,12 +93,17 @@ function headOf(report: StatusReport): { readonly word: string; readonly sentenc
   const missed = missedOf(workers).length;
   const notified = missed === 0 ? '' : `, ${missed} of ${counted(workers.length, 'worker')} not notified`;
   const agent = report.agent === 'run' || report.agent === 'stop' ? '' : ` (agent: ${report.agent})`;
+  const downloading = lineOf(report.downloading, downloadText).join('');
   const stopped = report.agent === 'stop' ? 'the agent is not running; ' : '';
   const paused = report.pause === undefined ? '' : ' (paused)';
   return {
     word: `${word.toUpperCase()}${unconfirmed}${paused}`,
-    sentence: `${stopped}${active}${damaged}${notified}${agent}`,
+    sentence: `${stopped}${active}${damaged}${notified}${downloading}${agent}`,
   };
+}
+
+function downloadText({ doneBytes, totalBytes }: Downloading): string {
+  return `, downloading (${sizeText(doneBytes)} of ${sizeText(totalBytes)})`;
 }
 
 function missedOf(workers: readonly WorkerStatus[]): readonly WorkerStatus[] {
@@ -283,7 +289,7 @@ function problemLines(report: StatusReport): string[] {
 
 function nextStep(report: StatusReport): Pick<Block, 'next' | 'undo'> {
   if (report.agent === 'stop') return { next: 'sudo systemctl start writ-agent' };
-  if (report.generation === undefined) return { next: 'writ pull' };
+  if (report.generation === undefined) return report.downloading === undefined ? { next: 'writ pull' } : {};
   return report.pause !== undefined || report.holds.some((one) => isOffered(one, report))
     ? { undo: 'writ resume' }
     : {};

@@ -4,7 +4,7 @@ import type { StatusReport } from './status.js';
 
 /** @returns equal texts for two reports of which the second tells nothing new */
 export function statusNews(report: StatusReport): string {
-  const { atMs: _, nextPollAtMs: _next, freshness, last, ...rest } = report;
+  const { atMs: _, nextPollAtMs: _next, downloading: _now, freshness, last, ...rest } = report;
   const { state, failing, refused, expired, overdueSinceMs } = freshness;
   // The first failure of a kind is news, the next ones like it are not.
   const codes = [failing?.code, refused?.code, expired?.role, overdueSinceMs === undefined];

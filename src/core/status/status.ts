@@ -113,6 +113,12 @@ export interface WaitStatus {
   readonly untilMs: number;
 }
 
+/** What is under way from the server just now, for all bundles together. */
+export interface Downloading {
+  readonly doneBytes: number;
+  readonly totalBytes: number;
+}
+
 export interface MirrorReport {
   readonly url: string;
   /** `used`: the last one that something came from. `failed`: when it was last asked. */
@@ -213,6 +219,8 @@ export interface StatusReport {
     readonly behindMs: number;
   };
   readonly nextPollAtMs?: number;
+  /** Left out while nothing is downloaded, and where no agent answers. */
+  readonly downloading?: Downloading;
   /** In the order of the configuration; left out where there is one, or none was asked yet. */
   readonly mirrors?: readonly MirrorReport[];
   /** The metadata this host trusts, in the order timestamp, snapshot, targets, root. */

@@ -1,12 +1,14 @@
 // Digests a target while it streams and holds it to everything that was signed about it (specification 5.7.3).
 // Pure: bytes in, a verdict out.
-import { createHash } from 'node:crypto';
+import { createHash, type Hash } from 'node:crypto';
 import { WritError } from '../errors.js';
 import { knownAlgorithms } from './metadata-checks.js';
 import type { TargetFile } from './tuf-metadata.js';
 
 export interface TargetDigest {
   update(chunk: Uint8Array): void;
+  /** @returns one that goes on from here by itself */
+  copy(): TargetDigest;
   /** Called once, at the end. @throws WritError DOWNLOAD_TRUNCATED, DOWNLOAD_TOO_LARGE, DOWNLOAD_DIGEST */
   requireSame(): void;
 }
@@ -25,8 +27,21 @@ export function openTargetDigest(path: string, file: TargetFile): TargetDigest {
       facts: { target: path, member: 'hashes', expected: knownAlgorithms.join(' or ') },
     });
   }
-  let actualBytes = 0;
+  return digestFrom(path, file, { known, actualBytes: 0 });
+}
+
+interface SoFar {
+  readonly known: readonly { readonly name: string; readonly digest: Hash }[];
+  readonly actualBytes: number;
+}
+
+function digestFrom(path: string, file: TargetFile, { known, ...before }: SoFar): TargetDigest {
+  let { actualBytes } = before;
   return {
+    copy: () => {
+      const copies = known.map(({ name, digest }) => ({ name, digest: digest.copy() }));
+      return digestFrom(path, file, { known: copies, actualBytes });
+    },
     update: (chunk) => {
       actualBytes += chunk.length;
       for (const { digest } of known) digest.update(chunk);

@@ -1,6 +1,7 @@
 // The system calls below durable-fs, each with exact modes and no following of links. Owns no label and no order
 // of operations between files: durable-fs.ts wraps every call here, and is their only caller.
 import * as fs from 'node:fs';
+import { dirname } from 'node:path';
 import { isSystemError, WritError } from '../../core/errors.js';
 import { runCommand } from '../process/run-command.js';
 import { removeTreeAt } from './durable-remove.js';
@@ -122,12 +123,14 @@ function copySmall({ descriptor, sizeBytes, buffer }: CopiedFile, path: string, 
  * Removes a tree if it is there.
  * @throws WritError PATH_MOUNTED: through a bind mount, what lies elsewhere would be removed
  */
-export function removeTree(path: string): void {
+export function removeTree(path: string | Buffer): void {
   if (fs.lstatSync(path, { throwIfNoEntry: false }) === undefined) return;
-  const mount = mountAtOrBelow(path, readMountPoints());
+  // A name that is no text is found in no table of mounts: there may be none beside it either.
+  const looked = typeof path === 'string' ? path : dirname(path.toString());
+  const mount = mountAtOrBelow(looked, readMountPoints());
   if (mount !== undefined) {
     throw new WritError('PATH_MOUNTED', `${path} is not removed: something is mounted on ${mount}`, {
-      facts: { path, mount },
+      facts: { path: path.toString(), mount },
     });
   }
   removeTreeAt(path);

@@ -46,8 +46,6 @@ export interface DurableFs {
   appendFile(op: string, path: string, text: string, mode: number): void;
   /** Renames inside one file system and flushes both directories. */
   rename(op: string, from: string, to: string): void;
-  /** Renames inside one file system and flushes nothing: for what may be at the one name or the other after a crash. */
-  moveFile(op: string, from: string, to: string): void;
   /**
    * Gives a file a second name, or a copy where the file system has no hard links; durable, and whole or not at
    * all. A file that has the name already is replaced.
@@ -61,8 +59,8 @@ export interface DurableFs {
   createLink(op: string, path: string, target: string): void;
   /** Removes a file or link if it is there, and flushes its directory. */
   removeFile(op: string, path: string): void;
-  /** Removes a tree if it is there, and none that something is mounted in (PATH_MOUNTED); nothing is flushed. */
-  removeTree(op: string, path: string): void;
+  /** Removes a tree if it is there, and none that something is mounted in (PATH_MOUNTED); bytes for a name that is no text. */
+  removeTree(op: string, path: string | Buffer): void;
   /** Creates a file that must not exist, with exactly this mode and group, and leaves it open; flushes nothing. */
   openNew(op: string, path: string, options: calls.NewFile): number;
   /** As openNew, with what another open file holds, and open for reading; blocks are shared where the file system can. */
@@ -73,6 +71,8 @@ export interface DurableFs {
   write(op: string, file: OpenFile, bytes: Uint8Array, position?: number): void;
   /** Makes this the whole content of an open file; flushes nothing. */
   rewrite(op: string, file: OpenFile, text: string): void;
+  /** Takes away what lies behind so many bytes of an open file; flushes nothing. */
+  truncate(op: string, file: OpenFile, sizeBytes: number): void;
   /** Sets the modification time of an open file, epoch seconds. */
   setTime(op: string, file: OpenFile, mtimeSeconds: number): void;
   /** Sets the modification time of a file by its path, epoch seconds. */
@@ -189,7 +189,6 @@ export function createDurableFs(observer: OperationObserver = {}): DurableFs {
       flushDirectory(`${op}:flush-to`, dirname(to));
       if (dirname(from) !== dirname(to)) flushDirectory(`${op}:flush-from`, dirname(from));
     },
-    moveFile: rename,
     linkFile: (op, from, to) => {
       const temporary = temporaryBeside(to);
       try {
@@ -208,7 +207,7 @@ export function createDurableFs(observer: OperationObserver = {}): DurableFs {
       run(op, path, () => fs.unlinkSync(path));
       flushDirectory(`${op}:flush-directory`, dirname(path));
     },
-    removeTree: (op, path) => run(op, path, () => calls.removeTree(path)),
+    removeTree: (op, path) => run(op, path.toString(), () => calls.removeTree(path)),
     makeScratch: (op, prefix) => run(op, prefix, () => fs.mkdtempSync(prefix)),
     discardFile,
     flushDirectory,
@@ -264,6 +263,7 @@ function singleFileOperations(run: Run) {
     write: (op, { descriptor, path }, bytes, at) =>
       run(op, path, () => calls.writeAll(descriptor, bytes, at)),
     rewrite: (op, { descriptor, path }, text) => run(op, path, () => calls.rewrite(descriptor, text)),
+    truncate: (op, { descriptor, path }, size) => run(op, path, () => fs.ftruncateSync(descriptor, size)),
     setTime: (op, { descriptor, path }, at) => run(op, path, () => fs.futimesSync(descriptor, at, at)),
     touch: (op, path, mtimeSeconds) => run(op, path, () => fs.utimesSync(path, mtimeSeconds, mtimeSeconds)),
     changeOwner: (op, path, { uid, gid }) => run(op, path, () => fs.lchownSync(path, uid, gid)),

@@ -13,7 +13,7 @@ const O_PATH = 0o10000000;
  * descriptors bounds the depth.
  * @throws the system's error; what could not be removed is left
  */
-export function removeTreeAt(path: string): void {
+export function removeTreeAt(path: string | Buffer): void {
   const top = openDirectory(path);
   if (top === undefined) {
     unlinkIfThere(path);

@@ -76,6 +76,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
   ],
   'agent/partials': ['partials'],
   'agent/report': [
+    'download-watch',
     'observer',
     'refusal-status',
     'service-manager',

@@ -30,8 +30,6 @@ const roomForRoles =
 
 const ofNotes =
   'no part of the policy: only a web server names a version, and a note that is lost costs one header (test/unit/agent/staging/resume-crashes)';
-const ofTimes =
-  'no part of the policy: a time that cannot be set is let be (test/unit/agent/staging/resume-crashes)';
 
 const ofIdentity =
   'no part of the policy: an id that cannot be kept is of one process (test/unit/agent/identity/install-id)';
@@ -60,7 +58,6 @@ const exceptions: Readonly<Record<string, string>> = {
   'partial.note:discard': ofNotes,
   'partial.note:rename': ofNotes,
   'partial.note:write': ofNotes,
-  'partial.time': ofTimes,
   'flush.record-older:rename': oneMore,
   'flush.record-older:flush-to': oneMore,
   'flush.record-older:flush-from': oneMore,

@@ -89,7 +89,9 @@ describe('a download that ends after 60 %', () => {
       await using pull = host.start('pull');
       await written(host);
       pull.child.kill(signal);
-      await pull.ended;
+      const { stdout, stderr } = await pull.ended;
+      if (signal !== 'SIGKILL')
+        assert.match(stdout + stderr, /1\.\d MB of 2\.\d MB kept; the next pull goes on/);
       assert.deepEqual(fs.readdirSync(host.partials).length, 2, 'the bytes, and which version they are of');
       const next = await host.writ('pull');
       assert.equal(next.exitCode, 0, next.stdout + next.stderr);
@@ -103,11 +105,41 @@ describe('a download that ends after 60 %', () => {
     await using host = await scene(dir, 'silence');
     await using agent = host.start('agent');
     await written(host);
+    const { stdout } = await host.writ('status');
+    assert.match(stdout, /^EMPTY {2}no policy is active, downloading \([\d.]+ [kM]B of 2\.\d MB\)/);
+    assert.match(stdout, /server reached now/);
+    const status = await host.json('status');
+    const { doneBytes, totalBytes } = status['downloading'] as { doneBytes: number; totalBytes: number };
+    assert.deepEqual([totalBytes, doneBytes <= 0.6 * host.length], [host.length, true]);
     agent.child.kill('SIGKILL');
     await agent.ended;
     await using _again = await host.agent();
     await until(() => host.active() !== undefined);
     assertRest(host);
+    await until(async () => (await host.json('status'))['last'] !== undefined);
+    assert.equal((await host.json('status'))['downloading'], undefined);
+  });
+
+  it('by an end behind its last byte, while a check runs, is of nobody asked again', async () => {
+    for (const signal of ['SIGKILL', 'SIGINT'] as const) {
+      using dir = tempDir();
+      await using host = await scene(dir, 'a cut');
+      const text = fs.readFileSync(host.config, 'utf8');
+      const started = dir.join('started');
+      const check = { name: 'slow', run: ['sh', '-c', `echo > ${started}; exec sleep 100`] };
+      const bundles = [{ name: 'dns-edge', checks: [check] }];
+      fs.writeFileSync(host.config, JSON.stringify({ ...(JSON.parse(text) as object), bundles }));
+      await using pull = host.start('pull');
+      await until(() => fs.existsSync(started));
+      pull.child.kill(signal);
+      await pull.ended;
+      const asked = host.front.files.length;
+      fs.writeFileSync(host.config, text);
+      assert.equal((await host.writ('pull')).exitCode, 0);
+      assert.equal(host.front.files.length, asked, signal);
+      assert.equal(host.active(), zone('one')['block.rpz']);
+      assert.deepEqual(fs.readdirSync(host.partials), []);
+    }
   });
 
   it('by cuts goes on at the next mirror, which names versions otherwise and is asked without one', async () => {
@@ -126,7 +158,7 @@ describe('a download that ends after 60 %', () => {
     assert.ok((rest?.sentBytes ?? host.length) < 0.5 * host.length);
   });
 
-  it('of a release that was replaced meanwhile holds up nobody, and is gone after its day', async () => {
+  it('of a release that was replaced meanwhile holds up nobody, and is gone with it', async () => {
     using dir = tempDir();
     await using host = await scene(dir, 'silence');
     await using pull = host.start('pull');
@@ -136,11 +168,8 @@ describe('a download that ends after 60 %', () => {
     await host.repository.publish(zone('two'));
     assert.equal((await host.writ('pull')).exitCode, 0);
     assert.equal(host.active(), zone('two')['block.rpz']);
-    const left = fs.readdirSync(host.partials).map((name) => join(host.partials, name));
-    assert.equal(left.length, 2);
-    const twoDaysAgo = Date.now() / 1000 - 2 * 86_400;
-    for (const path of left) fs.utimesSync(path, twoDaysAgo, twoDaysAgo);
-    await host.writ('pull', '--force');
     assert.deepEqual(fs.readdirSync(host.partials), []);
+    assert.equal((await host.writ('pull', '--force')).exitCode, 0);
+    assert.deepEqual(fs.readdirSync(host.partials), [], 'also what was fetched, and made no difference');
   });
 });

@@ -65,7 +65,7 @@ const cases: readonly StepCase[] = [
     interrupted:
       'ask root, ask timestamp, ask snapshot, ask targets, download, check new, history pull failed, status failed, exit 1 CHECK_BROKEN',
     restart: '',
-    next: 'ask root, ask timestamp, download, check new, history pull failed, exit 1 CHECK_BROKEN',
+    next: 'ask root, ask timestamp, check new, history pull failed, exit 1 CHECK_BROKEN',
   },
   {
     name: 'Error in canary: a bug of ours',
@@ -73,7 +73,7 @@ const cases: readonly StepCase[] = [
     interrupted:
       'ask root, ask timestamp, ask snapshot, ask targets, download, check new, history pull failed, status failed, exit 1 INTERNAL',
     restart: '',
-    next: 'ask root, ask timestamp, download, check new, canary new, link 3, load 3, tell 3, probe 3, history pull activated, status activated, exit 0',
+    next: 'ask root, ask timestamp, check new, canary new, link 3, load 3, tell 3, probe 3, history pull activated, status activated, exit 0',
   },
   {
     name: 'Error in canary: it says no',
@@ -89,7 +89,7 @@ const cases: readonly StepCase[] = [
     interrupted:
       'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, history pull failed, status failed, exit 1 CANARY_BROKEN',
     restart: '',
-    next: 'ask root, ask timestamp, download, check new, canary new, history pull failed, exit 1 CANARY_BROKEN',
+    next: 'ask root, ask timestamp, check new, canary new, history pull failed, exit 1 CANARY_BROKEN',
   },
   {
     name: 'Error in flush: the disk is broken',

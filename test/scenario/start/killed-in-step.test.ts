@@ -32,21 +32,21 @@ const cases: readonly StepCase[] = [
     trouble: { at: 'after stage.file:write', what: 'killed' },
     interrupted: 'ask root, ask timestamp, ask snapshot, ask targets, download, killed',
     restart: '',
-    next: 'ask root, ask timestamp, download, check new, canary new, link 3, load 3, tell 3, probe 3, history pull activated, status activated, exit 0',
+    next: 'ask root, ask timestamp, check new, canary new, link 3, load 3, tell 3, probe 3, history pull activated, status activated, exit 0',
   },
   {
     name: 'Killed in verify',
     trouble: { at: 'begin verify', what: 'killed' },
     interrupted: 'ask root, ask timestamp, ask snapshot, ask targets, download, killed',
     restart: '',
-    next: 'ask root, ask timestamp, download, check new, canary new, link 3, load 3, tell 3, probe 3, history pull activated, status activated, exit 0',
+    next: 'ask root, ask timestamp, check new, canary new, link 3, load 3, tell 3, probe 3, history pull activated, status activated, exit 0',
   },
   {
     name: 'Killed in check',
     trouble: { at: 'before hook.remove', what: 'killed' },
     interrupted: 'ask root, ask timestamp, ask snapshot, ask targets, download, check new, killed',
     restart: '',
-    next: 'ask root, ask timestamp, download, check new, canary new, link 3, load 3, tell 3, probe 3, history pull activated, status activated, exit 0',
+    next: 'ask root, ask timestamp, check new, canary new, link 3, load 3, tell 3, probe 3, history pull activated, status activated, exit 0',
   },
   {
     name: 'Killed in canary: it has spoken',
@@ -54,14 +54,14 @@ const cases: readonly StepCase[] = [
     interrupted:
       'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, killed',
     restart: '',
-    next: 'ask root, ask timestamp, download, check new, canary new, link 3, load 3, tell 3, probe 3, history pull activated, status activated, exit 0',
+    next: 'ask root, ask timestamp, check new, canary new, link 3, load 3, tell 3, probe 3, history pull activated, status activated, exit 0',
   },
   {
     name: 'Killed in canary',
     trouble: { at: 'begin canary', what: 'killed' },
     interrupted: 'ask root, ask timestamp, ask snapshot, ask targets, download, check new, killed',
     restart: '',
-    next: 'ask root, ask timestamp, download, check new, canary new, link 3, load 3, tell 3, probe 3, history pull activated, status activated, exit 0',
+    next: 'ask root, ask timestamp, check new, canary new, link 3, load 3, tell 3, probe 3, history pull activated, status activated, exit 0',
   },
   {
     name: 'Killed in flush: nothing is in its place yet',
@@ -69,7 +69,7 @@ const cases: readonly StepCase[] = [
     interrupted:
       'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, killed',
     restart: '',
-    next: 'ask root, ask timestamp, download, check new, canary new, link 3, load 3, tell 3, probe 3, history pull activated, status activated, exit 0',
+    next: 'ask root, ask timestamp, check new, canary new, link 3, load 3, tell 3, probe 3, history pull activated, status activated, exit 0',
   },
   {
     name: 'Killed in flush: a tree is in its place',
@@ -77,7 +77,7 @@ const cases: readonly StepCase[] = [
     interrupted:
       'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, killed',
     restart: '',
-    next: 'ask root, ask timestamp, download, check new, canary new, link 3, load 3, tell 3, probe 3, history pull activated, status activated, exit 0',
+    next: 'ask root, ask timestamp, check new, canary new, link 3, load 3, tell 3, probe 3, history pull activated, status activated, exit 0',
   },
   {
     name: 'Killed in swap: the journal is written',

@@ -94,7 +94,7 @@ describe('a partial', () => {
     assert.equal(fs.lstatSync(note).isFile(), true);
   });
 
-  it('is taken away whole, and leaves nothing', () => {
+  it('gets a second name when it is whole, without a note, and is gone once it is kept under that', () => {
     using dir = tempDir();
     const host = hostIn(dir);
     leave(host, 5, seen);
@@ -103,6 +103,23 @@ describe('a partial', () => {
     partial.take(dir.join('archive'));
     fs.closeSync(partial.descriptor);
     assert.deepEqual(fs.readFileSync(dir.join('archive')), whole);
+    assert.deepEqual(fs.readdirSync(host.paths.partials), [hex]);
+    assert.equal(fs.statSync(dir.join('archive')).ino, fs.statSync(join(host.paths.partials, hex)).ino);
+    sweepPartials(host);
+    assert.deepEqual(fs.readdirSync(host.paths.partials), []);
+  });
+
+  it('that is whole stays for its day where its second name is gone, of which nobody made use', () => {
+    using dir = tempDir();
+    const host = hostIn(dir);
+    leave(host, whole.length);
+    const partial = openPartial(host, file);
+    partial.take(dir.join('archive'));
+    fs.closeSync(partial.descriptor);
+    fs.rmSync(dir.join('archive'));
+    sweepPartials(host);
+    assert.equal(foundIn(host), whole.length);
+    sweepPartials(hostIn(dir, nowMs + dayMs));
     assert.deepEqual(fs.readdirSync(host.paths.partials), []);
   });
 
@@ -169,6 +186,10 @@ describe('partials on the disk', () => {
     fs.mkdirSync(join(partials, 'directory', 'deep'), { recursive: true });
     fs.writeFileSync(join(partials, `${'a'.repeat(64)}.json`), '{}');
     fs.symlinkSync(dir.path, join(partials, 'b'.repeat(64)));
+    const odd = Buffer.concat([Buffer.from(`${partials}/`), Buffer.from([0xff, 0xfe])]);
+    fs.mkdirSync(odd);
+    fs.writeFileSync(Buffer.concat([odd, Buffer.from('/x')]), 'x');
+    fs.writeFileSync(Buffer.concat([odd, Buffer.from([0xfd])]), 'x');
     sweepPartials(host);
     assert.deepEqual(fs.readdirSync(partials), [hex]);
     assert.equal(fs.existsSync(partials), true);

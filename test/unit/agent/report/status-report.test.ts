@@ -249,6 +249,12 @@ describe('status.json', () => {
     );
   });
 
+  it('says nothing of a download, which may end with the agent', () => {
+    using test = testHost();
+    writeStatusFile(test.host, { ...sampleReport(), downloading: { doneBytes: 1, totalBytes: 2 } });
+    assert.equal(readStatusFile(test.host.paths)?.downloading, undefined);
+  });
+
   it('is written again only when it says something new', () => {
     using test = testHost();
     const report = sampleReport();
@@ -259,6 +265,7 @@ describe('status.json', () => {
       ...report,
       atMs: report.atMs + 1,
       nextPollAtMs: 9,
+      downloading: { doneBytes: 1, totalBytes: 2 },
       freshness: { state: 'fresh', lastContactAtMs: 9 },
     } as const;
     writeStatusFile(test.host, later);

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { sweepPartials } from '../../../../src/agent/partials/partials.js';
 import { type FetchOptions, fetchArchive } from '../../../../src/agent/staging/fetch-archive.js';
 import { WritError } from '../../../../src/core/errors.js';
 import { digestHex } from '../../../../src/core/names.js';
@@ -24,9 +25,11 @@ async function cutAfter(it: FetchBench, bytes: number, from = archive): Promise<
   await rejectsCode('SERVER_BUSY', run(it, memorySource(from, [{ bytes, error, seen }])));
 }
 
+/** A cycle that comes to its end: what it fetched is kept elsewhere when it sweeps. */
 async function run({ options }: FetchBench, client: FetchOptions['client']): Promise<void> {
   const { path } = await fetchArchive({ ...options, client });
   assert.deepEqual(fs.readFileSync(path), archive);
+  sweepPartials(options.partials);
   fs.rmSync(path);
 }
 
@@ -68,6 +71,20 @@ describe('an archive that was cut', () => {
     assert.equal(fs.statSync(join(it.partials, hex)).size, 10_000);
   });
 
+  it('that came whole, and whose cycle was ended behind that, is asked of nobody by the next', async () => {
+    using dir = tempDir();
+    const it = fetchBench(dir);
+    await fetchArchive(it.options);
+    // The start behind a kill.
+    fs.rmSync(dir.join('staging'), { recursive: true });
+    fs.mkdirSync(dir.join('staging'));
+    sweepPartials(it.options.partials);
+    const client = memorySource(archive);
+    await run(it, client);
+    assert.deepEqual(client.offsets, []);
+    assert.deepEqual(fs.readdirSync(it.partials), [], 'kept elsewhere, it is no partial any more');
+  });
+
   it('that is whole already is asked of nobody', async () => {
     using dir = tempDir();
     const it = fetchBench(dir);
@@ -77,24 +94,63 @@ describe('an archive that was cut', () => {
     assert.deepEqual(client.offsets, []);
   });
 
-  it('begins anew where the answer does: not a byte of before stays', async () => {
+  it('stays where an answer begins at the start: what that brings behind it is taken, and it says that all came', async () => {
     using dir = tempDir();
     const it = fetchBench(dir);
-    await cutAfter(it, 60_000, other);
+    await cutAfter(it, 65_000);
     const next = memorySource(archive, [{ begins: 'start' }]);
-    await run(it, next);
-    assert.deepEqual([next.offsets, it.told], [[60_000], [60_000, 0]]);
+    const progress: number[] = [];
+    const options = { ...it.options, onProgress: (doneBytes: number) => void progress.push(doneBytes) };
+    await run({ ...it, options }, next);
+    assert.deepEqual([next.offsets, it.told], [[65_000], [65_000, 0]]);
+    assert.deepEqual(progress.slice(0, 3), [65_000, 10_000, 20_000]);
+    assert.equal(progress.at(-1), archive.length);
   });
 
-  it('holds what the new answer brought, and nothing behind it, when that is cut too', async () => {
+  it('is no shorter behind an answer that begins at the start, lies, and is cut', async () => {
     using dir = tempDir();
     const it = fetchBench(dir);
-    await cutAfter(it, 60_000, other);
+    await cutAfter(it, 60_000);
     const busy = new WritError('SERVER_BUSY', 'no more');
-    const next = memorySource(archive, [{ begins: 'start', bytes: 10_000, error: busy }]);
-    await rejectsCode('SERVER_BUSY', run(it, next));
-    assert.deepEqual(fs.readFileSync(join(it.partials, hex)), archive.subarray(0, 10_000));
+    const liar = memorySource(other, [{ begins: 'start', bytes: 10_000, error: busy }]);
+    await rejectsCode('SERVER_BUSY', run(it, liar));
+    assert.deepEqual(fs.readFileSync(join(it.partials, hex)), archive.subarray(0, 60_000));
     assert.deepEqual(fs.readdirSync(it.partials), [hex], 'the version of before is no longer noted');
+  });
+
+  it('loses what came of who sends more than was signed, and nothing else', async () => {
+    using dir = tempDir();
+    const it = fetchBench(dir);
+    await cutAfter(it, 60_000);
+    const long = Buffer.concat([archive.subarray(0, 60_000), Buffer.alloc(50_000, 1)]);
+    await rejectsCode('DOWNLOAD_TOO_LARGE', run(it, memorySource(long)));
+    assert.deepEqual(fs.readFileSync(join(it.partials, hex)), archive.subarray(0, 60_000));
+    const honest = memorySource(archive);
+    await run(it, honest);
+    assert.deepEqual(honest.offsets, [60_000]);
+  });
+
+  it('is none where nothing else was there than what came of who sends more than was signed', async () => {
+    using dir = tempDir();
+    const it = fetchBench(dir);
+    const long = memorySource(Buffer.alloc(archive.length + 1, 1));
+    await rejectsCode('DOWNLOAD_TOO_LARGE', run(it, long));
+    assert.deepEqual(fs.readdirSync(it.partials), []);
+  });
+
+  it('says behind an interruption how much of it is kept', async () => {
+    using dir = tempDir();
+    const it = fetchBench(dir);
+    const abort = new AbortController();
+    const onProgress = (doneBytes: number): void => {
+      if (doneBytes === 30_000) abort.abort();
+    };
+    const error = await rejectsCode(
+      'INTERRUPTED',
+      fetchArchive({ ...it.options, signal: abort.signal, onProgress }),
+    );
+    assert.match(error.message, /: 30\.0 kB of 100\.0 kB kept; the next pull goes on from there$/);
+    assert.deepEqual([error.facts['keptBytes'], error.facts['totalBytes']], [30_000, archive.length]);
   });
 
   const nothingComes = { bytes: 0, error: down() };
@@ -177,7 +233,7 @@ describe('a disk in trouble', () => {
     });
 
   it('that failed in a write or a flush keeps no partial: nobody knows what it holds', async () => {
-    for (const label of ['fetch.archive:write', 'fetch.archive:flush', 'fetch.archive:move']) {
+    for (const label of ['fetch.archive:write', 'fetch.archive:flush', 'fetch.archive:link']) {
       using dir = tempDir();
       await cutAfter(fetchBench(dir), 60_000);
       const it = fetchBench(dir, failing(label));

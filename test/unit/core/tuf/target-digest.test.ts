@@ -20,6 +20,17 @@ describe('openTargetDigest', () => {
     judge({ sha256: digestOf('sha256'), sha512: digestOf('sha512'), blake3: 'whatever' });
   });
 
+  it('goes on from where it was copied, by itself', () => {
+    const hashes = { sha256: digestOf('sha256'), sha512: digestOf('sha512') };
+    const digest = openTargetDigest('a/b', { length: content.length, hashes });
+    digest.update(content.subarray(0, 5));
+    const copy = digest.copy();
+    digest.update(Buffer.from('something else, and longer than it'));
+    copy.update(content.subarray(5));
+    copy.requireSame();
+    assert.throws(() => digest.requireSame(), { code: 'DOWNLOAD_TOO_LARGE' });
+  });
+
   it('refuses one digest that differs, whichever it is', () => {
     const wrong = '00'.repeat(32);
     for (const hashes of [

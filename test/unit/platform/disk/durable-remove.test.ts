@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
+import { needsMounts, runMounted } from '../../../kit/disk/mounted.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 
 describe('removing a tree', () => {
@@ -74,4 +75,25 @@ describe('removing a tree', () => {
       assert.equal(fs.readdirSync(dir.join('outside')).length, 200);
     }
   });
+
+  it(
+    'leaves alone what has no text for a name where something is mounted beside it',
+    needsMounts(),
+    async () => {
+      using dir = tempDir();
+      fs.mkdirSync(dir.join('tree/mounted'), { recursive: true });
+      const odd = Buffer.concat([Buffer.from(dir.join('tree/')), Buffer.from([0xff])]);
+      fs.mkdirSync(odd);
+      const { kind } = await runMounted(
+        [`mount -t tmpfs tmpfs ${dir.join('tree/mounted')}`],
+        `const { createDurableFs } = await import(at('src/platform/disk/durable-fs.js'));
+      const odd = Buffer.from('${odd.toString('hex')}', 'hex');
+      try { createDurableFs().removeTree('op', odd); } catch (error) { console.log(error.code); }`,
+      );
+      assert.equal(kind, 'exited');
+      assert.equal(fs.existsSync(odd), true);
+      createDurableFs().removeTree('op', odd);
+      assert.deepEqual(fs.readdirSync(dir.join('tree')), ['mounted']);
+    },
+  );
 });

@@ -1,0 +1,23 @@
+// How far the download is that a running agent is in the midst of, for its status: by what the job tells of itself. Owns when
+// there is none; nobody is told of it, who asks is answered.
+import type { Downloading } from '../../core/status/status.js';
+import type { AgentObserver } from './observer.js';
+
+export interface DownloadWatch {
+  /** Attached to the agent. */
+  readonly observer: AgentObserver;
+  now(): Downloading | undefined;
+}
+
+export function watchDownloads(): DownloadWatch {
+  let last: Downloading | undefined;
+  return {
+    observer: {
+      // The word behind it is of another step, or of the end.
+      onWork: (work) => {
+        last = work.kind === 'step' ? work.download : undefined;
+      },
+    },
+    now: () => last,
+  };
+}
