@@ -20,16 +20,18 @@ import { statusCosts } from './status-cost.js';
 import { casync } from './subjects/casync.js';
 import { git } from './subjects/git.js';
 import { node } from './subjects/node.js';
+import { opa } from './subjects/opa.js';
 import { ostree } from './subjects/ostree.js';
 import { rsync, rsyncInPlace } from './subjects/rsync.js';
 import { missing, type Subject, webNeed } from './subjects/subject.js';
 import { tar } from './subjects/tar.js';
 import { tufJs } from './subjects/tuf-js.js';
 import { createRepository, publish, type Repository, writ } from './subjects/writ.js';
+import { zchunk } from './subjects/zchunk.js';
 import { zsync } from './subjects/zsync.js';
 import { type StaticWeb, startStaticWeb } from './web/static-web.js';
 
-const subjects = [writ, tar, ostree, casync, rsync, rsyncInPlace, git, zsync, tufJs, node];
+const subjects = [writ, tar, ostree, casync, rsync, rsyncInPlace, git, zsync, zchunk, opa, tufJs, node];
 const timeNeed = { program: 'time', debianPackage: 'time' };
 const docs = join(import.meta.dirname, '..', '..', 'docs');
 
