@@ -4,6 +4,7 @@
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { agentPoll, type Figure, serverPolls, startResting } from './at-rest.js';
 import { type Comparison, compare } from './compare.js';
 import { allSizes, measureGrowth } from './growth.js';
@@ -15,19 +16,22 @@ import { drawGoals } from './report/goals.js';
 import { drawPlot, type Panel } from './report/plot.js';
 import { drawComparison, drawFigures } from './report/table.js';
 import { restarts } from './restart.js';
+import { statusCosts } from './status-cost.js';
 import { casync } from './subjects/casync.js';
 import { git } from './subjects/git.js';
 import { node } from './subjects/node.js';
+import { opa } from './subjects/opa.js';
 import { ostree } from './subjects/ostree.js';
 import { rsync, rsyncInPlace } from './subjects/rsync.js';
 import { missing, type Subject, webNeed } from './subjects/subject.js';
 import { tar } from './subjects/tar.js';
 import { tufJs } from './subjects/tuf-js.js';
 import { createRepository, publish, type Repository, writ } from './subjects/writ.js';
+import { zchunk } from './subjects/zchunk.js';
 import { zsync } from './subjects/zsync.js';
 import { type StaticWeb, startStaticWeb } from './web/static-web.js';
 
-const subjects = [writ, tar, ostree, casync, rsync, rsyncInPlace, git, zsync, tufJs, node];
+const subjects = [writ, tar, ostree, casync, rsync, rsyncInPlace, git, zsync, zchunk, opa, tufJs, node];
 const timeNeed = { program: 'time', debianPackage: 'time' };
 const docs = join(import.meta.dirname, '..', '..', 'docs');
 
@@ -35,6 +39,18 @@ interface Result {
   readonly comparison: Comparison;
   readonly figures: readonly Figure[];
   readonly panels: readonly Panel[];
+}
+
+/** What goes on running, for as long as it is to rest; meanwhile, what asks it. */
+async function measureRest(plan: Plan, restMinutes: number, work: string): Promise<readonly Figure[]> {
+  const tree = join(work, 'tree');
+  say(`${plan.treeName}, and ${restMinutes} minutes of rest`);
+  writePolicyTree(tree, plan.tree);
+  const standing = await createStanding(join(work, 'standing'), tree);
+  const asked = await statusCosts(standing, join(work, 'asked'), plan.rounds);
+  await using resting = await startResting(standing, join(work, 'resting'));
+  await setTimeout(restMinutes * 60_000);
+  return [...resting.figures(), ...asked];
 }
 
 function say(progress: string): void {
@@ -61,6 +77,7 @@ async function measure(plan: Plan, work: string): Promise<Result> {
     const figures = [
       ...(await agentPoll(standing, join(work, 'polling'), plan.pollSeconds)),
       ...(await serverPolls(standing, web && { pid: web.pid, url: `${web.url}/standing/repo` }, plan.polls)),
+      ...(await statusCosts(standing, join(work, 'asked'), plan.rounds)),
       ...(await restarts(standing, join(work, 'restarts'), plan.rounds)),
       ...resting.figures(),
     ];
@@ -111,15 +128,21 @@ process.once('SIGINT', () => {
   process.exit(130);
 });
 try {
-  const result = await measure(plan, work);
-  const text = [
-    describe(measurement),
-    drawComparison(result.comparison, writ.name),
-    drawGoals(result.comparison),
-    drawFigures(result.figures),
-    notesOf(subjects),
-  ].join('\n\n');
-  if (plan.document === 'written') writeDocument(text, result.panels);
+  const result =
+    plan.restMinutes === undefined
+      ? await measure(plan, work)
+      : { figures: await measureRest(plan, plan.restMinutes, work) };
+  const parts =
+    'comparison' in result
+      ? [
+          drawComparison(result.comparison, writ.name),
+          drawGoals(result.comparison),
+          drawFigures(result.figures),
+          notesOf(subjects),
+        ]
+      : [drawFigures(result.figures)];
+  const text = [describe(measurement), ...parts].join('\n\n');
+  if (plan.document === 'written' && 'comparison' in result) writeDocument(text, result.panels);
   process.stdout.write(
     plan.output === 'json' ? `${JSON.stringify({ ...measurement, ...result })}\n` : `${text}\n`,
   );

@@ -1,4 +1,5 @@
-// What a benchmark runs: by default the comparison on policy-10k, `--short` the same on policy-small, `--full` growth too.
+// What a benchmark runs: by default the comparison on policy-10k, `--short` the same on policy-small, `--full` growth too; `--rest` no
+// comparison, but what is at rest for so many minutes.
 import { parseArgs } from 'node:util';
 import { policy10k, policySmall, type TreeSize } from './policy-tree.js';
 
@@ -11,6 +12,8 @@ export interface Plan {
   readonly pollSeconds: number;
   /** That the servers answer in each round. */
   readonly polls: number;
+  /** Only what is at rest, for so long, and what `writ status` costs meanwhile; left out: the comparison. */
+  readonly restMinutes: number | undefined;
   readonly growth: 'measured' | 'left out';
   /** Into docs/performance.md. */
   readonly document: 'written' | 'left alone';
@@ -26,9 +29,13 @@ export function planOf(args: readonly string[]): Plan {
       full: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
       rounds: { type: 'string' },
+      rest: { type: 'string' },
     },
   });
   if (values.short && values.full) throw new Error('--short or --full, not both');
+  if (values.rest && values.full) throw new Error('--rest or --full, not both');
+  const restMinutes = values.rest === undefined ? undefined : Number(values.rest);
+  if (restMinutes !== undefined && !(restMinutes > 0)) throw new Error('--rest takes minutes above 0');
   const rounds = Number(values.rounds ?? (values.short ? 2 : 5));
   if (!Number.isInteger(rounds) || rounds < 1) throw new Error('--rounds takes a number from 1 on');
   const size = values.short
@@ -37,9 +44,10 @@ export function planOf(args: readonly string[]): Plan {
   return {
     ...size,
     rounds,
+    restMinutes,
     command: ['npm run bench', ...(args.length > 0 ? ['--', ...args] : [])].join(' '),
     growth: values.full ? 'measured' : 'left out',
-    document: values.short ? 'left alone' : 'written',
+    document: values.short || restMinutes !== undefined ? 'left alone' : 'written',
     output: values.json ? 'json' : 'text',
   };
 }

@@ -41,10 +41,12 @@ export interface Subject {
   setUp(place: Published): Promise<Ready>;
 }
 
-const searched = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'];
+/** Beside the PATH, which often has no sbin. */
+const always = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'];
 
-/** @returns the Debian packages that are missing */
-export function missing(needs: readonly Need[]): readonly string[] {
+/** @param path as the environment has it @returns the Debian packages that are missing */
+export function missing(needs: readonly Need[], path = process.env['PATH'] ?? ''): readonly string[] {
+  const searched = [...path.split(':'), ...always].filter((one) => one !== '');
   const isHere = (program: string): boolean => searched.some((folder) => existsSync(join(folder, program)));
   return needs.filter(({ program }) => !isHere(program)).map(({ debianPackage }) => debianPackage);
 }

@@ -67,12 +67,18 @@ export function publish(
   return measured([...writProgram, 'publish', source, ...where], { notes });
 }
 
+export interface HostOptions {
+  readonly bundles?: readonly string[];
+  readonly pollEvery?: string;
+  readonly workers?: readonly object[];
+}
+
 /** @param home of the host; its configuration is written once @returns path of the configuration */
 export function configure(
   { repository }: Repository,
   { url }: Pick<WritServer, 'url'>,
   home: string,
-  { bundles = [bundleName], pollEvery = '1h' }: { bundles?: readonly string[]; pollEvery?: string } = {},
+  { bundles = [bundleName], pollEvery = '1h', workers }: HostOptions = {},
 ): string {
   const path = join(home, 'agent.yaml');
   if (existsSync(path)) return path;
@@ -85,6 +91,7 @@ export function configure(
     host: { id: 'bench' },
     poll: { every: pollEvery },
     bundles: bundles.map((name) => ({ name })),
+    workers,
   };
   writeFileSync(path, JSON.stringify(config, undefined, 2));
   return path;

@@ -2,6 +2,7 @@
 // Sockets are listener's, and the life of the server is server's.
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import type { Logger } from '../platform/telemetry/log.js';
 import type { Clock } from '../platform/time/clock.js';
 import type { RequestTracker } from './access-log.js';
@@ -35,6 +36,8 @@ export interface App {
   readonly handler: RequestListener;
   /** What never became a request: not HTTP, too many headers, or too slow. */
   refuseMalformed(error: Error, socket: Socket): void;
+  /** CONNECT, which node:http gives to no handler: its connection would end without an answer. */
+  refuseConnect(request: IncomingMessage, socket: Duplex): void;
   /** From now on every request is told that the server ends. */
   takeNothingNew(): void;
 }
@@ -70,6 +73,7 @@ export function createApp(parts: AppParts): App {
       }
     },
     refuseMalformed: (error, socket) => refuseMalformed(error, socket, parts),
+    refuseConnect: (_request, socket) => refuseConnect(socket as Socket, parts),
     takeNothingNew: () => {
       isEnding = true;
     },
@@ -133,7 +137,7 @@ function answerNow(response: ServerResponse, status: number, type: string, text:
 }
 
 interface Refusal {
-  readonly status: 405 | 413 | 414 | 503;
+  readonly status: 405 | 413 | 414 | 431 | 503;
   readonly headers: Headers;
   readonly text: string;
 }
@@ -143,14 +147,30 @@ const notAllowed: Refusal = { status: 405, headers: ['Allow', 'GET, HEAD'], text
 const tooLong: Refusal = { status: 414, headers: [], text: 'the address is too long\n' };
 const noBodies: Refusal = { status: 413, headers: [], text: 'no request bodies\n' };
 
+const tooMany: Refusal = { status: 431, headers: [], text: 'too many headers\n' };
+
 function refusalOf(
-  { method, url = '', headers }: IncomingMessage,
+  { method, url = '', headers, rawHeaders }: IncomingMessage,
   limits: ServerLimits,
 ): Refusal | undefined {
   if (method !== 'GET' && method !== 'HEAD') return notAllowed;
   if (Buffer.byteLength(url) > limits.maxUrlBytes) return tooLong;
+  // Behind those that are read a body could be announced unseen.
+  if (rawHeaders.length > 2 * limits.maxHeaders) return tooMany;
   const hasBody = headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0';
   return hasBody ? noBodies : undefined;
+}
+
+function refuseConnect(socket: Socket, { log, listener }: AppParts): void {
+  log.info({ remote: socket.remoteAddress ?? '' }, 'CONNECT refused');
+  socket.on('error', () => undefined);
+  const mayAnswer = socket.writable && !listener.isAnswering(socket);
+  if (mayAnswer) {
+    socket.write(
+      'HTTP/1.1 405 Method Not Allowed\r\nAllow: GET, HEAD\r\nConnection: close\r\nContent-Length: 0\r\n\r\n',
+    );
+  }
+  socket.destroySoon();
 }
 
 const statusOfClientError: Readonly<Record<string, string>> = {

@@ -127,7 +127,8 @@ function createServer(
       : https.createServer({ ...options, ...tls, handshakeTimeout: limits.tlsHandshakeTimeoutMs }, listener);
   // Node would answer an Expect by itself, out of turn; no body is ever wanted here.
   server.on('checkContinue', listener).on('checkExpectation', listener);
-  server.maxHeadersCount = limits.maxHeaders;
+  // One more than is taken, so that too many are seen: Node leaves out what comes behind, and says nothing.
+  server.maxHeadersCount = limits.maxHeaders + 1;
   return server;
 }
 

@@ -85,7 +85,10 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const tracker = createRequestTracker(clock, [accessLog(log), metrics.request]);
   const parts = { tracker, repository, timestamp, view, metrics, clock, log, limits, listener, resigner };
   const app = createApp(parts);
-  const server = listener.createServer(app.handler).on('clientError', app.refuseMalformed);
+  const server = listener
+    .createServer(app.handler)
+    .on('clientError', app.refuseMalformed)
+    .on('connect', app.refuseConnect);
   const over = new AbortController();
   const watching = listener.watchPace(clock, over.signal);
   const end = async (): Promise<void> => {

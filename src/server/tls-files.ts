@@ -29,8 +29,8 @@ export function readTlsFiles(files: TlsFiles): SecureContextOptions {
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new WritError('TLS_INVALID', `the TLS certificate or key cannot be used: ${reason}`, {
+      // No cause: its one line is the reason, and would be said twice.
       facts: { certFile: files.certFile, keyFile: files.keyFile },
-      cause: error,
     });
   }
 }

@@ -174,8 +174,14 @@ async function* openArchive(path: string, limits: ArchiveLimits): AsyncGenerator
 /** Of one piece: each is a hop to the decompressor's thread. */
 const decodedBytes = 262_144;
 
-/** @throws WritError ARCHIVE_MALFORMED, and what the source throws */
-export async function* decompress(source: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
+/**
+ * @param refused what is thrown for a stream that is no Brotli: only who opened the file knows what it was to be
+ * @throws WritError as refused says, and what the source throws
+ */
+export async function* decompress(
+  source: AsyncGenerator<Buffer>,
+  refused: (what: string, cause: unknown) => WritError = malformed,
+): AsyncGenerator<Buffer> {
   const brotli = createBrotliDecompress({ chunkSize: decodedBytes });
   const used = createPieceCollector();
   // An error on either side ends both, and comes out of the loop below.
@@ -186,7 +192,7 @@ export async function* decompress(source: AsyncGenerator<Buffer>): AsyncGenerato
       used(decodedBytes);
     }
   } catch (error) {
-    throw isWritError(error) ? error : malformed('it is not Brotli, or is cut off', error);
+    throw isWritError(error) ? error : refused('it is not Brotli, or is cut off', error);
   }
 }
 

@@ -3,6 +3,7 @@
 import { createHash, type Hash } from 'node:crypto';
 import * as fs from 'node:fs';
 import type { ByteSource } from '../../core/delta/byte-source.js';
+import { malformedDelta } from '../../core/delta/delta-format.js';
 import { createDeltaReader, type DeltaReader, type DeltaReading } from '../../core/delta/delta-reader.js';
 import { WritError } from '../../core/errors.js';
 import { digestHex } from '../../core/names.js';
@@ -18,7 +19,7 @@ export interface DeltaTrial extends DeltaReading {
 /** Bytes of a copy that are held at a time. */
 const pieceBytes = 262_144;
 
-/** @throws WritError DELTA_MALFORMED; MANIFEST_MALFORMED, ARCHIVE_LIMIT of the signed manifest; ARCHIVE_MALFORMED for no brotli; DISK_* */
+/** @throws WritError DELTA_MALFORMED; MANIFEST_MALFORMED, ARCHIVE_LIMIT of the signed manifest; DISK_* */
 export async function requireLeads(trial: DeltaTrial): Promise<void> {
   let open: { file: ManifestFile; digest: Hash; source: ByteSource } | undefined;
   const reader = createDeltaReader(trial, {
@@ -51,15 +52,15 @@ export async function sourcesOf(trial: Omit<DeltaTrial, 'source'>): Promise<Mani
   return sources;
 }
 
-/** Reads a delta to its end. @throws WritError ARCHIVE_MALFORMED for no brotli; and what the reader throws */
+/** Reads a delta to its end. @throws WritError DELTA_MALFORMED for no brotli; and what the reader throws */
 export async function readDelta(path: string, reader: DeltaReader): Promise<void> {
   for await (const chunk of decodedPieces(path)) reader.write(chunk);
   reader.finish();
 }
 
-/** @returns what its brotli stream holds; whoever asks bounds it */
+/** @returns what its brotli stream holds; whoever asks bounds it. @throws WritError DELTA_MALFORMED for no brotli */
 export function decodedPieces(path: string): AsyncGenerator<Buffer> {
-  return decompress(readPieces(path));
+  return decompress(readPieces(path), (what) => malformedDelta(what));
 }
 
 async function* readPieces(path: string): AsyncGenerator<Buffer> {

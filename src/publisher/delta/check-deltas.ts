@@ -24,7 +24,7 @@ interface DeltasCheck {
 
 /**
  * @returns how many could not be tried, for want of their base
- * @throws WritError DELTA_MALFORMED, MANIFEST_MALFORMED, ARCHIVE_LIMIT, ARCHIVE_MALFORMED, DISK_*
+ * @throws WritError DELTA_MALFORMED, MANIFEST_MALFORMED, ARCHIVE_LIMIT, DISK_*
  */
 export async function checkDeltas(check: DeltasCheck): Promise<number> {
   const path = join(tmpdir(), `writ-check-${randomBytes(6).toString('hex')}`);

@@ -20,7 +20,7 @@ import { readRepositoryState } from '../repository/repository-state.js';
 
 export type DeltaReport = Awaited<ReturnType<typeof inspectDelta>>;
 
-/** @throws WritError DELTA_MALFORMED; ARCHIVE_MALFORMED for no brotli; MANIFEST_MALFORMED, ARCHIVE_LIMIT of the signed manifest; DISK_* */
+/** @throws WritError DELTA_MALFORMED; MANIFEST_MALFORMED, ARCHIVE_LIMIT of the signed manifest; DISK_* */
 export async function inspectDelta(path: string, limits: ArchiveLimits) {
   const status = fs.lstatSync(path);
   if (!status.isFile()) throw malformedDelta('it is no regular file');

@@ -1,9 +1,10 @@
 // The order of a comparison, and what becomes of a peer that is missing or fails.
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { compare } from '../../../bench/compare.js';
 import type { Need, Subject, Task } from '../../../bench/subjects/subject.js';
+import { missing } from '../../../bench/subjects/subject.js';
 import type { StaticWeb } from '../../../bench/web/static-web.js';
 import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
 
@@ -81,5 +82,15 @@ describe('a comparison', () => {
       /no such thing/,
     );
     assert.deepEqual(notes.slice(-2), ['a ends', 'b ends']);
+  });
+});
+
+describe('a peer', () => {
+  it('is there when its program is on the PATH, also where Debian installs none', () => {
+    using dir = tempDir();
+    const needs = [{ program: 'delivers-policy', debianPackage: 'a package' }];
+    assert.deepEqual(missing(needs, `/nowhere:${dir.path}`), ['a package']);
+    writeFileSync(dir.join('delivers-policy'), '');
+    assert.deepEqual(missing(needs, `/nowhere:${dir.path}`), []);
   });
 });

@@ -24,8 +24,24 @@ describe('the plan of a benchmark', () => {
     assert.deepEqual([growth, rounds, output], ['measured', 3, 'json']);
   });
 
+  it('is of what is at rest alone with --rest, and leaves the document alone', () => {
+    const { treeName, restMinutes, document, command } = planOf(['--rest', '10']);
+    assert.deepEqual([treeName, restMinutes, document], ['policy-10k', 10, 'left alone']);
+    assert.equal(command, 'npm run bench -- --rest 10');
+    assert.equal(planOf(['--short', '--rest', '0.5']).treeName, 'policy-small');
+    assert.equal(planOf([]).restMinutes, undefined);
+  });
+
   it('refuses what contradicts itself, no number of rounds, and unknown flags', () => {
-    for (const args of [['--short', '--full'], ['--rounds', '0'], ['--rounds', 'x'], ['--fast']]) {
+    for (const args of [
+      ['--short', '--full'],
+      ['--rounds', '0'],
+      ['--rest', '0'],
+      ['--rest', 'x'],
+      ['--rest', '1', '--full'],
+      ['--rounds', 'x'],
+      ['--fast'],
+    ]) {
       assert.throws(() => planOf(args), Error, args.join(' '));
     }
   });

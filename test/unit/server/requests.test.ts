@@ -98,6 +98,29 @@ describe('server', () => {
       });
     }
 
+    it('answers CONNECT as any other method, and puts nothing into an answer before it', async () => {
+      const text = 'CONNECT test:443 HTTP/1.1\r\nHost: test:443\r\n\r\n';
+      const answer = await rawRequest(server.url, text);
+      assert.equal(answer.status, 405);
+      assert.equal(answer.headers.get('allow'), 'GET, HEAD');
+      assert.equal(answer.headers.get('connection'), 'close');
+      const first = 'GET /metadata/timestamp.json HTTP/1.1\r\nHost: test\r\n\r\n';
+      const before = await rawRequest(server.url, `${first}${text}`);
+      assert.equal(before.status, 200);
+      assert.equal(typeof JSON.parse(before.body.split('HTTP/1.1')[0] ?? ''), 'object');
+      assert.equal((await get('/metadata/timestamp.json')).status, 200);
+    });
+
+    it('takes up to 64 headers, so that none hides behind those that are read', async () => {
+      const head = 'GET /metadata/timestamp.json HTTP/1.1\r\nHost: test\r\n';
+      const fits = await rawRequest(server.url, `${head}${'X: y\r\n'.repeat(62)}Connection: close\r\n\r\n`);
+      assert.equal(fits.status, 200);
+      for (const count of [64, 65, 200]) {
+        const text = `${head}${'X: y\r\n'.repeat(count)}Content-Length: 2\r\n\r\n{}`;
+        assert.equal((await rawRequest(server.url, text)).status, 431);
+      }
+    });
+
     it('reads no body, whatever its type', async () => {
       const post = await get('/metadata/timestamp.json', { method: 'POST', body: '{"__proto__":1}' });
       assert.equal(post.status, 405);

@@ -3,7 +3,7 @@
 import { once } from 'node:events';
 import { isIP } from 'node:net';
 import { InvalidArgumentError } from '#commander';
-import { toWritError, WritError } from '../../../core/errors.js';
+import { isWritError, toWritError, WritError } from '../../../core/errors.js';
 import { createBusyLog, type Logger } from '../../../platform/telemetry/log.js';
 import { openNotifier } from '../../../platform/telemetry/sd-notify.js';
 import { mergeReloads } from '../../../server/merge-reloads.js';
@@ -140,8 +140,10 @@ function reloadAtHangup(
     try {
       await manager.reloading(() => server.reloadTls());
     } catch (error) {
-      const { code, message } = toWritError(error);
-      log.error({ code, err: error }, `${message}; the old one stays in use`);
+      const { code, message, facts } = toWritError(error);
+      // The message says why; only of what has no code is the place of use.
+      const what = isWritError(error) ? facts : { err: error };
+      log.error({ code, ...what }, `${message}; the old one stays in use`);
     }
   };
   const reloads = mergeReloads(reload, clock);

@@ -234,6 +234,6 @@ describe('checkDeltas', () => {
     await assert.rejects(check([{ ...second, from: first.from }]), { code: 'DELTA_MALFORMED' });
     const path = join(state.layout.targets, 'dns-edge', `${first.digest.slice(7)}.stable.delta`);
     fs.truncateSync(path, first.length - 1);
-    await assert.rejects(check([first]), { code: 'ARCHIVE_MALFORMED' });
+    await assert.rejects(check([first]), { code: 'DELTA_MALFORMED' });
   });
 });

@@ -1,4 +1,5 @@
 // What may be read of a file that somebody calls a delta, before anything is believed of it.
+import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { brotliCompressSync } from 'node:zlib';
@@ -25,7 +26,17 @@ describe('inspectDelta', () => {
     await rejectsCode('DELTA_MALFORMED', inspectDelta(path, limits));
     await rejectsCode('DELTA_MALFORMED', inspectDelta(path, { ...limits, maxArchiveBytes: 4 }));
     await rejectsCode('DELTA_MALFORMED', inspectDelta(dir.path, limits));
+  });
+
+  it('calls a delta with a changed byte a delta', async () => {
+    using dir = tempDir();
+    const path = dir.join('a.delta');
+    const bytes = brotliCompressSync(`writ-delta 1\n${'a line of a policy\n'.repeat(200)}`);
+    bytes.fill(0xff, 8);
+    fs.writeFileSync(path, bytes);
+    const error = await rejectsCode('DELTA_MALFORMED', inspectDelta(path, limits));
+    assert.equal(error.message, 'the delta is refused: it is not Brotli, or is cut off');
     fs.writeFileSync(path, 'no brotli');
-    await rejectsCode('ARCHIVE_MALFORMED', inspectDelta(path, limits));
+    await rejectsCode('DELTA_MALFORMED', inspectDelta(path, limits));
   });
 });
