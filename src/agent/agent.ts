@@ -11,6 +11,7 @@ import { RunningAgent } from './daemon/running-agent.js';
 import type { AgentObserver } from './report/observer.js';
 import { notifyServiceManager, type ServiceManager } from './report/service-manager.js';
 import { openWatchers } from './report/watchers.js';
+import { loadLateParts } from './startup/late-parts.js';
 import { lockHost, openHost } from './startup/open-host.js';
 
 export interface RunAgentOptions {
@@ -83,6 +84,7 @@ export async function startAgent(options: AgentOptions): Promise<void> {
   const lock = await lockHost(config, options, { holder: 'agent', waitMs: 0, signal: options.stop });
   options.log.info({ state: config.state }, 'lock taken');
   try {
+    await loadLateParts(config);
     await using watchers = await openWatchers(config, options);
     const host = await openHost(config, options);
     const observers = [...(options.observers ?? []), ...watchers.observers];

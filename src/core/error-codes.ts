@@ -489,6 +489,11 @@ export const errorCodes = {
     'End the other process, or configure another socket path.',
   ),
 
+  PROGRAM_REPLACED: failed(
+    'A part of the program that is loaded when it is first needed is gone: Writ was upgraded or removed while this process ran.',
+    'Run the command again; where the agent says it, restart that: sudo systemctl restart writ-agent.',
+  ),
+
   // always a bug
   INTERNAL: failed(
     'Writ met a state it should never be in.',

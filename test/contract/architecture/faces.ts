@@ -104,7 +104,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'staged-bundle',
     'step-text',
   ],
-  'agent/startup': ['open-host', 'prepare-host', 'recover-host', 'start-host'],
+  'agent/startup': ['late-parts', 'open-host', 'prepare-host', 'recover-host', 'start-host'],
   'agent/state': [
     'crash-rules',
     'host',
