@@ -395,6 +395,10 @@ export const errorCodes = {
     'A key file exists already and is never overwritten.',
     'Choose another name, or another directory.',
   ),
+  KEYS_IN_REPOSITORY: usage(
+    'Secret keys lie, or would lie, in a repository, or a repository among secret keys: whoever is given the one gets the other.',
+    'Move the keys out of the repository; where it was served or copied with them, rotate them.',
+  ),
   PASSPHRASE_WRONG: failed('The passphrase does not open the key.', 'Try again.'),
   PASSPHRASE_NEEDED: usage(
     'A passphrase is needed and nobody can be asked.',

@@ -307,6 +307,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'external-signer',
     'key-directory',
     'key-file',
+    'key-place',
     'new-key',
     'public-key',
     'signer',
