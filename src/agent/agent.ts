@@ -12,6 +12,7 @@ import { thisMachine } from './identity/install-id.js';
 import type { AgentObserver } from './report/observer.js';
 import { notifyServiceManager, type ServiceManager } from './report/service-manager.js';
 import { openWatchers } from './report/watchers.js';
+import { loadLateParts } from './startup/late-parts.js';
 import { lockHost, openHost } from './startup/open-host.js';
 
 export interface RunAgentOptions {
@@ -85,6 +86,7 @@ export async function startAgent(options: AgentOptions): Promise<void> {
   const lock = await lockHost(config, options, { holder: 'agent', waitMs: 0, signal: options.stop });
   options.log.info({ state: config.state }, 'lock taken');
   try {
+    await loadLateParts(config);
     await using watchers = await openWatchers(config, options);
     const host = await openHost(config, options);
     const observers = [...(options.observers ?? []), ...watchers.observers];

@@ -399,6 +399,10 @@ export const errorCodes = {
     'A key file exists already and is never overwritten.',
     'Choose another name, or another directory.',
   ),
+  KEYS_IN_REPOSITORY: usage(
+    'Secret keys lie, or would lie, in a repository, or a repository among secret keys: whoever is given the one gets the other.',
+    'Move the keys out of the repository; where it was served or copied with them, rotate them.',
+  ),
   PASSPHRASE_WRONG: failed('The passphrase does not open the key.', 'Try again.'),
   PASSPHRASE_NEEDED: usage(
     'A passphrase is needed and nobody can be asked.',
@@ -491,6 +495,11 @@ export const errorCodes = {
   SOCKET_IN_USE: busy(
     'Another process listens on this socket, or something that is no socket lies in its place.',
     'End the other process, or configure another socket path.',
+  ),
+
+  PROGRAM_REPLACED: failed(
+    'A part of the program that is loaded when it is first needed is gone: Writ was upgraded or removed while this process ran.',
+    'Run the command again; where the agent says it, restart that: sudo systemctl restart writ-agent.',
   ),
 
   // always a bug

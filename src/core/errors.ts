@@ -77,9 +77,23 @@ export function unlessRefused<T>(act: () => T, codes?: readonly string[]): T | u
   }
 }
 
+/** What Node says of `import()` and of `require`. */
+const missingModule: readonly unknown[] = ['ERR_MODULE_NOT_FOUND', 'MODULE_NOT_FOUND'];
+
+/** Whether a part of the program could not be loaded: every one was there when it was started. */
+export function isMissingPart(value: unknown): boolean {
+  return value instanceof Error && 'code' in value && missingModule.includes(value.code);
+}
+
+export function replacedProgram(cause?: unknown): WritError {
+  const text = 'the program was replaced on disk since this process began, and a part of it cannot be loaded';
+  return new WritError('PROGRAM_REPLACED', text, { cause });
+}
+
 /** Turns whatever was thrown into a WritError; an unknown one becomes INTERNAL with its cause kept. */
 export function toWritError(value: unknown): WritError {
   if (isWritError(value)) return value;
+  if (isMissingPart(value)) return replacedProgram(value);
   const message = value instanceof Error ? value.message : String(value);
   return new WritError('INTERNAL', message, { cause: value });
 }

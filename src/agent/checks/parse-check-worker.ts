@@ -4,11 +4,14 @@ import { readFileSync } from 'node:fs';
 import { isIPv4, isIPv6 } from 'node:net';
 import { join } from 'node:path';
 import { parentPort, workerData } from 'node:worker_threads';
+import { writVersion } from '../../core/version.js';
 import { ownThreadId } from '../../platform/process/thread-time.js';
 import { type DocumentProblem, formatOf, readPolicyDocument } from './document-rules.js';
 import { compilePolicySchema, type PolicySchema } from './schema-rules.js';
 
 export interface ParseTask {
+  /** Of who asks. */
+  readonly version: string;
   readonly treePath: string;
   /** Paths inside the tree. */
   readonly files: readonly string[];
@@ -29,6 +32,8 @@ export interface ParseProgress {
 export type ParseAnswer =
   /** One line a mistake, with file, line and column; at most maxProblems. */
   | { readonly kind: 'judged'; readonly problems: readonly string[] }
+  /** Who asks is another version than this file. */
+  | { readonly kind: 'replaced' }
   /** One file needs more of the stack than there is. */
   | { readonly kind: 'overflowed' }
   /** No verdict on the files: the host's own schema cannot be used. */
@@ -41,6 +46,7 @@ function report(path: string, from: ParseProgress['from']): void {
 }
 
 function runTask(task: ParseTask): ParseAnswer {
+  if (task.version !== writVersion) return { kind: 'replaced' };
   try {
     return judgeAll(task);
   } catch (error) {

@@ -8,7 +8,9 @@ import { Worker } from 'node:worker_threads';
 import picomatch from '#picomatch';
 import type { ParseCheckConfig } from '../../core/config/config.js';
 import type { HookVerdict } from '../../core/cycle/hook-verdict.js';
+import { isMissingPart, replacedProgram } from '../../core/errors.js';
 import type { Manifest, ManifestFile } from '../../core/release/manifest.js';
+import { writVersion } from '../../core/version.js';
 import { threadCpuMs } from '../../platform/process/thread-time.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { joinSignals } from '../../platform/time/join-signals.js';
@@ -67,7 +69,7 @@ function taskOf(
   files: readonly ManifestFile[],
 ): ParseTask | undefined {
   const { schema } = config;
-  const task = { treePath, maxProblems, files: files.map(({ path }) => path) };
+  const task = { version: writVersion, treePath, maxProblems, files: files.map(({ path }) => path) };
   if (schema === undefined) return task;
   if (!schema.startsWith(inBundle)) return { ...task, schema: { path: schema, name: schema, from: 'host' } };
   const inside = schema.slice(inBundle.length);
@@ -114,12 +116,14 @@ function endOf(worker: Worker, fileCount: number, blame: Blame): Promise<CheckAn
   return new Promise((resolve) => {
     worker.on('message', (message: ParseProgress | ParseAnswer) => {
       if (message.kind === 'overflowed') resolve(blame('stack'));
+      else if (message.kind === 'replaced') resolve(replaced());
       else if (message.kind !== 'reading') resolve(toAnswer(message, fileCount));
     });
     worker.once('error', (error: Error & { code?: string }) => {
       // V8 says this of the limit that the thread was given. Where the system refuses memory, it ends the whole process.
       const isOwnLimit = error.code === 'ERR_WORKER_OUT_OF_MEMORY';
-      resolve(isOwnLimit ? blame('memory') : died(error.message));
+      if (isOwnLimit) resolve(blame('memory'));
+      else resolve(isMissingPart(error) ? replaced() : died(error.message));
     });
     worker.once('exit', () => resolve(died('it ended without a verdict')));
   });
@@ -174,6 +178,12 @@ function tooSlow(): CheckAnswer {
 function died(reason: string): CheckAnswer {
   const hint = 'Look whether the host is short of memory or threads; the release is tried again.';
   return answer('broken', 'died', reason, hint);
+}
+
+/** The thread's files are read when it begins: after an upgrade they are gone, or those of another version. */
+function replaced(): CheckAnswer {
+  const { message, hint } = replacedProgram();
+  return answer('broken', 'died', message, hint);
 }
 
 function refusal(problems: readonly string[]): CheckAnswer {

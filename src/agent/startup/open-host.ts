@@ -28,6 +28,7 @@ import { openLedger } from '../state/ledger-file.js';
 import { type HostPaths, hostPaths } from '../state/paths.js';
 import { retryRefusals } from '../state/refusals.js';
 import { openRefusals } from '../state/refusals-file.js';
+import { loadLateParts } from './late-parts.js';
 import { prepareHost } from './prepare-host.js';
 import { isNewHost } from './rebuild-ledger.js';
 
@@ -75,6 +76,7 @@ export async function openHost(config: AgentConfig, options: HostOptions): Promi
  */
 export async function replaceHost(old: Host, config: AgentConfig, options: HostOptions): Promise<Host> {
   requireSamePlaces(old.config, config);
+  await loadLateParts(config);
   const { paths, durable, ledger, refusals } = old;
   // What it has found out holds still.
   const known = old.config.sandbox === config.sandbox ? { sandbox: old.sandbox } : {};

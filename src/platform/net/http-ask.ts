@@ -29,6 +29,11 @@ export type HttpReply =
 
 const maxHeaderBytes = 16_384;
 
+/** Loads what the first question, or the first request of a door, would load. */
+export async function loadHttp(): Promise<void> {
+  await import('#undici');
+}
+
 /** Asks once. Nothing that was sent is in the result, so that a credential in a header reaches no log. */
 export async function askHttp(question: HttpQuestion): Promise<HttpReply> {
   const { clock, timeoutMs, signal, unixSocket } = question;

@@ -7,6 +7,7 @@ import { keyId } from '../../core/tuf/signature-schemes.js';
 import type { MetadataKey, RoleKeys, RootSigned, TopLevelRole } from '../../core/tuf/tuf-metadata.js';
 import { createExternalSigner, type ExternalCommand } from './external-signer.js';
 import { type KeyFile, readKeyFile, unlockKey, wrongPassphrase } from './key-file.js';
+import { requireKeyPlace } from './key-place.js';
 import { createSigner, type KeySigner, metadataKey, type Signer } from './signer.js';
 
 /** Where a passphrase comes from: a file, a command, the environment, a person. */
@@ -42,8 +43,9 @@ const maxAttempts = 3;
 const keyFileName = /^[^.].{0,250}\.key$/;
 const namedForRole = /^(root|targets|snapshot|timestamp)(?:-[0-9]{1,3})?\.key$/;
 
-/** @returns names of all key files, sorted. @throws WritError KEY_UNREADABLE */
+/** @returns names of all key files, sorted. @throws WritError KEY_UNREADABLE, KEYS_IN_REPOSITORY */
 export function keyFilesIn(directory: string): string[] {
+  requireKeyPlace(directory);
   try {
     return readdirSync(directory)
       .filter((entry) => keyFileName.test(entry))

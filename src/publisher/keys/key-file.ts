@@ -7,6 +7,7 @@ import nacl from 'tweetnacl';
 import { isSystemError, WritError } from '../../core/errors.js';
 import { type DurableFs, diskError } from '../../platform/disk/durable-fs.js';
 import { readSmallFile } from '../../platform/read-file.js';
+import { requireKeyPlace } from './key-place.js';
 import { isSignerName } from './signer-names.js';
 
 /** What is written in a key file, understood but still locked. */
@@ -123,9 +124,10 @@ function deriveKey(passphrase: string, { N, r, p, salt }: ScryptParameters): Uin
 /**
  * Reads a key file without unlocking it.
  * @returns undefined when there is no such file
- * @throws WritError KEY_UNREADABLE
+ * @throws WritError KEY_UNREADABLE, KEYS_IN_REPOSITORY
  */
 export function readKeyFile(path: string): KeyFile | undefined {
+  requireKeyPlace(path);
   const verdict = readSmallFile(path, { maxBytes: maxKeyFileBytes });
   if (verdict.kind === 'absent') return undefined;
   if (verdict.kind === 'refused') throw unreadable(path, verdict.why);

@@ -4,6 +4,7 @@ import * as fs from 'node:fs';
 import { dirname } from 'node:path';
 import { type DurableFs, diskError } from '../../platform/disk/durable-fs.js';
 import { createKeyFile, newSeed, requireNoKeys } from './key-file.js';
+import { requireKeyPlace } from './key-place.js';
 import { encodePublicKey, publicPathOf } from './public-key.js';
 import { createSigner, type KeySigner } from './signer.js';
 
@@ -19,11 +20,12 @@ interface NewKeyOptions {
 /**
  * Writes NAME.key (0600) and NAME.pub; the directory is made (0700) where it is missing, and flushed by the caller
  * who makes several, else here.
- * @throws WritError KEY_EXISTS, DISK_*
+ * @throws WritError KEY_EXISTS, KEYS_IN_REPOSITORY, DISK_*
  */
 export function makeKey(options: NewKeyOptions): KeySigner {
   const { path, durableFs } = options;
   const directory = dirname(path);
+  requireKeyPlace(directory);
   makeParents(directory);
   durableFs.ensureDirectory('keys.directory', directory, 0o700);
   requireNoKeys([path, publicPathOf(path)]);

@@ -8,6 +8,7 @@ import { parseEnvelope, type TopLevelRole } from '../../core/tuf/tuf-metadata.js
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { isThere, requireNoKeys } from '../keys/key-file.js';
+import { requireApart } from '../keys/key-place.js';
 import { makeParents, writeKeyPair } from '../keys/new-key.js';
 import { publicPathOf } from '../keys/public-key.js';
 import { type KeySigner, signMetadataNow } from '../keys/signer.js';
@@ -42,7 +43,7 @@ export interface InitOptions {
 
 export type InitResult = ReturnType<typeof initRepository>;
 
-/** @throws WritError USAGE, REPOSITORY_EXISTS, KEY_EXISTS, SIGNATURE_DISAGREEMENT, DISK_* */
+/** @throws WritError USAGE, REPOSITORY_EXISTS, KEYS_IN_REPOSITORY, KEY_EXISTS, SIGNATURE_DISAGREEMENT, DISK_* */
 export function initRepository(options: InitOptions) {
   requireThresholdOf(options);
   requireNames(options);
@@ -51,6 +52,7 @@ export function initRepository(options: InitOptions) {
     const facts = { path: options.repository };
     throw new WritError('REPOSITORY_EXISTS', `${options.repository} holds a repository`, { facts });
   }
+  requireApart(options.repository, options.keysDirectory);
   const plan = planRoles(options);
   // Keys too, and a root that lies there: it is somebody's trust in another repository.
   requireNoKeys(plan.paths);

@@ -107,7 +107,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'staged-bundle',
     'step-text',
   ],
-  'agent/startup': ['open-host', 'prepare-host', 'recover-host', 'start-host'],
+  'agent/startup': ['late-parts', 'open-host', 'prepare-host', 'recover-host', 'start-host'],
   'agent/state': [
     'crash-rules',
     'host',
@@ -312,6 +312,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'external-signer',
     'key-directory',
     'key-file',
+    'key-place',
     'new-key',
     'public-key',
     'signer',

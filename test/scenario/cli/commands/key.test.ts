@@ -1,6 +1,6 @@
 // `writ key` as people use it: made, listed, shown, and put under another passphrase.
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { systemClock } from '../../../../src/platform/time/clock.js';
 import { jsonOf, runWrit, type WritRun } from '../../../kit/cli/run-writ.js';
@@ -161,5 +161,37 @@ describe('an external signer', needs('openssl', 'openssl'), () => {
     assert.equal(refresh.exitCode, 0, refresh.stdout);
     const wrong = await writ(dir, ['refresh', ...keys, '--signer', signers[0] ?? '', '--json']);
     assert.equal(wrong.exitCode, 1);
+  });
+});
+
+describe('secret keys in a repository', () => {
+  it('are neither made nor used there, by whatever command', async () => {
+    using dir = tempDir();
+    const plain = ['--no-passphrase', '--json'];
+    for (const keys of ['repo', 'repo/keys', '.']) {
+      const run = await writ(dir, ['init', '--repository', 'repo', '--keys', keys, ...plain]);
+      assert.deepEqual([run.exitCode, jsonOf(run)['code']], [2, 'KEYS_IN_REPOSITORY'], keys);
+    }
+    assert.deepEqual(readdirSync(dir.path), []);
+    const made = await writ(dir, ['init', '--repository', 'repo', '--keys', 'keys', ...plain]);
+    assert.equal(made.exitCode, 0, made.stdout);
+    mkdirSync(dir.join('source'));
+    writeFileSync(dir.join('source', 'a.rpz'), 'a');
+    renameSync(dir.join('keys'), dir.join('repo/keys'));
+    const at = ['--repository', 'repo', '--keys', 'repo/keys'];
+    const uses = [
+      ['key', 'new', 'repo/anna.key', '--no-passphrase'],
+      ['key', 'new', '--keys', 'repo/new', '--name', 'anna', '--no-passphrase'],
+      ['key', 'list', ...at],
+      ['key', 'passphrase', 'repo/keys/targets.key', '--no-passphrase'],
+      ['publish', 'source', ...at, '--bundle', 'dns'],
+      ['refresh', ...at],
+      ['serve', '--listen', '127.0.0.1:0', ...at],
+    ];
+    for (const args of uses) {
+      const run = await writ(dir, [...args, '--json']);
+      assert.deepEqual([run.exitCode, jsonOf(run)['code']], [2, 'KEYS_IN_REPOSITORY'], args.join(' '));
+    }
+    assert.ok(!readdirSync(dir.join('repo')).includes('new'));
   });
 });

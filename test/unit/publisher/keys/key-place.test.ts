@@ -1,0 +1,61 @@
+// Secret keys and repositories lie apart, whatever links lead from one to the other.
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { requireApart, requireKeyPlace } from '../../../../src/publisher/keys/key-place.js';
+import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
+
+const refused = { code: 'KEYS_IN_REPOSITORY' };
+
+/** @returns a directory that a host would be given, by one of the names that say so */
+function repositoryIn(dir: TempDir, name = 'timestamp.json'): string {
+  fs.mkdirSync(dir.join('repo', 'metadata'), { recursive: true });
+  fs.writeFileSync(dir.join('repo', 'metadata', name), '{}');
+  return dir.join('repo');
+}
+
+describe('requireKeyPlace', () => {
+  it('refuses keys in a repository, at its top, below, and where nothing is yet', () => {
+    for (const name of ['timestamp.json', '1.root.json']) {
+      using dir = tempDir();
+      const repository = repositoryIn(dir, name);
+      for (const place of ['', 'keys', 'metadata', 'a/b/anna.key'])
+        assert.throws(() => requireKeyPlace(join(repository, place)), refused, place);
+      for (const place of ['keys', 'repo-keys', 'anna.key']) requireKeyPlace(dir.join(place));
+    }
+  });
+
+  it('refuses a link that leads into one', () => {
+    using dir = tempDir();
+    const repository = repositoryIn(dir);
+    fs.mkdirSync(join(repository, 'deep'));
+    fs.symlinkSync(join(repository, 'deep'), dir.join('keys'));
+    assert.throws(() => requireKeyPlace(dir.join('keys', 'carol.key')), refused);
+  });
+});
+
+describe('requireApart', () => {
+  it('refuses keys in the repository that is to be made, and one place for both', () => {
+    using dir = tempDir();
+    for (const keys of ['repo', 'repo/keys', 'repo/../repo/deep/keys'])
+      assert.throws(() => requireApart(dir.join('repo'), dir.join(keys)), refused, keys);
+    fs.mkdirSync(dir.join('real'));
+    fs.symlinkSync(dir.join('real'), dir.join('link'));
+    assert.throws(() => requireApart(dir.join('link', 'repo'), dir.join('real', 'repo', 'keys')), refused);
+    requireApart(dir.join('repo'), dir.join('repo.keys'));
+  });
+
+  it('refuses a repository among keys, those to come and those that lie there', () => {
+    using dir = tempDir();
+    assert.throws(() => requireApart(dir.join('keys', 'repo'), dir.join('keys')), refused);
+    fs.mkdirSync(dir.join('old'));
+    fs.writeFileSync(dir.join('old', 'server.key'), '');
+    requireApart(dir.join('old', 'repo'), dir.join('keys'));
+    for (const name of ['targets.key', 'root-1.key']) {
+      fs.writeFileSync(dir.join('old', name), '');
+      assert.throws(() => requireApart(dir.join('old', 'repo'), dir.join('keys')), refused, name);
+      fs.rmSync(dir.join('old', name));
+    }
+  });
+});
