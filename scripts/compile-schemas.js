@@ -15,22 +15,14 @@ const schemas = Object.fromEntries((await ownSchemas()).map((schema) => [schemaK
 writeFileSync(made, codeOf(schemas));
 
 async function ownSchemas() {
-  const [{ configSchema, driverSchemaOf }, { driverKinds }, ...others] = await Promise.all([
-    import(compiled('core/config/config-schema.js')),
-    import(compiled('workers/registry.js')),
-    import(compiled('agent/state/ledger-schema.js')),
-    import(compiled('agent/state/refusals-file.js')),
-    import(compiled('core/fleet/report-schema.js')),
-  ]);
-  const [{ ledgerSchema }, { refusalsSchema }, { reportSchema, enrolSchema }] = others;
-  return [
-    configSchema,
-    ...driverKinds.map(driverSchemaOf),
-    ledgerSchema,
-    refusalsSchema,
-    reportSchema,
-    enrolSchema,
-  ];
+  const [{ configSchema, driverSchemaOf }, { driverKinds }, { ledgerSchema }, { refusalsSchema }] =
+    await Promise.all([
+      import(compiled('core/config/config-schema.js')),
+      import(compiled('workers/registry.js')),
+      import(compiled('agent/state/ledger-schema.js')),
+      import(compiled('agent/state/refusals-file.js')),
+    ]);
+  return [configSchema, ...driverKinds.map(driverSchemaOf), ledgerSchema, refusalsSchema];
 }
 
 function codeOf(byKey) {
