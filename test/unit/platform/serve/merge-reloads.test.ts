@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import { mergeReloads } from '../../../src/server/merge-reloads.js';
-import { fakeClock } from '../../kit/clock/fake-clock.js';
+import { mergeReloads } from '../../../../src/platform/serve/merge-reloads.js';
+import { fakeClock } from '../../../kit/clock/fake-clock.js';
 
 function scene() {
   const clock = fakeClock();

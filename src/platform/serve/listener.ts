@@ -1,14 +1,14 @@
 // The sockets: plain or TLS, with every bound that stands before a request is understood.
-// Knows nothing of the repository, and makes one server an address.
+// Knows nothing of what is served, and makes one server an address.
 import * as http from 'node:http';
 import * as https from 'node:https';
 import type { BlockList, Socket } from 'node:net';
 import type { SecureContextOptions } from 'node:tls';
-import type { Clock } from '../platform/time/clock.js';
-import type { RefusedConnection } from './access-log.js';
+import type { Clock } from '../time/clock.js';
 import { createAdmission } from './admission.js';
 import { answerInTurn, type Turns } from './answer-in-turn.js';
 import { type Connections, createConnections } from './connections.js';
+import type { RefusedConnection } from './refused-connection.js';
 import type { ServerLimits } from './server-limits.js';
 
 export interface Listener {
@@ -29,6 +29,8 @@ export interface ListenerOptions {
   /** Addresses that may hold as many connections as there are. */
   readonly uncounted: BlockList;
   readonly onRefused: (refused: RefusedConnection) => void;
+  /** Left out: no request has a body that anybody reads. */
+  readonly bodies?: 'read';
   /** Left out for plain HTTP. */
   readonly tls?: SecureContextOptions | undefined;
 }
@@ -36,7 +38,7 @@ export interface ListenerOptions {
 export type Server = http.Server | https.Server;
 
 export function createListener(options: ListenerOptions): Listener {
-  const { limits, uncounted, onRefused, tls } = options;
+  const { limits, uncounted, onRefused, tls, bodies } = options;
   const admission = createAdmission(limits.maxConnectionsPerAddress, uncounted);
   // One for each address that is listened on.
   const servers: Server[] = [];
@@ -66,6 +68,7 @@ export function createListener(options: ListenerOptions): Listener {
         onEnded: connections.answerEnded,
       });
       const server = createServer(limits, tls, inTurn.listener);
+      server.on('checkContinue', bodies === 'read' ? continueThen(inTurn.listener) : inTurn.listener);
       admitOnly(server, admit);
       servers.push(server);
       turns.push(inTurn);
@@ -125,10 +128,17 @@ function createServer(
     tls === undefined
       ? http.createServer(options, listener)
       : https.createServer({ ...options, ...tls, handshakeTimeout: limits.tlsHandshakeTimeoutMs }, listener);
-  // Node would answer an Expect by itself, out of turn; no body is ever wanted here.
-  server.on('checkContinue', listener).on('checkExpectation', listener);
+  // Node would answer an Expect by itself, out of turn.
+  server.on('checkExpectation', listener);
   server.maxHeadersCount = limits.maxHeaders;
   return server;
+}
+
+function continueThen(listener: http.RequestListener): http.RequestListener {
+  return (request, response) => {
+    response.writeContinue();
+    listener(request, response);
+  };
 }
 
 /** Neither parser nor TLS sees a connection that is not let in. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { beginPace, judgePace } from '../../../src/server/pace-rules.js';
-import { defaultServerLimits } from '../../../src/server/server-limits.js';
+import { beginPace, judgePace } from '../../../../src/platform/serve/pace-rules.js';
+import { defaultServerLimits } from '../../../../src/platform/serve/server-limits.js';
 
 const lookEveryMs = 5000;
 

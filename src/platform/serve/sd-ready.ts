@@ -1,9 +1,9 @@
 // Tells the service manager what the server is: ready when it listens, reloads, the end; and pings its watchdog as long as
 // its event loop goes round. Never delays a request.
 
-import { monotonicUsec, type Notifier } from '../platform/telemetry/sd-notify.js';
-import { runWatchdog } from '../platform/telemetry/watchdog.js';
-import type { Clock } from '../platform/time/clock.js';
+import { monotonicUsec, type Notifier } from '../telemetry/sd-notify.js';
+import { runWatchdog } from '../telemetry/watchdog.js';
+import type { Clock } from '../time/clock.js';
 
 export interface ServerManager {
   listening(url: string): void;

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import { describe, it } from 'node:test';
-import { createConnections } from '../../../src/server/connections.js';
-import { type ServerLimits, serverLimits } from '../../../src/server/server-limits.js';
+import { createConnections } from '../../../../src/platform/serve/connections.js';
+import { type ServerLimits, serverLimits } from '../../../../src/platform/serve/server-limits.js';
 
 class CountingSocket extends EventEmitter {
   readonly remoteAddress = '127.0.0.1';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import { describe, it } from 'node:test';
-import { clientOf, createAdmission, uncountedAddresses } from '../../../src/server/admission.js';
+import { clientOf, createAdmission, uncountedAddresses } from '../../../../src/platform/serve/admission.js';
 
 /** As much of a socket as is looked at. */
 function socketOf(remoteAddress: string): Socket {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { serverLimits } from '../../../src/server/server-limits.js';
+import { serverLimits } from '../../../../src/platform/serve/server-limits.js';
 
 describe('the connections of a server', () => {
   const cases = [

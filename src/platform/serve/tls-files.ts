@@ -2,7 +2,7 @@
 // Owns nothing beyond reading: the key never leaves the context that is made of it.
 import * as fs from 'node:fs';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
-import { WritError } from '../core/errors.js';
+import { WritError } from '../../core/errors.js';
 
 export interface TlsFiles {
   /** PEM, with the chain after the certificate. */

@@ -1,6 +1,6 @@
 // The wish to reload, however often it comes: one reload runs, and at most one waits, for whatever came while it did is seen by
 // the next one. Owns the order alone; what a reload is, and what becomes of its failure, is the caller's.
-import type { Clock } from '../platform/time/clock.js';
+import type { Clock } from '../time/clock.js';
 
 export interface MergedReloads {
   /** Someone wishes it: now, or once more behind the one that runs. */
