@@ -522,6 +522,18 @@ export const errorCodes = {
     'Approve or retire those that wait; a token that others know is revoked.',
   ),
   FLEET_HOST_UNKNOWN: failed('No host has this key.', 'Run `writ fleet hosts`.'),
+  FLEET_FORBIDDEN: failed(
+    'The token, or the session, may not do what was asked.',
+    'Ask with a token of the role that is named: `writ fleet token create --for people --role ROLE`.',
+  ),
+  FLEET_OVERLOADED: failed(
+    'The fleet server does not take this now: too many ask, or it ends.',
+    'Ask again later; hosts do so by themselves.',
+  ),
+  FLEET_UNANSWERED: failed(
+    'The fleet server did not answer, or with something that is no answer of one.',
+    'Look at --url and at `writ fleet serve`; a proxy may have answered in its place.',
+  ),
   FLEET_KEY_UNKNOWN: failed(
     'No host of this fleet has the key that signed.',
     'Enrol the host again; ask whether the store was replaced.',

@@ -42,15 +42,33 @@ const keys: Readonly<Record<string, (draft: Draft, value: string) => void>> = {
     else if (own.includes(state)) draft['is'] = state;
     else throw refused(`${value} is no state`, `One of ${[...active, ...offered, ...own].join(', ')}.`);
   },
-  bundle: (draft, value) => void (draft.bundle['bundle'] = value),
-  channel: (draft, value) => void (draft.bundle['channel'] = value),
-  serial: (draft, value) => void (draft.bundle['serial'] = numberOf('serial', value)),
-  code: (draft, value) => void (draft.bundle['code'] = value),
-  host: (draft, value) => void (draft['host'] = value),
-  health: (draft, value) => void (draft['health'] = value),
-  version: (draft, value) => void (draft['version'] = value),
-  root: (draft, value) => void (draft['root'] = numberOf('root', value)),
-  kind: (draft, value) => void (draft['kind'] = value),
+  bundle: (draft, value) => {
+    draft.bundle['bundle'] = value;
+  },
+  channel: (draft, value) => {
+    draft.bundle['channel'] = value;
+  },
+  serial: (draft, value) => {
+    draft.bundle['serial'] = numberOf('serial', value);
+  },
+  code: (draft, value) => {
+    draft.bundle['code'] = value;
+  },
+  host: (draft, value) => {
+    draft['host'] = value;
+  },
+  health: (draft, value) => {
+    draft['health'] = value;
+  },
+  version: (draft, value) => {
+    draft['version'] = value;
+  },
+  root: (draft, value) => {
+    draft['root'] = numberOf('root', value);
+  },
+  kind: (draft, value) => {
+    draft['kind'] = value;
+  },
 };
 
 /** @throws WritError USAGE for what is no filter; '' is all hosts but the retired ones */
@@ -89,7 +107,7 @@ function apply(draft: Draft, key: string, value: string): void {
 
 function splitConditions(text: string): string[] {
   const parts = [''];
-  for (const [piece] of text.matchAll(/\\[\\,]|[^]/gu)) {
+  for (const [piece] of text.matchAll(/\\[\\,]|./gsu)) {
     if (piece === ',') parts.push('');
     else parts.push((parts.pop() ?? '') + (piece.length === 2 && piece.startsWith('\\') ? piece[1] : piece));
   }

@@ -14,7 +14,7 @@ import { given } from '../../core/given.js';
 import type { Clock } from '../../platform/time/clock.js';
 import type { Tables } from '../store/tables.js';
 import { type HostsQuestion, readHost, readHosts } from './host-pages.js';
-import { acceptingSince } from './host-where.js';
+import { readAccepting } from './host-where.js';
 import { type ReleaseQuestion, readRelease } from './release-query.js';
 import { createSummaryQuery } from './summary-query.js';
 import { readWait, type WaitQuestion } from './wait-query.js';
@@ -40,7 +40,7 @@ export function createFleetQueries(
   const asking = async (role: Role) => ({
     role,
     nowMs: clock.nowMs(),
-    acceptingSinceMs: await acceptingSince(db),
+    fleet: await readAccepting(db),
   });
   return {
     summary,

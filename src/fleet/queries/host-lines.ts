@@ -3,19 +3,20 @@
 import type { Kysely } from 'kysely';
 import type { HostBundle, HostLine, Role } from '../../core/fleet/answers.js';
 import { type ActiveState, isOfferedState } from '../../core/fleet/report.js';
-import { presenceOf } from '../../core/fleet/silence.js';
 import { given } from '../../core/given.js';
-import type { HostBundleRow, HostRow, Tables } from '../store/tables.js';
+import { isSilent } from '../hosts/silence-rules.js';
+import type { FleetRow, HostBundleRow, HostRow, Tables } from '../store/tables.js';
 
 export interface Asking {
   readonly role: Role;
   readonly nowMs: number;
-  readonly acceptingSinceMs: number;
+  /** When servers of this fleet took reports. */
+  readonly fleet: Pick<FleetRow, 'accepting_since_ms' | 'accepting_until_ms'>;
 }
 
 export const lineColumns = [
   ...(['key_id', 'host', 'kind', 'state', 'agent', 'health', 'version', 'root_version'] as const),
-  ...(['last_seen_ms', 'every_ms', 'skew_ms', 'cloned'] as const),
+  ...(['last_seen_ms', 'every_ms', 'skew_ms', 'cloned', 'ephemeral'] as const),
 ] as const;
 
 export type LineRow = Pick<HostRow, (typeof lineColumns)[number]>;
@@ -51,21 +52,27 @@ export async function readLines(
   }));
 }
 
-function lineOf(row: LineRow, { nowMs, acceptingSinceMs }: Asking): Omit<HostLine, 'labels' | 'bundles'> {
-  const heard = { agent: row.agent, lastSeenMs: Number(row.last_seen_ms), everyMs: Number(row.every_ms) };
+function lineOf(row: LineRow, { nowMs, fleet }: Asking): Omit<HostLine, 'labels' | 'bundles'> {
   return {
     key: row.key_id,
     host: row.host,
     kind: row.kind,
     state: row.state,
-    presence: presenceOf(heard, acceptingSinceMs, nowMs),
+    presence: presenceOf(row, fleet, nowMs),
     health: row.health,
     version: row.version,
     root: Number(row.root_version),
-    lastSeenMs: heard.lastSeenMs,
+    lastSeenMs: Number(row.last_seen_ms),
     skewMs: Number(row.skew_ms),
     cloned: Number(row.cloned) === 1,
   };
+}
+
+function presenceOf(row: LineRow, fleet: Asking['fleet'], nowMs: number): HostLine['presence'] {
+  // Enrolled, and no report yet.
+  if (row.agent === '') return 'never';
+  if (row.agent === 'stop') return 'stopped';
+  return isSilent(row, fleet, nowMs) ? 'silent' : 'heard';
 }
 
 function bundleOf(row: HostBundleRow, { role }: Asking): HostBundle {

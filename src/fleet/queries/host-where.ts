@@ -1,22 +1,26 @@
 // A filter of hosts as conditions of a query: every value is bound, none is part of the text. Retired hosts are found only by
 // who asks for them. Owns the meaning of each word of a filter in rows.
-import { type ExpressionBuilder, type Kysely, type SqlBool, sql } from 'kysely';
+import { type ExpressionBuilder, type Kysely, type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { BundleFilter, HostFilter } from '../../core/fleet/host-filter.js';
-import { silentIntervals } from '../../core/fleet/silence.js';
+import { acceptingGapMs, lastSeenLagMs } from '../hosts/silence-rules.js';
 import type { Tables } from '../store/tables.js';
 import type { Asking } from './host-lines.js';
 
 type Builder = ExpressionBuilder<Tables, 'hosts'>;
 type Condition = ReturnType<Builder['and']>;
 
-/** As presenceOf judges; nobody before the server has accepted for that long. */
-export function isSilent(eb: Builder, { nowMs, acceptingSinceMs }: Omit<Asking, 'role'>): Condition {
+/** As silence-rules judges one host: the same bounds, in the words of a query. */
+export function isSilentRow(eb: Builder, { nowMs, fleet }: Omit<Asking, 'role'>): Condition {
+  const isAccepting = nowMs - Number(fleet.accepting_until_ms) <= acceptingGapMs;
+  const latestMs = nowMs - lastSeenLagMs;
+  const quietSince = (fromMs: RawBuilder<number>): RawBuilder<SqlBool> =>
+    sql<SqlBool>`${fromMs} + 2 * ${sql.ref('hosts.every_ms')} < ${sql.lit(latestMs)}`;
   return eb.and([
+    eb(eb.lit(isAccepting ? 1 : 0), '=', 1),
     eb('hosts.state', '=', 'accepted'),
     eb('hosts.agent', '=', 'run'),
-    eb('hosts.last_seen_ms', '>', 0),
-    sql<SqlBool>`${sql.ref('hosts.last_seen_ms')} + ${silentIntervals} * ${sql.ref('hosts.every_ms')} < ${nowMs}`,
-    sql<SqlBool>`${acceptingSinceMs} + ${silentIntervals} * ${sql.ref('hosts.every_ms')} < ${nowMs}`,
+    quietSince(sql<number>`${sql.ref('hosts.last_seen_ms')}`),
+    quietSince(sql<number>`${sql.lit(Number(fleet.accepting_since_ms))}`),
   ]);
 }
 
@@ -37,7 +41,7 @@ function ofState(eb: Builder, is: HostFilter['is'], asking: Asking): Condition {
     case undefined:
       return eb.and([eb('hosts.state', '!=', 'retired')]);
     case 'silent':
-      return isSilent(eb, asking);
+      return isSilentRow(eb, asking);
     case 'stopped':
       return eb.and([eb('hosts.state', '=', 'accepted'), eb('hosts.agent', '=', 'stop')]);
     case 'cloned':
@@ -79,8 +83,8 @@ function hasBundle(eb: Builder, filter: BundleFilter): Condition {
   return eb.and([eb.exists(rows)]);
 }
 
-/** When this fleet's servers began to accept reports without a gap. */
-export async function acceptingSince(db: Kysely<Tables>): Promise<number> {
-  const row = await db.selectFrom('fleet').select('accepting_since_ms').executeTakeFirst();
-  return Number(row?.accepting_since_ms ?? 0);
+/** When servers of this fleet took reports. */
+export async function readAccepting(db: Kysely<Tables>): Promise<Asking['fleet']> {
+  const columns = ['accepting_since_ms', 'accepting_until_ms'] as const;
+  return db.selectFrom('fleet').select(columns).executeTakeFirstOrThrow();
 }

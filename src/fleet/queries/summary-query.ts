@@ -5,11 +5,12 @@ import type { Kysely } from 'kysely';
 import type { FleetSummary, OfferGroup, Role } from '../../core/fleet/answers.js';
 import { summarize } from '../../core/fleet/fleet-summary.js';
 import type { FleetReport } from '../../core/fleet/report.js';
-import { silentIntervals } from '../../core/fleet/silence.js';
 import { given } from '../../core/given.js';
 import type { Clock } from '../../platform/time/clock.js';
+import { lastSeenLagMs } from '../hosts/silence-rules.js';
 import type { Tables } from '../store/tables.js';
-import { acceptingSince, isSilent } from './host-where.js';
+import type { Asking } from './host-lines.js';
+import { isSilentRow, readAccepting } from './host-where.js';
 import { countReleases } from './release-counts.js';
 
 type Db = Kysely<Tables>;
@@ -58,8 +59,8 @@ export function createSummaryQuery(
 }
 
 async function countSlowly(db: Db, nowMs: number): Promise<Slow> {
-  const acceptingSinceMs = await acceptingSince(db);
-  const hosts = await countHosts(db, { nowMs, acceptingSinceMs });
+  const fleet = await readAccepting(db);
+  const hosts = await countHosts(db, { nowMs, fleet });
   const roots = await db
     .selectFrom('hosts')
     .select(['root_version', 'root_digest'])
@@ -84,7 +85,7 @@ async function countSlowly(db: Db, nowMs: number): Promise<Slow> {
   return {
     countedAtMs: nowMs,
     hosts,
-    silence: await silenceOf(db, nowMs, acceptingSinceMs),
+    silence: await silenceOf(db, { nowMs, fleet }),
     roots: roots.map((one) => ({
       version: Number(one.root_version),
       digest: one.root_digest,
@@ -95,7 +96,7 @@ async function countSlowly(db: Db, nowMs: number): Promise<Slow> {
   };
 }
 
-async function countHosts(db: Db, at: { readonly nowMs: number; readonly acceptingSinceMs: number }) {
+async function countHosts(db: Db, at: Omit<Asking, 'role'>) {
   const rows = await db
     .selectFrom('hosts')
     .select(['kind', 'state', 'agent', 'cloned'])
@@ -109,7 +110,7 @@ async function countHosts(db: Db, at: { readonly nowMs: number; readonly accepti
     .selectFrom('hosts')
     .select((of) => of.fn.countAll<number>().as('hosts'))
     .where('kind', '=', 'writ')
-    .where((eb) => isSilent(eb, at))
+    .where((eb) => isSilentRow(eb, at))
     .executeTakeFirstOrThrow();
   return {
     accepted: count(({ kind, state }) => kind === 'writ' && state === 'accepted'),
@@ -122,14 +123,15 @@ async function countHosts(db: Db, at: { readonly nowMs: number; readonly accepti
 }
 
 /** Too early for all while it is for the host that was granted the longest interval. */
-async function silenceOf(db: Db, nowMs: number, acceptingSinceMs: number): Promise<Slow['silence']> {
+async function silenceOf(db: Db, { nowMs, fleet }: Omit<Asking, 'role'>): Promise<Slow['silence']> {
   const row = await db
     .selectFrom('hosts')
     .select((of) => of.fn.max<number>('every_ms').as('every'))
     .where('state', '=', 'accepted')
     .where('agent', '=', 'run')
     .executeTakeFirst();
-  return nowMs - acceptingSinceMs > silentIntervals * Number(row?.every ?? 0) ? 'judged' : 'too-early';
+  const enoughMs = 2 * Number(row?.every ?? 0) + lastSeenLagMs;
+  return nowMs - Number(fleet.accepting_since_ms) > enoughMs ? 'judged' : 'too-early';
 }
 
 /** The latest word of each role among those that were heard last: one host with an old copy proves nothing about a key. */
