@@ -189,3 +189,19 @@ export interface WaitFacts {
   /** Releases of different repositories have this serial. */
   readonly ambiguous?: true;
 }
+
+export interface TokenLine {
+  readonly id: string;
+  readonly kind: 'hosts' | 'people' | 'opa';
+  readonly state: 'good' | 'revoked' | 'expired' | 'used-up';
+  readonly role?: Role;
+  readonly note?: string;
+  /** Glob of the names that it enrols; left out: all. */
+  readonly hosts?: string;
+  readonly labels: Readonly<Record<string, string>>;
+  /** Left out: no bound. */
+  readonly usesLeft?: number;
+  readonly createdAtMs: number;
+  /** Left out: until it is revoked. */
+  readonly expiresAtMs?: number;
+}

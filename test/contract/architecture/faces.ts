@@ -119,6 +119,15 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'refusals-file',
     'set-aside',
   ],
+  'cli/commands/fleet': [
+    'fleet-host',
+    'fleet-hosts',
+    'fleet-log',
+    'fleet-serve',
+    'fleet-status',
+    'fleet-token',
+    'fleet-wait',
+  ],
   'cli/commands/host': [
     'agent',
     'config-check',
@@ -158,6 +167,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'render',
     'terminal-text',
   ],
+  'cli/fleet': ['fleet-door'],
   'cli/host': ['agent-doors', 'ask', 'cycle-command', 'host-report', 'wait-for-policy', 'watch-status'],
   'cli/repository': [
     'change-flags',
@@ -169,10 +179,12 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'sign-role',
     'signer-flags',
   ],
+  'cli/serving': ['listening'],
   'cli/show': [
     'show-config',
     'show-diff',
     'show-doctor',
+    'show-fleet',
     'show-refusals',
     'show-health',
     'show-history',
