@@ -486,6 +486,83 @@ export const errorCodes = {
   LISTEN_FAILED: failed('The server cannot listen on this address.', 'Choose another --listen.'),
   TLS_INVALID: config('The TLS certificate or key cannot be used.', 'Check --tls-cert and --tls-key.'),
 
+  // fleet server: its store
+  FLEET_STORE_LOCATION: config(
+    'The store of a fleet server is neither a directory that is one, or can become one, nor a postgres:// URL.',
+    'Name an empty directory on a local disk, the one of before, or a postgres:// URL.',
+  ),
+  FLEET_STORE_NEWER: config(
+    'The store was written by a newer version of Writ.',
+    'Start that version, or a newer one; a store never goes back.',
+  ),
+  FLEET_STORE_UNREACHABLE: failed(
+    'The database of a fleet server does not answer.',
+    'Look at the database; hosts send their reports again by themselves.',
+  ),
+  FLEET_STORE_BUSY: busy(
+    'Somebody else holds the database of a fleet server for longer than the wait allows.',
+    'Try again; look for a program that keeps the store open.',
+  ),
+  FLEET_STORE_DAMAGED: failed(
+    'The database of a fleet server is damaged, or is something else.',
+    'Put a backup in its place; hosts say anew what they run.',
+  ),
+  FLEET_STORE_FAILED: failed(
+    'The database of a fleet server refused an operation.',
+    'Read what it says: a full disk and missing permissions are the usual reasons.',
+  ),
+
+  // fleet server: what it is asked
+  FLEET_TOKEN_REFUSED: failed(
+    'The token is unknown, of another kind, revoked, expired or used up.',
+    'Make a new one with `writ fleet token create`.',
+  ),
+  FLEET_TOKEN_UNKNOWN: failed(
+    'No token has this id.',
+    'Run `writ fleet token list`; the id is not the token itself.',
+  ),
+  FLEET_HOST_NOT_COVERED: failed(
+    'The token is for other host names than this one.',
+    'Use a token whose pattern covers `host.id`.',
+  ),
+  FLEET_ENROL_FULL: failed(
+    'Too many hosts of this token wait for approval.',
+    'Approve or retire those that wait; a token that others know is revoked.',
+  ),
+  FLEET_HOST_UNKNOWN: failed('No host has this key.', 'Run `writ fleet hosts`.'),
+  FLEET_FORBIDDEN: failed(
+    'The token, or the session, may not do what was asked.',
+    'Ask with a token of the role that is named: `writ fleet token create --for people --role ROLE`.',
+  ),
+  FLEET_OVERLOADED: failed(
+    'The fleet server does not take this now: too many ask, or it ends.',
+    'Ask again later; hosts do so by themselves.',
+  ),
+  FLEET_UNANSWERED: failed(
+    'The fleet server did not answer, or with something that is no answer of one.',
+    'Look at --url and at `writ fleet serve`; a proxy may have answered in its place.',
+  ),
+  FLEET_KEY_UNKNOWN: failed(
+    'No host of this fleet has the key that signed.',
+    'Enrol the host again; ask whether the store was replaced.',
+  ),
+  FLEET_KEY_WAITING: failed(
+    'The host waits until a person approves it.',
+    'Run `writ fleet host approve`, or retire it.',
+  ),
+  FLEET_KEY_RETIRED: failed(
+    'The key was retired and is never accepted again.',
+    'Remove STATE/fleet on the host and enrol it anew.',
+  ),
+  FLEET_SIGNATURE_REFUSED: failed(
+    'The signature of a request does not hold for what came.',
+    'Look for a proxy that changes bodies; the host signs each request.',
+  ),
+  FLEET_REPORT_INVALID: failed(
+    'A report breaks its schema or its bounds.',
+    'Look at the version of that host; a report beyond a bound is refused whole.',
+  ),
+
   // sdk and sockets
   MESSAGE_MALFORMED: failed(
     'A message on a socket is not one JSON object of at most 64 kB a line.',

@@ -3,6 +3,8 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import type { Listener } from '../platform/serve/listener.js';
+import type { ServerLimits } from '../platform/serve/server-limits.js';
 import type { Logger } from '../platform/telemetry/log.js';
 import type { Clock } from '../platform/time/clock.js';
 import type { RequestTracker } from './access-log.js';
@@ -12,10 +14,8 @@ import { parseRequestPath, type RequestPath } from './files/request-path.js';
 import { sendAbsent, sendImmutable, sendLive } from './files/send-file.js';
 import { openServedFile } from './files/served-file.js';
 import { judgeHealth } from './health.js';
-import type { Listener } from './listener.js';
 import type { RepositoryView } from './resign/repository-view.js';
 import type { Resigner } from './resign/resigner.js';
-import type { ServerLimits } from './server-limits.js';
 import type { ServerMetrics } from './server-metrics.js';
 
 interface AppParts {

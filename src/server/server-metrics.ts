@@ -1,6 +1,8 @@
 // What the server counts, by name. Labels come from fixed sets: a client must not be able to make new ones.
+
+import { type RefusedConnection, refusalReasons } from '../platform/serve/refused-connection.js';
 import type { Metrics } from '../platform/telemetry/metrics.js';
-import { type RefusedConnection, type RequestRecord, refusalReasons } from './access-log.js';
+import type { RequestRecord } from './access-log.js';
 import type { RepositoryState } from './resign/repository-view.js';
 
 export interface ServerMetrics {

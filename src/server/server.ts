@@ -8,20 +8,20 @@ import { join } from 'node:path';
 import { isSystemError, WritError } from '../core/errors.js';
 import { defaultMetadataLimits } from '../core/limits.js';
 import { readMaxOpenFiles } from '../platform/process/process-limits.js';
+import { uncountedAddresses } from '../platform/serve/admission.js';
+import { createListener, type Listener, type Server } from '../platform/serve/listener.js';
+import { type ServerLimits, serverLimits } from '../platform/serve/server-limits.js';
+import { readTlsFiles, type TlsFiles } from '../platform/serve/tls-files.js';
 import type { Logger } from '../platform/telemetry/log.js';
 import { createMetrics, type MetricsOptions } from '../platform/telemetry/metrics.js';
 import { silentLog } from '../platform/telemetry/silent-log.js';
 import { type Clock, systemClock } from '../platform/time/clock.js';
 import { accessLog, createRequestTracker } from './access-log.js';
-import { uncountedAddresses } from './admission.js';
 import { createApp } from './app.js';
 import { createLiveFile } from './files/live-file.js';
-import { createListener, type Listener, type Server } from './listener.js';
 import { createRepositoryView } from './resign/repository-view.js';
 import { createResigner, type OnlineSigner } from './resign/resigner.js';
-import { type ServerLimits, serverLimits } from './server-limits.js';
 import { createServerMetrics } from './server-metrics.js';
-import { readTlsFiles, type TlsFiles } from './tls-files.js';
 
 export interface ServerOptions {
   /** The directory that `writ init` made. */

@@ -49,7 +49,13 @@ export interface FleetReport {
 export type ActiveState = 'confirmed' | 'notified' | 'unconfirmed';
 
 /** Why what the channel offers is not active. */
-export type OfferedState = 'refused' | 'rolled-back' | 'deferred' | 'failed';
+export type OfferedState = (typeof offeredStates)[number];
+
+export const offeredStates = ['refused', 'rolled-back', 'deferred', 'failed'] as const;
+
+export function isOfferedState(text: string): text is OfferedState {
+  return (offeredStates as readonly string[]).includes(text);
+}
 
 export interface BundleReport {
   readonly bundle: string;

@@ -7,7 +7,7 @@ import { residentBytesOf } from '../../../bench/measure/process-cost.js';
 import { pollAll } from '../../../bench/web/poll-load.js';
 import { startWritServer, type WritServer } from '../../../bench/web/writ-server.js';
 import { readMaxOpenFiles } from '../../../src/platform/process/process-limits.js';
-import { defaultServerLimits, serverLimits } from '../../../src/server/server-limits.js';
+import { defaultServerLimits, serverLimits } from '../../../src/platform/serve/server-limits.js';
 import { until } from '../../kit/assert/until.js';
 import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
 import { rawGet } from '../../kit/net/raw-request.js';

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { get } from 'node:https';
 import type { TLSSocket } from 'node:tls';
 import { runCommand } from '../../../src/platform/process/run-command.js';
-import type { TlsFiles } from '../../../src/server/tls-files.js';
+import type { TlsFiles } from '../../../src/platform/serve/tls-files.js';
 
 /** @param name common name; the certificate holds for 127.0.0.1 */
 export async function makeCertificate(directory: string, name: string): Promise<TlsFiles> {

@@ -3,7 +3,7 @@ import * as fs from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import { describe, it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { listenFlag } from '../../../../src/cli/commands/repo/serve.js';
+import { listenFlag } from '../../../../src/cli/serving/listening.js';
 import { until } from '../../../kit/assert/until.js';
 import { jsonOf, runWrit } from '../../../kit/cli/run-writ.js';
 import { startWrit } from '../../../kit/cli/writ-process.js';

@@ -1,0 +1,29 @@
+// `writ fleet status`: one sentence about all hosts, then what it is made of. The exit code is the level.
+import type { CommandDefinition } from '../../console/command.js';
+import { askFleet, type DoorFlags, doorFlags } from '../../fleet/fleet-door.js';
+import { showSummary } from '../../show/show-fleet.js';
+
+const exitCodes = { ok: 0, warning: 1, critical: 2 } as const;
+
+export const command: CommandDefinition<DoorFlags> = {
+  examples: [
+    'writ fleet status --url https://fleet.example.net --token-file fleet.token',
+    'writ fleet status --store /var/lib/writ-fleet --json',
+  ],
+  exitCodes: [
+    '0  every host runs the newest release that is known, as far as it can be proven',
+    '1  warning: somebody should look',
+    '2  critical: a release was refused or taken back, a role has expired, or a key is on two machines',
+    '3  nobody answered; also: usage',
+  ],
+  failureExitCode: 3,
+  flags: doorFlags,
+  run: async (_args, flags, context) => {
+    const { schema: _, type: _type, ...summary } = await askFleet(flags, context, (door) => door.summary());
+    const { level } = summary;
+    const lines = showSummary({ schema: 1, type: 'fleet.summary', ...summary });
+    const where = summary.findings.find((one) => one.where !== undefined)?.where;
+    const next = where === undefined ? undefined : `writ fleet hosts --where ${where}`;
+    return { outcome: level, level, exitCode: exitCodes[level], details: summary, lines, next };
+  },
+};

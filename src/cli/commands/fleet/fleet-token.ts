@@ -1,0 +1,105 @@
+// `writ fleet token`: makes, lists and revokes tokens, on the store beside a running server or over its API. A new token is
+// printed once and kept by nobody.
+import { InvalidArgumentError } from '#commander';
+import { WritError } from '../../../core/errors.js';
+import { roles } from '../../../core/fleet/answers.js';
+import { given } from '../../../core/given.js';
+import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
+import { durationFlag, numberFlag, repeatedFlag } from '../../console/flag-values.js';
+import { type FlagValues, optional } from '../../console/flags.js';
+import { askFleet, doorFlags } from '../../fleet/fleet-door.js';
+import { showTokens } from '../../show/show-fleet.js';
+
+const kinds = ['hosts', 'people', 'opa'] as const;
+
+const flags = {
+  ...doorFlags,
+  for: optional('--for <kind>', 'create: hosts, people or opa', oneOf(kinds)),
+  role: optional(
+    '--role <role>',
+    'create for people: view (codes), detail (also lines and outputs), operate (also changes)',
+    oneOf(roles),
+  ),
+  note: optional('--note <text>', 'create: what it is for, for the list'),
+  uses: optional(
+    '--uses <n>',
+    'create: enrolments that it is good for; without it as many as come',
+    numberFlag(1, 1_000_000),
+  ),
+  expires: optional('--expires <duration>', 'create: how long it is good, as 30d', durationFlag),
+  hosts: optional('--hosts <glob>', "create for hosts: names that it enrols, as 'edge-*'"),
+  label: optional(
+    '--label <name=value>',
+    'create for hosts: a label that it forces; may be repeated',
+    repeatedFlag(labelFlag),
+  ),
+};
+type TokenFlags = FlagValues<typeof flags>;
+
+export const command: CommandDefinition<TokenFlags> = {
+  examples: [
+    'writ fleet token create --for people --role operate --store /var/lib/writ-fleet',
+    "writ fleet token create --for hosts --uses 50 --expires 1d --hosts 'edge-*' --label site=fra --store /var/lib/writ-fleet",
+    'writ fleet token list --store /var/lib/writ-fleet',
+  ],
+  exitCodes: [
+    '0  created, listed or revoked',
+    '1  nobody answered, no such token, or the token may not',
+    '2  usage',
+  ],
+  args: [
+    ['<action>', 'create, list or revoke'],
+    ['[id]', 'revoke: which one, by the id of the list'],
+  ],
+  flags,
+  run: async ([action, id], flags, context) => {
+    if (action === 'create' && id === undefined) return create(flags, context);
+    if (action === 'list' && id === undefined) return list(flags, context);
+    if (action === 'revoke' && id !== undefined) return revoke(id, flags, context);
+    throw new WritError('USAGE', 'writ fleet token wants create, list, or revoke and an id', {
+      hint: 'writ fleet token create --for hosts --store S',
+    });
+  },
+};
+
+async function create(flags: TokenFlags, context: CommandContext): Promise<Answer> {
+  const { for: kind, role, note, uses, expires: lifetimeMs, hosts } = flags;
+  if (kind === undefined) throw new WritError('USAGE', '--for is missing: hosts, people or opa');
+  if (kind !== 'people' && role !== undefined) throw new WritError('USAGE', '--role is for people');
+  const ofHosts = uses ?? hosts ?? flags.label;
+  if (kind !== 'hosts' && ofHosts !== undefined)
+    throw new WritError('USAGE', '--uses, --hosts and --label are for hosts');
+  const labels = flags.label === undefined ? undefined : Object.fromEntries(flags.label);
+  const wanted = { kind, ...given({ role, note, uses, lifetimeMs, hosts, labels }) };
+  const { id, token } = await askFleet(flags, context, (door) => door.createToken(wanted));
+  const lines = [`CREATED   ${id} for ${kind}${kind === 'people' ? `, role ${role ?? 'view'}` : ''}`, token];
+  return { outcome: 'created', details: { id, token }, lines, undo: `writ fleet token revoke ${id}` };
+}
+
+async function list(flags: TokenFlags, context: CommandContext): Promise<Answer> {
+  const tokens = await askFleet(flags, context, (door) => door.tokens());
+  return { outcome: tokens.length === 0 ? 'empty' : 'found', details: { tokens }, lines: showTokens(tokens) };
+}
+
+async function revoke(id: string, flags: TokenFlags, context: CommandContext): Promise<Answer> {
+  await askFleet(flags, context, (door) => door.revokeToken(id));
+  const lines = [
+    `REVOKED   ${id}`,
+    '  Sessions of it have ended; hosts that it enrolled go on reporting by their keys.',
+  ];
+  return { outcome: 'revoked', details: { id }, lines };
+}
+
+function oneOf<T extends string>(words: readonly T[]): (text: string) => T {
+  return (text) => {
+    const word = words.find((one) => one === text);
+    if (word === undefined) throw new InvalidArgumentError(`One of ${words.join(', ')} is wanted.`);
+    return word;
+  };
+}
+
+function labelFlag(text: string): readonly [name: string, value: string] {
+  const at = text.indexOf('=');
+  if (at < 1 || text.length > 400) throw new InvalidArgumentError('NAME=VALUE is wanted, as site=fra.');
+  return [text.slice(0, at), text.slice(at + 1)];
+}

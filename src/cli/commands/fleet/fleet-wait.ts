@@ -1,0 +1,189 @@
+// `writ fleet wait`: until a share of the hosts confirmed a release, for pipelines. Says at the start of how many, asks every two
+// seconds, and ends at once where the share cannot be reached any more. A server that is away for a moment ends no wait.
+import { InvalidArgumentError } from '#commander';
+import { isWritError, WritError } from '../../../core/errors.js';
+import type { WaitFacts } from '../../../core/fleet/answers.js';
+import {
+  judgeWait,
+  type WaitOutcome,
+  type WaitVerdict,
+  waitExitCodes,
+} from '../../../core/fleet/wait-verdict.js';
+import { given } from '../../../core/given.js';
+import { isName } from '../../../core/names.js';
+import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
+import { durationFlag, nameFlag } from '../../console/flag-values.js';
+import { type FlagValues, optional, preset } from '../../console/flags.js';
+import { askFleet, doorFlags, type FleetDoor, type WaitAsked } from '../../fleet/fleet-door.js';
+import { counted } from '../../show/show-text.js';
+
+const flags = {
+  ...doorFlags,
+  channel: preset('--channel <name>', 'channel of the bundle', 'stable', nameFlag),
+  share: preset('--share <percent>', 'of the hosts that have to be done', 1_000_000, shareFlag, '100%'),
+  within: preset('--within <duration>', 'how long to wait', 1_800_000, durationFlag, '30m'),
+  accept: preset(
+    '--accept <what>',
+    'confirmed, or notified: also hosts where nothing can confirm',
+    'confirmed',
+    acceptFlag,
+  ),
+  exceptSilent: optional(
+    '--except-silent <duration>',
+    'leave out hosts that were not heard for so long',
+    durationFlag,
+  ),
+};
+type WaitFlags = FlagValues<typeof flags>;
+
+export const command: CommandDefinition<WaitFlags> = {
+  examples: [
+    'writ fleet wait dns-edge 42 --within 30m --url https://fleet.example.net --token-file fleet.token',
+    'writ fleet wait dns-edge 42 --share 95% --except-silent 2d --accept notified --store /var/lib/writ-fleet',
+  ],
+  exitCodes: [
+    '0  the share of hosts confirmed this release',
+    '1  time over, or nobody answered',
+    '2  no host has this bundle and channel, or usage',
+    '3  out of reach: too many hosts refused it',
+    '4  withdrawn, or superseded by a later release',
+  ],
+  args: [
+    ['<bundle>', 'name of the bundle'],
+    ['<serial>', 'serial of the release'],
+  ],
+  flags,
+  run: async ([bundle = '', serialText = ''], flags, context) => {
+    if (!isName(bundle)) throw new WritError('USAGE', `${JSON.stringify(bundle)} is no name of a bundle`);
+    const serial = /^[1-9][0-9]{0,14}$/.test(serialText) ? Number(serialText) : Number.NaN;
+    if (Number.isNaN(serial)) throw new WritError('USAGE', `${JSON.stringify(serialText)} is no serial`);
+    const question = {
+      bundle,
+      channel: flags.channel,
+      serial,
+      ...given({ exceptSilentMs: flags.exceptSilent }),
+    };
+    return askFleet(flags, context, (door) => wait(door, question, flags, context));
+  },
+};
+
+const everyMs = 2000;
+
+interface Looked {
+  readonly facts: WaitFacts;
+  readonly verdict: WaitVerdict;
+}
+
+async function wait(
+  door: FleetDoor,
+  question: WaitAsked,
+  flags: WaitFlags,
+  context: CommandContext,
+): Promise<Answer> {
+  const { clock, reporter } = context;
+  const startedMs = clock.monotonicMs();
+  const terms = { sharePpm: flags.share, withinMs: flags.within, accept: flags.accept };
+  // Who cannot be asked at the start is a mistake of the command line; later it is a moment without a server.
+  const first = await door.wait(question);
+  const judge = (facts: WaitFacts): Looked => {
+    const progress = { frozen: first.of, elapsedMs: clock.monotonicMs() - startedMs };
+    return { facts, verdict: judgeWait(facts, terms, progress) };
+  };
+  let looked = judge(first);
+  const excepted = first.excepted === 0 ? '' : `, ${first.excepted} left out for their silence`;
+  reporter.finish(
+    'hosts',
+    `${counted(first.of, 'host')} of ${question.bundle} ${question.channel}${excepted}`,
+  );
+  while (looked.verdict.outcome === 'waiting') {
+    reporter.begin('wait', progressText(looked));
+    await clock.sleep(Math.min(everyMs, flags.within), context.signal);
+    const facts = await lookAgain(door, { ...question, sinceMs: first.atMs }, context);
+    looked = judge(facts ?? looked.facts);
+  }
+  reporter.drop('wait');
+  return answerOf(looked, looked.verdict.outcome, question);
+}
+
+/** @returns undefined where nobody answers for now */
+async function lookAgain(door: FleetDoor, question: WaitAsked, { reporter }: CommandContext) {
+  try {
+    return await door.wait(question);
+  } catch (error) {
+    const passing = [
+      'FLEET_UNANSWERED',
+      'FLEET_OVERLOADED',
+      'FLEET_STORE_BUSY',
+      'FLEET_STORE_UNREACHABLE',
+      'INTERNAL',
+    ];
+    if (!isWritError(error) || !passing.includes(error.code)) throw error;
+    reporter.begin('wait', `no answer for now (${error.code})`);
+    return undefined;
+  }
+}
+
+function progressText({ facts, verdict }: Looked): string {
+  const { of, needed, done } = verdict;
+  const apart = [
+    ...(facts.notified > 0 ? [`${facts.notified} with nothing to confirm`] : []),
+    ...(facts.refused > 0 ? [`${facts.refused} refused`] : []),
+  ];
+  return [`${done} of ${of} done, ${needed} needed`, ...apart].join('; ');
+}
+
+const words: Readonly<Record<WaitOutcome, string>> = {
+  reached: 'REACHED  ',
+  'time-over': 'TIME OVER',
+  nobody: 'NOBODY   ',
+  ambiguous: 'AMBIGUOUS',
+  'out-of-reach': 'OUT OF REACH',
+  withdrawn: 'WITHDRAWN',
+  superseded: 'SUPERSEDED',
+};
+
+function answerOf(looked: Looked, outcome: WaitOutcome, { bundle, channel, serial }: WaitAsked): Answer {
+  const { facts, verdict } = looked;
+  const { schema: _, type: _type, atMs: _at, ...counts } = facts;
+  const more = facts.refused - facts.refusedHosts.length;
+  const lines = [
+    `${words[outcome]} ${bundle} ${serial}: ${progressText(looked)}`,
+    ...facts.refusedHosts.map(({ host, key, code }) => `  ${host} refused it [${code}]  ${key.slice(0, 12)}`),
+    ...(more > 0 ? [`  (${more} more refused it)`] : []),
+    ...whyLines(outcome, facts),
+  ];
+  const details = {
+    bundle,
+    channel,
+    serial,
+    ...counts,
+    of: verdict.of,
+    needed: verdict.needed,
+    done: verdict.done,
+  };
+  const isOpen = outcome === 'time-over' || outcome === 'out-of-reach';
+  const next = isOpen ? `writ fleet hosts --where bundle=${bundle},channel=${channel}` : undefined;
+  return { outcome, exitCode: waitExitCodes[outcome], details, lines, next };
+}
+
+function whyLines(outcome: WaitOutcome, { notified, supersededBy }: WaitFacts): string[] {
+  if (outcome === 'nobody')
+    return ['  No host that is enrolled, and not stopped, reports this bundle and channel.'];
+  if (outcome === 'ambiguous') return ['  Releases of different repositories have this serial.'];
+  if (outcome === 'superseded') return [`  Hosts know of ${supersededBy}.`];
+  if (outcome === 'time-over' && notified > 0)
+    return ['  Hosts where nothing can confirm are done with --accept notified.'];
+  return [];
+}
+
+function shareFlag(text: string): number {
+  const percent = /^[0-9]{1,3}(?:\.[0-9]{1,4})?%$/.test(text) ? Number(text.slice(0, -1)) : Number.NaN;
+  if (!(percent > 0 && percent <= 100))
+    throw new InvalidArgumentError('A share is a percentage, as 100% or 99.5%.');
+  return Math.round(percent * 10_000);
+}
+
+function acceptFlag(text: string): 'confirmed' | 'notified' {
+  if (text === 'confirmed' || text === 'notified') return text;
+  throw new InvalidArgumentError('confirmed or notified is wanted.');
+}

@@ -1,0 +1,107 @@
+// Asks a fleet server over HTTP with the token of a file. The token is in one header and nowhere else; what comes back that is no
+// answer of a fleet server is said to be none. Never follows a redirect.
+
+import { errorCodes } from '../../core/error-codes.js';
+import { type ErrorCode, WritError } from '../../core/errors.js';
+import type { TokenLine } from '../../core/fleet/answers.js';
+import { askHttp } from '../../platform/net/http-ask.js';
+import { readSmallFile } from '../../platform/read-file.js';
+import type { Clock } from '../../platform/time/clock.js';
+import type { FleetDoor } from './fleet-door.js';
+
+export interface ServerDoorOptions {
+  readonly url: string;
+  readonly tokenFile: string;
+  readonly clock: Clock;
+}
+
+const timeoutMs = 30_000;
+const maxAnswerBytes = 32_000_000;
+const maxTokenBytes = 4096;
+
+export function openServerDoor({ url, tokenFile, clock }: ServerDoorOptions): FleetDoor {
+  const base = baseOf(url);
+  const authorization = `Bearer ${readToken(tokenFile)}`;
+  const ask = async <T>(method: string, path: string, body?: object): Promise<T> => {
+    const target = new URL(path, base);
+    const sent = body === undefined ? {} : { body: JSON.stringify(body) };
+    const type: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' };
+    const headers = { authorization, ...type };
+    const reply = await askHttp({ url: target, method, headers, ...sent, timeoutMs, maxAnswerBytes, clock });
+    if (reply.kind === 'failed') throw unanswered(target, reply.reason);
+    return answerOf<T>(reply, target);
+  };
+  const get = <T>(
+    path: string,
+    query: Readonly<Record<string, string | number | undefined>> = {},
+  ): Promise<T> => {
+    const known = Object.entries(query).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, String(value)]],
+    );
+    return ask<T>(
+      'GET',
+      known.length === 0 ? path : `${path}?${new URLSearchParams(known as [string, string][])}`,
+    );
+  };
+  return {
+    summary: () => get('v1/summary'),
+    hosts: ({ where, after, limit }) =>
+      get('v1/hosts', { where: where === '' ? undefined : where, after, limit }),
+    host: (name) => get(`v1/hosts/${encodeURIComponent(name)}`),
+    wait: ({ sinceMs, ...question }) => get('v1/wait', { ...question, since: sinceMs }),
+    log: (question) => get('v1/log', question),
+    tokens: async () => (await get<{ tokens: readonly TokenLine[] }>('v1/tokens')).tokens,
+    createToken: (wanted) => ask('POST', 'v1/tokens', wanted),
+    revokeToken: (id) => ask('DELETE', `v1/tokens/${encodeURIComponent(id)}`),
+    changeHost: (name, verb) => ask('POST', `v1/hosts/${encodeURIComponent(name)}/${verb}`),
+    close: () => Promise.resolve(),
+  };
+}
+
+/** @throws USAGE: a token goes over TLS, or does not leave this machine */
+function baseOf(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const isLoopback = /^(?:127\.\d+\.\d+\.\d+|\[::1\]|localhost)$/.test(url?.hostname ?? '');
+  if (url?.protocol !== 'https:' && !(url?.protocol === 'http:' && isLoopback))
+    throw new WritError('USAGE', '--url is an https address, or http on this machine', {
+      hint: 'As https://fleet.example.net or http://127.0.0.1:8090.',
+    });
+  if (url.username !== '' || url.search !== '' || url.hash !== '')
+    throw new WritError('USAGE', '--url is an address without a user, a query or a fragment');
+  return new URL(url.href.endsWith('/') ? url.href : `${url.href}/`);
+}
+
+function readToken(path: string): string {
+  const read = readSmallFile(path, { maxBytes: maxTokenBytes });
+  const token = read.kind === 'read' ? read.bytes.toString('utf8').trim() : '';
+  if (/^writ_people_[\x21-\x7e]{1,180}$/.test(token)) return token;
+  const why = read.kind === 'read' ? 'it holds no token for people' : read.why;
+  throw new WritError('USAGE', `the token file ${path} cannot be used: ${why}`);
+}
+
+function answerOf<T>({ status, body }: { readonly status: number; readonly body: string }, url: URL): T {
+  const data = parsed(body);
+  if (data === undefined) throw unanswered(url, `status ${status}, and no JSON`);
+  if (status >= 200 && status < 300) return data as T;
+  const { code, message, hint } = data as Readonly<Record<string, unknown>>;
+  if (typeof code !== 'string' || !Object.hasOwn(errorCodes, code)) throw unanswered(url, `status ${status}`);
+  throw new WritError(code as ErrorCode, String(message).slice(0, 500), {
+    ...(typeof hint === 'string' ? { hint: hint.slice(0, 500) } : {}),
+    facts: { status },
+  });
+}
+
+function parsed(body: string): object | undefined {
+  try {
+    const data: unknown = JSON.parse(body);
+    return typeof data === 'object' && data !== null ? data : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function unanswered(url: URL, reason: string): WritError {
+  return new WritError('FLEET_UNANSWERED', `${url.origin}${url.pathname}: ${reason}`, {
+    facts: { actual: reason },
+  });
+}

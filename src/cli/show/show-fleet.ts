@@ -1,0 +1,154 @@
+// What fleet commands say to people: the sentence first, then tables. Names, labels and lines are of hosts, who may be hostile:
+// all of it goes through the tables and lines that escape. Pure.
+import type {
+  FleetSummary,
+  HostBundle,
+  HostDetail,
+  HostLine,
+  LogPage,
+  TokenLine,
+} from '../../core/fleet/answers.js';
+import { counted, minuteTime, roughly, table } from './show-text.js';
+
+const words = { ok: 'OK', warning: 'WARNING', critical: 'CRITICAL' } as const;
+
+export function showSummary(summary: FleetSummary): string[] {
+  const { hosts, releases, offers, roots, keys, versions, atMs } = summary;
+  const titled = (title: string, lines: readonly string[]): string[] =>
+    lines.length > 1 ? [title, ...lines] : [];
+  const right = (...names: readonly string[]) => names.map((name) => ({ right: name }));
+  return [
+    `${words[summary.level]} ${summary.sentence}`,
+    ...summary.findings.map(({ level, text }) => `  ${level}: ${text}`),
+    `${hostsLine(hosts)}${summary.silence === 'too-early' ? '; too early to say who is silent' : ''}`,
+    ...titled(
+      'releases in use',
+      table(
+        ['bundle', 'channel', ...right('serial', 'confirmed', 'notified', 'unconfirmed'), ''],
+        releases.map((one) => [
+          ...[one.bundle, one.channel, String(one.serial), String(one.confirmed)],
+          ...[String(one.notified), String(one.unconfirmed), one.place === 'tail' ? 'tail' : ''],
+        ]),
+      ),
+    ),
+    ...titled(
+      'offered and not active',
+      table(
+        [
+          'bundle',
+          'channel',
+          { right: 'serial' },
+          'state',
+          'code',
+          { right: 'hosts' },
+          'since',
+          'first line',
+        ],
+        offers.map((one) => [
+          ...[one.bundle, one.channel, String(one.serial), one.state, one.code, String(one.hosts)],
+          ...[one.firstAtMs === undefined ? '' : minuteTime(one.firstAtMs), one.lines?.[0] ?? ''],
+        ]),
+      ),
+    ),
+    ...titled(
+      'trust',
+      table(
+        ['role', { right: 'version' }, 'left'],
+        keys.map((one) => [
+          one.role,
+          String(one.version),
+          one.expiresAtMs <= atMs ? 'expired' : roughly(one.expiresAtMs - atMs),
+        ]),
+      ),
+    ),
+    ...(roots.length > 1
+      ? [`roots on hosts: ${roots.map((one) => `v${one.version} ${one.hosts}`).join(', ')}`]
+      : []),
+    ...(versions.length > 1
+      ? [`versions: ${versions.map((one) => `${one.version} ${one.hosts}`).join(', ')}`]
+      : []),
+  ];
+}
+
+function hostsLine(hosts: FleetSummary['hosts']): string {
+  const others = (['waiting', 'stopped', 'silent', 'cloned', 'opa'] as const).filter(
+    (name) => hosts[name] > 0,
+  );
+  return [counted(hosts.accepted, 'host'), ...others.map((name) => `${hosts[name]} ${name}`)].join(', ');
+}
+
+export function showHosts(hosts: readonly HostLine[], more: boolean, nowMs: number): string[] {
+  if (hosts.length === 0) return ['EMPTY     no host is like that'];
+  const rows = hosts.map((one) => [
+    one.host,
+    one.key.slice(0, 12),
+    one.state === 'accepted' ? one.presence : one.state,
+    one.health,
+    one.bundles.map(bundleText).join(', '),
+    seenText(one, nowMs),
+    one.kind === 'opa' ? 'unsigned' : one.cloned ? 'CLONED' : '',
+  ]);
+  return [
+    `FOUND     ${counted(hosts.length, 'host')}${more ? ', and more behind them' : ''}`,
+    ...table(['host', 'key', 'state', 'health', 'bundles', 'heard', ''], rows),
+  ];
+}
+
+function seenText({ lastSeenMs, presence }: HostLine, nowMs: number): string {
+  return presence === 'never' ? '-' : `${roughly(nowMs - lastSeenMs)} ago`;
+}
+
+function bundleText({ bundle, active, offered }: HostBundle): string {
+  const now = active === undefined ? 'nothing' : `${active.serial} ${active.state}`;
+  return `${bundle} ${now}${offered === undefined ? '' : ` (${offered.serial} ${offered.state} ${offered.code})`}`;
+}
+
+const maxOutcomes = 10;
+
+export function showHost(host: HostDetail, nowMs: number): string[] {
+  const { outcomes, namesakes } = host;
+  return [
+    `${host.presence.toUpperCase()} ${host.host}  ${host.key}`,
+    `  ${host.kind === 'opa' ? 'OPA, unsigned' : host.state}, health ${host.health || 'unknown'}, Writ ${host.version || 'unknown'}, heard ${seenText(host, nowMs)}`,
+    ...(host.cloned ? ['  CLONED: two machines report with this key; enrol one of them anew'] : []),
+    ...(namesakes.length === 0
+      ? []
+      : [
+          `  ${counted(namesakes.length, 'other host')} with this name: ${namesakes.map((key) => key.slice(0, 12)).join(', ')}`,
+        ]),
+    ...(Math.abs(host.skewMs) < 60_000
+      ? []
+      : [`  its clock is ${roughly(Math.abs(host.skewMs))} ${host.skewMs > 0 ? 'ahead' : 'behind'}`]),
+    ...Object.entries(host.labels).map(([name, value]) => `  ${name}=${value}`),
+    ...host.bundles.flatMap((one) => [
+      `  ${one.channel}  ${bundleText(one)}`,
+      ...(one.offered?.line === undefined ? [] : [`    ${one.offered.line}`]),
+    ]),
+    ...outcomes
+      .slice(0, maxOutcomes)
+      .map((one) => `  ${minuteTime(one.atMs)}  ${one.trigger}  ${one.outcome}  ${one.code ?? ''}`.trimEnd()),
+  ];
+}
+
+export function showLog({ entries }: LogPage): string[] {
+  if (entries.length === 0) return ['EMPTY     nobody changed anything'];
+  const rows = entries.map((one) => [minuteTime(one.atMs), one.who, one.what, one.subject, one.detail]);
+  return [
+    `FOUND     ${entries.length} changes`,
+    ...table(['when', 'who', 'what', 'subject', 'detail'], rows),
+  ];
+}
+
+export function showTokens(tokens: readonly TokenLine[]): string[] {
+  if (tokens.length === 0) return ['EMPTY     there is no token'];
+  const rows = tokens.map((one) => [
+    ...[one.id, one.kind, one.role ?? '', one.state, one.usesLeft === undefined ? '' : String(one.usesLeft)],
+    ...[
+      one.expiresAtMs === undefined ? 'never' : minuteTime(one.expiresAtMs),
+      one.hosts ?? '',
+      one.note ?? '',
+    ],
+  ]);
+  const columns = ['id', 'for', 'role', 'state', { right: 'uses left' }, 'ends', 'hosts', 'note'];
+  return [`FOUND     ${counted(tokens.length, 'token')}`, ...table(columns, rows)];
+}

@@ -1,0 +1,207 @@
+// What a fleet server answers to people and programs: shapes only, the same over HTTP, in `--json` and on its page. Members
+// are a promise (additive within schema 1). What of it a role may see is said beside the members that need more than `view`.
+import type { HealthLevel } from '../status/host-health.js';
+import type { ActiveState, FleetReport, OfferedState } from './report.js';
+
+export const roles = ['view', 'detail', 'operate'] as const;
+/** Each may what the one before may: `view` sees codes, `detail` also lines and outputs, `operate` also changes. */
+export type Role = (typeof roles)[number];
+
+/** What is wrong with the fleet, in one clause; the code is a word of its own, and no error. */
+export interface FleetFinding {
+  readonly level: Exclude<HealthLevel, 'ok'>;
+  readonly code:
+    | 'NO_HOSTS'
+    | 'ROLE_EXPIRED'
+    | 'REFUSED'
+    | 'ROLLED_BACK'
+    | 'CLONED'
+    | 'SILENT'
+    | 'UNCONFIRMED'
+    | 'FAILED'
+    | 'DEFERRED'
+    | 'WAITING_FOR_APPROVAL'
+    | 'ROLE_ENDS';
+  readonly text: string;
+  /** Filter that lists the hosts. */
+  readonly where?: string;
+}
+
+/** Hosts that run one release, by how far that is proven. */
+export interface ReleaseCount {
+  readonly bundle: string;
+  readonly channel: string;
+  readonly serial: number;
+  readonly manifest: string;
+  readonly confirmed: number;
+  readonly notified: number;
+  readonly unconfirmed: number;
+  /** `tail`: hosts are known to run a later serial of the same channel. */
+  readonly place: 'newest' | 'tail';
+}
+
+/** Hosts on which an offered release is not active, for one reason. */
+export interface OfferGroup {
+  readonly bundle: string;
+  readonly channel: string;
+  readonly serial: number;
+  readonly state: OfferedState;
+  readonly code: string;
+  readonly hosts: number;
+  /** Left out where no host is left to ask. */
+  readonly firstAtMs?: number;
+  /** First lines of what hosts said, the most frequent first, at most 5; of `detail`, where hosts send them. */
+  readonly lines?: readonly string[];
+}
+
+export interface HostCounts {
+  readonly accepted: number;
+  readonly waiting: number;
+  /** Ended in order, not heard since. */
+  readonly stopped: number;
+  readonly silent: number;
+  readonly cloned: number;
+  /** Plain OPAs, unsigned: in no other number. */
+  readonly opa: number;
+}
+
+export interface FleetSummary {
+  readonly schema: 1;
+  readonly type: 'fleet.summary';
+  readonly fleet: string;
+  readonly atMs: number;
+  readonly level: HealthLevel;
+  readonly sentence: string;
+  /** The worst first. */
+  readonly findings: readonly FleetFinding[];
+  readonly hosts: HostCounts;
+  /** When hosts and roots were counted; releases and offers are of `atMs`. */
+  readonly countedAtMs: number;
+  /** `too-early`: not two intervals since the server began to accept. */
+  readonly silence: 'judged' | 'too-early';
+  readonly releases: readonly ReleaseCount[];
+  readonly offers: readonly OfferGroup[];
+  readonly roots: readonly { readonly version: number; readonly digest: string; readonly hosts: number }[];
+  readonly versions: readonly { readonly version: string; readonly hosts: number }[];
+  /** As the hosts that were heard last know them. */
+  readonly keys: readonly { readonly role: string; readonly version: number; readonly expiresAtMs: number }[];
+}
+
+export interface HostBundle {
+  readonly bundle: string;
+  readonly channel: string;
+  readonly active?: { readonly serial: number; readonly state: ActiveState; readonly sinceMs: number };
+  readonly offered?: {
+    readonly serial: number;
+    readonly state: OfferedState;
+    readonly code: string;
+    readonly atMs: number;
+    /** Of `detail`. */
+    readonly line?: string;
+  };
+}
+
+export interface HostLine {
+  readonly key: string;
+  readonly host: string;
+  readonly kind: 'writ' | 'opa';
+  readonly state: 'waiting' | 'accepted' | 'retired';
+  readonly presence: 'heard' | 'silent' | 'stopped' | 'never';
+  readonly health: string;
+  readonly version: string;
+  readonly root: number;
+  readonly lastSeenMs: number;
+  readonly skewMs: number;
+  readonly cloned: boolean;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly bundles: readonly HostBundle[];
+}
+
+export interface HostsPage {
+  readonly schema: 1;
+  readonly type: 'fleet.hosts';
+  readonly hosts: readonly HostLine[];
+  /** Ask with it for those behind; left out on the last page. */
+  readonly next?: string;
+}
+
+export interface HostDetail extends HostLine {
+  readonly schema: 1;
+  readonly type: 'fleet.host';
+  readonly enrolledAtMs: number;
+  readonly everyMs: number;
+  /** The last report; lines and outputs of `detail` only. Left out before the first. */
+  readonly report?: FleetReport;
+  /** The newest first, at most 100. */
+  readonly outcomes: readonly {
+    readonly n: number;
+    readonly atMs: number;
+    readonly trigger: string;
+    readonly outcome: string;
+    readonly code?: string;
+  }[];
+  /** Keys of other hosts with this name, at most 20. */
+  readonly namesakes: readonly string[];
+}
+
+export interface ReleaseReport {
+  readonly schema: 1;
+  readonly type: 'fleet.release';
+  readonly releases: readonly ReleaseCount[];
+  readonly offers: readonly OfferGroup[];
+  /** How many hosts confirmed from when on, summed up, at most 100 points. */
+  readonly curve: readonly { readonly atMs: number; readonly confirmed: number }[];
+}
+
+export interface LogPage {
+  readonly schema: 1;
+  readonly type: 'fleet.log';
+  readonly entries: readonly {
+    readonly id: number;
+    readonly atMs: number;
+    readonly who: string;
+    readonly what: string;
+    readonly subject: string;
+    readonly detail: string;
+  }[];
+  /** Id to go on before; left out at the end. */
+  readonly next?: number;
+}
+
+/** What a wait is judged on, as of `atMs`. */
+export interface WaitFacts {
+  readonly schema: 1;
+  readonly type: 'fleet.wait';
+  readonly atMs: number;
+  /** Hosts that count: not retired, not stopped, with this bundle and channel, enrolled by `since`. */
+  readonly of: number;
+  readonly confirmed: number;
+  /** Nothing there can confirm. */
+  readonly notified: number;
+  readonly refused: number;
+  /** At most 20 of those that refused. */
+  readonly refusedHosts: readonly { readonly host: string; readonly key: string; readonly code: string }[];
+  /** Left out of `of` for their silence. */
+  readonly excepted: number;
+  /** A later serial that hosts with this release know of. */
+  readonly supersededBy?: number;
+  readonly withdrawn?: true;
+  /** Releases of different repositories have this serial. */
+  readonly ambiguous?: true;
+}
+
+export interface TokenLine {
+  readonly id: string;
+  readonly kind: 'hosts' | 'people' | 'opa';
+  readonly state: 'good' | 'revoked' | 'expired' | 'used-up';
+  readonly role?: Role;
+  readonly note?: string;
+  /** Glob of the names that it enrols; left out: all. */
+  readonly hosts?: string;
+  readonly labels: Readonly<Record<string, string>>;
+  /** Left out: no bound. */
+  readonly usesLeft?: number;
+  readonly createdAtMs: number;
+  /** Left out: until it is revoked. */
+  readonly expiresAtMs?: number;
+}

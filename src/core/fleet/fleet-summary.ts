@@ -1,0 +1,160 @@
+// One sentence about a fleet, with its level: judged from counts by a table of rules, the worst first. Pure; who counted, and
+// how, is the store's.
+import type { FleetFinding, FleetSummary, HostCounts, OfferGroup, ReleaseCount } from './answers.js';
+import type { OfferedState } from './report.js';
+
+export type FleetFacts = Omit<FleetSummary, 'schema' | 'type' | 'level' | 'sentence' | 'findings'>;
+
+type Rule = (facts: FleetFacts) => readonly FleetFinding[];
+
+const rules: readonly Rule[] = [
+  ...[expired, offers('refused', 'REFUSED'), offers('rolled-back', 'ROLLED_BACK'), cloned],
+  ...[nobody, silent, unconfirmed, offers('failed', 'FAILED'), offers('deferred', 'DEFERRED')],
+  ...[roleEnds, waiting],
+];
+
+export function summarize(facts: FleetFacts): FleetSummary {
+  const found = rules.flatMap((rule) => rule(facts));
+  const findings = (['critical', 'warning'] as const).flatMap((level) =>
+    found.filter((one) => one.level === level),
+  );
+  const [worst, ...others] = findings;
+  const more =
+    others.length === 0 ? '' : `, and ${others.length} more ${others.length === 1 ? 'thing' : 'things'}`;
+  const sentence = worst === undefined ? allWell(facts) : `${worst.text}${more}. ${standing(facts)}`.trim();
+  return { schema: 1, type: 'fleet.summary', ...facts, level: worst?.level ?? 'ok', sentence, findings };
+}
+
+const hour = 3_600_000;
+/** As `writ health` has them: offline roles need people, online ones a server that runs. */
+const marginMs: Readonly<Record<string, number>> = { timestamp: 24 * hour, snapshot: 72 * hour };
+const offlineMarginMs = 14 * 24 * hour;
+
+function expired({ keys, atMs }: FleetFacts): FleetFinding[] {
+  return keys
+    .filter(({ expiresAtMs }) => expiresAtMs <= atMs)
+    .map(({ role }) => ({
+      level: 'critical',
+      code: 'ROLE_EXPIRED',
+      text: `${role} has expired: hosts take nothing new`,
+    }));
+}
+
+function roleEnds({ keys, atMs }: FleetFacts): FleetFinding[] {
+  return keys.flatMap(({ role, expiresAtMs }): FleetFinding[] => {
+    const leftMs = expiresAtMs - atMs;
+    if (leftMs <= 0 || leftMs >= (marginMs[role] ?? offlineMarginMs)) return [];
+    return [{ level: 'warning', code: 'ROLE_ENDS', text: `${role} ends in ${Math.floor(leftMs / hour)} h` }];
+  });
+}
+
+const verbs: Readonly<Record<OfferedState, string>> = {
+  refused: 'refused',
+  'rolled-back': 'took back',
+  failed: 'failed to take',
+  deferred: 'put off',
+};
+
+/** One finding for each release: its codes are in the groups. */
+function offers(state: OfferedState, code: FleetFinding['code']): Rule {
+  const level = state === 'refused' || state === 'rolled-back' ? 'critical' : 'warning';
+  return ({ offers }) => {
+    const groups = new Map<string, OfferGroup[]>();
+    for (const one of offers.filter((group) => group.state === state)) {
+      const release = JSON.stringify([one.bundle, one.channel, one.serial]);
+      groups.set(release, [...(groups.get(release) ?? []), one]);
+    }
+    return [...groups.values()].map((all) => {
+      const [first] = all as [OfferGroup];
+      const hosts = all.reduce((sum, one) => sum + one.hosts, 0);
+      const codes = [...new Set(all.map((one) => one.code))].slice(0, 3).join(', ');
+      const text = `${hostsText(hosts)} ${verbs[state]} ${first.bundle} ${first.serial} (${codes})`;
+      const where = `state=${state},bundle=${first.bundle},channel=${first.channel},serial=${first.serial}`;
+      return { level, code, text, where };
+    });
+  };
+}
+
+function cloned({ hosts }: FleetFacts): FleetFinding[] {
+  if (hosts.cloned === 0) return [];
+  const text = `${hostsText(hosts.cloned)} share a key with a copy of themselves`;
+  return [{ level: 'critical', code: 'CLONED', text, where: 'state=cloned' }];
+}
+
+function nobody({ hosts }: FleetFacts): FleetFinding[] {
+  if (hosts.accepted > 0) return [];
+  return [{ level: 'warning', code: 'NO_HOSTS', text: 'no host is enrolled' }];
+}
+
+function silent({ hosts, silence }: FleetFacts): FleetFinding[] {
+  if (silence === 'too-early' || hosts.silent === 0) return [];
+  const text = `${hostsText(hosts.silent)} ${hosts.silent === 1 ? 'is' : 'are'} silent`;
+  return [{ level: 'warning', code: 'SILENT', text, where: 'state=silent' }];
+}
+
+function unconfirmed({ releases }: FleetFacts): FleetFinding[] {
+  const hosts = releases.reduce((sum, one) => sum + one.unconfirmed, 0);
+  if (hosts === 0) return [];
+  const text = `a release is not proven in use in ${hosts} ${hosts === 1 ? 'place' : 'places'}`;
+  return [{ level: 'warning', code: 'UNCONFIRMED', text, where: 'state=unconfirmed' }];
+}
+
+function waiting({ hosts }: FleetFacts): FleetFinding[] {
+  if (hosts.waiting === 0) return [];
+  const text = `${hostsText(hosts.waiting)} ${hosts.waiting === 1 ? 'waits' : 'wait'} for approval`;
+  return [{ level: 'warning', code: 'WAITING_FOR_APPROVAL', text, where: 'state=waiting' }];
+}
+
+/** How it stands besides: the newest release of the channel that has most hosts behind it. */
+function standing({ releases }: FleetFacts): string {
+  const shares = channelsOf(releases);
+  const worst = shares.toSorted((a, b) => b.of - b.confirmed - (a.of - a.confirmed))[0];
+  return worst === undefined
+    ? ''
+    : `${worst.confirmed} of ${worst.of} confirmed ${worst.bundle} ${worst.serial}.`;
+}
+
+function allWell(facts: FleetFacts): string {
+  const [first, ...others] = channelsOf(facts.releases);
+  if (first === undefined) return `${hostsText(facts.hosts.accepted)} enrolled, and no release in use yet.`;
+  const all = [first, ...others];
+  if (all.every((one) => one.confirmed === one.of)) {
+    const what =
+      others.length === 0 ? `${first.bundle} ${first.serial}` : 'the newest release of each bundle';
+    return `All ${hostsText(facts.hosts.accepted)} confirmed ${what}.`.replace(
+      'All 1 host ',
+      'The one host ',
+    );
+  }
+  return standing(facts);
+}
+
+interface ChannelShare {
+  readonly bundle: string;
+  readonly serial: number;
+  readonly of: number;
+  readonly confirmed: number;
+}
+
+function channelsOf(releases: readonly ReleaseCount[]): ChannelShare[] {
+  const channels = new Map<string, ReleaseCount[]>();
+  for (const one of releases) {
+    const name = JSON.stringify([one.bundle, one.channel]);
+    channels.set(name, [...(channels.get(name) ?? []), one]);
+  }
+  return [...channels.values()].map((all) => {
+    const newest = all.filter(({ place }) => place === 'newest');
+    const sum = (list: readonly ReleaseCount[], of: (one: ReleaseCount) => number): number =>
+      list.reduce((total, one) => total + of(one), 0);
+    return {
+      bundle: all[0]?.bundle ?? '',
+      serial: newest[0]?.serial ?? 0,
+      of: sum(all, (one) => one.confirmed + one.notified + one.unconfirmed),
+      confirmed: sum(newest, (one) => one.confirmed),
+    };
+  });
+}
+
+function hostsText(count: HostCounts['accepted']): string {
+  return `${count} ${count === 1 ? 'host' : 'hosts'}`;
+}

@@ -1,0 +1,128 @@
+// The filter of hosts, one text for `--where` and for the address of a page: `state=refused,bundle=dns-edge,label.site=fra`.
+// All of it has to hold. A comma or a backslash of a value stands behind a backslash. Pure: which rows that are is the store's.
+import { WritError } from '../errors.js';
+
+/** What can be asked of the row of one bundle; `state` where it is a state of a bundle. */
+export interface BundleFilter {
+  readonly bundle?: string;
+  readonly channel?: string;
+  readonly serial?: number;
+  readonly active?: string;
+  readonly offered?: string;
+  readonly code?: string;
+}
+
+export interface HostFilter {
+  readonly bundle: BundleFilter;
+  readonly is?: 'waiting' | 'accepted' | 'retired' | 'silent' | 'stopped' | 'cloned';
+  readonly host?: string;
+  readonly health?: string;
+  readonly version?: string;
+  readonly root?: number;
+  readonly kind?: string;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+const maxFilterLength = 2000;
+const maxConditions = 16;
+const maxValueLength = 255;
+
+type Draft = { bundle: Record<string, unknown>; labels: Record<string, string>; [key: string]: unknown };
+
+const active = ['confirmed', 'notified', 'unconfirmed'];
+const offered = ['refused', 'rolled-back', 'deferred', 'failed'];
+const own = ['waiting', 'accepted', 'retired', 'silent', 'stopped', 'cloned'];
+
+const keys: Readonly<Record<string, (draft: Draft, value: string) => void>> = {
+  state: (draft, value) => {
+    // `writ pull` says REJECTED.
+    const state = value === 'rejected' ? 'refused' : value;
+    if (active.includes(state)) draft.bundle['active'] = state;
+    else if (offered.includes(state)) draft.bundle['offered'] = state;
+    else if (own.includes(state)) draft['is'] = state;
+    else throw refused(`${value} is no state`, `One of ${[...active, ...offered, ...own].join(', ')}.`);
+  },
+  bundle: (draft, value) => {
+    draft.bundle['bundle'] = value;
+  },
+  channel: (draft, value) => {
+    draft.bundle['channel'] = value;
+  },
+  serial: (draft, value) => {
+    draft.bundle['serial'] = numberOf('serial', value);
+  },
+  code: (draft, value) => {
+    draft.bundle['code'] = value;
+  },
+  host: (draft, value) => {
+    draft['host'] = value;
+  },
+  health: (draft, value) => {
+    draft['health'] = value;
+  },
+  version: (draft, value) => {
+    draft['version'] = value;
+  },
+  root: (draft, value) => {
+    draft['root'] = numberOf('root', value);
+  },
+  kind: (draft, value) => {
+    draft['kind'] = value;
+  },
+};
+
+/** @throws WritError USAGE for what is no filter; '' is all hosts but the retired ones */
+export function parseHostFilter(text: string): HostFilter {
+  if (text.length > maxFilterLength) throw refused(`it is longer than ${maxFilterLength} characters`);
+  const draft: Draft = { bundle: {}, labels: Object.create(null) as Record<string, string> };
+  const seen = new Set<string>();
+  const conditions = text === '' ? [] : splitConditions(text);
+  if (conditions.length > maxConditions) throw refused(`at most ${maxConditions} conditions are taken`);
+  for (const condition of conditions) {
+    const at = condition.indexOf('=');
+    const [key, value] = [condition.slice(0, Math.max(0, at)), condition.slice(at + 1)];
+    if (at < 1 || value === '') throw refused(`${quoted(condition)} is no KEY=VALUE`);
+    if (value.length > maxValueLength) throw refused(`the value of ${quoted(key)} is too long`);
+    if (seen.has(key))
+      throw refused(`${quoted(key)} is there twice`, 'All conditions have to hold: name each once.');
+    seen.add(key);
+    apply(draft, key, value);
+  }
+  return draft as unknown as HostFilter;
+}
+
+function apply(draft: Draft, key: string, value: string): void {
+  if (key.startsWith('label.') && key.length > 'label.'.length) {
+    draft.labels[key.slice('label.'.length)] = value;
+    return;
+  }
+  const set = Object.hasOwn(keys, key) ? keys[key] : undefined;
+  if (set === undefined)
+    throw refused(
+      `${quoted(key)} is nothing to filter by`,
+      `One of ${Object.keys(keys).join(', ')}, label.NAME.`,
+    );
+  set(draft, value);
+}
+
+function splitConditions(text: string): string[] {
+  const parts = [''];
+  for (const [piece] of text.matchAll(/\\[\\,]|./gsu)) {
+    if (piece === ',') parts.push('');
+    else parts.push((parts.pop() ?? '') + (piece.length === 2 && piece.startsWith('\\') ? piece[1] : piece));
+  }
+  return parts;
+}
+
+function numberOf(key: string, value: string): number {
+  if (/^[0-9]{1,15}$/.test(value)) return Number(value);
+  throw refused(`${key} is a whole number`);
+}
+
+function quoted(text: string): string {
+  return JSON.stringify(text.slice(0, 60));
+}
+
+function refused(why: string, hint = 'As state=refused,bundle=dns-edge,label.site=fra.'): WritError {
+  return new WritError('USAGE', `the filter was not understood: ${why}`, { hint });
+}

@@ -1,0 +1,53 @@
+// What a failure looks like over HTTP: a status by its code, and the same members as `--json` has. Nothing of an error that is
+// ours alone goes out.
+import type { FastifyError } from 'fastify';
+import { type ErrorCode, isWritError, WritError } from '../../core/errors.js';
+
+const statuses: Readonly<Partial<Record<ErrorCode, number>>> = {
+  USAGE: 400,
+  FLEET_REPORT_INVALID: 400,
+  FLEET_TOKEN_REFUSED: 401,
+  FLEET_KEY_UNKNOWN: 401,
+  FLEET_SIGNATURE_REFUSED: 401,
+  FLEET_FORBIDDEN: 403,
+  FLEET_HOST_NOT_COVERED: 403,
+  FLEET_ENROL_FULL: 403,
+  FLEET_KEY_WAITING: 403,
+  FLEET_KEY_RETIRED: 403,
+  FLEET_HOST_UNKNOWN: 404,
+  FLEET_TOKEN_UNKNOWN: 404,
+  FLEET_OVERLOADED: 503,
+  FLEET_STORE_BUSY: 503,
+  FLEET_STORE_UNREACHABLE: 503,
+};
+
+export interface ErrorAnswer {
+  readonly status: number;
+  readonly body: object;
+  /** Not of the one who asked: to be logged. */
+  readonly isOurs: boolean;
+}
+
+export function errorAnswer(error: unknown): ErrorAnswer {
+  const known: Known = isWritError(error) ? { error } : requestError(error as Partial<FastifyError>);
+  const status = known.status ?? statuses[known.error.code] ?? 500;
+  const { code, message, hint, facts } = known.error;
+  // What the database or a bug says may quote a row.
+  const isOurs = status === 500;
+  const said = isOurs ? 'the server could not answer; its log says why' : message;
+  const { expected, actual } = isOurs ? {} : facts;
+  return { status, body: { schema: 1, type: 'error', code, message: said, hint, expected, actual }, isOurs };
+}
+
+interface Known {
+  readonly error: WritError;
+  readonly status?: number;
+}
+
+/** Of what fastify refuses before a route sees it. */
+function requestError({ statusCode, validation, message = '' }: Partial<FastifyError>): Known {
+  if (validation !== undefined) return { error: new WritError('USAGE', message.slice(0, 300)), status: 400 };
+  if (statusCode !== undefined && statusCode >= 400 && statusCode < 500)
+    return { error: new WritError('USAGE', message.slice(0, 300)), status: statusCode };
+  return { error: new WritError('INTERNAL', message) };
+}

@@ -1,0 +1,93 @@
+// Who asks: a person or a program with a bearer token, or a person with the cookie of a session. Says what they may, and that
+// a page of somebody else's asked with their cookie. The store holds digests of both; a token is never looked for in a URL.
+import { randomBytes } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Kysely } from 'kysely';
+import { WritError } from '../../core/errors.js';
+import type { Role } from '../../core/fleet/answers.js';
+import type { Tables } from '../store/tables.js';
+import { mayAs, stateOfToken } from '../tokens/token-rules.js';
+import { checkToken, tokenDigest, tokenRefused } from '../tokens/tokens.js';
+
+export interface Caller {
+  /** As the audit has it. */
+  readonly who: string;
+  readonly role: Role;
+}
+
+export const sessionCookie = 'writ_session';
+const sessionMs = 12 * 3_600_000;
+
+/** @throws FLEET_TOKEN_REFUSED without credentials that are good now */
+export async function callerOf(
+  db: Kysely<Tables>,
+  headers: IncomingHttpHeaders,
+  nowMs: number,
+): Promise<Caller & { readonly by: 'token' | 'session' }> {
+  const bearer = bearerOf(headers);
+  if (bearer !== undefined) {
+    const { id, role } = await checkToken(db, bearer, 'people', nowMs);
+    return { who: `token ${id}`, role: role || 'view', by: 'token' };
+  }
+  const session = sessionOf(headers);
+  if (session === undefined) throw tokenRefused('missing');
+  const row = await db
+    .selectFrom('sessions')
+    .innerJoin('tokens', 'tokens.id', 'sessions.token_id')
+    .select(['tokens.id', 'tokens.role', 'tokens.revoked_at_ms', 'tokens.expires_at_ms', 'tokens.uses_left'])
+    .where('sessions.digest', '=', tokenDigest(session))
+    .where('sessions.expires_at_ms', '>', nowMs)
+    .executeTakeFirst();
+  const state = row === undefined ? 'unknown' : stateOfToken(row, nowMs);
+  if (row === undefined || state !== 'good') throw tokenRefused(state);
+  return { who: `token ${row.id}`, role: row.role || 'view', by: 'session' };
+}
+
+export function requireRole(caller: Caller, needed: Role): void {
+  if (mayAs(caller.role, needed)) return;
+  throw new WritError('FLEET_FORBIDDEN', `this needs the role ${needed}`, {
+    facts: { expected: needed, actual: caller.role },
+  });
+}
+
+/** A browser says where a request comes from, and no page can change that word: another site's form is refused. */
+export function requireSameOrigin(headers: IncomingHttpHeaders): void {
+  if (headers['sec-fetch-site'] === 'same-origin') return;
+  throw new WritError('FLEET_FORBIDDEN', 'a change by a session comes from a page of this server', {
+    hint: 'Use a bearer token in a program, and a current browser.',
+  });
+}
+
+/** @returns the text of the cookie, which nothing keeps */
+export async function beginSession(db: Kysely<Tables>, token: string, nowMs: number): Promise<string> {
+  const { id } = await checkToken(db, token, 'people', nowMs);
+  const session = randomBytes(32).toString('base64url');
+  await db.deleteFrom('sessions').where('expires_at_ms', '<=', nowMs).execute();
+  const row = { digest: tokenDigest(session), token_id: id, expires_at_ms: nowMs + sessionMs };
+  await db.insertInto('sessions').values(row).execute();
+  return session;
+}
+
+export async function endSession(db: Kysely<Tables>, headers: IncomingHttpHeaders): Promise<void> {
+  const session = sessionOf(headers);
+  if (session === undefined) return;
+  await db.deleteFrom('sessions').where('digest', '=', tokenDigest(session)).execute();
+}
+
+/** @param secure false on loopback without TLS alone, where a browser would not send it back */
+export function cookieText(session: string, secure: boolean): string {
+  const life = session === '' ? 0 : sessionMs / 1000;
+  const parts = [`${sessionCookie}=${session}`, 'Path=/', 'HttpOnly', 'SameSite=Strict', `Max-Age=${life}`];
+  return [...parts, ...(secure ? ['Secure'] : [])].join('; ');
+}
+
+/** @returns undefined for anything but one token of printable characters */
+export function bearerOf({ authorization = '' }: IncomingHttpHeaders): string | undefined {
+  return /^Bearer ([\x21-\x7e]{1,200})$/i.exec(authorization)?.[1];
+}
+
+function sessionOf({ cookie = '' }: IncomingHttpHeaders): string | undefined {
+  const found = cookie.split(/; */).find((part) => part.startsWith(`${sessionCookie}=`));
+  const text = found?.slice(sessionCookie.length + 1) ?? '';
+  return /^[\w-]{43}$/.test(text) ? text : undefined;
+}

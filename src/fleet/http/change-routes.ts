@@ -1,0 +1,80 @@
+// What only `operate` may: tokens, and hosts that wait or leave. Each change is in the audit under the name of who asked.
+import type { Kysely } from 'kysely';
+import { given } from '../../core/given.js';
+import { approveHost, retireHost } from '../hosts/change-host.js';
+import { findHost } from '../queries/host-pages.js';
+import type { Tables } from '../store/tables.js';
+import { shownToken } from '../tokens/shown-token.js';
+import { createToken, listTokens, type NewToken, revokeToken } from '../tokens/tokens.js';
+import { type Asked, numberSchema, object, type Route, textSchema } from './routes.js';
+
+const newToken = object(
+  {
+    kind: { enum: ['hosts', 'people', 'opa'] },
+    role: { enum: ['view', 'detail', 'operate'] },
+    note: textSchema(200),
+    uses: numberSchema(1, 1_000_000),
+    lifetimeMs: numberSchema(1000, 10 * 366 * 86_400_000),
+    hosts: textSchema(255),
+    labels: { type: 'object', maxProperties: 64, additionalProperties: { type: 'string', maxLength: 255 } },
+  },
+  ['kind'],
+);
+
+export function changeRoutes(db: Kysely<Tables>, nowMs: () => number): readonly Route[] {
+  const change = ({ caller }: Asked) => ({ who: caller.who, nowMs: nowMs() });
+  const ofHost = (verb: 'approve' | 'retire', act: typeof approveHost): Route => ({
+    method: 'POST',
+    url: `/v1/hosts/:key/${verb}`,
+    summary: verb === 'approve' ? 'Let a host that waits report' : 'Refuse this key from now on',
+    access: 'operate',
+    params: object({ key: textSchema(300) }, ['key']),
+    type: `fleet.${verb}`,
+    handle: async (asked) => {
+      const { key_id: key, host } = await findHost(db, (asked.request.params as { key: string }).key);
+      await act(db, key, change(asked));
+      return { schema: 1, type: `fleet.${verb}`, key, host };
+    },
+  });
+  return [
+    {
+      method: 'GET',
+      url: '/v1/tokens',
+      summary: 'Tokens, the newest first, without what they are',
+      access: 'operate',
+      type: 'fleet.tokens',
+      handle: async () => ({
+        schema: 1,
+        type: 'fleet.tokens',
+        tokens: (await listTokens(db)).map((one) => shownToken(one, nowMs())),
+      }),
+    },
+    {
+      method: 'POST',
+      url: '/v1/tokens',
+      summary: 'A new token: the answer is its only copy',
+      access: 'operate',
+      body: newToken,
+      type: 'fleet.token',
+      handle: async (asked) => {
+        const made = await createToken(db, asked.request.body as NewToken, change(asked));
+        return { schema: 1, type: 'fleet.token', ...given(made) };
+      },
+    },
+    {
+      method: 'DELETE',
+      url: '/v1/tokens/:id',
+      summary: 'Refuse this token, and the sessions of it, from now on',
+      access: 'operate',
+      params: object({ id: textSchema(64) }, ['id']),
+      type: 'fleet.token',
+      handle: async (asked) => {
+        const { id } = asked.request.params as { id: string };
+        await revokeToken(db, id, change(asked));
+        return { schema: 1, type: 'fleet.token', id };
+      },
+    },
+    ofHost('approve', approveHost),
+    ofHost('retire', retireHost),
+  ];
+}

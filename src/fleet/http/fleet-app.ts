@@ -1,0 +1,148 @@
+// The routes as fastify serves them: bodies within their bounds, schemas before handlers, roles before both, errors in our words,
+// ETags, and headers that keep a browser from guessing. Owns no answer.
+import { createHash } from 'node:crypto';
+import type { RequestListener, Server } from 'node:http';
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import { WritError } from '../../core/errors.js';
+import { fleetBounds } from '../../core/fleet/report.js';
+import type { Logger } from '../../platform/telemetry/log.js';
+import type { Clock } from '../../platform/time/clock.js';
+import type { FleetStore } from '../store/open-store.js';
+import { errorAnswer } from './answer-error.js';
+import { type Caller, callerOf, requireRole, requireSameOrigin } from './callers.js';
+import type { FleetMetrics } from './fleet-metrics.js';
+import type { Route } from './routes.js';
+
+export interface AppOptions {
+  readonly store: FleetStore;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: FleetMetrics;
+  readonly routes: readonly Route[];
+  readonly createServer: (handler: RequestListener) => Server;
+  /** True from the first word of an end on. */
+  readonly isEnding: () => boolean;
+}
+
+const nobody: Caller = { who: '', role: 'view' };
+const contentPolicy = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'";
+
+export async function createApp(options: AppOptions): Promise<FastifyInstance> {
+  const app = fastify({
+    serverFactory: (handler) => options.createServer(handler),
+    bodyLimit: fleetBounds.maxReportBytes,
+    routerOptions: { maxParamLength: 1000 },
+    ajv: { customOptions: { removeAdditional: false, coerceTypes: true, allErrors: false } },
+    // The listener has them, before a request is understood.
+    requestTimeout: 0,
+    keepAliveTimeout: 0,
+  });
+  readBodies(app);
+  watch(app, options);
+  app.setErrorHandler((error, _request, reply) => sendError(error, reply, options.log));
+  app.setNotFoundHandler((_request, reply) => {
+    const error = new WritError('USAGE', 'nothing is here', {
+      hint: 'GET /v1/openapi.json says what there is.',
+    });
+    void reply.code(404).send({ schema: 1, type: 'error', ...error.toJSON() });
+  });
+  for (const route of options.routes) add(app, route, options);
+  await app.ready();
+  return app;
+}
+
+/** JSON as an object, or as the bytes that were signed; a form as its fields; nothing else. */
+function readBodies(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser(
+    'application/json',
+    { parseAs: 'buffer' },
+    async (request: FastifyRequest, body: Buffer) => {
+      if ((request.routeOptions.config as { raw?: true }).raw) return body;
+      try {
+        return JSON.parse(body.toString('utf8'), withoutProto) as unknown;
+      } catch {
+        throw new WritError('USAGE', 'the body is no JSON');
+      }
+    },
+  );
+  app.addContentTypeParser(
+    'application/x-www-form-urlencoded',
+    { parseAs: 'string' },
+    async (_: unknown, body: string) => {
+      return new URLSearchParams(body);
+    },
+  );
+}
+
+function withoutProto(key: string, value: unknown): unknown {
+  return key === '__proto__' ? undefined : value;
+}
+
+function watch(app: FastifyInstance, { log, metrics, isEnding }: AppOptions): void {
+  app.addHook('onRequest', async (_request, reply) => {
+    void reply.headers({
+      'cache-control': 'no-store',
+      'content-security-policy': contentPolicy,
+      'referrer-policy': 'no-referrer',
+      'x-content-type-options': 'nosniff',
+    });
+    if (!isEnding()) return;
+    void reply.header('connection', 'close').header('retry-after', '5');
+    throw new WritError('FLEET_OVERLOADED', 'the server ends');
+  });
+  app.addHook('preSerialization', async (request, reply, payload) => {
+    if (request.method !== 'GET' || reply.statusCode !== 200) return payload;
+    const etag = etagOf(payload as object);
+    void reply.header('etag', etag).header('cache-control', 'private, no-cache');
+    if (!(request.headers['if-none-match'] ?? '').split(/, */).includes(etag)) return payload;
+    void reply.code(304);
+    return payload;
+  });
+  app.addHook('onSend', async (_request, reply, payload) => (reply.statusCode === 304 ? null : payload));
+  app.addHook('onResponse', async (request, reply) => {
+    const route = request.routeOptions.url ?? 'none';
+    metrics.request(route, reply.statusCode);
+    const { method, ip: remote } = request;
+    log.info({ route, method, status: reply.statusCode, remote, durationMs: reply.elapsedTime }, 'request');
+  });
+}
+
+/** Of what is said, not of when: an answer that only got older is the same. */
+function etagOf(payload: object): string {
+  const text = JSON.stringify({ ...payload, atMs: 0, countedAtMs: 0 });
+  return `W/"${createHash('sha256').update(text).digest('base64url').slice(0, 27)}"`;
+}
+
+function add(app: FastifyInstance, route: Route, { store, clock }: AppOptions): void {
+  const { method, url, querystring, params, body, raw, access, handle } = route;
+  const isOpen = access === 'anyone' || access === 'host' || access === 'opa';
+  const callers = new WeakMap<FastifyRequest, Caller>();
+  app.route({
+    method,
+    url,
+    config: { raw } as object,
+    schema: {
+      ...(querystring === undefined ? {} : { querystring }),
+      ...(params === undefined ? {} : { params }),
+      ...(body === undefined ? {} : { body }),
+    },
+    // Before the body is read: who may not ask is not listened to.
+    onRequest: async (request: FastifyRequest) => {
+      if (isOpen) return;
+      const caller = await callerOf(store.db, request.headers, clock.nowMs());
+      requireRole(caller, access);
+      if (caller.by === 'session' && method !== 'GET') requireSameOrigin(request.headers);
+      callers.set(request, caller);
+    },
+    handler: async (request: FastifyRequest, reply: FastifyReply) =>
+      handle({ request, reply, caller: callers.get(request) ?? nobody }),
+  });
+}
+
+function sendError(error: unknown, reply: FastifyReply, log: Logger): void {
+  const { status, body, isOurs } = errorAnswer(error);
+  if (isOurs) log.error({ err: error }, 'a request was not answered');
+  if (status === 503) void reply.header('retry-after', '5');
+  void reply.code(status).send(body);
+}

@@ -1,0 +1,203 @@
+// `writ fleet serve` as a function: a store, hosts that report to it and people who ask it. Puts the parts together and owns the
+// life of the server: start, reload of certificates, end. It holds no key that could sign policy.
+import { once } from 'node:events';
+import type { RequestListener, Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { FastifyInstance } from 'fastify';
+import { isSystemError, WritError } from '../../core/errors.js';
+import { writVersion } from '../../core/version.js';
+import { readMaxOpenFiles } from '../../platform/process/process-limits.js';
+import { uncountedAddresses } from '../../platform/serve/admission.js';
+import { createListener, type Listener } from '../../platform/serve/listener.js';
+import { type ServerLimits, serverLimits } from '../../platform/serve/server-limits.js';
+import { readTlsFiles, type TlsFiles } from '../../platform/serve/tls-files.js';
+import type { Logger } from '../../platform/telemetry/log.js';
+import { createMetrics, type MetricsOptions } from '../../platform/telemetry/metrics.js';
+import type { Clock } from '../../platform/time/clock.js';
+import { createIngest } from '../hosts/ingest.js';
+import { noteAccepting, runSweeps } from '../hosts/sweeps.js';
+import { createFleetQueries, type FleetQueries } from '../queries/fleet-queries.js';
+import { type FleetStore, openFleetStore } from '../store/open-store.js';
+import { changeRoutes } from './change-routes.js';
+import { createApp } from './fleet-app.js';
+import { createFleetMetrics, type FleetMetrics } from './fleet-metrics.js';
+import { hostRoutes } from './host-routes.js';
+import { opaRoutes } from './opa-routes.js';
+import { openApi } from './open-api.js';
+import { queryRoutes } from './query-routes.js';
+import type { Route } from './routes.js';
+import { sessionRoutes } from './session-routes.js';
+import { createSummaryEvents } from './summary-events.js';
+
+export interface FleetServerOptions {
+  /** A directory, or a postgres:// URL. */
+  readonly store: string;
+  readonly host: string;
+  /** 0: any free port. */
+  readonly port: number;
+  readonly tls?: TlsFiles;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly limits?: Partial<ServerLimits>;
+  /** Addresses that bring the connections of many clients. */
+  readonly proxies?: readonly string[];
+  readonly processMetrics: MetricsOptions['process'];
+}
+
+export interface RunningFleetServer {
+  /** Without a slash at its end. */
+  readonly url: string;
+  readonly fleetId: string;
+  /** @throws WritError TLS_INVALID; the old pair stays in use */
+  reloadTls(): void;
+  /** Takes no more requests, lets those under way finish until closeDeadlineMs; what was acknowledged is stored. */
+  close(): Promise<void>;
+}
+
+/** A stream of events moves little; who takes nothing of it is ended by the bound on idle connections. */
+const ownLimits: Partial<ServerLimits> = { minBytesPerWindow: 0, closeDeadlineMs: 10_000 };
+
+/** @throws WritError FLEET_STORE_*, TLS_INVALID, LISTEN_FAILED */
+export async function startFleetServer(options: FleetServerOptions): Promise<RunningFleetServer> {
+  const { clock, log, tls } = options;
+  const tlsOptions = tls && readTlsFiles(tls);
+  const store = await openFleetStore(options.store, { clock, log });
+  const limits = serverLimits({ ...ownLimits, ...options.limits }, readMaxOpenFiles());
+  const metrics = createFleetMetrics(await createMetrics({ process: options.processMetrics }));
+  const listener = createListener({
+    limits,
+    uncounted: uncountedAddresses(options.proxies ?? []),
+    onRefused: (refused) => {
+      metrics.refused(refused);
+      log.info(refused, 'refused a connection');
+    },
+    bodies: 'read',
+    tls: tlsOptions,
+  });
+  const parts = { store, clock, log, metrics };
+  const queries = createFleetQueries(store.db, store.fleetId, clock);
+  const events = createSummaryEvents({ summary: queries.summary, clock, log });
+  const ingest = createIngest(store, { clock, log });
+  const nowMs = (): number => clock.nowMs();
+  const secure = tls !== undefined || !/^(?:127\.|::1$|localhost$)/.test(options.host);
+  const routes = [
+    ...hostRoutes({ store, ingest, clock, metrics }),
+    ...opaRoutes(store.db, nowMs),
+    ...queryRoutes(queries, events),
+    ...changeRoutes(store.db, nowMs),
+    ...sessionRoutes({ db: store.db, nowMs, secure }),
+    ...ownRoutes(store, queries, metrics),
+  ];
+  const ending = new AbortController();
+  const isEnding = (): boolean => ending.signal.aborted;
+  const createServer = (handler: RequestListener): Server => listener.createServer(handler) as Server;
+  const app = await createApp({ ...parts, routes: withDescription(routes), createServer, isEnding });
+  const watching = listener.watchPace(clock, ending.signal);
+  // Before the first report: silence of before is the server's own.
+  await noteAccepting(store.db, clock.nowMs());
+  const sweeping = runSweeps(store, { clock, log, signal: ending.signal });
+  const end = async (): Promise<void> => {
+    ending.abort();
+    events.close();
+    await closeWithin(app, listener, clock, limits.closeDeadlineMs);
+    await ingest.close();
+    await Promise.all([watching, sweeping]);
+    await store.close();
+  };
+  const url = await listen(app.server, options, end);
+  log.info({ url, fleet: store.fleetId, store: store.kind }, 'listening');
+  return {
+    url,
+    fleetId: store.fleetId,
+    reloadTls: () => {
+      if (tls === undefined) return;
+      listener.replaceTls(readTlsFiles(tls));
+      log.info({ certFile: tls.certFile }, 'certificate read again');
+    },
+    close: async () => {
+      log.info('closing');
+      await end();
+      log.info('closed');
+    },
+  };
+}
+
+function ownRoutes(store: FleetStore, queries: FleetQueries, metrics: FleetMetrics): Route[] {
+  return [
+    {
+      method: 'GET',
+      url: '/healthz',
+      summary: '200 while the store answers',
+      access: 'anyone',
+      handle: async () => {
+        await store.db.selectFrom('fleet').select('id').executeTakeFirstOrThrow();
+        return { status: 'ok', version: writVersion };
+      },
+    },
+    {
+      method: 'GET',
+      url: '/metrics',
+      summary: 'Numbers of hosts and requests for Prometheus; no name of a host or bundle',
+      access: 'anyone',
+      handle: async ({ reply }) => {
+        const { sessions } = await store.db
+          .selectFrom('sessions')
+          .select((of) => of.fn.countAll<number>().as('sessions'))
+          .executeTakeFirstOrThrow();
+        const text = await metrics.text(await queries.summary('view'), Number(sessions));
+        return reply.type(metrics.contentType).send(text);
+      },
+    },
+  ];
+}
+
+function withDescription(routes: readonly Route[]): Route[] {
+  const all: Route[] = [
+    ...routes,
+    {
+      method: 'GET',
+      url: '/v1/openapi.json',
+      summary: 'This description',
+      access: 'anyone',
+      handle: () => described,
+    },
+  ];
+  const described = openApi(all, writVersion);
+  return all;
+}
+
+async function listen(
+  server: Server,
+  { host, port, tls }: FleetServerOptions,
+  end: () => Promise<void>,
+): Promise<string> {
+  try {
+    await once(server.listen({ host, port }), 'listening');
+  } catch (error) {
+    await end();
+    if (!isSystemError(error)) throw error;
+    throw new WritError('LISTEN_FAILED', `cannot listen on ${host}:${port}: ${error.message}`, {
+      facts: { host, port, errno: error.code },
+      cause: error,
+    });
+  }
+  const { port: bound } = server.address() as AddressInfo;
+  const authority = host.includes(':') ? `[${host}]` : host;
+  return `${tls === undefined ? 'http' : 'https'}://${authority}:${bound}`;
+}
+
+async function closeWithin(
+  { server }: FastifyInstance,
+  listener: Listener,
+  clock: Clock,
+  deadlineMs: number,
+): Promise<void> {
+  const closed = new AbortController();
+  const deadline = clock.sleep(deadlineMs, closed.signal).then(() => {
+    if (!closed.signal.aborted) listener.destroyConnections();
+  });
+  // Half a request would stay till the deadline; what is answered now closes its connection.
+  await new Promise((resolve) => (server.listening ? server.close(resolve) : resolve(undefined)));
+  closed.abort();
+  await deadline;
+}

@@ -1,0 +1,107 @@
+// Status reports of plain OPAs, in a namespace of their own: what they send is not signed, so it is shown beside hosts, marked,
+// and counted nowhere. A token names whose they are, and bounds how many.
+import type { Kysely } from 'kysely';
+import { WritError } from '../../core/errors.js';
+import type { HostRow, Tables } from '../store/tables.js';
+import { checkToken, tokenRefused } from '../tokens/tokens.js';
+import { bearerOf } from './callers.js';
+import { type Asked, type Route, textSchema } from './routes.js';
+
+const maxOpasOfToken = 1000;
+const maxBundles = 100;
+/** OPA reports when something happened, at the longest as often as it polls. */
+const everyMs = 300_000;
+
+interface OpaStatus {
+  readonly labels: { readonly id: string; readonly version?: string };
+  readonly bundles?: Readonly<Record<string, { readonly active_revision?: string; readonly code?: string }>>;
+}
+
+const bundleSchema = {
+  type: 'object',
+  properties: {
+    active_revision: { type: 'string', maxLength: 255 },
+    code: { type: 'string', maxLength: 255 },
+  },
+};
+/** OPA adds members with its versions: what is not known is not read. */
+const statusSchema = {
+  type: 'object',
+  required: ['labels'],
+  properties: {
+    labels: {
+      type: 'object',
+      required: ['id'],
+      properties: { id: textSchema(200), version: { type: 'string', maxLength: 64 } },
+    },
+    bundles: { type: 'object', maxProperties: maxBundles, additionalProperties: bundleSchema },
+  },
+};
+
+export function opaRoutes(db: Kysely<Tables>, nowMs: () => number): readonly Route[] {
+  const take = async ({ request }: Asked): Promise<object> => {
+    const bearer = bearerOf(request.headers);
+    if (bearer === undefined) throw tokenRefused('missing');
+    const { id } = await checkToken(db, bearer, 'opa', nowMs());
+    await storeStatus(db, id, request.body as OpaStatus, nowMs());
+    return {};
+  };
+  return ['/v1/opa/status', '/v1/opa/status/:partition'].map((url) => ({
+    method: 'POST',
+    url,
+    summary: "OPA's own status report",
+    access: 'opa',
+    body: statusSchema,
+    handle: take,
+  }));
+}
+
+async function storeStatus(
+  db: Kysely<Tables>,
+  token: string,
+  { labels, bundles = {} }: OpaStatus,
+  nowMs: number,
+): Promise<void> {
+  const keyId = `opa/${token}/${labels.id}`;
+  const known = Object.entries(bundles).map(([name, { active_revision = '', code = '' }]) => {
+    return { name: name.slice(0, 255), revision: active_revision, code };
+  });
+  const health = known.some(({ code }) => code !== '') ? 'warning' : 'ok';
+  const seen = {
+    last_seen_ms: nowMs,
+    version: labels.version ?? '',
+    health,
+    report: JSON.stringify({ opa: known }),
+  };
+  const updated = await db
+    .updateTable('hosts')
+    .set(seen)
+    .where('key_id', '=', keyId)
+    .where('state', '=', 'accepted')
+    .executeTakeFirst();
+  if (updated.numUpdatedRows === 1n) return;
+  const { opas } = await db
+    .selectFrom('hosts')
+    .select((of) => of.fn.countAll<number>().as('opas'))
+    .where('token_id', '=', token)
+    .where('kind', '=', 'opa')
+    .executeTakeFirstOrThrow();
+  if (Number(opas) >= maxOpasOfToken)
+    throw new WritError('FLEET_ENROL_FULL', `${maxOpasOfToken} OPAs report with this token`);
+  await db
+    .insertInto('hosts')
+    .values({ ...newRow(keyId, token, labels.id, nowMs), ...seen })
+    // Retired, or two reports at once: the row that is there stays.
+    .onConflict((of) => of.column('key_id').doNothing())
+    .execute();
+}
+
+function newRow(keyId: string, token: string, host: string, nowMs: number): HostRow {
+  return {
+    ...{ key_id: keyId, public_key: '', kind: 'opa', state: 'accepted', host, install_id: '', boot_id: '' },
+    ...{ token_id: token, ephemeral: 0, enrolled_at_ms: nowMs, counter: 0, body_digest: '', nonce: '' },
+    ...{ last_seen_ms: nowMs, every_ms: everyMs, skew_ms: 0, agent: 'run', health: 'ok', version: '' },
+    ...{ root_version: 0, root_digest: '', cloned: 0, slot: 0, last_outcome: 0, report: '' },
+    ...{ state_digest: '', revision: 0, past_ids: '', id_returns: 0 },
+  };
+}

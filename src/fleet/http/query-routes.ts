@@ -1,0 +1,132 @@
+// What may be asked with `view` and more: the answers of the queries, pages, CSV and the summary as it changes. Reads only.
+import { Readable } from 'node:stream';
+import { parseHostFilter } from '../../core/fleet/host-filter.js';
+import { given } from '../../core/given.js';
+import type { FleetQueries } from '../queries/fleet-queries.js';
+import { hostsCsv } from './host-csv.js';
+import { nameSchema, numberSchema, object, type Route, serialSchema, textSchema } from './routes.js';
+import type { SummaryEvents } from './summary-events.js';
+
+interface HostsAsked {
+  readonly where?: string;
+  readonly after?: string;
+  readonly limit?: number;
+}
+
+interface WaitAsked {
+  readonly bundle: string;
+  readonly channel: string;
+  readonly serial: number;
+  readonly since?: number;
+  readonly exceptSilentMs?: number;
+}
+
+const hostsQuery = { where: textSchema(2000), after: textSchema(1000), limit: numberSchema(1, 1000) };
+const release = { bundle: nameSchema, channel: nameSchema, serial: serialSchema };
+const timeSchema = numberSchema(0, Number.MAX_SAFE_INTEGER);
+
+export function queryRoutes(queries: FleetQueries, events: SummaryEvents): readonly Route[] {
+  return [...summaryRoutes(queries, events), ...hostsRoutes(queries), ...releaseRoutes(queries)];
+}
+
+function summaryRoutes(queries: FleetQueries, events: SummaryEvents): Route[] {
+  return [
+    {
+      method: 'GET',
+      url: '/v1/summary',
+      summary: 'One sentence about the fleet, with its releases, refusals, silence, roots and keys',
+      access: 'view',
+      type: 'fleet.summary',
+      handle: ({ caller }) => queries.summary(caller.role),
+    },
+    {
+      method: 'GET',
+      url: '/v1/events',
+      summary: 'The summary each time it changed, at most once a second, as server-sent events',
+      access: 'view',
+      handle: ({ reply, caller }) => events.follow(reply, caller.role),
+    },
+  ];
+}
+
+function hostsRoutes(queries: FleetQueries): Route[] {
+  return [
+    {
+      method: 'GET',
+      url: '/v1/hosts',
+      summary: 'Hosts by name, a page at a time',
+      access: 'view',
+      querystring: object(hostsQuery),
+      type: 'fleet.hosts',
+      handle: ({ request, caller }) => {
+        const { where = '', after, limit = 100 } = request.query as HostsAsked;
+        return queries.hosts({ filter: parseHostFilter(where), limit, ...given({ after }) }, caller.role);
+      },
+    },
+    {
+      method: 'GET',
+      url: '/v1/hosts.csv',
+      summary: 'All hosts of a filter, a line for each of their bundles',
+      access: 'view',
+      querystring: object({ where: hostsQuery.where }),
+      handle: ({ request, reply, caller }) => {
+        const filter = parseHostFilter((request.query as HostsAsked).where ?? '');
+        void reply.header('content-disposition', 'attachment; filename="hosts.csv"');
+        return reply
+          .type('text/csv; charset=utf-8')
+          .send(Readable.from(hostsCsv(queries, filter, caller.role)));
+      },
+    },
+    {
+      method: 'GET',
+      url: '/v1/hosts/:key',
+      summary: 'One host, by its key, the first digits of it, or a name that only one has',
+      access: 'view',
+      params: object({ key: textSchema(300) }, ['key']),
+      type: 'fleet.host',
+      handle: ({ request, caller }) => queries.host((request.params as { key: string }).key, caller.role),
+    },
+  ];
+}
+
+function releaseRoutes(queries: FleetQueries): Route[] {
+  return [
+    {
+      method: 'GET',
+      url: '/v1/releases/:bundle/:channel/:serial',
+      summary: 'Who runs a release, since when, and who does not',
+      access: 'view',
+      params: object(release, ['bundle', 'channel', 'serial']),
+      type: 'fleet.release',
+      handle: ({ request }) => queries.release(request.params as WaitAsked),
+    },
+    {
+      method: 'GET',
+      url: '/v1/wait',
+      summary: 'What a wait for a release is judged on; `since` is `atMs` of the first answer',
+      access: 'view',
+      querystring: object({ ...release, since: timeSchema, exceptSilentMs: timeSchema }, [
+        'bundle',
+        'channel',
+        'serial',
+      ]),
+      type: 'fleet.wait',
+      handle: ({ request }) => {
+        const { bundle, channel, serial, since: sinceMs, exceptSilentMs } = request.query as WaitAsked;
+        return queries.wait({ bundle, channel, serial, ...given({ sinceMs, exceptSilentMs }) });
+      },
+    },
+    {
+      method: 'GET',
+      url: '/v1/log',
+      summary: 'Who changed what, the newest first',
+      access: 'view',
+      querystring: object({ before: timeSchema, limit: numberSchema(1, 1000) }),
+      type: 'fleet.log',
+      handle: ({ request }) => {
+        const { before, limit = 100 } = request.query as { before?: number; limit?: number };
+        return queries.log({ limit, ...given({ before }) });
+      },
+    },
+  ];
+}

@@ -1,0 +1,74 @@
+// The questions that a fleet's store answers, in one place: the API, the page and the commands on the server's own machine ask
+// these. Reads only.
+import type { Kysely } from 'kysely';
+import type {
+  FleetSummary,
+  HostDetail,
+  HostsPage,
+  LogPage,
+  ReleaseReport,
+  Role,
+  WaitFacts,
+} from '../../core/fleet/answers.js';
+import { given } from '../../core/given.js';
+import type { Clock } from '../../platform/time/clock.js';
+import type { Tables } from '../store/tables.js';
+import { type HostsQuestion, readHost, readHosts } from './host-pages.js';
+import { readAccepting } from './host-where.js';
+import { type ReleaseQuestion, readRelease } from './release-query.js';
+import { createSummaryQuery } from './summary-query.js';
+import { readWait, type WaitQuestion } from './wait-query.js';
+
+export interface FleetQueries {
+  summary(role: Role): Promise<FleetSummary>;
+  hosts(question: HostsQuestion, role: Role): Promise<HostsPage>;
+  host(name: string, role: Role): Promise<HostDetail>;
+  release(question: ReleaseQuestion): Promise<ReleaseReport>;
+  /** @param question without `sinceMs` the wait begins now */
+  wait(question: Omit<WaitQuestion, 'sinceMs'> & Partial<Pick<WaitQuestion, 'sinceMs'>>): Promise<WaitFacts>;
+  log(question: { readonly before?: number; readonly limit: number }): Promise<LogPage>;
+}
+
+const maxLogEntries = 1000;
+
+export function createFleetQueries(
+  db: Kysely<Tables>,
+  fleet: string,
+  clock: Pick<Clock, 'nowMs' | 'monotonicMs'>,
+): FleetQueries {
+  const { summary } = createSummaryQuery(db, fleet, clock);
+  const asking = async (role: Role) => ({
+    role,
+    nowMs: clock.nowMs(),
+    fleet: await readAccepting(db),
+  });
+  return {
+    summary,
+    hosts: async (question, role) => readHosts(db, question, await asking(role)),
+    host: async (name, role) => readHost(db, name, await asking(role)),
+    release: (question) => readRelease(db, question),
+    wait: (question) => {
+      const nowMs = clock.nowMs();
+      return readWait(db, { sinceMs: nowMs, ...question }, nowMs);
+    },
+    log: (question) => readLog(db, question),
+  };
+}
+
+async function readLog(
+  db: Kysely<Tables>,
+  { before, limit }: { readonly before?: number; readonly limit: number },
+): Promise<LogPage> {
+  const most = Math.min(limit, maxLogEntries);
+  let query = db.selectFrom('audit').selectAll();
+  if (before !== undefined) query = query.where('id', '<', before);
+  const rows = await query
+    .orderBy('id', 'desc')
+    .limit(most + 1)
+    .execute();
+  const entries = rows
+    .slice(0, most)
+    .map(({ at_ms, ...row }) => ({ ...row, id: Number(row.id), atMs: Number(at_ms) }));
+  const next = rows.length > most ? entries.at(-1)?.id : undefined;
+  return { schema: 1, type: 'fleet.log', entries, ...given({ next }) };
+}

@@ -1,0 +1,95 @@
+// Rows of hosts as answers: with their bundles and labels, and with what only `detail` may see left out for others.
+// Owns how a row reads; which rows those are is its caller's.
+import type { Kysely } from 'kysely';
+import type { HostBundle, HostLine, Role } from '../../core/fleet/answers.js';
+import { type ActiveState, isOfferedState } from '../../core/fleet/report.js';
+import { given } from '../../core/given.js';
+import { isSilent } from '../hosts/silence-rules.js';
+import type { FleetRow, HostBundleRow, HostRow, Tables } from '../store/tables.js';
+
+export interface Asking {
+  readonly role: Role;
+  readonly nowMs: number;
+  /** When servers of this fleet took reports. */
+  readonly fleet: Pick<FleetRow, 'accepting_since_ms' | 'accepting_until_ms'>;
+}
+
+export const lineColumns = [
+  ...(['key_id', 'host', 'kind', 'state', 'agent', 'health', 'version', 'root_version'] as const),
+  ...(['last_seen_ms', 'every_ms', 'skew_ms', 'cloned', 'ephemeral'] as const),
+] as const;
+
+export type LineRow = Pick<HostRow, (typeof lineColumns)[number]>;
+
+/** @returns the same hosts in their order; two questions, however many they are */
+export async function readLines(
+  db: Kysely<Tables>,
+  rows: readonly LineRow[],
+  asking: Asking,
+): Promise<HostLine[]> {
+  if (rows.length === 0) return [];
+  const keys = rows.map(({ key_id }) => key_id);
+  const bundles = await db
+    .selectFrom('host_bundles')
+    .selectAll()
+    .where('key_id', 'in', keys)
+    .orderBy('bundle')
+    .orderBy('channel')
+    .execute();
+  const labels = await db
+    .selectFrom('host_labels')
+    .selectAll()
+    .where('key_id', 'in', keys)
+    .orderBy('name')
+    .execute();
+  return rows.map((row) => ({
+    ...lineOf(row, asking),
+    // Names of labels are the host's own: __proto__ is one like any other.
+    labels: Object.fromEntries(
+      labels.filter((one) => one.key_id === row.key_id).map(({ name, value }) => [name, value]),
+    ),
+    bundles: bundles.filter((one) => one.key_id === row.key_id).map((one) => bundleOf(one, asking)),
+  }));
+}
+
+function lineOf(row: LineRow, { nowMs, fleet }: Asking): Omit<HostLine, 'labels' | 'bundles'> {
+  return {
+    key: row.key_id,
+    host: row.host,
+    kind: row.kind,
+    state: row.state,
+    presence: presenceOf(row, fleet, nowMs),
+    health: row.health,
+    version: row.version,
+    root: Number(row.root_version),
+    lastSeenMs: Number(row.last_seen_ms),
+    skewMs: Number(row.skew_ms),
+    cloned: Number(row.cloned) === 1,
+  };
+}
+
+function presenceOf(row: LineRow, fleet: Asking['fleet'], nowMs: number): HostLine['presence'] {
+  // Enrolled, and no report yet.
+  if (row.agent === '') return 'never';
+  if (row.agent === 'stop') return 'stopped';
+  return isSilent(row, fleet, nowMs) ? 'silent' : 'heard';
+}
+
+function bundleOf(row: HostBundleRow, { role }: Asking): HostBundle {
+  const { bundle, channel, serial, state, since_ms, offered_state, offered_line } = row;
+  const active =
+    state === 'none'
+      ? undefined
+      : { serial: Number(serial), state: state as ActiveState, sinceMs: Number(since_ms) };
+  const line = role === 'view' || offered_line === '' ? undefined : offered_line;
+  const offered = isOfferedState(offered_state)
+    ? {
+        serial: Number(row.offered_serial),
+        state: offered_state,
+        code: row.offered_code,
+        atMs: Number(row.offered_at_ms),
+        ...given({ line }),
+      }
+    : undefined;
+  return { bundle, channel, ...given({ active, offered }) };
+}

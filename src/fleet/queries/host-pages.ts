@@ -1,0 +1,144 @@
+// Hosts by name, a page at a time by the key of the last one: no page costs more for standing further behind. Also one host
+// with all that is known of it. Owns cursors and bounds.
+import type { Kysely } from 'kysely';
+import { WritError } from '../../core/errors.js';
+import type { HostDetail, HostsPage, Role } from '../../core/fleet/answers.js';
+import type { HostFilter } from '../../core/fleet/host-filter.js';
+import type { FleetReport } from '../../core/fleet/report.js';
+import { given } from '../../core/given.js';
+import type { Tables } from '../store/tables.js';
+import { type Asking, lineColumns, readLines } from './host-lines.js';
+import { matching } from './host-where.js';
+
+export const maxHostsPerPage = 1000;
+
+export interface HostsQuestion {
+  readonly filter: HostFilter;
+  /** `next` of the page before. */
+  readonly after?: string;
+  readonly limit: number;
+}
+
+export async function readHosts(
+  db: Kysely<Tables>,
+  question: HostsQuestion,
+  asking: Asking,
+): Promise<HostsPage> {
+  const limit = Math.min(question.limit, maxHostsPerPage);
+  let query = db
+    .selectFrom('hosts')
+    .select(lineColumns)
+    .where((eb) => matching(eb, question.filter, asking));
+  if (question.after !== undefined) {
+    const [host, key] = cursorOf(question.after);
+    query = query.where((eb) =>
+      eb.or([eb('host', '>', host), eb.and([eb('host', '=', host), eb('key_id', '>', key)])]),
+    );
+  }
+  const rows = await query
+    .orderBy('host')
+    .orderBy('key_id')
+    .limit(limit + 1)
+    .execute();
+  const shown = rows.slice(0, limit);
+  const last = shown.at(-1);
+  const next = rows.length > limit && last !== undefined ? cursorText(last.host, last.key_id) : undefined;
+  const hosts = await readLines(db, shown, asking);
+  return { schema: 1, type: 'fleet.hosts', hosts, ...given({ next }) };
+}
+
+function cursorText(host: string, key: string): string {
+  return Buffer.from(JSON.stringify([host, key])).toString('base64url');
+}
+
+function cursorOf(text: string): readonly [host: string, key: string] {
+  try {
+    const [host, key] = JSON.parse(Buffer.from(text, 'base64url').toString('utf8')) as unknown[];
+    if (typeof host === 'string' && typeof key === 'string') return [host, key];
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+  }
+  throw new WritError('USAGE', 'this is no place in a list of hosts', {
+    hint: 'Take `next` of the page before.',
+  });
+}
+
+const maxOutcomes = 100;
+const maxNamesakes = 20;
+
+/** @param name a key, the first 8 or more digits of one, or the name of a host that only one has */
+export async function readHost(db: Kysely<Tables>, name: string, asking: Asking): Promise<HostDetail> {
+  const row = await findHost(db, name);
+  const [line] = await readLines(db, [row], asking);
+  if (line === undefined) throw unknownHost(name);
+  const outcomes = await db
+    .selectFrom('outcomes')
+    .select(['n', 'at_ms', 'trigger', 'outcome', 'code'])
+    .where('key_id', '=', row.key_id)
+    .orderBy('n', 'desc')
+    .limit(maxOutcomes)
+    .execute();
+  const namesakes = await db
+    .selectFrom('hosts')
+    .select('key_id')
+    .where('host', '=', row.host)
+    .where('key_id', '!=', row.key_id)
+    .where('state', '!=', 'retired')
+    .orderBy('key_id')
+    .limit(maxNamesakes)
+    .execute();
+  return {
+    schema: 1,
+    type: 'fleet.host',
+    ...line,
+    enrolledAtMs: Number(row.enrolled_at_ms),
+    everyMs: Number(row.every_ms),
+    ...given({ report: reportFor(row.report, asking.role) }),
+    outcomes: outcomes.map(({ n, at_ms, trigger, outcome, code }) => {
+      const known = code === '' ? undefined : code;
+      return { n: Number(n), atMs: Number(at_ms), trigger, outcome, ...given({ code: known }) };
+    }),
+    namesakes: namesakes.map(({ key_id }) => key_id),
+  };
+}
+
+/** @throws USAGE for nobody, and for several */
+export async function findHost(db: Kysely<Tables>, name: string) {
+  const byKey = /^[0-9a-f]{8,64}$/.test(name) || name.startsWith('opa/');
+  const rows = await db
+    .selectFrom('hosts')
+    .selectAll()
+    .where((eb) => {
+      const named = eb.and([eb('host', '=', name), eb('state', '!=', 'retired')]);
+      // The key is hex, so nothing in it is a pattern; an OPA's id may hold one, and is taken whole.
+      const key = name.startsWith('opa/') ? eb('key_id', '=', name) : eb('key_id', 'like', `${name}%`);
+      return byKey ? eb.or([named, key]) : named;
+    })
+    .orderBy('key_id')
+    .limit(2)
+    .execute();
+  const [row, other] = rows;
+  if (row === undefined) throw unknownHost(name);
+  if (other === undefined || row.key_id === name) return row;
+  throw new WritError('USAGE', `several hosts are ${JSON.stringify(name)}`, {
+    hint: `Name one by its key: writ fleet hosts --where host=${name}`,
+  });
+}
+
+function unknownHost(name: string): WritError {
+  return new WritError('FLEET_HOST_UNKNOWN', `no host is ${JSON.stringify(name.slice(0, 255))}`);
+}
+
+function reportFor(text: string, role: Role): FleetReport | undefined {
+  if (text === '') return undefined;
+  const report = JSON.parse(text) as FleetReport;
+  // What an OPA sent is no report of ours, and quotes what its checkers said.
+  if (!Array.isArray(report.bundles)) return undefined;
+  if (role !== 'view') return report;
+  const bundles = report.bundles.map(({ offered, ...bundle }) => {
+    if (offered === undefined) return bundle;
+    const { line: _line, output: _output, ...codes } = offered;
+    return { ...bundle, offered: codes };
+  });
+  return { ...report, bundles };
+}

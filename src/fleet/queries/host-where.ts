@@ -1,0 +1,90 @@
+// A filter of hosts as conditions of a query: every value is bound, none is part of the text. Retired hosts are found only by
+// who asks for them. Owns the meaning of each word of a filter in rows.
+import { type ExpressionBuilder, type Kysely, type RawBuilder, type SqlBool, sql } from 'kysely';
+import type { BundleFilter, HostFilter } from '../../core/fleet/host-filter.js';
+import { acceptingGapMs, lastSeenLagMs } from '../hosts/silence-rules.js';
+import type { Tables } from '../store/tables.js';
+import type { Asking } from './host-lines.js';
+
+type Builder = ExpressionBuilder<Tables, 'hosts'>;
+type Condition = ReturnType<Builder['and']>;
+
+/** As silence-rules judges one host: the same bounds, in the words of a query. */
+export function isSilentRow(eb: Builder, { nowMs, fleet }: Omit<Asking, 'role'>): Condition {
+  const isAccepting = nowMs - Number(fleet.accepting_until_ms) <= acceptingGapMs;
+  const latestMs = nowMs - lastSeenLagMs;
+  const quietSince = (fromMs: RawBuilder<number>): RawBuilder<SqlBool> =>
+    sql<SqlBool>`${fromMs} + 2 * ${sql.ref('hosts.every_ms')} < ${sql.lit(latestMs)}`;
+  return eb.and([
+    eb(eb.lit(isAccepting ? 1 : 0), '=', 1),
+    eb('hosts.state', '=', 'accepted'),
+    eb('hosts.agent', '=', 'run'),
+    quietSince(sql<number>`${sql.ref('hosts.last_seen_ms')}`),
+    quietSince(sql<number>`${sql.lit(Number(fleet.accepting_since_ms))}`),
+  ]);
+}
+
+export function matching(eb: Builder, filter: HostFilter, asking: Asking): Condition {
+  const conditions: Condition[] = [ofState(eb, filter.is, asking)];
+  if (filter.host !== undefined) conditions.push(eb.and([eb('hosts.host', '=', filter.host)]));
+  if (filter.health !== undefined) conditions.push(eb.and([eb('hosts.health', '=', filter.health)]));
+  if (filter.version !== undefined) conditions.push(eb.and([eb('hosts.version', '=', filter.version)]));
+  if (filter.root !== undefined) conditions.push(eb.and([eb('hosts.root_version', '=', filter.root)]));
+  if (filter.kind !== undefined) conditions.push(eb.and([eb('hosts.kind', '=', filter.kind as 'writ')]));
+  for (const [name, value] of Object.entries(filter.labels)) conditions.push(hasLabel(eb, name, value));
+  if (Object.keys(filter.bundle).length > 0) conditions.push(hasBundle(eb, filter.bundle));
+  return eb.and(conditions);
+}
+
+function ofState(eb: Builder, is: HostFilter['is'], asking: Asking): Condition {
+  switch (is) {
+    case undefined:
+      return eb.and([eb('hosts.state', '!=', 'retired')]);
+    case 'silent':
+      return isSilentRow(eb, asking);
+    case 'stopped':
+      return eb.and([eb('hosts.state', '=', 'accepted'), eb('hosts.agent', '=', 'stop')]);
+    case 'cloned':
+      return eb.and([eb('hosts.state', '!=', 'retired'), eb('hosts.cloned', '=', 1)]);
+    default:
+      return eb.and([eb('hosts.state', '=', is)]);
+  }
+}
+
+function hasLabel(eb: Builder, name: string, value: string): Condition {
+  return eb.and([
+    eb.exists(
+      eb
+        .selectFrom('host_labels')
+        .select('host_labels.name')
+        .whereRef('host_labels.key_id', '=', 'hosts.key_id')
+        .where('host_labels.name', '=', name)
+        .where('host_labels.value', '=', value),
+    ),
+  ]);
+}
+
+/** All of it of one row: a host that runs 42 of one bundle and refused another is not one that refused 42. */
+function hasBundle(eb: Builder, filter: BundleFilter): Condition {
+  let rows = eb
+    .selectFrom('host_bundles')
+    .select('host_bundles.bundle')
+    .whereRef('host_bundles.key_id', '=', 'hosts.key_id');
+  const { bundle, channel, serial, active, offered, code } = filter;
+  if (bundle !== undefined) rows = rows.where('host_bundles.bundle', '=', bundle);
+  if (channel !== undefined) rows = rows.where('host_bundles.channel', '=', channel);
+  if (active !== undefined) rows = rows.where('host_bundles.state', '=', active as 'confirmed');
+  if (offered !== undefined) rows = rows.where('host_bundles.offered_state', '=', offered as 'refused');
+  if (code !== undefined) rows = rows.where('host_bundles.offered_code', '=', code);
+  // Of what is offered where an offer is asked for.
+  const isOffer = offered !== undefined || code !== undefined;
+  if (serial !== undefined)
+    rows = rows.where(isOffer ? 'host_bundles.offered_serial' : 'host_bundles.serial', '=', serial);
+  return eb.and([eb.exists(rows)]);
+}
+
+/** When servers of this fleet took reports. */
+export async function readAccepting(db: Kysely<Tables>): Promise<Asking['fleet']> {
+  const columns = ['accepting_since_ms', 'accepting_until_ms'] as const;
+  return db.selectFrom('fleet').select(columns).executeTakeFirstOrThrow();
+}

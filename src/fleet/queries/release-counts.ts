@@ -1,0 +1,86 @@
+// Releases and offers from the counters: a row for each release, state and slot, whatever the number of hosts. Which of them
+// is the newest of its channel is judged here. Owns no wording.
+import type { Kysely } from 'kysely';
+import type { OfferGroup, ReleaseCount } from '../../core/fleet/answers.js';
+import { type ActiveState, isOfferedState } from '../../core/fleet/report.js';
+import type { Tables } from '../store/tables.js';
+
+export interface ReleaseFilter {
+  readonly bundle?: string;
+  readonly channel?: string;
+  readonly serial?: number;
+}
+
+interface Counted {
+  readonly bundle: string;
+  readonly channel: string;
+  readonly serial: number;
+  readonly manifest: string;
+  readonly state: string;
+  readonly hosts: number;
+}
+
+/** Of releases and of offers that an answer has: the rest is the oldest. */
+const maxRows = 2000;
+
+/** Repositories are summed up: after a root ceremony half of the hosts know another root, and the manifest is the same. */
+async function countedOf(db: Kysely<Tables>, filter: ReleaseFilter): Promise<readonly Counted[]> {
+  let query = db
+    .selectFrom('counters')
+    .select(['bundle', 'channel', 'serial', 'manifest', 'state'])
+    .select((of) => of.fn.sum<number>('count').as('hosts'));
+  if (filter.bundle !== undefined) query = query.where('bundle', '=', filter.bundle);
+  if (filter.channel !== undefined) query = query.where('channel', '=', filter.channel);
+  if (filter.serial !== undefined) query = query.where('serial', '=', filter.serial);
+  const rows = await query
+    .groupBy(['bundle', 'channel', 'serial', 'manifest', 'state'])
+    .having((of) => of.fn.sum<number>('count'), '>', 0)
+    .orderBy('bundle')
+    .orderBy('channel')
+    .orderBy('serial', 'desc')
+    .limit(maxRows)
+    .execute();
+  return rows.map((row) => ({ ...row, serial: Number(row.serial), hosts: Number(row.hosts) }));
+}
+
+export interface ReleaseCounts {
+  readonly releases: readonly ReleaseCount[];
+  readonly offers: readonly OfferGroup[];
+}
+
+/** @returns by bundle and channel, the newest serial first */
+export async function countReleases(db: Kysely<Tables>, filter: ReleaseFilter = {}): Promise<ReleaseCounts> {
+  const counted = await countedOf(db, filter);
+  const releases = new Map<string, Counted & { counts: Partial<Record<ActiveState, number>> }>();
+  const offers: OfferGroup[] = [];
+  for (const row of counted) {
+    const [kind = '', state = '', code = ''] = row.state.split(':');
+    if (kind === 'offered' && isOfferedState(state)) {
+      const { bundle, channel, serial, hosts } = row;
+      offers.push({ bundle, channel, serial, state, code, hosts });
+    } else if (kind === 'active' && row.serial > 0) {
+      const key = JSON.stringify([row.bundle, row.channel, row.serial, row.manifest]);
+      const release = releases.get(key) ?? { ...row, counts: {} };
+      const before = release.counts[state as ActiveState] ?? 0;
+      release.counts = { ...release.counts, [state]: before + row.hosts };
+      releases.set(key, release);
+    }
+  }
+  return { releases: withPlaces([...releases.values()]), offers };
+}
+
+type Found = Counted & { readonly counts: Partial<Record<ActiveState, number>> };
+
+function withPlaces(found: readonly Found[]): ReleaseCount[] {
+  const newest = new Map<string, number>();
+  for (const { bundle, channel, serial } of found) {
+    const name = JSON.stringify([bundle, channel]);
+    newest.set(name, Math.max(newest.get(name) ?? 0, serial));
+  }
+  return found.map(({ bundle, channel, serial, manifest, counts }) => {
+    const { confirmed = 0, notified = 0, unconfirmed = 0 } = counts;
+    const isNewest = newest.get(JSON.stringify([bundle, channel])) === serial;
+    const place = isNewest ? 'newest' : 'tail';
+    return { bundle, channel, serial, manifest, confirmed, notified, unconfirmed, place };
+  });
+}

@@ -1,0 +1,48 @@
+// One release of a channel: who runs it, who does not and why, and how the confirmations came, as a curve of at most 100
+// points. Owns the width of a point.
+import { type Kysely, sql } from 'kysely';
+import type { ReleaseReport } from '../../core/fleet/answers.js';
+import type { Tables } from '../store/tables.js';
+import { countReleases } from './release-counts.js';
+
+export interface ReleaseQuestion {
+  readonly bundle: string;
+  readonly channel: string;
+  readonly serial: number;
+}
+
+const maxPoints = 100;
+
+export async function readRelease(db: Kysely<Tables>, question: ReleaseQuestion): Promise<ReleaseReport> {
+  const { releases, offers } = await countReleases(db, question);
+  return { schema: 1, type: 'fleet.release', releases, offers, curve: await curveOf(db, question) };
+}
+
+async function curveOf(
+  db: Kysely<Tables>,
+  { bundle, channel, serial }: ReleaseQuestion,
+): Promise<ReleaseReport['curve']> {
+  const rows = db
+    .selectFrom('host_bundles')
+    .where('bundle', '=', bundle)
+    .where('channel', '=', channel)
+    .where('serial', '=', serial)
+    .where('state', '=', 'confirmed');
+  const ends = await rows
+    .select((of) => [of.fn.min<number>('since_ms').as('first'), of.fn.max<number>('since_ms').as('last')])
+    .executeTakeFirst();
+  if (ends === undefined || ends.first === null) return [];
+  const [first, last] = [Number(ends.first), Number(ends.last)];
+  const width = Math.max(1, Math.ceil((last - first + 1) / maxPoints));
+  const points = await rows
+    .select(sql<number>`(since_ms - ${first}) / ${width}`.as('point'))
+    .select((of) => of.fn.countAll<number>().as('hosts'))
+    .groupBy('point')
+    .orderBy('point')
+    .execute();
+  let confirmed = 0;
+  return points.map(({ point, hosts }) => {
+    confirmed += Number(hosts);
+    return { atMs: Math.min(last, first + (Number(point) + 1) * width - 1), confirmed };
+  });
+}

@@ -1,0 +1,183 @@
+// The summary of a fleet from its store. Releases and offers come from counters at each look; what has no counter (hosts by
+// state, roots, versions, silence) is counted at most every ten seconds, and never for more than a twentieth of the time.
+// Owns what is remembered between two looks; the judgement is core's.
+import type { Kysely } from 'kysely';
+import type { FleetSummary, OfferGroup, Role } from '../../core/fleet/answers.js';
+import { summarize } from '../../core/fleet/fleet-summary.js';
+import type { FleetReport } from '../../core/fleet/report.js';
+import { given } from '../../core/given.js';
+import type { Clock } from '../../platform/time/clock.js';
+import { lastSeenLagMs } from '../hosts/silence-rules.js';
+import type { Tables } from '../store/tables.js';
+import type { Asking } from './host-lines.js';
+import { isSilentRow, readAccepting } from './host-where.js';
+import { countReleases } from './release-counts.js';
+
+type Db = Kysely<Tables>;
+type Slow = Pick<FleetSummary, 'hosts' | 'roots' | 'versions' | 'keys' | 'silence' | 'countedAtMs'>;
+
+export interface SummaryQuery {
+  summary(role: Role): Promise<FleetSummary>;
+}
+
+const slowEveryMs = 10_000;
+const slowShare = 20;
+/** Of groups whose hosts are looked at for their first lines. */
+const maxLinedGroups = 20;
+const maxLinedHosts = 200;
+const maxLines = 5;
+const maxRows = 50;
+
+export function createSummaryQuery(
+  db: Db,
+  fleet: string,
+  clock: Pick<Clock, 'nowMs' | 'monotonicMs'>,
+): SummaryQuery {
+  let slow: { readonly facts: Promise<Slow>; untilMs: number } | undefined;
+  const slowFacts = (): Promise<Slow> => {
+    const startedMs = clock.monotonicMs();
+    if (slow !== undefined && startedMs < slow.untilMs) return slow.facts;
+    const begun = { facts: countSlowly(db, clock.nowMs()), untilMs: Number.POSITIVE_INFINITY };
+    slow = begun;
+    const ended = (): void => {
+      const endMs = clock.monotonicMs();
+      begun.untilMs = endMs + Math.max(slowEveryMs, slowShare * (endMs - startedMs));
+    };
+    begun.facts.then(ended, () => {
+      slow = undefined;
+    });
+    return begun.facts;
+  };
+  return {
+    summary: async (role) => {
+      const atMs = clock.nowMs();
+      const { releases, offers } = await countReleases(db);
+      const lined = await withLines(db, offers, role);
+      return summarize({ fleet, atMs, releases, offers: lined, ...(await slowFacts()) });
+    },
+  };
+}
+
+async function countSlowly(db: Db, nowMs: number): Promise<Slow> {
+  const fleet = await readAccepting(db);
+  const hosts = await countHosts(db, { nowMs, fleet });
+  const roots = await db
+    .selectFrom('hosts')
+    .select(['root_version', 'root_digest'])
+    .select((of) => of.fn.countAll<number>().as('hosts'))
+    .where('state', '=', 'accepted')
+    .where('root_version', '>', 0)
+    .groupBy(['root_version', 'root_digest'])
+    .orderBy('root_version', 'desc')
+    .limit(maxRows)
+    .execute();
+  const versions = await db
+    .selectFrom('hosts')
+    .select('version')
+    .select((of) => of.fn.countAll<number>().as('hosts'))
+    .where('state', '=', 'accepted')
+    .where('kind', '=', 'writ')
+    .where('version', '!=', '')
+    .groupBy('version')
+    .orderBy('hosts', 'desc')
+    .limit(maxRows)
+    .execute();
+  return {
+    countedAtMs: nowMs,
+    hosts,
+    silence: await silenceOf(db, { nowMs, fleet }),
+    roots: roots.map((one) => ({
+      version: Number(one.root_version),
+      digest: one.root_digest,
+      hosts: Number(one.hosts),
+    })),
+    versions: versions.map((one) => ({ version: one.version, hosts: Number(one.hosts) })),
+    keys: await keysOf(db),
+  };
+}
+
+async function countHosts(db: Db, at: Omit<Asking, 'role'>) {
+  const rows = await db
+    .selectFrom('hosts')
+    .select(['kind', 'state', 'agent', 'cloned'])
+    .select((of) => of.fn.countAll<number>().as('hosts'))
+    .where('state', '!=', 'retired')
+    .groupBy(['kind', 'state', 'agent', 'cloned'])
+    .execute();
+  const count = (fits: (row: (typeof rows)[number]) => boolean): number =>
+    rows.filter(fits).reduce((sum, row) => sum + Number(row.hosts), 0);
+  const silent = await db
+    .selectFrom('hosts')
+    .select((of) => of.fn.countAll<number>().as('hosts'))
+    .where('kind', '=', 'writ')
+    .where((eb) => isSilentRow(eb, at))
+    .executeTakeFirstOrThrow();
+  return {
+    accepted: count(({ kind, state }) => kind === 'writ' && state === 'accepted'),
+    waiting: count(({ kind, state }) => kind === 'writ' && state === 'waiting'),
+    stopped: count(({ kind, state, agent }) => kind === 'writ' && state === 'accepted' && agent === 'stop'),
+    silent: Number(silent.hosts),
+    cloned: count(({ kind, cloned }) => kind === 'writ' && Number(cloned) === 1),
+    opa: count(({ kind }) => kind === 'opa'),
+  };
+}
+
+/** Too early for all while it is for the host that was granted the longest interval. */
+async function silenceOf(db: Db, { nowMs, fleet }: Omit<Asking, 'role'>): Promise<Slow['silence']> {
+  const row = await db
+    .selectFrom('hosts')
+    .select((of) => of.fn.max<number>('every_ms').as('every'))
+    .where('state', '=', 'accepted')
+    .where('agent', '=', 'run')
+    .executeTakeFirst();
+  const enoughMs = 2 * Number(row?.every ?? 0) + lastSeenLagMs;
+  return nowMs - Number(fleet.accepting_since_ms) > enoughMs ? 'judged' : 'too-early';
+}
+
+/** The latest word of each role among those that were heard last: one host with an old copy proves nothing about a key. */
+async function keysOf(db: Db): Promise<Slow['keys']> {
+  const rows = await db
+    .selectFrom('hosts')
+    .select('report')
+    .where('state', '=', 'accepted')
+    .where('agent', '=', 'run')
+    .where('kind', '=', 'writ')
+    .orderBy('last_seen_ms', 'desc')
+    .limit(20)
+    .execute();
+  const newest = new Map<string, Slow['keys'][number]>();
+  for (const { report } of rows) {
+    const { trust = [] } = report === '' ? {} : (JSON.parse(report) as Partial<FleetReport>);
+    for (const one of trust) {
+      if ((newest.get(one.role)?.version ?? 0) < one.version) newest.set(one.role, one);
+    }
+  }
+  return [...newest.values()].toSorted((a, b) => a.expiresAtMs - b.expiresAtMs).slice(0, maxRows);
+}
+
+/** The groups with most hosts get what those said first, and since when. */
+async function withLines(db: Db, offers: readonly OfferGroup[], role: Role): Promise<OfferGroup[]> {
+  const largest = new Set(offers.toSorted((a, b) => b.hosts - a.hosts).slice(0, maxLinedGroups));
+  return Promise.all(
+    offers.map(async (one) => (largest.has(one) ? { ...one, ...(await linesOf(db, one, role)) } : one)),
+  );
+}
+
+async function linesOf(db: Db, { bundle, channel, serial, state, code }: OfferGroup, role: Role) {
+  const rows = await db
+    .selectFrom('host_bundles')
+    .select(['offered_at_ms', 'offered_line'])
+    .where('offered_state', '=', state)
+    .where('offered_code', '=', code)
+    .where('bundle', '=', bundle)
+    .where('channel', '=', channel)
+    .where('offered_serial', '=', serial)
+    .limit(maxLinedHosts)
+    .execute();
+  const firstAtMs = rows.length === 0 ? undefined : Math.min(...rows.map((row) => Number(row.offered_at_ms)));
+  const counts = new Map<string, number>();
+  for (const { offered_line: line } of rows) if (line !== '') counts.set(line, (counts.get(line) ?? 0) + 1);
+  const lines = [...counts].toSorted(([, a], [, b]) => b - a).map(([line]) => line);
+  const shown = role === 'view' || lines.length === 0 ? undefined : lines.slice(0, maxLines);
+  return given({ firstAtMs, lines: shown });
+}
