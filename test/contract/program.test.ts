@@ -46,13 +46,13 @@ describe('the program', () => {
       const imported = [...code.matchAll(/(?:from|import|import\()"(\.{1,2}\/[^"]*|#[^"]*)"/g)];
       for (const [, path = ''] of imported) assert.ok(modules.includes(path.slice(2)), `${name}: ${path}`);
       for (const [, path = ''] of code.matchAll(/new URL\("\.\/([^"]*)"/g))
-        assert.ok(modules.includes(path), `${name}: ${path}`);
+        assert.ok(existsSync(join(folder, path)), `${name}: ${path}`);
       assert.ok(code.endsWith(`//# sourceMappingURL=${name}.map\n`), name);
       const { sources } = JSON.parse(read(`${name}.map`)) as { readonly sources: readonly string[] };
       for (const source of sources) {
         const isMade = source.endsWith('/core/schema/compiled-schemas.js');
         assert.ok(
-          isMade || /\/scripts\/packages\/|\/node_modules\/|\/src\/.*\.ts$/.test(source),
+          isMade || /\/scripts\/packages\/|\/node_modules\/|\/src\/.*\.tsx?$/.test(source),
           `${name}: ${source}`,
         );
       }
