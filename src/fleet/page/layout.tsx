@@ -35,6 +35,8 @@ interface Page extends Frame {
   readonly at?: string;
   /** Least time between two swaps; left out for a page that does not change by itself. */
   readonly liveEveryMs?: number;
+  /** Asks for its own address at once: the one page without content. */
+  readonly comesAgain?: true;
   readonly children: ComponentChildren;
 }
 
@@ -50,12 +52,13 @@ export function renderPage(page: Page): string {
 }
 
 function Document(page: Page): VNode {
-  const { title, assets, liveEveryMs, children } = page;
+  const { title, address, assets, liveEveryMs, comesAgain, children } = page;
   return (
     <html lang="en">
       <head>
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
+        {comesAgain ? <meta http-equiv="refresh" content={`0; url=${address}`} /> : null}
         <meta name="color-scheme" content="light dark" />
         <title>{`${title} - Writ fleet`}</title>
         <link rel="stylesheet" href={assets.style} />
