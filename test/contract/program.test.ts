@@ -20,7 +20,8 @@ const { bin, exports, files, version } = JSON.parse(
 ) as PackageJson;
 const folder = join(projectRoot, 'dist/writ');
 const read = (name: string): string => readFileSync(join(folder, name), 'utf8');
-const modules = readdirSync(folder).filter((name) => name.endsWith('.js'));
+// The page's own script is no module of the program: browsers run it.
+const modules = readdirSync(folder).filter((name) => name.endsWith('.js') && name !== 'live.js');
 
 async function output(...argv: readonly [string, ...string[]]): Promise<string> {
   const env = { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '' };

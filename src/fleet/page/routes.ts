@@ -34,7 +34,7 @@ const contentPolicy = "default-src 'self'; base-uri 'none'; form-action 'self'; 
 /** Adds the pages to an app that has a parser of forms; its own errors stay pages, in a scope of their own. */
 export async function registerPage(app: FastifyInstance, parts: PageParts): Promise<void> {
   const assets = readAssets();
-  await app.register(async (scope) => {
+  await app.register((scope, _options, done) => {
     scope.addHook('onRequest', async (_request, reply) => {
       void reply.headers({
         'cache-control': 'no-store',
@@ -52,6 +52,7 @@ export async function registerPage(app: FastifyInstance, parts: PageParts): Prom
     registerSignIn(scope, { doors: parts.doors, frameOf: (request) => frameOf(request, parts, assets) });
     for (const [url, make] of Object.entries(pages))
       scope.get(url, (request, reply) => answer({ request, reply, parts, assets, make }));
+    done();
   });
 }
 
@@ -128,7 +129,7 @@ function registerAssets(scope: FastifyInstance, { byAddress }: Assets): void {
   });
 }
 
-export function sendPage(reply: FastifyReply, html: string): FastifyReply {
+function sendPage(reply: FastifyReply, html: string): FastifyReply {
   return reply.type('text/html; charset=utf-8').send(html);
 }
 
