@@ -15,8 +15,8 @@ export interface Visitor {
   /** Token's id, or a person by a proxy's word. */
   readonly who: string;
   readonly role: string;
-  /** A proxy says who it is: there is no session to end. */
-  readonly session: 'cookie' | 'proxy';
+  /** Only a session can be ended from here. */
+  readonly by: 'session' | 'token';
 }
 
 export interface Frame {
@@ -107,13 +107,13 @@ function Header({ at, atMs, address, visitor, liveEveryMs }: Page): VNode {
   );
 }
 
-function Visit({ visitor: { who, role, session } }: { readonly visitor: Visitor }): VNode {
+function Visit({ visitor: { who, role, by } }: { readonly visitor: Visitor }): VNode {
   return (
     <form class="visit" method="post" action="/sign-out">
       <span>
         <bdi>{who}</bdi> ({role})
       </span>
-      {session === 'cookie' ? <button type="submit">Sign out</button> : null}
+      {by === 'session' ? <button type="submit">Sign out</button> : null}
     </form>
   );
 }
