@@ -1,8 +1,16 @@
 // Makes the program that is shipped and that every test starts: what tsc has compiled, with the joined packages, in one
 // file for what belongs to the same commands. Beside each lies its map, beside all of them the licenses of what is in them.
 // Decides nothing: what the units of tests load of dist/src is what is in it.
-import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import {
+  chmodSync,
+  copyFileSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { basename, join } from 'node:path';
 import { build } from 'esbuild';
 
 /** What starts by itself, or is found beside its importer at run time: all lie in one folder. */
@@ -12,6 +20,9 @@ const entryPoints = [
   'fleet/store/sqlite-thread.js',
   'sdk/policy-reader.js',
 ];
+
+/** What is read from beside its reader, in dist/src and in the program alike. */
+const assets = ['fleet/page/page.css', 'fleet/page/live.js', 'fleet/page/icon.svg'];
 
 /** @param {string} root of a checkout that tsc has compiled, with its packages joined */
 export async function bundleProgram(root) {
@@ -41,6 +52,10 @@ export async function bundleProgram(root) {
     legalComments: 'none',
     logLevel: 'warning',
   });
+  for (const path of assets) {
+    copyFileSync(join(root, 'src', path), join(root, 'dist/src', path));
+    copyFileSync(join(root, 'src', path), join(folder, basename(path)));
+  }
   writeFileSync(join(folder, 'LICENSES.txt'), licensesOf(root, folder));
   // esbuild writes 0644, and `npx writ` would say "Permission denied" after every build.
   chmodSync(join(folder, 'main.js'), 0o755);

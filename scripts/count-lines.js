@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 
 const root = process.argv[2] ?? 'src';
 const counts = new Map();
-for (const name of readdirSync(root, { recursive: true }).filter((one) => one.endsWith('.ts'))) {
+for (const name of readdirSync(root, { recursive: true }).filter((one) => /\.tsx?$/.test(one))) {
   const lines = countLines(readFileSync(join(root, name), 'utf8'));
   const room = dirname(name);
   counts.set(room, (counts.get(room) ?? 0) + lines);

@@ -117,7 +117,7 @@ async function runUnchanged(root, test, names) {
 async function tryEntry(root, entry) {
   const { file, before, after, test, name } = entry;
   const source = join(root, file);
-  const compiled = join(root, 'dist', file.replace(/\.ts$/, '.js'));
+  const compiled = join(root, 'dist', file.replace(/\.tsx?$/, '.js'));
   const [text, code] = [source, compiled].map((path) => fs.readFileSync(path, 'utf8'));
   if (text.split(before).length !== 2) return broken('`before` is not exactly once in the file');
   try {

@@ -37,7 +37,7 @@ describe('test/mutations.json', () => {
 
   it('changes text of the sources that its file has exactly once', () => {
     const isWrong = ({ file, before, after }: Mutation): boolean =>
-      !/^src\/.+\.ts$/.test(file) || before === after || textOf(file).split(before).length !== 2;
+      !/^src\/.+\.tsx?$/.test(file) || before === after || textOf(file).split(before).length !== 2;
     assert.deepEqual(idsOf(isWrong), []);
   });
 

@@ -10,8 +10,9 @@ import type { HealthLevel } from '../../core/status/host-health.js';
 import type { Clock } from '../../platform/time/clock.js';
 import type { Answer, Reporter, StepState, Surroundings } from './command.js';
 import type { CommonFlags } from './flags.js';
+import { printable } from '../../core/text/printable.js';
 import { createProgressLine } from './progress-line.js';
-import { cutToColumns, printable, printableJson } from './terminal-text.js';
+import { cutToColumns, printableJson } from './terminal-text.js';
 
 /** Version of the JSON objects: within one number, members are only added. */
 const jsonSchemaVersion = 1;

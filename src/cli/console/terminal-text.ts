@@ -1,13 +1,6 @@
 // Text of others on a terminal: what would move the cursor or turn the text is shown escaped, and widths are counted in
 // columns. Pure; owns no colour and no word of its own.
-
-// Format characters turn the text or hide in it; the default ignorable ones show nothing, though some are letters.
-const unprintable = /[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2028\u2029]/gu;
-
-/** Control, format and invisible characters as \u{...}: what is printed is what is there, and all that is there. */
-export function printable(text: string): string {
-  return text.replace(unprintable, (character) => `\\u{${codeOf(character)}}`);
-}
+import { unprintable } from '../../core/text/printable.js';
 
 /** @returns JSON of the same value: JSON.stringify leaves U+007F to U+009F as they are, and a terminal obeys them */
 export function printableJson(value: object): string {
@@ -18,10 +11,6 @@ export function printableJson(value: object): string {
       .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
       .join(''),
   );
-}
-
-function codeOf(character: string): string {
-  return (character.codePointAt(0) ?? 0).toString(16);
 }
 
 /** Characters of two columns: the wide and full-width ones of Unicode's East Asian Width (UAX 11), and pictures. */

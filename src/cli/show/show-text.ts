@@ -1,7 +1,8 @@
 // Words for times, durations and tables, as every command writes them: UTC always, aligned columns, no colour.
 // Pure text; knows no result.
 import type { Bounded } from '../../core/protocol/control-protocol.js';
-import { columnsOf, printable } from '../console/terminal-text.js';
+import { printable } from '../../core/text/printable.js';
+import { columnsOf } from '../console/terminal-text.js';
 
 /** @returns `11-21 14:32:05`, in UTC; years are left out because a history is short */
 export function shortTime(atMs: number): string {

@@ -23,7 +23,12 @@ const statuses: Readonly<Partial<Record<ErrorCode, number>>> = {
 
 export interface ErrorAnswer {
   readonly status: number;
-  readonly body: object;
+  readonly body: {
+    readonly code: ErrorCode;
+    readonly message: string;
+    readonly hint: string;
+    readonly [member: string]: unknown;
+  };
   /** Not of the one who asked: to be logged. */
   readonly isOurs: boolean;
 }

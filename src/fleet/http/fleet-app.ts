@@ -19,6 +19,7 @@ export interface AppOptions {
   readonly log: Logger;
   readonly metrics: FleetMetrics;
   readonly routes: readonly Route[];
+  readonly addPages: (app: FastifyInstance) => Promise<void>;
   readonly createServer: (handler: RequestListener) => Server;
   /** True from the first word of an end on. */
   readonly isEnding: () => boolean;
@@ -47,6 +48,7 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
     void reply.code(404).send({ schema: 1, type: 'error', ...error.toJSON() });
   });
   for (const route of options.routes) add(app, route, options);
+  await options.addPages(app);
   await app.ready();
   return app;
 }

@@ -24,9 +24,9 @@ import { createFleetMetrics, type FleetMetrics } from './fleet-metrics.js';
 import { hostRoutes } from './host-routes.js';
 import { opaRoutes } from './opa-routes.js';
 import { openApi } from './open-api.js';
+import { addPages } from './page-doors.js';
 import { queryRoutes } from './query-routes.js';
 import type { Route } from './routes.js';
-import { sessionRoutes } from './session-routes.js';
 import { createSummaryEvents } from './summary-events.js';
 
 export interface FleetServerOptions {
@@ -85,13 +85,18 @@ export async function startFleetServer(options: FleetServerOptions): Promise<Run
     ...opaRoutes(store.db, nowMs),
     ...queryRoutes(queries, events),
     ...changeRoutes(store.db, nowMs),
-    ...sessionRoutes({ db: store.db, nowMs, secure }),
     ...ownRoutes(store, queries, metrics),
   ];
   const ending = new AbortController();
   const isEnding = (): boolean => ending.signal.aborted;
   const createServer = (handler: RequestListener): Server => listener.createServer(handler) as Server;
-  const app = await createApp({ ...parts, routes: withDescription(routes), createServer, isEnding });
+  const app = await createApp({
+    ...parts,
+    routes: withDescription(routes),
+    addPages: (to) => addPages(to, { ...parts, queries, secure }),
+    createServer,
+    isEnding,
+  });
   const watching = listener.watchPace(clock, ending.signal);
   // Before the first report: silence of before is the server's own.
   await noteAccepting(store.db, clock.nowMs());

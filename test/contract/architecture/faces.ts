@@ -255,6 +255,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'both-ends',
     'canonical-json',
     'json-scan',
+    'printable',
     'strict-json',
     'text-diff',
     'yaml-data',

@@ -51,7 +51,7 @@ export function unusedFaces(
   sources: readonly SourceFile[],
   faces: Readonly<Record<string, readonly string[]>>,
 ): string[] {
-  const used = new Set(foreignImports(sources).map(({ to }) => to));
+  const used = new Set(foreignImports(sources).map(({ to }) => to.replace(/\.tsx$/, '.ts')));
   return Object.entries(faces).flatMap(([room, names]) =>
     names.map((name) => `${room}/${name}.ts`).filter((path) => !used.has(path)),
   );
@@ -90,5 +90,5 @@ function graphOf(sources: readonly SourceFile[], nodeOf: (path: string) => strin
 }
 
 function nameOf(path: string): string {
-  return path.slice(roomOf(path).length + 1, -'.ts'.length);
+  return path.slice(roomOf(path).length + 1).replace(/\.tsx?$/, '');
 }

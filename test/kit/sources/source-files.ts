@@ -26,17 +26,24 @@ export interface ImportLine {
 /** Every TypeScript file below src, sorted by path. */
 export function readSources(): readonly SourceFile[] {
   const root = join(projectRoot, 'src');
-  return readdirSync(root, { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.ts'))
-    .sort()
-    .map((path) => sourceFile(path, readFileSync(join(root, path), 'utf8')));
+  const paths = readdirSync(root, { recursive: true, encoding: 'utf8' })
+    .filter((name) => /\.tsx?$/.test(name))
+    .sort();
+  const all = new Set(paths);
+  return paths.map((path) => sourceFile(path, readFileSync(join(root, path), 'utf8'), all));
 }
 
-/** @param path below src; decides what relative imports mean */
-export function sourceFile(path: string, text: string): SourceFile {
+/**
+ * @param path below src; decides what relative imports mean
+ * @param all paths that there are: `x.js` is made of x.tsx where that is one of them
+ */
+export function sourceFile(path: string, text: string, all: ReadonlySet<string> = new Set()): SourceFile {
   const bare = withoutComments(text);
-  const code = bare.replace(lexeme, (all, _comment, plain) => (plain === undefined ? all : "''"));
-  return { path, text, code, imports: importsOf(path, bare) };
+  const code = bare.replace(lexeme, (whole, _comment, plain) => (plain === undefined ? whole : "''"));
+  const imports = importsOf(path, bare).map((line) =>
+    line.file !== undefined && all.has(`${line.file}x`) ? { ...line, file: `${line.file}x` } : line,
+  );
+  return { path, text, code, imports };
 }
 
 /** @returns the text with a space in the place of each comment */

@@ -3,9 +3,9 @@ import { describe, it } from 'node:test';
 import {
   columnsOf,
   cutToColumns,
-  printable,
   printableJson,
 } from '../../../../src/cli/console/terminal-text.js';
+import { printable } from '../../../../src/core/text/printable.js';
 
 describe('printable', () => {
   it('shows what would move the cursor or turn the text', () => {

@@ -1,0 +1,55 @@
+// What the pages ask of the API's own doors: who visits, a person's token for a cookie, the end of that session, and what may be
+// said of an error. Knows no page.
+import type { FastifyInstance } from 'fastify';
+import { isWritError } from '../../core/errors.js';
+import type { Logger } from '../../platform/telemetry/log.js';
+import type { Clock } from '../../platform/time/clock.js';
+import { registerPage } from '../page/routes.js';
+import type { FleetQueries } from '../queries/fleet-queries.js';
+import type { FleetStore } from '../store/open-store.js';
+import { errorAnswer } from './answer-error.js';
+import { beginSession, callerOf, cookieText, endSession, requireSameOrigin } from './callers.js';
+
+export interface PageOptions {
+  readonly store: Pick<FleetStore, 'db'>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly queries: FleetQueries;
+  /** Cookies over TLS alone. */
+  readonly secure: boolean;
+}
+
+/** Adds the pages to the app: they see what the API would answer the same caller. */
+export function addPages(
+  app: FastifyInstance,
+  { store, clock, log, queries, secure }: PageOptions,
+): Promise<void> {
+  const { db } = store;
+  return registerPage(app, {
+    clock,
+    queries,
+    doors: {
+      visitorOf: (headers) => callerOf(db, headers, clock.nowMs()).catch(nobodyOf),
+      signIn: async (token, headers) => {
+        requireSameOrigin(headers);
+        return cookieText(await beginSession(db, token, clock.nowMs()), secure);
+      },
+      signOut: async (headers) => {
+        requireSameOrigin(headers);
+        await endSession(db, headers);
+        return cookieText('', secure);
+      },
+    },
+    faultOf: (error) => {
+      const { status, body, isOurs } = errorAnswer(error);
+      if (isOurs) log.error({ err: error }, 'a page was not made');
+      return { status, ...body };
+    },
+  });
+}
+
+/** Without credentials that are good now there is nobody; a store that does not answer is another matter. */
+function nobodyOf(error: unknown): undefined {
+  if (isWritError(error) && error.code === 'FLEET_TOKEN_REFUSED') return undefined;
+  throw error;
+}

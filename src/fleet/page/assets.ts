@@ -1,0 +1,42 @@
+// The three files that the pages load, each under a name with its digest: a browser keeps them for a year, and never one of
+// another version. Read once, when the server starts; they lie beside this file, and beside the bundled program.
+import { createHash } from 'node:crypto';
+import { fileURLToPath } from 'node:url';
+import { WritError } from '../../core/errors.js';
+import { readSmallFile } from '../../platform/read-file.js';
+import type { AssetAddresses } from './layout.js';
+
+export interface Asset {
+  /** As `/assets/page-0123456789ab.css`. */
+  readonly address: string;
+  readonly type: string;
+  readonly bytes: Buffer;
+}
+
+export interface Assets {
+  readonly addresses: AssetAddresses;
+  readonly byAddress: ReadonlyMap<string, Asset>;
+}
+
+const maxAssetBytes = 100_000;
+
+/** @throws INTERNAL when one of them is not where it was built */
+export function readAssets(): Assets {
+  const style = readAsset(new URL('./page.css', import.meta.url), 'text/css; charset=utf-8');
+  const script = readAsset(new URL('./live.js', import.meta.url), 'text/javascript; charset=utf-8');
+  const icon = readAsset(new URL('./icon.svg', import.meta.url), 'image/svg+xml');
+  return {
+    addresses: { style: style.address, script: script.address, icon: icon.address },
+    byAddress: new Map([style, script, icon].map((one) => [one.address, one])),
+  };
+}
+
+function readAsset(url: URL, type: string): Asset {
+  const path = fileURLToPath(url);
+  const read = readSmallFile(path, { maxBytes: maxAssetBytes });
+  if (read.kind !== 'read')
+    throw new WritError('INTERNAL', `${path} is missing: it is a part of the program`, { facts: { path } });
+  const digest = createHash('sha256').update(read.bytes).digest('hex').slice(0, 12);
+  const [, name = '', ending = ''] = /([\w-]+)\.(\w+)$/.exec(path) ?? [];
+  return { address: `/assets/${name}-${digest}.${ending}`, type, bytes: read.bytes };
+}

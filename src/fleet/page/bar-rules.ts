@@ -1,0 +1,92 @@
+// What a bar of releases in use is made of: one bar for each bundle and channel, the newest release first and by how far it is
+// proven, then the tail. A part of one host in a million is still to be seen. Pure: widths and words, no drawing.
+import type { ReleaseCount } from '../../core/fleet/answers.js';
+import { grouped } from './words.js';
+
+export interface Segment {
+  readonly tone: 'confirmed' | 'notified' | 'unconfirmed' | 'tail' | 'old';
+  readonly label: string;
+  readonly hosts: number;
+  readonly x: number;
+  readonly width: number;
+}
+
+export interface Bar {
+  readonly bundle: string;
+  readonly channel: string;
+  readonly hosts: number;
+  /** The newest first. */
+  readonly releases: readonly ReleaseCount[];
+  readonly segments: readonly Segment[];
+}
+
+export const barWidth = 1000;
+/** Narrower would not be seen. */
+const leastWidth = 6;
+/** Steps of the tail with a part of their own; what is older shares one. */
+const maxTailParts = 8;
+
+/** @returns one a bundle and channel, by name */
+export function barsOf(releases: readonly ReleaseCount[]): readonly Bar[] {
+  const groups = new Map<string, ReleaseCount[]>();
+  for (const release of releases) {
+    const name = JSON.stringify([release.bundle, release.channel]);
+    groups.set(name, [...(groups.get(name) ?? []), release]);
+  }
+  const bars = [...groups.values()].flatMap((group) => {
+    const [first] = group;
+    if (first === undefined) return [];
+    const sorted = group.toSorted((a, b) => b.serial - a.serial || hostsOf(b) - hostsOf(a));
+    const hosts = sorted.reduce((sum, one) => sum + hostsOf(one), 0);
+    const { bundle, channel } = first;
+    return [{ bundle, channel, hosts, releases: sorted, segments: placed(partsOf(sorted)) }];
+  });
+  return bars.sort((a, b) => order(a.bundle, b.bundle) || order(a.channel, b.channel));
+}
+
+/** @returns hosts that run it, proven or not */
+export function hostsOf({ confirmed, notified, unconfirmed }: ReleaseCount): number {
+  return confirmed + notified + unconfirmed;
+}
+
+type Part = Omit<Segment, 'x' | 'width'>;
+
+function partsOf(releases: readonly ReleaseCount[]): Part[] {
+  const newest = releases.filter(({ place }) => place === 'newest').flatMap(proofsOf);
+  const tail = releases.filter(({ place }) => place === 'tail');
+  const parts = tail.slice(0, maxTailParts).map((one, index): Part => {
+    const tone = index % 2 === 0 ? 'tail' : 'old';
+    return { tone, label: `serial ${one.serial}`, hosts: hostsOf(one) };
+  });
+  const rest = tail.slice(maxTailParts);
+  const older = rest.reduce((sum, one) => sum + hostsOf(one), 0);
+  const shared: Part = { tone: 'old', label: `${grouped(rest.length)} older`, hosts: older };
+  return [...newest, ...parts, shared].filter(({ hosts }) => hosts > 0);
+}
+
+function proofsOf(release: ReleaseCount): Part[] {
+  return (['confirmed', 'notified', 'unconfirmed'] as const).map((tone) => {
+    return { tone, label: `serial ${release.serial} ${tone}`, hosts: release[tone] };
+  });
+}
+
+/** Every part gets its least width, and of the rest its share. */
+function placed(parts: readonly Part[]): Segment[] {
+  const all = parts.reduce((sum, { hosts }) => sum + hosts, 0);
+  const room = barWidth - leastWidth * parts.length;
+  let x = 0;
+  return parts.map((part) => {
+    const width = leastWidth + (part.hosts / all) * room;
+    const segment = { ...part, x: rounded(x), width: rounded(width) };
+    x += width;
+    return segment;
+  });
+}
+
+function rounded(value: number): number {
+  return Math.round(value * 10) / 10;
+}
+
+function order(a: string, b: string): number {
+  return a < b ? -1 : Number(a > b);
+}

@@ -1,0 +1,130 @@
+// The first screen: how the fleet is, in one sentence and one colour, and what of it is wrong, the worst first. Readable at
+// one host and at a million: nothing in it grows with the hosts.
+import type { VNode } from 'preact';
+import type { FleetFinding, FleetSummary } from '../../core/fleet/answers.js';
+import { condition, hostsAddress, hostsPageAddress } from './addresses.js';
+import { type Frame, renderPage } from './layout.js';
+import { Offers } from './offers.js';
+import { Badge, Moment, Section, Table } from './parts.js';
+import { ReleasesInUse } from './releases-in-use.js';
+import { ageText, grouped, leftText } from './words.js';
+
+/** A role that ends sooner is near its end. */
+const soonMs = 7 * 86_400_000;
+
+/** @returns the page at `/` */
+export function firstScreen(summary: FleetSummary, frame: Frame): string {
+  const { level, sentence, findings, offers, releases } = summary;
+  return renderPage({
+    ...frame,
+    atMs: summary.atMs,
+    title: `${level.toUpperCase()} ${summary.hosts.accepted}`,
+    at: '/',
+    liveEveryMs: 1000,
+    children: (
+      <>
+        <section class={`verdict ${level}`} aria-label="How the fleet is">
+          <h1>
+            <Badge tone={level} text={level.toUpperCase()} /> {sentence}
+          </h1>
+          <Findings findings={findings} />
+        </section>
+        <Offers offers={offers} id="offers" />
+        <ReleasesInUse releases={releases} />
+        <Silence summary={summary} />
+        <Trust summary={summary} />
+      </>
+    ),
+  });
+}
+
+function Findings({ findings }: { readonly findings: readonly FleetFinding[] }): VNode | null {
+  if (findings.length === 0) return null;
+  return (
+    <ul class="findings">
+      {findings.map(({ level, code, text, where }) => (
+        <li class={level}>
+          <code>{code}</code> {where === undefined ? text : <a href={hostsPageAddress(where)}>{text}</a>}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Silence({ summary }: { readonly summary: FleetSummary }): VNode {
+  const { hosts, silence, countedAtMs, atMs } = summary;
+  const rows = [
+    ['accepted', hosts.accepted, hostsAddress([condition('state', 'accepted')])],
+    ['silent', hosts.silent, hostsAddress([condition('state', 'silent')])],
+    ['stopped in order', hosts.stopped, hostsAddress([condition('state', 'stopped')])],
+    ['waiting for approval', hosts.waiting, hostsAddress([condition('state', 'waiting')])],
+    ['cloned', hosts.cloned, hostsAddress([condition('state', 'cloned')])],
+    ['plain OPAs, unsigned', hosts.opa, hostsAddress([condition('kind', 'opa')])],
+  ] as const;
+  return (
+    <Section id="hosts" title="Hosts and silence">
+      {silence === 'judged' ? null : (
+        <p class="warning">The server has not been up for two intervals: nobody is called silent yet.</p>
+      )}
+      <dl class="tiles">
+        {rows.map(([name, count, address]) => (
+          <div class={count > 0 && (name === 'silent' || name === 'cloned') ? 'warning' : undefined}>
+            <dt>{name}</dt>
+            <dd>
+              <a href={address}>{grouped(count)}</a>
+            </dd>
+          </div>
+        ))}
+      </dl>
+      <p class="quiet">Counted {ageText(atMs - countedAtMs)} ago.</p>
+    </Section>
+  );
+}
+
+function Trust({ summary }: { readonly summary: FleetSummary }): VNode {
+  const { keys, roots, versions, atMs } = summary;
+  const newest = Math.max(0, ...roots.map(({ version }) => version));
+  return (
+    <Section id="trust" title="Trust">
+      {keys.length === 0 ? (
+        <p class="quiet">No host has said yet which roles it trusts.</p>
+      ) : (
+        <Table
+          caption="Roles, as the hosts that were heard last know them"
+          columns={['role', { right: 'version' }, 'ends', 'left']}
+          rows={keys.map(({ role, version, expiresAtMs }) => [
+            role,
+            String(version),
+            <Moment atMs={expiresAtMs} />,
+            <Badge tone={toneOf(expiresAtMs - atMs)} text={leftText(expiresAtMs, atMs)} />,
+          ])}
+        />
+      )}
+      <Table
+        caption="Roots and versions of Writ on hosts"
+        columns={['on hosts', { right: 'hosts' }, '']}
+        rows={[
+          ...roots.map(({ version, digest, hosts }) => [
+            `root v${version}`,
+            <a href={hostsAddress([condition('root', version)])}>{grouped(hosts)}</a>,
+            version < newest ? (
+              <Badge tone="warning" text="older root" />
+            ) : (
+              <code>{digest.slice(0, 12)}</code>
+            ),
+          ]),
+          ...versions.map(({ version, hosts }) => [
+            `Writ ${version}`,
+            <a href={hostsAddress([condition('version', version)])}>{grouped(hosts)}</a>,
+            '',
+          ]),
+        ]}
+      />
+    </Section>
+  );
+}
+
+function toneOf(leftMs: number): 'ok' | 'warning' | 'critical' {
+  if (leftMs <= 0) return 'critical';
+  return leftMs < soonMs ? 'warning' : 'ok';
+}

@@ -1,0 +1,79 @@
+// What a host is called in one word, and how bad that is: the words of `writ status`, as far as a report says them. Pure.
+import type { HostDetail, HostLine } from '../../core/fleet/answers.js';
+import type { FleetReport } from '../../core/fleet/report.js';
+import type { Tone } from './parts.js';
+import { counted } from './words.js';
+
+const tones: Readonly<Record<string, Tone>> = {
+  ok: 'ok',
+  confirmed: 'ok',
+  notified: 'quiet',
+  unconfirmed: 'warning',
+  warning: 'warning',
+  critical: 'critical',
+  refused: 'critical',
+  'rolled-back': 'critical',
+  failed: 'warning',
+  deferred: 'quiet',
+  unchanged: 'quiet',
+  activated: 'ok',
+  degraded: 'warning',
+  rejected: 'critical',
+  blocked: 'critical',
+};
+
+/** @returns `quiet` for a word of a later version */
+export function stateTone(state: string): Tone {
+  return Object.hasOwn(tones, state) ? (tones[state] ?? 'quiet') : 'quiet';
+}
+
+/** @returns what the server knows of it without its own words */
+export function presenceWord({ state, presence }: Pick<HostLine, 'state' | 'presence'>): string {
+  return state === 'accepted' ? presence : state;
+}
+
+export function presenceTone(host: Pick<HostLine, 'state' | 'presence'>): Tone {
+  if (host.state !== 'accepted') return host.state === 'waiting' ? 'warning' : 'quiet';
+  return ({ heard: 'ok', silent: 'critical', stopped: 'quiet', never: 'warning' } as const)[host.presence];
+}
+
+export interface Head {
+  readonly word: string;
+  readonly tone: Tone;
+  readonly sentence: string;
+}
+
+/** @returns the first line of `writ status`, of the last report; the worst wins */
+export function headOf(host: HostDetail): Head {
+  const { report } = host;
+  if (host.state !== 'accepted') return headOfState(host.state);
+  if (report === undefined)
+    return { word: 'NEVER HEARD', tone: 'warning', sentence: 'it has not reported yet' };
+  const [word, tone] = wordOf(host, report);
+  const active =
+    report.generation === undefined ? 'no policy is active' : `generation ${report.generation} is active`;
+  const missing = report.groups.reduce(
+    (sum, { workers, confirmed }) => sum + Math.max(0, workers - confirmed),
+    0,
+  );
+  const unconfirmed = missing === 0 ? '' : `, ${counted(missing, 'worker')} not confirmed`;
+  const stopped = report.agent === 'stop' ? 'the agent is not running; ' : '';
+  return { word, tone, sentence: `${stopped}${active}${unconfirmed}` };
+}
+
+function headOfState(state: 'waiting' | 'retired'): Head {
+  return state === 'waiting'
+    ? { word: 'WAITING', tone: 'warning', sentence: 'a person has to approve it before it counts' }
+    : { word: 'RETIRED', tone: 'quiet', sentence: 'its key is refused, and it is in no count' };
+}
+
+function wordOf({ presence }: HostDetail, report: FleetReport): readonly [string, Tone] {
+  if (report.agent === 'stop') return ['STOPPED', 'quiet'];
+  if (presence === 'silent') return ['SILENT', 'critical'];
+  if (report.findings.includes('ACTIVATION_BLOCKED')) return ['BLOCKED', 'critical'];
+  if (report.freshness === 'refused') return ['ALARM', 'critical'];
+  if (report.freshness === 'frozen') return ['FROZEN', 'critical'];
+  if (report.generation === undefined) return ['EMPTY', 'warning'];
+  if (report.health !== 'ok') return ['DEGRADED', report.health];
+  return report.freshness === 'stale' ? ['STALE', 'warning'] : ['ACTIVE', 'ok'];
+}

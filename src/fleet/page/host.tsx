@@ -1,0 +1,214 @@
+// One host, in the words of `writ status`: what it said last, what came of its cycles, and what the server knows of it besides.
+import type { ComponentChildren, VNode } from 'preact';
+import type { HostBundle, HostDetail } from '../../core/fleet/answers.js';
+import type { FleetReport } from '../../core/fleet/report.js';
+import { condition, hostAddress, hostsAddress, releaseAddress } from './addresses.js';
+import { headOf, stateTone } from './host-words.js';
+import { type Frame, renderPage } from './layout.js';
+import { Badge, Foreign, Moment, Section, Table } from './parts.js';
+import { ageText, leftText, skewText } from './words.js';
+
+/** @returns the page at `/hosts/KEY` */
+export function hostPage(host: HostDetail, frame: Frame): string {
+  const { word, tone, sentence } = headOf(host);
+  return renderPage({
+    ...frame,
+    title: `${word} ${host.host}`,
+    at: '/hosts',
+    liveEveryMs: 5000,
+    children: (
+      <>
+        <section class={`verdict ${tone}`} aria-label="How the host is">
+          <h1>
+            <Foreign text={host.host} />
+          </h1>
+          <p>
+            <Badge tone={tone} text={word} /> {sentence}
+          </p>
+          <Alerts host={host} />
+        </section>
+        <Bundles bundles={host.bundles} />
+        {host.report === undefined ? null : <Report report={host.report} nowMs={frame.atMs} />}
+        <Outcomes host={host} />
+        <Identity host={host} nowMs={frame.atMs} />
+      </>
+    ),
+  });
+}
+
+function Alerts({ host }: { readonly host: HostDetail }): VNode | null {
+  const { key, state, cloned, namesakes, report } = host;
+  const lines: ComponentChildren[] = [
+    ...(report?.findings ?? []).map((code) => <code>{code}</code>),
+    ...(state === 'waiting'
+      ? [
+          <>
+            {'Approve: '}
+            <code>{`writ fleet host approve ${key}`}</code>
+          </>,
+        ]
+      : []),
+    ...(cloned ? ['CLONED: two machines report under this key. Enrol one of them anew.'] : []),
+    ...namesakes.map((one) => (
+      <>
+        Another key has this name: <a href={hostAddress(one)}>{one.slice(0, 16)}</a>
+      </>
+    )),
+  ];
+  if (lines.length === 0) return null;
+  return (
+    <ul class="findings">
+      {lines.map((line) => (
+        <li>{line}</li>
+      ))}
+    </ul>
+  );
+}
+
+function Bundles({ bundles }: { readonly bundles: readonly HostBundle[] }): VNode {
+  return (
+    <Section id="bundles" title="Bundles">
+      {bundles.length === 0 ? <p class="quiet">None.</p> : null}
+      {bundles.length === 0 ? null : (
+        <Table
+          caption="Bundles of this host"
+          columns={['bundle', 'channel', { right: 'serial' }, 'active since', 'state', 'server has']}
+          rows={bundles.map(rowOf)}
+        />
+      )}
+      {bundles.map(({ offered }) =>
+        offered?.line === undefined ? null : (
+          <p class="line">
+            <code>{offered.code}</code> <Foreign text={offered.line} />
+          </p>
+        ),
+      )}
+    </Section>
+  );
+}
+
+function rowOf({ bundle, channel, active, offered }: HostBundle): ComponentChildren[] {
+  const link = (serial: number): VNode => <a href={releaseAddress({ bundle, channel, serial })}>{serial}</a>;
+  return [
+    <Foreign text={bundle} />,
+    <Foreign text={channel} />,
+    active === undefined ? '-' : link(active.serial),
+    active === undefined ? '-' : <Moment atMs={active.sinceMs} />,
+    active === undefined ? '-' : <Badge tone={stateTone(active.state)} text={active.state} />,
+    offered === undefined ? (
+      active === undefined ? (
+        '-'
+      ) : (
+        'same'
+      )
+    ) : (
+      <>
+        {link(offered.serial)}, <Badge tone={stateTone(offered.state)} text={offered.state} />{' '}
+        <code>{offered.code}</code> <Moment atMs={offered.atMs} />
+      </>
+    ),
+  ];
+}
+
+function Report({ report, nowMs }: { readonly report: FleetReport; readonly nowMs: number }): VNode {
+  const { groups, trust, freshness, root, bundles } = report;
+  const outputs = bundles.flatMap(({ offered }) => (offered?.output === undefined ? [] : [offered.output]));
+  return (
+    <>
+      {outputs.map((output) => (
+        <section class="scroll" aria-label="Output of the check">
+          <pre>
+            <Foreign text={output} />
+          </pre>
+        </section>
+      ))}
+      {groups.length === 0 ? null : (
+        <Section id="groups" title="Workers">
+          <Table
+            caption="Groups of workers"
+            columns={['group', { right: 'workers' }, { right: 'confirmed' }, { right: 'must be' }]}
+            rows={groups.map(({ group, workers, confirmed, min }) => [
+              <Foreign text={group} />,
+              String(workers),
+              <span class={confirmed < workers ? 'warning' : undefined}>{confirmed}</span>,
+              String(min),
+            ])}
+          />
+        </Section>
+      )}
+      <Section id="freshness" title="Freshness and trust">
+        <p>
+          Freshness: <Foreign text={freshness} />
+          {root === undefined ? null : (
+            <>
+              {', root v'}
+              {root.version} <code>{root.sha256.slice(0, 12)}</code>
+            </>
+          )}
+        </p>
+        {trust.length === 0 ? null : (
+          <Table
+            caption="Roles that this host trusts"
+            columns={['role', { right: 'version' }, 'left']}
+            rows={trust.map(({ role, version, expiresAtMs }) => [
+              <Foreign text={role} />,
+              String(version),
+              leftText(expiresAtMs, nowMs),
+            ])}
+          />
+        )}
+      </Section>
+    </>
+  );
+}
+
+function Outcomes({ host: { outcomes } }: { readonly host: HostDetail }): VNode {
+  return (
+    <Section id="history" title="What came of its cycles">
+      {outcomes.length === 0 ? (
+        <p class="quiet">Nothing has changed or been refused since it enrolled.</p>
+      ) : (
+        <Table
+          caption="Outcomes, the newest first"
+          columns={['when', 'outcome', 'code', 'because of']}
+          rows={outcomes.map(({ atMs, outcome, code, trigger }) => [
+            <Moment atMs={atMs} />,
+            <Badge tone={stateTone(outcome)} text={outcome} />,
+            code === undefined ? '' : <code>{code}</code>,
+            <Foreign text={trigger} />,
+          ])}
+        />
+      )}
+    </Section>
+  );
+}
+
+function Identity({ host, nowMs }: { readonly host: HostDetail; readonly nowMs: number }): VNode {
+  const { key, lastSeenMs, everyMs, enrolledAtMs, skewMs, version, labels } = host;
+  const heard = lastSeenMs === 0 ? 'never' : `${ageText(nowMs - lastSeenMs)} ago, every ${ageText(everyMs)}`;
+  const rows: readonly (readonly [string, ComponentChildren])[] = [
+    ['key', <code>{key}</code>],
+    ['heard', heard],
+    ['clock', skewText(skewMs) ?? 'as the one of the server'],
+    ['enrolled', <Moment atMs={enrolledAtMs} />],
+    ['Writ', <Foreign text={version} />],
+    ...Object.entries(labels).map(([name, value]): readonly [string, ComponentChildren] => [
+      'label',
+      <a href={hostsAddress([condition(`label.${name}`, value)])}>
+        <Foreign text={`${name}=${value}`} />
+      </a>,
+    ]),
+  ];
+  return (
+    <Section id="identity" title="Who it is">
+      <dl class="facts">
+        {rows.map(([name, value]) => (
+          <div>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+    </Section>
+  );
+}

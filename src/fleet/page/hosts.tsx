@@ -1,0 +1,195 @@
+// The list of hosts: a filter that is all in the address, a page of rows, and the same as CSV. A page is as long whatever the
+// fleet; the next one begins behind a key, so that hosts that come and go move nobody from one page to another.
+import type { ComponentChildren, VNode } from 'preact';
+import type { HostBundle, HostLine, HostsPage } from '../../core/fleet/answers.js';
+import {
+  condition,
+  csvAddress,
+  hostAddress,
+  hostsAddress,
+  hostsPageAddress,
+  releaseAddress,
+} from './addresses.js';
+import { presenceTone, presenceWord, stateTone } from './host-words.js';
+import { type Frame, renderPage } from './layout.js';
+import { Badge, Foreign, Table } from './parts.js';
+import { ageText, counted, skewText } from './words.js';
+
+export interface HostsQuestion {
+  /** The filter as it was typed. */
+  readonly where: string;
+  readonly after?: string;
+}
+
+const quick = [
+  ['all', []],
+  ['refused', [condition('state', 'refused')]],
+  ['rolled back', [condition('state', 'rolled-back')]],
+  ['unconfirmed', [condition('state', 'unconfirmed')]],
+  ['silent', [condition('state', 'silent')]],
+  ['waiting', [condition('state', 'waiting')]],
+  ['cloned', [condition('state', 'cloned')]],
+] as const;
+
+/** Labels in a row; the host's own page has all. */
+const maxLabels = 4;
+
+/** @returns the page at `/hosts` */
+export function hostsPage(asked: HostsQuestion, { hosts, next }: HostsPage, frame: Frame): string {
+  const { where, after } = asked;
+  return renderPage({
+    ...frame,
+    title: where === '' ? 'Hosts' : `Hosts ${where}`,
+    at: '/hosts',
+    liveEveryMs: 5000,
+    children: (
+      <>
+        <h1>Hosts</h1>
+        <FilterForm where={where} />
+        {hosts.length === 0 ? (
+          <p>{where === '' ? 'No host has enrolled yet.' : 'No host is like this.'}</p>
+        ) : (
+          <Rows hosts={hosts} atMs={frame.atMs} />
+        )}
+        <nav class="pages" aria-label="Pages of hosts">
+          <span class="quiet">{counted(hosts.length, 'host')} on this page</span>
+          {after === undefined ? null : <a href={hostsPageAddress(where)}>First page</a>}
+          {next === undefined ? null : (
+            <a href={hostsPageAddress(where, next)} rel="next">
+              Next page
+            </a>
+          )}
+          <a href={csvAddress(where)} download>
+            CSV of all of them
+          </a>
+        </nav>
+      </>
+    ),
+  });
+}
+
+/** @returns the page that says why a filter was not understood, with the filter to mend */
+export function refusedFilterPage(where: string, message: string, frame: Frame): string {
+  return renderPage({
+    ...frame,
+    title: 'Hosts',
+    at: '/hosts',
+    children: (
+      <>
+        <h1>Hosts</h1>
+        <FilterForm where={where} />
+        <p class="warning" role="alert">
+          <Foreign text={message} />
+        </p>
+      </>
+    ),
+  });
+}
+
+function FilterForm({ where }: { readonly where: string }): VNode {
+  return (
+    <search>
+      <form class="filter" action="/hosts">
+        <label for="where">Filter</label>
+        <input id="where" name="where" value={where} maxLength={2000} spellcheck={false} autocomplete="off" />
+        <button type="submit">Show</button>
+        <p class="quiet">
+          As <code>state=refused,bundle=dns-edge,label.site=fra</code>; all of it has to hold.
+        </p>
+      </form>
+      <ul class="quick">
+        {quick.map(([name, conditions]) => (
+          <li>
+            <a
+              href={hostsAddress(conditions)}
+              aria-current={where === conditions.join(',') ? 'true' : undefined}
+            >
+              {name}
+            </a>
+          </li>
+        ))}
+      </ul>
+    </search>
+  );
+}
+
+function Rows({ hosts, atMs }: { readonly hosts: readonly HostLine[]; readonly atMs: number }): VNode {
+  return (
+    <Table
+      caption="Hosts"
+      columns={['host', 'state', 'bundles', 'labels', 'heard', 'Writ']}
+      rows={hosts.map((host) => rowOf(host, atMs))}
+    />
+  );
+}
+
+function rowOf(host: HostLine, atMs: number): ComponentChildren[] {
+  const { key, health, lastSeenMs, skewMs, version, root } = host;
+  const skew = skewText(skewMs);
+  return [
+    <a href={hostAddress(key)}>
+      <Foreign text={host.host} />
+    </a>,
+    <>
+      <Badge tone={presenceTone(host)} text={presenceWord(host)} />{' '}
+      {health === '' || health === 'ok' ? null : <Badge tone={stateTone(health)} text={health} />}{' '}
+      {host.cloned ? <Badge tone="critical" text="cloned" /> : null}{' '}
+      {host.kind === 'opa' ? <Badge tone="quiet" text="OPA, unsigned" /> : null}
+    </>,
+    <ul class="plain">
+      {host.bundles.map((bundle) => (
+        <BundleState bundle={bundle} />
+      ))}
+    </ul>,
+    <Labels labels={host.labels} />,
+    <>
+      {lastSeenMs === 0 ? 'never' : `${ageText(atMs - lastSeenMs)} ago`}
+      {skew === undefined ? null : <span class="quiet"> clock {skew}</span>}
+    </>,
+    <>
+      <Foreign text={version} />
+      {root === 0 ? null : <span class="quiet"> root v{root}</span>}
+    </>,
+  ];
+}
+
+function BundleState({
+  bundle: { bundle, channel, active, offered },
+}: {
+  readonly bundle: HostBundle;
+}): VNode {
+  return (
+    <li>
+      <Foreign text={bundle} />{' '}
+      {active === undefined ? (
+        <span class="quiet">nothing active</span>
+      ) : (
+        <>
+          <a href={releaseAddress({ bundle, channel, serial: active.serial })}>{active.serial}</a>{' '}
+          <Badge tone={stateTone(active.state)} text={active.state} />
+        </>
+      )}
+      {offered === undefined ? null : (
+        <>
+          {' '}
+          <Badge tone={stateTone(offered.state)} text={`${offered.serial} ${offered.state}`} />{' '}
+          <code>{offered.code}</code>
+        </>
+      )}
+    </li>
+  );
+}
+
+function Labels({ labels }: { readonly labels: HostLine['labels'] }): VNode {
+  const all = Object.entries(labels);
+  return (
+    <>
+      {all.slice(0, maxLabels).map(([name, value]) => (
+        <a class="label" href={hostsAddress([condition(`label.${name}`, value)])}>
+          <Foreign text={`${name}=${value}`} />
+        </a>
+      ))}
+      {all.length <= maxLabels ? null : <span class="quiet">and {all.length - maxLabels} more</span>}
+    </>
+  );
+}

@@ -1,0 +1,94 @@
+// Keeps a page true while it is open: asks for it anew when the fleet changed and at least every 15 s, and swaps the part that
+// lives. Says when the server is lost, and how old what is shown is. Without it the page is the same, and has its Refresh.
+const main = document.querySelector('main[data-live-every-ms]');
+const age = document.querySelector('#age time');
+const link = document.querySelector('#link');
+const leastMs = Number(main?.dataset.liveEveryMs);
+const mostMs = 15_000;
+let shownAt = performance.now();
+let askedAt = performance.now();
+let due = false;
+let asking = false;
+let lostAt;
+
+function say(text) {
+  if (link.textContent !== text) link.textContent = text;
+  document.body.classList.toggle('lost', text !== '');
+}
+
+// Whoever reads by keyboard stays where they were; what they opened stays open.
+function swap(fresh) {
+  const old = document.querySelector('#live');
+  if (old.outerHTML === fresh.outerHTML) return;
+  const focused = old.contains(document.activeElement) ? document.activeElement : undefined;
+  const all = (root) => [...root.querySelectorAll('a, summary, .scroll')];
+  const place = focused ? all(old).indexOf(focused) : -1;
+  for (const { id } of old.querySelectorAll('details[open]')) {
+    fresh.querySelector(`details[id="${CSS.escape(id)}"]`)?.setAttribute('open', '');
+  }
+  const scrolled = [...old.querySelectorAll('.scroll')].map((one) => one.scrollLeft);
+  old.replaceWith(fresh);
+  fresh.querySelectorAll('.scroll').forEach((one, at) => {
+    one.scrollLeft = scrolled[at] ?? 0;
+  });
+  const same = focused?.getAttribute('href');
+  const links = all(fresh);
+  const target = links.find((one) => same && one.getAttribute('href') === same) ?? links[place];
+  target?.focus({ preventScroll: true });
+}
+
+const isBusy = () => {
+  const field = document.activeElement?.matches('#live input') ?? false;
+  return field || !(document.getSelection()?.isCollapsed ?? true);
+};
+
+async function ask() {
+  asking = true;
+  due = false;
+  askedAt = performance.now();
+  try {
+    const signal = AbortSignal.timeout(10_000);
+    const answer = await fetch(location.href, {
+      headers: { accept: 'text/html' },
+      redirect: 'manual',
+      signal,
+    });
+    if (answer.type === 'opaqueredirect') return say('Signed out: reload to sign in');
+    if (!answer.ok) throw new Error(String(answer.status));
+    const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
+    swap(document.importNode(page.querySelector('#live'), true));
+    document.title = page.title;
+    age.dateTime = page.querySelector('#age time').dateTime;
+    shownAt = performance.now();
+    lostAt = undefined;
+    say('');
+  } catch {
+    lostAt ??= performance.now();
+    say('No answer from the server: this is old');
+  } finally {
+    asking = false;
+  }
+}
+
+function tick() {
+  const now = performance.now();
+  const seconds = Math.round((now - shownAt) / 1000);
+  age.textContent =
+    seconds < 2 ? 'now' : seconds < 120 ? `${seconds} s ago` : `${Math.floor(seconds / 60)} min ago`;
+  const since = now - askedAt;
+  if (asking || document.hidden || isBusy()) return;
+  if (since >= mostMs || (due && since >= leastMs) || (lostAt !== undefined && since >= 2000)) void ask();
+}
+
+if (main && age && link) {
+  const events = new EventSource('/v1/events');
+  events.addEventListener('summary', () => {
+    due = true;
+    tick();
+  });
+  events.addEventListener('error', () => {
+    due = true;
+  });
+  document.querySelector('#age').firstChild.textContent = 'as of ';
+  setInterval(tick, 500);
+}

@@ -1,0 +1,41 @@
+// The audit: who changed what of the fleet, the newest first, a page at a time.
+import type { LogPage } from '../../core/fleet/answers.js';
+import { logAddress } from './addresses.js';
+import { type Frame, renderPage } from './layout.js';
+import { Foreign, Moment, Table } from './parts.js';
+
+/** @returns the page at `/log` */
+export function logPage({ entries, next }: LogPage, frame: Frame): string {
+  return renderPage({
+    ...frame,
+    title: 'Log',
+    at: '/log',
+    children: (
+      <>
+        <h1>Log</h1>
+        {entries.length === 0 ? (
+          <p>Nobody has changed anything yet.</p>
+        ) : (
+          <Table
+            caption="Changes of the fleet, the newest first"
+            columns={['when', 'who', 'what', 'of what', 'how']}
+            rows={entries.map(({ atMs, who, what, subject, detail }) => [
+              <Moment atMs={atMs} />,
+              <Foreign text={who} />,
+              <Foreign text={what} />,
+              <Foreign text={subject} />,
+              <Foreign text={detail} />,
+            ])}
+          />
+        )}
+        <nav class="pages" aria-label="Pages of the log">
+          {next === undefined ? null : (
+            <a href={logAddress(next)} rel="next">
+              Older
+            </a>
+          )}
+        </nav>
+      </>
+    ),
+  });
+}

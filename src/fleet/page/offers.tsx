@@ -1,0 +1,75 @@
+// Releases that are offered and not active, grouped by bundle, serial and code: what was refused, why where hosts say it, and
+// what the catalogue of errors says to do.
+import type { VNode } from 'preact';
+import { type ErrorCode, errorCodes } from '../../core/error-codes.js';
+import type { OfferGroup } from '../../core/fleet/answers.js';
+import type { OfferedState } from '../../core/fleet/report.js';
+import { condition, hostsAddress, releaseAddress } from './addresses.js';
+import { Badge, Foreign, Moment, Section, type Tone } from './parts.js';
+import { counted } from './words.js';
+
+const tones: Readonly<Record<OfferedState, Tone>> = {
+  refused: 'critical',
+  'rolled-back': 'critical',
+  failed: 'warning',
+  deferred: 'quiet',
+};
+
+export function Offers({
+  offers,
+  id,
+}: {
+  readonly offers: readonly OfferGroup[];
+  readonly id: string;
+}): VNode {
+  return (
+    <Section id={id} title="Offered, and not active">
+      {offers.length === 0 ? (
+        <p class="quiet">No host has refused anything that it is offered.</p>
+      ) : (
+        <ul class="cards">
+          {offers.map((offer) => (
+            <Offer offer={offer} />
+          ))}
+        </ul>
+      )}
+    </Section>
+  );
+}
+
+function Offer({ offer }: { readonly offer: OfferGroup }): VNode {
+  const { bundle, channel, serial, state, code, hosts, firstAtMs, lines = [] } = offer;
+  const where = [
+    ...[condition('bundle', bundle), condition('channel', channel), condition('state', state)],
+    condition('code', code),
+  ];
+  const hint = hintOf(code);
+  return (
+    <li class={tones[state]}>
+      <p>
+        <Badge tone={tones[state]} text={state} />{' '}
+        <a href={releaseAddress(offer)}>
+          <Foreign text={bundle} /> {serial}
+        </a>{' '}
+        <span class="quiet">{channel}</span> <code>{code}</code> on{' '}
+        <a href={hostsAddress(where)}>{counted(hosts, 'host')}</a>
+        {firstAtMs === undefined ? null : (
+          <span class="quiet">
+            , first <Moment atMs={firstAtMs} />
+          </span>
+        )}
+      </p>
+      {lines.map((line) => (
+        <p class="line">
+          <Foreign text={line} />
+        </p>
+      ))}
+      {hint === undefined ? null : <p class="quiet">Next: {hint}</p>}
+    </li>
+  );
+}
+
+/** @returns undefined for a code of another version, or one that a host made up */
+function hintOf(code: string): string | undefined {
+  return Object.hasOwn(errorCodes, code) ? errorCodes[code as ErrorCode].hint : undefined;
+}

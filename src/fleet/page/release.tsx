@@ -1,0 +1,101 @@
+// One release: how many hosts run it, how far that is proven and since when, and on which it is not active and why.
+import type { VNode } from 'preact';
+import type { ReleaseReport } from '../../core/fleet/answers.js';
+import { condition, hostsAddress, type ReleaseName } from './addresses.js';
+import { hostsOf } from './bar-rules.js';
+import { curvePath } from './curve-rules.js';
+import { type Frame, renderPage } from './layout.js';
+import { Offers } from './offers.js';
+import { Foreign, Moment, Section } from './parts.js';
+import { counted, grouped, shareText } from './words.js';
+
+const [width, height] = [1000, 200];
+
+interface Shown {
+  readonly release: ReleaseName;
+  readonly report: ReleaseReport;
+  readonly nowMs: number;
+}
+
+/** @returns the page at `/releases/BUNDLE/CHANNEL/SERIAL` */
+export function releasePage(release: ReleaseName, report: ReleaseReport, frame: Frame): string {
+  const { bundle, channel, serial } = release;
+  const shown = { release, report, nowMs: frame.atMs };
+  return renderPage({
+    ...frame,
+    title: `${bundle} ${serial}`,
+    liveEveryMs: 5000,
+    children: (
+      <>
+        <h1>
+          <Foreign text={bundle} /> {serial} <span class="quiet">{channel}</span>
+        </h1>
+        <Counts {...shown} />
+        <Curve {...shown} />
+        <Offers offers={report.offers} id="offers" />
+      </>
+    ),
+  });
+}
+
+/** Serials repeat across repositories: each manifest is a release of its own. */
+function Counts({ release, report: { releases } }: Shown): VNode {
+  const { bundle, channel, serial } = release;
+  const of = [condition('bundle', bundle), condition('channel', channel), condition('serial', serial)];
+  const states = ['confirmed', 'notified', 'unconfirmed'] as const;
+  if (releases.length === 0) return <p class="quiet">No host runs it.</p>;
+  return (
+    <>
+      {releases.length === 1 ? null : (
+        <p class="warning">
+          {counted(releases.length, 'release')} of different repositories have this serial.
+        </p>
+      )}
+      {releases.map((one) => (
+        <section aria-label={`Hosts that run manifest ${one.manifest}`}>
+          <p class="quiet">
+            manifest <code>{one.manifest}</code>
+          </p>
+          <dl class="tiles">
+            {states.map((state) => (
+              <div class={state === 'unconfirmed' && one[state] > 0 ? 'warning' : undefined}>
+                <dt>{state}</dt>
+                <dd>
+                  <a href={hostsAddress([...of, condition('state', state)])}>{grouped(one[state])}</a>{' '}
+                  <span class="quiet">{shareText(one[state], hostsOf(one))}</span>
+                </dd>
+              </div>
+            ))}
+          </dl>
+        </section>
+      ))}
+    </>
+  );
+}
+
+function Curve({ report: { curve, releases, offers }, nowMs }: Shown): VNode {
+  const [first] = curve;
+  const last = curve.at(-1);
+  const known = [...releases.map(hostsOf), ...offers.map(({ hosts }) => hosts)];
+  const hosts = known.reduce((sum, one) => sum + one, 0);
+  if (first === undefined || last === undefined)
+    return (
+      <Section id="curve" title="Who confirmed when">
+        <p class="quiet">No host has confirmed it.</p>
+      </Section>
+    );
+  const words = `${counted(last.confirmed, 'host')} of ${grouped(Math.max(hosts, last.confirmed))} confirmed`;
+  return (
+    <Section id="curve" title="Who confirmed when">
+      <figure class="curve">
+        <figcaption>{words}</figcaption>
+        <svg role="img" viewBox={`0 0 ${width} ${height}`} preserveAspectRatio="none" aria-label={words}>
+          <path d={curvePath(curve, { width, height, hosts, untilMs: nowMs })} />
+        </svg>
+        <p class="ends quiet">
+          <Moment atMs={first.atMs} /> <Moment atMs={Math.max(nowMs, last.atMs)} />
+        </p>
+      </figure>
+    </Section>
+  );
+}

@@ -1,0 +1,91 @@
+// Releases in use: a bar for each bundle and channel, and below it the same in numbers, the tail spelled out.
+import type { VNode } from 'preact';
+import type { ReleaseCount } from '../../core/fleet/answers.js';
+import { condition, hostsAddress, releaseAddress } from './addresses.js';
+import { type Bar, barsOf, barWidth, hostsOf } from './bar-rules.js';
+import { Foreign, Section, Table } from './parts.js';
+import { counted, grouped, shareText } from './words.js';
+
+const columns = [
+  'serial',
+  { right: 'hosts' },
+  { right: 'share' },
+  { right: 'confirmed' },
+  { right: 'notified' },
+  { right: 'unconfirmed' },
+];
+/** Rows that are there at once; those behind them open by a click. */
+const maxRows = 5;
+
+export function ReleasesInUse({ releases }: { readonly releases: readonly ReleaseCount[] }): VNode {
+  const bars = barsOf(releases);
+  return (
+    <Section id="releases" title="Releases in use">
+      {bars.length === 0 ? <p class="quiet">No host has reported an active release.</p> : null}
+      {bars.length === 0 ? null : <Legend />}
+      {bars.map((bar) => (
+        <BarOfReleases bar={bar} />
+      ))}
+    </Section>
+  );
+}
+
+function Legend(): VNode {
+  return (
+    <ul class="legend">
+      <li class="confirmed">newest, confirmed by its workers</li>
+      <li class="notified">newest, notified: nothing there can confirm</li>
+      <li class="unconfirmed">newest, not confirmed</li>
+      <li class="tail">older releases</li>
+    </ul>
+  );
+}
+
+function BarOfReleases({ bar }: { readonly bar: Bar }): VNode {
+  const { bundle, channel, hosts, releases, segments } = bar;
+  const words = segments.map(({ label, hosts: count }) => `${label}: ${counted(count, 'host')}`);
+  const rows = releases.map((release) => rowOf(release, hosts));
+  const caption = `Releases of ${bundle} ${channel}`;
+  return (
+    <article class="bar">
+      <h3>
+        <Foreign text={bundle} /> <span class="quiet">{channel}</span>{' '}
+        <span class="quiet">{counted(hosts, 'host')}</span>
+      </h3>
+      <svg role="img" viewBox={`0 0 ${barWidth} 20`} preserveAspectRatio="none" aria-label={words.join(', ')}>
+        {segments.map(({ tone, x, width }, index) => (
+          <rect class={tone} x={x} y={0} width={width} height={20}>
+            <title>{words[index]}</title>
+          </rect>
+        ))}
+      </svg>
+      <Table caption={caption} columns={columns} rows={rows.slice(0, maxRows)} />
+      {rows.length <= maxRows ? null : (
+        <details id={`older-${bundle}-${channel}`}>
+          <summary>{counted(rows.length - maxRows, 'older release')}</summary>
+          <Table caption={`${caption}, older`} columns={columns} rows={rows.slice(maxRows)} />
+        </details>
+      )}
+    </article>
+  );
+}
+
+function rowOf(release: ReleaseCount, all: number): (VNode | string)[] {
+  const { bundle, channel, serial, manifest } = release;
+  const of = [condition('bundle', bundle), condition('channel', channel), condition('serial', serial)];
+  const hosts = hostsOf(release);
+  const count = (state: 'confirmed' | 'notified' | 'unconfirmed'): VNode | string =>
+    release[state] === 0 ? (
+      '0'
+    ) : (
+      <a href={hostsAddress([...of, condition('state', state)])}>{grouped(release[state])}</a>
+    );
+  return [
+    <a href={releaseAddress(release)} title={`manifest ${manifest}`}>
+      {serial}
+    </a>,
+    <a href={hostsAddress(of)}>{grouped(hosts)}</a>,
+    shareText(hosts, all),
+    ...(['confirmed', 'notified', 'unconfirmed'] as const).map(count),
+  ];
+}

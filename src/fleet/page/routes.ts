@@ -1,0 +1,149 @@
+// The addresses of the pages: what is asked is read and bounded, the queries that the API asks too give the answer, a page makes
+// HTML of it. Who may see what is the doors' and the queries' to decide; a page that has no visitor leads to the sign-in.
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { WritError } from '../../core/errors.js';
+import type { Role } from '../../core/fleet/answers.js';
+import { parseHostFilter } from '../../core/fleet/host-filter.js';
+import { given } from '../../core/given.js';
+import type { Clock } from '../../platform/time/clock.js';
+import type { FleetQueries } from '../queries/fleet-queries.js';
+import { ownPath } from './addresses.js';
+import { type Assets, readAssets } from './assets.js';
+import { type Doors, registerSignIn } from './door-routes.js';
+import { comeAgainPage, type Fault, faultPage } from './doorway.js';
+import { firstScreen } from './first-screen.js';
+import { hostPage } from './host.js';
+import { hostsPage, refusedFilterPage } from './hosts.js';
+import type { Frame } from './layout.js';
+import { logPage } from './log.js';
+import { releasePage } from './release.js';
+
+export interface PageParts {
+  readonly clock: Clock;
+  readonly queries: Pick<FleetQueries, 'summary' | 'hosts' | 'host' | 'release' | 'log'>;
+  readonly doors: Doors;
+  /** What may be said of an error, and its status; logs what is ours. */
+  readonly faultOf: (error: unknown) => Fault;
+}
+
+const rowsOfPage = 100;
+const maxTextLength = 2000;
+/** Nothing inline, nothing of others, in no frame of others, and forms only to this server. */
+const contentPolicy = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+
+/** Adds the pages to an app that has a parser of forms; its own errors stay pages, in a scope of their own. */
+export async function registerPage(app: FastifyInstance, parts: PageParts): Promise<void> {
+  const assets = readAssets();
+  await app.register((scope, _options, done) => {
+    scope.addHook('onRequest', async (_request, reply) => {
+      void reply.headers({
+        'cache-control': 'no-store',
+        'content-security-policy': contentPolicy,
+        'referrer-policy': 'no-referrer',
+        'x-content-type-options': 'nosniff',
+      });
+    });
+    scope.setErrorHandler((error, request, reply) => {
+      const fault = parts.faultOf(error);
+      const page = faultPage(fault, frameOf(request, parts, assets));
+      return sendPage(reply.code(fault.status), page);
+    });
+    registerAssets(scope, assets);
+    registerSignIn(scope, { doors: parts.doors, frameOf: (request) => frameOf(request, parts, assets) });
+    for (const [url, make] of Object.entries(pages))
+      scope.get(url, (request, reply) => answer({ request, reply, parts, assets, make }));
+    done();
+  });
+}
+
+interface Asked {
+  readonly request: FastifyRequest;
+  readonly queries: PageParts['queries'];
+  readonly role: Role;
+  readonly frame: Frame;
+}
+
+type MakePage = (asked: Asked) => Promise<string>;
+
+const pages: Readonly<Record<string, MakePage>> = {
+  '/': async ({ queries, role, frame }) => firstScreen(await queries.summary(role), frame),
+  '/hosts': async ({ request, queries, role, frame }) => {
+    const [where, after] = [textOf(request.query, 'where') ?? '', textOf(request.query, 'after')];
+    const question = { filter: parseHostFilter(where), limit: rowsOfPage, ...given({ after }) };
+    return hostsPage({ where, ...given({ after }) }, await queries.hosts(question, role), frame);
+  },
+  '/hosts/:key': async ({ request, queries, role, frame }) =>
+    hostPage(await queries.host(textOf(request.params, 'key') ?? '', role), frame),
+  '/releases/:bundle/:channel/:serial': async ({ request, queries, frame }) => {
+    const [bundle = '', channel = ''] = ['bundle', 'channel'].map((name) => textOf(request.params, name));
+    const release = { bundle, channel, serial: numberOf(request.params, 'serial') ?? 0 };
+    return releasePage(release, await queries.release(release), frame);
+  },
+  '/log': async ({ request, queries, frame }) => {
+    const before = numberOf(request.query, 'before');
+    return logPage(await queries.log({ limit: rowsOfPage, ...given({ before }) }), frame);
+  },
+};
+
+interface Answering {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  readonly parts: PageParts;
+  readonly assets: Assets;
+  readonly make: MakePage;
+}
+
+async function answer({ request, reply, parts, assets, make }: Answering): Promise<FastifyReply> {
+  const { queries, doors } = parts;
+  const bare = frameOf(request, parts, assets);
+  const visitor = await doors.visitorOf(request.headers);
+  if (visitor === undefined) return askIn(request, reply, bare);
+  const frame = { ...bare, visitor };
+  try {
+    return sendPage(reply, await make({ request, queries, role: visitor.role, frame }));
+  } catch (error) {
+    const fault = parts.faultOf(error);
+    const isFilter = fault.code === 'USAGE' && request.routeOptions.url === '/hosts';
+    const where = String(new URL(request.url, 'http://own').searchParams.get('where') ?? '');
+    const page = isFilter ? refusedFilterPage(where, fault.message, frame) : faultPage(fault, frame);
+    return sendPage(reply.code(fault.status), page);
+  }
+}
+
+/** A link on another site brings no cookie (SameSite=Strict), whoever follows it: the same address asked from here does. */
+function askIn(request: FastifyRequest, reply: FastifyReply, frame: Frame): FastifyReply {
+  if (request.headers['sec-fetch-site'] === 'cross-site') return sendPage(reply, comeAgainPage(frame));
+  return reply.redirect(`/sign-in?${new URLSearchParams({ next: frame.address })}`, 303);
+}
+
+function frameOf(request: FastifyRequest, { clock }: PageParts, { addresses }: Assets): Frame {
+  return { assets: addresses, atMs: clock.nowMs(), address: ownPath(request.url) };
+}
+
+function registerAssets(scope: FastifyInstance, { byAddress }: Assets): void {
+  scope.get('/assets/:name', (request, reply) => {
+    const asset = byAddress.get(request.url);
+    if (asset === undefined) throw new WritError('USAGE', 'no file of this version has this name');
+    const forever = 'public, max-age=31536000, immutable';
+    return reply.type(asset.type).header('cache-control', forever).send(asset.bytes);
+  });
+}
+
+function sendPage(reply: FastifyReply, html: string): FastifyReply {
+  return reply.type('text/html; charset=utf-8').send(html);
+}
+
+/** @throws USAGE for one that is there twice, or too long */
+function textOf(from: unknown, name: string): string | undefined {
+  const value = (from as Readonly<Record<string, unknown>>)[name];
+  if (value === undefined || value === '') return undefined;
+  if (typeof value === 'string' && value.length <= maxTextLength) return value;
+  throw new WritError('USAGE', `${name} is no single text of at most ${maxTextLength} characters`);
+}
+
+function numberOf(from: unknown, name: string): number | undefined {
+  const text = textOf(from, name);
+  if (text === undefined) return undefined;
+  if (/^[0-9]{1,16}$/.test(text) && Number.isSafeInteger(Number(text))) return Number(text);
+  throw new WritError('USAGE', `${name} is no whole number`);
+}

@@ -1,0 +1,62 @@
+// Numbers, times and names as every page writes them: UTC, thousands with commas, ages in one or two units. Pure text; knows
+// no answer and no HTML.
+
+const units = [
+  ['d', 86_400_000],
+  ['h', 3_600_000],
+  ['min', 60_000],
+  ['s', 1000],
+] as const;
+
+/** @returns `1,000,000` */
+export function grouped(count: number): string {
+  return count.toLocaleString('en-US');
+}
+
+/** @returns `1 host`, `2,000 hosts` */
+export function counted(count: number, noun: string): string {
+  return `${grouped(count)} ${noun}${count === 1 ? '' : 's'}`;
+}
+
+/** @returns the two greatest units, as `4 min 20 s`; of days only the days */
+export function ageText(durationMs: number): string {
+  const rest = Math.max(0, durationMs);
+  const first = units.findIndex(([, ms]) => rest >= ms);
+  const [unit, ms] = units[first] ?? ['s', 1000];
+  const whole = `${grouped(Math.floor(rest / ms))} ${unit}`;
+  const next = units[first + 1];
+  const more = next === undefined ? 0 : Math.floor((rest % ms) / next[1]);
+  return next === undefined || more === 0 || unit === 'd' ? whole : `${whole} ${more} ${next[0]}`;
+}
+
+/** @returns `2026-11-21 14:32:05 UTC`; a time that no calendar has is a dash */
+export function timeText(atMs: number): string {
+  const iso = isoTime(atMs);
+  return iso === undefined ? '-' : `${iso.slice(0, 19).replace('T', ' ')} UTC`;
+}
+
+/** @returns undefined for what no calendar has: a host may send any number */
+export function isoTime(atMs: number): string | undefined {
+  const time = new Date(atMs);
+  return Number.isNaN(time.getTime()) ? undefined : time.toISOString();
+}
+
+/** @returns `6 d left`, `5 h left`, `expired 2 d ago` */
+export function leftText(expiresAtMs: number, nowMs: number): string {
+  if (expiresAtMs <= nowMs) return `expired ${ageText(nowMs - expiresAtMs)} ago`;
+  return `${ageText(expiresAtMs - nowMs)} left`;
+}
+
+/** @returns `3 s ahead`, `2 min behind`; undefined where nobody would notice */
+export function skewText(skewMs: number): string | undefined {
+  if (Math.abs(skewMs) < 2000) return undefined;
+  return `${ageText(Math.abs(skewMs))} ${skewMs > 0 ? 'ahead' : 'behind'}`;
+}
+
+/** @returns `40 %`; never 100 while one is missing, never 0 while one is there */
+export function shareText(part: number, whole: number): string {
+  if (whole <= 0) return '0 %';
+  const percent = Math.round((part / whole) * 100);
+  if (part < whole && percent >= 100) return '> 99 %';
+  return part > 0 && percent === 0 ? '< 1 %' : `${percent} %`;
+}

@@ -1,0 +1,90 @@
+// A real fleet server with hosts that were planted in its store, as if they had reported: the server, its queries and its pages
+// are those that ship; only the network between hosts and server is left out. Asks nothing of a browser.
+import { join } from 'node:path';
+
+const dist = new URL('../../dist/', import.meta.url);
+const load = (path) => import(new URL(path, dist).href);
+
+const [{ fleetBench, reportOf, send }, { startFleetServer }, { createIngest }, { silentLog }, { systemClock }] =
+  await Promise.all([
+    load('test/kit/fleet/fleet-bench.js'),
+    load('src/fleet/http/fleet-server.js'),
+    load('src/fleet/hosts/ingest.js'),
+    load('src/platform/telemetry/silent-log.js'),
+    load('src/platform/time/clock.js'),
+  ]);
+const { tempDir, memory } = await load('test/kit/disk/temp-dir.js');
+
+/** @returns a running server, its address, a person's token for each role, and ways to plant hosts */
+export async function plantedFleet() {
+  const directory = tempDir(memory());
+  const store = directory.join('store');
+  const bench = await fleetBench(store, systemClock);
+  const ingest = createIngest(bench.store, { clock: systemClock, log: silentLog() });
+  const start = (port) =>
+    startFleetServer({
+      ...{ store, host: '127.0.0.1', port, clock: systemClock, log: silentLog() },
+      processMetrics: 'omit',
+    });
+  let server = await start(0);
+  const url = server.url;
+  const { token: enrolment } = await bench.token();
+  const people = {};
+  for (const role of ['view', 'detail', 'operate'])
+    people[role] = (await bench.token({ kind: 'people', role })).token;
+  return {
+    url,
+    people,
+    enrol: (name, more) => bench.enrol(enrolment, name, more),
+    report: async (host, more) => {
+      const verdict = await send(ingest, host, reportOf(host.name, more));
+      if (verdict.kind !== 'accepted') throw new Error(JSON.stringify(verdict));
+    },
+    /** Gone as after a kill of the machine: the address answers nobody. */
+    stop: () => server.close(),
+    startAgain: async () => {
+      server = await start(Number(new URL(url).port));
+    },
+    end: async () => {
+      await server.close();
+      await ingest.close();
+      await bench[Symbol.asyncDispose]();
+      directory[Symbol.dispose]();
+    },
+    directory: join(directory.path ?? '', ''),
+  };
+}
+
+const day = 86_400_000;
+const digest = (serial) => serial.toString(16).padStart(64, '7');
+
+/** A report's members of a host that runs `serial` of dns-edge and 9 of access. */
+export function running(serial, { state = 'confirmed', offered, ...more } = {}) {
+  const now = Date.now();
+  const sinceMs = now - 3_600_000 + ((serial * 7919 + (more.turn ?? 0) * 104_729) % 3_500_000);
+  const active = { serial, manifest: digest(serial), sinceMs, state };
+  const access = { serial: 9, manifest: digest(9), sinceMs: now - 20 * day, state: 'confirmed' };
+  return {
+    generation: 18,
+    atMs: now,
+    labels: { site: ['fra', 'ams', 'lhr'][(more.turn ?? 0) % 3], role: 'edge' },
+    root: { version: more.root ?? 2, sha256: 'c'.repeat(64) },
+    trust: [
+      { role: 'timestamp', version: 1310, expiresAtMs: now + 6.2 * day },
+      { role: 'snapshot', version: 220, expiresAtMs: now + 29 * day },
+      { role: 'targets', version: 41, expiresAtMs: now + 340 * day },
+      { role: 'root', version: 2, expiresAtMs: now + 211 * day },
+    ],
+    groups: [{ group: 'resolver', workers: 2, confirmed: state === 'confirmed' ? 2 : 1, min: 1 }],
+    bundles: [
+      { bundle: 'dns-edge', channel: 'stable', active, ...(offered === undefined ? {} : { offered }) },
+      { bundle: 'access', channel: 'stable', active: access },
+    ],
+    ...more.report,
+  };
+}
+
+/** What a host says of a release that its check refused. */
+export function refusal(serial, line = 'block.rpz:214: invalid IPv4 address') {
+  return { serial, state: 'refused', code: 'CHECK_FAILED', atMs: Date.now() - 240_000, line };
+}
