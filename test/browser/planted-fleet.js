@@ -5,14 +5,19 @@ import { join } from 'node:path';
 const dist = new URL('../../dist/', import.meta.url);
 const load = (path) => import(new URL(path, dist).href);
 
-const [{ fleetBench, reportOf, send }, { startFleetServer }, { createIngest }, { silentLog }, { systemClock }] =
-  await Promise.all([
-    load('test/kit/fleet/fleet-bench.js'),
-    load('src/fleet/http/fleet-server.js'),
-    load('src/fleet/hosts/ingest.js'),
-    load('src/platform/telemetry/silent-log.js'),
-    load('src/platform/time/clock.js'),
-  ]);
+const [
+  { fleetBench, reportOf, send },
+  { startFleetServer },
+  { createIngest },
+  { silentLog },
+  { systemClock },
+] = await Promise.all([
+  load('test/kit/fleet/fleet-bench.js'),
+  load('src/fleet/http/fleet-server.js'),
+  load('src/fleet/hosts/ingest.js'),
+  load('src/platform/telemetry/silent-log.js'),
+  load('src/platform/time/clock.js'),
+]);
 const { tempDir, memory } = await load('test/kit/disk/temp-dir.js');
 
 /** @returns a running server, its address, a person's token for each role, and ways to plant hosts */

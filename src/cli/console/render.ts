@@ -7,10 +7,10 @@ import { styleText } from 'node:util';
 import { exitCodeOfKind, type WritError } from '../../core/errors.js';
 import { withoutUndefined } from '../../core/given.js';
 import type { HealthLevel } from '../../core/status/host-health.js';
+import { printable } from '../../core/text/printable.js';
 import type { Clock } from '../../platform/time/clock.js';
 import type { Answer, Reporter, StepState, Surroundings } from './command.js';
 import type { CommonFlags } from './flags.js';
-import { printable } from '../../core/text/printable.js';
 import { createProgressLine } from './progress-line.js';
 import { cutToColumns, printableJson } from './terminal-text.js';
 

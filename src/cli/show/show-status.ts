@@ -23,6 +23,7 @@ import {
   table,
   truncatedLines,
 } from './show-text.js';
+import { workerLines } from './show-workers.js';
 
 /** What stands beside an active policy until it is mended: a pull ends with 4 for the same. */
 const isDegraded = (code: ErrorCode): boolean => standingWorkerCodes.has(code) || isUnsaidNo(code);
@@ -142,48 +143,6 @@ function serverText(bundle: BundleStatus, report: StatusReport): string {
 /** It requires what the Writ of this host does not know. */
 function isTooNew(bundle: string, { problems }: StatusReport): boolean {
   return problems.some(({ code, facts }) => code === 'REQUIRES_UNKNOWN' && facts['bundle'] === bundle);
-}
-
-function workerLines(report: StatusReport): string[] {
-  if (report.workers.length === 0) return [];
-  return table(
-    ['worker', 'group', { right: 'generation' }, 'answered'],
-    report.workers.map((one) => [
-      one.worker,
-      one.group,
-      one.confirmed === undefined ? '-' : String(one.confirmed),
-      answerText(one, report.atMs),
-    ]),
-  );
-}
-
-function answerText(worker: WorkerStatus, nowMs: number): string {
-  const at = clockTime(worker.atMs);
-  switch (worker.state) {
-    case 'confirmed':
-      return worker.provenAtMs === undefined ? at : `${at}, proved ${roughly(nowMs - worker.provenAtMs)} ago`;
-    case 'notified':
-      return `notified generation ${worker.wanted ?? 'none'} at ${at}, unconfirmed`;
-    case 'pending':
-      return worker.goneAtMs === undefined
-        ? `to be notified since ${at}`
-        : `not up since ${at}; notified when it appears`;
-    case 'unreachable':
-      return `WORKER_UNREACHABLE since ${at}${triesText(worker)}${saidText(worker)}`;
-    case 'refused':
-      return `WORKER_REFUSED at ${at}${saidText(worker)}`;
-  }
-}
-
-function triesText({ tries, nextNotificationAtMs }: WorkerStatus): string {
-  if (tries === undefined || nextNotificationAtMs === undefined) return '';
-  return `, ${counted(tries, 'notification')} in vain, again at ${clockTime(nextNotificationAtMs)}`;
-}
-
-/** Its own words, or why there are none. */
-function saidText({ text }: WorkerStatus): string {
-  const [first = ''] = indented(text, '', 1);
-  return first === '' ? '' : `: ${first.slice(0, 100)}`;
 }
 
 /** One that lies is an alarm, though another one took its place. */

@@ -1,10 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import {
-  columnsOf,
-  cutToColumns,
-  printableJson,
-} from '../../../../src/cli/console/terminal-text.js';
+import { columnsOf, cutToColumns, printableJson } from '../../../../src/cli/console/terminal-text.js';
 import { printable } from '../../../../src/core/text/printable.js';
 
 describe('printable', () => {

@@ -1,0 +1,46 @@
+// The workers of a status: what each uses, and what it answered. Pure: a report in, lines out.
+import type { StatusReport, WorkerStatus } from '../../core/protocol/control-protocol.js';
+import { clockTime, counted, indented, roughly, table } from './show-text.js';
+
+/** @returns a table of the workers; nothing where there are none */
+export function workerLines(report: StatusReport): string[] {
+  if (report.workers.length === 0) return [];
+  return table(
+    ['worker', 'group', { right: 'generation' }, 'answered'],
+    report.workers.map((one) => [
+      one.worker,
+      one.group,
+      one.confirmed === undefined ? '-' : String(one.confirmed),
+      answerText(one, report.atMs),
+    ]),
+  );
+}
+
+function answerText(worker: WorkerStatus, nowMs: number): string {
+  const at = clockTime(worker.atMs);
+  switch (worker.state) {
+    case 'confirmed':
+      return worker.provenAtMs === undefined ? at : `${at}, proved ${roughly(nowMs - worker.provenAtMs)} ago`;
+    case 'notified':
+      return `notified generation ${worker.wanted ?? 'none'} at ${at}, unconfirmed`;
+    case 'pending':
+      return worker.goneAtMs === undefined
+        ? `to be notified since ${at}`
+        : `not up since ${at}; notified when it appears`;
+    case 'unreachable':
+      return `WORKER_UNREACHABLE since ${at}${triesText(worker)}${saidText(worker)}`;
+    case 'refused':
+      return `WORKER_REFUSED at ${at}${saidText(worker)}`;
+  }
+}
+
+function triesText({ tries, nextNotificationAtMs }: WorkerStatus): string {
+  if (tries === undefined || nextNotificationAtMs === undefined) return '';
+  return `, ${counted(tries, 'notification')} in vain, again at ${clockTime(nextNotificationAtMs)}`;
+}
+
+/** Its own words, or why there are none. */
+function saidText({ text }: WorkerStatus): string {
+  const [first = ''] = indented(text, '', 1);
+  return first === '' ? '' : `: ${first.slice(0, 100)}`;
+}
