@@ -482,6 +482,68 @@ export const errorCodes = {
   LISTEN_FAILED: failed('The server cannot listen on this address.', 'Choose another --listen.'),
   TLS_INVALID: config('The TLS certificate or key cannot be used.', 'Check --tls-cert and --tls-key.'),
 
+  // the fleet server, as a host meets it: nothing of it touches a cycle
+  FLEET_UNREACHABLE: failed(
+    'The fleet server does not answer.',
+    'Nothing on this host waits for it: policy goes on, and what happened is reported later. Look at `fleet.url`, and at the server.',
+  ),
+  FLEET_CERTIFICATE: failed(
+    'The certificate of the fleet server is not one that this host trusts, or `fleet.ca` cannot be read.',
+    'Let `fleet.ca` be the authority that signed it, and `fleet.url` a name that it holds.',
+  ),
+  FLEET_BUSY: failed(
+    'The fleet server asks to come back later.',
+    'The host does, by itself. Where it lasts, the server has more hosts than it can serve.',
+  ),
+  FLEET_ANSWER: failed(
+    'What answers at `fleet.url` is no fleet server, or another version of one.',
+    'Ask the address with `curl`: a proxy may answer in its place. Redirects are not followed.',
+  ),
+  FLEET_REPORT_INVALID: failed(
+    'A report breaks its schema or its bounds.',
+    'Look at the version of that host; a report beyond a bound is refused whole.',
+  ),
+  FLEET_TOKEN_UNREADABLE: failed(
+    'The file of the enrolment token cannot be read, or holds none.',
+    'Put a token of `writ fleet token create --for hosts` into `fleet.tokenFile`; it is read again at the next try.',
+  ),
+  FLEET_TOKEN_REFUSED: failed(
+    'The token is unknown, of another kind, revoked, expired or used up.',
+    'Make a new one with `writ fleet token create`.',
+  ),
+  FLEET_HOST_NOT_COVERED: failed(
+    'The token is for other host names than this one.',
+    'Use a token whose pattern covers `host.id`.',
+  ),
+  FLEET_ENROL_FULL: failed(
+    'Too many hosts of this token wait for approval.',
+    'Approve or retire those that wait; a token that others know is revoked.',
+  ),
+  FLEET_SIGNATURE_REFUSED: failed(
+    'The signature of a request does not hold for what came.',
+    'Look for a proxy that changes bodies; the host signs each request.',
+  ),
+  FLEET_KEY_WAITING: failed(
+    'The host waits until a person approves it.',
+    'Run `writ fleet host approve`, or retire it.',
+  ),
+  FLEET_KEY_RETIRED: failed(
+    'The key was retired and is never accepted again.',
+    'Remove STATE/fleet on the host and enrol it anew.',
+  ),
+  FLEET_KEY_UNKNOWN: failed(
+    'No host of this fleet has the key that signed.',
+    'Enrol the host again; ask whether the store was replaced.',
+  ),
+  FLEET_COUNTER: failed(
+    'The fleet server has heard a higher number from the key of this host, twice in a row: another machine signs with the same key.',
+    'Find the copy in `writ fleet hosts`; give one of the two a state directory without `fleet`, and a token.',
+  ),
+  FLEET_STATE_DAMAGED: failed(
+    'The key with which this host signs its reports cannot be read.',
+    'Stop the agent, remove `fleet` in the state directory, and give the host a new token; policy is not concerned.',
+  ),
+
   // sdk and sockets
   MESSAGE_MALFORMED: failed(
     'A message on a socket is not one JSON object of at most 64 kB a line.',

@@ -16,6 +16,8 @@ import { type CycleRunner, createCycleRunner, pullUnlessStopping } from '../cycl
 import { leaveWhenRefused } from '../cycle/late-refusal.js';
 import { rollBack } from '../cycle/rollback.js';
 import { createUntrustedExit } from '../cycle/untrusted-exit.js';
+import { createFleetDoor } from '../fleet/fleet-door.js';
+import { identityOf } from '../fleet/identity.js';
 import { keepContact } from '../freshness/contact-memory.js';
 import { createStaleWatch } from '../freshness/stale-watch.js';
 import type { InstallSource } from '../identity/install-id.js';
@@ -74,7 +76,12 @@ export function composeAgent(options: AgentOptions, agent: AgentCalls) {
   const { host, installId, note, publishStatus, problems } = agent;
   const { clock, stop, random01, intervals } = options;
   const feed = createStatusFeed({ clock, now: () => agent.status() });
-  const observers = allOf([feed.observer, ...(options.observers ?? [])]);
+  const fleet = createFleetDoor({
+    ...{ host, stop, random01, onNews: publishStatus },
+    identity: () => identityOf(host(), installId),
+    status: () => agent.status(),
+  });
+  const observers = allOf([feed.observer, fleet.observer, ...(options.observers ?? [])]);
   // As it was at the last end: the first poll says what has become of it.
   const contact = keepContact(readStatusFile(host().paths), clock);
   const untrustedExit = createUntrustedExit();
@@ -116,7 +123,7 @@ export function composeAgent(options: AgentOptions, agent: AgentCalls) {
     if (news === 'yes') publishStatus();
   };
   return {
-    ...{ runner, collector, contact, scrubber, prober, observers },
+    ...{ runner, collector, contact, scrubber, prober, observers, fleet },
     poller: createPoller({ host, installId, contact, random01, stop }),
     /** Between polls: who could not be notified is, old generations are collected, and policy grows old too. */
     settleUntilStopped: () =>

@@ -9,6 +9,7 @@ import type {
 } from '../../core/protocol/control-protocol.js';
 import type { HoldStatus } from '../../core/status/status.js';
 import { standingWorkerCodes } from '../../core/status/worker-rules.js';
+import { fleetLines } from './show-fleet.js';
 import { freshnessLines } from './show-freshness.js';
 import type { Block } from './show-result.js';
 import { sandboxLines } from './show-sandbox.js';
@@ -58,6 +59,7 @@ export function showStatus(report: Bounded<StatusReport>): Block {
       ...scrubLines(report),
       ...sandboxLines(report.sandbox),
       ...mirrorLines(report),
+      ...fleetLines(report),
       ...(report.trust.length === 0 ? [] : [`  trust     ${trustText(report)}`]),
       ...untrustedLines(report),
       ...refusalLines(report),
