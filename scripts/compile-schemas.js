@@ -21,14 +21,17 @@ async function ownSchemas() {
     { ledgerSchema },
     { refusalsSchema },
     { installIdSchema },
+    { fleetSchemas },
   ] = await Promise.all([
     import(compiled('core/config/config-schema.js')),
     import(compiled('workers/registry.js')),
     import(compiled('agent/state/ledger-schema.js')),
     import(compiled('agent/state/refusals-file.js')),
     import(compiled('agent/identity/install-id.js')),
+    import(compiled('agent/fleet/fleet-files.js')),
   ]);
-  return [configSchema, ...driverKinds.map(driverSchemaOf), ledgerSchema, refusalsSchema, installIdSchema];
+  const ofState = [ledgerSchema, refusalsSchema, installIdSchema, ...fleetSchemas];
+  return [configSchema, ...driverKinds.map(driverSchemaOf), ...ofState];
 }
 
 function codeOf(byKey) {

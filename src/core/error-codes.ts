@@ -512,7 +512,7 @@ export const errorCodes = {
     'Read what it says: a full disk and missing permissions are the usual reasons.',
   ),
 
-  // fleet server: what it is asked
+  // fleet server: what it is asked, and answers
   FLEET_TOKEN_REFUSED: failed(
     'The token is unknown, of another kind, revoked, expired or used up.',
     'Make a new one with `writ fleet token create`.',
@@ -561,6 +561,36 @@ export const errorCodes = {
   FLEET_REPORT_INVALID: failed(
     'A report breaks its schema or its bounds.',
     'Look at the version of that host; a report beyond a bound is refused whole.',
+  ),
+
+  // the fleet server, as a host meets it: nothing of it touches a cycle
+  FLEET_UNREACHABLE: failed(
+    'The fleet server does not answer.',
+    'Nothing on this host waits for it: policy goes on, and what happened is reported later. Look at `fleet.url`, and at the server.',
+  ),
+  FLEET_CERTIFICATE: failed(
+    'The certificate of the fleet server is not one that this host trusts, or `fleet.ca` cannot be read.',
+    'Let `fleet.ca` be the authority that signed it, and `fleet.url` a name that it holds.',
+  ),
+  FLEET_BUSY: failed(
+    'The fleet server asks to come back later.',
+    'The host does, by itself. Where it lasts, the server has more hosts than it can serve.',
+  ),
+  FLEET_ANSWER: failed(
+    'What answers at `fleet.url` is no fleet server, or another version of one.',
+    'Ask the address with `curl`: a proxy may answer in its place. Redirects are not followed.',
+  ),
+  FLEET_TOKEN_UNREADABLE: failed(
+    'The file of the enrolment token cannot be read, or holds none.',
+    'Put a token of `writ fleet token create --for hosts` into `fleet.tokenFile`; it is read again at the next try.',
+  ),
+  FLEET_COUNTER: failed(
+    'The fleet server has heard a higher number from the key of this host, twice in a row: another machine signs with the same key.',
+    'Find the copy in `writ fleet hosts`; give one of the two a state directory without `fleet`, and a token.',
+  ),
+  FLEET_STATE_DAMAGED: failed(
+    'The key with which this host signs its reports cannot be read.',
+    'Stop the agent, remove `fleet` in the state directory, and give the host a new token; policy is not concerned.',
   ),
 
   // sdk and sockets

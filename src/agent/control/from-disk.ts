@@ -81,8 +81,8 @@ function whyNot(path: string): string | undefined {
 export async function readOfflineStatus(options: OfflineOptions): Promise<StatusReport> {
   const host = hostOnDisk(options);
   const known = readStatusFile(host.paths);
-  const { last, mirrors } = known ?? {};
-  const kept = withoutUndefined<Pick<StatusReport, 'last' | 'mirrors'>>({ last, mirrors });
+  const { last, mirrors, fleet } = known ?? {};
+  const kept = withoutUndefined<Pick<StatusReport, 'last' | 'mirrors' | 'fleet'>>({ last, mirrors, fleet });
   const report = statusReport(host, {
     version: options.version,
     state: 'stop',

@@ -1,7 +1,7 @@
 // The commands of a host without a running agent: the same cycle, rollback, resume and look, under the same lock.
 // Recovers first, as the agent does at its start.
 import type { AgentConfig } from '../../core/config/config.js';
-import type { CycleEventLine, CycleResult } from '../../core/cycle/cycle-report.js';
+import type { CycleEventLine, CycleResult, Problem } from '../../core/cycle/cycle-report.js';
 import { policyStands } from '../../core/cycle/policy-stands.js';
 import { isWritError } from '../../core/errors.js';
 import { given, withoutUndefined } from '../../core/given.js';
@@ -18,9 +18,12 @@ import { createCollector } from '../cycle/collector.js';
 import { afterExit, afterRepair } from '../cycle/combined-result-rules.js';
 import { rollBack } from '../cycle/rollback.js';
 import { createUntrustedExit } from '../cycle/untrusted-exit.js';
+import { identityOf } from '../fleet/identity.js';
+import type { PullTold } from '../fleet/report-once.js';
 import { type ContactMemory, contactIn, keepContact } from '../freshness/contact-memory.js';
 import { createStaleWatch } from '../freshness/stale-watch.js';
 import { activeGenerationNumber } from '../generations/generations.js';
+import { openInstallId, thisMachine } from '../identity/install-id.js';
 import { lookAfterMismatch } from '../integrity/look-after-mismatch.js';
 import { scrub } from '../integrity/scrub.js';
 import { verifyPolicy } from '../integrity/verify-policy.js';
@@ -76,7 +79,11 @@ export function pullAlone(options: AloneOptions & { readonly force: boolean }): 
     const trigger = force ? 'force' : 'pull';
     const { record } = createRecorder();
     const untrustedExit = createUntrustedExit();
-    const note: AfterCycle['note'] = (end, asked) => record(host, end, asked);
+    const ends: CycleEnd[] = started.recovered === undefined ? [] : [started.recovered];
+    const note: AfterCycle['note'] = (end, asked) => {
+      ends.push(end);
+      record(host, end, asked);
+    };
     const run = { trigger, by, signal, onEvent } as const;
     const cycle = () => runCycleAndExit(host, run, { contact, untrustedExit, note });
     const { result: ended, exit } = await inTurn(cycle, { trigger, clock: host.clock, stop: signal });
@@ -84,9 +91,20 @@ export function pullAlone(options: AloneOptions & { readonly force: boolean }): 
     await createStaleWatch(readBootId()).check(host, contact, signal);
     const result = afterExit(afterRepair(ended, (repair ?? repaired)?.result), exit);
     const warnings = [...notices, ...(notLoaded === undefined ? [] : [notLoaded]), ...result.warnings];
-    const answer = { ...withoutAgent(result), warnings };
-    return { answer, last: exit ?? result, contact: contact.read() };
+    const end = { last: exit ?? result, contact: contact.read() };
+    const status = () => statusWithout(host, options.version, end);
+    const unheard = await tellFleet(host, { ends, status, signal });
+    return { answer: { ...withoutAgent(result), warnings: [...warnings, ...unheard] }, ...end };
   });
+}
+
+/** @returns why the fleet server has no report: a warning, whatever it is */
+async function tellFleet(host: Host, told: Omit<PullTold, 'identity'>): Promise<Problem[]> {
+  if (host.config.fleet === undefined) return [];
+  const identity = identityOf(host, openInstallId(host, thisMachine));
+  const { reportOnce } = await import('../fleet/report-once.js');
+  const problem = await reportOnce(host, { ...told, identity });
+  return problem === undefined ? [] : [problem];
 }
 
 /** Before there is a cycle, under an id that none has. */
@@ -254,8 +272,14 @@ async function underLock<T>(
   }
 }
 
+type End = Omit<Done<unknown>, 'answer'>;
+
 /** So that `writ status` knows when the server was last reached, and how it went. */
-function publishStatus(host: Host, version: string, { last, contact }: Omit<Done<unknown>, 'answer'>): void {
+function publishStatus(host: Host, version: string, end: End): void {
+  writeStatusFile(host, statusWithout(host, version, end));
+}
+
+function statusWithout(host: Host, version: string, { last, contact }: End): StatusReport {
   const known = readStatusFile(host.paths);
   const report = statusReport(host, {
     ...{ version, state: 'stop', last, problems: [] },
@@ -263,5 +287,5 @@ function publishStatus(host: Host, version: string, { last, contact }: Omit<Done
   });
   const mirrors = host.config.repository.length < 2 ? undefined : known?.mirrors;
   const kept = withoutUndefined<Pick<StatusReport, 'mirrors' | 'last'>>({ mirrors, last: known?.last });
-  writeStatusFile(host, { ...kept, ...report });
+  return { ...kept, ...report };
 }

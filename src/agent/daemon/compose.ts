@@ -16,6 +16,8 @@ import { type CycleRunner, createCycleRunner, pullUnlessStopping } from '../cycl
 import { leaveWhenRefused } from '../cycle/late-refusal.js';
 import { rollBack } from '../cycle/rollback.js';
 import { createUntrustedExit } from '../cycle/untrusted-exit.js';
+import { createFleetDoor } from '../fleet/fleet-door.js';
+import { identityOf } from '../fleet/identity.js';
 import { keepContact } from '../freshness/contact-memory.js';
 import { createStaleWatch } from '../freshness/stale-watch.js';
 import type { InstallSource } from '../identity/install-id.js';
@@ -76,7 +78,12 @@ export function composeAgent(options: AgentOptions, agent: AgentCalls) {
   const { clock, stop, random01, intervals } = options;
   const feed = createStatusFeed({ clock, now: () => agent.status() });
   const downloads = watchDownloads();
-  const observers = allOf([feed.observer, downloads.observer, ...(options.observers ?? [])]);
+  const fleet = createFleetDoor({
+    ...{ host, stop, random01, onNews: publishStatus },
+    identity: () => identityOf(host(), installId),
+    status: () => agent.status(),
+  });
+  const observers = allOf([feed.observer, downloads.observer, fleet.observer, ...(options.observers ?? [])]);
   // As it was at the last end: the first poll says what has become of it.
   const contact = keepContact(readStatusFile(host().paths), clock);
   const untrustedExit = createUntrustedExit();
@@ -118,7 +125,7 @@ export function composeAgent(options: AgentOptions, agent: AgentCalls) {
     if (news === 'yes') publishStatus();
   };
   return {
-    ...{ runner, collector, contact, scrubber, prober, observers, downloads },
+    ...{ runner, collector, contact, scrubber, prober, observers, downloads, fleet },
     poller: createPoller({ host, installId, contact, random01, stop }),
     /** Between polls: who could not be notified is, old generations are collected, and policy grows old too. */
     settleUntilStopped: () =>

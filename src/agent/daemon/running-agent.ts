@@ -50,7 +50,7 @@ export class RunningAgent {
 
   async run(): Promise<void> {
     const { version, onReload } = this.#options;
-    const { runner, poller, scrubber, prober, settleUntilStopped, handlers } = this.#parts;
+    const { runner, poller, scrubber, prober, fleet, settleUntilStopped, handlers } = this.#parts;
     // From the beginning, or a SIGHUP while the host recovers would end the process; it waits for its turn.
     const pull = () => pullUnlessStopping(runner, 'reload');
     const stopReloads = onReload(() => void this.#reload().then(pull, () => undefined));
@@ -67,6 +67,7 @@ export class RunningAgent {
           settleUntilStopped(),
           scrubber.run(),
           prober.run(),
+          fleet.run(),
           this.#beat(),
         ]);
       } finally {
@@ -74,6 +75,7 @@ export class RunningAgent {
         await runner.idle();
         await sockets.close();
         this.#enter('stop');
+        await fleet.lastWord();
       }
     } finally {
       stopReloads();
@@ -121,14 +123,18 @@ export class RunningAgent {
   }
 
   #status(held: readonly HeldStatus[] = this.#parts.collector.report().held): StatusReport {
-    const { contact, collector, poller, prober, downloads } = this.#parts;
+    const { contact, collector, poller, prober, downloads, fleet } = this.#parts;
     const { version, leftOut } = this.#options;
     return statusReport(this.#host, {
       version,
       state: this.#state,
       contact: contact.read(),
       held,
-      problems: [...(leftOut ?? []), ...this.#problems.values(), ...collector.report().problems],
+      fleet: fleet.fleetStatus(),
+      problems: [
+        ...[...(leftOut ?? []), ...this.#problems.values(), ...collector.report().problems],
+        fleet.problem(),
+      ],
       last: this.#last,
       provenAtMs: prober.provenAtMs(),
       nextPollAtMs: poller.nextAtMs(),
@@ -162,7 +168,7 @@ export class RunningAgent {
   }
 
   #queueReload(): Promise<void> {
-    const { runner, observers, scrubber, prober, poller } = this.#parts;
+    const { runner, observers, scrubber, prober, poller, fleet } = this.#parts;
     const { log, configPath } = this.#options;
     observers.onReload('began');
     return runner.exclusive(async () => {
@@ -184,6 +190,7 @@ export class RunningAgent {
       scrubber.reloaded();
       prober.reloaded();
       poller.reloaded();
+      fleet.reloaded();
     });
   }
 }

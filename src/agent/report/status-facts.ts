@@ -9,6 +9,7 @@ import type {
   AgentState,
   BundleStatus,
   Downloading,
+  FleetStatus,
   HeldStatus,
   RememberedRefusal,
   StatusReport,
@@ -34,6 +35,8 @@ export interface AgentFacts {
   readonly provenAtMs?: ReadonlyMap<string, number>;
   /** What collection keeps for its holders alone. */
   readonly held?: readonly HeldStatus[];
+  /** Of the fleet server; left out where there is none. */
+  readonly fleet?: FleetStatus | undefined;
   /** What the agent met outside a cycle, as a damaged tree at its start; undefined for what is over. */
   readonly problems: readonly (Problem | undefined)[];
 }

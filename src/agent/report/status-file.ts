@@ -2,11 +2,12 @@
 // Written when it says something new, so that a poll with nothing to do writes nothing, and at each beat of an agent. Nothing
 // of it is flushed: it is made anew, and means nothing after a power cut. Hook output and workers' answers stay out.
 
+import type { Problem } from '../../core/cycle/cycle-report.js';
 import { errorCodes } from '../../core/error-codes.js';
 import { orUndefined } from '../../core/errors.js';
 import { given } from '../../core/given.js';
 import type { StatusReport } from '../../core/protocol/control-protocol.js';
-import type { GroupStatus, HeldStatus } from '../../core/status/status.js';
+import type { FleetStatus, GroupStatus, HeldStatus } from '../../core/status/status.js';
 import { statusNews } from '../../core/status/status-news.js';
 import { readSmallFile } from '../../platform/read-file.js';
 import { lookUpGroup } from '../../platform/users/group-id.js';
@@ -62,13 +63,17 @@ export function publicPart(report: StatusReport): StatusReport {
     // Which processes there are is nobody's business where /proc hides them.
     ...(report.held === undefined ? {} : { held: report.held.map(publicHeld) }),
     ...(report.scrub === undefined ? {} : { scrub: { ...report.scrub, damage: [] } }),
-    problems: report.problems.map(({ code, hint }) => ({
-      code,
-      message: errorCodes[code].meaning,
-      hint,
-      facts: {},
-    })),
+    ...(report.fleet === undefined ? {} : { fleet: publicFleet(report.fleet) }),
+    problems: report.problems.map(publicProblem),
   };
+}
+
+function publicProblem({ code, hint }: Problem): Problem {
+  return { code, message: errorCodes[code].meaning, hint, facts: {} };
+}
+
+function publicFleet({ problem, ...fleet }: FleetStatus): FleetStatus {
+  return problem === undefined ? fleet : { ...fleet, problem: publicProblem(problem) };
 }
 
 function publicGroup({ findings, ...group }: GroupStatus): GroupStatus {

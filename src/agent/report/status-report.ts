@@ -49,6 +49,7 @@ export function statusReport(host: HostView, agent: AgentFacts): StatusReport {
     holds: ledger.holds.map(({ manifestDigest: _, ...one }) => one),
     pause: pauseNow(ledger, nowMs),
     waiting: unlessEmpty(waitingNow(ledger, nowMs)),
+    fleet: agent.fleet,
     problems: currentProblems(facts, agent),
   });
 }

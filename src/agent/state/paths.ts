@@ -17,6 +17,8 @@ export interface HostPaths {
   readonly rejected: string;
   readonly history: string;
   readonly installId: string;
+  /** What a host knows of the fleet server that it reports to, and the key that signs its reports. */
+  readonly fleet: string;
   /** The public side: the one directory that workers, containers and watchers see. */
   readonly policy: string;
   readonly current: string;
@@ -44,6 +46,7 @@ export function hostPaths(config: Pick<AgentConfig, 'state' | 'policy' | 'run' |
     rejected: join(state, 'rejected.json'),
     history: join(state, 'history.jsonl'),
     installId: join(state, 'install-id.json'),
+    fleet: join(state, 'fleet'),
     policy,
     current: join(policy, 'current'),
     generations: join(policy, 'generations'),

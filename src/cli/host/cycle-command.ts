@@ -7,7 +7,7 @@ import { isWritError, WritError } from '../../core/errors.js';
 import type { ControlAnswer } from '../../core/protocol/control-protocol.js';
 import type { Answer } from '../console/command.js';
 import type { CommonFlags } from '../console/flags.js';
-import { showResult } from '../show/show-result.js';
+import { isOfFleet, showResult } from '../show/show-result.js';
 import { stepPrinter } from '../show/show-steps.js';
 import { type aloneOptions, askOrAct, type Question } from './ask.js';
 
@@ -26,10 +26,13 @@ export async function askForCycle(
   const { flags, context } = question;
   const onEvent = stepPrinter(context.reporter, flags);
   let isAlone = false;
-  const act = (options: ReturnType<typeof aloneOptions>, own: NonNullable<typeof alone>) => {
+  const act = async (options: ReturnType<typeof aloneOptions>, own: NonNullable<typeof alone>) => {
     isAlone = true;
     context.reporter.note('no agent is running: this command does it alone');
-    return own({ ...options, onEvent });
+    const result = await own({ ...options, onEvent });
+    for (const { code, message } of result.warnings.filter(isOfFleet))
+      context.reporter.warn(`${message} [${code}]`);
+    return result;
   };
   try {
     const asked = { ...question, onMessage: onEvent };

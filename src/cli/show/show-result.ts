@@ -23,7 +23,8 @@ const maxOutputLines = 12;
 /** @param result of the cycle. @returns its block for people */
 export function showResult(result: Bounded<CycleResult>): Block {
   const block = blocks[result.outcome](result);
-  const warnings = result.warnings.map((one) => `  warning [${one.code}] ${firstLine(one.message)}`);
+  const others = result.warnings.filter((one) => !isOfFleet(one));
+  const warnings = others.map((one) => `  warning [${one.code}] ${firstLine(one.message)}`);
   return { ...block, lines: [...block.lines, ...warnings, ...truncatedLines(result)] };
 }
 
@@ -81,6 +82,11 @@ function showActivated(result: CycleResult): Block {
     lines: [first, `  ${who}; a probe would prove which generation they use.`],
     next: 'writ status',
   };
+}
+
+/** Said on stderr, beside the story of a cycle that it is no part of. */
+export function isOfFleet({ code }: { readonly code: string }): boolean {
+  return code.startsWith('FLEET_');
 }
 
 /** A host without groups: any group that is not confirmed has something to say. */

@@ -10,6 +10,7 @@ import type {
 import { sizeText } from '../../core/size-text.js';
 import type { Downloading, HoldStatus } from '../../core/status/status.js';
 import { standingWorkerCodes } from '../../core/status/worker-rules.js';
+import { fleetLines } from './show-fleet-door.js';
 import { freshnessLines } from './show-freshness.js';
 import type { Block } from './show-result.js';
 import { sandboxLines } from './show-sandbox.js';
@@ -60,6 +61,7 @@ export function showStatus(report: Bounded<StatusReport>): Block {
       ...scrubLines(report),
       ...sandboxLines(report.sandbox),
       ...mirrorLines(report),
+      ...fleetLines(report),
       ...(report.trust.length === 0 ? [] : [`  trust     ${trustText(report)}`]),
       ...untrustedLines(report),
       ...refusalLines(report),

@@ -24,6 +24,7 @@ export function checkRules(data: unknown, options: RuleOptions): Finding[] {
     ...checkBounds(configSchema, data, []),
     ...staleRules(file),
     ...reportRules(file),
+    ...fleetRules(file),
     ...bundleRules(file),
     ...togetherRules(file),
     ...workerRules(file, options),
@@ -117,6 +118,18 @@ function* reportRules({ metrics }: Group): Generator<Finding> {
   if (typeof listen === 'string' && Number(listen.slice(listen.lastIndexOf(':') + 1)) > 65_535)
     yield at(['metrics', 'listen'], 'must have a port up to 65535');
   if (typeof socket === 'string') yield* socketRule(socket, ['metrics', 'socket']);
+}
+
+/** Without TLS only to this machine: whoever reads along would have the token, and see what every host refuses. */
+function* fleetRules({ fleet }: Group): Generator<Finding> {
+  const { url, ca } = group(fleet);
+  yield* urlRules(url, ['fleet', 'url']);
+  if (typeof url !== 'string' || !URL.canParse(url)) return;
+  const { protocol, hostname } = new URL(url);
+  const isLoopback = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(hostname);
+  if (protocol !== 'https:' && !(protocol === 'http:' && isLoopback))
+    yield at(['fleet', 'url'], 'must begin with https (http only to a loopback address)');
+  if (protocol !== 'https:' && ca !== undefined) yield at(['fleet', 'ca'], 'is only used with https');
 }
 
 function bundleNames(file: Group): string[] {

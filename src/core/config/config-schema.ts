@@ -239,6 +239,17 @@ export const configSchema = key.object(
       socket: key.absolutePath,
     }),
     events: key.object({ file: key.absolutePath }, ['file']),
+    fleet: key.object(
+      {
+        url: key.text(2000, 'a URL, as https://fleet.example.net/'),
+        ca: key.absolutePath,
+        tokenFile: key.absolutePath,
+        // A server may lengthen it to an hour, never shorten it.
+        every: key.durationFrom(5000, hourMs),
+        detail: key.oneOf(['codes', 'line', 'full'], 'codes, line or full'),
+      },
+      ['url', 'tokenFile'],
+    ),
     read: key.object({ group: key.account('the name or number of a group'), detail: key.boolean }, ['group']),
     limits: key.object({
       archive: key.size,

@@ -34,6 +34,7 @@ export const defaultPlaces: Omit<ConfigDefaults, 'hostId' | 'sandbox'> = {
 
 const defaultDurations = {
   every: '5m',
+  fleet: '5m',
   check: '10s',
   canary: '30s',
   load: '30s',
@@ -129,12 +130,23 @@ function buildLookers({
   metrics,
   events,
   read,
-}: ConfigFile): Pick<AgentConfig, 'metrics' | 'events' | 'read'> {
+  fleet,
+}: ConfigFile): Pick<AgentConfig, 'metrics' | 'events' | 'read' | 'fleet'> {
   return given({
     metrics: metrics && buildMetrics(metrics),
     events,
+    fleet: fleet && buildFleet(fleet),
     read: read && ({ group: read.group, detail: read.detail === true ? 'yes' : 'no' } as const),
   });
+}
+
+function buildFleet({
+  every = defaultDurations.fleet,
+  detail = 'codes',
+  ca,
+  ...fleet
+}: NonNullable<ConfigFile['fleet']>): NonNullable<AgentConfig['fleet']> {
+  return { ...fleet, everyMs: durationMs(every), detail, ...given({ ca }) };
 }
 
 function buildFreshness({

@@ -124,6 +124,18 @@ export interface MirrorConfig {
   readonly redirects: readonly string[];
 }
 
+/** Whom a host tells how it is, and how much of it. */
+export interface FleetConfig {
+  readonly url: string;
+  /** PEM file of the certificate authority to trust in place of the system's. */
+  readonly ca?: string;
+  /** Of the token that enrolment asks for; not read any more once enrolled. */
+  readonly tokenFile: string;
+  readonly everyMs: number;
+  /** How much is said of why something was refused: its code; its first line too; all of it. */
+  readonly detail: 'codes' | 'line' | 'full';
+}
+
 export type FreshnessConfig = AgentConfig['freshness'];
 
 export interface AgentConfig {
@@ -172,6 +184,8 @@ export interface AgentConfig {
     | { readonly kind: 'unix'; readonly path: string };
   /** Absolute path of the file that events are appended to; left out: no events. */
   readonly events?: { readonly file: string };
+  /** The fleet server that this host reports to; left out: none. */
+  readonly fleet?: FleetConfig;
   /** A group that may ask how this host is, and nothing else; left out: root alone. */
   readonly read?: {
     readonly group: string | number;

@@ -184,6 +184,23 @@ export interface SandboxStatus {
   readonly systemCalls?: 'filtered' | 'open';
 }
 
+/** What is known of the fleet server that this host reports to. */
+export interface FleetStatus {
+  readonly url: string;
+  /** `waiting`: a person approves the host first. */
+  readonly state: 'enrolling' | 'waiting' | 'reporting';
+  /** By which the fleet knows this host; left out before it has enrolled. */
+  readonly keyId?: string;
+  /** When a report was last stored there. */
+  readonly acknowledgedAtMs?: number;
+  /** Time between two reports, as the server granted it. */
+  readonly everyMs?: number;
+  /** Outcomes that no server has stored yet. */
+  readonly pending: number;
+  /** What stops it. */
+  readonly problem?: Problem;
+}
+
 export interface StatusReport {
   readonly schema: 1;
   readonly type: 'status.result';
@@ -247,5 +264,7 @@ export interface StatusReport {
   readonly pause?: PauseStatus;
   /** Left out while nothing waits. */
   readonly waiting?: readonly WaitStatus[];
+  /** Left out where `fleet` is not configured, and where no agent has looked. */
+  readonly fleet?: FleetStatus;
   readonly problems: readonly Problem[];
 }

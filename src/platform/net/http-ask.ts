@@ -7,6 +7,7 @@ import { isSystemError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
 import type { Clock } from '../time/clock.js';
 import { joinSignals } from '../time/join-signals.js';
+import { parseRetryAfterMs } from './http-rules.js';
 import { fitsSocket } from './unix-socket.js';
 
 export interface HttpQuestion {
@@ -16,6 +17,8 @@ export interface HttpQuestion {
   readonly method: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
+  /** PEM of the authorities to trust in place of the system's. */
+  readonly ca?: string;
   readonly timeoutMs: number;
   readonly maxAnswerBytes: number;
   readonly clock: Clock;
@@ -23,7 +26,13 @@ export interface HttpQuestion {
 }
 
 export type HttpReply =
-  | { readonly kind: 'answered'; readonly status: number; readonly body: string }
+  | {
+      readonly kind: 'answered';
+      readonly status: number;
+      readonly body: string;
+      /** Where it asks to come back later, at most maxRetryAfterMs. */
+      readonly retryAfterMs?: number;
+    }
   /** `reason`: an errno name, `no answer in N ms`, `aborted`, or in words what was wrong with the answer. */
   | { readonly kind: 'failed'; readonly reason: string };
 
@@ -36,7 +45,7 @@ export async function loadHttp(): Promise<void> {
 
 /** Asks once. Nothing that was sent is in the result, so that a credential in a header reaches no log. */
 export async function askHttp(question: HttpQuestion): Promise<HttpReply> {
-  const { clock, timeoutMs, signal, unixSocket } = question;
+  const { clock, timeoutMs, signal, unixSocket, ca } = question;
   if (unixSocket !== undefined && !fitsSocket(unixSocket)) return failed('the path is too long for a socket');
   const settled = new AbortController();
   const stop = new AbortController();
@@ -49,7 +58,7 @@ export async function askHttp(question: HttpQuestion): Promise<HttpReply> {
   const { Client } = await import('#undici');
   const client = new Client(question.url.origin, {
     maxHeaderSize: maxHeaderBytes,
-    ...given({ socketPath: unixSocket }),
+    ...given({ socketPath: unixSocket, connect: ca === undefined ? undefined : { ca } }),
   });
   try {
     return await Promise.race([answerOf(client, question, stop.signal), deadline]);
@@ -60,7 +69,7 @@ export async function askHttp(question: HttpQuestion): Promise<HttpReply> {
 }
 
 async function answerOf(client: Client, question: HttpQuestion, signal: AbortSignal): Promise<HttpReply> {
-  const { url, method, headers, body, maxAnswerBytes } = question;
+  const { url, method, headers, body, maxAnswerBytes, clock } = question;
   try {
     const response = await client.request({
       path: `${url.pathname}${url.search}`,
@@ -76,7 +85,14 @@ async function answerOf(client: Client, question: HttpQuestion, signal: AbortSig
       bytes += chunk.length;
       if (bytes > maxAnswerBytes) return failed(`its answer is longer than ${maxAnswerBytes} bytes`);
     }
-    return { kind: 'answered', status: response.statusCode, body: Buffer.concat(chunks).toString('utf8') };
+    const later = response.headers['retry-after'];
+    const retryAfterMs = parseRetryAfterMs(typeof later === 'string' ? later : later?.[0], clock.nowMs());
+    return {
+      kind: 'answered',
+      status: response.statusCode,
+      body: Buffer.concat(chunks).toString('utf8'),
+      ...given({ retryAfterMs }),
+    };
   } catch (error) {
     return failed(reasonOf(error));
   }

@@ -117,6 +117,13 @@ export const confined: readonly Confined[] = [
       'secrets are used in one folder; hosts verify with node:crypto, which refuses malleable signatures',
   },
   {
+    what: 'signatures of HTTP messages',
+    used: importing(/^http-message-signatures/),
+    only: /^(?:agent\/fleet\/sign-request\.ts$|fleet\/)/,
+    because:
+      'it is ten megabytes, and loaded where something is signed, not where something is made to be sent',
+  },
+  {
     what: 'worker threads',
     used: importing(/^node:worker_threads$/),
     only: /^(?:agent\/checks\/parse-check[^/]*|fleet\/store\/sqlite-(?:connection|thread))\.ts$/,

@@ -26,6 +26,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
   ],
   'agent/daemon': ['compose', 'running-agent'],
   'agent/doctor': ['doctor'],
+  'agent/fleet': ['fleet-door', 'identity', 'report-once'],
   'agent/freshness': ['contact-memory', 'stale-watch'],
   'agent/generations': [
     'collect-garbage',
@@ -223,6 +224,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'sync-machine',
   ],
   'core/delta': ['byte-source', 'delta-format', 'delta-reader', 'delta-writer'],
+  'core/fleet': ['report', 'signed-request'],
   'core/protocol': ['control-protocol', 'native-protocol', 'read-protocol', 'socket-protocol'],
   'core/release': [
     'affected-groups',

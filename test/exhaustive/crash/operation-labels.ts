@@ -42,7 +42,11 @@ const folders = ['agent', 'trust', 'workers', 'platform'] as const;
 /** Where a label is not written at the call: the file, the operation, and what it is given. */
 const givenLabels: readonly { readonly file: string; readonly method: string; readonly labels: string[] }[] =
   [
-    { file: 'agent/state/state-file.ts', method: 'writeFile', labels: ['ledger', 'refusals', 'install-id'] },
+    {
+      file: 'agent/state/state-file.ts',
+      method: 'writeFile',
+      labels: ['ledger', 'refusals', 'install-id', 'fleet.key', 'fleet.counter', 'fleet.outcomes'],
+    },
     { file: 'agent/hooks/run-hook.ts', method: 'removeTree', labels: ['hook.remove', 'canary.remove'] },
     {
       file: 'trust/store/trust-store.ts',

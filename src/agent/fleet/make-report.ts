@@ -1,0 +1,224 @@
+// A host's report to its fleet, made from its status by allow-list: what the status gains is not sent until it is named here.
+// Pure. Names are let through that have the form of names, codes that are codes; of all other text only what `fleet.detail`
+// asks for, bounded. What is too much is left out and said (REPORT_TRUNCATED): a report is never not made.
+import { createHash } from 'node:crypto';
+import { outcomeOfKind } from '../../core/cycle/problem.js';
+import { errorCodes } from '../../core/error-codes.js';
+import type {
+  ActiveState,
+  BundleReport,
+  FleetReport,
+  GroupReport,
+  OfferedState,
+  OutcomeReport,
+  ReportDetail,
+} from '../../core/fleet/report.js';
+import { fleetBounds } from '../../core/fleet/report.js';
+import { given, withoutUndefined } from '../../core/given.js';
+import { isName } from '../../core/names.js';
+import { judgeHealth } from '../../core/status/host-health.js';
+import type { BundleStatus, StatusReport } from '../../core/status/status.js';
+import { fitted } from './fit-report.js';
+
+/** Who a host is, as far as its fleet hears of it. */
+export interface HostIdentity {
+  readonly installId: string;
+  /** Of the kernel; only its digest is sent. */
+  readonly bootId: string;
+  readonly host: string;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+/** What a report has that no status says. */
+export interface ReportFacts {
+  readonly identity: HostIdentity;
+  readonly everyMs: number;
+  readonly detail: ReportDetail;
+  /** Digest of the active manifest, hex, by bundle. */
+  readonly manifests: ReadonlyMap<string, string>;
+  /** Digest of the trusted root's file, hex. */
+  readonly rootDigest?: string | undefined;
+  /** The groups in which somebody can confirm. */
+  readonly confirmers: readonly { readonly group: string; readonly uses: readonly string[] }[];
+  readonly outcomes: readonly OutcomeReport[];
+  /** Of outcomes that were given up. */
+  readonly dropped: number;
+}
+
+const states = ['NOTHING_ACTIVE', 'NO_AGENT', 'STALE', 'FROZEN', 'REFUSED', 'EXPIRES_SOON'];
+
+/** @param status of now; its own word on the fleet is left out, or each report would change the next one */
+export function makeReport(status: StatusReport, facts: ReportFacts): FleetReport {
+  const problems = status.problems.filter(({ code }) => !code.startsWith('FLEET_'));
+  const health = judgeHealth({ ...status, problems });
+  const { identity, dropped } = facts;
+  const root = status.trust.find(({ role }) => role === 'root');
+  const findings = [...new Set(health.findings.map(({ code }) => codeOf(code)))];
+  return fitted(
+    withoutUndefined<FleetReport>({
+      schema: 1,
+      type: 'fleet.report',
+      version: nameOf(status.version),
+      host: nameOf(identity.host),
+      labels: identity.labels,
+      installId: nameOf(identity.installId),
+      bootId: createHash('sha256').update(identity.bootId).digest('hex'),
+      atMs: status.atMs,
+      everyMs: facts.everyMs,
+      agent: oneOf(['init', 'run', 'shutdown', 'stop'] as const, status.agent),
+      health: health.level,
+      findings,
+      generation: status.generation,
+      root: root && facts.rootDigest ? { version: root.version, sha256: facts.rootDigest } : undefined,
+      trust: status.trust
+        .filter(({ role }) => isRole(role))
+        .map(({ role, version, expiresAtMs }) => ({ role, version, expiresAtMs })),
+      freshness: oneOf(['fresh', 'stale', 'frozen', 'refused'] as const, status.freshness.state),
+      bundles: status.bundles
+        .filter(({ bundle, channel }) => isName(bundle) && isName(channel))
+        .map((one) => bundleReport({ ...status, problems }, one, facts)),
+      groups: (status.groups ?? []).filter(({ group }) => isName(group)).map(groupReport),
+      outcomes: facts.outcomes,
+    }),
+    dropped === 0 ? 'whole' : 'cut',
+  );
+}
+
+/** @returns the same text for two reports of which the second tells nothing new */
+export function newsOf(report: FleetReport): string {
+  const { atMs: _, everyMs: _every, trust: _trust, outcomes, bundles, ...rest } = report;
+  const told = bundles.map(({ offered, ...one }) => ({
+    ...one,
+    offered: offered && { ...offered, atMs: 0 },
+  }));
+  const text = JSON.stringify({ ...rest, told, outcomes: outcomes.map(({ n }) => n) });
+  return createHash('sha256').update(text).digest('hex');
+}
+
+function bundleReport(status: StatusReport, one: BundleStatus, facts: ReportFacts): BundleReport {
+  const { bundle, channel, serial } = one;
+  const manifest = facts.manifests.get(bundle);
+  const active =
+    serial === undefined || manifest === undefined
+      ? undefined
+      : {
+          serial,
+          manifest,
+          sinceMs: one.activatedAtMs ?? status.activatedAtMs ?? status.atMs,
+          state: activeState(status, bundle, facts),
+        };
+  return { bundle, channel, ...given({ active, offered: offeredOf(status, one, facts.detail) }) };
+}
+
+/** Never more than was proved: a bundle is in use as far as those show who use it and can say so. */
+function activeState(status: StatusReport, bundle: string, { confirmers }: ReportFacts): ActiveState {
+  const groups = confirmers.filter(({ uses }) => uses.includes(bundle)).map(({ group }) => group);
+  const known = new Map((status.groups ?? []).map((one) => [one.group, one]));
+  const canConfirm = groups.some((group) => {
+    const { workers = 1, min = 1 } = known.get(group) ?? {};
+    return workers > 0 || min > 0;
+  });
+  if (!canConfirm) return 'notified';
+  return status.confirmed && status.generation !== undefined ? 'confirmed' : 'unconfirmed';
+}
+
+function groupReport({ group, workers, confirmed, min }: GroupReport): GroupReport {
+  return { group, workers, confirmed, min };
+}
+
+interface Why {
+  readonly state: OfferedState;
+  readonly code: string;
+  readonly atMs: number;
+  readonly text?: string;
+}
+
+function offeredOf(
+  status: StatusReport,
+  { bundle, serial, server }: BundleStatus,
+  detail: ReportDetail,
+): BundleReport['offered'] {
+  if (server === undefined || server.serial === serial) return undefined;
+  const why = whyNot(status, bundle, server.serial);
+  if (why === undefined) return undefined;
+  const { state, code, atMs, text = '' } = why;
+  const line = detail === 'codes' || text === '' ? undefined : lineOf(text);
+  const output = detail !== 'full' || text === '' ? undefined : outputOf(text);
+  return { serial: server.serial, state, code: codeOf(code), atMs, ...given({ line, output }) };
+}
+
+/** What a person or the host itself decided stands before what the last cycle met. */
+function whyNot(status: StatusReport, bundle: string, serial: number): Why | undefined {
+  const { refusals, holds, pause, waiting = [], problems, last, atMs } = status;
+  const isIt = (one: { readonly bundle: string; readonly serial: number }): boolean =>
+    one.bundle === bundle && one.serial === serial;
+  const refusal = refusals.find(isIt);
+  if (refusal !== undefined)
+    return {
+      state: stateOf(refusal.code, 'refused'),
+      code: refusal.code,
+      atMs: refusal.atMs,
+      text: refusal.reason,
+    };
+  const hold = holds.find(isIt);
+  if (hold !== undefined) return { state: 'deferred', code: 'RELEASE_HELD', atMs: hold.atMs };
+  if (pause !== undefined) return { state: 'deferred', code: 'ACTIVATION_PAUSED', atMs: pause.atMs };
+  if (waiting.some(isIt)) return { state: 'deferred', code: 'ACTIVATION_PACED', atMs: last?.atMs ?? atMs };
+  const own = problems.find(
+    ({ facts }) =>
+      facts['bundle'] === bundle && (facts['serial'] === undefined || facts['serial'] === serial),
+  );
+  const met = own ?? (last !== undefined && troubled.has(last.outcome) ? problems[0] : undefined);
+  if (met === undefined) return undefined;
+  return { state: stateOf(met.code, 'failed'), code: met.code, atMs: last?.atMs ?? atMs, text: met.message };
+}
+
+const troubled: ReadonlySet<string> = new Set(['failed', 'rejected', 'rolled-back', 'deferred', 'blocked']);
+
+const stateOfOutcome: Readonly<Record<string, OfferedState>> = {
+  rejected: 'refused',
+  'rolled-back': 'rolled-back',
+  deferred: 'deferred',
+  failed: 'failed',
+  blocked: 'failed',
+};
+
+function stateOf(code: string, otherwise: OfferedState): OfferedState {
+  const row = Object.hasOwn(errorCodes, code) ? errorCodes[code as keyof typeof errorCodes] : undefined;
+  return (row && stateOfOutcome[outcomeOfKind[row.kind]]) ?? otherwise;
+}
+
+function codeOf(code: string): string {
+  return Object.hasOwn(errorCodes, code) || states.includes(code) ? code : 'OTHER';
+}
+
+function nameOf(text: string): string {
+  return /^[A-Za-z0-9._:+-]{1,255}$/.test(text) ? text : '?';
+}
+
+function isRole(text: string): boolean {
+  return /^[A-Za-z0-9._-]{1,255}$/.test(text);
+}
+
+function oneOf<T extends string>(words: readonly [T, ...T[]], word: string): T {
+  return words.find((one) => one === word) ?? words[0];
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
+const control = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g;
+
+function lineOf(text: string): string {
+  const [first = ''] = text.split('\n', 1);
+  return cut(first.replace(control, ' '), fleetBounds.maxLineLength);
+}
+
+function outputOf(text: string): string {
+  const bytes = Buffer.from(text).subarray(0, fleetBounds.maxOutputBytes);
+  // What was cut within a character has lost that one.
+  return bytes.toString('utf8').replace(/\ufffd+$/, '');
+}
+
+/** Never between the halves of a character. */
+function cut(text: string, maxLength: number): string {
+  return text.slice(0, maxLength).replace(/[\ud800-\udbff]$/, '');
+}

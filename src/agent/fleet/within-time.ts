@@ -1,0 +1,19 @@
+// A bound for all of something that asks more than once: its signal is aborted when the time is over, or by who asked for it.
+import type { Clock } from '../../platform/time/clock.js';
+import { joinSignals } from '../../platform/time/join-signals.js';
+
+export async function withinTime<T>(
+  clock: Clock,
+  timeMs: number,
+  act: (signal: AbortSignal) => Promise<T>,
+  ended?: AbortSignal,
+): Promise<T> {
+  const [done, late] = [new AbortController(), new AbortController()];
+  void clock.sleep(timeMs, done.signal).then(() => late.abort());
+  using signal = joinSignals(late.signal, ended);
+  try {
+    return await act(signal.signal);
+  } finally {
+    done.abort();
+  }
+}

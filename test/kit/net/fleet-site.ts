@@ -1,0 +1,37 @@
+// An agent's site that reports to a stand-in of a fleet server. Owns set-up, and time that moves while sockets are waited for.
+import { writeFileSync } from 'node:fs';
+import { type AgentSite, agentSite } from '../agent/agent-in-process.js';
+import { until } from '../assert/until.js';
+import type { TempDir } from '../disk/temp-dir.js';
+import type { FleetStandIn } from './fleet-server.js';
+
+export interface FleetSite extends AgentSite {
+  readonly tokenFile: string;
+  /** Moves time until it holds. */
+  untilSo(holds: () => boolean, stepMs?: number): Promise<void>;
+}
+
+/** @param keys of `fleet`, over its defaults */
+export function fleetSite(
+  dir: TempDir,
+  { url }: Pick<FleetStandIn, 'url'>,
+  keys: Readonly<Record<string, unknown>> = {},
+  others: Readonly<Record<string, unknown>> = {},
+): FleetSite {
+  const tokenFile = dir.join('token');
+  writeFileSync(tokenFile, 'writ_host_good\n');
+  const site = agentSite(dir, {
+    ...{ poll: { every: '30m' }, host: { id: 'edge-1', labels: { site: 'fra' } } },
+    ...{ fleet: { url, tokenFile, ...keys }, ...others },
+  });
+  return {
+    ...site,
+    tokenFile,
+    untilSo: (holds, stepMs = 500) =>
+      until(async () => {
+        if (holds()) return true;
+        await site.clock.advance(stepMs);
+        return holds();
+      }),
+  };
+}

@@ -1,0 +1,103 @@
+// `writ pull` on a host without an agent reports once, and its result is the same whatever becomes of that.
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { describe, it } from 'node:test';
+import { writSite } from '../../kit/agent/writ-site.js';
+import { runWritProcess, startWrit } from '../../kit/cli/writ-process.js';
+import { tempDir } from '../../kit/disk/temp-dir.js';
+import { type FleetStandIn, fleetStandIn } from '../../kit/net/fleet-server.js';
+import { loadedSources, tracingEnv } from '../../kit/sources/loaded-sources.js';
+
+const zone = (version: number) => ({ 'block.rpz': `version ${version}\n` });
+
+function hostIn(dir: ReturnType<typeof tempDir>, { url }: Pick<FleetStandIn, 'url'>) {
+  fs.writeFileSync(dir.join('token'), 'writ_host_good');
+  return writSite(dir, { sandbox: 'off', fleet: { url, tokenFile: dir.join('token') } });
+}
+
+describe('a pull without an agent', () => {
+  it('tells its outcome and how the host is', async () => {
+    using dir = tempDir();
+    await using fleet = await fleetStandIn();
+    const site = hostIn(dir, fleet);
+    await site.repository.publish(zone(1));
+    const run = await site.writ('pull');
+    assert.equal(run.exitCode, 0, run.stderr);
+    const [report] = fleet.stored();
+    assert.equal(report?.bundles[0]?.active?.serial, 1);
+    assert.equal(report?.outcomes[0]?.outcome, 'activated');
+    await site.writ('pull');
+    assert.equal(fleet.stored().length, 2);
+    assert.deepEqual(fleet.stored()[1]?.outcomes, []);
+    assert.equal(fleet.enrolments.length, 1);
+  });
+
+  it('says on stderr that nobody heard it, and ends as ever', async () => {
+    using dir = tempDir();
+    await using fleet = await fleetStandIn();
+    fleet.bend = (request) => void request.socket.destroy();
+    const site = hostIn(dir, fleet);
+    await site.repository.publish(zone(1));
+    const run = await site.writ('pull');
+    assert.equal(run.exitCode, 0);
+    assert.match(run.stderr, /FLEET_UNREACHABLE/);
+    assert.doesNotMatch(run.stdout, /FLEET_/);
+    const { warnings, outcome } = await site.json('pull');
+    assert.equal(outcome, 'unchanged');
+    assert.deepEqual(
+      (warnings as { code: string }[]).map(({ code }) => code),
+      ['FLEET_UNREACHABLE'],
+    );
+    fleet.bend = undefined;
+    await site.writ('pull');
+    assert.equal(fleet.stored()[0]?.outcomes[0]?.outcome, 'activated');
+  });
+
+  it('waits five seconds for a server that is silent, and no longer', async () => {
+    using dir = tempDir();
+    await using fleet = await fleetStandIn();
+    fleet.bend = () => undefined;
+    const site = hostIn(dir, fleet);
+    await site.repository.publish(zone(1));
+    const startedMs = performance.now();
+    const run = await site.writ('pull');
+    assert.equal(run.exitCode, 0);
+    assert.match(run.stderr, /FLEET_UNREACHABLE/);
+    assert.ok(performance.now() - startedMs < 15_000);
+  });
+});
+
+describe('a host without a fleet', () => {
+  it('loads nothing that reports, and keeps nothing for it', async () => {
+    using dir = tempDir();
+    const site = writSite(dir, { sandbox: 'off' });
+    await site.repository.publish(zone(1));
+    const trace = dir.join('imports');
+    const run = await runWritProcess(['pull', '--config', site.config], { env: tracingEnv(trace) });
+    assert.equal(run.exitCode, 0, run.stderr);
+    const { sources, whole } = loadedSources(trace);
+    const ofFleet = sources.filter((path) => /agent\/fleet\//.test(path));
+    assert.deepEqual(
+      ofFleet.filter((path) => !/\/(?:identity|fleet-door)\.ts$/.test(path)),
+      [],
+    );
+    assert.ok(!whole.includes('http-message-signatures'));
+    assert.equal(fs.existsSync(`${site.state}/fleet`), false);
+  });
+
+  it('loads nothing that reports in its agent', async () => {
+    using dir = tempDir();
+    const site = writSite(dir, { sandbox: 'off' });
+    await site.repository.publish(zone(1));
+    const trace = dir.join('imports');
+    const agent = startWrit(['agent', '--config', site.config], tracingEnv(trace));
+    await agent.waitForStderr(/"state":"run"/);
+    agent.child.kill('SIGTERM');
+    await agent.ended;
+    const { sources, whole } = loadedSources(trace);
+    assert.ok(sources.includes('src/agent/fleet/fleet-door.ts'));
+    for (const name of ['reporter', 'send-report', 'make-report', 'host-state'])
+      assert.ok(!sources.includes(`src/agent/fleet/${name}.ts`), name);
+    assert.ok(!whole.includes('http-message-signatures'));
+  });
+});
