@@ -27,6 +27,7 @@ const problem = (code: 'CHECK_FAILED' | 'FLEET_UNREACHABLE') => ({
 
 const full: Full<StatusReport> = {
   schema: 1,
+  downloading: { doneBytes: 1, totalBytes: 2 },
   type: 'status.result',
   version: '0.1.0',
   host: 'edge-1',
