@@ -124,8 +124,12 @@ function noteAftermath({ host, record, story }: Job): void {
 function sweepFetched(host: Host, { error, bundles }: Job['record']): void {
   const isDone = ({ outcome }: BundleResult): boolean => outcome === 'unchanged' || isActivation(outcome);
   const isOver = error === undefined ? [...bundles.values()].every(isDone) : error.code.startsWith('DISK_');
-  if (isOver) dropPartials(host);
-  else sweepPartials(host);
+  try {
+    if (isOver) dropPartials(host);
+    else sweepPartials(host);
+  } catch (caught) {
+    host.log.warn({ err: caught }, 'what is left of downloads could not be looked at');
+  }
 }
 
 function isReplaced(host: Host, lost: readonly string[], candidate: readonly CandidateBundle[]): boolean {
