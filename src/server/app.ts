@@ -164,13 +164,14 @@ function refusalOf(
 function refuseConnect(socket: Socket, { log, listener }: AppParts): void {
   log.info({ remote: socket.remoteAddress ?? '' }, 'CONNECT refused');
   socket.on('error', () => undefined);
-  const mayAnswer = socket.writable && !listener.isAnswering(socket);
-  if (mayAnswer) {
-    socket.write(
-      'HTTP/1.1 405 Method Not Allowed\r\nAllow: GET, HEAD\r\nConnection: close\r\nContent-Length: 0\r\n\r\n',
-    );
-  }
+  sayLast(socket, '405 Method Not Allowed\r\nAllow: GET, HEAD', listener);
   socket.destroySoon();
+}
+
+/** Not amid an answer: there it would be taken for bytes of the file. */
+function sayLast(socket: Socket, status: string, listener: Listener): void {
+  const mayAnswer = socket.writable && !listener.isAnswering(socket);
+  if (mayAnswer) socket.write(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
 }
 
 const statusOfClientError: Readonly<Record<string, string>> = {
@@ -187,8 +188,6 @@ function refuseMalformed(
   if (error.code === 'ECONNRESET') return void socket.destroy();
   const status = statusOfClientError[error.code ?? ''] ?? '400 Bad Request';
   log.info({ code: error.code, remote: socket.remoteAddress ?? '' }, 'not a request');
-  // Amid an answer it would be taken for bytes of the file.
-  const mayAnswer = socket.writable && !listener.isAnswering(socket);
-  if (mayAnswer) socket.write(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+  sayLast(socket, status, listener);
   socket.destroy(error);
 }

@@ -57,7 +57,8 @@ export function manifestDigest(bytes: Uint8Array): Digest {
  */
 export function parseManifest(bytes: Uint8Array, limits: ArchiveLimits, judge = judgeEntryPath): Manifest {
   bound('manifest bytes', bytes.length, limits.maxManifestBytes);
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  // Once for all rows: a buffer for each would cost more than all that is done with it.
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');
   requireFrame(text);
   const paths = createPathSet(limits);
   const files: ManifestFile[] = [];
@@ -75,11 +76,10 @@ export function parseManifest(bytes: Uint8Array, limits: ArchiveLimits, judge = 
 
 const frame = { begin: '{"files":[', end: `],"writ":${formatVersion}}` } as const;
 
-function requireFrame(text: Buffer): void {
+function requireFrame(text: string): void {
   const whole = text.length >= frame.begin.length + frame.end.length;
-  const end = text.toString('latin1', Math.max(text.length - 40, 0));
-  if (whole && text.toString('latin1', 0, frame.begin.length) === frame.begin && end.endsWith(frame.end))
-    return;
+  if (whole && text.startsWith(frame.begin) && text.endsWith(frame.end)) return;
+  const end = text.slice(-40);
   const version = /,"writ":([0-9]{1,9})\}$/.exec(end)?.[1];
   if (version !== undefined && version !== String(formatVersion)) {
     throw malformed('its format version is not the known one', { actual: Number(version) });
@@ -95,17 +95,16 @@ function longestRow({ maxPathBytes }: ArchiveLimits): number {
 // Inside of a row no quotation mark stands alone, so that these bytes are never a part of a path.
 const betweenRows = '},{"';
 
-/** Bytes of each row, in their order; one that is too long is cut, and then no row any more. */
-function* rowsOf(text: Buffer, maxRowBytes: number): Generator<Buffer> {
+/** Each row, in their order; one that is too long is cut, and then no row any more. */
+function* rowsOf(text: string, maxRowBytes: number): Generator<string> {
   const end = text.length - frame.end.length;
-  let at: number = frame.begin.length;
-  while (at < end) {
-    const window = text.subarray(at, Math.min(at + maxRowBytes, end));
-    const next = window.indexOf(betweenRows);
-    const row = next === -1 ? window : window.subarray(0, next + 1);
+  for (let at: number = frame.begin.length; at < end; ) {
+    const next = text.indexOf(betweenRows, at);
+    const row = text.slice(at, Math.min(next === -1 ? end : next + 1, at + maxRowBytes));
     yield row;
     at += row.length;
-    if (next !== -1) at += 1;
+    // The comma; behind a row that was cut nothing is left out.
+    if (at === next + 1) at += 1;
   }
 }
 
@@ -118,12 +117,14 @@ interface RowRules {
   readonly judge: typeof judgeEntryPath;
 }
 
-function readRow(row: Buffer, { limits, paths, judge }: RowRules): ManifestFile {
-  const [, executable, written = '', hex, size] = rowForm.exec(row.toString('latin1')) ?? [];
+function readRow(row: string, { limits, paths, judge }: RowRules): ManifestFile {
+  const [, executable, written = '', hex, size] = rowForm.exec(row) ?? [];
   const digest = digestFromHex(hex);
   const sizeBytes = Number(size);
   if (digest === undefined || !Number.isSafeInteger(sizeBytes)) {
-    throw malformed(`no row of a file in canonical form: ${JSON.stringify(row.toString('utf8', 0, 200))}`);
+    throw malformed(
+      `no row of a file in canonical form: ${JSON.stringify(Buffer.from(row.slice(0, 200), 'latin1').toString())}`,
+    );
   }
   const alone = judge(pathOf(written), limits);
   const verdict = alone.kind === 'accepted' ? paths.add(alone.path) : alone;
@@ -132,7 +133,7 @@ function readRow(row: Buffer, { limits, paths, judge }: RowRules): ManifestFile 
     const shown = JSON.stringify(path.slice(0, 200));
     throw malformed(`path ${shown} ${entryRules[verdict.rule]}`, { rule: verdict.rule });
   }
-  bound(`bytes of ${path}`, sizeBytes, limits.maxFileBytes);
+  if (sizeBytes > limits.maxFileBytes) bound(`bytes of ${path}`, sizeBytes, limits.maxFileBytes);
   return { path, sizeBytes, digest, executable: executable === 'true' };
 }
 
