@@ -6,7 +6,12 @@ import { join } from 'node:path';
 import { build } from 'esbuild';
 
 /** What starts by itself, or is found beside its importer at run time: all lie in one folder. */
-const entryPoints = ['cli/main.js', 'agent/checks/parse-check-worker.js', 'sdk/policy-reader.js'];
+const entryPoints = [
+  'cli/main.js',
+  'agent/checks/parse-check-worker.js',
+  'fleet/store/sqlite-thread.js',
+  'sdk/policy-reader.js',
+];
 
 /** @param {string} root of a checkout that tsc has compiled, with its packages joined */
 export async function bundleProgram(root) {

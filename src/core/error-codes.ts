@@ -482,6 +482,32 @@ export const errorCodes = {
   LISTEN_FAILED: failed('The server cannot listen on this address.', 'Choose another --listen.'),
   TLS_INVALID: config('The TLS certificate or key cannot be used.', 'Check --tls-cert and --tls-key.'),
 
+  // fleet server: its store
+  FLEET_STORE_LOCATION: config(
+    'The store of a fleet server is neither a directory that is one, or can become one, nor a postgres:// URL.',
+    'Name an empty directory on a local disk, the one of before, or a postgres:// URL.',
+  ),
+  FLEET_STORE_NEWER: config(
+    'The store was written by a newer version of Writ.',
+    'Start that version, or a newer one; a store never goes back.',
+  ),
+  FLEET_STORE_UNREACHABLE: failed(
+    'The database of a fleet server does not answer.',
+    'Look at the database; hosts send their reports again by themselves.',
+  ),
+  FLEET_STORE_BUSY: busy(
+    'Somebody else holds the database of a fleet server for longer than the wait allows.',
+    'Try again; look for a program that keeps the store open.',
+  ),
+  FLEET_STORE_DAMAGED: failed(
+    'The database of a fleet server is damaged, or is something else.',
+    'Put a backup in its place; hosts say anew what they run.',
+  ),
+  FLEET_STORE_FAILED: failed(
+    'The database of a fleet server refused an operation.',
+    'Read what it says: a full disk and missing permissions are the usual reasons.',
+  ),
+
   // sdk and sockets
   MESSAGE_MALFORMED: failed(
     'A message on a socket is not one JSON object of at most 64 kB a line.',

@@ -19,8 +19,10 @@ export interface Tables {
 export interface FleetRow {
   id: string;
   created_at_ms: number;
-  /** Written while reports are accepted: silence before it is the server's own. */
+  /** Silence before it is the server's own. */
   accepting_since_ms: number;
+  /** Written while any server accepts: a gap moves `accepting_since_ms`. */
+  accepting_until_ms: number;
 }
 
 export type HostState = 'waiting' | 'accepted' | 'retired';
@@ -57,6 +59,13 @@ export interface HostRow {
   last_outcome: number;
   /** The last report, JSON. */
   report: string;
+  /** Of the last report without its time and outcomes: a keepalive has the same. */
+  state_digest: string;
+  /** One more with each change of the row: who decided on an older one decides again. */
+  revision: number;
+  /** Ids of installation and boot that were here before, JSON, and how often an earlier one came back. */
+  past_ids: string;
+  id_returns: number;
 }
 
 export interface HostBundleRow {

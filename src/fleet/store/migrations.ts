@@ -1,0 +1,118 @@
+// The versions of a store's schema, the oldest first, in words that both databases know. A version that was released is
+// never changed: what comes is the next one. Whole numbers are of 64 bits; no text is null, '' says that there is none.
+import type { CreateTableBuilder, Kysely } from 'kysely';
+
+type AnyTables = Record<string, Record<string, unknown>>;
+
+export interface Migration {
+  readonly version: number;
+  up(db: Kysely<AnyTables>, fleet: { readonly id: string; readonly nowMs: number }): Promise<void>;
+}
+
+export const migrations: readonly Migration[] = [{ version: 1, up: first }];
+
+interface Table {
+  readonly name: string;
+  readonly key: readonly string[];
+  readonly texts: readonly string[];
+  readonly numbers: readonly string[];
+}
+
+const tables: readonly Table[] = [
+  {
+    name: 'fleet',
+    key: ['id'],
+    texts: ['id'],
+    numbers: ['created_at_ms', 'accepting_since_ms', 'accepting_until_ms'],
+  },
+  {
+    name: 'hosts',
+    key: ['key_id'],
+    texts: [
+      ...['key_id', 'public_key', 'kind', 'state', 'host', 'install_id', 'boot_id', 'token_id', 'body_digest'],
+      ...['nonce', 'agent', 'health', 'version', 'root_digest', 'report', 'state_digest', 'past_ids'],
+    ],
+    numbers: [
+      ...['ephemeral', 'enrolled_at_ms', 'counter', 'last_seen_ms', 'every_ms', 'skew_ms', 'root_version'],
+      ...['cloned', 'slot', 'last_outcome', 'revision', 'id_returns'],
+    ],
+  },
+  { name: 'host_labels', key: ['key_id', 'name'], texts: ['key_id', 'name', 'value'], numbers: [] },
+  {
+    name: 'host_bundles',
+    key: ['key_id', 'bundle', 'channel'],
+    texts: [
+      ...['key_id', 'repository', 'bundle', 'channel', 'manifest', 'state'],
+      ...['offered_state', 'offered_code', 'offered_line'],
+    ],
+    numbers: ['serial', 'since_ms', 'offered_serial', 'offered_at_ms'],
+  },
+  {
+    name: 'outcomes',
+    key: ['key_id', 'n'],
+    texts: ['key_id', 'trigger', 'outcome', 'code', 'bundles'],
+    numbers: ['n', 'at_ms', 'received_at_ms'],
+  },
+  {
+    name: 'counters',
+    key: ['repository', 'bundle', 'channel', 'manifest', 'serial', 'state', 'slot'],
+    texts: ['repository', 'bundle', 'channel', 'manifest', 'state'],
+    numbers: ['serial', 'slot', 'count'],
+  },
+  {
+    name: 'tokens',
+    key: ['id'],
+    texts: ['id', 'digest', 'kind', 'role', 'note', 'hosts', 'labels'],
+    numbers: ['uses_left', 'expires_at_ms', 'created_at_ms', 'revoked_at_ms'],
+  },
+  { name: 'sessions', key: ['digest'], texts: ['digest', 'token_id'], numbers: ['expires_at_ms'] },
+  {
+    name: 'audit',
+    key: ['id'],
+    texts: ['who', 'what', 'subject', 'detail'],
+    numbers: ['id', 'at_ms'],
+  },
+  { name: 'leases', key: ['name'], texts: ['name', 'holder'], numbers: ['until_ms'] },
+];
+
+const indexes: readonly (readonly [table: string, columns: readonly string[], unique?: 'unique'])[] = [
+  ['hosts', ['host', 'key_id']],
+  ['hosts', ['state', 'agent', 'last_seen_ms']],
+  ['hosts', ['state', 'health']],
+  ['hosts', ['install_id']],
+  ['host_labels', ['name', 'value']],
+  ['host_bundles', ['bundle', 'channel', 'serial']],
+  ['host_bundles', ['offered_state', 'offered_code']],
+  ['outcomes', ['received_at_ms']],
+  ['tokens', ['digest'], 'unique'],
+  ['sessions', ['expires_at_ms']],
+];
+
+async function first(db: Kysely<AnyTables>, fleet: { readonly id: string; readonly nowMs: number }): Promise<void> {
+  for (const table of tables) await create(db, table);
+  for (const [table, columns, unique] of indexes) {
+    const index = db.schema.createIndex(`${table}_by_${columns.join('_')}`).on(table).columns([...columns]);
+    await (unique === undefined ? index : index.unique()).execute();
+  }
+  const { id, nowMs } = fleet;
+  const times = { created_at_ms: nowMs, accepting_since_ms: nowMs, accepting_until_ms: 0 };
+  await db.insertInto('fleet').values({ id, ...times }).execute();
+}
+
+async function create(db: Kysely<AnyTables>, { name, key, texts, numbers }: Table): Promise<void> {
+  let table: CreateTableBuilder<string, string> = db.schema.createTable(name);
+  for (const column of texts) table = table.addColumn(column, 'text', (of) => of.notNull());
+  for (const column of numbers) table = table.addColumn(column, 'bigint', (of) => of.notNull());
+  const builder = table.addPrimaryKeyConstraint(`${name}_key`, [...key]);
+  await builder.execute();
+}
+
+/** The table of versions: made beside the others, since it says which of them are there. */
+export async function createVersions(db: Kysely<AnyTables>): Promise<void> {
+  await db.schema
+    .createTable('schema_versions')
+    .ifNotExists()
+    .addColumn('version', 'bigint', (of) => of.primaryKey())
+    .addColumn('at_ms', 'bigint', (of) => of.notNull())
+    .execute();
+}

@@ -1,0 +1,41 @@
+// What a database's refusal means: one code of ours for whatever SQLite or PostgreSQL says, with their own code beside it.
+// Never quotes a location, which may hold a password.
+import { type ErrorCode, isWritError, WritError } from '../../core/errors.js';
+
+/** Codes of SQLite and SQLSTATE by what they mean; the first that matches decides. */
+const meanings: readonly (readonly [RegExp, ErrorCode])[] = [
+  [/^SQLITE_(?:BUSY|LOCKED)|^55P03$|^40001$|^40P01$/, 'FLEET_STORE_BUSY'],
+  [/^SQLITE_(?:CORRUPT|NOTADB)|^XX00[12]$/, 'FLEET_STORE_DAMAGED'],
+  // Connections, shutdown, too many clients, and what a socket says.
+  [/^08|^57P|^53300$|^E[A-Z]+$|^SQLITE_CANTOPEN|^CLOSED$/, 'FLEET_STORE_UNREACHABLE'],
+];
+
+/** @param code SQLite's, SQLSTATE or a system call's; '' where the driver said none */
+export function storeError(code: string, message: string): WritError {
+  const found = meanings.find(([pattern]) => pattern.test(code))?.[1] ?? 'FLEET_STORE_FAILED';
+  return new WritError(found, message.slice(0, 500), { facts: { actual: code } });
+}
+
+/** What a driver threw; an error of ours stays what it is. */
+export function asStoreError(error: unknown): WritError {
+  if (isWritError(error)) return error;
+  const { code, message } = (error ?? {}) as { readonly code?: unknown; readonly message?: unknown };
+  const text = typeof message === 'string' && message !== '' ? message : String(error);
+  // pg says that a connection ended, or could not be had in time, without any code.
+  const ended = /terminated|timeout|ended|not queryable/i.test(text) ? 'CLOSED' : '';
+  return storeError(typeof code === 'string' && code !== '' ? code : ended, text);
+}
+
+/** A row of this key is there already. */
+export function isDuplicate(error: unknown): boolean {
+  return /^SQLITE_CONSTRAINT|^23505$/.test(causeCode(error));
+}
+
+/** Somebody else was in the way: the same transaction may pass the next time. */
+export function isPassing(error: unknown): boolean {
+  return isWritError(error) && error.code === 'FLEET_STORE_BUSY';
+}
+
+function causeCode(error: unknown): string {
+  return isWritError(error) ? String(error.facts.actual ?? '') : '';
+}
