@@ -508,6 +508,45 @@ export const errorCodes = {
     'Read what it says: a full disk and missing permissions are the usual reasons.',
   ),
 
+  // fleet server: what it is asked
+  FLEET_TOKEN_REFUSED: failed(
+    'The token is unknown, of another kind, revoked, expired or used up.',
+    'Make a new one with `writ fleet token create`.',
+  ),
+  FLEET_TOKEN_UNKNOWN: failed(
+    'No token has this id.',
+    'Run `writ fleet token list`; the id is not the token itself.',
+  ),
+  FLEET_HOST_NOT_COVERED: failed(
+    'The token is for other host names than this one.',
+    'Use a token whose pattern covers `host.id`.',
+  ),
+  FLEET_ENROL_FULL: failed(
+    'Too many hosts of this token wait for approval.',
+    'Approve or retire those that wait; a token that others know is revoked.',
+  ),
+  FLEET_HOST_UNKNOWN: failed('No host has this key.', 'Run `writ fleet hosts`.'),
+  FLEET_KEY_UNKNOWN: failed(
+    'No host of this fleet has the key that signed.',
+    'Enrol the host again; ask whether the store was replaced.',
+  ),
+  FLEET_KEY_WAITING: failed(
+    'The host waits until a person approves it.',
+    'Run `writ fleet host approve`, or retire it.',
+  ),
+  FLEET_KEY_RETIRED: failed(
+    'The key was retired and is never accepted again.',
+    'Remove STATE/fleet on the host and enrol it anew.',
+  ),
+  FLEET_SIGNATURE_REFUSED: failed(
+    'The signature of a request does not hold for what came.',
+    'Look for a proxy that changes bodies; the host signs each request.',
+  ),
+  FLEET_REPORT_INVALID: failed(
+    'A report breaks its schema or its bounds.',
+    'Look at the version of that host; a report beyond a bound is refused whole.',
+  ),
+
   // sdk and sockets
   MESSAGE_MALFORMED: failed(
     'A message on a socket is not one JSON object of at most 64 kB a line.',

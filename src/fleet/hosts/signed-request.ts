@@ -1,0 +1,136 @@
+// Holds a request to the key that signed it: RFC 9421 over method, content-digest, fleet, counter and, in an answer to a
+// challenge, the nonce (ADR 0042). The body is bound by its digest. Whether the counter is new is counter-rules' to say;
+// `created` is handed on and never believed.
+import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto';
+import { httpbis } from 'http-message-signatures';
+
+export interface IncomingRequest {
+  readonly method: string;
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+  /** As it came. */
+  readonly body: Uint8Array;
+}
+
+export interface SignedRequest {
+  readonly kind: 'signed';
+  /** SHA-256 of the raw key, hex. */
+  readonly keyId: string;
+  readonly counter: number;
+  readonly nonce?: string;
+  /** As the host has it from its enrolment; the caller compares it. */
+  readonly fleet: string;
+  /** By the host's clock. */
+  readonly createdAtMs: number;
+  /** SHA-256 of the body, hex. */
+  readonly bodyDigest: string;
+}
+
+export interface RefusedRequest {
+  readonly kind: 'refused';
+  readonly code: 'FLEET_SIGNATURE_REFUSED' | 'FLEET_KEY_UNKNOWN';
+  readonly reason: string;
+}
+
+const covered = ['@method', 'content-digest', 'writ-fleet', 'writ-counter'] as const;
+const read = [...covered.slice(1), 'writ-nonce', 'signature', 'signature-input'] as const;
+const maxHeaderLength = 1024;
+
+/** @param keyOf raw Ed25519 key, by its id; undefined when nobody has it. Never rejects by what came. */
+export async function verifySignedRequest(
+  request: IncomingRequest,
+  keyOf: (keyId: string) => Promise<Uint8Array | undefined>,
+): Promise<SignedRequest | RefusedRequest> {
+  const headers = readHeaders(request);
+  if (headers === undefined) return refused('a header is missing, is there twice, or is too long');
+  const bodyDigest = createHash('sha256').update(request.body).digest();
+  if (headers['content-digest'] !== `sha-256=:${bodyDigest.toString('base64')}:`)
+    return refused('the body has another digest than the one that is signed');
+  const counter = readCounter(headers['writ-counter'] ?? '');
+  if (counter === undefined) return refused('the counter is no number');
+  const who = await verifyHeaders(request.method, headers, keyOf);
+  if ('kind' in who) return who;
+  const nonce = headers['writ-nonce'];
+  return {
+    kind: 'signed',
+    ...who,
+    counter,
+    ...(nonce === undefined ? {} : { nonce }),
+    fleet: headers['writ-fleet'] ?? '',
+    bodyDigest: bodyDigest.toString('hex'),
+  };
+}
+
+/** Raw Ed25519 key as node:crypto wants it. @returns undefined for what is none */
+export function ed25519Key(raw: Uint8Array): KeyObject | undefined {
+  if (raw.length !== 32) return undefined;
+  const jwk = { kty: 'OKP', crv: 'Ed25519', x: Buffer.from(raw).toString('base64url') };
+  return createPublicKey({ key: jwk, format: 'jwk' });
+}
+
+export function keyIdOf(raw: Uint8Array): string {
+  return createHash('sha256').update(raw).digest('hex');
+}
+
+function readHeaders({ headers }: IncomingRequest): Record<string, string> | undefined {
+  const found: Record<string, string> = {};
+  for (const name of read) {
+    const value = headers[name];
+    if (value === undefined && name === 'writ-nonce') continue;
+    if (typeof value !== 'string' || value.length > maxHeaderLength) return undefined;
+    found[name] = value;
+  }
+  return found;
+}
+
+function readCounter(text: string): number | undefined {
+  const counter = /^[0-9]{1,16}$/.test(text) ? Number(text) : Number.NaN;
+  return Number.isSafeInteger(counter) ? counter : undefined;
+}
+
+type Signer = Pick<SignedRequest, 'keyId' | 'createdAtMs'>;
+
+async function verifyHeaders(
+  method: string,
+  headers: Record<string, string>,
+  keyOf: (keyId: string) => Promise<Uint8Array | undefined>,
+): Promise<Signer | RefusedRequest> {
+  const signers: Signer[] = [];
+  let unknown = false;
+  let failure: unknown;
+  const holds = await httpbis
+    .verifyMessage(
+      {
+        requiredParams: ['keyid', 'created', 'alg'],
+        requiredFields: [...covered, ...('writ-nonce' in headers ? ['writ-nonce'] : [])],
+        // A host with a wrong clock is the one to hear.
+        notAfter: Number.MAX_SAFE_INTEGER,
+        keyLookup: async ({ keyid, created }) => {
+          const keyId = keyid ?? '';
+          signers.push({ keyId, createdAtMs: created?.getTime() ?? Number.NaN });
+          const raw = await keyOf(keyId).catch((error: unknown) => {
+            failure = error;
+            return undefined;
+          });
+          const key = raw === undefined ? undefined : ed25519Key(raw);
+          unknown ||= key === undefined;
+          if (key === undefined) return null;
+          return { algs: ['ed25519'], verify: async (data, signature) => verify(null, data, key, signature) };
+        },
+      },
+      { method, url: 'http://unsigned/', headers },
+    )
+    .catch(() => false);
+  // A store that cannot be asked is no fault of the request.
+  if (failure !== undefined) throw failure;
+  const [signer] = signers;
+  if (unknown) return { kind: 'refused', code: 'FLEET_KEY_UNKNOWN', reason: 'nobody has this key' };
+  // With two signatures the library says of one of them whether it holds.
+  if (holds !== true || signer === undefined || signers.length !== 1 || !Number.isSafeInteger(signer.createdAtMs))
+    return refused('the signature does not hold');
+  return signer;
+}
+
+function refused(reason: string): RefusedRequest {
+  return { kind: 'refused', code: 'FLEET_SIGNATURE_REFUSED', reason };
+}

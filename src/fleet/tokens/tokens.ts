@@ -1,0 +1,137 @@
+// Makes, lists, revokes and looks up tokens. The store holds digests only: who reads the store has no token, and a look by
+// digest says nothing by its time. Each change has its row of audit in the same transaction.
+import { createHash, randomBytes } from 'node:crypto';
+import type { Kysely } from 'kysely';
+import { WritError } from '../../core/errors.js';
+import { addAudit } from '../store/audit.js';
+import type { Tables, TokenRow } from '../store/tables.js';
+import { type Role, stateOfToken, type TokenKind, tokenPrefixes } from './token-rules.js';
+
+export interface NewToken {
+  readonly kind: TokenKind;
+  /** Of `people` alone; `view` when it is left out. */
+  readonly role?: Role;
+  readonly note?: string;
+  /** Left out: no bound. */
+  readonly uses?: number;
+  /** Left out: until it is revoked. */
+  readonly lifetimeMs?: number;
+  /** Glob of the host names that it enrols; left out: all. */
+  readonly hosts?: string;
+  /** A host of this token has them, whatever it says itself. */
+  readonly labels?: Readonly<Record<string, string>>;
+}
+
+export interface MadeToken {
+  readonly id: string;
+  /** Said once: nothing keeps it. */
+  readonly token: string;
+}
+
+/** What may be shown of one. */
+export type ListedToken = Omit<TokenRow, 'digest'>;
+
+export interface Change {
+  readonly who: string;
+  readonly nowMs: number;
+}
+
+/** @returns the only copy of the token */
+export async function createToken(db: Kysely<Tables>, wanted: NewToken, change: Change): Promise<MadeToken> {
+  const { who, nowMs } = change;
+  const id = randomBytes(6).toString('hex');
+  const token = `${tokenPrefixes[wanted.kind]}${randomBytes(32).toString('base64url')}`;
+  const row: TokenRow = {
+    id,
+    digest: tokenDigest(token),
+    kind: wanted.kind,
+    role: wanted.kind === 'people' ? (wanted.role ?? 'view') : '',
+    note: wanted.note ?? '',
+    uses_left: wanted.uses ?? -1,
+    expires_at_ms: wanted.lifetimeMs === undefined ? 0 : nowMs + wanted.lifetimeMs,
+    hosts: wanted.hosts ?? '',
+    labels: JSON.stringify(wanted.labels ?? {}),
+    created_at_ms: nowMs,
+    revoked_at_ms: 0,
+  };
+  await db.transaction().execute(async (trx) => {
+    await trx.insertInto('tokens').values(row).execute();
+    const detail = [row.kind, row.role, row.hosts].filter((part) => part !== '').join(' ');
+    await addAudit(trx, { atMs: nowMs, who, what: 'token.create', subject: id, detail });
+  });
+  return { id, token };
+}
+
+/** The newest first. */
+export async function listTokens(db: Kysely<Tables>): Promise<ListedToken[]> {
+  const rows = await db.selectFrom('tokens').selectAll().orderBy('created_at_ms', 'desc').orderBy('id').execute();
+  return rows.map(({ digest: _, ...rest }) => rest);
+}
+
+/** Sessions of this token end with it. @throws FLEET_TOKEN_UNKNOWN */
+export async function revokeToken(db: Kysely<Tables>, id: string, { who, nowMs }: Change): Promise<void> {
+  await db.transaction().execute(async (trx) => {
+    const token = await trx.selectFrom('tokens').select('revoked_at_ms').where('id', '=', id).executeTakeFirst();
+    if (token === undefined) throw new WritError('FLEET_TOKEN_UNKNOWN', `no token has the id ${id.slice(0, 64)}`);
+    if (token.revoked_at_ms !== 0) return;
+    await trx.updateTable('tokens').set({ revoked_at_ms: nowMs }).where('id', '=', id).execute();
+    await trx.deleteFrom('sessions').where('token_id', '=', id).execute();
+    await addAudit(trx, { atMs: nowMs, who, what: 'token.revoke', subject: id });
+  });
+}
+
+/** @returns the token's row. @throws FLEET_TOKEN_REFUSED: which of the reasons it is stands in the facts */
+export async function checkToken(
+  db: Kysely<Tables>,
+  text: string,
+  kind: TokenKind,
+  nowMs: number,
+): Promise<ListedToken> {
+  const row = await findToken(db, text, kind);
+  const state = row === undefined ? 'unknown' : stateOfToken(row, nowMs);
+  if (row === undefined || state !== 'good') throw tokenRefused(state);
+  return row;
+}
+
+/** @returns undefined for one that is not there, or of another kind */
+export async function findToken(
+  db: Kysely<Tables>,
+  text: string,
+  kind: TokenKind,
+): Promise<ListedToken | undefined> {
+  const row = await db
+    .selectFrom('tokens')
+    .selectAll()
+    .where('digest', '=', tokenDigest(text))
+    .where('kind', '=', kind)
+    .executeTakeFirst();
+  if (row === undefined) return undefined;
+  const { digest: _, ...rest } = row;
+  return rest;
+}
+
+/**
+ * Takes one use away, in one statement: of two that come at once for the last one, one gets it.
+ * @returns false when none is left, or the token was revoked meanwhile
+ */
+export async function takeUse(db: Kysely<Tables>, id: string): Promise<boolean> {
+  const taken = await db
+    .updateTable('tokens')
+    .set((eb) => ({
+      uses_left: eb.case().when('uses_left', '>', 0).then(eb('uses_left', '-', 1)).else(eb.ref('uses_left')).end(),
+    }))
+    .where('id', '=', id)
+    .where('uses_left', '<>', 0)
+    .where('revoked_at_ms', '=', 0)
+    .executeTakeFirst();
+  return taken.numUpdatedRows === 1n;
+}
+
+export function tokenRefused(state: string): WritError {
+  return new WritError('FLEET_TOKEN_REFUSED', `the token is ${state}`, { facts: { actual: state } });
+}
+
+/** As the store has it: SHA-256, hex. Nothing slower is needed for 32 random bytes. */
+export function tokenDigest(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}
