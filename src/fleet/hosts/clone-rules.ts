@@ -19,7 +19,10 @@ const returnsOfClones = 2;
 const maxPast = 8;
 
 /** @param next what a newer report says */
-export function judgeIds(seen: SeenIds, next: { readonly installId: string; readonly bootId: string }): JudgedIds {
+export function judgeIds(
+  seen: SeenIds,
+  next: { readonly installId: string; readonly bootId: string },
+): JudgedIds {
   const now = pairOf(next);
   const before = pairOf(seen);
   const past = JSON.parse(seen.pastIds === '' ? '[]' : seen.pastIds) as string[];

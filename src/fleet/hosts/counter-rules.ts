@@ -23,7 +23,10 @@ export interface NextReport {
  *   none            same       other      `challenge`
  *   none            lower      any        `challenge`
  */
-export function judgeCounter(last: LastReport, next: NextReport): 'newer' | 'answered' | 'repeat' | 'challenge' {
+export function judgeCounter(
+  last: LastReport,
+  next: NextReport,
+): 'newer' | 'answered' | 'repeat' | 'challenge' {
   const isHigher = next.counter > last.counter;
   if (next.nonce !== undefined)
     return isHigher && last.nonce !== '' && next.nonce === last.nonce ? 'answered' : 'challenge';

@@ -126,7 +126,12 @@ async function verifyHeaders(
   const [signer] = signers;
   if (unknown) return { kind: 'refused', code: 'FLEET_KEY_UNKNOWN', reason: 'nobody has this key' };
   // With two signatures the library says of one of them whether it holds.
-  if (holds !== true || signer === undefined || signers.length !== 1 || !Number.isSafeInteger(signer.createdAtMs))
+  if (
+    holds !== true ||
+    signer === undefined ||
+    signers.length !== 1 ||
+    !Number.isSafeInteger(signer.createdAtMs)
+  )
     return refused('the signature does not hold');
   return signer;
 }

@@ -5,7 +5,7 @@ import type { FleetRow, HostRow } from '../store/tables.js';
 /** What a last-seen may be behind, since keepalives are written together. */
 export const lastSeenLagMs = 15_000;
 /** Without a word of any server for so long the fleet was not accepting. */
-export const acceptingGapMs = 60_000;
+export const acceptingGapMs = 30_000;
 const ephemeralSilenceMs = 24 * 3_600_000;
 
 type Host = Pick<HostRow, 'state' | 'kind' | 'agent' | 'last_seen_ms' | 'every_ms' | 'ephemeral'>;

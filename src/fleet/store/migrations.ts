@@ -29,7 +29,17 @@ const tables: readonly Table[] = [
     name: 'hosts',
     key: ['key_id'],
     texts: [
-      ...['key_id', 'public_key', 'kind', 'state', 'host', 'install_id', 'boot_id', 'token_id', 'body_digest'],
+      ...[
+        'key_id',
+        'public_key',
+        'kind',
+        'state',
+        'host',
+        'install_id',
+        'boot_id',
+        'token_id',
+        'body_digest',
+      ],
       ...['nonce', 'agent', 'health', 'version', 'root_digest', 'report', 'state_digest', 'past_ids'],
     ],
     numbers: [
@@ -88,15 +98,29 @@ const indexes: readonly (readonly [table: string, columns: readonly string[], un
   ['sessions', ['expires_at_ms']],
 ];
 
-async function first(db: Kysely<AnyTables>, fleet: { readonly id: string; readonly nowMs: number }): Promise<void> {
+async function first(
+  db: Kysely<AnyTables>,
+  fleet: { readonly id: string; readonly nowMs: number },
+): Promise<void> {
   for (const table of tables) await create(db, table);
   for (const [table, columns, unique] of indexes) {
-    const index = db.schema.createIndex(`${table}_by_${columns.join('_')}`).on(table).columns([...columns]);
+    const index = db.schema
+      .createIndex(`${table}_by_${columns.join('_')}`)
+      .on(table)
+      .columns([...columns]);
     await (unique === undefined ? index : index.unique()).execute();
   }
   const { id, nowMs } = fleet;
   const times = { created_at_ms: nowMs, accepting_since_ms: nowMs, accepting_until_ms: 0 };
-  await db.insertInto('fleet').values({ id, ...times }).execute();
+  await db
+    .insertInto('fleet')
+    .values({ id, ...times })
+    .execute();
+  const lease = { holder: '', until_ms: 0 };
+  await db
+    .insertInto('leases')
+    .values(['enrol', 'sweep'].map((name) => ({ name, ...lease })))
+    .execute();
 }
 
 async function create(db: Kysely<AnyTables>, { name, key, texts, numbers }: Table): Promise<void> {

@@ -30,7 +30,8 @@ export async function postgresDialect(url: string, log: Logger): Promise<Postgre
 /** @throws FLEET_STORE_DAMAGED: a number that JavaScript cannot say exactly is not one of ours */
 export function toNumber(text: string): number {
   const value = Number(text);
-  if (!Number.isSafeInteger(value)) throw storeError('XX001', `a number is out of range: ${text.slice(0, 40)}`);
+  if (!Number.isSafeInteger(value))
+    throw storeError('XX001', `a number is out of range: ${text.slice(0, 40)}`);
   return value;
 }
 

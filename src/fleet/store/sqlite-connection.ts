@@ -2,8 +2,8 @@
 // A thread that ends fails everything that waits for it.
 import { Worker } from 'node:worker_threads';
 import type { CompiledQuery, DatabaseConnection, QueryResult } from 'kysely';
-import { storeError } from './store-errors.js';
 import type { ThreadAnswer, ThreadRequest, ThreadTask } from './sqlite-thread.js';
+import { storeError } from './store-errors.js';
 
 interface Waiting {
   readonly resolve: (result: QueryResult<unknown>) => void;
@@ -25,7 +25,10 @@ export class SqliteConnection implements DatabaseConnection {
     this.#worker.unref();
   }
 
-  async executeQuery<R>({ sql, parameters }: Pick<CompiledQuery, 'sql' | 'parameters'>): Promise<QueryResult<R>> {
+  async executeQuery<R>({
+    sql,
+    parameters,
+  }: Pick<CompiledQuery, 'sql' | 'parameters'>): Promise<QueryResult<R>> {
     if (this.#ended) throw storeError('CLOSED', 'the store is closed');
     const id = ++this.#lastId;
     const result = await new Promise<QueryResult<unknown>>((resolve, reject) => {

@@ -64,15 +64,25 @@ export async function createToken(db: Kysely<Tables>, wanted: NewToken, change: 
 
 /** The newest first. */
 export async function listTokens(db: Kysely<Tables>): Promise<ListedToken[]> {
-  const rows = await db.selectFrom('tokens').selectAll().orderBy('created_at_ms', 'desc').orderBy('id').execute();
+  const rows = await db
+    .selectFrom('tokens')
+    .selectAll()
+    .orderBy('created_at_ms', 'desc')
+    .orderBy('id')
+    .execute();
   return rows.map(({ digest: _, ...rest }) => rest);
 }
 
 /** Sessions of this token end with it. @throws FLEET_TOKEN_UNKNOWN */
 export async function revokeToken(db: Kysely<Tables>, id: string, { who, nowMs }: Change): Promise<void> {
   await db.transaction().execute(async (trx) => {
-    const token = await trx.selectFrom('tokens').select('revoked_at_ms').where('id', '=', id).executeTakeFirst();
-    if (token === undefined) throw new WritError('FLEET_TOKEN_UNKNOWN', `no token has the id ${id.slice(0, 64)}`);
+    const token = await trx
+      .selectFrom('tokens')
+      .select('revoked_at_ms')
+      .where('id', '=', id)
+      .executeTakeFirst();
+    if (token === undefined)
+      throw new WritError('FLEET_TOKEN_UNKNOWN', `no token has the id ${id.slice(0, 64)}`);
     if (token.revoked_at_ms !== 0) return;
     await trx.updateTable('tokens').set({ revoked_at_ms: nowMs }).where('id', '=', id).execute();
     await trx.deleteFrom('sessions').where('token_id', '=', id).execute();
@@ -118,7 +128,12 @@ export async function takeUse(db: Kysely<Tables>, id: string): Promise<boolean> 
   const taken = await db
     .updateTable('tokens')
     .set((eb) => ({
-      uses_left: eb.case().when('uses_left', '>', 0).then(eb('uses_left', '-', 1)).else(eb.ref('uses_left')).end(),
+      uses_left: eb
+        .case()
+        .when('uses_left', '>', 0)
+        .then(eb('uses_left', '-', 1))
+        .else(eb.ref('uses_left'))
+        .end(),
     }))
     .where('id', '=', id)
     .where('uses_left', '<>', 0)

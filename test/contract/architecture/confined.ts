@@ -120,7 +120,8 @@ export const confined: readonly Confined[] = [
     what: 'worker threads',
     used: importing(/^node:worker_threads$/),
     only: /^(?:agent\/checks\/parse-check[^/]*|fleet\/store\/sqlite-(?:connection|thread))\.ts$/,
-    because: 'parsers of others need a thread to bound and kill, an embedded database one to wait for the disk in; elsewhere threads would hide the order',
+    because:
+      'parsers of others need a thread to bound and kill, an embedded database one to wait for the disk in; elsewhere threads would hide the order',
   },
   {
     what: 'pino',

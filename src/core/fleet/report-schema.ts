@@ -1,0 +1,93 @@
+// The JSON Schemas of what a host sends to a fleet server, with the bounds of report.ts. Members that are unknown are let
+// through: a newer host may say more. Texts that become columns hold no control character; PostgreSQL takes no NUL.
+import { fleetBounds } from './report.js';
+
+const { maxNameLength, maxLabels, maxBundles, maxGroups, maxOutcomes, maxFindings } = fleetBounds;
+
+const whole = { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
+const text = (maxLength: number): object => ({
+  type: 'string',
+  maxLength,
+  pattern: '^[^\\u0000-\\u001f\\u007f]*$',
+});
+const name = { ...text(maxNameLength), minLength: 1 };
+const id = { type: 'string', pattern: '^[A-Za-z0-9-]{1,64}$' };
+const code = { type: 'string', pattern: '^[A-Z][A-Z0-9_]{0,63}$' };
+const digest = { type: 'string', pattern: '^[0-9a-f]{64}$' };
+const labels = {
+  type: 'object',
+  maxProperties: maxLabels,
+  propertyNames: name,
+  additionalProperties: text(maxNameLength),
+};
+
+function members(required: Record<string, object>, optional: Record<string, object> = {}): object {
+  return { type: 'object', required: Object.keys(required), properties: { ...required, ...optional } };
+}
+
+function listOf(items: object, maxItems: number): object {
+  return { type: 'array', maxItems, items };
+}
+
+const active = members({
+  serial: whole,
+  manifest: digest,
+  sinceMs: whole,
+  state: { enum: ['confirmed', 'notified', 'unconfirmed'] },
+});
+
+const offered = members(
+  { serial: whole, state: { enum: ['refused', 'rolled-back', 'deferred', 'failed'] }, code, atMs: whole },
+  // What a checker printed: control characters are taken out where it is stored, and shown by nobody as they are.
+  {
+    line: { type: 'string', maxLength: fleetBounds.maxLineLength },
+    output: { type: 'string', maxLength: fleetBounds.maxOutputBytes },
+  },
+);
+
+const outcome = members(
+  {
+    n: { ...whole, minimum: 1 },
+    trigger: text(32),
+    outcome: text(32),
+    atMs: whole,
+    bundles: listOf(members({ bundle: name, channel: name, serial: whole }), maxBundles),
+  },
+  { code },
+);
+
+export const reportSchema = members(
+  {
+    schema: { const: 1 },
+    type: { const: 'fleet.report' },
+    version: text(64),
+    host: name,
+    labels,
+    installId: id,
+    bootId: id,
+    atMs: whole,
+    everyMs: { ...whole, minimum: 1000, maximum: 86_400_000 },
+    agent: { enum: ['init', 'run', 'shutdown', 'stop'] },
+    health: { enum: ['ok', 'warning', 'critical'] },
+    findings: listOf(code, maxFindings),
+    trust: listOf(members({ role: name, version: whole, expiresAtMs: whole }), maxBundles),
+    freshness: text(64),
+    bundles: listOf(members({ bundle: name, channel: name }, { active, offered }), maxBundles),
+    groups: listOf(members({ group: name, workers: whole, confirmed: whole, min: whole }), maxGroups),
+    outcomes: listOf(outcome, maxOutcomes),
+  },
+  { generation: whole, root: members({ version: whole, sha256: digest }) },
+);
+
+export const enrolSchema = members(
+  {
+    schema: { const: 1 },
+    type: { const: 'fleet.enrol' },
+    token: { type: 'string', maxLength: 128 },
+    publicKey: { type: 'string', pattern: '^[A-Za-z0-9+/]{43}=$' },
+    host: name,
+    labels,
+    installId: id,
+  },
+  { ephemeral: { const: true }, replaces: { const: true } },
+);

@@ -1,0 +1,69 @@
+// What a person, or time, does to a host: approves it, or retires it. A retired host leaves every number at once and its
+// key is never accepted again; its row and the audit stay.
+import type { Kysely } from 'kysely';
+import { WritError } from '../../core/errors.js';
+import { addAudit } from '../store/audit.js';
+import { storeError } from '../store/store-errors.js';
+import type { HostRow, Tables } from '../store/tables.js';
+import { RowWriter } from '../store/write-rows.js';
+import type { Change } from '../tokens/tokens.js';
+import { CounterChanges, writeCounters } from './counter-changes.js';
+
+/** @throws FLEET_HOST_UNKNOWN, FLEET_KEY_RETIRED; FLEET_STORE_BUSY when it was changed meanwhile */
+export async function approveHost(db: Kysely<Tables>, keyId: string, { who, nowMs }: Change): Promise<void> {
+  await db.transaction().execute(async (trx) => {
+    const host = await findHost(trx, keyId);
+    if (host.state === 'accepted') return;
+    if (host.state === 'retired') throw new WritError('FLEET_KEY_RETIRED', 'the host was retired');
+    await setState(trx, host, 'accepted');
+    await addAudit(trx, { atMs: nowMs, who, what: 'host.approve', subject: keyId, detail: host.host });
+  });
+}
+
+/** @throws FLEET_HOST_UNKNOWN; FLEET_STORE_BUSY when it was changed meanwhile */
+export async function retireHost(
+  db: Kysely<Tables>,
+  keyId: string,
+  { who, nowMs, what = 'host.retire' }: Change & { readonly what?: string },
+): Promise<void> {
+  await db.transaction().execute((trx) => retireIn(trx, keyId, { who, nowMs, what }));
+}
+
+/** In a transaction that is under way. */
+export async function retireIn(
+  trx: Kysely<Tables>,
+  keyId: string,
+  { who, nowMs, what }: Change & { readonly what: string },
+): Promise<void> {
+  const host = await findHost(trx, keyId);
+  if (host.state === 'retired') return;
+  // First of all: whoever else changes this host waits for the row, or finds that it was overtaken.
+  await setState(trx, host, 'retired');
+  const bundles = await trx.selectFrom('host_bundles').selectAll().where('key_id', '=', keyId).execute();
+  await trx.deleteFrom('host_bundles').where('key_id', '=', keyId).execute();
+  const counters = new CounterChanges();
+  if (host.kind === 'writ') counters.add(bundles, host.slot, -1);
+  await writeCounters(trx, new RowWriter(), counters);
+  await addAudit(trx, { atMs: nowMs, who, what, subject: keyId, detail: host.host });
+}
+
+type Found = Pick<HostRow, 'key_id' | 'kind' | 'host' | 'state' | 'slot' | 'revision'>;
+
+async function findHost(trx: Kysely<Tables>, keyId: string): Promise<Found> {
+  const columns = ['key_id', 'kind', 'host', 'state', 'slot', 'revision'] as const;
+  const host = await trx.selectFrom('hosts').select(columns).where('key_id', '=', keyId).executeTakeFirst();
+  if (host === undefined)
+    throw new WritError('FLEET_HOST_UNKNOWN', `no host has the key ${keyId.slice(0, 80)}`);
+  return host;
+}
+
+async function setState(trx: Kysely<Tables>, host: Found, state: HostRow['state']): Promise<void> {
+  const { key_id, revision } = host;
+  const changed = await trx
+    .updateTable('hosts')
+    .set({ state, revision: revision + 1 })
+    .where('key_id', '=', key_id)
+    .where('revision', '=', revision)
+    .executeTakeFirst();
+  if (changed.numUpdatedRows !== 1n) throw storeError('40001', 'the host was changed meanwhile');
+}

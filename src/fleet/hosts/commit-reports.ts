@@ -1,0 +1,228 @@
+// Writes the reports of one batch in one transaction: rows of hosts, bundles, labels, outcomes, and the numbers by their
+// difference. Read first and written only where nobody else wrote meanwhile (`revision`), so that numbers stay a recount
+// of the rows with several servers on one database. Decides nothing that report-plan does not.
+import { randomBytes } from 'node:crypto';
+import type { Kysely } from 'kysely';
+import { addAudit } from '../store/audit.js';
+import { isPassing, storeError } from '../store/store-errors.js';
+import type { HostBundleRow, HostRow, Tables, TokenRow } from '../store/tables.js';
+import type { RowWriter } from '../store/write-rows.js';
+import { coversHost } from '../tokens/token-rules.js';
+import { CounterChanges, writeCounters } from './counter-changes.js';
+import {
+  planReport,
+  type ReportPlan,
+  type ReportVerdict,
+  type StoredHost,
+  type TakenReport,
+} from './report-plan.js';
+import { bundleRows, labelRows, outcomeRows, rowDifference } from './report-rows.js';
+import type { SeenHosts } from './seen-hosts.js';
+
+export interface CommitContext {
+  readonly db: Kysely<Tables>;
+  readonly writer: RowWriter;
+  readonly seen: SeenHosts;
+  /** Of the interval that hosts ask for. */
+  readonly factor: number;
+}
+
+interface Planned {
+  readonly taken: TakenReport;
+  readonly before: StoredHost | undefined;
+  readonly plan: ReportPlan;
+}
+
+interface ChangedHost extends Planned {
+  readonly before: StoredHost;
+  readonly plan: Extract<ReportPlan, { kind: 'changed' }>;
+}
+
+/** Of tries, each of which finds a row that somebody else changed meanwhile. */
+const maxTries = 10;
+
+/**
+ * @param batch at most one report of each host
+ * @returns a verdict for each, all of them committed
+ * @throws whatever the database says; then nothing of the batch is stored
+ */
+export async function commitReports(
+  context: CommitContext,
+  batch: readonly TakenReport[],
+): Promise<ReportVerdict[]> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await commitOnce(context, batch);
+    } catch (error) {
+      if (tries >= maxTries || !isPassing(error)) throw error;
+    }
+  }
+}
+
+async function commitOnce(context: CommitContext, batch: readonly TakenReport[]): Promise<ReportVerdict[]> {
+  const hosts = await readHosts(context, batch);
+  const planned = batch.map((taken): Planned => {
+    const before = hosts.get(taken.signed.keyId);
+    const facts = { factor: context.factor, newNonce: randomBytes(16).toString('base64url') };
+    return { taken, before, plan: planReport(before, taken, facts) };
+  });
+  const tokens = await readTokens(context.db, planned);
+  const judged = planned.map((one) => withinToken(one, tokens));
+  if (judged.some(({ plan }) => plan.kind === 'asked' || plan.kind === 'changed'))
+    await context.db.transaction().execute((trx) => write(trx, context.writer, judged, tokens));
+  for (const { plan, taken } of judged) {
+    if (plan.kind === 'seen') context.seen.note(plan.seen);
+    if (plan.kind === 'changed') context.seen.forget(taken.signed.keyId);
+  }
+  return judged.map(({ plan }) => plan.verdict);
+}
+
+async function readHosts(
+  { db, seen }: CommitContext,
+  batch: readonly TakenReport[],
+): Promise<ReadonlyMap<string, StoredHost>> {
+  const rows = await db
+    .selectFrom('hosts')
+    .select(storedColumns)
+    .where('key_id', 'in', paddedKeys(batch.map(({ signed }) => signed.keyId)))
+    .where('kind', '=', 'writ')
+    .execute();
+  return new Map(rows.map((row) => [row.key_id, seen.over(row)]));
+}
+
+const storedColumns = [
+  ...(['key_id', 'public_key', 'kind', 'state', 'host', 'install_id', 'boot_id', 'token_id'] as const),
+  ...([
+    'ephemeral',
+    'enrolled_at_ms',
+    'counter',
+    'body_digest',
+    'nonce',
+    'last_seen_ms',
+    'every_ms',
+  ] as const),
+  ...(['skew_ms', 'agent', 'health', 'version', 'root_version', 'root_digest', 'cloned', 'slot'] as const),
+  ...(['last_outcome', 'state_digest', 'revision', 'past_ids', 'id_returns'] as const),
+];
+
+/** To one of a few lengths, so that the database knows the statement; a key that is there twice changes nothing. */
+function paddedKeys(keys: readonly string[]): string[] {
+  const [first = ''] = keys;
+  const length = Math.max(1, 4 ** Math.ceil(Math.log(Math.max(keys.length, 1)) / Math.log(4)));
+  return [...keys, ...Array<string>(Math.max(0, length - keys.length)).fill(first)];
+}
+
+type Tokens = ReadonlyMap<string, Pick<TokenRow, 'id' | 'hosts' | 'labels'>>;
+
+function changedHosts(planned: readonly Planned[]): ChangedHost[] {
+  return planned
+    .filter((one): one is ChangedHost => one.plan.kind === 'changed' && one.before !== undefined)
+    .sort((a, b) => (a.before.key_id < b.before.key_id ? -1 : 1));
+}
+
+async function readTokens(db: Kysely<Tables>, planned: readonly Planned[]): Promise<Tokens> {
+  const ids = new Set(changedHosts(planned).map(({ before }) => before.token_id));
+  if (ids.size === 0) return new Map();
+  const rows = await db
+    .selectFrom('tokens')
+    .select(['id', 'hosts', 'labels'])
+    .where('id', 'in', [...ids])
+    .execute();
+  return new Map(rows.map((row) => [row.id, row]));
+}
+
+/** A token for `web-*` enrols nobody who is called otherwise later on. */
+function withinToken(one: Planned, tokens: Tokens): Planned {
+  const pattern = tokens.get(one.before?.token_id ?? '')?.hosts ?? '';
+  if (one.plan.kind !== 'changed' || coversHost(pattern, one.plan.host.host)) return one;
+  return { ...one, plan: { kind: 'answered', verdict: { kind: 'refused', code: 'FLEET_HOST_NOT_COVERED' } } };
+}
+
+async function write(
+  trx: Kysely<Tables>,
+  writer: RowWriter,
+  planned: readonly Planned[],
+  tokens: Tokens,
+): Promise<void> {
+  const changed = changedHosts(planned);
+  const hosts = changed.map(({ plan }) => plan.host);
+  const rule = { key: ['key_id'], where: { column: 'revision', is: '=', by: 1 } } as const;
+  if ((await writer.write(trx, 'hosts', hosts, rule)) !== hosts.length) throw overtaken();
+  for (const { plan, before } of planned) if (plan.kind === 'asked') await ask(trx, before, plan.nonce);
+  if (changed.length === 0) return;
+  await writeBundles(trx, writer, changed);
+  await writeLabels(trx, writer, changed, tokens);
+  const outcomes = changed.flatMap(({ before, taken }) =>
+    outcomeRows(before.key_id, taken.report, taken.receivedAtMs),
+  );
+  await writer.write(trx, 'outcomes', outcomes, { key: ['key_id', 'n'] });
+  for (const { before, plan } of changed) await noteInAudit(trx, before, plan.host);
+}
+
+async function ask(trx: Kysely<Tables>, host: StoredHost | undefined, nonce: string): Promise<void> {
+  if (host === undefined) return;
+  const { key_id, revision } = host;
+  const asked = await trx
+    .updateTable('hosts')
+    .set({ nonce, revision: revision + 1 })
+    .where('key_id', '=', key_id)
+    .where('revision', '=', revision)
+    .executeTakeFirst();
+  if (asked.numUpdatedRows !== 1n) throw overtaken();
+}
+
+async function writeBundles(
+  trx: Kysely<Tables>,
+  writer: RowWriter,
+  changed: readonly ChangedHost[],
+): Promise<void> {
+  const keys = paddedKeys(changed.map(({ before }) => before.key_id));
+  const before = await trx.selectFrom('host_bundles').selectAll().where('key_id', 'in', keys).execute();
+  const after = changed.flatMap(({ plan, taken }) =>
+    plan.host.state === 'accepted' ? bundleRows(plan.host.key_id, taken.report) : [],
+  );
+  const counters = new CounterChanges();
+  const slots = new Map(changed.map(({ before: { key_id, slot } }) => [key_id, slot]));
+  for (const row of before) counters.add([row], slots.get(row.key_id) ?? 0, -1);
+  for (const row of after) counters.add([row], slots.get(row.key_id) ?? 0, 1);
+  const keyOf = ({ key_id, bundle, channel }: HostBundleRow): string =>
+    JSON.stringify([key_id, bundle, channel]);
+  const difference = rowDifference(before, after, keyOf);
+  for (const { key_id, bundle, channel } of difference.gone) {
+    const rows = trx.deleteFrom('host_bundles').where('key_id', '=', key_id);
+    await rows.where('bundle', '=', bundle).where('channel', '=', channel).execute();
+  }
+  await writer.write(trx, 'host_bundles', difference.changed, { key: ['key_id', 'bundle', 'channel'] });
+  await writeCounters(trx, writer, counters);
+}
+
+async function writeLabels(
+  trx: Kysely<Tables>,
+  writer: RowWriter,
+  changed: readonly ChangedHost[],
+  tokens: Tokens,
+): Promise<void> {
+  const keys = paddedKeys(changed.map(({ before }) => before.key_id));
+  const before = await trx.selectFrom('host_labels').selectAll().where('key_id', 'in', keys).execute();
+  const after = changed.flatMap(({ before: { key_id, token_id }, taken }) => {
+    const forced = JSON.parse(tokens.get(token_id)?.labels ?? '{}') as Record<string, string>;
+    return labelRows(key_id, taken.report.labels, forced);
+  });
+  const { gone, changed: written } = rowDifference(before, after, ({ key_id, name }) =>
+    JSON.stringify([key_id, name]),
+  );
+  for (const { key_id, name } of gone)
+    await trx.deleteFrom('host_labels').where('key_id', '=', key_id).where('name', '=', name).execute();
+  await writer.write(trx, 'host_labels', written, { key: ['key_id', 'name'] });
+}
+
+async function noteInAudit(trx: Kysely<Tables>, before: StoredHost, after: HostRow): Promise<void> {
+  const entry = { atMs: after.last_seen_ms, who: 'server', subject: after.key_id, detail: after.host };
+  if (after.state === 'retired') await addAudit(trx, { ...entry, what: 'host.stopped' });
+  if (after.cloned !== before.cloned) await addAudit(trx, { ...entry, what: 'host.cloned' });
+}
+
+/** As if the database had said it: the batch is read and decided anew. */
+function overtaken(): Error {
+  return storeError('40001', 'a host was changed meanwhile');
+}

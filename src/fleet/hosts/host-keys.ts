@@ -1,0 +1,35 @@
+// Public keys of hosts by their ids, for whoever verifies. An id is the digest of its key, so that what is remembered here
+// stays true; whether the host may still speak is decided by its row each time.
+import type { Kysely } from 'kysely';
+import type { Tables } from '../store/tables.js';
+
+/** A few megabytes; beyond it the store is asked again. */
+const maxKeys = 50_000;
+
+export class HostKeys {
+  readonly #db: Kysely<Tables>;
+  readonly #known = new Map<string, Uint8Array>();
+
+  constructor(db: Kysely<Tables>) {
+    this.#db = db;
+  }
+
+  /** @returns the raw key; undefined when nobody enrolled it */
+  async keyOf(keyId: string): Promise<Uint8Array | undefined> {
+    const known = this.#known.get(keyId);
+    if (known !== undefined) return known;
+    if (!/^[0-9a-f]{64}$/.test(keyId)) return undefined;
+    const row = await this.#db
+      .selectFrom('hosts')
+      .select('public_key')
+      .where('key_id', '=', keyId)
+      .where('kind', '=', 'writ')
+      .executeTakeFirst();
+    if (row === undefined) return undefined;
+    const key = Buffer.from(row.public_key, 'base64');
+    this.#known.set(keyId, key);
+    const [oldest] = this.#known.keys();
+    if (this.#known.size > maxKeys && oldest !== undefined) this.#known.delete(oldest);
+    return key;
+  }
+}

@@ -1,0 +1,45 @@
+// Reads a report or a request to enrol from the bytes that came: bounds, UTF-8, JSON, schema, and what a schema cannot say.
+// A body beyond them is refused whole. Verdicts only; never shows what a body holds.
+import { type EnrolRequest, type FleetReport, fleetBounds } from '../../core/fleet/report.js';
+import { enrolSchema, reportSchema } from '../../core/fleet/report-schema.js';
+import { validatorOf } from '../../core/schema/own-schemas.js';
+
+export type ReadBody<T> =
+  | { readonly kind: 'read'; readonly data: T }
+  | { readonly kind: 'refused'; readonly reason: string };
+
+export function readReport(body: Uint8Array): ReadBody<FleetReport> {
+  const read = readBody<FleetReport>(body, reportSchema);
+  if (read.kind === 'refused') return read;
+  const { bundles, outcomes } = read.data;
+  // Each is a row by these names: one batch cannot write a row twice.
+  const isTwice =
+    hasTwice(bundles.map(({ bundle, channel }) => JSON.stringify([bundle, channel]))) ||
+    hasTwice(outcomes.map(({ n }) => n));
+  return isTwice ? { kind: 'refused', reason: 'a bundle or an outcome is there twice' } : read;
+}
+
+export function readEnrolRequest(body: Uint8Array): ReadBody<EnrolRequest> {
+  return readBody(body, enrolSchema);
+}
+
+function readBody<T>(body: Uint8Array, schema: object): ReadBody<T> {
+  if (body.length > fleetBounds.maxReportBytes) return { kind: 'refused', reason: 'it is too large' };
+  let data: unknown;
+  try {
+    data = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
+  } catch {
+    return { kind: 'refused', reason: 'it is no JSON in UTF-8' };
+  }
+  const validate = validatorOf(schema);
+  if (validate(data)) return { kind: 'read', data: data as T };
+  const [mistake] = validate.errors ?? [];
+  return {
+    kind: 'refused',
+    reason: `${mistake?.instancePath.slice(0, 200) ?? ''} ${mistake?.keyword ?? ''}`,
+  };
+}
+
+function hasTwice(values: readonly (string | number)[]): boolean {
+  return new Set(values).size !== values.length;
+}

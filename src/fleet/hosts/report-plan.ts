@@ -1,0 +1,151 @@
+// What one report does to its host's row: decided from the row and the report alone. Pure; commit-reports writes it.
+import type { CounterChallenge, FleetReport, ReportAnswer } from '../../core/fleet/report.js';
+import type { HostRow } from '../store/tables.js';
+import { judgeIds } from './clone-rules.js';
+import { grantedInterval, judgeCounter } from './counter-rules.js';
+import { stateDigest } from './report-rows.js';
+import type { SignedRequest } from './signed-request.js';
+
+/** A report that holds to its signature and its schema. */
+export interface TakenReport {
+  readonly signed: Omit<SignedRequest, 'kind' | 'fleet'>;
+  readonly report: FleetReport;
+  readonly receivedAtMs: number;
+}
+
+/** The last report's text is written and never needed to decide. */
+export type StoredHost = Omit<HostRow, 'report'>;
+
+/** What a keepalive changes. */
+export type SeenHost = Pick<
+  HostRow,
+  'key_id' | 'counter' | 'body_digest' | 'last_seen_ms' | 'every_ms' | 'skew_ms'
+>;
+
+export type ReportRefusal =
+  | 'FLEET_KEY_UNKNOWN'
+  | 'FLEET_KEY_WAITING'
+  | 'FLEET_KEY_RETIRED'
+  | 'FLEET_HOST_NOT_COVERED'
+  | 'FLEET_REPORT_INVALID';
+
+export type ReportVerdict =
+  /** 200, also for a repeat. */
+  | { readonly kind: 'accepted'; readonly answer: ReportAnswer }
+  /** 409. */
+  | { readonly kind: 'challenge'; readonly challenge: CounterChallenge }
+  | { readonly kind: 'refused'; readonly code: ReportRefusal; readonly reason?: string }
+  /** 503: nothing is stored, the host sends it again. */
+  | { readonly kind: 'unavailable' };
+
+export type ReportPlan =
+  /** Nothing is to be written. */
+  | { readonly kind: 'answered'; readonly verdict: ReportVerdict }
+  | { readonly kind: 'asked'; readonly nonce: string; readonly verdict: ReportVerdict }
+  | { readonly kind: 'seen'; readonly seen: SeenHost; readonly verdict: ReportVerdict }
+  | { readonly kind: 'changed'; readonly host: HostRow; readonly verdict: ReportVerdict };
+
+export interface PlanFacts {
+  /** Of what was asked for, 1 or more. */
+  readonly factor: number;
+  /** For a challenge, should it come to one. */
+  readonly newNonce: string;
+}
+
+export function planReport(host: StoredHost | undefined, taken: TakenReport, facts: PlanFacts): ReportPlan {
+  if (host === undefined) return refusal('FLEET_KEY_UNKNOWN');
+  if (host.state === 'waiting') return refusal('FLEET_KEY_WAITING');
+  if (host.state === 'retired') return refusal('FLEET_KEY_RETIRED');
+  const { counter, bodyDigest, nonce } = taken.signed;
+  const last = { counter: host.counter, bodyDigest: host.body_digest, nonce: host.nonce };
+  const verdict = judgeCounter(last, { counter, bodyDigest, nonce });
+  if (verdict === 'repeat') return { kind: 'answered', verdict: accepted(host.every_ms, host.last_outcome) };
+  if (verdict === 'challenge') return challenge(host, facts.newNonce);
+  return news(host, taken, facts.factor, verdict);
+}
+
+function news(
+  host: StoredHost,
+  { signed, report, receivedAtMs }: TakenReport,
+  factor: number,
+  verdict: 'newer' | 'answered',
+): ReportPlan {
+  const everyMs = grantedInterval(report.everyMs, factor);
+  const outcome = Math.max(0, ...report.outcomes.map(({ n }) => n));
+  // Restored from a snapshot, its numbers went back with it.
+  const lastOutcome =
+    verdict === 'answered' ? outcome || host.last_outcome : Math.max(outcome, host.last_outcome);
+  const seen: SeenHost = {
+    key_id: host.key_id,
+    counter: signed.counter,
+    body_digest: signed.bodyDigest,
+    last_seen_ms: receivedAtMs,
+    every_ms: everyMs,
+    skew_ms: signed.createdAtMs - receivedAtMs,
+  };
+  const digest = stateDigest(report);
+  const isKeepalive = verdict === 'newer' && outcome === 0 && digest === host.state_digest;
+  if (isKeepalive) return { kind: 'seen', seen, verdict: accepted(everyMs, lastOutcome) };
+  const ids = judgeIds(
+    { installId: host.install_id, bootId: host.boot_id, pastIds: host.past_ids, returns: host.id_returns },
+    report,
+  );
+  const changed: HostRow = {
+    ...host,
+    ...seen,
+    ...reported(report),
+    // In order, or after a day of silence: an ephemeral host leaves every count.
+    state: host.ephemeral === 1 && report.agent === 'stop' ? 'retired' : host.state,
+    nonce: '',
+    last_outcome: lastOutcome,
+    state_digest: digest,
+    past_ids: ids.pastIds,
+    id_returns: ids.returns,
+    cloned: ids.cloned ? 1 : host.cloned,
+    revision: host.revision + 1,
+  };
+  return { kind: 'changed', host: changed, verdict: accepted(everyMs, lastOutcome) };
+}
+
+type Reported = Pick<
+  HostRow,
+  | 'host'
+  | 'install_id'
+  | 'boot_id'
+  | 'agent'
+  | 'health'
+  | 'version'
+  | 'root_version'
+  | 'root_digest'
+  | 'report'
+>;
+
+function reported(report: FleetReport): Reported {
+  const { host, installId, bootId, agent, health, version, root } = report;
+  return {
+    host,
+    install_id: installId,
+    boot_id: bootId,
+    agent,
+    health,
+    version,
+    root_version: root?.version ?? 0,
+    root_digest: root?.sha256 ?? '',
+    report: JSON.stringify(report),
+  };
+}
+
+function accepted(everyMs: number, outcomes: number): ReportVerdict {
+  return { kind: 'accepted', answer: { everyMs, outcomes } };
+}
+
+function refusal(code: ReportRefusal): ReportPlan {
+  return { kind: 'answered', verdict: { kind: 'refused', code } };
+}
+
+/** One that was asked and not answered is asked again: replays of old reports write nothing. */
+function challenge(host: StoredHost, newNonce: string): ReportPlan {
+  const { counter, nonce } = host;
+  const verdict: ReportVerdict = { kind: 'challenge', challenge: { counter, nonce: nonce || newNonce } };
+  return nonce === '' ? { kind: 'asked', nonce: newNonce, verdict } : { kind: 'answered', verdict };
+}

@@ -1,0 +1,56 @@
+// Keepalives that came since the last time they were written: they change no number, so that a crash may lose the few
+// seconds of them that are here. A changed report never comes here.
+import type { Kysely } from 'kysely';
+import type { HostRow, Tables } from '../store/tables.js';
+import type { RowWriter } from '../store/write-rows.js';
+import type { SeenHost, StoredHost } from './report-plan.js';
+
+/** In one transaction: others wait for it. */
+const maxTogether = 512;
+
+/** What the columns that are not written would be, were the row not there; it always is, since rows of hosts stay. */
+const noHost: Omit<HostRow, keyof SeenHost> = {
+  ...{ public_key: '', kind: 'writ', state: 'retired', host: '', install_id: '', boot_id: '', token_id: '' },
+  ...{ ephemeral: 0, enrolled_at_ms: 0, nonce: '', agent: '', health: '', version: '', root_version: 0 },
+  ...{ root_digest: '', cloned: 0, slot: 0, last_outcome: 0, report: '', state_digest: '', revision: 0 },
+  ...{ past_ids: '', id_returns: 0 },
+};
+
+export class SeenHosts {
+  readonly #seen = new Map<string, SeenHost>();
+
+  get size(): number {
+    return this.#seen.size;
+  }
+
+  /** @returns the row as it is with what was not written yet */
+  over(host: StoredHost): StoredHost {
+    const seen = this.#seen.get(host.key_id);
+    return seen !== undefined && seen.counter > host.counter ? { ...host, ...seen } : host;
+  }
+
+  note(seen: SeenHost): void {
+    this.#seen.set(seen.key_id, seen);
+  }
+
+  forget(keyId: string): void {
+    this.#seen.delete(keyId);
+  }
+
+  /** What cannot be written stays, and is written the next time. Never over a counter that is higher by now. */
+  async write(db: Kysely<Tables>, writer: RowWriter): Promise<void> {
+    const all = [...this.#seen.values()].sort((a, b) => (a.key_id < b.key_id ? -1 : 1));
+    for (let at = 0; at < all.length; at += maxTogether) {
+      const some = all.slice(at, at + maxTogether);
+      const rows = some.map((seen) => ({ ...noHost, ...seen }));
+      await db.transaction().execute((trx) =>
+        writer.write(trx, 'hosts', rows, {
+          key: ['key_id'],
+          only: ['counter', 'body_digest', 'last_seen_ms', 'every_ms', 'skew_ms'],
+          where: { column: 'counter', is: '<' },
+        }),
+      );
+      for (const seen of some) if (this.#seen.get(seen.key_id) === seen) this.#seen.delete(seen.key_id);
+    }
+  }
+}
