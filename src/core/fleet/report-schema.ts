@@ -1,5 +1,6 @@
 // The JSON Schemas of what a host sends to a fleet server, with the bounds of report.ts. Members that are unknown are let
 // through: a newer host may say more. Texts that become columns hold no control character; PostgreSQL takes no NUL.
+// Not among those that the build compiles: every command would load their code, and only a server asks.
 import { fleetBounds } from './report.js';
 
 const { maxNameLength, maxLabels, maxBundles, maxGroups, maxOutcomes, maxFindings } = fleetBounds;

@@ -39,7 +39,7 @@ export class CounterChanges {
     return [...this.#changes]
       .filter(([, { by }]) => by !== 0)
       .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([, { row, by }]) => ({ ...row, count: by }));
+      .map(([, { row, by }]) => ({ ...ordered(row), count: by }));
   }
 }
 
@@ -72,11 +72,15 @@ export async function recount(db: Kysely<Tables>): Promise<CounterRow[]> {
 /** @returns what `counters` says, sorted as a recount is; numbers that came to nothing are left out */
 export async function storedCounters(db: Kysely<Tables>): Promise<CounterRow[]> {
   const rows = await db.selectFrom('counters').selectAll().where('count', '<>', 0).execute();
-  const keyed = rows.map((row) => [counterKey(row), row] as const);
+  const keyed = rows.map(({ count, ...row }) => [counterKey(row), { ...ordered(row), count }] as const);
   return keyed.sort(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row);
 }
 
 function counterKey(row: Omit<CounterRow, 'count'>): string {
+  return JSON.stringify(Object.values(ordered(row)));
+}
+
+function ordered(row: Omit<CounterRow, 'count'>): Omit<CounterRow, 'count'> {
   const { repository, bundle, channel, manifest, serial, state, slot } = row;
-  return JSON.stringify([repository, bundle, channel, manifest, serial, state, slot]);
+  return { repository, bundle, channel, manifest, serial, state, slot };
 }

@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { chmodSync, closeSync, mkdirSync, openSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Dialect, Kysely } from 'kysely';
+import { type Dialect, Kysely, type LogEvent } from 'kysely';
 import { isSystemError, WritError } from '../../core/errors.js';
 import type { Logger } from '../../platform/telemetry/log.js';
 import type { Clock } from '../../platform/time/clock.js';
@@ -26,6 +26,8 @@ export interface StoreOptions {
   readonly log: Logger;
   /** How long a statement waits for another process that writes. */
   readonly busyTimeoutMs?: number;
+  /** Hears each statement, without its values. */
+  readonly onSql?: (sql: string) => void;
 }
 
 const fileName = 'fleet.db';
@@ -38,7 +40,9 @@ export async function openFleetStore(location: string, options: StoreOptions): P
   const kind = /^postgres(?:ql)?:\/\//.test(location) ? 'postgres' : 'embedded';
   const dialect =
     kind === 'postgres' ? await postgresDialect(location, options.log) : embedded(location, options);
-  const db = new Kysely<Tables>({ dialect });
+  const { onSql } = options;
+  const log = onSql === undefined ? {} : { log: ({ query }: LogEvent): void => onSql(query.sql) };
+  const db = new Kysely<Tables>({ dialect, ...log });
   try {
     const nowMs = options.clock.nowMs();
     await migrate(db.withTables(), { id: randomUUID(), nowMs });

@@ -53,6 +53,8 @@ export class SqliteConnection implements DatabaseConnection {
     this.#waiting.delete(answer.id);
     if (this.#waiting.size === 0) this.#worker.unref();
     if ('failed' in answer) waiting?.reject(storeError(answer.failed.code, answer.failed.message));
+    else if (answer.rows.some(isBeyond))
+      waiting?.reject(storeError('SQLITE_CORRUPT', 'a number is out of range'));
     else waiting?.resolve({ rows: [...answer.rows], numAffectedRows: BigInt(answer.changes) });
   }
 
@@ -61,4 +63,11 @@ export class SqliteConnection implements DatabaseConnection {
     for (const { reject } of this.#waiting.values()) reject(storeError('CLOSED', reason));
     this.#waiting.clear();
   }
+}
+
+/** A whole number that JavaScript cannot say exactly is none of ours. */
+function isBeyond(row: unknown): boolean {
+  return Object.values(row as object).some(
+    (value) => Number.isInteger(value) && !Number.isSafeInteger(value),
+  );
 }

@@ -1,0 +1,16 @@
+// What must hold of a fleet's store whatever database it is: called by the tests of each of them.
+
+import { enrolCases } from './enrol-cases.js';
+import type { NewLocation } from './fleet-bench.js';
+import { ingestCases } from './ingest-cases.js';
+import { openCases } from './open-cases.js';
+import { sweepCases } from './sweep-cases.js';
+import { tokenCases } from './token-cases.js';
+
+export function storeCases(newLocation: NewLocation): void {
+  openCases(newLocation);
+  tokenCases(newLocation);
+  enrolCases(newLocation);
+  ingestCases(newLocation);
+  sweepCases(newLocation);
+}

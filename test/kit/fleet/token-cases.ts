@@ -1,0 +1,84 @@
+// Cases of any store: tokens.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { checkToken, listTokens, revokeToken, takeUse } from '../../../src/fleet/tokens/tokens.js';
+import { rejectsCode } from '../assert/assert-code.js';
+import { fakeClock } from '../clock/fake-clock.js';
+import { fleetBench, type NewLocation } from './fleet-bench.js';
+
+export function tokenCases(newLocation: NewLocation): void {
+  describe('tokens', () => {
+    it('are said once, kept as a digest, and good for their kind alone', async () => {
+      const clock = fakeClock();
+      await using bench = await fleetBench(await newLocation(), clock);
+      const { id, token } = await bench.token({ kind: 'people', role: 'detail', note: 'ci' });
+      assert.match(token, /^writ_people_[A-Za-z0-9_-]{43}$/);
+      const [listed] = await listTokens(bench.store.db);
+      assert.deepEqual(
+        [listed?.id, listed?.role, listed?.note, listed && 'digest' in listed],
+        [id, 'detail', 'ci', false],
+      );
+      const rows = await bench.store.db.selectFrom('tokens').selectAll().execute();
+      assert.equal(JSON.stringify(rows).includes(token.slice(-20)), false);
+      const found = await checkToken(bench.store.db, token, 'people', clock.nowMs());
+      assert.deepEqual([found.id, 'digest' in found], [id, false]);
+      for (const [text, kind] of [
+        [token, 'hosts'],
+        [`${token}x`, 'people'],
+      ] as const) {
+        const error = await rejectsCode(
+          'FLEET_TOKEN_REFUSED',
+          checkToken(bench.store.db, text, kind, clock.nowMs()),
+        );
+        assert.equal(error.facts.actual, 'unknown');
+      }
+    });
+
+    it('end: by their time, by a word, and with their uses', async () => {
+      const clock = fakeClock();
+      await using bench = await fleetBench(await newLocation(), clock);
+      const { db } = bench.store;
+      const refusal = async (token: string): Promise<unknown> => {
+        const error = await rejectsCode('FLEET_TOKEN_REFUSED', checkToken(db, token, 'hosts', clock.nowMs()));
+        return error.facts.actual;
+      };
+      const short = await bench.token({ lifetimeMs: 1000 });
+      await clock.advance(999);
+      await checkToken(db, short.token, 'hosts', clock.nowMs());
+      await clock.advance(1);
+      assert.equal(await refusal(short.token), 'expired');
+      const revoked = await bench.token();
+      await db
+        .insertInto('sessions')
+        .values({ digest: 'd', token_id: revoked.id, expires_at_ms: 9e15 })
+        .execute();
+      const change = { who: 'anna', nowMs: clock.nowMs() };
+      await revokeToken(db, revoked.id, change);
+      await revokeToken(db, revoked.id, change);
+      assert.equal(await refusal(revoked.token), 'revoked');
+      assert.deepEqual(await db.selectFrom('sessions').selectAll().execute(), []);
+      await rejectsCode('FLEET_TOKEN_UNKNOWN', revokeToken(db, 'nobody', change));
+      const twice = await bench.token({ uses: 2 });
+      const taken = await Promise.all([1, 2, 3, 4].map(() => takeUse(db, twice.id)));
+      assert.equal(taken.filter(Boolean).length, 2);
+      assert.equal(await refusal(twice.token), 'used-up');
+      assert.equal(await takeUse(db, revoked.id), false);
+    });
+
+    it('leave a row of audit with each change, the newest with the highest number', async () => {
+      const clock = fakeClock();
+      await using bench = await fleetBench(await newLocation(), clock);
+      const { id } = await bench.token({ hosts: 'web-*' });
+      await clock.advance(1);
+      await revokeToken(bench.store.db, id, { who: 'anna', nowMs: clock.nowMs() });
+      const rows = await bench.store.db.selectFrom('audit').selectAll().orderBy('id', 'desc').execute();
+      assert.deepEqual(
+        rows.map(({ who, what, subject, detail }) => [who, what, subject, detail]),
+        [
+          ['anna', 'token.revoke', id, ''],
+          ['test', 'token.create', id, 'hosts web-*'],
+        ],
+      );
+    });
+  });
+}
