@@ -10,6 +10,8 @@ const slow = {
   'exhaustive/life/life': 400,
   'exhaustive/operations/operations': 180,
   'exhaustive/damage/state-damage': 180,
+  'exhaustive/fleet/fleet-on-postgres': 60,
+  'exhaustive/fleet/ingest-kills': 60,
   'exhaustive/crash/matrix': 120,
   'exhaustive/kills/kills': 110,
   'exhaustive/interrupted/interrupted-recovery': 80,

@@ -22,8 +22,11 @@ export async function postgresDialect(url: string, log: Logger): Promise<Postgre
         wholeNumbers.has(type) ? toNumber : pg.types.getTypeParser(type, format as 'text'),
     },
   });
-  // A connection that nobody uses ended: the next query makes another one.
-  pool.on('error', (error) => log.warn({ reason: asStoreError(error).message }, 'a connection ended'));
+  // A connection ended, at rest or amid a query, which says so itself: without a listener the process would end.
+  const noteEnd = (error: Error): void =>
+    log.warn({ reason: asStoreError(error).message }, 'a connection ended');
+  pool.on('error', noteEnd);
+  pool.on('connect', (client) => client.on('error', noteEnd));
   return new PostgresDialect({ pool: withCodes(pool) });
 }
 

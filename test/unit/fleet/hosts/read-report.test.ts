@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { fleetBounds } from '../../../../src/core/fleet/report.js';
+import { readEnrolRequest, readReport } from '../../../../src/fleet/hosts/read-report.js';
+import { bundleAt, reportOf } from '../../../kit/fleet/fleet-bench.js';
+
+const bytes = (data: unknown): Uint8Array => Buffer.from(JSON.stringify(data));
+const times = <T>(count: number, make: (at: number) => T): T[] =>
+  Array.from({ length: count }, (_, at) => make(at));
+const labelsOf = (count: number) => Object.fromEntries(times(count, (at) => [`l${at}`, 'v']));
+const outcome = (n: number) => ({ n, trigger: 'poll', outcome: 'activated', atMs: 1, bundles: [] }) as const;
+
+describe('a report as it came', () => {
+  const bundlesOf = (count: number) => times(count, (at) => bundleAt(1, { channel: `c${at}` }));
+  const taken: readonly (readonly [string, object])[] = [
+    ['an honest one', {}],
+    ['members that are newer than this server', { waves: [{ any: 'thing' }] }],
+    ['64 labels', { labels: labelsOf(fleetBounds.maxLabels) }],
+    ['1000 bundles', { bundles: bundlesOf(fleetBounds.maxBundles) }],
+    ['100 outcomes', { outcomes: times(100, (at) => outcome(at + 1)) }],
+  ];
+  for (const [name, more] of taken)
+    it(`is taken: ${name}`, () =>
+      assert.equal(readReport(bytes({ ...reportOf('web-1'), ...more })).kind, 'read'));
+
+  const refused: readonly (readonly [string, object])[] = [
+    ['65 labels', { labels: labelsOf(65) }],
+    ['a label that is no text', { labels: { a: 1 } }],
+    ['1001 bundles', { bundles: bundlesOf(1001) }],
+    ['101 outcomes', { outcomes: times(101, (at) => outcome(at + 1)) }],
+    ['21 findings', { findings: times(21, () => 'CODE') }],
+    ['a finding that is no code', { findings: ['/etc/shadow'] }],
+    ['a bundle twice', { bundles: [bundleAt(1), bundleAt(2)] }],
+    ['an outcome twice', { outcomes: [outcome(1), outcome(1)] }],
+    ['a name with a NUL', { host: 'web\u0000' }],
+    ['a name of 256 letters', { host: 'a'.repeat(256) }],
+    ['no name', { host: '' }],
+    [
+      'a line of 201 letters',
+      {
+        bundles: [
+          bundleAt(1, {
+            offered: { serial: 1, state: 'refused', code: 'A', atMs: 1, line: 'a'.repeat(201) },
+          }),
+        ],
+      },
+    ],
+    ['a number beyond what is exact', { atMs: 2 ** 53 }],
+    ['a fraction', { everyMs: 1000.5 }],
+    ['an interval of nothing', { everyMs: 0 }],
+    ['another schema', { schema: 2 }],
+    ['another type', { type: 'fleet.enrol' }],
+    ['a digest in capitals', { root: { version: 1, sha256: 'A'.repeat(64) } }],
+  ];
+  for (const [name, more] of refused)
+    it(`is refused whole: ${name}`, () =>
+      assert.equal(readReport(bytes({ ...reportOf('web-1'), ...more })).kind, 'refused'));
+
+  it('is refused when it is too large, no UTF-8, no JSON, or not an object', () => {
+    const large = bytes({ ...reportOf('web-1'), pad: 'x'.repeat(fleetBounds.maxReportBytes) });
+    for (const body of [large, Buffer.from([0x22, 0xff, 0x22]), Buffer.from('{'), bytes(null), bytes([])])
+      assert.equal(readReport(body).kind, 'refused');
+  });
+
+  it('never shows in its reason what it holds', () => {
+    const read = readReport(bytes({ ...reportOf('web-1'), version: `secret${'x'.repeat(70)}` }));
+    assert.deepEqual(read, { kind: 'refused', reason: '/version maxLength' });
+  });
+});
+
+describe('a request to enrol', () => {
+  const request = {
+    ...{ schema: 1, type: 'fleet.enrol', token: 'writ_host_x', publicKey: `${'A'.repeat(43)}=` },
+    ...{ host: 'web-1', labels: {}, installId: 'i' },
+  };
+  it('is taken with a whole key, and with no other', () => {
+    assert.equal(readEnrolRequest(bytes(request)).kind, 'read');
+    assert.equal(readEnrolRequest(bytes({ ...request, ephemeral: true })).kind, 'read');
+    for (const more of [
+      { publicKey: 'AAAA' },
+      { token: 'x'.repeat(129) },
+      { ephemeral: 'yes' },
+      { host: undefined },
+    ])
+      assert.equal(readEnrolRequest(bytes({ ...request, ...more })).kind, 'refused');
+  });
+});

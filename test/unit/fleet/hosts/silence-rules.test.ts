@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { isGone, isSilent, lastSeenLagMs } from '../../../../src/fleet/hosts/silence-rules.js';
+
+describe('silence of a host', () => {
+  const everyMs = 300_000;
+  const host = {
+    state: 'accepted',
+    kind: 'writ',
+    agent: 'run',
+    last_seen_ms: 1_000_000,
+    every_ms: everyMs,
+    ephemeral: 0,
+  } as const;
+  const dueMs = 1_000_000 + 2 * everyMs + lastSeenLagMs;
+  const fleetAt = (nowMs: number, sinceMs = 0) => ({
+    accepting_since_ms: sinceMs,
+    accepting_until_ms: nowMs,
+  });
+  const silentAt = (nowMs: number, more: object = {}): boolean =>
+    isSilent({ ...host, ...more }, fleetAt(nowMs), nowMs);
+
+  it('begins behind two granted intervals', () => {
+    assert.equal(silentAt(dueMs), false);
+    assert.equal(silentAt(dueMs + 1), true);
+    assert.equal(silentAt(dueMs + 1, { every_ms: everyMs + 1 }), false);
+  });
+
+  it('is no word on who stopped, waits or was retired', () => {
+    for (const more of [{ agent: 'stop' }, { agent: 'shutdown' }, { state: 'waiting' }, { state: 'retired' }])
+      assert.equal(silentAt(dueMs + 1, more), false);
+  });
+
+  it('is never told before two intervals of a server that accepts', () => {
+    const sinceMs = 50_000_000;
+    const laterMs = sinceMs + 2 * everyMs + lastSeenLagMs;
+    assert.equal(isSilent(host, fleetAt(laterMs, sinceMs), laterMs), false);
+    assert.equal(isSilent(host, fleetAt(laterMs + 1, sinceMs), laterMs + 1), true);
+  });
+
+  it('is not told while no server accepts', () => {
+    const nowMs = dueMs + 100_000;
+    assert.equal(isSilent(host, fleetAt(nowMs - 30_000), nowMs), true);
+    assert.equal(isSilent(host, fleetAt(nowMs - 30_001), nowMs), false);
+  });
+
+  it('of a day ends an ephemeral host, whatever its last word was, and no other', () => {
+    const dayMs = 86_400_000;
+    const nowMs = host.last_seen_ms + dayMs;
+    const ephemeral = { ...host, agent: 'shutdown', ephemeral: 1 };
+    assert.equal(isGone(ephemeral, fleetAt(nowMs), nowMs), false);
+    assert.equal(isGone(ephemeral, fleetAt(nowMs + 1), nowMs + 1), true);
+    assert.equal(isGone(ephemeral, fleetAt(nowMs - 60_000), nowMs + 1), false);
+    assert.equal(isGone(ephemeral, fleetAt(nowMs + 1, host.last_seen_ms + 1), nowMs + 1), false);
+    assert.equal(isGone({ ...ephemeral, ephemeral: 0 }, fleetAt(nowMs + 1), nowMs + 1), false);
+  });
+});
