@@ -25,7 +25,7 @@ describe('a fleet in PostgreSQL', here, () => {
     await postgres[Symbol.asyncDispose]();
     directory[Symbol.dispose]();
   });
-  storeCases(() => postgres.newDatabase());
+  storeCases(() => postgres.newDatabase(), 60);
 
   it('answers 503 while the database crashes, and loses nothing that it acknowledged', async () => {
     await using bench = await fleetBench(await postgres.newDatabase(), systemClock);
