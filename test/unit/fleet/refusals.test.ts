@@ -2,14 +2,15 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { approveHost, retireHost } from '../../../src/fleet/hosts/change-host.js';
+import { recount, storedCounters } from '../../../src/fleet/hosts/counter-changes.js';
 import { createIngest } from '../../../src/fleet/hosts/ingest.js';
 import { openFleetStore } from '../../../src/fleet/store/open-store.js';
-import { revokeToken } from '../../../src/fleet/tokens/tokens.js';
+import { listTokens, revokeToken, takeUse } from '../../../src/fleet/tokens/tokens.js';
 import { silentLog } from '../../../src/platform/telemetry/silent-log.js';
 import { rejectsCode } from '../../kit/assert/assert-code.js';
 import { fakeClock } from '../../kit/clock/fake-clock.js';
 import { memory, tempDir } from '../../kit/disk/temp-dir.js';
-import { fleetBench, reportOf, send } from '../../kit/fleet/fleet-bench.js';
+import { bundleAt, fleetBench, reportOf, send } from '../../kit/fleet/fleet-bench.js';
 
 describe('a fleet refuses', () => {
   const clock = fakeClock({ mode: 'skip' });
@@ -40,6 +41,33 @@ describe('a fleet refuses', () => {
     await approveHost(bench.store.db, waiting.keyId, change);
     assert.equal((await send(ingest, waiting, reportOf('web-1'))).kind, 'accepted');
     await ingest.close();
+  });
+
+  it('a token where another kind is asked for, and the last use of one to all but one of those who come at once', async () => {
+    using directory = tempDir(memory());
+    await using bench = await fleetBench(directory.join('store'), clock);
+    const { db } = bench.store;
+    const people = await bench.token({ kind: 'people', role: 'operate' });
+    await rejectsCode('FLEET_TOKEN_REFUSED', bench.enrol(people.token, 'web-1'));
+    const once = await bench.token({ uses: 1 });
+    assert.deepEqual([await takeUse(db, once.id), await takeUse(db, once.id)], [true, false]);
+    assert.deepEqual((await listTokens(db)).find(({ id }) => id === once.id)?.uses_left, 0);
+  });
+
+  it('what one server decided on a row that another one changed meanwhile', async () => {
+    using directory = tempDir(memory());
+    await using bench = await fleetBench(directory.join('store'), clock);
+    const host = await bench.enrol((await bench.token()).token, 'web-1');
+    const ingests = [1, 2].map(() => createIngest(bench.store, { clock, log: silentLog() }));
+    for (let counter = 2; counter < 8; counter++) {
+      const reports = ingests.map((ingest, at) =>
+        send(ingest, host, reportOf('web-1', { bundles: [bundleAt(counter * 2 + at)] }), { counter }),
+      );
+      const kinds = (await Promise.all(reports)).map(({ kind }) => kind);
+      assert.deepEqual(kinds.sort(), ['accepted', 'challenge']);
+    }
+    await Promise.all(ingests.map((ingest) => ingest.close()));
+    assert.deepEqual(await storedCounters(bench.store.db), await recount(bench.store.db));
   });
 
   it('a store of a newer version', async () => {
