@@ -17,7 +17,9 @@ export class SqliteConnection implements DatabaseConnection {
   #ended = false;
 
   constructor(task: ThreadTask) {
-    this.#worker = new Worker(new URL('./sqlite-thread.js', import.meta.url), { workerData: task });
+    const url = new URL('./sqlite-thread.js', import.meta.url);
+    // Not with the arguments of this process: one that was started with a script as text would fail.
+    this.#worker = new Worker(url, { workerData: task, execArgv: [] });
     this.#worker.on('message', (answer: ThreadAnswer) => this.#settle(answer));
     this.#worker.on('error', (error) => this.#end(error.message));
     this.#worker.on('exit', () => this.#end('the thread of the store ended'));

@@ -1,7 +1,7 @@
 // The thread of an embedded store: one connection, which runs one statement after the other as it is told. A flush of the
 // disk stops this thread and no other. Decides nothing, and knows no table.
-import { createRequire } from 'node:module';
 import { parentPort, workerData } from 'node:worker_threads';
+import Database from 'libsql';
 
 export interface ThreadTask {
   readonly path: string;
@@ -18,15 +18,8 @@ export type ThreadAnswer =
   | { readonly id: number; readonly rows: readonly unknown[]; readonly changes: number }
   | { readonly id: number; readonly failed: { readonly code: string; readonly message: string } };
 
-interface Statement {
-  readonly reader: boolean;
-  all(parameters: readonly unknown[]): unknown[];
-  run(parameters: readonly unknown[]): { readonly changes: number };
-}
-
-interface Connection {
-  prepare(sql: string): Statement;
-}
+type Connection = InstanceType<typeof Database>;
+type Statement = ReturnType<Connection['prepare']>;
 
 /** Statements that came last are kept prepared: those of a batch are the same for years. */
 const maxStatements = 256;
@@ -45,6 +38,7 @@ function answerTo({ id, sql, parameters }: ThreadRequest): ThreadAnswer {
     return { id, rows: [], changes: statement.run(values).changes };
   } catch (error) {
     const { code, message } = error as { readonly code?: string; readonly message?: string };
+    if (code?.startsWith('SQLITE_BUSY') === true && connection?.inTransaction === false) leave();
     return { id, failed: { code: code || 'SQLITE_CANTOPEN', message: message ?? String(error) } };
   }
 }
@@ -58,12 +52,15 @@ function statementOf(sql: string): Statement {
   return statement;
 }
 
+/** A statement that waited in vain stays under way, libsql has no word to end it, and no later commit would pass it. */
+function leave(): void {
+  prepared.clear();
+  connection?.close();
+  connection = undefined;
+}
+
 function open(): Connection {
   if (connection !== undefined) return connection;
-  const Database = createRequire(import.meta.url)('libsql') as new (
-    path: string,
-    options: { readonly timeout: number },
-  ) => Connection;
   const opened = new Database(path, { timeout: busyTimeoutMs });
   // FULL: a commit is on the disk before it is answered. WAL: who reads does not wait for who writes.
   for (const pragma of ['journal_mode = WAL', 'synchronous = FULL', 'foreign_keys = OFF'])

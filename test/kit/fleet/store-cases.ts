@@ -4,13 +4,16 @@ import { enrolCases } from './enrol-cases.js';
 import type { NewLocation } from './fleet-bench.js';
 import { ingestCases } from './ingest-cases.js';
 import { openCases } from './open-cases.js';
+import { randomCases } from './random-cases.js';
 import { sweepCases } from './sweep-cases.js';
 import { tokenCases } from './token-cases.js';
 
-export function storeCases(newLocation: NewLocation): void {
+/** @param runs of random histories */
+export function storeCases(newLocation: NewLocation, runs: number): void {
   openCases(newLocation);
   tokenCases(newLocation);
   enrolCases(newLocation);
   ingestCases(newLocation);
   sweepCases(newLocation);
+  randomCases(newLocation, runs);
 }

@@ -7,5 +7,5 @@ describe('a fleet in a directory', () => {
   const directory = tempDir(memory());
   let stores = 0;
   after(() => directory[Symbol.dispose]());
-  storeCases(() => directory.join(`store-${++stores}`));
+  storeCases(() => directory.join(`store-${++stores}`), 20);
 });

@@ -1,0 +1,85 @@
+// Holds the SQL of a fleet server to what engines that speak PostgreSQL's protocol, and the embedded one, all know: what it
+// says while a whole life of a fleet is played, and that nothing of it is written by hand.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { approveHost, retireHost } from '../../src/fleet/hosts/change-host.js';
+import { createIngest } from '../../src/fleet/hosts/ingest.js';
+import { noteAccepting, sweep } from '../../src/fleet/hosts/sweeps.js';
+import { takeLease } from '../../src/fleet/store/leases.js';
+import { checkToken, listTokens, revokeToken } from '../../src/fleet/tokens/tokens.js';
+import { silentLog } from '../../src/platform/telemetry/silent-log.js';
+import { fakeClock } from '../kit/clock/fake-clock.js';
+import { tempDir } from '../kit/disk/temp-dir.js';
+import { bundleAt, fleetBench, reportOf, send } from '../kit/fleet/fleet-bench.js';
+import { readSources, sourceFile } from '../kit/sources/source-files.js';
+
+/** What one of the databases does not know, or what holds a fleet to one server. */
+const forbidden =
+  /\b(?:listen|notify|unlisten|returning|for (?:update|share)|lock table|skip locked|advisory\w*|pg_\w+|json\w*|ilike|similar to|distinct on|lateral|serial|autoincrement|now\(|current_timestamp|strftime|unixepoch|datetime|rowid|glob|pragma|replace into|insert or|nextval|generate_series|array)\b|::|~/i;
+
+const handWritten = ({ path, imports, code }: ReturnType<typeof sourceFile>): boolean =>
+  path.startsWith('fleet/') &&
+  (imports.some(({ specifier, names }) => specifier === 'kysely' && /\bsql\b/.test(names)) ||
+    (/\bCompiledQuery\s*\.\s*raw\b/.test(code) && path !== 'fleet/store/sqlite-dialect.ts'));
+
+async function wholeLife(said: Set<string>): Promise<void> {
+  using directory = tempDir();
+  const clock = fakeClock({ mode: 'skip' });
+  const onSql = (sql: string): void => void said.add(sql.toLowerCase());
+  await using bench = await fleetBench(directory.join('store'), clock, { onSql });
+  const { db } = bench.store;
+  const change = { who: 'test', nowMs: clock.nowMs() };
+  const { token, id } = await bench.token({ labels: { a: 'b' } });
+  await checkToken(db, token, 'hosts', clock.nowMs());
+  const host = await bench.enrol(token, 'web-1', { labels: { c: 'd' } });
+  const second = await bench.enrol(token, 'web-1');
+  await approveHost(db, second.keyId, change);
+  const ingest = createIngest(bench.store, { clock, log: silentLog() });
+  const outcome = { n: 1, trigger: 'poll', outcome: 'activated', atMs: 1, bundles: [] } as const;
+  await send(ingest, host, reportOf('web-1', { labels: { x: 'y' }, outcomes: [outcome] }));
+  await send(ingest, host, reportOf('web-1', { bundles: [bundleAt(2)] }));
+  await send(ingest, host, reportOf('web-1', { bundles: [] }));
+  await send(ingest, host, reportOf('web-1', { bundles: [], atMs: 9 }));
+  await send(ingest, host, reportOf('web-1'), { counter: 1 });
+  await ingest.close();
+  await retireHost(db, second.keyId, change);
+  await takeLease(db, 'sweep', { holder: 'a', nowMs: 1, forMs: 1 });
+  await noteAccepting(db, 1);
+  await sweep(db, 1);
+  await listTokens(db);
+  await revokeToken(db, id, change);
+}
+
+describe('the SQL of a fleet server', () => {
+  it("is what every engine with PostgreSQL's protocol knows, and the embedded one", async () => {
+    const said = new Set<string>();
+    await wholeLife(said);
+    assert.ok(said.size > 40, `${said.size} statements were heard`);
+    assert.deepEqual(
+      [...said].filter((sql) => forbidden.test(sql.replaceAll(/"[^"]*"/g, 'name'))),
+      [],
+    );
+  });
+
+  it('is made by kysely, and by no hand', () => {
+    assert.deepEqual(
+      readSources()
+        .filter(handWritten)
+        .map(({ path }) => path),
+      [],
+    );
+    assert.equal(handWritten(sourceFile('fleet/a/b.ts', "import { sql } from 'kysely';")), true);
+    assert.equal(handWritten(sourceFile('fleet/a/b.ts', "CompiledQuery.raw('listen x')")), true);
+  });
+
+  it('would be seen to ask for what only one engine has', () => {
+    for (const sql of [
+      'LISTEN x',
+      'select pg_advisory_lock(1)',
+      'select 1 for update',
+      'select a::text',
+      'insert or ignore into t',
+    ])
+      assert.ok(forbidden.test(sql), sql);
+  });
+});

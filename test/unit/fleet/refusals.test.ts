@@ -1,0 +1,82 @@
+// What a fleet's store refuses, each by its code; the cases of any store (test/kit/fleet) have what leads to it.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { approveHost, retireHost } from '../../../src/fleet/hosts/change-host.js';
+import { recount, storedCounters } from '../../../src/fleet/hosts/counter-changes.js';
+import { createIngest } from '../../../src/fleet/hosts/ingest.js';
+import { openFleetStore } from '../../../src/fleet/store/open-store.js';
+import { listTokens, revokeToken, takeUse } from '../../../src/fleet/tokens/tokens.js';
+import { silentLog } from '../../../src/platform/telemetry/silent-log.js';
+import { rejectsCode } from '../../kit/assert/assert-code.js';
+import { fakeClock } from '../../kit/clock/fake-clock.js';
+import { memory, tempDir } from '../../kit/disk/temp-dir.js';
+import { bundleAt, fleetBench, reportOf, send } from '../../kit/fleet/fleet-bench.js';
+
+describe('a fleet refuses', () => {
+  const clock = fakeClock({ mode: 'skip' });
+  const change = { who: 'anna', nowMs: clock.nowMs() };
+
+  it('ids that nobody has', async () => {
+    using directory = tempDir(memory());
+    await using bench = await fleetBench(directory.join('store'), clock);
+    const { db } = bench.store;
+    await rejectsCode('FLEET_TOKEN_UNKNOWN', revokeToken(db, 'x', change));
+    await rejectsCode('FLEET_HOST_UNKNOWN', approveHost(db, 'x', change));
+    await rejectsCode('FLEET_HOST_UNKNOWN', retireHost(db, 'x', change));
+  });
+
+  it('reports of who waits until it is approved, and any that breaks its schema', async () => {
+    using directory = tempDir(memory());
+    await using bench = await fleetBench(directory.join('store'), clock);
+    const { token } = await bench.token();
+    await bench.enrol(token, 'web-1');
+    const waiting = await bench.enrol(token, 'web-1');
+    const ingest = createIngest(bench.store, { clock, log: silentLog() });
+    assert.deepEqual(await send(ingest, waiting, reportOf('web-1')), {
+      kind: 'refused',
+      code: 'FLEET_KEY_WAITING',
+    });
+    const invalid = { kind: 'refused', code: 'FLEET_REPORT_INVALID', reason: '/schema const' };
+    assert.deepEqual(await send(ingest, waiting, { ...reportOf('web-1'), schema: 2 }), invalid);
+    await approveHost(bench.store.db, waiting.keyId, change);
+    assert.equal((await send(ingest, waiting, reportOf('web-1'))).kind, 'accepted');
+    await ingest.close();
+  });
+
+  it('a token where another kind is asked for, and the last use of one to all but one of those who come at once', async () => {
+    using directory = tempDir(memory());
+    await using bench = await fleetBench(directory.join('store'), clock);
+    const { db } = bench.store;
+    const people = await bench.token({ kind: 'people', role: 'operate' });
+    await rejectsCode('FLEET_TOKEN_REFUSED', bench.enrol(people.token, 'web-1'));
+    const once = await bench.token({ uses: 1 });
+    assert.deepEqual([await takeUse(db, once.id), await takeUse(db, once.id)], [true, false]);
+    assert.deepEqual((await listTokens(db)).find(({ id }) => id === once.id)?.uses_left, 0);
+  });
+
+  it('what one server decided on a row that another one changed meanwhile', async () => {
+    using directory = tempDir(memory());
+    await using bench = await fleetBench(directory.join('store'), clock);
+    const host = await bench.enrol((await bench.token()).token, 'web-1');
+    const ingests = [1, 2].map(() => createIngest(bench.store, { clock, log: silentLog() }));
+    for (let counter = 2; counter < 8; counter++) {
+      const reports = ingests.map((ingest, at) =>
+        send(ingest, host, reportOf('web-1', { bundles: [bundleAt(counter * 2 + at)] }), { counter }),
+      );
+      const kinds = (await Promise.all(reports)).map(({ kind }) => kind);
+      assert.deepEqual(kinds.sort(), ['accepted', 'challenge']);
+    }
+    await Promise.all(ingests.map((ingest) => ingest.close()));
+    assert.deepEqual(await storedCounters(bench.store.db), await recount(bench.store.db));
+  });
+
+  it('a store of a newer version', async () => {
+    using directory = tempDir(memory());
+    const options = { clock, log: silentLog() };
+    const store = await openFleetStore(directory.join('store'), options);
+    const db = store.db.withTables<Record<string, Record<string, unknown>>>();
+    await db.insertInto('schema_versions').values({ version: 99, at_ms: 1 }).execute();
+    await store.close();
+    await rejectsCode('FLEET_STORE_NEWER', openFleetStore(directory.join('store'), options));
+  });
+});

@@ -1,0 +1,129 @@
+// What a location is, and who may read what lies there; the cases of any store are test/kit/fleet's.
+import assert from 'node:assert/strict';
+import { mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { describe, it } from 'node:test';
+import { openFleetStore } from '../../../../src/fleet/store/open-store.js';
+import { toNumber } from '../../../../src/fleet/store/postgres-dialect.js';
+import {
+  asStoreError,
+  isDuplicate,
+  isPassing,
+  storeError,
+} from '../../../../src/fleet/store/store-errors.js';
+import { silentLog } from '../../../../src/platform/telemetry/silent-log.js';
+import { rejectsCode, throwsCode } from '../../../kit/assert/assert-code.js';
+import { fakeClock } from '../../../kit/clock/fake-clock.js';
+import { tempDir } from '../../../kit/disk/temp-dir.js';
+
+const open = (location: string, more: { readonly busyTimeoutMs?: number } = {}) =>
+  openFleetStore(location, { clock: fakeClock(), log: silentLog(), ...more });
+const modeOf = (path: string): number => statSync(path).mode & 0o777;
+
+describe('a store in a directory', () => {
+  it('is for its owner alone, also where the directory was open before', async () => {
+    using dir = tempDir();
+    mkdirSync(dir.join('store'), { mode: 0o755 });
+    const store = await open(dir.join('store'));
+    const names = readdirSync(dir.join('store'));
+    assert.ok(names.includes('fleet.db-wal'));
+    assert.deepEqual(
+      names.map((name) => modeOf(dir.join('store', name))),
+      names.map(() => 0o600),
+    );
+    assert.equal(modeOf(dir.join('store')), 0o700);
+    await store.close();
+  });
+
+  it('flushes each commit', async () => {
+    using dir = tempDir();
+    const store = await open(dir.join('store'));
+    const pragma = async (name: string) =>
+      (await store.db.executeQuery<object>({ sql: `pragma ${name}`, parameters: [] } as never)).rows;
+    assert.deepEqual(await pragma('synchronous'), [{ synchronous: 2 }]);
+    assert.deepEqual(await pragma('journal_mode'), [{ journal_mode: 'wal' }]);
+    await store.close();
+  });
+
+  it('is no directory that holds something else, which stays as it is', async () => {
+    using dir = tempDir();
+    mkdirSync(dir.join('etc'), { mode: 0o755 });
+    writeFileSync(dir.join('etc', 'passwd'), '');
+    await rejectsCode('FLEET_STORE_LOCATION', open(dir.join('etc')));
+    assert.equal(modeOf(dir.join('etc')), 0o755);
+    await rejectsCode('FLEET_STORE_LOCATION', open(dir.join('etc', 'passwd')));
+    symlinkSync('nowhere', dir.join('link'));
+    await rejectsCode('FLEET_STORE_LOCATION', open(dir.join('link')));
+    const error = await rejectsCode('FLEET_STORE_LOCATION', open('mysql://me:hush@host/db'));
+    assert.equal(JSON.stringify([error, error.message]).includes('hush'), false);
+  });
+
+  it('is FLEET_STORE_DAMAGED where the file is another one', async () => {
+    using dir = tempDir();
+    mkdirSync(dir.join('store'));
+    writeFileSync(dir.join('store', 'fleet.db'), 'x'.repeat(8192));
+    await rejectsCode('FLEET_STORE_DAMAGED', open(dir.join('store')));
+  });
+
+  it('is FLEET_STORE_BUSY where another process writes for too long, and readable meanwhile', async () => {
+    using dir = tempDir();
+    const [one, two] = [await open(dir.join('store')), await open(dir.join('store'), { busyTimeoutMs: 20 })];
+    const writes = (store: typeof one) => store.db.updateTable('leases').set({ until_ms: 1 }).execute();
+    await one.db.transaction().execute(async (trx) => {
+      await trx.updateTable('leases').set({ until_ms: 2 }).execute();
+      await rejectsCode('FLEET_STORE_BUSY', writes(two));
+      const rows = await two.db.selectFrom('leases').select('until_ms').execute();
+      assert.deepEqual(rows, [{ until_ms: 0 }, { until_ms: 0 }]);
+      const readOnly = two.db.transaction().setAccessMode('read only');
+      assert.equal(
+        (await readOnly.execute((own) => own.selectFrom('leases').selectAll().execute())).length,
+        2,
+      );
+    });
+    await writes(two);
+    await Promise.all([one.close(), two.close()]);
+  });
+});
+
+describe('what a database says', () => {
+  it('has one code of ours, with its own beside it', () => {
+    const cases = [
+      ['SQLITE_BUSY_SNAPSHOT', 'FLEET_STORE_BUSY'],
+      ['40001', 'FLEET_STORE_BUSY'],
+      ['40P01', 'FLEET_STORE_BUSY'],
+      ['SQLITE_CORRUPT_INDEX', 'FLEET_STORE_DAMAGED'],
+      ['XX001', 'FLEET_STORE_DAMAGED'],
+      ['08006', 'FLEET_STORE_UNREACHABLE'],
+      ['57P01', 'FLEET_STORE_UNREACHABLE'],
+      ['ECONNREFUSED', 'FLEET_STORE_UNREACHABLE'],
+      ['SQLITE_FULL', 'FLEET_STORE_FAILED'],
+      ['22P05', 'FLEET_STORE_FAILED'],
+      ['', 'FLEET_STORE_FAILED'],
+    ] as const;
+    for (const [said, code] of cases) {
+      const error = asStoreError(Object.assign(new Error('words'), { code: said }));
+      assert.deepEqual([error.code, error.facts.actual], [code, said]);
+    }
+    assert.equal(
+      asStoreError(new Error('Connection terminated unexpectedly')).code,
+      'FLEET_STORE_UNREACHABLE',
+    );
+    const ours = storeError('40001', 'x');
+    assert.equal(asStoreError(ours), ours);
+  });
+
+  it('is passing, a duplicate, or neither', () => {
+    const all = ['40001', 'SQLITE_BUSY', 'SQLITE_CONSTRAINT_PRIMARYKEY', '23505', 'SQLITE_FULL'].map((code) =>
+      storeError(code, ''),
+    );
+    assert.deepEqual(all.map(isPassing), [true, true, false, false, false]);
+    assert.deepEqual(all.map(isDuplicate), [false, false, true, true, false]);
+    assert.deepEqual([isPassing(new Error('x')), isDuplicate(new Error('x'))], [false, false]);
+  });
+
+  it('in whole numbers is exact, or an error', () => {
+    assert.equal(toNumber('9007199254740991'), 9007199254740991);
+    assert.equal(toNumber('-5'), -5);
+    for (const text of ['9007199254740992', '1.5', 'NaN'])
+      throwsCode('FLEET_STORE_DAMAGED', () => toNumber(text));
+  });
+});
