@@ -67,6 +67,10 @@ export const errorCodes = {
     'The bootstrap root file cannot be read.',
     'Copy metadata/1.root.json of the repository to the path that `root` names.',
   ),
+  ROOT_UNUSABLE: config(
+    'The file that `root` names is no root, or has not the signatures that it asks for itself.',
+    'Copy metadata/1.root.json of the repository to it, and compare its fingerprint with the publisher.',
+  ),
   ROOT_NOT_LINKED: config(
     'The configured root is neither in the trusted history nor linked to it; trust is never dropped silently.',
     'Configure the root of this repository, or use a new state directory for another repository.',
