@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { writSite } from '../../kit/agent/writ-site.js';
-import { jsonOf, runWrit } from '../../kit/cli/run-writ.js';
-import { tempDir } from '../../kit/disk/temp-dir.js';
+import { writSite } from '../../../kit/agent/writ-site.js';
+import { jsonOf, runWrit } from '../../../kit/cli/run-writ.js';
+import { tempDir } from '../../../kit/disk/temp-dir.js';
 
 interface Said {
   readonly code: string;
