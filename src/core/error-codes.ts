@@ -52,8 +52,8 @@ export const errorCodes = {
   CONFIG_SYNTAX: config('The configuration is not valid YAML.', 'Mend the line that is named.'),
   CONFIG_INVALID: config('The configuration breaks its schema.', 'Mend every line that is named.'),
   PATH_UNSAFE: config(
-    'A directory in which the agent or a command trusts a name can be changed by somebody other than root or the agent.',
-    'Give the directory to root or the agent and take write permission from others.',
+    "A directory in which the agent or a command trusts a name, or the configuration of root's agent, can be changed by others than root and the agent.",
+    'Give what is named to root or the agent, and take write permission from others.',
   ),
   PATH_CROSS_DEVICE: config(
     'Staging, archives and policy are on different file systems or mounts, so that a rename cannot be atomic.',
@@ -66,6 +66,10 @@ export const errorCodes = {
   ROOT_MISSING: config(
     'The bootstrap root file cannot be read.',
     'Copy metadata/1.root.json of the repository to the path that `root` names.',
+  ),
+  ROOT_UNUSABLE: config(
+    'The file that `root` names is no root, or has not the signatures that it asks for itself.',
+    'Copy metadata/1.root.json of the repository to it, and compare its fingerprint with the publisher.',
   ),
   ROOT_NOT_LINKED: config(
     'The configured root is neither in the trusted history nor linked to it; trust is never dropped silently.',

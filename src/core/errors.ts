@@ -86,8 +86,13 @@ export function isMissingPart(value: unknown): boolean {
 }
 
 export function replacedProgram(cause?: unknown): WritError {
-  const text = 'the program was replaced on disk since this process began, and a part of it cannot be loaded';
-  return new WritError('PROGRAM_REPLACED', text, { cause });
+  const text =
+    'the program was replaced on disk since this process began, or is not whole: a part of it is missing';
+  const [missing] = cause instanceof Error ? cause.message.slice(0, 500).split('\n') : [];
+  return new WritError('PROGRAM_REPLACED', text, {
+    ...(missing === undefined ? {} : { facts: { missing } }),
+    cause,
+  });
 }
 
 /** Turns whatever was thrown into a WritError; an unknown one becomes INTERNAL with its cause kept. */

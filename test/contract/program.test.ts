@@ -15,6 +15,10 @@ interface PackageJson {
   readonly version: string;
 }
 
+interface Packed {
+  readonly files: readonly { readonly path: string }[];
+}
+
 const { bin, exports, files, version } = JSON.parse(
   readFileSync(join(projectRoot, 'package.json'), 'utf8'),
 ) as PackageJson;
@@ -73,6 +77,26 @@ describe('the program', () => {
 });
 
 describe('what npm packs', () => {
+  it('has every file of the checkout that its README leads to, and no map of sources that are not in it', async () => {
+    const args = ['pack', '--dry-run', '--json', '--silent', '--ignore-scripts', projectRoot] as const;
+    // One list of packages, or one by their names: npm 10 and npm 11.
+    const [packed] = Object.values(JSON.parse(await output('npm', ...args)) as Record<string, Packed>);
+    const names = packed?.files.map(({ path }) => path) ?? [];
+    const readme = readFileSync(join(projectRoot, 'README.md'), 'utf8');
+    const links = [...readme.matchAll(/\]\(([A-Za-z][^):#]*)/g)].map(([, to = '']) => to);
+    const used = [...readme.matchAll(/^cp -r ([a-z/-]+)/gm)].map(([, from = '']) => from);
+    assert.ok(links.length > 20 && used.length > 0);
+    for (const path of [...links, ...used])
+      assert.ok(
+        names.some((name) => name === path || name.startsWith(`${path.replace(/\/$/, '')}/`)),
+        path,
+      );
+    assert.deepEqual(
+      names.filter((name) => name.endsWith('.map')),
+      [],
+    );
+  });
+
   it('runs, and gives workers its library with its types', async () => {
     using dir = tempDir();
     const packed = await output(

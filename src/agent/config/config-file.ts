@@ -1,13 +1,15 @@
 // Reads the configuration file's text, bounded, and knows where it lies; and where the agent of such a file can be found: for
 // that it reads four keys and judges nothing else, so that `writ status` starts fast and still answers when the file has a
 // mistake further down.
-import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
+import { accessSync, closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
 import type { AgentConfig } from '../../core/config/config.js';
 import { configError } from '../../core/config/config-errors.js';
 import { maxConfigBytes, readConfigText } from '../../core/config/config-text.js';
 import { defaultPlaces } from '../../core/config/config-values.js';
 import { isSystemError, WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
+import { requireSafePlace } from '../../platform/disk/safe-path.js';
 
 export const defaultConfigPath = '/etc/writ/agent.yaml';
 
@@ -61,6 +63,25 @@ function unreadable(path: string, reason: string, cause?: unknown): WritError {
     ...given({ hint: hintOf(path, cause) }),
     cause,
   });
+}
+
+/**
+ * Who can change the file has programs of his own run by root. Another user's agent is not held to it: a container is given
+ * files of whoever started it.
+ * @throws WritError PATH_UNSAFE
+ */
+export function requireOwnConfig(path: string): void {
+  if (process.getuid?.() === 0 && !isReadOnly(dirname(resolve(path)))) requireSafePlace(path);
+}
+
+/** A volume that nobody can write to may have any mode, as a ConfigMap of Kubernetes has 0777. */
+function isReadOnly(directory: string): boolean {
+  try {
+    accessSync(directory, constants.W_OK);
+    return false;
+  } catch (error) {
+    return isSystemError(error, 'EROFS');
+  }
 }
 
 export type AgentPlaces = Pick<AgentConfig, 'state' | 'policy' | 'run' | 'socket'>;

@@ -14,7 +14,7 @@ import type { Logger } from '../../platform/telemetry/log.js';
 import { silentLog } from '../../platform/telemetry/silent-log.js';
 import { systemClock } from '../../platform/time/clock.js';
 import { driverKinds } from '../../workers/registry.js';
-import { readConfigFile } from './config-file.js';
+import { readConfigFile, requireOwnConfig } from './config-file.js';
 import { hostLook } from './host-look.js';
 
 export interface LoadedConfig {
@@ -51,8 +51,15 @@ export function checkConfig(path: string, options: LoadOptions = { look: hostLoo
   return loadConfig(path, options);
 }
 
-/** As loadConfig, at a start and a reload: what `writ config check` would refuse, and what is worth a look, is in the log. */
+/** As loadConfig, for who acts by it. @throws WritError PATH_UNSAFE, and as loadConfig */
+export function loadToAct(path: string): AgentConfig {
+  requireOwnConfig(path);
+  return loadConfig(path).config;
+}
+
+/** As loadConfig, at a start and a reload: what `writ config check` would refuse, and what is worth a look, is in the log. @throws WritError as loadToAct */
 export function loadForAgent(path: string, log: Logger, look: HostLook = hostLook()): AgentConfig {
+  requireOwnConfig(path);
   const { config, tolerated, warnings } = loadConfig(path, { look });
   const doubts = [...tolerated, ...warnings].map(mistakeLine);
   log.info({ path, warnings }, 'configuration read');

@@ -13,7 +13,7 @@ import { keepHeapSmall } from '../../platform/process/heap.js';
 import { silentLog } from '../../platform/telemetry/silent-log.js';
 import { systemClock } from '../../platform/time/clock.js';
 import { unboundedPace } from '../../platform/time/rate-limit.js';
-import { loadConfig } from '../config/load-config.js';
+import { loadToAct } from '../config/load-config.js';
 import { createCollector } from '../cycle/collector.js';
 import { afterExit, afterRepair } from '../cycle/combined-result-rules.js';
 import { rollBack } from '../cycle/rollback.js';
@@ -139,7 +139,7 @@ async function repairByDownload(host: Host, signal: AbortSignal): Promise<CycleE
 export async function verifyAlone(
   options: AloneOptions & { readonly repair: boolean },
 ): Promise<VerifyResult> {
-  const { config } = loadConfig(options.configPath);
+  const config = loadToAct(options.configPath);
   try {
     return await verifyUnderLock(config, options);
   } catch (error) {
@@ -222,7 +222,7 @@ async function withHost<T>(
   holder: LockRequest['holder'],
   act: (host: Host, started: Started) => Promise<Done<T>>,
 ): Promise<T> {
-  const { config } = loadConfig(options.configPath);
+  const config = loadToAct(options.configPath);
   const paths = hostPaths(config);
   const before = activeNow(paths);
   try {

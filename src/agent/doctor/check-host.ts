@@ -15,6 +15,7 @@ import { requireSafePlace } from '../../platform/disk/safe-path.js';
 import { runCommand } from '../../platform/process/run-command.js';
 import { silentLog } from '../../platform/telemetry/silent-log.js';
 import type { AgentPlaces } from '../config/config-file.js';
+import { requireOwnConfig } from '../config/config-file.js';
 import { checkConfig, loadConfig } from '../config/load-config.js';
 import { createSandbox } from '../hooks/sandbox.js';
 import { requireSameDevice } from '../startup/prepare-host.js';
@@ -38,6 +39,7 @@ export function examineConfiguration(path: string): {
 } {
   try {
     const { warnings, config } = checkConfig(path);
+    requireOwnConfig(path);
     return { judged: judgeConfiguration({ path, warnings }), config };
   } catch (error) {
     // What an agent takes is enough to look at the rest of the host.

@@ -39,7 +39,7 @@ export async function chooseTarget(
       first ??= error;
     }
   }
-  throw first ?? noPrevious(host, undefined);
+  throw first ?? noPrevious(host, active, undefined);
 }
 
 /** The previous one, then the older ones from the newest down. */
@@ -75,7 +75,7 @@ async function requireSuitable(
   { number, force }: { readonly number: number; readonly force: 'yes' | 'no' },
 ): Promise<ActivePolicy> {
   if (!listGenerations(host.paths).includes(number) || number === active?.generation.number)
-    throw noPrevious(host, number);
+    throw noPrevious(host, active, number);
   const generation = readGeneration(host.paths, number);
   requireTrusted(host, generation);
   const target = { generation, bundles: bundlesOf(host.paths, generation) };
@@ -88,13 +88,19 @@ async function requireSuitable(
   return target;
 }
 
-function noPrevious(host: Host, number: number | undefined): WritError {
+const maxShown = 10;
+
+function noPrevious(host: Host, active: ActivePolicy | undefined, number: number | undefined): WritError {
   const what =
     number === undefined
       ? 'no generation before this one is kept'
       : `generation ${number} is not kept, or is active already`;
+  const kept = listGenerations(host.paths);
+  const others = kept.filter((one) => one !== active?.generation.number).sort((a, b) => b - a);
+  const hint = `To go back to: ${others.slice(0, maxShown).join(', ')}; what they hold: writ history.`;
   return new WritError('NO_PREVIOUS', what, {
-    facts: { wanted: number, kept: listGenerations(host.paths) },
+    facts: { wanted: number, kept },
+    ...(others.length === 0 || number === undefined ? {} : { hint }),
   });
 }
 

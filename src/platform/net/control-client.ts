@@ -186,7 +186,8 @@ function errorOf(message: SocketMessage): WritError {
 
 function connectionError(error: NodeJS.ErrnoException, options: AskOptions): WritError {
   const { code = '', message } = error;
-  if (['ENOENT', 'ECONNREFUSED'].includes(code))
+  // Where its directory is a file no agent ever was: who acts in its place says what is wrong with it.
+  if (['ENOENT', 'ECONNREFUSED', 'ENOTDIR'].includes(code))
     return unreachable('not-running', 'it is not running', options, error);
   if (['EACCES', 'EPERM'].includes(code))
     return unreachable('denied', 'its socket is not open to this user', options, error);

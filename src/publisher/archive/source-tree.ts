@@ -168,7 +168,9 @@ export function changedSource(path: string): WritError {
 
 function unreadable(path: string, error: unknown): unknown {
   if (!isSystemError(error)) return error;
-  return new WritError('SOURCE_REFUSED', `${path} cannot be read: ${error.code}`, {
+  const why =
+    error.code === 'ENOTDIR' ? 'is a file: a release is a directory' : `cannot be read: ${error.code}`;
+  return new WritError('SOURCE_REFUSED', `${path} ${why}`, {
     facts: { path, errno: error.code },
     hint: 'Give a directory that can be read, without links in it.',
     cause: error,

@@ -40,6 +40,7 @@ export function holderOf(root: RootSigned, name: TopLevelRole): RoleHolder {
 }
 
 const maxAttempts = 3;
+const maxNamed = 10;
 const keyFileName = /^[^.].{0,250}\.key$/;
 const namedForRole = /^(root|targets|snapshot|timestamp)(?:-[0-9]{1,3})?\.key$/;
 
@@ -137,7 +138,11 @@ export async function requireKeysOf(keys: KeyDirectory, holder: RoleHolder): Pro
   if (signers !== undefined) return signers;
   const { name, role } = holder;
   const { threshold, keyids } = role;
-  throw new WritError('KEYS_MISSING', `${keys.path} has not the ${threshold} ${name} keys that are needed`, {
+  const found = findKeyFiles(keys.path, holder).length;
+  const lie = keyFilesIn(keys.path).slice(0, maxNamed);
+  const others = lie.length === 0 ? 'no .key file lies there' : `there lie ${lie.join(', ')}`;
+  const message = `${keys.path} has ${found} of the ${threshold} ${name} keys that are needed: ${others}`;
+  throw new WritError('KEYS_MISSING', message, {
     facts: { role: name, expected: threshold, directory: keys.path, keyIds: keyids },
   });
 }

@@ -16,6 +16,7 @@ export interface MirrorFailure {
 const notTheMirrors: ReadonlySet<ErrorCode> = new Set([
   'INTERRUPTED',
   'ROOT_MISSING',
+  'ROOT_UNUSABLE',
   'TRUST_STORE_DAMAGED',
   // Every root of the chain was validly signed: it is the repository that has so many.
   'ROOT_CHAIN_TOO_LONG',

@@ -14,8 +14,7 @@ import { requireReached, type StoredRoots, type StoredTrust, trustStoredRoot } f
 export interface TrustStore {
   /**
    * Finds the trusted root: root.json, else rebuilt from the history, else the bootstrap root (first use).
-   * @throws WritError ROOT_MISSING, ROOT_NOT_LINKED, TRUST_STORE_DAMAGED; METADATA_MALFORMED and
-   *   SIGNATURE_THRESHOLD for a bootstrap root that is none
+   * @throws WritError ROOT_MISSING, ROOT_UNUSABLE, ROOT_NOT_LINKED, TRUST_STORE_DAMAGED
    */
   loadRoot(): TrustedSet;
   /** The other roles as stored; nothing is judged here. */
@@ -81,7 +80,9 @@ export function openTrustStore(options: TrustStoreOptions): TrustStore {
 
   return {
     loadRoot: () => {
-      const stored = withWayOut(directory, () => trustStoredRoot(readRoots()));
+      const stored = withWayOut(directory, () =>
+        blaming(options.bootstrapRoot, () => trustStoredRoot(readRoots())),
+      );
       link = stored.link;
       return stored.set;
     },
@@ -165,6 +166,19 @@ function readStored(path: string): Buffer | undefined {
   // Nothing can be renamed onto a directory.
   if (verdict.because === 'not-regular') throw inTheWay(linkAt(path));
   throw diskError(verdict.cause, { op: 'trust.read', path });
+}
+
+/** Only the bootstrap root is judged without a way out: nobody sent it, so its mistakes are no attack and no server's. */
+function blaming<T>(path: string, judge: () => T): T {
+  try {
+    return judge();
+  } catch (error) {
+    if (!isWritError(error) || !/^(METADATA|SIGNATURE)_/.test(error.code)) throw error;
+    throw new WritError('ROOT_UNUSABLE', `the bootstrap root ${path} cannot be used: ${error.message}`, {
+      facts: { path, reason: error.code },
+      cause: error,
+    });
+  }
 }
 
 /** Damage that no single file explains: the way out is to begin again at the bootstrap root, and costs a memory. */

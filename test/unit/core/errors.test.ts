@@ -96,4 +96,12 @@ describe('telling errors apart', () => {
     assert.equal(error.cause, bug);
     assert.equal(toWritError('a string').message, 'a string');
   });
+
+  it('makes of a part that cannot be loaded one that says which', async () => {
+    const name = './none-such.js';
+    const cause = await import(name).catch((error: unknown) => error);
+    const error = toWritError(cause);
+    assert.deepEqual([error.code, error.cause], ['PROGRAM_REPLACED', cause]);
+    assert.match(String(error.facts['missing']), /^Cannot find module .*none-such\.js/);
+  });
 });

@@ -1,5 +1,6 @@
 // `writ config check`: every mistake of a configuration at once, also those that a start takes: placeholders that nobody fills
 // in, programs and files that are not on this host. Changes nothing.
+import { requireOwnConfig } from '../../../agent/config/config-file.js';
 import { checkConfig } from '../../../agent/config/load-config.js';
 import { mistakeLine } from '../../../core/config/config-errors.js';
 import type { CommandDefinition } from '../../console/command.js';
@@ -14,6 +15,8 @@ export const command: CommandDefinition<ConfigFlags> = {
   run: ([named], flags, { reporter, at }) => {
     const file = named ?? flags.config;
     const { warnings } = checkConfig(at(file));
+    // A draft may lie anywhere.
+    if (named === undefined) requireOwnConfig(at(file));
     for (const warning of warnings) reporter.warn(`${file}:${mistakeLine(warning)}`);
     const also = warnings.length === 0 ? '' : `, ${counted(warnings.length, 'warning')}`;
     return Promise.resolve({

@@ -1,14 +1,29 @@
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { describe, it } from 'node:test';
-import { hostIdOf, loadConfig, validateCron } from '../../../../src/agent/config/load-config.js';
+import {
+  hostIdOf,
+  loadConfig,
+  loadForAgent,
+  loadToAct,
+  validateCron,
+} from '../../../../src/agent/config/load-config.js';
 import type { ConfigMistake } from '../../../../src/core/config/config-errors.js';
+import { silentLog } from '../../../../src/platform/telemetry/silent-log.js';
 import { driverKinds } from '../../../../src/workers/registry.js';
 import { throwsCode } from '../../../kit/assert/assert-code.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 
 const minimal = 'repository: https://policy.example.net/\nbundles: [{ name: dns-edge }]\n';
+
+/** A host that has whatever is named. */
+const anything = {
+  program: () => undefined,
+  file: () => undefined,
+  directory: () => undefined,
+  group: () => undefined,
+};
 
 describe('the configuration of a host', () => {
   it('is read from its file', () => {
@@ -129,5 +144,36 @@ describe('the id of a host', () => {
     assert.equal(hostIdOf('kö ln'), 'k--ln');
     assert.equal(hostIdOf('x'.repeat(200)).length, 128);
     for (const name of ['', '---']) assert.equal(hostIdOf(name), 'host');
+  });
+});
+
+describe('the configuration of a root agent', { skip: process.getuid?.() !== 0 }, () => {
+  const load = (path: string) => loadForAgent(path, silentLog(), anything);
+
+  it('is refused where others can write it, or put another in its place', () => {
+    using folder = tempDir();
+    const path = folder.join('agent.yaml');
+    const change: Readonly<Record<string, () => void>> = {
+      'mode of the file': () => chmodSync(path, 0o666),
+      group: () => chmodSync(path, 0o664),
+      owner: () => chownSync(path, 12345, 0),
+      directory: () => chmodSync(folder.path, 0o777),
+      link: () => {
+        mkdirSync(folder.join('open'));
+        chmodSync(folder.join('open'), 0o777);
+        renameSync(path, folder.join('open', 'agent.yaml'));
+        symlinkSync(folder.join('open', 'agent.yaml'), path);
+      },
+    };
+    for (const [what, act] of Object.entries(change)) {
+      rmSync(path, { force: true });
+      writeFileSync(path, minimal, { mode: 0o644 });
+      chmodSync(folder.path, 0o755);
+      assert.equal(load(path).state, '/var/lib/writ');
+      act();
+      throwsCode('PATH_UNSAFE', () => load(path));
+      throwsCode('PATH_UNSAFE', () => loadToAct(path));
+      assert.equal(loadConfig(path).config.state, '/var/lib/writ', what);
+    }
   });
 });

@@ -103,10 +103,10 @@ describe('trust store: the bootstrap root', () => {
   it('must be there, and be a root that signs itself', async () => {
     using it = host();
     it.bootstrap(Buffer.from('{}'));
-    await rejectsCode('METADATA_MALFORMED', it.boot().refresh());
+    await rejectsCode('ROOT_UNUSABLE', it.boot().refresh());
     const { signed } = JSON.parse(it.repository.bootstrapRoot.toString());
     it.bootstrap(Buffer.from(JSON.stringify({ signatures: [], signed })));
-    await rejectsCode('SIGNATURE_THRESHOLD', it.boot().refresh());
+    await rejectsCode('ROOT_UNUSABLE', it.boot().refresh());
     rmSync(join(it.path, 'root.json'));
     await rejectsCode('ROOT_MISSING', it.boot().refresh());
     assert.deepEqual(it.repository.takeRequests(), []);

@@ -1,0 +1,90 @@
+// A wrong file, directory or number in a person's hand: the answer names what is wrong, and what there is instead.
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { writSite } from '../../../kit/agent/writ-site.js';
+import { jsonOf, runWrit } from '../../../kit/cli/run-writ.js';
+import { tempDir } from '../../../kit/disk/temp-dir.js';
+
+interface Said {
+  readonly code: string;
+  readonly message: string;
+  readonly hint: string;
+}
+
+function problemOf(json: Record<string, unknown>): Said {
+  const [first] = (json['problems'] ?? [json]) as Said[];
+  assert.ok(first !== undefined, JSON.stringify(json));
+  return first;
+}
+
+describe('a wrong place or number', () => {
+  it('as the root of a host is ROOT_UNUSABLE with the name of the file, and no metadata was refused', async () => {
+    using dir = tempDir();
+    const root = dir.join('wrong.json');
+    const site = writSite(dir, { sandbox: 'off', root });
+    await site.repository.publish({ 'a.rpz': 'one' });
+    const metadata = join(dir.path, 'repo', 'metadata');
+    const { signed } = JSON.parse(fs.readFileSync(join(metadata, '1.root.json'), 'utf8')) as object & {
+      signed: object;
+    };
+    const wrong = [
+      fs.readFileSync(join(metadata, '1.targets.json')),
+      JSON.stringify({ signatures: [], signed }),
+      'root:x:0:0',
+    ];
+    for (const bytes of wrong) {
+      fs.writeFileSync(root, bytes);
+      const pull = await site.json('pull');
+      const { code, message } = problemOf(pull);
+      assert.deepEqual([code, pull['exitCode']], ['ROOT_UNUSABLE', 2]);
+      assert.match(message, /wrong\.json cannot be used: /);
+    }
+    const { freshness } = (await site.json('status')) as { freshness: { state: string } };
+    assert.notEqual(freshness.state, 'refused');
+  });
+
+  it('of a generation names those that there are', async () => {
+    using dir = tempDir();
+    const site = writSite(dir, { sandbox: 'off' });
+    for (const text of ['one', 'two', 'three']) {
+      await site.repository.publish({ 'a.rpz': text });
+      await site.writ('pull');
+    }
+    const { code, hint } = problemOf(await site.json('rollback', '99'));
+    assert.equal(code, 'NO_PREVIOUS');
+    assert.match(hint, /^To go back to: 2, 1; /);
+  });
+
+  it('as what is to be published, and as the keys to do it with, is named', async () => {
+    using dir = tempDir();
+    await writSite(dir).repository.publish({ 'a.rpz': 'one' });
+    fs.mkdirSync(dir.join('other'));
+    fs.mkdirSync(dir.join('tree'));
+    fs.writeFileSync(dir.join('tree', 'a.rpz'), 'two');
+    const publish = async (source: string, keys: string) => {
+      const at = ['--repository', 'repo', '--keys', keys, '--bundle', 'dns-edge', '--json'];
+      return problemOf(jsonOf(await runWrit(['publish', source, ...at], { cwd: dir.path })));
+    };
+    const file = await publish('tree/a.rpz', 'keys');
+    assert.equal(file.code, 'SOURCE_REFUSED');
+    assert.match(file.message, /tree\/a\.rpz is a file/);
+    const none = await publish('tree', 'other');
+    assert.equal(none.code, 'KEYS_MISSING');
+    assert.match(none.message, /has 0 of the 1 targets keys that are needed: no \.key file lies there/);
+    fs.copyFileSync(dir.join('keys', 'snapshot.key'), dir.join('other', 'snapshot.key'));
+    assert.match((await publish('tree', 'other')).message, /there lie snapshot\.key$/);
+  });
+
+  it('as the run directory, which is a file, is no silence of an agent', async () => {
+    using dir = tempDir();
+    fs.writeFileSync(dir.join('file'), '');
+    const site = writSite(dir, { sandbox: 'off', run: dir.join('file') });
+    const { code, message } = problemOf(await site.json('pull'));
+    assert.equal(code, 'DISK_FAILED');
+    assert.match(message, /file is no directory/);
+    const status = await site.writ('status', '--json');
+    assert.notEqual(jsonOf(status)['code'], 'AGENT_UNREACHABLE', status.stdout);
+  });
+});
