@@ -21,7 +21,8 @@ export function summarize(facts: FleetFacts): FleetSummary {
   const [worst, ...others] = findings;
   const more =
     others.length === 0 ? '' : `, and ${others.length} more ${others.length === 1 ? 'thing' : 'things'}`;
-  const sentence = worst === undefined ? allWell(facts) : `${worst.text}${more}. ${standing(facts)}`.trim();
+  const clause = worst === undefined ? '' : worst.text[0]?.toUpperCase() + worst.text.slice(1);
+  const sentence = worst === undefined ? allWell(facts) : `${clause}${more}. ${standing(facts)}`.trim();
   return { schema: 1, type: 'fleet.summary', ...facts, level: worst?.level ?? 'ok', sentence, findings };
 }
 
