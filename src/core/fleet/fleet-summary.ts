@@ -82,8 +82,9 @@ function cloned({ hosts }: FleetFacts): FleetFinding[] {
   return [{ level: 'critical', code: 'CLONED', text, where: 'state=cloned' }];
 }
 
-function nobody({ hosts }: FleetFacts): FleetFinding[] {
-  if (hosts.accepted > 0) return [];
+function nobody({ hosts, releases }: FleetFacts): FleetFinding[] {
+  // Hosts are counted a moment before releases are.
+  if (hosts.accepted > 0 || releases.length > 0) return [];
   return [{ level: 'warning', code: 'NO_HOSTS', text: 'no host is enrolled' }];
 }
 

@@ -19,6 +19,7 @@ export function signedHost(url: string, name: string): SignedHost {
   const { privateKey, publicKey } = generateKeyPairSync('ed25519');
   const raw = Buffer.from(publicKey.export({ format: 'jwk' }).x ?? '', 'base64url');
   const key = keyIdOf(raw);
+  const installId = `install-${key.slice(0, 8)}`;
   let next = 1;
   let fleet = 'none';
   const post: SignedHost['post'] = async (path, body, { counter = next++ } = {}) => {
@@ -46,16 +47,12 @@ export function signedHost(url: string, name: string): SignedHost {
     enrol: async (token, labels = {}) => {
       const request = {
         ...{ schema: 1, type: 'fleet.enrol', token, publicKey: raw.toString('base64') },
-        ...{ host: name, labels, installId: `install-${name.slice(0, 20)}` },
+        ...{ host: name, labels, installId },
       };
       const answer = await post('/v1/enrol', JSON.stringify(request));
       if (answer.ok) fleet = ((await answer.clone().json()) as { fleet: string }).fleet;
       return answer;
     },
-    report: (more = {}) =>
-      post(
-        '/v1/reports',
-        JSON.stringify(reportOf(name, { installId: `install-${name.slice(0, 20)}`, ...more })),
-      ),
+    report: (more = {}) => post('/v1/reports', JSON.stringify(reportOf(name, { installId, ...more }))),
   };
 }

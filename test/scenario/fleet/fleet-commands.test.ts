@@ -23,7 +23,7 @@ describe('the commands of a fleet', () => {
     const reached = await wait(...door);
     assert.equal(reached.exitCode, 0, reached.stdout);
     assert.equal(jsonOf(reached)['done'], 2);
-    const well = await runWrit(['fleet', 'status', ...door]);
+    const well = await runWrit(['fleet', 'status', '--store', fleet.store]);
     assert.match(well.stdout, /^OK All 2 hosts confirmed dns 42\.$/m);
     assert.equal(well.exitCode, 0);
     await two.report({ bundles: [bundleAt(41, { offered: refused })] });
@@ -93,13 +93,16 @@ describe('the commands of a fleet', () => {
 
   it('let no host drive the terminal of who looks', async () => {
     await using fleet = await servedFleet();
-    const name = 'web\u001b]0;owned\u0007\u202e=cmd';
-    const host = await fleet.host(name, { site: '\u001b[2J' });
-    await host.report({ labels: { site: '\u001b[2J' }, host: name });
+    const name = 'web\u009b2J\u009d0;owned\u009c\u202e=cmd';
+    const host = await fleet.host(name, { site: '\u009b2J' });
+    const line = '\u001b]0;owned\u0007 line\u009b2J';
+    const offered = { ...refused, line };
+    await host.report({ labels: { site: '\u009b2J' }, host: name, bundles: [bundleAt(41, { offered })] });
+    await assert.rejects(fleet.host('web\u001b[2J'));
     for (const args of [['hosts'], ['status'], ['log'], ['host', host.key]]) {
       const { stdout, stderr } = await runWrit(['fleet', ...args, '--store', fleet.store]);
       // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
-      assert.ok(!/[\u0000-\u0009\u000b-\u001f\u007f\u202e]/.test(stdout + stderr), args[0]);
+      assert.ok(!/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/.test(stdout + stderr), args[0]);
     }
   });
 
