@@ -64,7 +64,7 @@ describe('what is loaded', () => {
     const { sources, whole } = await loadedSources(trace);
     assert.deepEqual(whole, []);
     assert.deepEqual(
-      sources.filter((path) => /^fleet\/|^server\/|^publisher\//.test(path)),
+      sources.filter((path) => /^src\/(?:fleet|server|publisher)\//.test(path)),
       [],
     );
   });
