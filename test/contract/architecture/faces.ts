@@ -213,6 +213,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'sweeps',
   ],
   'fleet/http': ['fleet-server'],
+  'fleet/page': ['routes'],
   'fleet/queries': ['fleet-queries', 'host-pages'],
   'fleet/store': ['audit', 'leases', 'open-store', 'store-errors', 'tables', 'write-rows'],
   'fleet/tokens': ['shown-token', 'token-rules', 'tokens'],
