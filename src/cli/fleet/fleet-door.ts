@@ -1,56 +1,9 @@
 // Whom the fleet commands ask: a server with a token, or the store itself. Both give the same answers; neither is loaded before
 // it was named. Owns the flags and which of them go together.
 import { WritError } from '../../core/errors.js';
-import type {
-  FleetSummary,
-  HostDetail,
-  HostsPage,
-  LogPage,
-  Role,
-  TokenLine,
-  WaitFacts,
-} from '../../core/fleet/answers.js';
 import type { CommandContext } from '../console/command.js';
 import { type FlagValues, optional } from '../console/flags.js';
-
-export interface WantedToken {
-  readonly kind: TokenLine['kind'];
-  readonly role?: Role;
-  readonly note?: string;
-  readonly uses?: number;
-  readonly lifetimeMs?: number;
-  readonly hosts?: string;
-  readonly labels?: Readonly<Record<string, string>>;
-}
-
-export interface WaitAsked {
-  readonly bundle: string;
-  readonly channel: string;
-  readonly serial: number;
-  readonly sinceMs?: number;
-  readonly exceptSilentMs?: number;
-}
-
-/** Each throws what the one who was asked says. */
-export interface FleetDoor {
-  summary(): Promise<FleetSummary>;
-  hosts(question: {
-    readonly where: string;
-    readonly after?: string;
-    readonly limit: number;
-  }): Promise<HostsPage>;
-  host(name: string): Promise<HostDetail>;
-  wait(question: WaitAsked): Promise<WaitFacts>;
-  log(question: { readonly before?: number; readonly limit: number }): Promise<LogPage>;
-  tokens(): Promise<readonly TokenLine[]>;
-  createToken(wanted: WantedToken): Promise<{ readonly id: string; readonly token: string }>;
-  revokeToken(id: string): Promise<void>;
-  changeHost(
-    name: string,
-    verb: 'approve' | 'retire',
-  ): Promise<{ readonly key: string; readonly host: string }>;
-  close(): Promise<void>;
-}
+import type { FleetDoor } from './door.js';
 
 export const doorFlags = {
   url: optional('--url <url>', 'address of the fleet server').env('WRIT_FLEET_URL'),

@@ -7,7 +7,7 @@ import type { TokenLine } from '../../core/fleet/answers.js';
 import { askHttp } from '../../platform/net/http-ask.js';
 import { readSmallFile } from '../../platform/read-file.js';
 import type { Clock } from '../../platform/time/clock.js';
-import type { FleetDoor } from './fleet-door.js';
+import type { FleetDoor } from './door.js';
 
 export interface ServerDoorOptions {
   readonly url: string;

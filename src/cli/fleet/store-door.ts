@@ -12,7 +12,7 @@ import { shownToken } from '../../fleet/tokens/shown-token.js';
 import { createToken, listTokens, revokeToken } from '../../fleet/tokens/tokens.js';
 import { silentLog } from '../../platform/telemetry/silent-log.js';
 import type { CommandContext } from '../console/command.js';
-import type { FleetDoor } from './fleet-door.js';
+import type { FleetDoor } from './door.js';
 
 export async function openStoreDoor(location: string, context: CommandContext): Promise<FleetDoor> {
   const { clock, command } = context;

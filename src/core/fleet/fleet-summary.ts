@@ -21,7 +21,8 @@ export function summarize(facts: FleetFacts): FleetSummary {
   const [worst, ...others] = findings;
   const more =
     others.length === 0 ? '' : `, and ${others.length} more ${others.length === 1 ? 'thing' : 'things'}`;
-  const sentence = worst === undefined ? allWell(facts) : `${worst.text}${more}. ${standing(facts)}`.trim();
+  const clause = worst === undefined ? '' : worst.text[0]?.toUpperCase() + worst.text.slice(1);
+  const sentence = worst === undefined ? allWell(facts) : `${clause}${more}. ${standing(facts)}`.trim();
   return { schema: 1, type: 'fleet.summary', ...facts, level: worst?.level ?? 'ok', sentence, findings };
 }
 
@@ -81,8 +82,9 @@ function cloned({ hosts }: FleetFacts): FleetFinding[] {
   return [{ level: 'critical', code: 'CLONED', text, where: 'state=cloned' }];
 }
 
-function nobody({ hosts }: FleetFacts): FleetFinding[] {
-  if (hosts.accepted > 0) return [];
+function nobody({ hosts, releases }: FleetFacts): FleetFinding[] {
+  // Hosts are counted a moment before releases are.
+  if (hosts.accepted > 0 || releases.length > 0) return [];
   return [{ level: 'warning', code: 'NO_HOSTS', text: 'no host is enrolled' }];
 }
 

@@ -49,10 +49,13 @@ interface Known {
   readonly status?: number;
 }
 
+const hint = 'GET /v1/openapi.json says what is taken.';
+
 /** Of what fastify refuses before a route sees it. */
 function requestError({ statusCode, validation, message = '' }: Partial<FastifyError>): Known {
-  if (validation !== undefined) return { error: new WritError('USAGE', message.slice(0, 300)), status: 400 };
+  if (validation !== undefined)
+    return { error: new WritError('USAGE', message.slice(0, 300), { hint }), status: 400 };
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500)
-    return { error: new WritError('USAGE', message.slice(0, 300)), status: statusCode };
+    return { error: new WritError('USAGE', message.slice(0, 300), { hint }), status: statusCode };
   return { error: new WritError('INTERNAL', message) };
 }

@@ -24,6 +24,8 @@ const bundleSchema = {
     code: { type: 'string', maxLength: 255 },
   },
 };
+/** As of hosts: PostgreSQL takes no NUL, and a name has no control character. */
+const pattern = '^[^\\u0000-\\u001f\\u007f]*$';
 /** OPA adds members with its versions: what is not known is not read. */
 const statusSchema = {
   type: 'object',
@@ -32,7 +34,10 @@ const statusSchema = {
     labels: {
       type: 'object',
       required: ['id'],
-      properties: { id: textSchema(200), version: { type: 'string', maxLength: 64 } },
+      properties: {
+        id: { ...textSchema(200), pattern },
+        version: { type: 'string', maxLength: 64, pattern },
+      },
     },
     bundles: { type: 'object', maxProperties: maxBundles, additionalProperties: bundleSchema },
   },

@@ -1,5 +1,5 @@
 // The summary of a fleet from its store. Releases and offers come from counters at each look; what has no counter (hosts by
-// state, roots, versions, silence) is counted at most every ten seconds, and never for more than a twentieth of the time.
+// state, roots, versions, silence) is counted at most once a second, and never for more than a twentieth of the time.
 // Owns what is remembered between two looks; the judgement is core's.
 import type { Kysely } from 'kysely';
 import type { FleetSummary, OfferGroup, Role } from '../../core/fleet/answers.js';
@@ -20,7 +20,7 @@ export interface SummaryQuery {
   summary(role: Role): Promise<FleetSummary>;
 }
 
-const slowEveryMs = 10_000;
+const slowEveryMs = 1000;
 const slowShare = 20;
 /** Of groups whose hosts are looked at for their first lines. */
 const maxLinedGroups = 20;

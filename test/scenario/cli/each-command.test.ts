@@ -9,11 +9,12 @@ import { tempDir } from '../../kit/disk/temp-dir.js';
 import { writeTree } from '../../kit/disk/write-tree.js';
 
 /** Both go on until a signal, and have tests of their own. */
-const longRunning = ['agent', 'serve'];
+const longRunning = ['agent', 'serve', 'fleet serve'];
 
 const repository = '--repository repo';
 const places = `${repository} --keys keys`;
 const host = '--config agent.yaml';
+const fleet = '--store fleet';
 /** Name, what follows it, and the outcome; in an order in which each finds what it needs. */
 const commands: readonly (readonly [name: string, rest: string, outcome: string])[] = [
   ['init', `${places} --no-passphrase`, 'created'],
@@ -50,6 +51,12 @@ const commands: readonly (readonly [name: string, rest: string, outcome: string]
   ['rollback', host, 'failed'],
   ['reload', host, 'failed'],
   ['doctor', host, 'warning'],
+  ['fleet token', `create --for people ${fleet}`, 'created'],
+  ['fleet status', fleet, 'warning'],
+  ['fleet hosts', fleet, 'empty'],
+  ['fleet host', `web-1 ${fleet}`, 'failed'],
+  ['fleet wait', `dns-edge 1 ${fleet}`, 'nobody'],
+  ['fleet log', fleet, 'found'],
   ['withdraw', `${places} --bundle dns-edge --serial 1`, 'usage'],
 ];
 

@@ -58,11 +58,14 @@ const agentCommands = [
   'config show',
   'config check',
 ];
+const fleetCommands = ['serve', 'token', 'status', 'hosts', 'host', 'wait', 'log'].map(
+  (name) => `fleet ${name}`,
+);
 
 describe('the help', () => {
   it('of every command has a usage, two examples first, and exit codes', async () => {
     const commands = await commandsBelow([]);
-    const known = [...agentCommands, ...publisherCommands, ...ceremonyCommands];
+    const known = [...agentCommands, ...publisherCommands, ...ceremonyCommands, ...fleetCommands];
     assert.deepEqual(
       commands.map((words) => words.join(' ')).sort(),
       known.sort(),
@@ -79,7 +82,7 @@ describe('the help', () => {
     }
   });
 
-  for (const name of [...agentCommands, ...publisherCommands, ...ceremonyCommands]) {
+  for (const name of [...agentCommands, ...publisherCommands, ...ceremonyCommands, ...fleetCommands]) {
     it(`of ${name} is as people know it`, async () => {
       matchesFile(`test/golden/help/${name.replace(' ', '-')}.txt`, await helpOf(name.split(' ')));
     });

@@ -57,6 +57,18 @@ describe('what is loaded', () => {
     assert.ok(files <= 80, `${files} files`);
   });
 
+  it('by a question to a fleet server is neither a store nor a server, and by no other command any of it', async () => {
+    const trace = installed.dir.join('imports-fleet');
+    const args = ['fleet', 'log', '--url', 'http://127.0.0.1:9', '--token-file', installed.dir.join('none')];
+    await runWritProcess(args, { env: tracingEnv(trace) });
+    const { sources, whole } = await loadedSources(trace);
+    assert.deepEqual(whole, []);
+    assert.deepEqual(
+      sources.filter((path) => /^src\/(?:fleet|server|publisher)\//.test(path)),
+      [],
+    );
+  });
+
   it('by a configuration with a mistake is ajv too, which names every one of them', async () => {
     using host = copyHost(installed);
     host.configure({ scrub: { every: 'never' }, pol: {} });

@@ -5,7 +5,8 @@ import { given } from '../../../core/given.js';
 import type { CommandDefinition } from '../../console/command.js';
 import { numberFlag } from '../../console/flag-values.js';
 import { type FlagValues, preset } from '../../console/flags.js';
-import { askFleet, doorFlags, type FleetDoor } from '../../fleet/fleet-door.js';
+import type { FleetDoor } from '../../fleet/door.js';
+import { askFleet, doorFlags } from '../../fleet/fleet-door.js';
 import { showHosts } from '../../show/show-fleet.js';
 
 const flags = {

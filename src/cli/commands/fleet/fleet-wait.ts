@@ -14,7 +14,8 @@ import { isName } from '../../../core/names.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import { durationFlag, nameFlag } from '../../console/flag-values.js';
 import { type FlagValues, optional, preset } from '../../console/flags.js';
-import { askFleet, doorFlags, type FleetDoor, type WaitAsked } from '../../fleet/fleet-door.js';
+import type { FleetDoor, WaitAsked } from '../../fleet/door.js';
+import { askFleet, doorFlags } from '../../fleet/fleet-door.js';
 import { counted } from '../../show/show-text.js';
 
 const flags = {

@@ -1,0 +1,49 @@
+// What a fleet can be asked on the command line, whoever is asked. Types alone.
+import type {
+  FleetSummary,
+  HostDetail,
+  HostsPage,
+  LogPage,
+  Role,
+  TokenLine,
+  WaitFacts,
+} from '../../core/fleet/answers.js';
+
+export interface WantedToken {
+  readonly kind: TokenLine['kind'];
+  readonly role?: Role;
+  readonly note?: string;
+  readonly uses?: number;
+  readonly lifetimeMs?: number;
+  readonly hosts?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+}
+
+export interface WaitAsked {
+  readonly bundle: string;
+  readonly channel: string;
+  readonly serial: number;
+  readonly sinceMs?: number;
+  readonly exceptSilentMs?: number;
+}
+
+/** Each throws what the one who was asked says. */
+export interface FleetDoor {
+  summary(): Promise<FleetSummary>;
+  hosts(question: {
+    readonly where: string;
+    readonly after?: string;
+    readonly limit: number;
+  }): Promise<HostsPage>;
+  host(name: string): Promise<HostDetail>;
+  wait(question: WaitAsked): Promise<WaitFacts>;
+  log(question: { readonly before?: number; readonly limit: number }): Promise<LogPage>;
+  tokens(): Promise<readonly TokenLine[]>;
+  createToken(wanted: WantedToken): Promise<{ readonly id: string; readonly token: string }>;
+  revokeToken(id: string): Promise<void>;
+  changeHost(
+    name: string,
+    verb: 'approve' | 'retire',
+  ): Promise<{ readonly key: string; readonly host: string }>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,61 @@
+// `writ fleet serve` as a process on a store of its own, with the tokens that a test needs and a way to ask it.
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { jsonOf, runWrit } from '../cli/run-writ.js';
+import { startWrit, type WritProcess } from '../cli/writ-process.js';
+import { type TempDir, tempDir } from '../disk/temp-dir.js';
+import { type SignedHost, signedHost } from './signed-host.js';
+
+export interface ServedFleet {
+  readonly dir: TempDir;
+  readonly store: string;
+  readonly url: string;
+  readonly server: WritProcess;
+  /** Made on the store, beside the server. */
+  token(...flags: readonly string[]): Promise<string>;
+  /** A GET with a token; of `path` below the server. */
+  get(path: string, token: string, headers?: Readonly<Record<string, string>>): Promise<Response>;
+  /** Enrolled, and not reporting yet. */
+  host(name: string, labels?: Readonly<Record<string, string>>): Promise<SignedHost>;
+  /** Flags of a command that asks the server with this role. */
+  door(role: 'view' | 'detail' | 'operate'): Promise<readonly string[]>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+export async function servedFleet(...flags: readonly string[]): Promise<ServedFleet> {
+  const dir = tempDir();
+  const store = dir.join('store');
+  const token: ServedFleet['token'] = async (...more) => {
+    const run = await runWrit(['fleet', 'token', 'create', ...more, '--store', store, '--json']);
+    assert.equal(run.exitCode, 0, run.stdout);
+    return String(jsonOf(run)['token']);
+  };
+  const server = startWrit(['fleet', 'serve', '--store', store, '--listen', '127.0.0.1:0', ...flags]);
+  const [, url = ''] = await server.waitForStdout(/LISTENING (\S+)/);
+  let forHosts: string | undefined;
+  return {
+    dir,
+    store,
+    url,
+    server,
+    token,
+    get: (path, bearer, headers = {}) =>
+      fetch(new URL(path, url), { headers: { authorization: `Bearer ${bearer}`, ...headers } }),
+    host: async (name, labels) => {
+      forHosts ??= await token('--for', 'hosts');
+      const host = signedHost(url, name);
+      const answer = await host.enrol(forHosts, labels);
+      assert.equal(answer.status, 200, await answer.clone().text());
+      return host;
+    },
+    door: async (role) => {
+      const file = dir.join(`${role}.token`);
+      writeFileSync(file, `${await token('--for', 'people', '--role', role)}\n`, { mode: 0o600 });
+      return ['--url', url, '--token-file', file];
+    },
+    [Symbol.asyncDispose]: async () => {
+      await server[Symbol.asyncDispose]();
+      dir[Symbol.dispose]();
+    },
+  };
+}

@@ -1,0 +1,58 @@
+// A host as a fleet server sees one over HTTP: a key of its own, enrolled with a token, reports signed by RFC 9421. No agent.
+import { createHash, generateKeyPairSync, sign } from 'node:crypto';
+import { httpbis } from 'http-message-signatures';
+import type { FleetReport } from '../../../src/core/fleet/report.js';
+import { keyIdOf } from '../../../src/fleet/hosts/signed-request.js';
+import { reportOf } from './fleet-bench.js';
+
+export interface SignedHost {
+  readonly key: string;
+  /** Raw public key, base64. */
+  readonly publicKey: string;
+  /** Signed by its key, with the next counter unless another one is given. */
+  post(path: string, body: string | Buffer, more?: { readonly counter?: number }): Promise<Response>;
+  enrol(token: string, labels?: Readonly<Record<string, string>>): Promise<Response>;
+  report(more?: Partial<FleetReport>): Promise<Response>;
+}
+
+export function signedHost(url: string, name: string): SignedHost {
+  const { privateKey, publicKey } = generateKeyPairSync('ed25519');
+  const raw = Buffer.from(publicKey.export({ format: 'jwk' }).x ?? '', 'base64url');
+  const key = keyIdOf(raw);
+  const installId = `install-${key.slice(0, 8)}`;
+  let next = 1;
+  let fleet = 'none';
+  const post: SignedHost['post'] = async (path, body, { counter = next++ } = {}) => {
+    const digest = `sha-256=:${createHash('sha256').update(body).digest('base64')}:`;
+    const message = {
+      method: 'POST',
+      url: 'http://any.example/anywhere',
+      headers: { 'content-digest': digest, 'writ-fleet': fleet, 'writ-counter': String(counter) },
+    };
+    const signed = await httpbis.signMessage(
+      {
+        key: { id: key, alg: 'ed25519', sign: async (data: Buffer) => sign(null, data, privateKey) },
+        fields: ['@method', 'content-digest', 'writ-fleet', 'writ-counter'],
+        params: ['created', 'keyid', 'alg'],
+      },
+      message,
+    );
+    const headers = { ...(signed.headers as Record<string, string>), 'content-type': 'application/json' };
+    return fetch(new URL(path, url), { method: 'POST', headers, body: Buffer.from(body) });
+  };
+  return {
+    key,
+    publicKey: raw.toString('base64'),
+    post,
+    enrol: async (token, labels = {}) => {
+      const request = {
+        ...{ schema: 1, type: 'fleet.enrol', token, publicKey: raw.toString('base64') },
+        ...{ host: name, labels, installId },
+      };
+      const answer = await post('/v1/enrol', JSON.stringify(request));
+      if (answer.ok) fleet = ((await answer.clone().json()) as { fleet: string }).fleet;
+      return answer;
+    },
+    report: (more = {}) => post('/v1/reports', JSON.stringify(reportOf(name, { installId, ...more }))),
+  };
+}

@@ -1,0 +1,135 @@
+// The fleet's commands against a real server, from the first token to a wait that a refusal ends.
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { describe, it } from 'node:test';
+import { jsonOf, runWrit } from '../../kit/cli/run-writ.js';
+import { bundleAt } from '../../kit/fleet/fleet-bench.js';
+import { servedFleet } from '../../kit/fleet/served-fleet.js';
+
+const refused = { serial: 42, state: 'refused', code: 'CHECK_FAILED', atMs: 5, line: 'line 7: no' } as const;
+const wait = (...args: readonly string[]) => runWrit(['fleet', 'wait', 'dns', '42', ...args, '--json']);
+
+describe('the commands of a fleet', () => {
+  it('say who runs what, and end a wait with the code of its end', async () => {
+    await using fleet = await servedFleet();
+    const door = await fleet.door('view');
+    assert.deepEqual(
+      [(await wait(...door)).exitCode, (await runWrit(['fleet', 'status', ...door])).exitCode],
+      [2, 1],
+    );
+    const [one, two] = [await fleet.host('web-1', { site: 'fra' }), await fleet.host('web-2')];
+    await one.report({ bundles: [bundleAt(42)] });
+    await two.report({ bundles: [bundleAt(42)] });
+    const reached = await wait(...door);
+    assert.equal(reached.exitCode, 0, reached.stdout);
+    assert.equal(jsonOf(reached)['done'], 2);
+    const well = await runWrit(['fleet', 'status', '--store', fleet.store]);
+    assert.match(well.stdout, /^OK All 2 hosts confirmed dns 42\.$/m);
+    assert.equal(well.exitCode, 0);
+    await two.report({ bundles: [bundleAt(41, { offered: refused })] });
+    const ended = await wait(...door);
+    assert.equal(ended.exitCode, 3);
+    assert.deepEqual(jsonOf(ended)['refusedHosts'], [{ host: 'web-2', key: two.key, code: 'CHECK_FAILED' }]);
+    assert.equal((await wait(...door, '--share', '50%')).exitCode, 0);
+    const status = await runWrit(['fleet', 'status', ...door]);
+    assert.equal(status.exitCode, 2);
+    assert.match(status.stdout, /^CRITICAL 1 host refused dns 42 \(CHECK_FAILED\)/);
+    assert.ok(!status.stdout.includes('line 7'));
+    assert.match((await runWrit(['fleet', 'status', ...(await fleet.door('detail'))])).stdout, /line 7: no/);
+    await one.report({ bundles: [bundleAt(43)] });
+    assert.equal((await wait(...door)).exitCode, 4);
+    await one.report({ bundles: [bundleAt(41)] });
+    await two.report({ bundles: [bundleAt(41)] });
+    assert.equal((await wait(...door, '--within', '1s')).exitCode, 1);
+  });
+
+  it('count hosts with nothing to confirm apart, and as done only where that is asked for', async () => {
+    await using fleet = await servedFleet();
+    const active = { serial: 42, manifest: 'a'.repeat(64), sinceMs: 1, state: 'notified' } as const;
+    await (await fleet.host('web-1')).report({ bundles: [bundleAt(42, { active })] });
+    const store = ['--store', fleet.store];
+    const strict = await wait(...store, '--within', '10ms');
+    assert.deepEqual([strict.exitCode, jsonOf(strict)['notified']], [1, 1]);
+    assert.equal((await wait(...store, '--accept', 'notified')).exitCode, 0);
+  });
+
+  it('find hosts by a filter, show one, and do with it what a person decided', async () => {
+    await using fleet = await servedFleet();
+    const one = await fleet.host('web-1', { site: 'fra' });
+    await one.report({ labels: { site: 'fra' } });
+    await (await fleet.host('web-2')).report();
+    const door = await fleet.door('operate');
+    const found = await runWrit(['fleet', 'hosts', '--where', 'label.site=fra', ...door, '--json']);
+    assert.deepEqual(
+      (jsonOf(found)['hosts'] as { host: string }[]).map(({ host }) => host),
+      ['web-1'],
+    );
+    assert.equal((await runWrit(['fleet', 'hosts', '--where', 'bogus=1', ...door])).exitCode, 2);
+    const shown = await runWrit(['fleet', 'host', 'web-1', ...door]);
+    assert.match(shown.stdout, new RegExp(`^HEARD web-1 {2}${one.key}$`, 'm'));
+    const view = await fleet.door('view');
+    const denied = await runWrit(['fleet', 'host', 'retire', 'web-1', ...view, '--json']);
+    assert.deepEqual([denied.exitCode, jsonOf(denied)['code']], [1, 'FLEET_FORBIDDEN']);
+    assert.equal((await runWrit(['fleet', 'host', 'retire', 'web-1', ...door])).exitCode, 0);
+    assert.equal((await one.report()).status, 403);
+    const gone = await runWrit(['fleet', 'host', 'web-1', ...door, '--json']);
+    assert.equal(jsonOf(gone)['code'], 'FLEET_HOST_UNKNOWN');
+    const log = await runWrit(['fleet', 'log', ...door]);
+    assert.match(log.stdout, /token [0-9a-f]{12} +host\.retire/);
+  });
+
+  it('revoke a token, which ends what it may', async () => {
+    await using fleet = await servedFleet();
+    const door = await fleet.door('operate');
+    const listed = await runWrit(['fleet', 'token', 'list', ...door, '--json']);
+    const [{ id = '' } = {}] = jsonOf(listed)['tokens'] as { id: string }[];
+    assert.ok(!listed.stdout.includes('writ_people_'));
+    assert.equal((await runWrit(['fleet', 'token', 'revoke', id, ...door])).exitCode, 0);
+    const after = await runWrit(['fleet', 'token', 'list', ...door, '--json']);
+    assert.deepEqual([after.exitCode, jsonOf(after)['code']], [1, 'FLEET_TOKEN_REFUSED']);
+    const unknown = await runWrit(['fleet', 'token', 'revoke', 'nobody', '--store', fleet.store, '--json']);
+    assert.equal(jsonOf(unknown)['code'], 'FLEET_TOKEN_UNKNOWN');
+  });
+
+  it('let no host drive the terminal of who looks', async () => {
+    await using fleet = await servedFleet();
+    const name = 'web\u009b2J\u009d0;owned\u009c\u202e=cmd';
+    const host = await fleet.host(name, { site: '\u009b2J' });
+    const line = '\u001b]0;owned\u0007 line\u009b2J';
+    const offered = { ...refused, line };
+    await host.report({ labels: { site: '\u009b2J' }, host: name, bundles: [bundleAt(41, { offered })] });
+    await assert.rejects(fleet.host('web\u001b[2J'));
+    for (const args of [['hosts'], ['status'], ['log'], ['host', host.key]]) {
+      const { stdout, stderr } = await runWrit(['fleet', ...args, '--store', fleet.store]);
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
+      assert.ok(!/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/.test(stdout + stderr), args[0]);
+    }
+  });
+
+  it('send a token over TLS or nowhere, and only one that is for people', async () => {
+    await using fleet = await servedFleet();
+    const file = fleet.dir.join('hosts.token');
+    writeFileSync(file, await fleet.token('--for', 'hosts'));
+    for (const url of ['http://192.0.2.1', 'ftp://127.0.0.1', 'nonsense', 'https://u:p@example.net'])
+      assert.equal(
+        (await runWrit(['fleet', 'status', '--url', url, '--token-file', file, '--json'])).exitCode,
+        3,
+      );
+    const kind = await runWrit(['fleet', 'log', '--url', fleet.url, '--token-file', file, '--json']);
+    assert.deepEqual([kind.exitCode, jsonOf(kind)['code']], [2, 'USAGE']);
+    const nobody = await runWrit(['fleet', 'log', '--json']);
+    assert.equal(jsonOf(nobody)['code'], 'USAGE');
+    const door = await fleet.door('view');
+    const elsewhere = await runWrit([
+      'fleet',
+      'log',
+      '--url',
+      'http://127.0.0.1:9',
+      ...door.slice(2),
+      '--json',
+    ]);
+    assert.deepEqual([elsewhere.exitCode, jsonOf(elsewhere)['code']], [1, 'FLEET_UNANSWERED']);
+    const missing = await runWrit(['fleet', 'status', '--store', fleet.dir.join('none'), '--json']);
+    assert.equal(jsonOf(missing)['code'], 'FLEET_STORE_LOCATION');
+  });
+});

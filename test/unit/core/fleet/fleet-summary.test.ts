@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { OfferGroup, ReleaseCount } from '../../../../src/core/fleet/answers.js';
+import { type FleetFacts, summarize } from '../../../../src/core/fleet/fleet-summary.js';
+
+const hour = 3_600_000;
+const hosts = { accepted: 3, waiting: 0, stopped: 0, silent: 0, cloned: 0, opa: 0 };
+const release = (more: Partial<ReleaseCount> = {}): ReleaseCount => ({
+  ...{
+    bundle: 'dns',
+    channel: 'stable',
+    serial: 42,
+    manifest: 'aa',
+    confirmed: 3,
+    notified: 0,
+    unconfirmed: 0,
+  },
+  place: 'newest',
+  ...more,
+});
+const offer = (more: Partial<OfferGroup> = {}): OfferGroup => ({
+  ...{ bundle: 'dns', channel: 'stable', serial: 43, state: 'refused', code: 'CHECK_FAILED', hosts: 1 },
+  ...more,
+});
+const facts = (more: Partial<FleetFacts> = {}): FleetFacts => ({
+  ...{ fleet: 'f', atMs: 1000 * hour, countedAtMs: 0, hosts, silence: 'judged', releases: [release()] },
+  ...{ offers: [], roots: [], versions: [], keys: [] },
+  ...more,
+});
+const codes = (more: Partial<FleetFacts>): string[] =>
+  summarize(facts(more)).findings.map(({ code }) => code);
+const key = (role: string, leftMs: number) => ({ role, version: 1, expiresAtMs: 1000 * hour + leftMs });
+
+describe('the sentence about a fleet', () => {
+  it('says that all is well, and of what', () => {
+    const { level, sentence, findings } = summarize(facts());
+    assert.deepEqual([level, sentence, findings], ['ok', 'All 3 hosts confirmed dns 42.', []]);
+  });
+
+  it('does not call confirmed what nothing could confirm, nor who runs an older release', () => {
+    const some = [release({ confirmed: 2, notified: 1 })];
+    assert.equal(summarize(facts({ releases: some })).sentence, '2 of 3 confirmed dns 42.');
+    const tail = [release({ confirmed: 2 }), release({ serial: 41, confirmed: 1, place: 'tail' })];
+    assert.equal(summarize(facts({ releases: tail })).sentence, '2 of 3 confirmed dns 42.');
+  });
+
+  it('begins with the worst, whatever else there is', () => {
+    const all = facts({
+      hosts: { ...hosts, silent: 2, waiting: 1, cloned: 1 },
+      offers: [offer({ state: 'deferred', code: 'CHECK_DEFERRED' }), offer()],
+      keys: [key('timestamp', -1), key('targets', 24 * hour)],
+      releases: [release({ confirmed: 2, unconfirmed: 1 })],
+    });
+    const { level, findings, sentence } = summarize(all);
+    assert.equal(level, 'critical');
+    assert.deepEqual(
+      findings.map(({ code }) => code),
+      [
+        'ROLE_EXPIRED',
+        'REFUSED',
+        'CLONED',
+        'SILENT',
+        'UNCONFIRMED',
+        'DEFERRED',
+        'ROLE_ENDS',
+        'WAITING_FOR_APPROVAL',
+      ],
+    );
+    assert.match(sentence, /^Timestamp has expired.*, and 7 more things\. 2 of 3 confirmed dns 42\.$/);
+  });
+
+  it('puts the refusals of one release together, with their codes and a filter that finds the hosts', () => {
+    const offers = [offer({ hosts: 2 }), offer({ code: 'WORKER_REFUSED' }), offer({ state: 'rolled-back' })];
+    const { findings } = summarize(facts({ offers }));
+    assert.deepEqual(findings[0], {
+      level: 'critical',
+      code: 'REFUSED',
+      text: '3 hosts refused dns 43 (CHECK_FAILED, WORKER_REFUSED)',
+      where: 'state=refused,bundle=dns,channel=stable,serial=43',
+    });
+    assert.equal(findings[1]?.code, 'ROLLED_BACK');
+  });
+
+  it('names nobody silent before two intervals have passed since the start', () => {
+    const silent = { ...hosts, silent: 3 };
+    assert.deepEqual(codes({ hosts: silent, silence: 'too-early' }), []);
+    assert.deepEqual(codes({ hosts: silent }), ['SILENT']);
+  });
+
+  it('warns of a key before it ends, an offline one two weeks ahead', () => {
+    assert.deepEqual(codes({ keys: [key('targets', 14 * 24 * hour)] }), []);
+    assert.deepEqual(codes({ keys: [key('targets', 14 * 24 * hour - 1)] }), ['ROLE_ENDS']);
+    assert.deepEqual(codes({ keys: [key('timestamp', 24 * hour)] }), []);
+    assert.deepEqual(codes({ keys: [key('timestamp', 24 * hour - 1)] }), ['ROLE_ENDS']);
+    assert.deepEqual(codes({ keys: [key('timestamp', 0)] }), ['ROLE_EXPIRED']);
+  });
+
+  it('is a warning while nobody is there', () => {
+    const empty = summarize(facts({ hosts: { ...hosts, accepted: 0 }, releases: [] }));
+    assert.deepEqual([empty.level, empty.sentence], ['warning', 'No host is enrolled.']);
+    assert.equal(summarize(facts({ releases: [] })).sentence, '3 hosts enrolled, and no release in use yet.');
+  });
+});

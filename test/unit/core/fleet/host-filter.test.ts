@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { parseHostFilter } from '../../../../src/core/fleet/host-filter.js';
+import { throwsCode } from '../../../kit/assert/assert-code.js';
+
+const plain = (text: string): unknown => JSON.parse(JSON.stringify(parseHostFilter(text)));
+
+describe('a filter of hosts', () => {
+  it('reads what the issue shows, and calls rejected what reports call refused', () => {
+    assert.deepEqual(plain('state=rejected,bundle=dns-edge,label.site=fra'), {
+      bundle: { offered: 'refused', bundle: 'dns-edge' },
+      labels: { site: 'fra' },
+    });
+  });
+
+  it('knows states of a bundle and of a host apart', () => {
+    assert.deepEqual(plain('state=confirmed,serial=42'), {
+      bundle: { active: 'confirmed', serial: 42 },
+      labels: {},
+    });
+    assert.deepEqual(plain('state=silent'), { bundle: {}, labels: {}, is: 'silent' });
+    assert.deepEqual(plain(''), { bundle: {}, labels: {} });
+  });
+
+  it('takes commas, backslashes and equals signs of a value', () => {
+    assert.deepEqual(plain('label.a=x\\,y\\\\z=1,host=😀'), {
+      bundle: {},
+      labels: { a: 'x,y\\z=1' },
+      host: '😀',
+    });
+  });
+
+  it('takes a label of any name, also one that objects have', () => {
+    const { labels } = parseHostFilter('label.__proto__=x,label.constructor=y');
+    assert.deepEqual(Object.entries(labels), [
+      ['__proto__', 'x'],
+      ['constructor', 'y'],
+    ]);
+  });
+
+  it('refuses what it does not know, with a hint', () => {
+    for (const text of [
+      'bogus=1',
+      'constructor=1',
+      'state=fine',
+      'serial=x',
+      'bundle',
+      '=x',
+      'bundle=',
+      'label.=x',
+      ',',
+    ])
+      assert.notEqual(throwsCode('USAGE', () => parseHostFilter(text)).hint, '');
+    throwsCode('USAGE', () => parseHostFilter('host=a,host=b'));
+  });
+
+  it('is bounded in length, conditions and values', () => {
+    const many = (count: number): string =>
+      Array.from({ length: count }, (_, at) => `label.n${at}=x`).join(',');
+    assert.equal(Object.keys(parseHostFilter(many(16)).labels).length, 16);
+    throwsCode('USAGE', () => parseHostFilter(many(17)));
+    parseHostFilter(`host=${'x'.repeat(255)}`);
+    throwsCode('USAGE', () => parseHostFilter(`host=${'x'.repeat(256)}`));
+    throwsCode('USAGE', () => parseHostFilter(`host=${'x'.repeat(2000)}`));
+  });
+});

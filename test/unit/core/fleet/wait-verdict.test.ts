@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { WaitFacts } from '../../../../src/core/fleet/answers.js';
+import { judgeWait, waitExitCodes } from '../../../../src/core/fleet/wait-verdict.js';
+
+const terms = { sharePpm: 1_000_000, withinMs: 60_000, accept: 'confirmed' } as const;
+const facts = (more: Partial<WaitFacts>): WaitFacts => ({
+  ...{ schema: 1, type: 'fleet.wait', atMs: 0, of: 10, confirmed: 0, notified: 0, refused: 0 },
+  ...{ refusedHosts: [], excepted: 0 },
+  ...more,
+});
+const outcome = (
+  more: Partial<WaitFacts>,
+  of: Partial<typeof terms> | object = {},
+  elapsedMs = 0,
+  frozen = 10,
+) => judgeWait(facts(more), { ...terms, ...of }, { frozen, elapsedMs }).outcome;
+
+describe('the verdict of a wait', () => {
+  it('has an exit code for each end', () => {
+    assert.deepEqual(waitExitCodes, {
+      ...{
+        reached: 0,
+        'time-over': 1,
+        nobody: 2,
+        ambiguous: 2,
+        'out-of-reach': 3,
+        withdrawn: 4,
+        superseded: 4,
+      },
+    });
+  });
+
+  it('is reached when that share confirmed, and not a host earlier', () => {
+    assert.equal(outcome({ confirmed: 9 }), 'waiting');
+    assert.equal(outcome({ confirmed: 10 }), 'reached');
+    assert.equal(outcome({ confirmed: 9 }, { sharePpm: 900_000 }), 'reached');
+    assert.equal(outcome({ confirmed: 9 }, { sharePpm: 900_001 }), 'waiting');
+  });
+
+  it('needs one host at least, however small the share', () => {
+    assert.equal(judgeWait(facts({}), { ...terms, sharePpm: 1 }, { frozen: 10, elapsedMs: 0 }).needed, 1);
+    assert.equal(outcome({}, { sharePpm: 1 }), 'waiting');
+  });
+
+  it('keeps hosts with nothing to confirm in the denominator, and takes them for done only where that is asked for', () => {
+    assert.equal(outcome({ confirmed: 6, notified: 4 }), 'waiting');
+    assert.equal(outcome({ confirmed: 6, notified: 4 }, { accept: 'notified' }), 'reached');
+  });
+
+  it('is no easier for hosts that left, and harder for one that was excepted and is back', () => {
+    assert.equal(outcome({ of: 8, confirmed: 8 }), 'waiting');
+    assert.equal(outcome({ of: 11, confirmed: 10 }), 'waiting');
+    assert.equal(outcome({ of: 11, confirmed: 11 }), 'reached');
+  });
+
+  it('says at once that refusals put the share out of reach', () => {
+    assert.equal(outcome({ refused: 1 }), 'out-of-reach');
+    assert.equal(outcome({ refused: 1 }, { sharePpm: 900_000 }), 'waiting');
+    assert.equal(outcome({ refused: 2 }, { sharePpm: 900_000 }), 'out-of-reach');
+  });
+
+  it('says what became of the release before it says who refused it, and neither where it is done', () => {
+    assert.equal(outcome({ supersededBy: 43, refused: 9 }), 'superseded');
+    assert.equal(outcome({ withdrawn: true, supersededBy: 43 }), 'withdrawn');
+    assert.equal(outcome({ supersededBy: 43, confirmed: 10 }), 'reached');
+  });
+
+  it('ends with nobody to wait for, and with a serial that means two releases', () => {
+    assert.equal(outcome({ of: 0 }, {}, 0, 0), 'nobody');
+    assert.equal(outcome({ ambiguous: true, confirmed: 10 }), 'ambiguous');
+  });
+
+  it('ends when the time is over, unless it is reached in that moment', () => {
+    assert.equal(outcome({ confirmed: 9 }, {}, 59_999), 'waiting');
+    assert.equal(outcome({ confirmed: 9 }, {}, 60_000), 'time-over');
+    assert.equal(outcome({ confirmed: 10 }, {}, 60_000), 'reached');
+  });
+});

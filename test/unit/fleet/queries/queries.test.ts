@@ -1,0 +1,237 @@
+// The queries on a store that hosts reported to: what is counted, who is found, and what a wait is judged on.
+import assert from 'node:assert/strict';
+import { after, describe, it } from 'node:test';
+import { parseHostFilter } from '../../../../src/core/fleet/host-filter.js';
+import { judgeWait } from '../../../../src/core/fleet/wait-verdict.js';
+import { retireHost } from '../../../../src/fleet/hosts/change-host.js';
+import { createIngest, type Ingest } from '../../../../src/fleet/hosts/ingest.js';
+import { noteAccepting } from '../../../../src/fleet/hosts/sweeps.js';
+import { createFleetQueries, type FleetQueries } from '../../../../src/fleet/queries/fleet-queries.js';
+import { silentLog } from '../../../../src/platform/telemetry/silent-log.js';
+import { rejectsCode } from '../../../kit/assert/assert-code.js';
+import { type FakeClock, fakeClock } from '../../../kit/clock/fake-clock.js';
+import { memory, tempDir } from '../../../kit/disk/temp-dir.js';
+import {
+  type BenchHost,
+  bundleAt,
+  type FleetBench,
+  fleetBench,
+  reportOf,
+  send,
+} from '../../../kit/fleet/fleet-bench.js';
+
+interface Fleet extends AsyncDisposable {
+  readonly bench: FleetBench;
+  readonly clock: FakeClock;
+  readonly ingest: Ingest;
+  readonly queries: FleetQueries;
+  hosts(count: number, labels?: Record<string, string>): Promise<BenchHost[]>;
+}
+
+async function fleet(location: string): Promise<Fleet> {
+  const clock = fakeClock({ mode: 'skip' });
+  const bench = await fleetBench(location, clock);
+  await noteAccepting(bench.store.db, clock.nowMs());
+  const ingest = createIngest(bench.store, { clock, log: silentLog() });
+  const { token } = await bench.token();
+  return {
+    bench,
+    clock,
+    ingest,
+    queries: createFleetQueries(bench.store.db, bench.store.fleetId, clock),
+    hosts: async (count, labels = {}) => {
+      const names = Array.from({ length: count }, (_, at) => `web-${at + 1}`);
+      const made: BenchHost[] = [];
+      for (const name of names) made.push(await bench.enrol(token, name, { labels }));
+      return made;
+    },
+    [Symbol.asyncDispose]: async () => {
+      await ingest.close();
+      await bench[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const refusal = (line: string) =>
+  ({ serial: 2, state: 'refused', code: 'CHECK_FAILED', atMs: 5, line, output: 'secret output' }) as const;
+const question = { bundle: 'dns', channel: 'stable', serial: 2 };
+
+describe('the queries of a fleet', () => {
+  const directory = tempDir(memory());
+  let stores = 0;
+  const open = (): Promise<Fleet> => fleet(directory.join(`queries-${++stores}`));
+  after(() => directory[Symbol.dispose]());
+
+  it('count releases by state, with the tail and who refused, and show lines to who may see them', async () => {
+    await using f = await open();
+    const [one, two, three] = (await f.hosts(3)) as [BenchHost, BenchHost, BenchHost];
+    await send(f.ingest, one, reportOf('web-1', { bundles: [bundleAt(2)] }));
+    await send(
+      f.ingest,
+      two,
+      reportOf('web-2', { bundles: [bundleAt(1, { offered: refusal('line 7: no') })] }),
+    );
+    await send(f.ingest, three, reportOf('web-3', { bundles: [bundleAt(1)] }));
+    const summary = await f.queries.summary('view');
+    assert.deepEqual(
+      summary.releases.map(({ serial, confirmed, place }) => [serial, confirmed, place]),
+      [
+        [2, 1, 'newest'],
+        [1, 2, 'tail'],
+      ],
+    );
+    assert.deepEqual(summary.offers, [
+      {
+        bundle: 'dns',
+        channel: 'stable',
+        serial: 2,
+        state: 'refused',
+        code: 'CHECK_FAILED',
+        hosts: 1,
+        firstAtMs: 5,
+      },
+    ]);
+    assert.equal(summary.level, 'critical');
+    assert.deepEqual((await f.queries.summary('detail')).offers[0]?.lines, ['line 7: no']);
+    const filter = parseHostFilter('state=rejected,bundle=dns,serial=2');
+    const page = await f.queries.hosts({ filter, limit: 10 }, 'view');
+    assert.deepEqual(
+      page.hosts.map(({ host }) => host),
+      ['web-2'],
+    );
+    assert.ok(!JSON.stringify([page, await f.queries.host('web-2', 'view')]).includes('line 7'));
+    assert.ok(!JSON.stringify(await f.queries.host('web-2', 'view')).includes('secret output'));
+    assert.ok(JSON.stringify(await f.queries.host('web-2', 'detail')).includes('secret output'));
+  });
+
+  it('leave a retired host out of every count, and find it where it is asked for', async () => {
+    await using f = await open();
+    const [one] = (await f.hosts(1)) as [BenchHost];
+    await send(f.ingest, one, reportOf('web-1'));
+    await retireHost(f.bench.store.db, one.keyId, { who: 'test', nowMs: f.clock.nowMs() });
+    const summary = await f.queries.summary('view');
+    assert.deepEqual([summary.hosts.accepted, summary.releases.length], [0, 0]);
+    const found = async (where: string) =>
+      (await f.queries.hosts({ filter: parseHostFilter(where), limit: 10 }, 'view')).hosts.length;
+    assert.deepEqual([await found(''), await found('state=retired')], [0, 1]);
+    assert.equal((await f.queries.log({ limit: 1 })).entries[0]?.what, 'host.retire');
+  });
+
+  it('give every host once over pages, and refuse a place that is none', async () => {
+    await using f = await open();
+    await f.hosts(7, { site: 'fra' });
+    const names: string[] = [];
+    let after: string | undefined;
+    do {
+      const filter = parseHostFilter('label.site=fra');
+      const page = await f.queries.hosts(
+        { filter, limit: 3, ...(after === undefined ? {} : { after }) },
+        'view',
+      );
+      names.push(...page.hosts.map(({ host }) => host));
+      after = page.next;
+    } while (after !== undefined);
+    assert.deepEqual(names, ['web-1', 'web-2', 'web-3', 'web-4', 'web-5', 'web-6', 'web-7']);
+    await rejectsCode(
+      'USAGE',
+      f.queries.hosts({ filter: parseHostFilter(''), limit: 3, after: 'x' }, 'view'),
+    );
+  });
+
+  it('bind what a filter says: nothing of it is SQL', async () => {
+    await using f = await open();
+    await f.hosts(2);
+    const filter = parseHostFilter(`host=' or 1=1 --`);
+    assert.deepEqual((await f.queries.hosts({ filter, limit: 9 }, 'view')).hosts, []);
+    await rejectsCode('FLEET_HOST_UNKNOWN', f.queries.host('%', 'view'));
+  });
+
+  it('call a host silent after two granted intervals of a server that accepts, and not one that stopped', async () => {
+    await using f = await open();
+    const [one, two] = (await f.hosts(2)) as [BenchHost, BenchHost];
+    await send(f.ingest, one, reportOf('web-1'));
+    await send(f.ingest, two, reportOf('web-2', { agent: 'stop' }));
+    const silent = async () =>
+      (await f.queries.hosts({ filter: parseHostFilter('state=silent'), limit: 9 }, 'view')).hosts.map(
+        ({ host, presence }) => [host, presence],
+      );
+    for (let passedMs = 0; passedMs < 600_000; passedMs += 20_000) {
+      await f.clock.advance(20_000);
+      await noteAccepting(f.bench.store.db, f.clock.nowMs());
+    }
+    assert.deepEqual(await silent(), []);
+    await f.clock.advance(20_000);
+    await noteAccepting(f.bench.store.db, f.clock.nowMs());
+    assert.deepEqual(await silent(), [['web-1', 'silent']]);
+    const summary = await f.queries.summary('view');
+    assert.deepEqual([summary.hosts.silent, summary.hosts.stopped, summary.silence], [1, 1, 'judged']);
+    // Nobody is while the server itself was away.
+    await f.clock.advance(3_600_000);
+    await noteAccepting(f.bench.store.db, f.clock.nowMs());
+    assert.deepEqual(await silent(), []);
+  });
+
+  it('judge a wait on hosts that were there at its start and did not stop', async () => {
+    await using f = await open();
+    const [one, two, three] = (await f.hosts(3)) as [BenchHost, BenchHost, BenchHost];
+    await send(f.ingest, one, reportOf('web-1', { bundles: [bundleAt(2)] }));
+    await send(f.ingest, two, reportOf('web-2', { bundles: [bundleAt(1, { offered: refusal('no') })] }));
+    await send(f.ingest, three, reportOf('web-3', { agent: 'stop' }));
+    const first = await f.queries.wait(question);
+    assert.deepEqual([first.of, first.confirmed, first.refused, first.notified], [2, 1, 1, 0]);
+    assert.deepEqual(first.refusedHosts, [{ host: 'web-2', key: two.keyId, code: 'CHECK_FAILED' }]);
+    const terms = { sharePpm: 1_000_000, withinMs: 1, accept: 'confirmed' } as const;
+    assert.equal(judgeWait(first, terms, { frozen: first.of, elapsedMs: 0 }).outcome, 'out-of-reach');
+    const later = (await f.bench.token()).token;
+    await f.clock.advance(1000);
+    const late = await f.bench.enrol(later, 'late-1');
+    await send(f.ingest, late, reportOf('late-1', { bundles: [bundleAt(2)] }));
+    assert.equal((await f.queries.wait({ ...question, sinceMs: first.atMs })).of, 2);
+    assert.equal((await f.queries.wait({ ...question, bundle: 'other' })).of, 0);
+  });
+
+  it('see that a later release of the same repository took its place, and a serial of two repositories', async () => {
+    await using f = await open();
+    const [one, two, three] = (await f.hosts(3)) as [BenchHost, BenchHost, BenchHost];
+    const elsewhere = { version: 1, sha256: 'b'.repeat(64) };
+    await send(f.ingest, one, reportOf('web-1', { bundles: [bundleAt(2)] }));
+    await send(f.ingest, two, reportOf('web-2', { root: elsewhere, bundles: [bundleAt(9)] }));
+    assert.equal((await f.queries.wait(question)).supersededBy, undefined);
+    await send(f.ingest, three, reportOf('web-3', { bundles: [bundleAt(3)] }));
+    assert.equal((await f.queries.wait(question)).supersededBy, 3);
+    const other = { serial: 2, manifest: 'c'.repeat(64), sinceMs: 1, state: 'confirmed' } as const;
+    await send(
+      f.ingest,
+      two,
+      reportOf('web-2', { root: elsewhere, bundles: [bundleAt(2, { active: other })] }),
+    );
+    assert.equal((await f.queries.wait(question)).ambiguous, true);
+  });
+
+  it('leave out who is silent for longer than is asked for, and say how many', async () => {
+    await using f = await open();
+    const [one, two] = (await f.hosts(2)) as [BenchHost, BenchHost];
+    await send(f.ingest, one, reportOf('web-1', { bundles: [bundleAt(2)] }));
+    await f.clock.advance(3 * 86_400_000);
+    await send(f.ingest, two, reportOf('web-2', { bundles: [bundleAt(2)] }));
+    const { of, excepted } = await f.queries.wait({ ...question, exceptSilentMs: 2 * 86_400_000 });
+    assert.deepEqual([of, excepted], [1, 1]);
+  });
+
+  it('draw how the confirmations of a release came', async () => {
+    await using f = await open();
+    const hosts = await f.hosts(4);
+    for (const [at, host] of hosts.entries()) {
+      const active = {
+        serial: 2,
+        manifest: 'c'.repeat(64),
+        sinceMs: 1000 * (at + 1),
+        state: 'confirmed',
+      } as const;
+      await send(f.ingest, host, reportOf(host.name, { bundles: [bundleAt(2, { active })] }));
+    }
+    const { curve, releases } = await f.queries.release(question);
+    assert.equal(releases[0]?.confirmed, 4);
+    assert.deepEqual([curve[0]?.confirmed, curve.at(-1)], [1, { atMs: 4000, confirmed: 4 }]);
+  });
+});
