@@ -14,8 +14,8 @@ import { withOutcome, withoutStored } from './outcome-rules.js';
 export interface HostState {
   readonly key: FleetKey;
   enrolment(): Enrolment | undefined;
-  /** Durable before it returns. Left out: there is none any more. */
-  setEnrolment(enrolment: Enrolment | undefined): void;
+  /** Durable before it returns. */
+  setEnrolment(enrolment: Enrolment): void;
   /** A number above every one that was ever given, and above `than`; durable, so that no crash gives it again. */
   nextCounter(than?: number): number;
   outcomes(): OutcomesFile;
@@ -52,10 +52,7 @@ export function openHostState({ directory, durable, installId }: HostStateOption
   return {
     key: openKey(directory, keyFile.read().secret),
     enrolment: () => keyFile.read().enrolment,
-    setEnrolment: (enrolment) => {
-      const { enrolment: _, ...rest } = keyFile.read();
-      keyFile.write(enrolment === undefined ? rest : { ...rest, enrolment });
-    },
+    setEnrolment: (enrolment) => keyFile.write({ ...keyFile.read(), enrolment }),
     nextCounter: (than = 0) => {
       const next = Math.max(given, than) + 1;
       if (next >= maxCounter) throw new WritError('FLEET_COUNTER', `the counter has reached ${next}`);

@@ -1,7 +1,7 @@
 // One exchange with a fleet server: enrols where that is still to be done, then sends one report, and answers a challenge of
 // its counter once. Owns the order; when it is asked to is the reporter's.
 import type { FleetConfig } from '../../core/config/config.js';
-import { isWritError, WritError } from '../../core/errors.js';
+import { type ErrorCode, isWritError, WritError } from '../../core/errors.js';
 import type { EnrolRequest, FleetReport } from '../../core/fleet/report.js';
 import { fleetHeaders, fleetPaths, noFleet, signedParts } from '../../core/fleet/signed-request.js';
 import { given } from '../../core/given.js';
@@ -49,17 +49,21 @@ export async function sendReport(
   const { state, config } = exchange;
   const known = state.enrolment();
   if (known?.state !== 'accepted') await enrol(exchange, identity);
+  const isMoved = known?.state === 'accepted' && known.url !== config.url;
   try {
-    return await report(exchange, make());
+    const acknowledged = await report(exchange, make());
+    // The same fleet under another address.
+    if (isMoved) state.setEnrolment({ ...known, url: config.url });
+    return acknowledged;
   } catch (error) {
-    // The fleet has another address now, or this is another fleet: only a new enrolment tells.
-    const isMoved = isWritError(error) && error.code === 'FLEET_KEY_UNKNOWN' && known?.url !== config.url;
-    if (!isMoved || known === undefined) throw error;
-    state.setEnrolment(undefined);
+    if (!isMoved || !isWritError(error) || !ofOthers.has(error.code)) throw error;
     await enrol(exchange, identity);
     return report(exchange, make());
   }
 }
+
+/** What a fleet says to a host that has enrolled with another one. */
+const ofOthers: ReadonlySet<ErrorCode> = new Set(['FLEET_KEY_UNKNOWN', 'FLEET_SIGNATURE_REFUSED']);
 
 const maxTokenBytes = 4096;
 

@@ -67,3 +67,29 @@ describe('a copy of a machine', () => {
     assert.equal(fleet.enrolments.length, 1);
   });
 });
+
+describe('a fleet that moves', () => {
+  it('is the same under another address, and another one is enrolled with by the token', async () => {
+    using dir = tempDir();
+    await using fleet = await fleetStandIn();
+    await using other = await fleetStandIn();
+    const site = fleetSite(dir, fleet);
+    const { tokenFile } = site;
+    await using agent = site.start();
+    await agent.ready;
+    await site.untilSo(() => fleet.stored().length > 0);
+    fs.renameSync(tokenFile, dir.join('away'));
+    site.configure({ fleet: { url: fleet.url.replace('127.0.0.1', 'localhost'), tokenFile, every: '1m' } });
+    agent.reload();
+    const before = fleet.stored().length;
+    await site.untilSo(() => fleet.stored().length > before, 10_000);
+    assert.equal(fleet.enrolments.length, 1);
+    site.configure({ fleet: { url: other.url, tokenFile, every: '1m' } });
+    agent.reload();
+    await site.untilSo(() => agent.log.named('the fleet server has no report').length > 0, 10_000);
+    assert.equal((await agent.status()).fleet?.problem?.code, 'FLEET_TOKEN_UNREADABLE');
+    fs.renameSync(dir.join('away'), tokenFile);
+    await site.untilSo(() => other.stored().length > 0, 10_000);
+    assert.equal(other.enrolments[0]?.publicKey, fleet.enrolments[0]?.publicKey);
+  });
+});

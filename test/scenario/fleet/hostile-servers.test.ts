@@ -70,10 +70,15 @@ describe('a fleet server that answers', () => {
     await using agent = site.start();
     await agent.hasEnded(1);
     await site.untilSo(() => fleet.stored().length > 0);
-    fleet.bend = says(401, '{"code":"FLEET_KEY_UNKNOWN"}');
+    const asked: (string | undefined)[] = [];
+    const refuse = says(401, '{"code":"FLEET_KEY_UNKNOWN"}');
+    fleet.bend = (request, response) => {
+      asked.push(request.url);
+      refuse(request, response);
+    };
     await site.untilSo(() => agent.log.named('the fleet server has no report').length > 0, 10_000);
     assert.equal((await agent.status()).fleet?.problem?.code, 'FLEET_KEY_UNKNOWN');
-    assert.equal(fleet.enrolments.length, 1);
+    assert.deepEqual([...new Set(asked)], ['/v1/reports']);
     fleet.bend = says(403, '{}');
     await site.untilSo(() => agent.log.named('the fleet server has no report').length > 1, 10_000);
     assert.equal((await agent.status()).fleet?.problem?.code, 'FLEET_KEY_RETIRED');

@@ -53,9 +53,10 @@ describe('a report that is made to fit', () => {
 
   it('keeps every bound, whatever comes', () => {
     const labels = Object.fromEntries(list(10_000, (index) => [`label-${index}`, 'z'.repeat(1000)]));
+    const named = (index: number) => ({ ...bundle(index), bundle: `${index}-${'b'.repeat(250)}` });
     const fits = fitted(
       {
-        ...{ ...report, labels, bundles: list(3000, bundle), outcomes: list(500, outcome) },
+        ...{ ...report, labels, bundles: list(3000, named), outcomes: list(500, outcome) },
         groups: list(1000, (index) => ({ group: `g-${index}`, workers: 1, confirmed: 1, min: 1 })),
         trust: list(5000, (index) => ({ role: `role-${index}`, version: 1, expiresAtMs: 1 })),
         findings: list(100, (index) => `CODE_${index}`),

@@ -29,6 +29,21 @@ describe('an interval that a server grants', () => {
   });
 });
 
+describe('a report after one that failed', () => {
+  it('waits for its time, whatever changes', () => {
+    const clock = fakeClock();
+    const times = new ReportTimes({ clock: () => clock, installId: () => 'a', random01: () => 0.5 });
+    const fleet = { url: url.href, tokenFile: '/t', everyMs: 600_000, detail: 'codes' } as const;
+    times.failed(fleet, 'failed', 1_800_000);
+    assert.ok(times.untilDue(fleet, 'news') >= 1_800_000);
+    times.failed(fleet, 'failed', undefined);
+    times.failed(fleet, 'failed', undefined);
+    assert.ok(times.untilDue(fleet, 'news') > 600_000);
+    times.stored(fleet, 600_000);
+    assert.equal(times.untilDue(fleet, 'news'), 1000);
+  });
+});
+
 describe('an answer', () => {
   it('is its code where it has one, else what its status means', () => {
     const is = (code: ErrorCode, status: number, body?: string, asked: 'enrol' | 'report' = 'report') =>

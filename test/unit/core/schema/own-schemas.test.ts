@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { fleetSchemas } from '../../../../src/agent/fleet/fleet-files.js';
 import { installIdSchema } from '../../../../src/agent/identity/install-id.js';
 import { ledgerSchema } from '../../../../src/agent/state/ledger-schema.js';
 import { refusalsSchema } from '../../../../src/agent/state/refusals-file.js';
@@ -8,7 +9,7 @@ import { validators } from '../../../../src/core/schema/compiled-schemas.js';
 import { everyMistake, schemaKey, validatorOf } from '../../../../src/core/schema/own-schemas.js';
 import { driverKinds } from '../../../../src/workers/registry.js';
 
-const state = [ledgerSchema, refusalsSchema, installIdSchema];
+const state = [ledgerSchema, refusalsSchema, installIdSchema, ...fleetSchemas];
 const ours = [configSchema, ...driverKinds.map(driverSchemaOf), ...state];
 const other = { type: 'object', properties: { a: { type: 'integer' } }, required: ['a'] };
 

@@ -1,0 +1,27 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { fleetLines } from '../../../../src/cli/show/show-fleet-door.js';
+import { problem } from '../../../kit/cli/cycle-results.js';
+import { statusReport } from '../../../kit/cli/status-reports.js';
+
+const { atMs } = statusReport();
+const fleet = { url: 'https://fleet/', state: 'reporting', keyId: 'abc', pending: 0 } as const;
+
+describe('the line of a fleet', () => {
+  it('says when a report was last stored, or what stops it, and is not there without one', () => {
+    const line = (more: object) => fleetLines(statusReport({ fleet: { ...fleet, ...more } }))[0];
+    assert.deepEqual(fleetLines(statusReport()), []);
+    assert.equal(
+      line({ acknowledgedAtMs: atMs - 120_000 }),
+      '  fleet     https://fleet/  last report 2 min ago',
+    );
+    assert.equal(
+      line({ problem: problem('FLEET_UNREACHABLE', 'away') }),
+      '  fleet     https://fleet/  no report yet  [FLEET_UNREACHABLE]',
+    );
+    assert.equal(
+      line({ state: 'waiting', problem: problem('FLEET_KEY_WAITING', 'waits') }),
+      '  fleet     https://fleet/  no report yet, key abc  [FLEET_KEY_WAITING]',
+    );
+  });
+});
