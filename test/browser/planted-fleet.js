@@ -1,23 +1,18 @@
 // A real fleet server with hosts that were planted in its store, as if they had reported: the server, its queries and its pages
 // are those that ship; only the network between hosts and server is left out. Asks nothing of a browser.
-import { join } from 'node:path';
+import { createHash } from 'node:crypto';
 
 const dist = new URL('../../dist/', import.meta.url);
 const load = (path) => import(new URL(path, dist).href);
 
-const [
-  { fleetBench, reportOf, send },
-  { startFleetServer },
-  { createIngest },
-  { silentLog },
-  { systemClock },
-] = await Promise.all([
-  load('test/kit/fleet/fleet-bench.js'),
-  load('src/fleet/http/fleet-server.js'),
-  load('src/fleet/hosts/ingest.js'),
-  load('src/platform/telemetry/silent-log.js'),
-  load('src/platform/time/clock.js'),
-]);
+const [{ fleetBench, reportOf }, { startFleetServer }, { createIngest }, { silentLog }, { systemClock }] =
+  await Promise.all([
+    load('test/kit/fleet/fleet-bench.js'),
+    load('src/fleet/http/fleet-server.js'),
+    load('src/fleet/hosts/ingest.js'),
+    load('src/platform/telemetry/silent-log.js'),
+    load('src/platform/time/clock.js'),
+  ]);
 const { tempDir, memory } = await load('test/kit/disk/temp-dir.js');
 
 /** @returns a running server, its address, a person's token for each role, and ways to plant hosts */
@@ -42,7 +37,18 @@ export async function plantedFleet() {
     people,
     enrol: (name, more) => bench.enrol(enrolment, name, more),
     report: async (host, more) => {
-      const verdict = await send(ingest, host, reportOf(host.name, more));
+      const body = Buffer.from(JSON.stringify(reportOf(host.name, more)));
+      const bodyDigest = createHash('sha256').update(body).digest('hex');
+      const { keyId } = host;
+      const signed = {
+        kind: 'signed',
+        keyId,
+        counter: host.counter++,
+        fleet: '',
+        createdAtMs: Date.now(),
+        bodyDigest,
+      };
+      const verdict = await ingest.take(signed, body);
       if (verdict.kind !== 'accepted') throw new Error(JSON.stringify(verdict));
     },
     /** Gone as after a kill of the machine: the address answers nobody. */
@@ -56,7 +62,6 @@ export async function plantedFleet() {
       await bench[Symbol.asyncDispose]();
       directory[Symbol.dispose]();
     },
-    directory: join(directory.path ?? '', ''),
   };
 }
 

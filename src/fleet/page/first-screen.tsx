@@ -91,12 +91,12 @@ function Trust({ summary }: { readonly summary: FleetSummary }): VNode {
       ) : (
         <Table
           caption="Roles, as the hosts that were heard last know them"
-          columns={['role', { right: 'version' }, 'ends', 'left']}
+          columns={['role', { right: 'version' }, 'left', 'ends']}
           rows={keys.map(({ role, version, expiresAtMs }) => [
             role,
             String(version),
-            <Moment atMs={expiresAtMs} />,
             <Badge tone={toneOf(expiresAtMs - atMs)} text={leftText(expiresAtMs, atMs)} />,
+            <Moment atMs={expiresAtMs} />,
           ])}
         />
       )}
