@@ -7,6 +7,7 @@ import { hostPage } from '../../../../src/fleet/page/host.js';
 import { hostsPage, refusedFilterPage } from '../../../../src/fleet/page/hosts.js';
 import { logPage } from '../../../../src/fleet/page/log.js';
 import { releasePage } from '../../../../src/fleet/page/release.js';
+import { reportOf } from '../../../kit/fleet/fleet-bench.js';
 import { frame, hostDetail, hostileName, hostLine, nowMs, release, summary } from './planted-answers.js';
 
 const hosts = (...list: ReturnType<typeof hostLine>[]) =>
@@ -124,11 +125,7 @@ describe('the list of hosts', () => {
 });
 
 describe('the page of a host', () => {
-  const report = {
-    ...{ schema: 1, type: 'fleet.report', version: '1', host: 'a', labels: {}, installId: 'i', bootId: 'b' },
-    ...{ atMs: nowMs, everyMs: 1, agent: 'run', health: 'ok', findings: [], generation: 18, trust: [] },
-    ...{ freshness: 'fresh', bundles: [], groups: [], outcomes: [] },
-  } as const;
+  const report = reportOf('a', { generation: 18, bundles: [] });
 
   it('begins with the words of writ status; the worst wins', () => {
     const table = [
