@@ -19,7 +19,7 @@ const { tempDir, memory } = await load('test/kit/disk/temp-dir.js');
  * @param plant called before the server starts, with the ways to plant
  * @returns a running server, its address, a person's token for each role, and ways to plant hosts
  */
-export async function plantedFleet(plant = async () => {}) {
+export async function plantedFleet(plant) {
   const directory = tempDir(memory());
   const store = directory.join('store');
   const bench = await fleetBench(store, systemClock);
@@ -69,7 +69,7 @@ export async function plantedFleet(plant = async () => {}) {
       if (verdict.kind !== 'accepted') throw new Error(JSON.stringify(verdict));
     },
   };
-  await plant(fleet);
+  await plant?.(fleet);
   let server = await start(0);
   const { url } = server;
   return Object.assign(fleet, {

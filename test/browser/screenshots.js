@@ -18,7 +18,7 @@ async function plant(fleet) {
 
 const fleet = await plantedFleet(plant);
 const browser = await openBrowser();
-const wide = await browser.signedIn(fleet, { viewport: { width: 1000, height: 980 } });
+const wide = await browser.signedIn(fleet, { viewport: { width: 1000, height: 700 } });
 const narrow = await browser.signedIn(fleet, { viewport: { width: 360, height: 900 }, colorScheme: 'dark' });
 const shots = [
   [wide, '/', 'fleet-first-screen'],

@@ -148,7 +148,7 @@ function rowOf(host: HostLine, atMs: number): ComponentChildren[] {
     </>,
     <>
       <Foreign text={version} />
-      {root === 0 ? null : <span class="quiet"> root v{root}</span>}
+      {root === 0 ? null : <div class="quiet nowrap">root v{root}</div>}
     </>,
   ];
 }
