@@ -1,51 +1,80 @@
 // A real fleet server with hosts that were planted in its store, as if they had reported: the server, its queries and its pages
 // are those that ship; only the network between hosts and server is left out. Asks nothing of a browser.
-import { join } from 'node:path';
+import { createHash, randomBytes } from 'node:crypto';
 
 const dist = new URL('../../dist/', import.meta.url);
 const load = (path) => import(new URL(path, dist).href);
 
-const [
-  { fleetBench, reportOf, send },
-  { startFleetServer },
-  { createIngest },
-  { silentLog },
-  { systemClock },
-] = await Promise.all([
-  load('test/kit/fleet/fleet-bench.js'),
-  load('src/fleet/http/fleet-server.js'),
-  load('src/fleet/hosts/ingest.js'),
-  load('src/platform/telemetry/silent-log.js'),
-  load('src/platform/time/clock.js'),
-]);
+const [{ fleetBench, reportOf }, { startFleetServer }, { createIngest }, { silentLog }, { systemClock }] =
+  await Promise.all([
+    load('test/kit/fleet/fleet-bench.js'),
+    load('src/fleet/http/fleet-server.js'),
+    load('src/fleet/hosts/ingest.js'),
+    load('src/platform/telemetry/silent-log.js'),
+    load('src/platform/time/clock.js'),
+  ]);
 const { tempDir, memory } = await load('test/kit/disk/temp-dir.js');
 
-/** @returns a running server, its address, a person's token for each role, and ways to plant hosts */
-export async function plantedFleet() {
+/**
+ * @param plant called before the server starts, with the ways to plant
+ * @returns a running server, its address, a person's token for each role, and ways to plant hosts
+ */
+export async function plantedFleet(plant) {
   const directory = tempDir(memory());
   const store = directory.join('store');
   const bench = await fleetBench(store, systemClock);
+  const { db } = bench.store;
   const ingest = createIngest(bench.store, { clock: systemClock, log: silentLog() });
   const start = (port) =>
     startFleetServer({
       ...{ store, host: '127.0.0.1', port, clock: systemClock, log: silentLog() },
       processMetrics: 'omit',
     });
-  let server = await start(0);
-  const url = server.url;
   const { token: enrolment } = await bench.token();
   const people = {};
   for (const role of ['view', 'detail', 'operate'])
     people[role] = (await bench.token({ kind: 'people', role })).token;
-  return {
-    url,
+  const fleet = {
     people,
-    enrol: (name, more) => bench.enrol(enrolment, name, more),
+    enrol: (name) => bench.enrol(enrolment, name),
+    /** As if each had enrolled: rows like that of one which has. */
+    enrolMany: async (names) => {
+      const { keyId } = await bench.enrol(enrolment, 'pattern');
+      const row = await db
+        .selectFrom('hosts')
+        .selectAll()
+        .where('key_id', '=', keyId)
+        .executeTakeFirstOrThrow();
+      await db.deleteFrom('hosts').where('key_id', '=', keyId).execute();
+      const hosts = names.map((name) => ({ name, counter: 2, keyId: randomBytes(32).toString('hex') }));
+      const rows = hosts.map((one) => ({
+        ...row,
+        key_id: one.keyId,
+        host: one.name,
+        install_id: installIdOf(one),
+      }));
+      for (let from = 0; from < rows.length; from += 200)
+        await db
+          .insertInto('hosts')
+          .values(rows.slice(from, from + 200))
+          .execute();
+      return hosts;
+    },
     report: async (host, more) => {
-      const verdict = await send(ingest, host, reportOf(host.name, more));
+      const report = reportOf(host.name, { installId: installIdOf(host), ...more });
+      const body = Buffer.from(JSON.stringify(report));
+      const bodyDigest = createHash('sha256').update(body).digest('hex');
+      const signed = { kind: 'signed', keyId: host.keyId, counter: host.counter++, bodyDigest };
+      const verdict = await ingest.take({ ...signed, fleet: '', createdAtMs: Date.now() }, body);
       if (verdict.kind !== 'accepted') throw new Error(JSON.stringify(verdict));
     },
-    /** Gone as after a kill of the machine: the address answers nobody. */
+  };
+  await plant?.(fleet);
+  let server = await start(0);
+  const { url } = server;
+  return Object.assign(fleet, {
+    url,
+    /** The address answers nobody. */
     stop: () => server.close(),
     startAgain: async () => {
       server = await start(Number(new URL(url).port));
@@ -56,9 +85,12 @@ export async function plantedFleet() {
       await bench[Symbol.asyncDispose]();
       directory[Symbol.dispose]();
     },
-    directory: join(directory.path ?? '', ''),
-  };
+  });
 }
+
+/** Names may be hostile, an installation's id is of our own making. */
+const installIdOf = ({ name, keyId }) =>
+  /^[\w-]{1,40}$/.test(name) ? `install-${name}` : `install-${keyId.slice(0, 16)}`;
 
 const day = 86_400_000;
 const digest = (serial) => serial.toString(16).padStart(64, '7');

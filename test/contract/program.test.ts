@@ -47,7 +47,8 @@ describe('the program', () => {
 
   it('needs nothing of what tsc wrote, and has a map beside each file that names the sources', () => {
     for (const name of modules) {
-      const code = read(name);
+      // esbuild breaks long lines, within strings too.
+      const code = read(name).replaceAll('\\\n', '');
       const imported = [...code.matchAll(/(?:from|import|import\()"(\.{1,2}\/[^"]*|#[^"]*)"/g)];
       for (const [, path = ''] of imported) assert.ok(modules.includes(path.slice(2)), `${name}: ${path}`);
       for (const [, path = ''] of code.matchAll(/new URL\("\.\/([^"]*)"/g))

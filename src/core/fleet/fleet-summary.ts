@@ -31,6 +31,11 @@ const hour = 3_600_000;
 const marginMs: Readonly<Record<string, number>> = { timestamp: 24 * hour, snapshot: 72 * hour };
 const offlineMarginMs = 14 * 24 * hour;
 
+/** @returns whether somebody should sign this role anew */
+export function isNearEnd(role: string, leftMs: number): boolean {
+  return leftMs < (marginMs[role] ?? offlineMarginMs);
+}
+
 function expired({ keys, atMs }: FleetFacts): FleetFinding[] {
   return keys
     .filter(({ expiresAtMs }) => expiresAtMs <= atMs)
@@ -44,7 +49,7 @@ function expired({ keys, atMs }: FleetFacts): FleetFinding[] {
 function roleEnds({ keys, atMs }: FleetFacts): FleetFinding[] {
   return keys.flatMap(({ role, expiresAtMs }): FleetFinding[] => {
     const leftMs = expiresAtMs - atMs;
-    if (leftMs <= 0 || leftMs >= (marginMs[role] ?? offlineMarginMs)) return [];
+    if (leftMs <= 0 || !isNearEnd(role, leftMs)) return [];
     return [{ level: 'warning', code: 'ROLE_ENDS', text: `${role} ends in ${Math.floor(leftMs / hour)} h` }];
   });
 }

@@ -2,15 +2,14 @@
 // one host and at a million: nothing in it grows with the hosts.
 import type { VNode } from 'preact';
 import type { FleetFinding, FleetSummary } from '../../core/fleet/answers.js';
+import { isNearEnd } from '../../core/fleet/fleet-summary.js';
+import { printable } from '../../core/text/printable.js';
 import { condition, hostsAddress, hostsPageAddress } from './addresses.js';
 import { type Frame, renderPage } from './layout.js';
 import { Offers } from './offers.js';
 import { Badge, Moment, Section, Table } from './parts.js';
 import { ReleasesInUse } from './releases-in-use.js';
 import { ageText, grouped, leftText } from './words.js';
-
-/** A role that ends sooner is near its end. */
-const soonMs = 7 * 86_400_000;
 
 /** @returns the page at `/` */
 export function firstScreen(summary: FleetSummary, frame: Frame): string {
@@ -25,7 +24,7 @@ export function firstScreen(summary: FleetSummary, frame: Frame): string {
       <>
         <section class={`verdict ${level}`} aria-label="How the fleet is">
           <h1>
-            <Badge tone={level} text={level.toUpperCase()} /> {sentence}
+            <Badge tone={level} text={level.toUpperCase()} /> {printable(sentence)}
           </h1>
           <Findings findings={findings} />
         </section>
@@ -91,12 +90,12 @@ function Trust({ summary }: { readonly summary: FleetSummary }): VNode {
       ) : (
         <Table
           caption="Roles, as the hosts that were heard last know them"
-          columns={['role', { right: 'version' }, 'ends', 'left']}
+          columns={['role', { right: 'version' }, 'left', 'ends']}
           rows={keys.map(({ role, version, expiresAtMs }) => [
             role,
             String(version),
+            <Badge tone={toneOf(role, expiresAtMs - atMs)} text={leftText(expiresAtMs, atMs)} />,
             <Moment atMs={expiresAtMs} />,
-            <Badge tone={toneOf(expiresAtMs - atMs)} text={leftText(expiresAtMs, atMs)} />,
           ])}
         />
       )}
@@ -124,7 +123,7 @@ function Trust({ summary }: { readonly summary: FleetSummary }): VNode {
   );
 }
 
-function toneOf(leftMs: number): 'ok' | 'warning' | 'critical' {
+function toneOf(role: string, leftMs: number): 'ok' | 'warning' | 'critical' {
   if (leftMs <= 0) return 'critical';
-  return leftMs < soonMs ? 'warning' : 'ok';
+  return isNearEnd(role, leftMs) ? 'warning' : 'ok';
 }

@@ -184,12 +184,13 @@ function Outcomes({ host: { outcomes } }: { readonly host: HostDetail }): VNode 
 }
 
 function Identity({ host, nowMs }: { readonly host: HostDetail; readonly nowMs: number }): VNode {
-  const { key, lastSeenMs, everyMs, enrolledAtMs, skewMs, version, labels } = host;
-  const heard = lastSeenMs === 0 ? 'never' : `${ageText(nowMs - lastSeenMs)} ago, every ${ageText(everyMs)}`;
+  const { key, presence, lastSeenMs, everyMs, enrolledAtMs, skewMs, version, labels } = host;
+  const heard =
+    presence === 'never' ? 'never' : `${ageText(nowMs - lastSeenMs)} ago, every ${ageText(everyMs)}`;
   const rows: readonly (readonly [string, ComponentChildren])[] = [
     ['key', <code>{key}</code>],
     ['heard', heard],
-    ['clock', skewText(skewMs) ?? 'as the one of the server'],
+    ['clock', presence === 'never' ? '-' : (skewText(skewMs) ?? 'as the one of the server')],
     ['enrolled', <Moment atMs={enrolledAtMs} />],
     ['Writ', <Foreign text={version} />],
     ...Object.entries(labels).map(([name, value]): readonly [string, ComponentChildren] => [

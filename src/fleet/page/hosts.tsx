@@ -124,7 +124,7 @@ function Rows({ hosts, atMs }: { readonly hosts: readonly HostLine[]; readonly a
 }
 
 function rowOf(host: HostLine, atMs: number): ComponentChildren[] {
-  const { key, health, lastSeenMs, skewMs, version, root } = host;
+  const { key, health, presence, lastSeenMs, skewMs, version, root } = host;
   const skew = skewText(skewMs);
   return [
     <a href={hostAddress(key)}>
@@ -143,12 +143,12 @@ function rowOf(host: HostLine, atMs: number): ComponentChildren[] {
     </ul>,
     <Labels labels={host.labels} />,
     <>
-      {lastSeenMs === 0 ? 'never' : `${ageText(atMs - lastSeenMs)} ago`}
-      {skew === undefined ? null : <span class="quiet"> clock {skew}</span>}
+      <span class="nowrap">{presence === 'never' ? 'never' : `${ageText(atMs - lastSeenMs)} ago`}</span>
+      {skew === undefined || presence === 'never' ? null : <div class="quiet nowrap">clock {skew}</div>}
     </>,
     <>
       <Foreign text={version} />
-      {root === 0 ? null : <span class="quiet"> root v{root}</span>}
+      {root === 0 ? null : <div class="quiet nowrap">root v{root}</div>}
     </>,
   ];
 }

@@ -2,6 +2,7 @@
 // Owns the document; what stands in it is the pages'. No script, style or handler is inline: the policy of content forbids it.
 import type { ComponentChildren, VNode } from 'preact';
 import { renderToString } from 'preact-render-to-string';
+import { printable } from '../../core/text/printable.js';
 import { Moment } from './parts.js';
 
 /** Addresses of what the document loads, with their digests in the names. */
@@ -60,7 +61,7 @@ function Document(page: Page): VNode {
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         {comesAgain ? <meta http-equiv="refresh" content={`0; url=${address}`} /> : null}
         <meta name="color-scheme" content="light dark" />
-        <title>{`${title} - Writ fleet`}</title>
+        <title>{`${printable(title)} - Writ fleet`}</title>
         <link rel="stylesheet" href={assets.style} />
         <link rel="icon" href={assets.icon} type="image/svg+xml" />
         {liveEveryMs === undefined ? null : <script src={assets.script} defer />}

@@ -84,11 +84,14 @@ function Curve({ report: { curve, releases, offers }, nowMs }: Shown): VNode {
         <p class="quiet">No host has confirmed it.</p>
       </Section>
     );
-  const words = `${counted(last.confirmed, 'host')} of ${grouped(Math.max(hosts, last.confirmed))} confirmed`;
+  const most = Math.max(hosts, last.confirmed);
+  const words = `${counted(last.confirmed, 'host')} of ${grouped(most)} confirmed`;
   return (
     <Section id="curve" title="Who confirmed when">
       <figure class="curve">
-        <figcaption>{words}</figcaption>
+        <figcaption>
+          {words} <span class="quiet">(the upper edge is {counted(most, 'host')})</span>
+        </figcaption>
         <svg role="img" viewBox={`0 0 ${width} ${height}`} preserveAspectRatio="none" aria-label={words}>
           <path d={curvePath(curve, { width, height, hosts, untilMs: nowMs })} />
         </svg>

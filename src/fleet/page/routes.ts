@@ -123,7 +123,8 @@ function frameOf(request: FastifyRequest, { clock }: PageParts, { addresses }: A
 function registerAssets(scope: FastifyInstance, { byAddress }: Assets): void {
   scope.get('/assets/:name', (request, reply) => {
     const asset = byAddress.get(request.url);
-    if (asset === undefined) throw new WritError('USAGE', 'no file of this version has this name');
+    if (asset === undefined)
+      return reply.code(404).type('text/plain').send('no file of this version has this name\n');
     const forever = 'public, max-age=31536000, immutable';
     return reply.type(asset.type).header('cache-control', forever).send(asset.bytes);
   });

@@ -1,0 +1,21 @@
+// `npm run test:browser`: the fleet page in Debian's Chromium. Says what to install where something is missing; runs the tests
+// beside it one file after the other, since each has a browser of its own.
+import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+
+const here = import.meta.dirname;
+const missing = [
+  [existsSync(process.env.WRIT_CHROMIUM ?? '/usr/bin/chromium'), 'Chromium: sudo apt-get install chromium'],
+  [existsSync(join(here, 'node_modules/playwright-core')), 'playwright-core: npm ci --prefix test/browser'],
+].filter(([isThere]) => !isThere);
+for (const [, what] of missing) console.error(`missing ${what}`);
+if (missing.length > 0) process.exit(2);
+
+const files = readdirSync(here).filter((name) => name.endsWith('.test.js'));
+const { status } = spawnSync(
+  process.execPath,
+  ['--test', '--test-concurrency=1', ...process.argv.slice(2), ...files.map((name) => join(here, name))],
+  { stdio: 'inherit' },
+);
+process.exit(status ?? 1);

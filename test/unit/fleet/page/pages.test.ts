@@ -1,0 +1,263 @@
+// The pages as HTML: what a reader finds, by role and name, and that nothing of what others wrote becomes a part of the page.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { signInPage } from '../../../../src/fleet/page/doorway.js';
+import { firstScreen } from '../../../../src/fleet/page/first-screen.js';
+import { hostPage } from '../../../../src/fleet/page/host.js';
+import { hostsPage, refusedFilterPage } from '../../../../src/fleet/page/hosts.js';
+import { logPage } from '../../../../src/fleet/page/log.js';
+import { releasePage } from '../../../../src/fleet/page/release.js';
+import { reportOf } from '../../../kit/fleet/fleet-bench.js';
+import { frame, hostDetail, hostileName, hostLine, nowMs, release, summary } from './planted-answers.js';
+
+const hosts = (...list: ReturnType<typeof hostLine>[]) =>
+  ({ schema: 1, type: 'fleet.hosts', hosts: list }) as const;
+
+/** Markup gone, and what was escaped as it is read. */
+function textOf(html: string): string {
+  return html
+    .replace(/<[^>]*>/g, ' ')
+    .replaceAll('&lt;', '<')
+    .replaceAll('&quot;', '"')
+    .replaceAll('&amp;', '&')
+    .replace(/\s+/g, ' ');
+}
+
+describe('the first screen', () => {
+  it('says in its heading how the fleet is, with a word for the colour', () => {
+    const html = firstScreen(summary({ level: 'critical', sentence: '3 hosts refused dns-edge 43.' }), frame);
+    assert.match(
+      html,
+      /<h1><span class="badge critical">CRITICAL<\/span> 3 hosts refused dns-edge 43\.<\/h1>/,
+    );
+    assert.match(html, /<title>CRITICAL 40 - Writ fleet<\/title>/);
+    assert.match(html, /<html lang="en">/);
+  });
+
+  it('leads from what is wrong to the hosts', () => {
+    const findings = [
+      { level: 'critical', code: 'REFUSED', text: '3 hosts refused', where: 'state=refused,bundle=dns-edge' },
+    ] as const;
+    const html = firstScreen(summary({ level: 'critical', findings }), frame);
+    assert.match(html, /<a href="\/hosts\?where=state%3Drefused%2Cbundle%3Ddns-edge">3 hosts refused<\/a>/);
+  });
+
+  it('says why a release was refused, where hosts say it, and what to do', () => {
+    const offer = { bundle: 'dns-edge', channel: 'stable', serial: 43, state: 'refused', hosts: 2 } as const;
+    const offers = [{ ...offer, code: 'CHECK_FAILED', firstAtMs: nowMs, lines: ['block.rpz:214: invalid'] }];
+    const text = textOf(firstScreen(summary({ offers }), frame));
+    assert.match(text, /refused dns-edge 43 stable CHECK_FAILED on 2 hosts , first 2026-11-21 14:32:05 UTC/);
+    assert.match(text, /block\.rpz:214: invalid Next: Mend what the check names/);
+  });
+
+  it('shows a code that this version does not know, and one that is a name of every object', () => {
+    const offer = { bundle: 'b', channel: 'c', serial: 1, state: 'failed', hosts: 1 } as const;
+    for (const code of ['OF_A_LATER_VERSION', 'constructor'])
+      assert.match(
+        firstScreen(summary({ offers: [{ ...offer, code }] }), frame),
+        new RegExp(`<code>${code}</code>`),
+      );
+  });
+
+  it('draws releases with their numbers in words beside the bar', () => {
+    const releases = [release(42, { confirmed: 39 }), release(41, { confirmed: 1, place: 'tail' })];
+    const html = firstScreen(summary({ releases }), frame);
+    assert.match(html, /<svg role="img"[^>]* aria-label="serial 42 confirmed: 39 hosts, serial 41: 1 host"/);
+    assert.match(html, /<caption class="hidden">Releases of dns-edge stable<\/caption>/);
+  });
+
+  it('names a root that hosts should have left, and a role near its end', () => {
+    const roots = [
+      { version: 2, digest: 'c'.repeat(64), hosts: 30 },
+      { version: 1, digest: 'd'.repeat(64), hosts: 10 },
+    ];
+    const keys = [{ role: 'timestamp', version: 7, expiresAtMs: nowMs - 1000 }];
+    const text = textOf(firstScreen(summary({ roots, keys }), frame));
+    assert.match(text, /root v1 10 older root/);
+    assert.match(text, /timestamp 7 expired 1 s ago/);
+  });
+
+  it('reads well without a host', () => {
+    const none = { releases: [], roots: [], versions: [], keys: [], silence: 'too-early' } as const;
+    const text = textOf(firstScreen(summary({ ...none, level: 'warning' }), frame));
+    assert.match(text, /No host has reported an active release/);
+    assert.match(text, /nobody is called silent yet/);
+    assert.match(text, /No host has refused anything/);
+  });
+});
+
+describe('the list of hosts', () => {
+  it('keeps the filter in every link that leads on', () => {
+    const where = 'state=refused,label.site=a\\,b';
+    const html = hostsPage({ where, after: 'x' }, { ...hosts(hostLine('a')), next: 'key&1' }, frame);
+    assert.match(html, /<input[^>]* value="state=refused,label\.site=a\\,b"/);
+    const asked = 'where=state%3Drefused%2Clabel.site%3Da%5C%2Cb';
+    assert.ok(html.includes(`href="/hosts?${asked}&amp;after=key%261"`));
+    assert.ok(html.includes(`href="/v1/hosts.csv?${asked}"`));
+    assert.ok(html.includes(`href="/hosts?${asked}">First page`));
+  });
+
+  it('says in a row what is active, what was refused, and who is cloned', () => {
+    const offered = { serial: 43, state: 'refused', code: 'CHECK_FAILED', atMs: nowMs } as const;
+    const [bundle] = hostLine('a').bundles;
+    const host = hostLine('a', {
+      cloned: true,
+      skewMs: -60_000,
+      bundles: bundle ? [{ ...bundle, offered }] : [],
+    });
+    const text = textOf(hostsPage({ where: '' }, hosts(host), frame));
+    assert.match(
+      text,
+      /a heard cloned dns-edge 42 confirmed 43 refused CHECK_FAILED 4 s ago clock 1 min behind/,
+    );
+  });
+
+  it('says of one that has only enrolled that it was never heard', () => {
+    const text = textOf(hostsPage({ where: '' }, hosts(hostLine('a', { presence: 'never' })), frame));
+    assert.doesNotMatch(text, /ago/);
+  });
+
+  it('says what is wrong with a filter, and leaves it there to be mended', () => {
+    const html = refusedFilterPage('state=<b>', 'no state', frame);
+    assert.match(html, /value="state=&lt;b(?:&gt;|>)"/);
+    assert.match(html, /role="alert"/);
+  });
+});
+
+describe('the page of a host', () => {
+  const report = reportOf('a', { generation: 18, bundles: [] });
+
+  it('begins with the words of writ status; the worst wins', () => {
+    const table = [
+      [hostDetail('a', { report }), 'ACTIVE generation 18 is active'],
+      [
+        hostDetail('a', { report: { ...report, agent: 'stop' } }),
+        'STOPPED the agent is not running; generation 18',
+      ],
+      [hostDetail('a', { report, presence: 'silent' }), 'SILENT generation 18'],
+      [
+        hostDetail('a', { report: { ...report, freshness: 'refused', health: 'warning' } }),
+        'ALARM generation 18',
+      ],
+      [hostDetail('a', { report: { ...report, freshness: 'frozen' } }), 'FROZEN generation 18'],
+      [hostDetail('a', { report: { ...report, freshness: 'stale' } }), 'STALE generation 18'],
+      [hostDetail('a', { report: { ...report, findings: ['ACTIVATION_BLOCKED'] } }), 'BLOCKED generation 18'],
+      [hostDetail('a', { report: { ...report, health: 'warning' } }), 'DEGRADED generation 18'],
+      [hostDetail('a'), 'NEVER HEARD it has not reported yet'],
+      [hostDetail('a', { report, state: 'retired' }), 'RETIRED its key is refused'],
+    ] as const;
+    for (const [host, words] of table)
+      assert.ok(textOf(hostPage(host, frame)).includes(` a ${words}`), words);
+  });
+
+  it('names the workers that confirmed nothing, and the other key of its name', () => {
+    const groups = [{ group: 'resolver', workers: 3, confirmed: 1, min: 1 }];
+    const host = hostDetail('a', { report: { ...report, groups }, namesakes: ['ef'.repeat(32)] });
+    const html = hostPage(host, frame);
+    assert.match(textOf(html), /generation 18 is active, 2 workers not confirmed/);
+    assert.ok(html.includes(`href="/hosts/${'ef'.repeat(32)}"`));
+  });
+
+  it('prints the command that lets a host in that waits', () => {
+    const text = textOf(hostPage(hostDetail('a', { state: 'waiting' }), frame));
+    assert.ok(text.includes(`writ fleet host approve ${'ab'.repeat(32)}`));
+  });
+});
+
+describe('a release, the log and the sign-in', () => {
+  const name = { bundle: 'dns-edge', channel: 'stable', serial: 42 };
+  const of = { schema: 1, type: 'fleet.release', offers: [] } as const;
+
+  it('say how many confirmed, as a curve and in words', () => {
+    const report = { ...of, releases: [release(42, { confirmed: 3, unconfirmed: 1 })] };
+    const curve = [{ atMs: nowMs - 1000, confirmed: 3 }];
+    const html = releasePage(name, { ...report, curve }, frame);
+    assert.match(html, /<svg role="img"[^>]* aria-label="3 hosts of 4 confirmed"/);
+    assert.match(textOf(html), /unconfirmed 1 25 %/);
+  });
+
+  it('warn of two repositories with the same serial', () => {
+    const releases = [release(42, { confirmed: 1 }), release(42, { confirmed: 1, manifest: 'n'.repeat(64) })];
+    assert.match(
+      textOf(releasePage(name, { ...of, releases, curve: [] }, frame)),
+      /2 releases of different repositories/,
+    );
+  });
+
+  it('list changes, and lead to older ones', () => {
+    const entry = { id: 9, atMs: nowMs, who: 'store', what: 'token.create', subject: 's', detail: 'people' };
+    const html = logPage({ schema: 1, type: 'fleet.log', entries: [entry], next: 9 }, frame);
+    assert.match(textOf(html), /2026-11-21 14:32:05 UTC store token\.create s people/);
+    assert.match(html, /href="\/log\?before=9"/);
+  });
+
+  it('never give a token back, and name their field', () => {
+    const html = signInPage({ next: '/hosts', refused: 'not good' }, frame);
+    assert.match(html, /<label for="token">Token<\/label><input id="token" name="token" type="password"/);
+    assert.match(html, /<form class="sign-in" method="post" action="\/sign-in">/);
+    assert.doesNotMatch(html, /<input id="token"[^>]* value=/);
+  });
+});
+
+describe('what others wrote', () => {
+  const offered = {
+    serial: 43,
+    state: 'refused',
+    code: hostileName,
+    atMs: nowMs,
+    line: hostileName,
+  } as const;
+  const line = hostLine(hostileName, {
+    ...{
+      health: hostileName,
+      version: hostileName,
+      key: hostileName,
+      labels: { [hostileName]: hostileName },
+    },
+    bundles: [{ bundle: hostileName, channel: hostileName, offered }],
+  });
+  const offers = [{ bundle: hostileName, channel: hostileName, ...offered, hosts: 1, lines: [hostileName] }];
+  const entry = {
+    id: 9,
+    atMs: nowMs,
+    who: hostileName,
+    what: hostileName,
+    subject: hostileName,
+    detail: hostileName,
+  };
+  const name = { bundle: hostileName, channel: hostileName, serial: 1 };
+  const pages = {
+    first: firstScreen(
+      summary({ offers, sentence: hostileName, releases: [release(1, { ...name, confirmed: 1 })] }),
+      frame,
+    ),
+    hosts: hostsPage({ where: hostileName }, hosts(line), frame),
+    host: hostPage(hostDetail(hostileName, { ...line, namesakes: [hostileName] }), frame),
+    release: releasePage(name, { schema: 1, type: 'fleet.release', releases: [], offers, curve: [] }, frame),
+    log: logPage({ schema: 1, type: 'fleet.log', entries: [entry] }, frame),
+    'sign-in': signInPage({ next: hostileName, refused: hostileName }, frame),
+  };
+
+  for (const [page, html] of Object.entries(pages)) {
+    it(`stays text on the page ${page}`, () => {
+      assert.doesNotMatch(html, /<script>|<img/);
+      // Out of an attribute is only by a quote of its own kind: all of ours are double.
+      for (const [tag] of html.matchAll(/<[a-z][^<]*?>/g))
+        assert.doesNotMatch(tag.replace(/"[^"]*"/g, ''), /onerror|'/);
+      assert.match(html, /&lt;script/);
+    });
+  }
+
+  it('is shown with what would turn it written out', () => {
+    assert.ok(
+      pages.hosts.includes('<bdi class="foreign">&lt;script>'),
+      'a host name stands apart from the text around it',
+    );
+    assert.match(pages.hosts, /<bdi class="foreign">&lt;script>[^<]*\\u\{202e\}gpj\.exe\\u\{0\}/);
+  });
+
+  it('runs no script and no style of a page itself', () => {
+    for (const html of Object.values(pages))
+      assert.doesNotMatch(html, / style=|<style|javascript:|<script(?! src="\/assets)/);
+  });
+});

@@ -1,0 +1,68 @@
+// Numbers and times as people read them, at their edges.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { ownPath } from '../../../../src/fleet/page/addresses.js';
+import {
+  ageText,
+  counted,
+  isoTime,
+  leftText,
+  shareText,
+  skewText,
+  timeText,
+} from '../../../../src/fleet/page/words.js';
+
+describe('words of the page', () => {
+  it('count with commas, and one host is no plural', () => {
+    assert.equal(counted(1, 'host'), '1 host');
+    assert.equal(counted(1_000_000, 'host'), '1,000,000 hosts');
+  });
+
+  it('say an age in one or two units', () => {
+    const table = [
+      [-5, '0 s'],
+      [999, '0 s'],
+      [40_000, '40 s'],
+      [260_000, '4 min 20 s'],
+      [3_600_000, '1 h'],
+      [90_000_000, '1 d'],
+    ] as const;
+    for (const [ms, text] of table) assert.equal(ageText(ms), text);
+  });
+
+  it('survive a time that no calendar has', () => {
+    assert.equal(timeText(Number.MAX_SAFE_INTEGER), '-');
+    assert.equal(isoTime(Number.NaN), undefined);
+    assert.equal(timeText(0), '1970-01-01 00:00:00 UTC');
+  });
+
+  it('never say all while one is missing, nor none while one is there', () => {
+    assert.equal(shareText(999_999, 1_000_000), '> 99 %');
+    assert.equal(shareText(1, 1_000_000), '< 1 %');
+    assert.equal(shareText(7, 7), '100 %');
+    assert.equal(shareText(0, 0), '0 %');
+  });
+
+  it('say when a role ends, and which way a clock is wrong', () => {
+    assert.equal(leftText(100, 86_400_100), 'expired 1 d ago');
+    assert.equal(leftText(7_200_000, 0), '2 h left');
+    assert.equal(skewText(1999), undefined);
+    assert.equal(skewText(3000), '3 s ahead');
+    assert.equal(skewText(-120_000), '2 min behind');
+  });
+});
+
+describe('the way back from a sign-in', () => {
+  it('is a path of this server', () => {
+    assert.equal(ownPath('/hosts?where=state%3Drefused'), '/hosts?where=state%3Drefused');
+    for (const elsewhere of [
+      '//evil.example',
+      '/\\evil.example',
+      'https://evil.example',
+      '',
+      '/\t/evil.example',
+      '/a\nb',
+    ])
+      assert.equal(ownPath(elsewhere), '/');
+  });
+});
