@@ -300,9 +300,6 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'trusted-set',
     'tuf-metadata',
   ],
-  'core/fleet': ['report', 'report-schema'],
-  'fleet/store': ['audit', 'leases', 'open-store', 'store-errors', 'tables', 'write-rows'],
-  'fleet/tokens': ['token-rules', 'tokens'],
   platform: ['bounded-pattern', 'read-file'],
   'platform/disk': [
     'disk-guard',
