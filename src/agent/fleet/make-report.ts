@@ -29,6 +29,9 @@ export interface HostIdentity {
   readonly labels: Readonly<Record<string, string>>;
 }
 
+/** Who reports: a running agent, or a pull on a host that lives without one, which is neither stopped nor ill for it. */
+export type Speaker = 'agent' | 'pull';
+
 /** What a report has that no status says. */
 export interface ReportFacts {
   readonly identity: HostIdentity;
@@ -40,6 +43,7 @@ export interface ReportFacts {
   readonly rootDigest?: string | undefined;
   /** The groups in which somebody can confirm. */
   readonly confirmers: readonly { readonly group: string; readonly uses: readonly string[] }[];
+  readonly speaker: Speaker;
   readonly outcomes: readonly OutcomeReport[];
   /** Of outcomes that were given up. */
   readonly dropped: number;
@@ -50,7 +54,7 @@ const states = ['NOTHING_ACTIVE', 'NO_AGENT', 'STALE', 'FROZEN', 'REFUSED', 'EXP
 /** @param status of now; its own word on the fleet is left out, or each report would change the next one */
 export function makeReport(status: StatusReport, facts: ReportFacts): FleetReport {
   const problems = status.problems.filter(({ code }) => !code.startsWith('FLEET_'));
-  const health = judgeHealth({ ...status, problems });
+  const health = judgeHealth({ ...status, problems, ...(facts.speaker === 'pull' ? { agent: 'run' } : {}) });
   const { identity, dropped } = facts;
   const root = status.trust.find(({ role }) => role === 'root');
   const findings = [...new Set(health.findings.map(({ code }) => codeOf(code)))];
@@ -65,7 +69,8 @@ export function makeReport(status: StatusReport, facts: ReportFacts): FleetRepor
       bootId: createHash('sha256').update(identity.bootId).digest('hex'),
       atMs: status.atMs,
       everyMs: facts.everyMs,
-      agent: oneOf(['init', 'run', 'shutdown', 'stop'] as const, status.agent),
+      agent:
+        facts.speaker === 'pull' ? 'pull' : oneOf(['init', 'run', 'shutdown', 'stop'] as const, status.agent),
       health: health.level,
       findings,
       generation: status.generation,

@@ -24,7 +24,10 @@ export async function reportOnce(host: Host, told: PullTold): Promise<Problem | 
   if (fleet === undefined) return undefined;
   const { identity, ends, status } = told;
   try {
-    const source = createReportSource({ host: () => host, identity: () => identity, status });
+    const source = createReportSource({
+      ...{ host: () => host, identity: () => identity },
+      ...{ status, speaker: 'pull' },
+    });
     for (const end of ends) source.note(end);
     const { everyMs } = fleet;
     const send = (signal: AbortSignal) => source.send(fleet, { everyMs, timeoutMs: boundMs, signal });

@@ -6,7 +6,7 @@ import type { StatusReport } from '../../core/status/status.js';
 import type { CycleEnd } from '../job/cycle-result.js';
 import type { Host } from '../state/host.js';
 import { type HostState, openHostState } from './host-state.js';
-import { type HostIdentity, makeReport } from './make-report.js';
+import { type HostIdentity, makeReport, type Speaker } from './make-report.js';
 import { outcomeOfEnd } from './outcome-rules.js';
 import { createFactsReader } from './report-facts.js';
 import { type Acknowledged, sendReport } from './send-report.js';
@@ -16,6 +16,7 @@ export interface ReportSourceOptions {
   readonly host: () => Host;
   readonly identity: () => HostIdentity;
   readonly status: () => StatusReport;
+  readonly speaker: Speaker;
 }
 
 export interface Sending {
@@ -35,7 +36,7 @@ export interface ReportSource {
   note(end: CycleEnd): void;
 }
 
-export function createReportSource({ host, identity, status }: ReportSourceOptions): ReportSource {
+export function createReportSource({ host, identity, status, speaker }: ReportSourceOptions): ReportSource {
   const facts = createFactsReader();
   let state: HostState | undefined;
   const opened = (): HostState => {
@@ -49,7 +50,15 @@ export function createReportSource({ host, identity, status }: ReportSourceOptio
     const rootVersion = trust.find(({ role }) => role === 'root')?.version;
     const { pending, dropped } = opened().outcomes();
     const read = facts.read(host(), { generation, rootVersion });
-    return makeReport(now, { ...read, identity: identity(), detail, everyMs, outcomes: pending, dropped });
+    return makeReport(now, {
+      ...read,
+      speaker,
+      identity: identity(),
+      detail,
+      everyMs,
+      outcomes: pending,
+      dropped,
+    });
   };
   return {
     known: () => state,

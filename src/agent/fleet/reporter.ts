@@ -14,7 +14,7 @@ import { createReportSource, type ReportSource, type ReportSourceOptions } from 
 import { ReportTimes } from './report-times.js';
 import { withinTime } from './within-time.js';
 
-export interface ReporterOptions extends ReportSourceOptions {
+export interface ReporterOptions extends Omit<ReportSourceOptions, 'speaker'> {
   readonly random01: () => number;
   /** What `status` says of the fleet may be another thing. */
   readonly onNews: () => void;
@@ -36,7 +36,7 @@ export class Reporter {
 
   constructor(options: ReporterOptions) {
     this.#options = options;
-    this.#source = createReportSource(options);
+    this.#source = createReportSource({ ...options, speaker: 'agent' });
     const { host, identity, random01 } = options;
     this.#times = new ReportTimes({
       ...{ random01, clock: () => host().clock },

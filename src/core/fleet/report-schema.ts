@@ -68,7 +68,7 @@ export const reportSchema = members(
     bootId: id,
     atMs: whole,
     everyMs: { ...whole, minimum: 1000, maximum: 86_400_000 },
-    agent: { enum: ['init', 'run', 'shutdown', 'stop'] },
+    agent: { enum: ['init', 'run', 'shutdown', 'stop', 'pull'] },
     health: { enum: ['ok', 'warning', 'critical'] },
     findings: listOf(code, maxFindings),
     trust: listOf(members({ role: name, version: whole, expiresAtMs: whole }), maxBundles),

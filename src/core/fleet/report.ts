@@ -24,8 +24,8 @@ export interface FleetReport {
   readonly atMs: number;
   /** How long until the next report that nothing new asks for. */
   readonly everyMs: number;
-  /** `stop`: the last word of an agent that ended in order. */
-  readonly agent: AgentState;
+  /** `stop`: the last word of an agent that ended in order. `pull`: none runs; this host lives by pulls that something starts. */
+  readonly agent: AgentState | 'pull';
   readonly health: 'ok' | 'warning' | 'critical';
   /** Codes of what is wrong, the worst first; at most 20. */
   readonly findings: readonly string[];

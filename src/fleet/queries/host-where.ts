@@ -1,6 +1,6 @@
 // A filter of hosts as conditions of a query: every value is bound, none is part of the text. Retired hosts are found only by
 // who asks for them. Owns the meaning of each word of a filter in rows.
-import { type ExpressionBuilder, type Kysely, type RawBuilder, type SqlBool, sql } from 'kysely';
+import type { ExpressionBuilder, Kysely } from 'kysely';
 import type { BundleFilter, HostFilter } from '../../core/fleet/host-filter.js';
 import { acceptingGapMs, lastSeenLagMs } from '../hosts/silence-rules.js';
 import type { Tables } from '../store/tables.js';
@@ -13,14 +13,13 @@ type Condition = ReturnType<Builder['and']>;
 export function isSilentRow(eb: Builder, { nowMs, fleet }: Omit<Asking, 'role'>): Condition {
   const isAccepting = nowMs - Number(fleet.accepting_until_ms) <= acceptingGapMs;
   const latestMs = nowMs - lastSeenLagMs;
-  const quietSince = (fromMs: RawBuilder<number>): RawBuilder<SqlBool> =>
-    sql<SqlBool>`${fromMs} + 2 * ${sql.ref('hosts.every_ms')} < ${sql.lit(latestMs)}`;
+  const granted = eb.parens(eb('hosts.every_ms', '*', 2));
   return eb.and([
     eb(eb.lit(isAccepting ? 1 : 0), '=', 1),
     eb('hosts.state', '=', 'accepted'),
     eb('hosts.agent', '=', 'run'),
-    quietSince(sql<number>`${sql.ref('hosts.last_seen_ms')}`),
-    quietSince(sql<number>`${sql.lit(Number(fleet.accepting_since_ms))}`),
+    eb(eb('hosts.last_seen_ms', '+', granted), '<', latestMs),
+    eb(granted, '<', latestMs - Number(fleet.accepting_since_ms)),
   ]);
 }
 

@@ -1,6 +1,6 @@
 // One release of a channel: who runs it, who does not and why, and how the confirmations came, as a curve of at most 100
 // points. Owns the width of a point.
-import { type Kysely, sql } from 'kysely';
+import type { Kysely } from 'kysely';
 import type { ReleaseReport } from '../../core/fleet/answers.js';
 import type { Tables } from '../store/tables.js';
 import { countReleases } from './release-counts.js';
@@ -35,7 +35,7 @@ async function curveOf(
   const [first, last] = [Number(ends.first), Number(ends.last)];
   const width = Math.max(1, Math.ceil((last - first + 1) / maxPoints));
   const points = await rows
-    .select(sql<number>`(since_ms - ${first}) / ${width}`.as('point'))
+    .select((of) => of(of.parens(of('since_ms', '-', first)), '/', width).as('point'))
     .select((of) => of.fn.countAll<number>().as('hosts'))
     .groupBy('point')
     .orderBy('point')

@@ -1,6 +1,6 @@
 // What a wait is judged on, counted from the rows of one bundle and channel: who counts, who is done, who refused. Owns no
 // verdict, which core/fleet/wait-verdict gives.
-import { type ExpressionBuilder, type Kysely, sql } from 'kysely';
+import type { ExpressionBuilder, Kysely } from 'kysely';
 import type { WaitFacts } from '../../core/fleet/answers.js';
 import { given } from '../../core/given.js';
 import type { Tables } from '../store/tables.js';
@@ -44,15 +44,15 @@ export async function readWait(
       eb('host_bundles.offered_serial', '=', serial),
       eb('host_bundles.offered_state', 'in', ['refused', 'rolled-back']),
     ]);
-  const one = (of: ReturnType<typeof refused>) =>
-    sql<number>`coalesce(sum(case when ${of} then 1 else 0 end), 0)`;
+  const one = (eb: Joined, of: ReturnType<typeof refused>) =>
+    eb.fn.coalesce(eb.fn.sum<number>(eb.case().when(of).then(1).else(0).end()), eb.lit(0));
   const counts = await members
     .select((eb) => [
       eb.fn.countAll<number>().as('all'),
-      one(eb.and([heard(eb)])).as('of'),
-      one(has(eb, 'confirmed')).as('confirmed'),
-      one(has(eb, 'notified')).as('notified'),
-      one(refused(eb)).as('refused'),
+      one(eb, eb.and([heard(eb)])).as('of'),
+      one(eb, has(eb, 'confirmed')).as('confirmed'),
+      one(eb, has(eb, 'notified')).as('notified'),
+      one(eb, refused(eb)).as('refused'),
     ])
     .executeTakeFirstOrThrow();
   const refusedHosts = await members

@@ -26,6 +26,7 @@ describe('a pull without an agent', () => {
     const [report] = fleet.stored();
     assert.equal(report?.bundles[0]?.active?.serial, 1);
     assert.equal(report?.outcomes[0]?.outcome, 'activated');
+    assert.equal(report?.agent, 'pull');
     await site.writ('pull');
     assert.equal(fleet.stored().length, 2);
     assert.deepEqual(fleet.stored()[1]?.outcomes, []);

@@ -120,6 +120,7 @@ const full: Full<StatusReport> = {
 
 const identity: HostIdentity = { installId: 'abc', bootId: 'boot', host: 'edge-1', labels: { site: 'fra' } };
 const facts = (more: Partial<ReportFacts> = {}): ReportFacts => ({
+  speaker: 'agent',
   ...{ identity, everyMs: 300_000, detail: 'codes', rootDigest: 'd'.repeat(64) },
   manifests: new Map([
     ['dns-edge', 'a'.repeat(64)],
@@ -249,6 +250,16 @@ describe('a report', () => {
     const last = { ...full.last, outcome: 'failed' } as const;
     assert.deepEqual(one({ ...unpaused, last, problems: [met] }), ['failed', 'DISK_FULL']);
     assert.deepEqual(one(unpaused), [undefined, undefined]);
+  });
+
+  it('calls a host that lives by pulls neither stopped nor ill', () => {
+    const { problems: _, ...well } = full;
+    const stopped = { ...well, agent: 'stop', problems: [], refusals: [] } as const;
+    assert.equal(makeReport(stopped, facts()).agent, 'stop');
+    assert.ok(makeReport(stopped, facts()).findings.includes('NO_AGENT'));
+    const told = makeReport(stopped, facts({ speaker: 'pull' }));
+    assert.equal(told.agent, 'pull');
+    assert.ok(!told.findings.includes('NO_AGENT'));
   });
 
   it('is news where what it says changed, and not where only times did', () => {
