@@ -116,9 +116,11 @@ function waiting({ hosts }: FleetFacts): FleetFinding[] {
 function standing({ releases }: FleetFacts): string {
   const shares = channelsOf(releases);
   const worst = shares.toSorted((a, b) => b.of - b.confirmed - (a.of - a.confirmed))[0];
-  return worst === undefined
-    ? ''
-    : `${worst.confirmed} of ${worst.of} confirmed ${worst.bundle} ${worst.serial}.`;
+  if (worst === undefined) return '';
+  const { confirmed, notified, of, bundle, serial } = worst;
+  const others =
+    notified === 0 ? '' : `, ${notified} ${notified === 1 ? 'has' : 'have'} nothing to confirm it`;
+  return `${confirmed} of ${of} confirmed ${bundle} ${serial}${others}.`;
 }
 
 function allWell(facts: FleetFacts): string {
@@ -141,6 +143,8 @@ interface ChannelShare {
   readonly serial: number;
   readonly of: number;
   readonly confirmed: number;
+  /** Hosts that use it, where nobody can say so. */
+  readonly notified: number;
 }
 
 function channelsOf(releases: readonly ReleaseCount[]): ChannelShare[] {
@@ -158,6 +162,7 @@ function channelsOf(releases: readonly ReleaseCount[]): ChannelShare[] {
       serial: newest[0]?.serial ?? 0,
       of: sum(all, (one) => one.confirmed + one.notified + one.unconfirmed),
       confirmed: sum(newest, (one) => one.confirmed),
+      notified: sum(newest, (one) => one.notified),
     };
   });
 }
