@@ -82,14 +82,15 @@ describe('a fleet that moves', () => {
     site.configure({ fleet: { url: fleet.url.replace('127.0.0.1', 'localhost'), tokenFile, every: '1m' } });
     agent.reload();
     const before = fleet.stored().length;
-    await site.untilSo(() => fleet.stored().length > before, 10_000);
+    await site.untilSo(() => fleet.stored().length > before, 1000);
     assert.equal(fleet.enrolments.length, 1);
     site.configure({ fleet: { url: other.url, tokenFile, every: '1m' } });
     agent.reload();
-    await site.untilSo(() => agent.log.named('the fleet server has no report').length > 0, 10_000);
-    assert.equal((await agent.status()).fleet?.problem?.code, 'FLEET_TOKEN_UNREADABLE');
+    // Another one may come before it: where this test moves time, a request may be out of time.
+    const said = () => JSON.stringify(agent.log.named('the fleet server has no report'));
+    await site.untilSo(() => said().includes('FLEET_TOKEN_UNREADABLE'), 1000);
     fs.renameSync(dir.join('away'), tokenFile);
-    await site.untilSo(() => other.stored().length > 0, 10_000);
+    await site.untilSo(() => other.stored().length > 0, 1000);
     assert.equal(other.enrolments[0]?.publicKey, fleet.enrolments[0]?.publicKey);
   });
 });
