@@ -20,6 +20,8 @@ export interface StoredTrust {
    * the chain from the server has to reach it.
    */
   readonly link: 'linked' | 'open';
+  /** The bootstrap root where it is linked: without its file, and that of the next, nothing would link it any more. */
+  readonly anchor?: { readonly version: number; readonly bytes: Uint8Array };
 }
 
 /**
@@ -33,7 +35,8 @@ export function trustStoredRoot(roots: StoredRoots): StoredTrust {
   const trusted = followHistory(currentRoot(roots) ?? firstOfHistory(bootstrap, roots), roots);
   // What was accepted once is never gone back behind, also where the way to it is damaged.
   const link = versionOf(trusted) < newestVersion(roots) ? 'open' : 'linked';
-  if (isLinked(bootstrap, roots)) return { set: trusted, link };
+  if (isLinked(bootstrap, roots))
+    return { set: trusted, link, anchor: { version: versionOf(bootstrap), bytes: bootstrap.root.bytes } };
   // Another repository's root must never quietly take the place of the history we have.
   if (versionOf(bootstrap) <= versionOf(trusted)) throw notLinked(bootstrap, trusted, roots);
   return { set: trusted, link: 'open' };
@@ -93,9 +96,10 @@ function notLinked(bootstrap: TrustedSet, trusted: TrustedSet, { versions }: Sto
   const actual = versionOf(bootstrap);
   const message = `the configured root (version ${actual}) is not in the history that ends in version ${expected}`;
   const facts = { expected, actual };
-  if (versions.length > 0 || actual >= expected) return new WritError('ROOT_NOT_LINKED', message, { facts });
+  const begins = versions.some((version) => version <= actual + 1);
+  if (begins || actual >= expected) return new WritError('ROOT_NOT_LINKED', message, { facts });
   // Nothing says of which repository it is: only a person can tell a history that was lost from a root that is wrong.
-  const hint = `No root is in trust/roots. If that directory was lost, make it and copy the configured root to trust/roots/${actual}.root.json. If not, configure the root of this repository.`;
+  const hint = `The history in trust/roots does not reach back to it. If that directory or files of it were lost, copy the configured root to trust/roots/${actual}.root.json. If not, configure the root of this repository.`;
   return new WritError('ROOT_NOT_LINKED', message, { facts, hint });
 }
 

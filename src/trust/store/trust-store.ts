@@ -77,13 +77,16 @@ export function openTrustStore(options: TrustStoreOptions): TrustStore {
   // No `.json`: every such file in here is metadata.
   const floorPath = join(directory, 'clock-floor');
   let link: StoredTrust['link'] = 'linked';
+  let anchor: StoredTrust['anchor'];
+  const saveHistory = (version: number, bytes: Uint8Array): void =>
+    write('trust.root-history', join(history, `${version}.root.json`), bytes);
 
   return {
     loadRoot: () => {
       const stored = withWayOut(directory, () =>
         blaming(options.bootstrapRoot, () => trustStoredRoot(readRoots())),
       );
-      link = stored.link;
+      ({ link, anchor } = stored);
       return stored.set;
     },
     loadFiles: () => ({
@@ -96,7 +99,9 @@ export function openTrustStore(options: TrustStoreOptions): TrustStore {
     },
     saveRoot: (version, bytes) => {
       // History first: a crash in between leaves a root too many there, never a root.json without its past.
-      write('trust.root-history', join(history, `${version}.root.json`), bytes);
+      // What was lost while this process ran is written again: it is the link of the configured root to all that follow.
+      if (anchor !== undefined && anchor.version < version) saveHistory(anchor.version, anchor.bytes);
+      saveHistory(version, bytes);
       write('trust.root', pathOf('root'), bytes);
     },
     saveFile: (role, bytes) => write(`trust.${role}`, pathOf(role), bytes),

@@ -1,5 +1,6 @@
 // What must hold behind every event, and what must become of the host once everything is right again. Owns the judgement.
 import * as fs from 'node:fs';
+import { dirname, join } from 'node:path';
 import type { CycleEnd } from '../../../src/agent/job/cycle-result.js';
 import type { CycleResult } from '../../../src/core/cycle/cycle-report.js';
 import { type FoundTree, readActivePolicy } from './life-policy.js';
@@ -137,8 +138,16 @@ async function byHand(world: World): Promise<void> {
   story.violate('stuck: everything is right, and the newest is not active');
 }
 
-/** @returns whether a harmed entry was named */
-function removeNamed({ harmed, story }: World, text: string): boolean {
+/** @returns whether a harmed entry was named, or what is to be put back */
+function removeNamed({ harmed, story, places, publisher }: World, text: string): boolean {
+  const [, root] = /copy the configured root to (trust\/roots\/\d+\.root\.json)/.exec(text) ?? [];
+  if (root !== undefined) {
+    const path = join(places.paths.state, root);
+    story.event(`  by hand: ${path} is put back`);
+    fs.mkdirSync(dirname(path), { recursive: true });
+    fs.writeFileSync(path, publisher.repository.bootstrapRoot);
+    return true;
+  }
   const named = [...harmed].filter(
     (path) => text.includes(path) && fs.lstatSync(path, { throwIfNoEntry: false }) !== undefined,
   );

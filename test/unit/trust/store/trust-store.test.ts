@@ -1,6 +1,15 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, rmSync, statSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { rejectsCode, throwsCode } from '../../../kit/assert/assert-code.js';
@@ -146,6 +155,26 @@ describe('trust store: the bootstrap root', () => {
     const [, name = ''] = /copy the configured root to trust\/(roots\/\d+\.root\.json)/.exec(hint) ?? [];
     mkdirSync(join(it.trust, 'roots'), { recursive: true });
     writeFileSync(join(it.trust, name), it.repository.bootstrapRoot);
+    assert.equal((await it.boot().refresh()).roles.root.version, 4);
+  });
+
+  it('stays linked where the history is lost under a process that takes the next root', async () => {
+    using it = await rotatedHost(3);
+    const running = it.boot();
+    await running.refresh();
+    rmSync(join(it.trust, 'roots'), { recursive: true });
+    it.repository.rotate('root');
+    assert.equal((await running.refresh()).roles.root.version, 5);
+    assert.deepEqual(readdirSync(join(it.trust, 'roots')).sort(), ['1.root.json', '4.root.json', '5.root.json']);
+    assert.equal((await it.boot().refresh()).roles.root.version, 5);
+  });
+
+  it('names the way where only the end of the history is left', async () => {
+    using it = await rotatedHost(3);
+    for (const version of [1, 2, 3]) rmSync(join(it.trust, 'roots', `${version}.root.json`));
+    const { hint } = await rejectsCode('ROOT_NOT_LINKED', it.boot().refresh());
+    assert.match(hint, /copy the configured root to trust\/roots\/1\.root\.json/);
+    writeFileSync(join(it.trust, 'roots', '1.root.json'), it.repository.bootstrapRoot);
     assert.equal((await it.boot().refresh()).roles.root.version, 4);
   });
 
