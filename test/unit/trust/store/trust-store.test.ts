@@ -165,7 +165,11 @@ describe('trust store: the bootstrap root', () => {
     rmSync(join(it.trust, 'roots'), { recursive: true });
     it.repository.rotate('root');
     assert.equal((await running.refresh()).roles.root.version, 5);
-    assert.deepEqual(readdirSync(join(it.trust, 'roots')).sort(), ['1.root.json', '4.root.json', '5.root.json']);
+    assert.deepEqual(readdirSync(join(it.trust, 'roots')).sort(), [
+      '1.root.json',
+      '4.root.json',
+      '5.root.json',
+    ]);
     assert.equal((await it.boot().refresh()).roles.root.version, 5);
   });
 
