@@ -33,7 +33,8 @@ function rowsOf(host: HostLine): (readonly string[])[] {
     ...[host.key, host.host, host.kind, host.state, host.presence, host.health, host.version],
     ...[String(host.root), seen, labels.join(' ')],
   ];
-  if (host.bundles.length === 0) return [own];
+  // Each line has every cell: RFC 4180, 2.4.
+  if (host.bundles.length === 0) return [titles.map((_, at) => own[at] ?? '')];
   return host.bundles.map(({ bundle, channel, active, offered }) => [
     ...[...own, bundle, channel, String(active?.serial ?? ''), active?.state ?? ''],
     ...[String(offered?.serial ?? ''), offered?.state ?? '', offered?.code ?? ''],

@@ -59,6 +59,6 @@ function listening(url: string, fleet: string): Answer {
     outcome: 'listening',
     details: { url, fleet },
     lines: [`LISTENING ${url}`],
-    next: `make a token for hosts: writ fleet token create --for hosts --store S; then \`fleet: { url: ${url} }\` in agent.yaml`,
+    next: `make a token for hosts: writ fleet token create --for hosts --store S; then \`fleet: { url: ${url}, tokenFile: FILE }\` in agent.yaml`,
   };
 }

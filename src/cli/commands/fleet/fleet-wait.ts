@@ -47,7 +47,7 @@ export const command: CommandDefinition<WaitFlags> = {
     '1  time over, or nobody answered',
     '2  no host has this bundle and channel, or usage',
     '3  out of reach: too many hosts refused it',
-    '4  withdrawn, or superseded by a later release',
+    '4  superseded by a later release',
   ],
   args: [
     ['<bundle>', 'name of the bundle'],
