@@ -1,15 +1,14 @@
 // `writ serve` as a function: a repository directory over HTTP, read-only. Puts the parts together and owns
 // the life of the server: start, reload of certificates, end. It writes nothing; the online keys, where it has
 // them, are behind the OnlineSigner it is given.
-import { once } from 'node:events';
 import { statSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { isSystemError, WritError } from '../core/errors.js';
+import { WritError } from '../core/errors.js';
 import { defaultMetadataLimits } from '../core/limits.js';
 import { readMaxOpenFiles } from '../platform/process/process-limits.js';
 import { uncountedAddresses } from '../platform/serve/admission.js';
-import { createListener, type Listener, type Server } from '../platform/serve/listener.js';
+import { createListener } from '../platform/serve/listener.js';
+import { closeWithin, listen } from '../platform/serve/open-server.js';
 import { type ServerLimits, serverLimits } from '../platform/serve/server-limits.js';
 import { readTlsFiles, type TlsFiles } from '../platform/serve/tls-files.js';
 import type { Logger } from '../platform/telemetry/log.js';
@@ -127,39 +126,4 @@ export function requireRepository(repository: string): void {
     hint: 'Give --repository the directory that `writ init` made.',
     facts: { repository },
   });
-}
-
-async function listen(
-  server: Server,
-  { host, port, tls }: ServerOptions,
-  end: () => Promise<void>,
-): Promise<string> {
-  try {
-    await once(server.listen({ host, port }), 'listening');
-  } catch (error) {
-    await end();
-    if (!isSystemError(error)) throw error;
-    throw new WritError('LISTEN_FAILED', `cannot listen on ${host}:${port}: ${error.message}`, {
-      facts: { host, port, errno: error.code },
-      cause: error,
-    });
-  }
-  const { port: bound } = server.address() as AddressInfo;
-  const authority = host.includes(':') ? `[${host}]` : host;
-  return `${tls === undefined ? 'http' : 'https'}://${authority}:${bound}`;
-}
-
-async function closeWithin(
-  server: Server,
-  listener: Listener,
-  clock: Clock,
-  deadlineMs: number,
-): Promise<void> {
-  const closed = new AbortController();
-  const deadline = clock.sleep(deadlineMs, closed.signal).then(() => {
-    if (!closed.signal.aborted) listener.destroyConnections();
-  });
-  await new Promise((resolve) => server.close(resolve));
-  closed.abort();
-  await deadline;
 }

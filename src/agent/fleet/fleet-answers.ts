@@ -2,7 +2,12 @@
 // unread: a server that is hostile, or is none, changes when this host reports and no more.
 
 import { type ErrorCode, WritError } from '../../core/errors.js';
-import type { CounterChallenge, EnrolAnswer, ReportAnswer } from '../../core/fleet/report.js';
+import {
+  type CounterChallenge,
+  type EnrolAnswer,
+  longestGrantMs,
+  type ReportAnswer,
+} from '../../core/fleet/report.js';
 import { maxCounter } from '../../core/fleet/signed-request.js';
 import { maxRetryAfterMs } from '../../core/limits.js';
 import type { HttpReply } from '../../platform/net/http-ask.js';
@@ -14,9 +19,6 @@ type Answered = Extract<HttpReply, { readonly kind: 'answered' }>;
 export type Asked = 'enrol' | 'report';
 
 export const maxAnswerBytes = 16_384;
-/** Beyond it a server is only greedy. */
-const maxEveryMs = 3_600_000;
-const maxGrantFactor = 10;
 
 /** @returns an answer that says yes, or challenges. @throws WritError FLEET_* */
 export function judgeReply(reply: HttpReply, url: URL, asked: Asked): Answered {
@@ -78,10 +80,9 @@ export function readChallenge({ body }: Answered, url: URL): CounterChallenge {
   return { counter, nonce };
 }
 
-/** What a server may do to the interval: make it longer, to ten times what is configured, and an hour at most. */
+/** A server may make the interval longer, within a bound; one that asks for more is only greedy. */
 export function grantedMs(askedMs: number, answerMs: number): number {
-  const mostMs = Math.max(askedMs, Math.min(askedMs * maxGrantFactor, maxEveryMs));
-  return Math.min(Math.max(askedMs, answerMs), mostMs);
+  return Math.min(Math.max(askedMs, answerMs), longestGrantMs(askedMs));
 }
 
 function memberOf(body: string, url: URL): Readonly<Record<string, unknown>> {

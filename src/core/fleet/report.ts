@@ -136,6 +136,11 @@ export interface CounterChallenge {
   readonly nonce: string;
 }
 
+/** The longest interval that may be granted: ten times what was asked and an hour at most, and never less than what was asked. */
+export function longestGrantMs(askedMs: number): number {
+  return Math.max(askedMs, Math.min(askedMs * 10, 3_600_000));
+}
+
 /** Bounds of what a host may send; a report beyond them is refused whole. */
 export const fleetBounds = {
   maxReportBytes: 262_144,

@@ -1,5 +1,6 @@
 // What a report's counter says: new, a repeat of an answer that was lost, or to be challenged. Pure. The counter alone
 // decides about replays; clocks do not.
+import { longestGrantMs } from '../../core/fleet/report.js';
 
 export interface LastReport {
   readonly counter: number;
@@ -34,12 +35,7 @@ export function judgeCounter(
   return next.counter === last.counter && next.bodyDigest === last.bodyDigest ? 'repeat' : 'challenge';
 }
 
-/** The longest interval that may be granted, but for one that was asked for. */
-const maxGrantedMs = 3_600_000;
-const maxFactor = 10;
-
 /** @param factor of what was asked: above 1 where there are more reports than the server can take */
 export function grantedInterval(askedMs: number, factor: number): number {
-  const longest = Math.max(askedMs, Math.min(askedMs * maxFactor, maxGrantedMs));
-  return Math.round(Math.min(Math.max(askedMs * factor, askedMs), longest));
+  return Math.round(Math.min(Math.max(askedMs * factor, askedMs), longestGrantMs(askedMs)));
 }

@@ -3,6 +3,7 @@
 // `created` is handed on and never believed.
 import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto';
 import { httpbis } from 'http-message-signatures';
+import { fleetHeaders, maxCounter, signedParts } from '../../core/fleet/signed-request.js';
 
 export interface IncomingRequest {
   readonly method: string;
@@ -32,8 +33,7 @@ export interface RefusedRequest {
   readonly reason: string;
 }
 
-const covered = ['@method', 'content-digest', 'writ-fleet', 'writ-counter'] as const;
-const read = [...covered.slice(1), 'writ-nonce', 'signature', 'signature-input'] as const;
+const read = [...signedParts.challenged.slice(1), 'signature', 'signature-input'] as const;
 const maxHeaderLength = 1024;
 
 /** @param keyOf raw Ed25519 key, by its id; undefined when nobody has it. Never rejects by what came. */
@@ -46,17 +46,17 @@ export async function verifySignedRequest(
   const bodyDigest = createHash('sha256').update(request.body).digest();
   if (headers['content-digest'] !== `sha-256=:${bodyDigest.toString('base64')}:`)
     return refused('the body has another digest than the one that is signed');
-  const counter = readCounter(headers['writ-counter'] ?? '');
+  const counter = readCounter(headers[fleetHeaders.counter] ?? '');
   if (counter === undefined) return refused('the counter is no number');
   const who = await verifyHeaders(request.method, headers, keyOf);
   if ('kind' in who) return who;
-  const nonce = headers['writ-nonce'];
+  const nonce = headers[fleetHeaders.nonce];
   return {
     kind: 'signed',
     ...who,
     counter,
     ...(nonce === undefined ? {} : { nonce }),
-    fleet: headers['writ-fleet'] ?? '',
+    fleet: headers[fleetHeaders.fleet] ?? '',
     bodyDigest: bodyDigest.toString('hex'),
   };
 }
@@ -76,7 +76,7 @@ function readHeaders({ headers }: IncomingRequest): Record<string, string> | und
   const found: Record<string, string> = {};
   for (const name of read) {
     const value = headers[name];
-    if (value === undefined && name === 'writ-nonce') continue;
+    if (value === undefined && name === fleetHeaders.nonce) continue;
     if (typeof value !== 'string' || value.length > maxHeaderLength) return undefined;
     found[name] = value;
   }
@@ -85,7 +85,8 @@ function readHeaders({ headers }: IncomingRequest): Record<string, string> | und
 
 function readCounter(text: string): number | undefined {
   const counter = /^[0-9]{1,16}$/.test(text) ? Number(text) : Number.NaN;
-  return Number.isSafeInteger(counter) ? counter : undefined;
+  // Above it a host could not answer a challenge any more.
+  return counter < maxCounter ? counter : undefined;
 }
 
 type Signer = Pick<SignedRequest, 'keyId' | 'createdAtMs'>;
@@ -102,7 +103,7 @@ async function verifyHeaders(
     .verifyMessage(
       {
         requiredParams: ['keyid', 'created', 'alg'],
-        requiredFields: [...covered, ...('writ-nonce' in headers ? ['writ-nonce'] : [])],
+        requiredFields: [...(fleetHeaders.nonce in headers ? signedParts.challenged : signedParts.first)],
         // A host with a wrong clock is the one to hear.
         notAfter: Number.MAX_SAFE_INTEGER,
         keyLookup: async ({ keyid, created }) => {

@@ -1,14 +1,11 @@
 // `writ fleet serve` as a function: a store, hosts that report to it and people who ask it. Puts the parts together and owns the
 // life of the server: start, reload of certificates, end. It holds no key that could sign policy.
-import { once } from 'node:events';
 import type { RequestListener, Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import type { FastifyInstance } from 'fastify';
-import { isSystemError, WritError } from '../../core/errors.js';
 import { writVersion } from '../../core/version.js';
 import { readMaxOpenFiles } from '../../platform/process/process-limits.js';
 import { uncountedAddresses } from '../../platform/serve/admission.js';
-import { createListener, type Listener } from '../../platform/serve/listener.js';
+import { createListener } from '../../platform/serve/listener.js';
+import { closeWithin, listen } from '../../platform/serve/open-server.js';
 import { type ServerLimits, serverLimits } from '../../platform/serve/server-limits.js';
 import { readTlsFiles, type TlsFiles } from '../../platform/serve/tls-files.js';
 import type { Logger } from '../../platform/telemetry/log.js';
@@ -104,7 +101,7 @@ export async function startFleetServer(options: FleetServerOptions): Promise<Run
   const end = async (): Promise<void> => {
     ending.abort();
     events.close();
-    await closeWithin(app, listener, clock, limits.closeDeadlineMs);
+    await closeWithin(app.server, listener, clock, limits.closeDeadlineMs);
     await ingest.close();
     await Promise.all([watching, sweeping]);
     await store.close();
@@ -169,40 +166,4 @@ function withDescription(routes: readonly Route[]): Route[] {
   ];
   const described = openApi(all, writVersion);
   return all;
-}
-
-async function listen(
-  server: Server,
-  { host, port, tls }: FleetServerOptions,
-  end: () => Promise<void>,
-): Promise<string> {
-  try {
-    await once(server.listen({ host, port }), 'listening');
-  } catch (error) {
-    await end();
-    if (!isSystemError(error)) throw error;
-    throw new WritError('LISTEN_FAILED', `cannot listen on ${host}:${port}: ${error.message}`, {
-      facts: { host, port, errno: error.code },
-      cause: error,
-    });
-  }
-  const { port: bound } = server.address() as AddressInfo;
-  const authority = host.includes(':') ? `[${host}]` : host;
-  return `${tls === undefined ? 'http' : 'https'}://${authority}:${bound}`;
-}
-
-async function closeWithin(
-  { server }: FastifyInstance,
-  listener: Listener,
-  clock: Clock,
-  deadlineMs: number,
-): Promise<void> {
-  const closed = new AbortController();
-  const deadline = clock.sleep(deadlineMs, closed.signal).then(() => {
-    if (!closed.signal.aborted) listener.destroyConnections();
-  });
-  // Half a request would stay till the deadline; what is answered now closes its connection.
-  await new Promise((resolve) => (server.listening ? server.close(resolve) : resolve(undefined)));
-  closed.abort();
-  await deadline;
 }

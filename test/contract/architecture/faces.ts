@@ -337,6 +337,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'admission',
     'listener',
     'merge-reloads',
+    'open-server',
     'refused-connection',
     'sd-ready',
     'server-limits',
