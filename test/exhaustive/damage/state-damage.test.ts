@@ -2,12 +2,15 @@
 // harmed. Whatever it is, each command comes to its end, the policy that is whole is served and said to be, and it is mended
 // or named with a way out.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { describe, it } from 'node:test';
 import { sampled } from '../../kit/assert/sample.js';
+import { tempDir } from '../../kit/disk/temp-dir.js';
 import { damageBench, type Outcome } from './damage-bench.js';
 import type { Said } from './state-case.js';
+import { damageCases } from './state-harms.js';
 
 /** Files that a link in the state was made to lead to. */
 const strangers = ['/etc/hostname'];
@@ -22,6 +25,20 @@ describe('a state directory of which any one entry is harmed', () => {
     const mended = outcomes.filter(({ said }) => said.at(-2)?.exitCode === 0).length;
     test.diagnostic(`${outcomes.length} cases, ${mended} of them mended without a hand`);
     assert.deepEqual(wrong, []);
+  });
+});
+
+describe('the harms of an entry', () => {
+  it('leave the bytes of a device and a FIFO alone, where reading and writing would never end', () => {
+    using dir = tempDir();
+    execFileSync('mkfifo', [dir.join('fifo')]);
+    fs.writeFileSync(dir.join('file'), 'x');
+    const harmsOf = (path: string): string[] =>
+      damageCases(dir.path).flatMap(({ entry, harm }) => (entry.path === path ? [harm] : []));
+    assert.ok(harmsOf('fifo').includes('removed'));
+    assert.ok(harmsOf('file').includes('a bit turned'));
+    const ofFiles = harmsOf('file').filter((harm) => !harmsOf('fifo').includes(harm));
+    assert.equal(ofFiles.length, 7, 'every harm of bytes, and no other');
   });
 });
 

@@ -4,7 +4,8 @@ import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import { join, relative } from 'node:path';
 
-export type EntryKind = 'file' | 'directory' | 'link';
+/** Of what is no file nobody harms the bytes: reading a device never ends, and writing to a FIFO waits for ever. */
+export type EntryKind = 'file' | 'directory' | 'link' | 'other';
 
 export interface Entry {
   /** Below the root that was walked. */
@@ -16,11 +17,15 @@ export interface Entry {
 export function entriesBelow(root: string): Entry[] {
   const names = fs.readdirSync(root, { recursive: true, withFileTypes: true });
   const below = names.map((one): Entry => {
-    const path = relative(root, join(one.parentPath, one.name));
-    if (one.isSymbolicLink()) return { path, kind: 'link' };
-    return { path, kind: one.isDirectory() ? 'directory' : 'file' };
+    return { path: relative(root, join(one.parentPath, one.name)), kind: kindOf(one) };
   });
   return [{ path: '', kind: 'directory' } as const, ...below].sort((a, b) => (a.path < b.path ? -1 : 1));
+}
+
+function kindOf(entry: fs.Dirent): EntryKind {
+  if (entry.isSymbolicLink()) return 'link';
+  if (entry.isDirectory()) return 'directory';
+  return entry.isFile() ? 'file' : 'other';
 }
 
 type Harm = (path: string) => void;
@@ -79,6 +84,7 @@ const harms: Readonly<Record<EntryKind, Readonly<Record<string, Harm>>>> = {
   file: { ...replacements, ...ofModes, ...ofBytes },
   directory: { ...replacements, ...ofModes },
   link: replacements,
+  other: { ...replacements, ...ofModes },
 };
 
 export interface DamageCase {
