@@ -24,6 +24,14 @@ export interface IngestOptions {
   readonly log: Logger;
   /** Of the reports that may come in a second: hosts are granted longer intervals beyond it. */
   readonly maxReportsPerSecond?: number;
+  /** Hears of each transaction. */
+  readonly onBatch?: (batch: CommittedBatch) => void;
+}
+
+export interface CommittedBatch {
+  readonly reports: number;
+  readonly durationMs: number;
+  readonly result: 'stored' | 'failed';
 }
 
 interface Waiting {
@@ -103,11 +111,18 @@ class BatchedIngest implements Ingest {
   }
 
   async #commit(batch: readonly Waiting[]): Promise<void> {
+    const startMs = this.#options.clock.monotonicMs();
+    const tell = (result: CommittedBatch['result']): void => {
+      const durationMs = this.#options.clock.monotonicMs() - startMs;
+      this.#options.onBatch?.({ reports: batch.length, durationMs, result });
+    };
     try {
       const taken = batch.map((one) => one.taken);
       const verdicts = await commitReports({ ...this.#context, factor: this.#factor }, taken);
+      tell('stored');
       for (const [at, verdict] of verdicts.entries()) batch[at]?.answer(verdict);
     } catch (error) {
+      tell('failed');
       // Only what the database says of the rows themselves can be the fault of one of them.
       const isOfRows = !isWritError(error) || error.code === 'FLEET_STORE_FAILED';
       this.#options.log.error({ err: error, reports: batch.length }, 'reports were not stored');

@@ -1,19 +1,50 @@
-// What a fleet server counts, by name. Labels come from fixed sets: neither a host nor a client can make a new one.
+// What a fleet server counts, by name. Labels come from fixed sets: neither a host nor a client can make a new one. Owns which
+// number goes where; what a summary says is summary-metrics'.
 import type { FleetSummary } from '../../core/fleet/answers.js';
+import { writVersion } from '../../core/version.js';
 import type { RefusedConnection } from '../../platform/serve/refused-connection.js';
 import { refusalReasons } from '../../platform/serve/refused-connection.js';
-import type { Metrics } from '../../platform/telemetry/metrics.js';
+import { createMetrics, type Metrics, type MetricsOptions } from '../../platform/telemetry/metrics.js';
+import type { CommittedBatch } from '../hosts/ingest.js';
 import type { ReportVerdict } from '../hosts/report-plan.js';
+import { namedGauges, plainGauges } from './summary-metrics.js';
+
+/** What the store says, for the gauges; undefined while it does not answer. */
+export type StoreFacts = { readonly summary: FleetSummary; readonly sessions: number } | undefined;
 
 export interface FleetMetrics {
   request(route: string, status: number): void;
   refused(refused: Pick<RefusedConnection, 'reason'>): void;
   report(result: ReportVerdict['kind'], durationMs: number): void;
-  text(summary: FleetSummary, sessions: number): Promise<string>;
+  batch(batch: CommittedBatch): void;
+  /** @param names `shown`: also by bundle and channel */
+  text(facts: StoreFacts, names: 'hidden' | 'shown'): Promise<string>;
   readonly contentType: string;
 }
 
-export function createFleetMetrics(metrics: Metrics): FleetMetrics {
+const secondsBounds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+const batchBounds = [1, 2, 4, 8, 16, 32, 64, 128, 256];
+
+export async function createFleetMetrics(options: MetricsOptions): Promise<FleetMetrics> {
+  const [plain, named] = [await createMetrics(options), await createMetrics({ process: 'omit' })];
+  const [showPlain, showNamed] = [plainGauges(plain), namedGauges(named)];
+  const info = plain.gauge({ name: 'writ_fleet_info', help: 'Always 1.', labels: ['version'] });
+  info.set({ version: writVersion }, 1);
+  const sessions = plain.gauge({ name: 'writ_fleet_sessions', help: 'Sessions of people.', labels: [] });
+  return {
+    ...countersOf(plain),
+    text: async (facts, names) => {
+      showPlain(facts?.summary);
+      showNamed(facts?.summary);
+      sessions.clear();
+      if (facts !== undefined) sessions.set({}, facts.sessions);
+      return (await plain.text()) + (names === 'shown' ? await named.text() : '');
+    },
+    contentType: plain.contentType,
+  };
+}
+
+function countersOf(metrics: Metrics): Pick<FleetMetrics, 'request' | 'refused' | 'report' | 'batch'> {
   const requests = metrics.counter({
     name: 'writ_fleet_requests_total',
     help: 'Answered requests by route and status.',
@@ -29,43 +60,40 @@ export function createFleetMetrics(metrics: Metrics): FleetMetrics {
     help: 'Reports of hosts whose signature held, by what became of them.',
     labels: ['result'],
   });
-  const seconds = metrics.counter({
-    name: 'writ_fleet_report_seconds_total',
-    help: 'Time from a whole report to its answer, summed up.',
-    labels: [],
+  const batches = metrics.counter({
+    name: 'writ_fleet_batches_total',
+    help: 'Transactions of reports, by what became of them.',
+    labels: ['result'],
   });
-  const hosts = metrics.gauge({
-    name: 'writ_fleet_hosts',
-    help: 'Hosts by state; stopped, silent and cloned ones are accepted too.',
-    labels: ['state'],
+  const reportSeconds = metrics.histogram({
+    name: 'writ_fleet_report_seconds',
+    help: 'From a whole report to its answer, behind the commit.',
+    bounds: secondsBounds,
   });
-  const offers = metrics.gauge({
-    name: 'writ_fleet_offers',
-    help: 'Places where an offered release is not active, by why.',
-    labels: ['state'],
+  const commitSeconds = metrics.histogram({
+    name: 'writ_fleet_commit_seconds',
+    help: 'From the first statement of a batch to the end of its commit: how fast the store is.',
+    bounds: secondsBounds,
   });
-  const open = metrics.gauge({ name: 'writ_fleet_sessions', help: 'Sessions of people.', labels: [] });
+  const batchReports = metrics.histogram({
+    name: 'writ_fleet_batch_reports',
+    help: 'Reports that shared a transaction.',
+    bounds: batchBounds,
+  });
   for (const reason of refusalReasons) refused.add({ reason }, 0);
   for (const result of ['accepted', 'challenge', 'refused', 'unavailable']) reports.add({ result }, 0);
+  for (const result of ['stored', 'failed']) batches.add({ result }, 0);
   return {
     request: (route, status) => requests.add({ route, status }),
     refused: ({ reason }) => refused.add({ reason }),
     report: (result, durationMs) => {
       reports.add({ result });
-      seconds.add({}, durationMs / 1000);
+      reportSeconds.observe(durationMs / 1000);
     },
-    text: (summary, sessions) => {
-      for (const [state, count] of Object.entries(summary.hosts)) hosts.set({ state }, count);
-      for (const state of ['refused', 'rolled-back', 'deferred', 'failed']) {
-        const places = summary.offers.filter((one) => one.state === state);
-        offers.set(
-          { state },
-          places.reduce((sum, one) => sum + one.hosts, 0),
-        );
-      }
-      open.set({}, sessions);
-      return metrics.text();
+    batch: ({ reports: count, durationMs, result }) => {
+      batches.add({ result });
+      commitSeconds.observe(durationMs / 1000);
+      batchReports.observe(count);
     },
-    contentType: metrics.contentType,
   };
 }

@@ -9,18 +9,19 @@ import { closeWithin, listen } from '../../platform/serve/open-server.js';
 import { type ServerLimits, serverLimits } from '../../platform/serve/server-limits.js';
 import { readTlsFiles, type TlsFiles } from '../../platform/serve/tls-files.js';
 import type { Logger } from '../../platform/telemetry/log.js';
-import { createMetrics, type MetricsOptions } from '../../platform/telemetry/metrics.js';
+import type { MetricsOptions } from '../../platform/telemetry/metrics.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { createIngest } from '../hosts/ingest.js';
 import { noteAccepting, runSweeps } from '../hosts/sweeps.js';
-import { createFleetQueries, type FleetQueries } from '../queries/fleet-queries.js';
-import { type FleetStore, openFleetStore } from '../store/open-store.js';
+import { createFleetQueries } from '../queries/fleet-queries.js';
+import { openFleetStore } from '../store/open-store.js';
 import { changeRoutes } from './change-routes.js';
 import { createApp } from './fleet-app.js';
-import { createFleetMetrics, type FleetMetrics } from './fleet-metrics.js';
+import { createFleetMetrics } from './fleet-metrics.js';
 import { hostRoutes } from './host-routes.js';
 import { opaRoutes } from './opa-routes.js';
 import { openApi } from './open-api.js';
+import { ownRoutes } from './own-routes.js';
 import { addPages } from './page-doors.js';
 import { queryRoutes } from './query-routes.js';
 import type { Route } from './routes.js';
@@ -60,7 +61,7 @@ export async function startFleetServer(options: FleetServerOptions): Promise<Run
   const tlsOptions = tls && readTlsFiles(tls);
   const store = await openFleetStore(options.store, { clock, log });
   const limits = serverLimits({ ...ownLimits, ...options.limits }, readMaxOpenFiles());
-  const metrics = createFleetMetrics(await createMetrics({ process: options.processMetrics }));
+  const metrics = await createFleetMetrics({ process: options.processMetrics });
   const listener = createListener({
     limits,
     uncounted: uncountedAddresses(options.proxies ?? []),
@@ -74,7 +75,7 @@ export async function startFleetServer(options: FleetServerOptions): Promise<Run
   const parts = { store, clock, log, metrics };
   const queries = createFleetQueries(store.db, store.fleetId, clock);
   const events = createSummaryEvents({ summary: queries.summary, clock, log });
-  const ingest = createIngest(store, { clock, log });
+  const ingest = createIngest(store, { clock, log, onBatch: metrics.batch });
   const nowMs = (): number => clock.nowMs();
   const secure = tls !== undefined || !/^(?:127\.|::1$|localhost$)/.test(options.host);
   const routes = [
@@ -82,7 +83,7 @@ export async function startFleetServer(options: FleetServerOptions): Promise<Run
     ...opaRoutes(store.db, nowMs),
     ...queryRoutes(queries, events),
     ...changeRoutes(store.db, nowMs),
-    ...ownRoutes(store, queries, metrics),
+    ...ownRoutes({ store, queries, metrics, clock }),
   ];
   const ending = new AbortController();
   const isEnding = (): boolean => ending.signal.aborted;
@@ -122,35 +123,6 @@ export async function startFleetServer(options: FleetServerOptions): Promise<Run
       log.info('closed');
     },
   };
-}
-
-function ownRoutes(store: FleetStore, queries: FleetQueries, metrics: FleetMetrics): Route[] {
-  return [
-    {
-      method: 'GET',
-      url: '/healthz',
-      summary: '200 while the store answers',
-      access: 'anyone',
-      handle: async () => {
-        await store.db.selectFrom('fleet').select('id').executeTakeFirstOrThrow();
-        return { status: 'ok', version: writVersion };
-      },
-    },
-    {
-      method: 'GET',
-      url: '/metrics',
-      summary: 'Numbers of hosts and requests for Prometheus; no name of a host or bundle',
-      access: 'anyone',
-      handle: async ({ reply }) => {
-        const { sessions } = await store.db
-          .selectFrom('sessions')
-          .select((of) => of.fn.countAll<number>().as('sessions'))
-          .executeTakeFirstOrThrow();
-        const text = await metrics.text(await queries.summary('view'), Number(sessions));
-        return reply.type(metrics.contentType).send(text);
-      },
-    },
-  ];
 }
 
 function withDescription(routes: readonly Route[]): Route[] {

@@ -1,6 +1,6 @@
 // The door to prom-client: a registry of one's own, made on demand. The only file that knows the library, so
 // that its successor can take its place; it is imported when the first registry is made, not before.
-import type { Counter as PromCounter, Gauge as PromGauge } from 'prom-client';
+import type { Counter as PromCounter, Gauge as PromGauge, Histogram as PromHistogram } from 'prom-client';
 
 export type MetricLabels = Readonly<Record<string, string | number>>;
 
@@ -14,6 +14,10 @@ export interface Gauge {
   clear(): void;
 }
 
+export interface Histogram {
+  observe(value: number): void;
+}
+
 export interface MetricOptions {
   /** In Prometheus' form, with the unit at its end, as `writ_server_sent_bytes_total`. */
   readonly name: string;
@@ -25,6 +29,8 @@ export interface MetricOptions {
 export interface Metrics {
   counter(options: MetricOptions): Counter;
   gauge(options: MetricOptions): Gauge;
+  /** @param options `bounds` of its buckets, in the unit of the name, growing */
+  histogram(options: Omit<MetricOptions, 'labels'> & { readonly bounds: readonly number[] }): Histogram;
   /** Everything in Prometheus' text format. */
   text(): Promise<string>;
   readonly contentType: string;
@@ -36,7 +42,7 @@ export interface MetricsOptions {
 }
 
 export async function createMetrics(options: MetricsOptions): Promise<Metrics> {
-  const { collectDefaultMetrics, Counter, Gauge, Registry } = await import('prom-client');
+  const { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } = await import('prom-client');
   const registry = new Registry();
   if (options.process === 'include') collectDefaultMetrics({ register: registry });
   return {
@@ -46,7 +52,17 @@ export async function createMetrics(options: MetricsOptions): Promise<Metrics> {
     },
     gauge: ({ name, help, labels }) => {
       const gauge: PromGauge = new Gauge({ name, help, labelNames: labels, registers: [registry] });
-      return { set: (values, value) => gauge.set({ ...values }, value), clear: () => gauge.reset() };
+      const clear = (): void => {
+        gauge.reset();
+        // Without labels a reset would leave a 0, which is a word too.
+        if (labels.length === 0) gauge.remove();
+      };
+      return { set: (values, value) => gauge.set({ ...values }, value), clear };
+    },
+    histogram: ({ name, help, bounds }) => {
+      const options = { name, help, buckets: [...bounds], registers: [registry] };
+      const histogram: PromHistogram = new Histogram(options);
+      return { observe: (value) => histogram.observe(value) };
     },
     text: () => registry.metrics(),
     contentType: registry.contentType,

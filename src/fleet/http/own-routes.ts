@@ -1,0 +1,63 @@
+// How the server itself is: whether its store answers, and its numbers. Both are open to whoever reaches it, so neither asks the
+// store for each request: a flood of them costs one look in a few seconds. Names of bundles need a token.
+import { writVersion } from '../../core/version.js';
+import type { Clock } from '../../platform/time/clock.js';
+import type { FleetQueries } from '../queries/fleet-queries.js';
+import type { FleetStore } from '../store/open-store.js';
+import { callerOf } from './callers.js';
+import type { FleetMetrics, StoreFacts } from './fleet-metrics.js';
+import { remembered } from './remembered.js';
+import type { Asked, Route } from './routes.js';
+
+export interface OwnRoutesOptions {
+  readonly store: Pick<FleetStore, 'db'>;
+  readonly queries: Pick<FleetQueries, 'summary'>;
+  readonly metrics: FleetMetrics;
+  readonly clock: Clock;
+}
+
+const health = { forMs: 1000, waitMs: 3000 };
+const numbers = { forMs: 3000, waitMs: 4000 };
+const texts = { forMs: 1000, waitMs: 6000 };
+
+export function ownRoutes({ store, queries, metrics, clock }: OwnRoutesOptions): Route[] {
+  const { db } = store;
+  const look = remembered(clock, health, () => db.selectFrom('fleet').select('id').executeTakeFirstOrThrow());
+  const count = remembered(clock, numbers, async () => {
+    const { sessions } = await db
+      .selectFrom('sessions')
+      .select((of) => of.fn.countAll<number>().as('sessions'))
+      .executeTakeFirstOrThrow();
+    return { summary: await queries.summary('view'), sessions: Number(sessions) };
+  });
+  // What the server counted by itself is told also while its store does not answer: then it is wanted most.
+  const facts = (): Promise<StoreFacts> => count().catch(() => undefined);
+  const textOf = {
+    hidden: remembered(clock, texts, async () => metrics.text(await facts(), 'hidden')),
+    shown: remembered(clock, texts, async () => metrics.text(await facts(), 'shown')),
+  };
+  return [
+    {
+      method: 'GET',
+      url: '/healthz',
+      summary: '200 while the store answers',
+      access: 'anyone',
+      handle: async () => {
+        await look();
+        return { status: 'ok', version: writVersion };
+      },
+    },
+    {
+      method: 'GET',
+      url: '/metrics',
+      summary: 'Numbers for Prometheus, without any name; with a token for people also by bundle and channel',
+      access: 'anyone',
+      handle: async ({ request, reply }: Asked) => {
+        const isNamed = request.headers.authorization !== undefined;
+        // A token that is not good is said, and not passed over: a dashboard would lose half of its numbers without a word.
+        if (isNamed) await callerOf(db, request.headers, clock.nowMs());
+        return reply.type(metrics.contentType).send(await textOf[isNamed ? 'shown' : 'hidden']());
+      },
+    },
+  ];
+}

@@ -1,0 +1,160 @@
+// A summary as gauges. Two kinds: numbers without names, for whoever reaches the server, and those by bundle and channel, for who may
+// see the fleet. Values of labels come from fixed sets and from a bounded number of the largest channels: a host that invents
+// bundles or codes makes no series. What is not known is left out, never shown as it was.
+import { errorCodes } from '../../core/error-codes.js';
+import type { FleetSummary, OfferGroup, ReleaseCount } from '../../core/fleet/answers.js';
+import type { Gauge, MetricLabels, Metrics } from '../../platform/telemetry/metrics.js';
+
+/** @param summary undefined while the store does not answer */
+export type ShowSummary = (summary: FleetSummary | undefined) => void;
+
+const states = ['refused', 'rolled-back', 'deferred', 'failed'] as const;
+const proofs = ['confirmed', 'notified', 'unconfirmed'] as const;
+const places = ['newest', 'tail'] as const;
+const levels = ['ok', 'warning', 'critical'];
+const topRoles = ['root', 'targets', 'snapshot', 'timestamp'];
+/** Each has up to a dozen series. */
+const maxChannels = 100;
+
+/** Gauges by the ends of their names, with their help and labels. */
+type Table = Readonly<Record<string, readonly [help: string, labels: readonly string[]]>>;
+
+function gaugesOf<T extends Table>(metrics: Metrics, table: T): Readonly<Record<keyof T, Gauge>> {
+  const made = Object.entries(table).map(([name, [help, labels]]) => [
+    name,
+    metrics.gauge({ name: `writ_fleet_${name}`, help, labels }),
+  ]);
+  return Object.fromEntries(made) as Record<keyof T, Gauge>;
+}
+
+export function plainGauges(metrics: Metrics): ShowSummary {
+  const gauges = gaugesOf(metrics, {
+    store_up: ['1: the store answered when this was counted.', []],
+    health: ['As `writ fleet status`: 0 ok, 1 warning, 2 critical.', []],
+    findings: ['What is wrong, by its code.', ['code']],
+    hosts: ['Hosts by state; stopped, silent and cloned ones are accepted too.', ['state']],
+    silence_judged: ['0: too early after a start to say who is silent.', []],
+    places: ['Hosts times bundles by how far what they use is proven.', ['place', 'state']],
+    offers: ['Places where an offered release is not active, by why.', ['state']],
+    offers_by_code: ['The same by error code; `other` for what is none of ours.', ['state', 'code']],
+    role_expiry_timestamp_seconds: ['When a role ends, as hosts know it; delegated ones together.', ['role']],
+  });
+  return (summary) => {
+    for (const gauge of Object.values(gauges)) gauge.clear();
+    gauges.store_up.set({}, summary === undefined ? 0 : 1);
+    if (summary === undefined) return;
+    gauges.health.set({}, levels.indexOf(summary.level));
+    const found = summary.findings.map(({ code }) => [{ code }, 1] as const);
+    setSums(gauges.findings, found);
+    for (const [state, count] of Object.entries(summary.hosts)) gauges.hosts.set({ state }, count);
+    gauges.silence_judged.set({}, summary.silence === 'judged' ? 1 : 0);
+    setSums(gauges.places, placesOf(summary.releases));
+    setSums(gauges.offers, offersOf(summary.offers));
+    const coded = summary.offers.map(
+      ({ state, code, hosts }) => [{ state, code: known(code) }, hosts] as const,
+    );
+    setSums(gauges.offers_by_code, coded);
+    for (const [role, atMs] of roleEnds(summary))
+      gauges.role_expiry_timestamp_seconds.set({ role }, atMs / 1000);
+  };
+}
+
+export function namedGauges(metrics: Metrics): ShowSummary {
+  const gauges = gaugesOf(metrics, {
+    channel_hosts: [
+      'Hosts by bundle and channel, place and how far what they use is proven.',
+      ['bundle', 'channel', 'place', 'state'],
+    ],
+    channel_offers: ['Hosts where an offered release is not active, by why.', ['bundle', 'channel', 'state']],
+    channel_newest_serial: ['The newest serial that a host uses.', ['bundle', 'channel']],
+    channels_left_out: ['Channels beyond the 100 with most hosts, which are not shown.', []],
+  });
+  return (summary) => {
+    for (const gauge of Object.values(gauges)) gauge.clear();
+    if (summary === undefined) return;
+    const { shown, leftOut } = largestChannels(summary);
+    gauges.channels_left_out.set({}, leftOut);
+    for (const one of shown) showChannel(gauges, one);
+  };
+}
+
+type ChannelGauges = Readonly<Record<'channel_hosts' | 'channel_offers' | 'channel_newest_serial', Gauge>>;
+
+function showChannel(gauges: ChannelGauges, { bundle, channel, releases, offers }: Channel): void {
+  const at = { bundle, channel };
+  for (const [labels, count] of placesOf(releases)) gauges.channel_hosts.set({ ...at, ...labels }, count);
+  for (const [labels, count] of offersOf(offers)) gauges.channel_offers.set({ ...at, ...labels }, count);
+  gauges.channel_newest_serial.set(at, Math.max(0, ...releases.map(({ serial }) => serial)));
+}
+
+type Counted = readonly (readonly [labels: MetricLabels, count: number])[];
+
+/** Each of its places and states, also those that nobody is in: an alarm sees a 0, and no gap. */
+function placesOf(releases: readonly ReleaseCount[]): Counted {
+  return places.flatMap((place) => {
+    const there = releases.filter((one) => one.place === place);
+    return proofs.map((state) => [{ place, state }, sum(there, (one) => one[state])] as const);
+  });
+}
+
+function offersOf(offers: readonly OfferGroup[]): Counted {
+  return states.map((state) => {
+    const there = offers.filter((one) => one.state === state);
+    return [{ state }, sum(there, hostsOf)] as const;
+  });
+}
+
+interface Channel {
+  readonly bundle: string;
+  readonly channel: string;
+  readonly releases: ReleaseCount[];
+  readonly offers: OfferGroup[];
+}
+
+function largestChannels({ releases, offers }: FleetSummary) {
+  const channels = new Map<string, Channel>();
+  const channelOf = ({ bundle, channel }: { readonly bundle: string; readonly channel: string }): Channel => {
+    const key = JSON.stringify([bundle, channel]);
+    const there = channels.get(key) ?? { bundle, channel, releases: [], offers: [] };
+    channels.set(key, there);
+    return there;
+  };
+  for (const one of releases) channelOf(one).releases.push(one);
+  for (const one of offers) channelOf(one).offers.push(one);
+  const sizeOf = (one: Channel): number =>
+    sum(one.releases, (of) => of.confirmed + of.notified + of.unconfirmed) + sum(one.offers, hostsOf);
+  const all = [...channels.values()].toSorted((a, b) => sizeOf(b) - sizeOf(a));
+  return { shown: all.slice(0, maxChannels), leftOut: Math.max(0, all.length - maxChannels) };
+}
+
+function known(code: string): string {
+  return Object.hasOwn(errorCodes, code) ? code : 'other';
+}
+
+/** Names of delegated roles are names of teams: of them the one that ends first, without its name. */
+function roleEnds({ keys }: FleetSummary): ReadonlyMap<string, number> {
+  const ends = new Map<string, number>();
+  for (const { role, expiresAtMs } of keys) {
+    const shown = topRoles.includes(role) ? role : 'delegated';
+    ends.set(shown, Math.min(ends.get(shown) ?? expiresAtMs, expiresAtMs));
+  }
+  return ends;
+}
+
+function hostsOf({ hosts }: OfferGroup): number {
+  return hosts;
+}
+
+function sum<T>(list: readonly T[], of: (one: T) => number): number {
+  return list.reduce((total, one) => total + of(one), 0);
+}
+
+/** Those with the same labels are one series. */
+function setSums(gauge: Gauge, counted: Counted): void {
+  const sums = new Map<string, readonly [MetricLabels, number]>();
+  for (const [labels, count] of counted) {
+    const key = JSON.stringify(labels);
+    sums.set(key, [labels, count + (sums.get(key)?.[1] ?? 0)]);
+  }
+  for (const [labels, count] of sums.values()) gauge.set(labels, count);
+}

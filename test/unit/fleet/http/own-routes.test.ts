@@ -1,0 +1,73 @@
+// What a fleet server says of itself, on a store that is there, and on one that is closed.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { createFleetMetrics } from '../../../../src/fleet/http/fleet-metrics.js';
+import { ownRoutes } from '../../../../src/fleet/http/own-routes.js';
+import type { Asked } from '../../../../src/fleet/http/routes.js';
+import { createFleetQueries } from '../../../../src/fleet/queries/fleet-queries.js';
+import { rejectsCode } from '../../../kit/assert/assert-code.js';
+import { fakeClock } from '../../../kit/clock/fake-clock.js';
+import { memory, tempDir } from '../../../kit/disk/temp-dir.js';
+import { type FleetBench, fleetBench } from '../../../kit/fleet/fleet-bench.js';
+
+async function doors({ store, clock }: FleetBench) {
+  const metrics = await createFleetMetrics({ process: 'omit' });
+  const queries = createFleetQueries(store.db, store.fleetId, clock);
+  const routes = ownRoutes({ store, queries, metrics, clock });
+  return async (url: string, headers: Record<string, string> = {}): Promise<unknown> => {
+    const reply = { type: () => ({ send: (text: string) => text }) };
+    const asked = { request: { headers }, reply } as unknown as Asked;
+    return routes.find((one) => one.url === url)?.handle(asked);
+  };
+}
+
+describe('what a fleet server says of itself', () => {
+  it('costs a flood of questions the statements of one', async () => {
+    using directory = tempDir(memory());
+    let statements = 0;
+    const clock = fakeClock();
+    await using bench = await fleetBench(directory.join('store'), clock, { onSql: () => statements++ });
+    const ask = await doors(bench);
+    const costOf = async (url: string, times: number): Promise<number> => {
+      const before = statements;
+      await Promise.all(Array.from({ length: times }, () => ask(url)));
+      for (let at = 0; at < times; at++) await ask(url);
+      return statements - before;
+    };
+    for (const url of ['/healthz', '/metrics']) {
+      const first = await costOf(url, 1);
+      assert.ok(first >= 1, url);
+      assert.equal(await costOf(url, 500), 0, url);
+      await clock.advance(10_000);
+      assert.equal(await costOf(url, 500), first, url);
+    }
+  });
+
+  it('is honest about a store that went away: no health, and metrics that say so', async () => {
+    using directory = tempDir(memory());
+    const clock = fakeClock();
+    const bench = await fleetBench(directory.join('store'), clock);
+    const ask = await doors(bench);
+    assert.match(String(await ask('/metrics')), /^writ_fleet_store_up 1$/m);
+    assert.deepEqual(Object.keys((await ask('/healthz')) as object), ['status', 'version']);
+    await bench.store.close();
+    await clock.advance(10_000);
+    await assert.rejects(ask('/healthz'));
+    const text = String(await ask('/metrics'));
+    assert.match(text, /^writ_fleet_store_up 0$/m);
+    assert.doesNotMatch(text, /^writ_fleet_hosts\{/m);
+  });
+
+  it('has names for a token of people alone, and says that another one is not good', async () => {
+    using directory = tempDir(memory());
+    const clock = fakeClock();
+    await using bench = await fleetBench(directory.join('store'), clock);
+    const ask = await doors(bench);
+    const { token } = await bench.token({ kind: 'people', role: 'view' });
+    const host = await bench.token();
+    const bearer = (text: string) => ({ authorization: `Bearer ${text}` });
+    assert.match(String(await ask('/metrics', bearer(token))), /writ_fleet_channels_left_out 0/);
+    assert.doesNotMatch(String(await ask('/metrics')), /writ_fleet_channel/);
+    await rejectsCode('FLEET_TOKEN_REFUSED', ask('/metrics', bearer(host.token)) as Promise<unknown>);
+  });
+});

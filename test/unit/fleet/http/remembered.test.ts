@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { remembered } from '../../../../src/fleet/http/remembered.js';
+import { rejectsCode } from '../../../kit/assert/assert-code.js';
+import { fakeClock } from '../../../kit/clock/fake-clock.js';
+
+const bounds = { forMs: 1000, waitMs: 3000 };
+
+describe('a look that is remembered', () => {
+  it('is one for all who ask at a time, and for a moment after it', async () => {
+    const clock = fakeClock();
+    let looks = 0;
+    const ask = remembered(clock, bounds, async () => ++looks);
+    assert.deepEqual(await Promise.all(Array.from({ length: 1000 }, ask)), Array(1000).fill(1));
+    await clock.advance(999);
+    assert.equal(await ask(), 1);
+    await clock.advance(1);
+    assert.equal(await ask(), 2);
+    assert.equal(clock.sleeping(), 0, 'nobody waits behind an answer');
+  });
+
+  it('that failed fails those of the same moment, and is made anew', async () => {
+    const clock = fakeClock();
+    let looks = 0;
+    const ask = remembered(clock, bounds, async () => {
+      if (++looks === 1) throw new Error('away');
+      return 'here';
+    });
+    await assert.rejects(ask(), /away/);
+    await assert.rejects(ask(), /away/);
+    await clock.advance(1000);
+    assert.equal(await ask(), 'here');
+    assert.equal(looks, 2);
+  });
+
+  it('that hangs is FLEET_STORE_UNREACHABLE for each who waited, and stays the only one', async () => {
+    const clock = fakeClock();
+    let looks = 0;
+    let answer: (value: string) => void = () => undefined;
+    const ask = remembered(clock, bounds, () => {
+      looks++;
+      return new Promise<string>((resolve) => {
+        answer = resolve;
+      });
+    });
+    for (let at = 0; at < 3; at++) {
+      const waiting = rejectsCode('FLEET_STORE_UNREACHABLE', ask());
+      await clock.advance(3000);
+      await waiting;
+    }
+    assert.equal(looks, 1);
+    const last = ask();
+    answer('late');
+    assert.equal(await last, 'late');
+  });
+});
