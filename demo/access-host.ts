@@ -41,7 +41,7 @@ export async function startAccessHost(stage: Stage, repositoryUrl: string): Prom
   const agent = stage.startWrit(['agent', ...configFlags]);
   await agent.waitFor('stderr', /"msg":"cycle ended"/);
   const workers: Worker[] = [];
-  for (const name of workerNames) workers.push(await startWorker(stage, name));
+  for (const name of workerNames) workers.push(await startWorker(stage, name, 'run'));
   return { configFlags, agent, expectAnswers: (wanted) => expectAnswers(stage, workers, wanted) };
 }
 
@@ -65,9 +65,10 @@ workers:
 `;
 }
 
-async function startWorker(stage: Stage, name: string): Promise<Worker> {
+/** @param run the directory of the agent's sockets */
+export async function startWorker(stage: Stage, name: string, run: string): Promise<Worker> {
   const program = join(import.meta.dirname, 'access-worker.js');
-  const args = [stage.path('run', 'workers', 'access.sock'), '0', name] as const;
+  const args = [stage.path(run, 'workers', 'access.sock'), '0', name] as const;
   stage.screen.command(['node', program, ...args], 'background');
   const worker = stage.start(name, [process.execPath, program, ...args]);
   const [line, url = ''] = await worker.waitFor('stdout', /.*listens on (http:\S+)\n/);

@@ -218,14 +218,8 @@ function generationIn(answer: string): number {
   return Number(number);
 }
 
-/** One line of the copy changes; said as the command that would do it. */
 function edit(stage: Stage, from: string, to: string): void {
-  const path = join('access', 'policy.yaml');
-  const literal = from.replaceAll(/[[\]]/g, '\\$&');
-  stage.screen.command(['sed', '-i', `s/${literal}/${to}/`, path]);
-  const text = readFileSync(stage.path(path), 'utf8');
-  if (!text.includes(from)) throw new Unexpected(`${path} has no "${from}"`);
-  writeFileSync(stage.path(path), text.replace(from, to));
+  stage.edit(join('access', 'policy.yaml'), from, to);
 }
 
 function archives(stage: Stage): string[] {

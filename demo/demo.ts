@@ -1,8 +1,11 @@
 // `npm run demo`: the main job from keys to rollback, on this machine, in a temporary directory and on loopback.
 // Runs the real program as child processes, holds every answer and exit code to what it has to be, and ends its own
 // children and removes its directory however it ends: 0 all as expected, 1 something was not, 130 and 143 by a signal.
+// `npm run demo -- --stay` leaves all of it up at the end, to look at, until a signal comes.
+import { once } from 'node:events';
 import { tellAccessStory } from './access-story.js';
 import { tellDnsStory } from './dns-story.js';
+import { tellFleetStory } from './fleet-story.js';
 import { Stage } from './stage.js';
 
 const exitCodeOfSignal = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
@@ -10,11 +13,13 @@ const exitCodeOfSignal = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
 async function main(): Promise<number> {
   const stage = new Stage();
   let brokenOff: number | undefined;
+  const signalled = new AbortController();
   for (const name of ['SIGHUP', 'SIGINT', 'SIGTERM'] as const) {
     process.on(name, () => {
       // The story ends by itself when its children do; a second signal does not wait for that.
       if (brokenOff !== undefined) process.exit(brokenOff);
       brokenOff = exitCodeOfSignal[name];
+      signalled.abort();
       stage.children.refuseMore();
       void stage.children.endAll();
     });
@@ -25,7 +30,9 @@ async function main(): Promise<number> {
   try {
     const { repositoryUrl } = await tellAccessStory(stage);
     await tellDnsStory(stage, repositoryUrl);
+    await tellFleetStory(stage, repositoryUrl);
     stage.screen.summary();
+    if (process.argv.includes('--stay')) await stay(stage, signalled.signal);
     return 0;
   } catch (error) {
     if (brokenOff !== undefined) return brokenOff;
@@ -35,6 +42,11 @@ async function main(): Promise<number> {
   } finally {
     await stage.clear();
   }
+}
+
+async function stay(stage: Stage, signal: AbortSignal): Promise<void> {
+  stage.screen.say('All of it stays up for you to look at: Ctrl-C ends it.');
+  if (!signal.aborted) await once(signal, 'abort');
 }
 
 process.exit(await main());

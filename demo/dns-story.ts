@@ -1,6 +1,6 @@
 // Part two of the demo, where kresd and dig are installed: two real resolvers on one port change their answers
 // because a policy changed, and keep them when a broken one was published.
-import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { defaultPath } from '../src/platform/process/run-command.js';
 import { publish } from './access-story.js';
@@ -68,7 +68,5 @@ async function publishUnparsable(stage: Stage, host: DnsHost): Promise<void> {
 }
 
 function edit(stage: Stage, from: string, to: string): void {
-  const path = join('dns-edge', 'block.rpz');
-  stage.screen.command(['sed', '-i', `s/${from}$/${to}/`, path]);
-  writeFileSync(stage.path(path), readFileSync(stage.path(path), 'utf8').replace(from, to));
+  stage.edit(join('dns-edge', 'block.rpz'), from, to);
 }

@@ -1,11 +1,11 @@
 // Where the demo plays: a temporary directory, the processes in it, and `writ` as a command of the reader's.
 // Every command is a child process of the real program; nothing of Writ runs inside the demo. Leaves nothing behind.
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { type Child, Children } from './children.js';
-import { expectEqual, expectParts, Screen } from './screen.js';
+import { expectEqual, expectParts, Screen, Unexpected } from './screen.js';
 
 /** The folder of Writ itself, seen from dist/demo. */
 export const project = join(import.meta.dirname, '..', '..');
@@ -54,6 +54,17 @@ export class Stage {
     this.screen.command(['writ', ...args], 'background');
     const argv = [process.execPath, writProgram, ...args] as const;
     return this.start(`writ ${args[0]}`, argv, this.#writEnvironment());
+  }
+
+  /**
+   * One line of a file changes; said as the command that would do it.
+   * @throws Unexpected when the file does not have it
+   */
+  edit(file: string, from: string, to: string): void {
+    this.screen.command(['sed', '-i', `s/${from.replaceAll(/[[\]]/g, '\\$&')}/${to}/`, file]);
+    const text = readFileSync(this.path(file), 'utf8');
+    if (!text.includes(from)) throw new Unexpected(`${file} has no "${from}"`);
+    writeFileSync(this.path(file), text.replace(from, to));
   }
 
   start(name: string, argv: readonly [string, ...string[]], env: NodeJS.ProcessEnv = process.env): Child {

@@ -1,17 +1,25 @@
 // Debian's Chromium with a person who is signed in; whatever a page complains of on its console fails the test that shows it.
 import assert from 'node:assert/strict';
 import { chromium } from 'playwright-core';
+import { plantedFleet } from './planted-fleet.js';
+
+/** Pages that are there in every fleet which has heard of dns-edge 42. */
+export const everyPage = ['/', '/hosts', '/log', '/releases/dns-edge/stable/42'];
+
+/** On a loaded machine slowness is no fault: nothing here is given up before. */
+const patienceMs = 60_000;
 
 /** @returns a browser, and a page of a person with a role; as root Chromium has no sandbox of its own */
 export async function openBrowser() {
   const args = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
   const executablePath = process.env.WRIT_CHROMIUM ?? '/usr/bin/chromium';
-  const browser = await chromium.launch({ executablePath, args });
+  const browser = await chromium.launch({ executablePath, args, timeout: patienceMs });
   return {
     close: () => browser.close(),
     /** @param options of the context, as `javaScriptEnabled: false` */
     signedIn: async (fleet, options = {}, role = 'detail') => {
       const context = await browser.newContext({ viewport: { width: 1100, height: 900 }, ...options });
+      context.setDefaultTimeout(patienceMs);
       const page = await context.newPage();
       const complaints = [];
       page.on('pageerror', ({ message }) => complaints.push(message));
@@ -37,8 +45,23 @@ export async function openBrowser() {
         },
       };
     },
-    context: (options) => browser.newContext(options),
   };
+}
+
+/**
+ * @param play with a fleet, and a page of a person who is signed in
+ * @param options of the browser's context
+ * @param plant what the store holds before the server starts
+ */
+export async function withFleet(browser, play, options, plant) {
+  const fleet = await plantedFleet(plant);
+  try {
+    const { page, end } = await browser.signedIn(fleet, options);
+    await play({ fleet, page });
+    await end();
+  } finally {
+    await fleet.end();
+  }
 }
 
 /** Nothing but a frame of its own scrolls sideways. */

@@ -6,8 +6,14 @@ import { join } from 'node:path';
 
 const here = import.meta.dirname;
 const missing = [
-  [existsSync(process.env.WRIT_CHROMIUM ?? '/usr/bin/chromium'), 'Chromium: sudo apt-get install chromium'],
-  [existsSync(join(here, 'node_modules/playwright-core')), 'playwright-core: npm ci --prefix test/browser'],
+  [
+    existsSync(process.env.WRIT_CHROMIUM ?? '/usr/bin/chromium'),
+    'Chromium: sudo apt-get install chromium fonts-dejavu-core (or its path in WRIT_CHROMIUM)',
+  ],
+  ...['playwright-core', 'axe-core'].map((name) => [
+    existsSync(join(here, 'node_modules', name)),
+    `${name}: npm ci --prefix test/browser`,
+  ]),
 ].filter(([isThere]) => !isThere);
 for (const [, what] of missing) console.error(`missing ${what}`);
 if (missing.length > 0) process.exit(2);

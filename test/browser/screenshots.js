@@ -20,11 +20,14 @@ const fleet = await plantedFleet(plant);
 const browser = await openBrowser();
 const wide = await browser.signedIn(fleet, { viewport: { width: 1000, height: 700 } });
 const narrow = await browser.signedIn(fleet, { viewport: { width: 360, height: 900 }, colorScheme: 'dark' });
+const paper = await browser.signedIn(fleet, { viewport: { width: 720, height: 1000 } });
+await paper.page.emulateMedia({ media: 'print' });
 const shots = [
   [wide, '/', 'fleet-first-screen'],
   [wide, '/hosts?where=label.site%3Dams', 'fleet-hosts'],
   [wide, '/releases/dns-edge/stable/42', 'fleet-release'],
   [narrow, '/', 'fleet-narrow-dark'],
+  [paper, '/', 'fleet-on-paper'],
 ];
 for (const [{ page }, path, name] of shots) {
   await page.goto(`${fleet.url}${path}`);

@@ -212,8 +212,10 @@ function oneOf<T extends string>(words: readonly [T, ...T[]], word: string): T {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
 const control = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g;
 
+/** The first line that the check wrote; where it wrote none, Writ's own message, which stands before it. */
 function lineOf(text: string): string {
-  const [first = ''] = text.split('\n', 1);
+  const [message = '', said] = text.split('\n').filter((line) => line.trim() !== '');
+  const first = said ?? message;
   return cut(first.replace(control, ' '), fleetBounds.maxLineLength);
 }
 

@@ -101,7 +101,7 @@ function Trust({ summary }: { readonly summary: FleetSummary }): VNode {
       )}
       <Table
         caption="Roots and versions of Writ on hosts"
-        columns={['on hosts', { right: 'hosts' }, '']}
+        columns={['on hosts', { right: 'hosts' }, 'which']}
         rows={[
           ...roots.map(({ version, digest, hosts }) => [
             `root v${version}`,

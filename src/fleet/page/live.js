@@ -5,6 +5,7 @@ const age = document.querySelector('#age time');
 const link = document.querySelector('#link');
 const leastMs = Number(main?.dataset.liveEveryMs);
 const mostMs = 15_000;
+let madeAt = age?.textContent;
 let shownAt = performance.now();
 let askedAt = performance.now();
 let due = false;
@@ -58,7 +59,9 @@ async function ask() {
     const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
     swap(document.importNode(page.querySelector('#live'), true));
     document.title = page.title;
-    age.dateTime = page.querySelector('#age time').dateTime;
+    const made = page.querySelector('#age time');
+    age.dateTime = made.dateTime;
+    madeAt = made.textContent;
     shownAt = performance.now();
     lostAt = undefined;
     say('');
@@ -90,5 +93,9 @@ if (main && age && link) {
     due = true;
   });
   document.querySelector('#age').firstChild.textContent = 'as of ';
+  // On paper nothing is "now".
+  addEventListener('beforeprint', () => {
+    age.textContent = madeAt;
+  });
   setInterval(tick, 500);
 }

@@ -14,11 +14,13 @@ const program = fileURLToPath(new URL('../../../demo/demo.js', import.meta.url))
 interface Demo {
   readonly child: ChildProcess;
   stdout(): string;
+  /** Resolves when its stdout has this text. */
+  says(text: string): Promise<void>;
   readonly ended: Promise<number | null>;
 }
 
-function startDemo(temporary: TempDir, env: NodeJS.ProcessEnv = {}): Demo {
-  const child = spawn(process.execPath, [program], {
+function startDemo(temporary: TempDir, env: NodeJS.ProcessEnv = {}, args: readonly string[] = []): Demo {
+  const child = spawn(process.execPath, [program, ...args], {
     env: { PATH: process.env['PATH'], TMPDIR: temporary.path, ...env },
     stdio: ['ignore', 'pipe', 'ignore'],
   });
@@ -29,7 +31,13 @@ function startDemo(temporary: TempDir, env: NodeJS.ProcessEnv = {}): Demo {
   const ended = new Promise<number | null>((resolve) => {
     child.once('close', (exitCode) => resolve(exitCode));
   });
-  return { child, stdout: () => stdout, ended };
+  const says = (text: string): Promise<void> =>
+    new Promise((resolve) => {
+      const look = (): void => (stdout.includes(text) ? resolve() : undefined);
+      child.stdout.on('data', look);
+      look();
+    });
+  return { child, stdout: () => stdout, says, ended };
 }
 
 /** Command lines of all processes that name the directory: every child of the demo does, or runs in it. */
@@ -47,12 +55,12 @@ function processesOf(directory: string): string[] {
 }
 
 describe('the demo', () => {
-  it('shows the main job, finds everything as expected, and leaves nothing behind', async () => {
+  it('shows the main job and a fleet, stays up where it is asked to, and leaves nothing behind', async () => {
     using temporary = tempDir();
     // What a reader has in his environment is no part of the demo; colours are as on a terminal.
     const env = { WRIT_CONFIG: '/nowhere', WRIT_CHANNEL: 'canary', FORCE_COLOR: '1' };
-    const demo = startDemo(temporary, env);
-    assert.equal(await demo.ended, 0, demo.stdout());
+    const demo = startDemo(temporary, env, ['--stay']);
+    await Promise.race([demo.says('All of it stays up'), demo.ended]);
     const story = [
       'CREATED repository repo',
       'PUBLISHED access stable serial 1 (first)',
@@ -68,6 +76,11 @@ describe('the demo', () => {
       'ACTIVATED generation 2 (access 2, second) again',
       'when (UTC)',
       '(access 6, mended)',
+      'REACHED   access 6: 3 of 3 done',
+      'REJECTED  access 7 [CHECK_FAILED]',
+      'OUT OF REACH access 7',
+      'edge-3 refused it [CHECK_FAILED]',
+      'CRITICAL 1 host refused access 7 (CHECK_FAILED)',
     ];
     const shown = stripVTControlCharacters(demo.stdout());
     assert.notEqual(shown, demo.stdout());
@@ -77,7 +90,13 @@ describe('the demo', () => {
       assert.notEqual(at, -1, `${line}\nis missing, or not in its place, in\n${shown}`);
       from = at;
     }
-    assert.match(shown, /\n(8|11) steps, all as expected\n$/);
+    assert.match(shown, /\n(10|13) steps, all as expected\n/);
+    const [, url = '', token = ''] =
+      /live: (http:\S+) takes the token (\S+)/.exec(shown) ?? assert.fail(shown);
+    const page = await fetch(url, { headers: { authorization: `Bearer ${token}` } });
+    assert.match(await page.text(), /policy\.yaml:5:/);
+    demo.child.kill('SIGTERM');
+    assert.equal(await demo.ended, 0, demo.stdout());
     assert.deepEqual(readdirSync(temporary.path), []);
     assert.deepEqual(processesOf(temporary.path), []);
   });

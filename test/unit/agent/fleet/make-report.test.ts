@@ -149,7 +149,7 @@ function planted(path: readonly (string | number)[], text: string): StatusReport
   return copy as unknown as StatusReport;
 }
 
-const secret = 'pAsSwOrD of /etc/shadow\nsecond line: tOkEn';
+const secret = 'pAsSwOrD of /etc/shadow\npAsSwOrD of the first line of a check\nsecond line: tOkEn';
 const withoutPause = ({ pause: _, ...status }: StatusReport): StatusReport => status;
 
 function offeredOf(report: FleetReport, bundle = 'dns-edge') {
@@ -167,7 +167,7 @@ describe('a report', () => {
   });
 
   it('has of them with detail: line one bounded line of why a release is not active, and nothing else', () => {
-    const long = `${secret.replace('\n', `${'x'.repeat(300)}\n`)}`;
+    const long = secret.replaceAll('\n', `${'x'.repeat(300)}\n`);
     const telling = textsIn(full).filter((path) => {
       const text = JSON.stringify(makeReport(planted(path, long), facts({ detail: 'line' })));
       assert.doesNotMatch(text, /tOkEn/, path.join('.'));
@@ -180,11 +180,18 @@ describe('a report', () => {
     assert.equal(line?.length, 200);
   });
 
+  it("gives as the line what the check wrote first, and Writ's own message where it wrote nothing", () => {
+    const lineOf = (reason: string) =>
+      offeredOf(makeReport(planted(['refusals', 0, 'reason'], reason), facts({ detail: 'line' })))?.line;
+    assert.equal(lineOf('the check refuses the candidate\n \nblock.rpz:6: bad\nmore'), 'block.rpz:6: bad');
+    assert.equal(lineOf('the check refuses the candidate\n'), 'the check refuses the candidate');
+  });
+
   it('has with detail: full the output too, bounded, and what the last cycle said of a bundle', () => {
     const reason = `first\n${'é'.repeat(4000)}`;
     const report = makeReport(planted(['refusals', 0, 'reason'], reason), facts({ detail: 'full' }));
     const { line, output = '' } = offeredOf(report) ?? {};
-    assert.equal(line, 'first');
+    assert.equal(line, 'é'.repeat(200));
     assert.ok(Buffer.byteLength(output) <= 4096 && output.endsWith('é'));
     const other = makeReport(withoutPause(full), facts({ detail: 'line' }));
     assert.deepEqual(offeredOf(other, 'access'), {
