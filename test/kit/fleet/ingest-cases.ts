@@ -167,7 +167,7 @@ export function ingestCases(newLocation: NewLocation): void {
           accepted(),
         );
         const replay = await send(ingest, host, reportOf('web-1', { atMs: 3 }), { counter: 50 });
-        assert.ok(replay.kind === 'challenge' && replay.challenge.counter === 50);
+        assert.ok(replay.kind === 'challenge' && replay.challenge.counter === 50, JSON.stringify(replay));
         await ingest.close();
         const after = await row();
         assert.deepEqual([after.counter, after.last_seen_ms > before.last_seen_ms], [50, true]);
