@@ -9,7 +9,7 @@ import { systemClock } from '../../src/platform/time/clock.js';
 import { startWrit } from '../../test/kit/cli/writ-process.js';
 import { needsPostgres, startPostgres } from '../../test/kit/fleet/real-postgres.js';
 import type { Figure } from '../at-rest.js';
-import { cpuMsOf, residentBytesOf } from '../measure/process-cost.js';
+import { cpuMsOf, cpuMsOfTree, residentBytesOf } from '../measure/process-cost.js';
 import { sampleReport } from './sample-host.js';
 import { sendAll, signedRequest } from './signed-load.js';
 import { type KeyedHost, storeHosts } from './stored-hosts.js';
@@ -32,15 +32,23 @@ export async function fleetFigures(
 ): Promise<readonly Figure[]> {
   mkdirSync(directory);
   say(`a fleet of ${size.hosts} hosts, embedded`);
-  const embedded = await figuresOn('embedded', join(directory, 'store'), size);
+  const embedded = await figuresOn({ name: 'embedded', location: join(directory, 'store') }, size);
   if (needsPostgres().skip !== undefined) return embedded;
   say(`a fleet of ${size.hosts} hosts, PostgreSQL`);
   mkdirSync(join(directory, 'postgres'));
   await using postgres = await startPostgres(join(directory, 'postgres'));
-  return [...embedded, ...(await figuresOn('PostgreSQL', await postgres.newDatabase(), size))];
+  const onPostgres = { name: 'PostgreSQL', location: await postgres.newDatabase(), pid: postgres.pid() };
+  return [...embedded, ...(await figuresOn(onPostgres, size))];
 }
 
-async function figuresOn(name: string, location: string, size: FleetSize): Promise<readonly Figure[]> {
+interface Place {
+  readonly name: string;
+  readonly location: string;
+  /** Of the database, where it is another process. */
+  readonly pid?: number;
+}
+
+async function figuresOn({ name, location, pid: database }: Place, size: FleetSize): Promise<readonly Figure[]> {
   const { store, hosts, token } = await filled(location, size);
   await store.close();
   const serve = ['fleet', 'serve', '--store', location, '--listen', '127.0.0.1:0'];
@@ -49,16 +57,19 @@ async function figuresOn(name: string, location: string, size: FleetSize): Promi
   const [, address = ''] = await server.waitForStdout(/LISTENING (\S+)/);
   const url = new URL(address);
   const pid = server.child.pid ?? 0;
-  const load = { url, fleet: store.fleetId, hosts, rounds: size.rounds, pid };
+  const load = { url, fleet: store.fleetId, hosts, rounds: size.rounds, pid, database };
   const figures: Figure[] = [];
   const screenMs = await firstScreenMs(url, token);
   figures.push({ name: `fleet, ${name}: first screen with ${size.hosts} hosts`, value: screenMs, unit: 'ms' });
   for (const kind of ['changed', 'keepalive'] as const) {
-    const { rate, serverMs, ownMs, waitMs } = await reportRate({ ...load, kind });
+    const { rate, serverMs, databaseMs, ownMs, waitMs } = await reportRate({ ...load, kind });
     const what = kind === 'changed' ? 'changed reports' : 'keepalives';
     figures.push(
       { name: `fleet, ${name}: signed ${what}`, value: rate, unit: 'reports/s' },
       { name: '- processor of the server, each', value: serverMs, unit: 'ms' },
+      ...(databaseMs === undefined
+        ? []
+        : [{ name: '- processor of the database, each', value: databaseMs, unit: 'ms' as const }]),
       { name: '- processor of the load, each', value: ownMs, unit: 'ms' },
       { name: '- waited for the answer, 99 of 100', value: waitMs, unit: 'ms' },
     );
@@ -99,17 +110,19 @@ interface Load {
   readonly hosts: readonly KeyedHost[];
   readonly rounds: number;
   readonly pid: number;
+  readonly database: number | undefined;
   readonly kind: 'changed' | 'keepalive';
 }
 
 interface Rate {
   readonly rate: number;
   readonly serverMs: number;
+  readonly databaseMs: number | undefined;
   readonly ownMs: number;
   readonly waitMs: number;
 }
 
-async function reportRate({ url, fleet, hosts, rounds, pid, kind }: Load): Promise<Rate> {
+async function reportRate({ url, fleet, hosts, rounds, pid, database, kind }: Load): Promise<Rate> {
   const nowMs = systemClock.nowMs();
   const requestsOf = (host: KeyedHost): Promise<Buffer[]> =>
     Promise.all(
@@ -122,6 +135,7 @@ async function reportRate({ url, fleet, hosts, rounds, pid, kind }: Load): Promi
     );
   const byHost: Buffer[][] = [];
   for (const host of hosts) byHost.push(await requestsOf(host));
+  const databaseCpuMs = database === undefined ? 0 : cpuMsOfTree(database);
   const [cpuMs, own, atMs] = [cpuMsOf(pid), process.cpuUsage(), performance.now()];
   const waits = (await sendAll({ url, connections }, byHost)).sort();
   const wallMs = performance.now() - atMs;
@@ -129,6 +143,7 @@ async function reportRate({ url, fleet, hosts, rounds, pid, kind }: Load): Promi
   return {
     rate: (waits.length * 1000) / wallMs,
     serverMs: (cpuMsOf(pid) - cpuMs) / waits.length,
+    databaseMs: database && (cpuMsOfTree(database) - databaseCpuMs) / waits.length,
     ownMs: (mine.user + mine.system) / 1000 / waits.length,
     waitMs: waits[Math.floor(waits.length * 0.99)] ?? Number.NaN,
   };

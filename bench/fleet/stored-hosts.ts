@@ -42,7 +42,7 @@ export async function storeHosts({ db }: FleetStore, wanted: HostsWanted): Promi
       const planned = some.map(({ keyId, publicKey, report }) => {
         const signed = { keyId, counter: 1, createdAtMs: nowMs, bodyDigest: '' };
         const before = newHost(keyId, publicKey, tokenId, nowMs);
-        const plan = planReport(before, { signed, report, receivedAtMs: nowMs }, { factor: 1, newNonce: '' });
+        const plan = planReport(before, { signed, report, receivedAtMs: nowMs }, { factor: 1, newNonce: () => '' });
         if (plan.kind !== 'changed') throw new Error(`a first report is ${plan.kind}`);
         return { host: plan.host, report };
       });

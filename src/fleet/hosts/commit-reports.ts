@@ -63,7 +63,7 @@ async function commitOnce(context: CommitContext, batch: readonly TakenReport[])
   const hosts = await readHosts(context, batch);
   const planned = batch.map((taken): Planned => {
     const before = hosts.get(taken.signed.keyId);
-    const facts = { factor: context.factor, newNonce: randomBytes(16).toString('base64url') };
+    const facts = { factor: context.factor, newNonce };
     return { taken, before, plan: planReport(before, taken, facts) };
   });
   const tokens = await readTokens(context.db, planned);
@@ -75,6 +75,10 @@ async function commitOnce(context: CommitContext, batch: readonly TakenReport[])
     if (plan.kind === 'changed') context.seen.forget(taken.signed.keyId);
   }
   return judged.map(({ plan }) => plan.verdict);
+}
+
+function newNonce(): string {
+  return randomBytes(16).toString('base64url');
 }
 
 async function readHosts(

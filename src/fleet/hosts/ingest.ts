@@ -82,7 +82,8 @@ class BatchedIngest implements Ingest {
 
   async #runBatches(): Promise<void> {
     while (this.#queue.length > 0) {
-      await this.#options.clock.sleep(gatherMs, this.#closing.signal);
+      // A batch that is full waits for nobody: the time of its commit has gathered it.
+      if (this.#queue.length < maxBatch) await this.#options.clock.sleep(gatherMs, this.#closing.signal);
       await this.#commit(this.#nextBatch());
       if (this.#context.seen.size > 0) this.#seenWrites ??= this.#writeSeenSoon();
     }
