@@ -48,7 +48,10 @@ interface Place {
   readonly pid?: number;
 }
 
-async function figuresOn({ name, location, pid: database }: Place, size: FleetSize): Promise<readonly Figure[]> {
+async function figuresOn(
+  { name, location, pid: database }: Place,
+  size: FleetSize,
+): Promise<readonly Figure[]> {
   const { store, hosts, token } = await filled(location, size);
   await store.close();
   const serve = ['fleet', 'serve', '--store', location, '--listen', '127.0.0.1:0'];
@@ -60,7 +63,11 @@ async function figuresOn({ name, location, pid: database }: Place, size: FleetSi
   const load = { url, fleet: store.fleetId, hosts, rounds: size.rounds, pid, database };
   const figures: Figure[] = [];
   const screenMs = await firstScreenMs(url, token);
-  figures.push({ name: `fleet, ${name}: first screen with ${size.hosts} hosts`, value: screenMs, unit: 'ms' });
+  figures.push({
+    name: `fleet, ${name}: first screen with ${size.hosts} hosts`,
+    value: screenMs,
+    unit: 'ms',
+  });
   for (const kind of ['changed', 'keepalive'] as const) {
     const { rate, serverMs, databaseMs, ownMs, waitMs } = await reportRate({ ...load, kind });
     const what = kind === 'changed' ? 'changed reports' : 'keepalives';
@@ -74,7 +81,10 @@ async function figuresOn({ name, location, pid: database }: Place, size: FleetSi
       { name: '- waited for the answer, 99 of 100', value: waitMs, unit: 'ms' },
     );
   }
-  return [...figures, { name: `fleet, ${name}: resident behind it`, value: residentBytesOf(pid) / 1e6, unit: 'MB' }];
+  return [
+    ...figures,
+    { name: `fleet, ${name}: resident behind it`, value: residentBytesOf(pid) / 1e6, unit: 'MB' },
+  ];
 }
 
 interface Filled {
@@ -128,7 +138,9 @@ async function reportRate({ url, fleet, hosts, rounds, pid, database, kind }: Lo
     Promise.all(
       Array.from({ length: rounds }, (_, round) => {
         const serial = kind === 'changed' ? 42 + round : 41 + rounds;
-        const body = JSON.stringify(sampleReport({ number: host.number, atMs: nowMs + round, everyMs, serial }));
+        const body = JSON.stringify(
+          sampleReport({ number: host.number, atMs: nowMs + round, everyMs, serial }),
+        );
         const counter = round + (kind === 'changed' ? 2 : 2 + rounds);
         return signedRequest({ url, fleet }, host, { body, counter, nowMs });
       }),

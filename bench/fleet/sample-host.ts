@@ -21,7 +21,12 @@ export const sampleRoot = { version: 3, sha256: 'a'.repeat(64) } as const;
 
 export function identityOfSample(number: number): HostIdentity {
   const name = String(number).padStart(7, '0');
-  const labels = { site: sites[number % 4] ?? '', role: 'edge', ring: String(number % 10), rack: `r${number % 40}` };
+  const labels = {
+    site: sites[number % 4] ?? '',
+    role: 'edge',
+    ring: String(number % 10),
+    rack: `r${number % 40}`,
+  };
   return { installId: `0190-${name}`, bootId: `boot-${name}`, host: `edge-${name}.example.net`, labels };
 }
 

@@ -34,7 +34,8 @@ export async function storeHosts({ db }: FleetStore, wanted: HostsWanted): Promi
   for (let first = 0; first < hosts; first += together) {
     const some = Array.from({ length: Math.min(together, hosts - first) }, (_, at) => {
       const number = first + at;
-      const raw = number < keyed ? newKey(number, keys) : createHash('sha256').update(`key ${number}`).digest();
+      const raw =
+        number < keyed ? newKey(number, keys) : createHash('sha256').update(`key ${number}`).digest();
       const report = sampleReport({ number, atMs: nowMs, everyMs, serial: 41 });
       return { keyId: keyIdOf(raw), publicKey: raw.toString('base64'), report };
     });
@@ -42,14 +43,23 @@ export async function storeHosts({ db }: FleetStore, wanted: HostsWanted): Promi
       const planned = some.map(({ keyId, publicKey, report }) => {
         const signed = { keyId, counter: 1, createdAtMs: nowMs, bodyDigest: '' };
         const before = newHost(keyId, publicKey, tokenId, nowMs);
-        const plan = planReport(before, { signed, report, receivedAtMs: nowMs }, { factor: 1, newNonce: () => '' });
+        const plan = planReport(
+          before,
+          { signed, report, receivedAtMs: nowMs },
+          { factor: 1, newNonce: () => '' },
+        );
         if (plan.kind !== 'changed') throw new Error(`a first report is ${plan.kind}`);
         return { host: plan.host, report };
       });
       const bundles = planned.flatMap(({ host, report }) => bundleRows(host.key_id, report));
       const counters = new CounterChanges();
       for (const row of bundles) counters.add([row], slotOf(row.key_id), 1);
-      await writer.write(trx, 'hosts', planned.map(({ host }) => host), { key: ['key_id'] });
+      await writer.write(
+        trx,
+        'hosts',
+        planned.map(({ host }) => host),
+        { key: ['key_id'] },
+      );
       await writer.write(trx, 'host_bundles', bundles, { key: ['key_id', 'bundle', 'channel'] });
       const labels = planned.flatMap(({ host, report }) => labelRows(host.key_id, report.labels, {}));
       await writer.write(trx, 'host_labels', labels, { key: ['key_id', 'name'] });
@@ -71,7 +81,14 @@ function newHost(keyId: string, publicKey: string, tokenId: string, nowMs: numbe
     ...{ key_id: keyId, public_key: publicKey, kind: 'writ', state: 'accepted', host: '', install_id: '' },
     ...{ boot_id: '', token_id: tokenId, ephemeral: 0, enrolled_at_ms: nowMs, counter: 0, body_digest: '' },
     ...{ nonce: '', last_seen_ms: nowMs, every_ms: 300_000, skew_ms: 0, agent: '', health: '', version: '' },
-    ...{ root_version: 0, root_digest: '', cloned: 0, slot: slotOf(keyId), last_outcome: 0, state_digest: '' },
+    ...{
+      root_version: 0,
+      root_digest: '',
+      cloned: 0,
+      slot: slotOf(keyId),
+      last_outcome: 0,
+      state_digest: '',
+    },
     ...{ revision: 0, past_ids: '', id_returns: 0 },
   };
 }

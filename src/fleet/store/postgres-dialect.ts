@@ -75,7 +75,11 @@ function withCodes(pool: Pool, names: StatementNames): PostgresPool {
 function clientWithCodes(client: PoolClient, names: StatementNames): PostgresPoolClient {
   const query = async (sql: string, parameters: readonly unknown[]): Promise<unknown> => {
     try {
-      return await client.query({ text: sql, values: parameters as unknown[], ...given({ name: names.of(sql) }) });
+      return await client.query({
+        text: sql,
+        values: parameters as unknown[],
+        ...given({ name: names.of(sql) }),
+      });
     } catch (error) {
       throw asStoreError(error);
     }
