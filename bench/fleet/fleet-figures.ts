@@ -30,7 +30,7 @@ export async function fleetFigures(
   size: FleetSize,
   say: (progress: string) => void,
 ): Promise<readonly Figure[]> {
-  mkdirSync(directory);
+  mkdirSync(directory, { mode: 0o755 });
   say(`a fleet of ${size.hosts} hosts, embedded`);
   const embedded = await figuresOn({ name: 'embedded', location: join(directory, 'store') }, size);
   if (needsPostgres().skip !== undefined) return embedded;
