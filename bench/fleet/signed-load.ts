@@ -10,6 +10,8 @@ import type { KeyedHost } from './stored-hosts.js';
 export interface SignedLoad {
   readonly url: URL;
   readonly connections: number;
+  /** `for each`: a connection for each report, as hosts do. */
+  readonly held: 'for all' | 'for each';
 }
 
 /** @returns the bytes of one request */
@@ -30,32 +32,45 @@ export async function signedRequest(
   return Buffer.from(head + body, 'utf8');
 }
 
-/** Sends all, each host's in its order. @returns how long each waited for its answer, in milliseconds */
-export async function sendAll(
-  { url, connections }: SignedLoad,
-  byHost: readonly (readonly Buffer[])[],
-): Promise<Float64Array> {
-  const sockets: Socket[] = [];
+export interface Sent {
+  /** How long each waited for its answer, in milliseconds. */
+  readonly waits: Float64Array;
+  readonly sentBytes: number;
+  readonly receivedBytes: number;
+}
+
+/** Sends all, each host's in its order. */
+export async function sendAll(load: SignedLoad, byHost: readonly (readonly Buffer[])[]): Promise<Sent> {
   const waits = new Float64Array(byHost.reduce((sum, requests) => sum + requests.length, 0));
-  let sent = 0;
-  try {
-    const lanes = Array.from({ length: connections }, (_, lane) => turns(byHost, lane, connections));
-    await Promise.all(
-      lanes.map(async (requests) => {
-        const socket = connect(Number(url.port), url.hostname).setNoDelay().setEncoding('latin1');
-        sockets.push(socket);
-        await once(socket, 'connect');
-        for (const request of requests) {
-          const atMs = performance.now();
-          await answered(socket, request);
-          waits[sent++] = performance.now() - atMs;
-        }
-      }),
-    );
-    return waits;
-  } finally {
-    for (const socket of sockets) socket.destroy();
-  }
+  let [sent, sentBytes, receivedBytes] = [0, 0, 0];
+  const lanes = Array.from({ length: load.connections }, (_, lane) => turns(byHost, lane, load.connections));
+  const send = async (requests: readonly Buffer[]): Promise<void> => {
+    const socket = await connected(load.url);
+    try {
+      for (const request of requests) {
+        const atMs = performance.now();
+        await answered(socket, request);
+        waits[sent++] = performance.now() - atMs;
+      }
+    } finally {
+      sentBytes += socket.bytesWritten;
+      receivedBytes += socket.bytesRead;
+      socket.destroy();
+    }
+  };
+  await Promise.all(
+    lanes.map(async (requests) => {
+      if (load.held === 'for all') return send(requests);
+      for (const request of requests) await send([request]);
+    }),
+  );
+  return { waits, sentBytes, receivedBytes };
+}
+
+async function connected(url: URL): Promise<Socket> {
+  const socket = connect(Number(url.port), url.hostname).setNoDelay().setEncoding('latin1');
+  await once(socket, 'connect');
+  return socket;
 }
 
 /** Of the hosts of one connection: the first report of each, then the second of each. */
