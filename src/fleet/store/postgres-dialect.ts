@@ -46,7 +46,7 @@ const timesBefore = 3;
 const maxCounted = 2000;
 
 /** Which statements are prepared under a name: the first ones that came again and again. */
-class StatementNames {
+export class StatementNames {
   readonly #times = new Map<string, number>();
   readonly #names = new Map<string, string>();
 
