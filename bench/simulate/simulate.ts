@@ -1,8 +1,10 @@
 // `npm run simulate -- --hosts 100000`: what a fleet asks of its server in virtual time, on a normal day, in an outage of a day and behind it,
 // by the schedule and the retries that hosts run. The same for the same seed. Exit 1 where hosts come as a herd.
+// `--http`: a few of them in real time over real HTTP (`--hosts 50 --every 10`), exit 1 where one is not heard again.
 import { parseArgs } from 'node:util';
 import { sampleReport } from '../fleet/sample-host.js';
-import { drawRun, type SimulatedRun, summarize } from './run-report.js';
+import { runHttpFleet } from './http-fleet.js';
+import { drawRun, summarize } from './run-report.js';
 import { type Fault, runVirtualFleet, type VirtualFleetOptions } from './virtual-fleet.js';
 
 const hourMs = 3_600_000;
@@ -10,6 +12,7 @@ const faults: readonly Fault[] = ['none', 'one phase', 'impatient'];
 
 interface Asked {
   readonly options: VirtualFleetOptions;
+  readonly over: 'virtual time' | 'http';
   readonly output: 'text' | 'json';
 }
 
@@ -24,6 +27,7 @@ function asked(args: readonly string[]): Asked {
       seed: { type: 'string', default: '1' },
       capacity: { type: 'string', default: '2000' },
       fault: { type: 'string', default: 'none' },
+      http: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
     },
   });
@@ -42,16 +46,29 @@ function asked(args: readonly string[]): Asked {
       ...{ capacityPerSecond: capacity, maxReportsPerSecond: capacity },
       times: { steadyMs: 2 * hourMs, outageMs: count('outage', 0) * hourMs, afterMs: 2 * hourMs },
     },
+    over: values.http ? 'http' : 'virtual time',
     output: values.json ? 'json' : 'text',
   };
 }
 
-const { options, output } = asked(process.argv.slice(2));
-// Each failure of millions would draw its own.
-Error.stackTraceLimit = 0;
-const bytes = Buffer.byteLength(
-  JSON.stringify(sampleReport({ number: 1, atMs: 0, everyMs: options.everyMs, serial: 42 })),
-);
-const run: SimulatedRun = summarize(runVirtualFleet(options), options, bytes);
-process.stdout.write(output === 'json' ? `${JSON.stringify(run)}\n` : `${drawRun(run)}\n`);
-process.exitCode = run.herds.length > 0 ? 1 : 0;
+/** @returns whether they came as a herd */
+function simulate(options: VirtualFleetOptions, output: Asked['output']): boolean {
+  // Each failure of millions would draw its own.
+  Error.stackTraceLimit = 0;
+  const report = sampleReport({ number: 1, atMs: 0, everyMs: options.everyMs, serial: 42 });
+  const bytes = Buffer.byteLength(JSON.stringify(report));
+  const run = summarize(runVirtualFleet(options), options, bytes);
+  process.stdout.write(output === 'json' ? `${JSON.stringify(run)}\n` : `${drawRun(run)}\n`);
+  return run.herds.length > 0;
+}
+
+/** @returns whether somebody was not heard again */
+async function play({ hosts, everyMs }: VirtualFleetOptions): Promise<boolean> {
+  const run = await runHttpFleet({ hosts, everyMs, intervals: [3, 2, 7] });
+  process.stdout.write(`${JSON.stringify(run)}\n`);
+  return run.healed < hosts;
+}
+
+const { options, output, over } = asked(process.argv.slice(2));
+const isBad = over === 'http' ? await play(options) : simulate(options, output);
+process.exitCode = isBad ? 1 : 0;
