@@ -12,7 +12,7 @@ import { startWritServer } from './web/writ-server.js';
 export interface Figure {
   readonly name: string;
   readonly value: number;
-  readonly unit: 'MB' | 'ms' | 'requests' | 'bytes' | 'polls/s' | '%';
+  readonly unit: 'MB' | 'ms' | 'requests' | 'bytes' | 'polls/s' | 'reports/s' | '%';
 }
 
 export interface Resting extends AsyncDisposable {

@@ -1,12 +1,22 @@
 // Writ beside what else delivers trees of files, in one run on one machine: `npm run bench`, with `-- --short` in under a
 // minute, with `-- --full` the growth of each cost too. Asserts nothing: the counts that must hold are asserted by
 // test/exhaustive/counts, and times are read by people.
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { agentPoll, type Figure, serverPolls, startResting } from './at-rest.js';
 import { type Comparison, compare } from './compare.js';
+import { fleetFigures } from './fleet/fleet-figures.js';
 import { allSizes, measureGrowth } from './growth.js';
 import { thisMachine } from './measure/machine.js';
 import { type Plan, planOf } from './plan.js';
@@ -38,6 +48,7 @@ const docs = join(import.meta.dirname, '..', '..', 'docs');
 interface Result {
   readonly comparison: Comparison;
   readonly figures: readonly Figure[];
+  readonly fleet: readonly Figure[];
   readonly panels: readonly Panel[];
 }
 
@@ -51,6 +62,13 @@ async function measureRest(plan: Plan, restMinutes: number, work: string): Promi
   await using resting = await startResting(standing, join(work, 'resting'));
   await setTimeout(restMinutes * 60_000);
   return [...resting.figures(), ...asked];
+}
+
+/** As much as the plan wants. */
+async function measured(plan: Plan, work: string): Promise<Result | Pick<Result, 'figures'>> {
+  if (plan.only === 'fleet') return { figures: await fleetFigures(join(work, 'fleet'), plan.fleet, say) };
+  if (plan.restMinutes !== undefined) return { figures: await measureRest(plan, plan.restMinutes, work) };
+  return measure(plan, work);
 }
 
 function say(progress: string): void {
@@ -81,8 +99,9 @@ async function measure(plan: Plan, work: string): Promise<Result> {
       ...(await restarts(standing, join(work, 'restarts'), plan.rounds)),
       ...resting.figures(),
     ];
+    const fleet = await fleetFigures(join(work, 'fleet'), plan.fleet, say);
     const panels = plan.growth === 'measured' ? await measureGrowth(join(work, 'growth'), allSizes, say) : [];
-    return { comparison, figures, panels };
+    return { comparison, figures, fleet, panels };
   } finally {
     await web?.[Symbol.asyncDispose]();
   }
@@ -122,25 +141,25 @@ const measurement: Measurement = {
   atMs: Date.now(),
 };
 const work = mkdtempSync(join(tmpdir(), 'writ-bench-'));
+// PostgreSQL refuses to be root's, and its own user has to reach what is below.
+chmodSync(work, 0o711);
 // Ctrl-C reaches what was started too.
 process.once('SIGINT', () => {
   rmSync(work, { recursive: true, force: true });
   process.exit(130);
 });
 try {
-  const result =
-    plan.restMinutes === undefined
-      ? await measure(plan, work)
-      : { figures: await measureRest(plan, plan.restMinutes, work) };
+  const result = await measured(plan, work);
   const parts =
     'comparison' in result
       ? [
           drawComparison(result.comparison, writ.name),
           drawGoals(result.comparison),
-          drawFigures(result.figures),
+          drawFigures('at rest, and polls', result.figures),
+          drawFigures('a fleet server', result.fleet),
           notesOf(subjects),
         ]
-      : [drawFigures(result.figures)];
+      : [drawFigures(plan.only === 'fleet' ? 'a fleet server' : 'at rest, and polls', result.figures)];
   const text = [describe(measurement), ...parts].join('\n\n');
   if (plan.document === 'written' && 'comparison' in result) writeDocument(text, result.panels);
   process.stdout.write(

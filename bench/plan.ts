@@ -1,6 +1,7 @@
 // What a benchmark runs: by default the comparison on policy-10k, `--short` the same on policy-small, `--full` growth too; `--rest` no
-// comparison, but what is at rest for so many minutes.
+// comparison, but what is at rest for so many minutes; `--fleet` the fleet server alone.
 import { parseArgs } from 'node:util';
+import type { FleetSize } from './fleet/fleet-figures.js';
 import { policy10k, policySmall, type TreeSize } from './policy-tree.js';
 
 export interface Plan {
@@ -14,11 +15,18 @@ export interface Plan {
   readonly polls: number;
   /** Only what is at rest, for so long, and what `writ status` costs meanwhile; left out: the comparison. */
   readonly restMinutes: number | undefined;
+  /** Of the fleet server's figures. */
+  readonly fleet: FleetSize;
+  /** Nothing else is measured. */
+  readonly only: 'fleet' | undefined;
   readonly growth: 'measured' | 'left out';
   /** Into docs/performance.md. */
   readonly document: 'written' | 'left alone';
   readonly output: 'text' | 'json';
 }
+
+const fewHosts: FleetSize = { hosts: 2000, keyed: 300, rounds: 3 };
+const manyHosts: FleetSize = { hosts: 100_000, keyed: 1000, rounds: 12 };
 
 /** @throws Error for a flag that there is not */
 export function planOf(args: readonly string[]): Plan {
@@ -27,6 +35,7 @@ export function planOf(args: readonly string[]): Plan {
     options: {
       short: { type: 'boolean', default: false },
       full: { type: 'boolean', default: false },
+      fleet: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
       rounds: { type: 'string' },
       rest: { type: 'string' },
@@ -36,18 +45,20 @@ export function planOf(args: readonly string[]): Plan {
   if (values.rest && values.full) throw new Error('--rest or --full, not both');
   const restMinutes = values.rest === undefined ? undefined : Number(values.rest);
   if (restMinutes !== undefined && !(restMinutes > 0)) throw new Error('--rest takes minutes above 0');
+  if (values.fleet && (values.full || values.rest)) throw new Error('--fleet with --short, or alone');
   const rounds = Number(values.rounds ?? (values.short ? 2 : 5));
   if (!Number.isInteger(rounds) || rounds < 1) throw new Error('--rounds takes a number from 1 on');
   const size = values.short
-    ? { treeName: 'policy-small', tree: policySmall, pollSeconds: 3, polls: 4000 }
-    : { treeName: 'policy-10k', tree: policy10k, pollSeconds: 20, polls: 10_000 };
+    ? { treeName: 'policy-small', tree: policySmall, pollSeconds: 3, polls: 4000, fleet: fewHosts }
+    : { treeName: 'policy-10k', tree: policy10k, pollSeconds: 20, polls: 10_000, fleet: manyHosts };
   return {
     ...size,
     rounds,
     restMinutes,
     command: ['npm run bench', ...(args.length > 0 ? ['--', ...args] : [])].join(' '),
+    only: values.fleet ? 'fleet' : undefined,
     growth: values.full ? 'measured' : 'left out',
-    document: values.short || restMinutes !== undefined ? 'left alone' : 'written',
+    document: values.short || values.fleet || restMinutes !== undefined ? 'left alone' : 'written',
     output: values.json ? 'json' : 'text',
   };
 }

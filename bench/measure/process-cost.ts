@@ -10,6 +10,14 @@ export function cpuMsOf(pid: number): number {
     .reduce((sum, ms) => sum + ms, 0);
 }
 
+/** Of a process and all that live below it. */
+export function cpuMsOfTree(pid: number): number {
+  const children = readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
+    readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8').split(' ').filter(Boolean).map(Number),
+  );
+  return children.reduce((sum, child) => sum + cpuMsOfTree(child), cpuMsOf(pid));
+}
+
 /** Resident just now. */
 export function residentBytesOf(pid: number): number {
   const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];

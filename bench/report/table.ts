@@ -70,9 +70,9 @@ function medianOf(
   return summarize(samples.map(of).filter((value) => value !== undefined))?.median;
 }
 
-export function drawFigures(figures: readonly Figure[]): string {
+export function drawFigures(title: string, figures: readonly Figure[]): string {
   const shown = ({ unit, value }: Figure): string => `${value.toFixed(value < 10 ? 2 : 0)} ${unit}`;
-  return alignTable([['at rest, and polls', ''], ...figures.map((figure) => [figure.name, shown(figure)])]);
+  return alignTable([[title, ''], ...figures.map((figure) => [figure.name, shown(figure)])]);
 }
 
 /** @param rows the first is the head; a row that is too short is filled up */

@@ -63,7 +63,7 @@ async function commitOnce(context: CommitContext, batch: readonly TakenReport[])
   const hosts = await readHosts(context, batch);
   const planned = batch.map((taken): Planned => {
     const before = hosts.get(taken.signed.keyId);
-    const facts = { factor: context.factor, newNonce: randomBytes(16).toString('base64url') };
+    const facts = { factor: context.factor, newNonce };
     return { taken, before, plan: planReport(before, taken, facts) };
   });
   const tokens = await readTokens(context.db, planned);
@@ -75,6 +75,10 @@ async function commitOnce(context: CommitContext, batch: readonly TakenReport[])
     if (plan.kind === 'changed') context.seen.forget(taken.signed.keyId);
   }
   return judged.map(({ plan }) => plan.verdict);
+}
+
+function newNonce(): string {
+  return randomBytes(16).toString('base64url');
 }
 
 async function readHosts(
@@ -181,13 +185,18 @@ async function writeBundles(
   const after = changed.flatMap(({ plan, taken }) =>
     plan.host.state === 'accepted' ? bundleRows(plan.host.key_id, taken.report) : [],
   );
+  const difference = rowDifference(before, after, ({ key_id, bundle, channel }) =>
+    keyOf(key_id, bundle, channel),
+  );
   const counters = new CounterChanges();
   const slots = new Map(changed.map(({ before: { key_id, slot } }) => [key_id, slot]));
-  for (const row of before) counters.add([row], slots.get(row.key_id) ?? 0, -1);
-  for (const row of after) counters.add([row], slots.get(row.key_id) ?? 0, 1);
-  const keyOf = ({ key_id, bundle, channel }: HostBundleRow): string =>
-    JSON.stringify([key_id, bundle, channel]);
-  const difference = rowDifference(before, after, keyOf);
+  const count = (rows: readonly HostBundleRow[], by: 1 | -1): void => {
+    for (const row of rows) counters.add([row], slots.get(row.key_id) ?? 0, by);
+  };
+  // A row that is the same counts as it did.
+  count(difference.gone, -1);
+  count(difference.replaced, -1);
+  count(difference.changed, 1);
   for (const { key_id, bundle, channel } of difference.gone) {
     const rows = trx.deleteFrom('host_bundles').where('key_id', '=', key_id);
     await rows.where('bundle', '=', bundle).where('channel', '=', channel).execute();
@@ -208,12 +217,15 @@ async function writeLabels(
     const forced = JSON.parse(tokens.get(token_id)?.labels ?? '{}') as Record<string, string>;
     return labelRows(key_id, taken.report.labels, forced);
   });
-  const { gone, changed: written } = rowDifference(before, after, ({ key_id, name }) =>
-    JSON.stringify([key_id, name]),
-  );
+  const { gone, changed: written } = rowDifference(before, after, ({ key_id, name }) => keyOf(key_id, name));
   for (const { key_id, name } of gone)
     await trx.deleteFrom('host_labels').where('key_id', '=', key_id).where('name', '=', name).execute();
   await writer.write(trx, 'host_labels', written, { key: ['key_id', 'name'] });
+}
+
+/** No column holds the character between them. */
+function keyOf(...columns: readonly string[]): string {
+  return columns.join('\n');
 }
 
 async function noteInAudit(trx: Kysely<Tables>, before: StoredHost, after: HostRow): Promise<void> {

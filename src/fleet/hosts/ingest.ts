@@ -9,6 +9,7 @@ import { RowWriter } from '../store/write-rows.js';
 import { type CommitContext, commitReports } from './commit-reports.js';
 import { readReport } from './read-report.js';
 import type { ReportVerdict, TakenReport } from './report-plan.js';
+import { ReportRate } from './report-rate.js';
 import { SeenHosts } from './seen-hosts.js';
 import type { SignedRequest } from './signed-request.js';
 
@@ -46,7 +47,8 @@ const maxBatch = 256;
 const maxQueue = 20_000;
 /** Less than the 10 s of last-seen that may be lost. */
 const seenEveryMs = 5_000;
-const rateOverMs = 10_000;
+/** What one server on two cores takes in (docs/performance.md). */
+export const defaultReportsPerSecond = 2_000;
 
 export function createIngest(store: FleetStore, options: IngestOptions): Ingest {
   return new BatchedIngest(store, options);
@@ -55,15 +57,15 @@ export function createIngest(store: FleetStore, options: IngestOptions): Ingest 
 class BatchedIngest implements Ingest {
   readonly #options: IngestOptions;
   readonly #context: Omit<CommitContext, 'factor'>;
+  readonly #rate: ReportRate;
   readonly #closing = new AbortController();
   #queue: Waiting[] = [];
   #batches: Promise<void> | undefined;
   #seenWrites: Promise<void> | undefined;
-  #counted = { sinceMs: 0, reports: 0 };
-  #factor = 1;
 
   constructor({ db }: FleetStore, options: IngestOptions) {
     this.#options = options;
+    this.#rate = new ReportRate(options.maxReportsPerSecond ?? defaultReportsPerSecond);
     this.#context = { db, writer: new RowWriter(), seen: new SeenHosts() };
   }
 
@@ -74,7 +76,7 @@ class BatchedIngest implements Ingest {
     if (this.#queue.length >= maxQueue || this.#closing.signal.aborted)
       return Promise.resolve({ kind: 'unavailable' });
     const taken = { signed, report: read.data, receivedAtMs: this.#options.clock.nowMs() };
-    this.#count(taken.receivedAtMs);
+    this.#rate.count(taken.receivedAtMs);
     return new Promise((answer) => {
       this.#queue.push({ taken, answer });
       this.#batches ??= this.#runBatches();
@@ -90,7 +92,8 @@ class BatchedIngest implements Ingest {
 
   async #runBatches(): Promise<void> {
     while (this.#queue.length > 0) {
-      await this.#options.clock.sleep(gatherMs, this.#closing.signal);
+      // A batch that is full waits for nobody: the time of its commit has gathered it.
+      if (this.#queue.length < maxBatch) await this.#options.clock.sleep(gatherMs, this.#closing.signal);
       await this.#commit(this.#nextBatch());
       if (this.#context.seen.size > 0) this.#seenWrites ??= this.#writeSeenSoon();
     }
@@ -118,7 +121,7 @@ class BatchedIngest implements Ingest {
     };
     try {
       const taken = batch.map((one) => one.taken);
-      const verdicts = await commitReports({ ...this.#context, factor: this.#factor }, taken);
+      const verdicts = await commitReports({ ...this.#context, factor: this.#rate.factor }, taken);
       tell('stored');
       for (const [at, verdict] of verdicts.entries()) batch[at]?.answer(verdict);
     } catch (error) {
@@ -142,19 +145,5 @@ class BatchedIngest implements Ingest {
     await seen.write(db, writer).catch((error: unknown) => {
       this.#options.log.error({ err: error, hosts: seen.size }, 'keepalives were not stored');
     });
-  }
-
-  #count(nowMs: number): void {
-    const { clock: _, maxReportsPerSecond = 2_000 } = this.#options;
-    const { sinceMs, reports } = this.#counted;
-    if (nowMs - sinceMs < rateOverMs && nowMs >= sinceMs) {
-      this.#counted = { sinceMs, reports: reports + 1 };
-      return;
-    }
-    const perSecond = (reports * 1000) / Math.max(rateOverMs, nowMs - sinceMs);
-    // What was granted before still slows them: towards the new factor by a half, so that it does not swing.
-    const wanted = Math.min(10, Math.max(1, (this.#factor * perSecond) / maxReportsPerSecond));
-    this.#factor = perSecond === 0 ? 1 : (this.#factor + wanted) / 2;
-    this.#counted = { sinceMs: nowMs, reports: 1 };
   }
 }

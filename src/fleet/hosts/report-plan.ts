@@ -48,8 +48,8 @@ export type ReportPlan =
 export interface PlanFacts {
   /** Of what was asked for, 1 or more. */
   readonly factor: number;
-  /** For a challenge, should it come to one. */
-  readonly newNonce: string;
+  /** Asked for where it comes to a challenge. */
+  readonly newNonce: () => string;
 }
 
 export function planReport(host: StoredHost | undefined, taken: TakenReport, facts: PlanFacts): ReportPlan {
@@ -144,8 +144,9 @@ function refusal(code: ReportRefusal): ReportPlan {
 }
 
 /** One that was asked and not answered is asked again: replays of old reports write nothing. */
-function challenge(host: StoredHost, newNonce: string): ReportPlan {
-  const { counter, nonce } = host;
-  const verdict: ReportVerdict = { kind: 'challenge', challenge: { counter, nonce: nonce || newNonce } };
-  return nonce === '' ? { kind: 'asked', nonce: newNonce, verdict } : { kind: 'answered', verdict };
+function challenge(host: StoredHost, newNonce: () => string): ReportPlan {
+  const { counter } = host;
+  const nonce = host.nonce || newNonce();
+  const verdict: ReportVerdict = { kind: 'challenge', challenge: { counter, nonce } };
+  return host.nonce === '' ? { kind: 'asked', nonce, verdict } : { kind: 'answered', verdict };
 }

@@ -50,21 +50,37 @@ export function outcomeRows(keyId: string, report: FleetReport, receivedAtMs: nu
   }));
 }
 
+export interface RowDifference<T> {
+  readonly gone: T[];
+  /** As they were, and as they are now: those that were not there are only among the second. */
+  readonly replaced: T[];
+  readonly changed: T[];
+}
+
 /** @returns what of the old rows is gone, and what of the new ones is other than before, by the key of a row */
 export function rowDifference<T extends object>(
   before: readonly T[],
   after: readonly T[],
   keyOf: (row: T) => string,
-): { readonly gone: T[]; readonly changed: T[] } {
+): RowDifference<T> {
   const old = new Map(before.map((row) => [keyOf(row), row]));
-  const next = new Set(after.map(keyOf));
-  const isSame = (a: T | undefined, b: T): boolean =>
-    a !== undefined &&
-    Object.entries(b).every(([name, value]) => (a as Record<string, unknown>)[name] === value);
-  return {
-    gone: before.filter((row) => !next.has(keyOf(row))),
-    changed: after.filter((row) => !isSame(old.get(keyOf(row)), row)),
-  };
+  const replaced: T[] = [];
+  const changed: T[] = [];
+  for (const row of after) {
+    const key = keyOf(row);
+    const was = old.get(key);
+    old.delete(key);
+    if (was !== undefined && isSame(was, row)) continue;
+    changed.push(row);
+    if (was !== undefined) replaced.push(was);
+  }
+  return { gone: [...old.values()], replaced, changed };
+}
+
+/** Of two rows with the same columns. */
+function isSame<T extends object>(a: T, b: T): boolean {
+  for (const name in b) if (a[name] !== b[name]) return false;
+  return true;
 }
 
 /** A checker's line is of somebody else: no column holds a control character. */

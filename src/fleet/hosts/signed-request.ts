@@ -2,6 +2,7 @@
 // challenge, the nonce (ADR 0042). The body is bound by its digest. Whether the counter is new is counter-rules' to say;
 // `created` is handed on and never believed.
 import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto';
+import { promisify } from 'node:util';
 import { httpbis } from 'http-message-signatures';
 import { fleetHeaders, maxCounter, signedParts } from '../../core/fleet/signed-request.js';
 
@@ -116,7 +117,7 @@ async function verifyHeaders(
           const key = raw === undefined ? undefined : ed25519Key(raw);
           unknown ||= key === undefined;
           if (key === undefined) return null;
-          return { algs: ['ed25519'], verify: async (data, signature) => verify(null, data, key, signature) };
+          return { algs: ['ed25519'], verify: (data, signature) => verifyAside(data, key, signature) };
         },
       },
       { method, url: 'http://unsigned/', headers },
@@ -135,6 +136,11 @@ async function verifyHeaders(
   )
     return refused('the signature does not hold');
   return signer;
+}
+
+/** On a thread beside: a fifth of what a report costs, which the one that serves everybody does not wait for. */
+function verifyAside(data: Buffer, key: KeyObject, signature: Buffer): Promise<boolean> {
+  return promisify<boolean>((done) => verify(null, data, key, signature, done))();
 }
 
 function refused(reason: string): RefusedRequest {

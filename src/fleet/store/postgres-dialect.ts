@@ -2,6 +2,7 @@
 // numbers of 64 bits are numbers. Owns the bounds of the pool.
 import { PostgresDialect, type PostgresPool, type PostgresPoolClient } from 'kysely';
 import type { Pool, PoolClient } from 'pg';
+import { given } from '../../core/given.js';
 import type { Logger } from '../../platform/telemetry/log.js';
 import { asStoreError, storeError } from './store-errors.js';
 
@@ -27,7 +28,7 @@ export async function postgresDialect(url: string, log: Logger): Promise<Postgre
     log.warn({ reason: asStoreError(error).message }, 'a connection ended');
   pool.on('error', noteEnd);
   pool.on('connect', (client) => client.on('error', noteEnd));
-  return new PostgresDialect({ pool: withCodes(pool) });
+  return new PostgresDialect({ pool: withCodes(pool, new StatementNames()) });
 }
 
 /** @throws FLEET_STORE_DAMAGED: a number that JavaScript cannot say exactly is not one of ours */
@@ -38,10 +39,32 @@ export function toNumber(text: string): number {
   return value;
 }
 
-function withCodes(pool: Pool): PostgresPool {
+/** As many as each connection keeps prepared: those of a batch are the same for years, and reading their text costs more than they do. */
+const maxPrepared = 200;
+/** So that a filter that somebody thought of once takes no place. */
+const timesBefore = 3;
+const maxCounted = 2000;
+
+/** Which statements are prepared under a name: the first ones that came again and again. */
+export class StatementNames {
+  readonly #times = new Map<string, number>();
+  readonly #names = new Map<string, string>();
+
+  of(sql: string): string | undefined {
+    const name = this.#names.get(sql);
+    if (name !== undefined || this.#names.size >= maxPrepared) return name;
+    const times = (this.#times.get(sql) ?? 0) + 1;
+    if (this.#times.size >= maxCounted) this.#times.clear();
+    this.#times.set(sql, times);
+    if (times > timesBefore) this.#names.set(sql, `writ_${this.#names.size + 1}`);
+    return this.#names.get(sql);
+  }
+}
+
+function withCodes(pool: Pool, names: StatementNames): PostgresPool {
   const connect = async (): Promise<PostgresPoolClient> => {
     try {
-      return clientWithCodes(await pool.connect());
+      return clientWithCodes(await pool.connect(), names);
     } catch (error) {
       throw asStoreError(error);
     }
@@ -49,10 +72,14 @@ function withCodes(pool: Pool): PostgresPool {
   return { connect, end: () => pool.end() };
 }
 
-function clientWithCodes(client: PoolClient): PostgresPoolClient {
+function clientWithCodes(client: PoolClient, names: StatementNames): PostgresPoolClient {
   const query = async (sql: string, parameters: readonly unknown[]): Promise<unknown> => {
     try {
-      return await client.query(sql, parameters as unknown[]);
+      return await client.query({
+        text: sql,
+        values: parameters as unknown[],
+        ...given({ name: names.of(sql) }),
+      });
     } catch (error) {
       throw asStoreError(error);
     }

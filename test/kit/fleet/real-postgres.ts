@@ -14,6 +14,8 @@ export interface RunningPostgres {
   newDatabase(): Promise<string>;
   /** Ends it without a word (`immediate`: as a crash does), and starts it again on the same data. */
   restart(): Promise<void>;
+  /** Of its first process, the parent of all others. */
+  pid(): number;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
@@ -59,6 +61,7 @@ export async function startPostgres(directory: string): Promise<RunningPostgres>
       await stop(child, 'SIGQUIT');
       child = await start();
     },
+    pid: () => child.pid ?? 0,
     [Symbol.asyncDispose]: () => stop(child, 'SIGINT'),
   };
 }

@@ -32,9 +32,19 @@ describe('the plan of a benchmark', () => {
     assert.equal(planOf([]).restMinutes, undefined);
   });
 
+  it('is of the fleet server alone with --fleet, with 100,000 hosts or few, and leaves the document alone', () => {
+    const { only, fleet, document, command } = planOf(['--fleet']);
+    assert.deepEqual([only, fleet.hosts, document], ['fleet', 100_000, 'left alone']);
+    assert.equal(command, 'npm run bench -- --fleet');
+    assert.ok(planOf(['--short', '--fleet']).fleet.hosts < 10_000);
+    assert.equal(planOf([]).only, undefined);
+  });
+
   it('refuses what contradicts itself, no number of rounds, and unknown flags', () => {
     for (const args of [
       ['--short', '--full'],
+      ['--fleet', '--full'],
+      ['--fleet', '--rest', '1'],
       ['--rounds', '0'],
       ['--rest', '0'],
       ['--rest', 'x'],

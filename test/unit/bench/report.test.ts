@@ -72,7 +72,7 @@ suite('the table', () => {
       drawn,
       ['| a      |   b |', '|--------|----:|', '| longer |   1 |', '| x      |     |'].join('\n'),
     );
-    const one = drawFigures([{ name: 'a poll', value: 2.5, unit: 'ms' }]);
+    const one = drawFigures('a table', [{ name: 'a poll', value: 2.5, unit: 'ms' }]);
     assert.deepEqual(cells(one, 'a poll'), ['2.50 ms']);
   });
 

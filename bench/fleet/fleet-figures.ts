@@ -1,0 +1,201 @@
+// What a fleet server carries, over real HTTP with real signatures, on each store that is here: reports a second, its processor and memory,
+// and the first screen with many hosts stored. The load comes from this process; its own share is a figure beside.
+import { mkdirSync, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { sql } from 'kysely';
+import { type FleetStore, openFleetStore } from '../../src/fleet/store/open-store.js';
+import { createToken } from '../../src/fleet/tokens/tokens.js';
+import { silentLog } from '../../src/platform/telemetry/silent-log.js';
+import { systemClock } from '../../src/platform/time/clock.js';
+import { startWrit } from '../../test/kit/cli/writ-process.js';
+import { needsPostgres, startPostgres } from '../../test/kit/fleet/real-postgres.js';
+import type { Figure } from '../at-rest.js';
+import { cpuMsOf, cpuMsOfTree, residentBytesOf } from '../measure/process-cost.js';
+import { sampleReport } from './sample-host.js';
+import { sendAll, signedRequest } from './signed-load.js';
+import { type KeyedHost, storeHosts } from './stored-hosts.js';
+
+export interface FleetSize {
+  readonly hosts: number;
+  /** That report. */
+  readonly keyed: number;
+  readonly rounds: number;
+}
+
+const everyMs = 300_000;
+const connections = 512;
+const looks = 12;
+/** Longer than a summary is kept. */
+const lookEveryMs = 1500;
+
+/** Of what is stored, on the disk; closes the store. */
+async function bytesOf(store: FleetStore, location: string): Promise<number> {
+  if (store.kind === 'postgres') {
+    // As in a store that has been there for a while: without it every plan is a guess.
+    await sql`vacuum analyze`.execute(store.db);
+    const size = await sql<{ bytes: number }>`select pg_database_size(current_database()) as bytes`.execute(
+      store.db,
+    );
+    await store.close();
+    return size.rows[0]?.bytes ?? Number.NaN;
+  }
+  await store.close();
+  return readdirSync(location).reduce((sum, file) => sum + statSync(join(location, file)).size, 0);
+}
+
+/** @param directory for the stores, made here; the database's own user must be able to reach it */
+export async function fleetFigures(
+  directory: string,
+  size: FleetSize,
+  say: (progress: string) => void,
+): Promise<readonly Figure[]> {
+  mkdirSync(directory, { mode: 0o755 });
+  say(`a fleet of ${size.hosts} hosts, embedded`);
+  const embedded = await figuresOn({ name: 'embedded', location: join(directory, 'store') }, size);
+  if (needsPostgres().skip !== undefined) return embedded;
+  say(`a fleet of ${size.hosts} hosts, PostgreSQL`);
+  mkdirSync(join(directory, 'postgres'));
+  await using postgres = await startPostgres(join(directory, 'postgres'));
+  const onPostgres = { name: 'PostgreSQL', location: await postgres.newDatabase(), pid: postgres.pid() };
+  return [...embedded, ...(await figuresOn(onPostgres, size))];
+}
+
+interface Place {
+  readonly name: string;
+  readonly location: string;
+  /** Of the database, where it is another process. */
+  readonly pid?: number;
+}
+
+async function figuresOn(
+  { name, location, pid: database }: Place,
+  size: FleetSize,
+): Promise<readonly Figure[]> {
+  const { store, hosts, token } = await filled(location, size);
+  const storeBytes = await bytesOf(store, location);
+  const serve = ['fleet', 'serve', '--store', location, '--listen', '127.0.0.1:0'];
+  // Its log into nothing: a pipe costs whoever reads it.
+  await using server = startWrit(serve, {}, { under: ['sh', '-c', 'exec "$@" 2>/dev/null', 'sh'] });
+  const [, address = ''] = await server.waitForStdout(/LISTENING (\S+)/);
+  const url = new URL(address);
+  const pid = server.child.pid ?? 0;
+  const load = { url, fleet: store.fleetId, hosts, rounds: size.rounds, pid, database };
+  const figures: Figure[] = await screenFigures(name, url, token, size.hosts);
+  for (const [at, kind] of kinds.entries()) {
+    const rate = await reportRate({ ...load, kind, begunRounds: at * size.rounds });
+    figures.push(...rateFigures(`fleet, ${name}: signed ${kind}`, rate));
+  }
+  const resident = { name: `fleet, ${name}: resident behind it`, value: residentBytesOf(pid) / 1e6 };
+  return [
+    ...figures,
+    { ...resident, unit: 'MB' },
+    { name: '- its store before', value: storeBytes / 1e6, unit: 'MB' },
+  ];
+}
+
+/** In the order in which they are sent. */
+const kinds = ['changed reports', 'keepalives', 'keepalives, a connection each'] as const;
+
+function rateFigures(name: string, rate: Rate): Figure[] {
+  const { databaseMs } = rate;
+  const database: Figure[] =
+    databaseMs === undefined
+      ? []
+      : [{ name: '- processor of the database, each', value: databaseMs, unit: 'ms' }];
+  return [
+    { name, value: rate.perSecond, unit: 'reports/s' },
+    { name: '- processor of the server, each', value: rate.serverMs, unit: 'ms' },
+    ...database,
+    { name: '- processor of the load, each', value: rate.ownMs, unit: 'ms' },
+    { name: '- waited for the answer, 99 of 100', value: rate.waitMs, unit: 'ms' },
+    { name: '- sent and answered with headers, each', value: rate.bytes, unit: 'bytes' },
+  ];
+}
+
+async function screenFigures(name: string, url: URL, token: string, hosts: number): Promise<Figure[]> {
+  const times: number[] = [];
+  for (let look = 0; look < looks; look++) {
+    const atMs = performance.now();
+    const answer = await fetch(url, { headers: { authorization: `Bearer ${token}` } });
+    const text = await answer.text();
+    if (!answer.ok || !text.includes('dns-edge')) throw new Error(`the first screen: ${answer.status}`);
+    times.push(performance.now() - atMs);
+    await setTimeout(lookEveryMs);
+  }
+  const [first = Number.NaN, ...others] = times;
+  const median = others.sort((a, b) => a - b)[Math.floor(others.length / 2)] ?? Number.NaN;
+  return [
+    { name: `fleet, ${name}: first screen with ${hosts} hosts`, value: median, unit: 'ms' },
+    { name: '- the first look of all, behind a start', value: first, unit: 'ms' },
+  ];
+}
+
+interface Filled {
+  readonly store: FleetStore;
+  readonly hosts: readonly KeyedHost[];
+  readonly token: string;
+}
+
+async function filled(location: string, { hosts: count, keyed }: FleetSize): Promise<Filled> {
+  const nowMs = systemClock.nowMs();
+  const store = await openFleetStore(location, { clock: systemClock, log: silentLog() });
+  const hosts = await storeHosts(store, { hosts: count, keyed, nowMs, everyMs });
+  const { token } = await createToken(store.db, { kind: 'people', role: 'view' }, { who: 'bench', nowMs });
+  return { store, hosts, token };
+}
+
+interface Load {
+  readonly url: URL;
+  readonly fleet: string;
+  readonly hosts: readonly KeyedHost[];
+  readonly rounds: number;
+  readonly pid: number;
+  readonly database: number | undefined;
+  readonly kind: (typeof kinds)[number];
+  /** That each host has sent before. */
+  readonly begunRounds: number;
+}
+
+interface Rate {
+  readonly perSecond: number;
+  readonly serverMs: number;
+  readonly databaseMs: number | undefined;
+  readonly ownMs: number;
+  readonly waitMs: number;
+  readonly bytes: number;
+}
+
+async function reportRate(load: Load): Promise<Rate> {
+  const { url, pid, database, kind } = load;
+  const byHost: Buffer[][] = [];
+  for (const host of load.hosts) byHost.push(await requestsOf(load, host));
+  const databaseCpuMs = database === undefined ? 0 : cpuMsOfTree(database);
+  const [cpuMs, own, atMs] = [cpuMsOf(pid), process.cpuUsage(), performance.now()];
+  const held = kind === 'keepalives, a connection each' ? 'for each' : 'for all';
+  const { waits, sentBytes, receivedBytes } = await sendAll({ url, connections, held }, byHost);
+  const wallMs = performance.now() - atMs;
+  const mine = process.cpuUsage(own);
+  return {
+    perSecond: (waits.length * 1000) / wallMs,
+    serverMs: (cpuMsOf(pid) - cpuMs) / waits.length,
+    databaseMs: database && (cpuMsOfTree(database) - databaseCpuMs) / waits.length,
+    ownMs: (mine.user + mine.system) / 1000 / waits.length,
+    waitMs: waits.sort()[Math.floor(waits.length * 0.99)] ?? Number.NaN,
+    bytes: (sentBytes + receivedBytes) / waits.length,
+  };
+}
+
+/** Each changed one has a release of its own; a keepalive says what the last of those said. */
+function requestsOf({ url, fleet, rounds, kind, begunRounds }: Load, host: KeyedHost): Promise<Buffer[]> {
+  const nowMs = systemClock.nowMs();
+  return Promise.all(
+    Array.from({ length: rounds }, (_, round) => {
+      const serial = kind === 'changed reports' ? 42 + round : 41 + rounds;
+      const body = JSON.stringify(
+        sampleReport({ number: host.number, atMs: nowMs + round, everyMs, serial }),
+      );
+      return signedRequest({ url, fleet }, host, { body, counter: 2 + begunRounds + round, nowMs });
+    }),
+  );
+}

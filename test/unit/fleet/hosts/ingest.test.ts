@@ -1,0 +1,48 @@
+// A batch of reports, beside the cases that each store has: how long it waits, and what it does to numbers.
+import assert from 'node:assert/strict';
+import { after, describe, it } from 'node:test';
+import { recount, storedCounters } from '../../../../src/fleet/hosts/counter-changes.js';
+import { createIngest } from '../../../../src/fleet/hosts/ingest.js';
+import { silentLog } from '../../../../src/platform/telemetry/silent-log.js';
+import { fakeClock } from '../../../kit/clock/fake-clock.js';
+import { tempDir } from '../../../kit/disk/temp-dir.js';
+import { bundleAt, fleetBench, reportOf, send } from '../../../kit/fleet/fleet-bench.js';
+
+describe('a batch of reports', () => {
+  const directory = tempDir();
+  after(() => directory[Symbol.dispose]());
+
+  it('waits for no others where it is full', async () => {
+    const clock = fakeClock({ mode: 'skip' });
+    await using bench = await fleetBench(directory.join('full'), clock);
+    const ingest = createIngest(bench.store, { clock, log: silentLog() });
+    const strangers = Array.from({ length: 512 }, (_, at) => {
+      return { keyId: at.toString(16).padStart(64, '0'), name: `host-${at}`, counter: 1 };
+    });
+    const before = clock.sleeps.length;
+    const verdicts = await Promise.all(strangers.map((one) => send(ingest, one, reportOf(one.name))));
+    assert.ok(verdicts.every(({ kind }) => kind === 'refused'));
+    // The first one of all was alone when it came; the second batch was full when it was looked at.
+    assert.deepEqual(clock.sleeps.slice(before), [20]);
+    await ingest.close();
+  });
+
+  it('moves the numbers of what it replaced', async () => {
+    const clock = fakeClock({ mode: 'skip' });
+    await using bench = await fleetBench(directory.join('numbers'), clock);
+    const { db } = bench.store;
+    const host = await bench.enrol((await bench.token()).token, 'web-1');
+    const ingest = createIngest(bench.store, { clock, log: silentLog() });
+    const canary = bundleAt(7, { channel: 'canary' });
+    for (const bundles of [[bundleAt(1), canary], [bundleAt(2), canary], [canary], [bundleAt(3)]]) {
+      await send(ingest, host, reportOf('web-1', { bundles }));
+      const counters = await storedCounters(db);
+      assert.deepEqual(counters, await recount(db));
+      assert.equal(
+        counters.reduce((sum, { count }) => sum + count, 0),
+        bundles.length,
+      );
+    }
+    await ingest.close();
+  });
+});

@@ -1,0 +1,29 @@
+// By how much longer hosts are to wait than they ask to, by what comes.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { ReportRate } from '../../../../src/fleet/hosts/report-rate.js';
+
+/** @returns the time behind it */
+function count(rate: ReportRate, fromMs: number, forMs: number, perSecond: number): number {
+  for (let at = 0; at < (forMs * perSecond) / 1000; at++) rate.count(fromMs + (at * 1000) / perSecond);
+  return fromMs + forMs;
+}
+
+describe('the factor of intervals', () => {
+  it('is 1 as long as no more comes than can be taken', () => {
+    const rate = new ReportRate(100);
+    assert.equal(rate.factor, 1);
+    count(rate, 1_000_000, 60_000, 99);
+    assert.equal(rate.factor, 1);
+  });
+
+  it('grows with what comes beyond what can be taken, to ten at most, and goes back', () => {
+    const rate = new ReportRate(10);
+    let atMs = count(rate, 1_000_000, 20_001, 20);
+    assert.ok(rate.factor > 2 && rate.factor < 2.5, String(rate.factor));
+    atMs = count(rate, atMs, 200_000, 500);
+    assert.ok(rate.factor > 9.9 && rate.factor <= 10, String(rate.factor));
+    count(rate, atMs, 300_000, 0.5);
+    assert.ok(rate.factor < 1.1, String(rate.factor));
+  });
+});
