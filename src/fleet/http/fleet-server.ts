@@ -23,6 +23,7 @@ import { opaRoutes } from './opa-routes.js';
 import { openApi } from './open-api.js';
 import { addPages } from './page-doors.js';
 import { queryRoutes } from './query-routes.js';
+import { createRefusalBound } from './refusal-bound.js';
 import type { Route } from './routes.js';
 import { createSummaryEvents } from './summary-events.js';
 
@@ -71,15 +72,16 @@ export async function startFleetServer(options: FleetServerOptions): Promise<Run
     bodies: 'read',
     tls: tlsOptions,
   });
-  const parts = { store, clock, log, metrics };
+  const bound = createRefusalBound(clock);
+  const parts = { store, clock, log, metrics, bound };
   const queries = createFleetQueries(store.db, store.fleetId, clock);
   const events = createSummaryEvents({ summary: queries.summary, clock, log });
   const ingest = createIngest(store, { clock, log });
   const nowMs = (): number => clock.nowMs();
   const secure = tls !== undefined || !/^(?:127\.|::1$|localhost$)/.test(options.host);
   const routes = [
-    ...hostRoutes({ store, ingest, clock, metrics }),
-    ...opaRoutes(store.db, nowMs),
+    ...hostRoutes({ store, ingest, bound, clock, metrics }),
+    ...opaRoutes(store.db, bound, nowMs),
     ...queryRoutes(queries, events),
     ...changeRoutes(store.db, nowMs),
     ...ownRoutes(store, queries, metrics),
