@@ -542,6 +542,10 @@ export const errorCodes = {
     'The fleet server does not take this now: too many ask, or it ends.',
     'Ask again later; hosts do so by themselves.',
   ),
+  FLEET_REFUSED_OFTEN: failed(
+    'From this address came so many credentials that were refused that others are not looked at for a moment.',
+    'Ask again later; hosts do so by themselves. The log of `writ fleet serve` says who asks with what is refused.',
+  ),
   FLEET_UNANSWERED: failed(
     'The fleet server did not answer, or with something that is no answer of one.',
     'Look at --url and at `writ fleet serve`; a proxy may have answered in its place.',

@@ -183,11 +183,13 @@ export interface WaitFacts {
   readonly refusedHosts: readonly { readonly host: string; readonly key: string; readonly code: string }[];
   /** Left out of `of` for their silence. */
   readonly excepted: number;
-  /** A later serial that hosts with this release know of. */
+  /** Hosts that count and went by it, to a later serial of a repository in which one of them knows this release. */
+  readonly later: number;
+  /** The greatest serial of those. */
   readonly supersededBy?: number;
+  /** Hosts that count and have this serial of another release than most: of another repository, or a lie. */
+  readonly elsewhere: number;
   readonly withdrawn?: true;
-  /** Releases of different repositories have this serial. */
-  readonly ambiguous?: true;
 }
 
 export interface TokenLine {

@@ -45,13 +45,18 @@ export const waitExitCodes: Readonly<Record<WaitOutcome, number>> = {
 /** In this order: what holds first is said. */
 const rules: readonly (readonly [WaitOutcome, (all: Judged) => boolean])[] = [
   ['nobody', ({ of }) => of === 0],
-  ['ambiguous', ({ facts }) => facts.ambiguous === true],
   ['reached', ({ done, needed }) => done >= needed],
   ['withdrawn', ({ facts }) => facts.withdrawn === true],
-  ['superseded', ({ facts }) => facts.supersededBy !== undefined],
-  ['out-of-reach', ({ of, needed, facts }) => of - facts.refused < needed],
+  // What hosts say counts for themselves: one that lies ends no wait that can do without it.
+  ['ambiguous', (all) => isBeyond(all, all.facts.elsewhere)],
+  ['superseded', (all) => isBeyond(all, all.facts.later)],
+  ['out-of-reach', (all) => isBeyond(all, all.facts.refused + all.facts.later + all.facts.elsewhere)],
   ['time-over', ({ terms, progress }) => progress.elapsedMs >= terms.withinMs],
 ];
+
+function isBeyond({ of, needed }: Judged, lost: number): boolean {
+  return of - lost < needed;
+}
 
 interface Judged {
   readonly facts: WaitFacts;

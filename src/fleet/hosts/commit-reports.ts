@@ -15,9 +15,11 @@ import {
   type ReportVerdict,
   type StoredHost,
   type TakenReport,
+  waitForName,
 } from './report-plan.js';
 import { bundleRows, labelRows, outcomeRows, rowDifference } from './report-rows.js';
 import type { SeenHosts } from './seen-hosts.js';
+import { takenNames } from './taken-names.js';
 
 export interface CommitContext {
   readonly db: Kysely<Tables>;
@@ -68,13 +70,15 @@ async function commitOnce(context: CommitContext, batch: readonly TakenReport[])
   });
   const tokens = await readTokens(context.db, planned);
   const judged = planned.map((one) => withinToken(one, tokens));
-  if (judged.some(({ plan }) => plan.kind === 'asked' || plan.kind === 'changed'))
-    await context.db.transaction().execute((trx) => write(trx, context.writer, judged, tokens));
-  for (const { plan, taken } of judged) {
+  const isWritten = judged.some(({ plan }) => plan.kind === 'asked' || plan.kind === 'changed');
+  const written = isWritten
+    ? await context.db.transaction().execute((trx) => write(trx, context.writer, judged, tokens))
+    : judged;
+  for (const { plan, taken } of written) {
     if (plan.kind === 'seen') context.seen.note(plan.seen);
     if (plan.kind === 'changed') context.seen.forget(taken.signed.keyId);
   }
-  return judged.map(({ plan }) => plan.verdict);
+  return written.map(({ plan }) => plan.verdict);
 }
 
 function newNonce(): string {
@@ -142,25 +146,43 @@ function withinToken(one: Planned, tokens: Tokens): Planned {
   return { ...one, plan: { kind: 'answered', verdict: { kind: 'refused', code: 'FLEET_HOST_NOT_COVERED' } } };
 }
 
+/** Identity is the key, and a name is believed of who has it first: an accepted host takes nobody's by calling itself so. */
+async function withinNames(trx: Kysely<Tables>, planned: readonly Planned[]): Promise<readonly Planned[]> {
+  const renamed = changedHosts(planned).filter(
+    ({ before, plan }) => plan.host.host !== before.host && plan.host.state === 'accepted',
+  );
+  const asked = renamed.map(({ plan: { host } }) => ({ keyId: host.key_id, host: host.host }));
+  const taken = await takenNames(trx, asked);
+  if (taken.size === 0) return planned;
+  return planned.map((one) =>
+    one.before !== undefined && one.plan.kind === 'changed' && taken.has(one.before.key_id)
+      ? { ...one, plan: waitForName(one.before, one.plan.host) }
+      : one,
+  );
+}
+
+/** @returns the plans as they were written */
 async function write(
   trx: Kysely<Tables>,
   writer: RowWriter,
-  planned: readonly Planned[],
+  judged: readonly Planned[],
   tokens: Tokens,
-): Promise<void> {
+): Promise<readonly Planned[]> {
+  const planned = await withinNames(trx, judged);
   const changed = changedHosts(planned);
   const hosts = changed.map(({ plan }) => plan.host);
   const rule = { key: ['key_id'], where: { column: 'revision', is: '=', by: 1 } } as const;
   if ((await writer.write(trx, 'hosts', hosts, rule)) !== hosts.length) throw overtaken();
   for (const { plan, before } of planned) if (plan.kind === 'asked') await ask(trx, before, plan.nonce);
-  if (changed.length === 0) return;
+  if (changed.length === 0) return planned;
   await writeBundles(trx, writer, changed);
   await writeLabels(trx, writer, changed, tokens);
-  const outcomes = changed.flatMap(({ before, taken }) =>
-    outcomeRows(before.key_id, taken.report, taken.receivedAtMs),
+  const outcomes = changed.flatMap(({ before, plan, taken }) =>
+    plan.host.state === 'waiting' ? [] : outcomeRows(before.key_id, taken.report, taken.receivedAtMs),
   );
   await writer.write(trx, 'outcomes', outcomes, { key: ['key_id', 'n'] });
   for (const { before, plan } of changed) await noteInAudit(trx, before, plan.host);
+  return planned;
 }
 
 async function ask(trx: Kysely<Tables>, host: StoredHost | undefined, nonce: string): Promise<void> {
@@ -230,6 +252,9 @@ function keyOf(...columns: readonly string[]): string {
 
 async function noteInAudit(trx: Kysely<Tables>, before: StoredHost, after: HostRow): Promise<void> {
   const entry = { atMs: after.last_seen_ms, who: 'server', subject: after.key_id, detail: after.host };
+  if (after.host !== before.host)
+    await addAudit(trx, { ...entry, what: 'host.rename', detail: `${before.host} -> ${after.host}` });
+  if (after.state === 'waiting') await addAudit(trx, { ...entry, what: 'host.wait' });
   if (after.state === 'retired') await addAudit(trx, { ...entry, what: 'host.stopped' });
   if (after.cloned !== before.cloned) await addAudit(trx, { ...entry, what: 'host.cloned' });
 }

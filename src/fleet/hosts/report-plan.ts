@@ -107,6 +107,25 @@ function news(
   return { kind: 'changed', host: changed, verdict: accepted(everyMs, lastOutcome) };
 }
 
+/** Under a name that is taken nothing is believed until a person approves: the host keeps its row and leaves every number. */
+export function waitForName(
+  before: StoredHost,
+  { host, counter, body_digest, last_seen_ms }: HostRow,
+): ReportPlan {
+  // No state to compare with: what comes after the approval is news, whatever it says.
+  const left = { state: 'waiting', state_digest: '', report: '', nonce: '' } as const;
+  const changed = {
+    ...before,
+    ...left,
+    host,
+    counter,
+    body_digest,
+    last_seen_ms,
+    revision: before.revision + 1,
+  };
+  return { kind: 'changed', host: changed, verdict: { kind: 'refused', code: 'FLEET_KEY_WAITING' } };
+}
+
 type Reported = Pick<
   HostRow,
   | 'host'

@@ -2,12 +2,14 @@
 // a page of somebody else's asked with their cookie. The store holds digests of both; a token is never looked for in a URL.
 import { randomBytes } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
+import type { FastifyRequest } from 'fastify';
 import type { Kysely } from 'kysely';
 import { WritError } from '../../core/errors.js';
 import type { Role } from '../../core/fleet/answers.js';
 import type { Tables } from '../store/tables.js';
 import { mayAs, stateOfToken } from '../tokens/token-rules.js';
 import { checkToken, tokenDigest, tokenRefused } from '../tokens/tokens.js';
+import type { RefusalBound } from './refusal-bound.js';
 
 export interface Caller {
   /** As the audit has it. */
@@ -15,22 +17,37 @@ export interface Caller {
   readonly role: Role;
 }
 
+export interface CallerParts {
+  readonly db: Kysely<Tables>;
+  readonly bound: RefusalBound;
+  readonly nowMs: number;
+}
+
+/** What of a request says who asks. */
+export type Asking = Pick<FastifyRequest, 'headers' | 'ip'>;
+
 export const sessionCookie = 'writ_session';
 const sessionMs = 12 * 3_600_000;
 
-/** @throws FLEET_TOKEN_REFUSED without credentials that are good now */
-export async function callerOf(
-  db: Kysely<Tables>,
-  headers: IncomingHttpHeaders,
-  nowMs: number,
-): Promise<Caller & { readonly by: 'token' | 'session' }> {
+type Known = Caller & { readonly by: 'token' | 'session' };
+
+/** @throws FLEET_TOKEN_REFUSED without credentials that are good now; FLEET_REFUSED_OFTEN */
+export async function callerOf(parts: CallerParts, { headers, ip: address }: Asking): Promise<Known> {
   const bearer = bearerOf(headers);
-  if (bearer !== undefined) {
-    const { id, role } = await checkToken(db, bearer, 'people', nowMs);
-    return { who: `token ${id}`, role: role || 'view', by: 'token' };
-  }
   const session = sessionOf(headers);
-  if (session === undefined) throw tokenRefused('missing');
+  const credential = bearer ?? session;
+  if (credential === undefined) throw tokenRefused('missing');
+  return parts.bound.guard({ address, credential }, () =>
+    bearer === undefined ? ofSession(parts, credential) : ofToken(parts, bearer),
+  );
+}
+
+async function ofToken({ db, nowMs }: CallerParts, bearer: string): Promise<Known> {
+  const { id, role } = await checkToken(db, bearer, 'people', nowMs);
+  return { who: `token ${id}`, role: role || 'view', by: 'token' };
+}
+
+async function ofSession({ db, nowMs }: CallerParts, session: string): Promise<Known> {
   const row = await db
     .selectFrom('sessions')
     .innerJoin('tokens', 'tokens.id', 'sessions.token_id')
@@ -59,8 +76,14 @@ export function requireSameOrigin(headers: IncomingHttpHeaders): void {
 }
 
 /** @returns the text of the cookie, which nothing keeps */
-export async function beginSession(db: Kysely<Tables>, token: string, nowMs: number): Promise<string> {
-  const { id } = await checkToken(db, token, 'people', nowMs);
+export async function beginSession(
+  { db, bound, nowMs }: CallerParts,
+  token: string,
+  { ip: address }: Asking,
+): Promise<string> {
+  const { id } = await bound.guard({ address, credential: token }, () =>
+    checkToken(db, token, 'people', nowMs),
+  );
   const session = randomBytes(32).toString('base64url');
   await db.deleteFrom('sessions').where('expires_at_ms', '<=', nowMs).execute();
   const row = { digest: tokenDigest(session), token_id: id, expires_at_ms: nowMs + sessionMs };

@@ -11,6 +11,7 @@ import type { FleetStore } from '../store/open-store.js';
 import { errorAnswer } from './answer-error.js';
 import { type Caller, callerOf, requireRole, requireSameOrigin } from './callers.js';
 import type { FleetMetrics } from './fleet-metrics.js';
+import type { RefusalBound } from './refusal-bound.js';
 import type { Route } from './routes.js';
 
 export interface AppOptions {
@@ -19,6 +20,7 @@ export interface AppOptions {
   readonly log: Logger;
   readonly metrics: FleetMetrics;
   readonly routes: readonly Route[];
+  readonly bound: RefusalBound;
   readonly addPages: (app: FastifyInstance) => Promise<void>;
   readonly createServer: (handler: RequestListener) => Server;
   /** True from the first word of an end on. */
@@ -90,7 +92,7 @@ function watch(app: FastifyInstance, { log, metrics, isEnding }: AppOptions): vo
       'x-content-type-options': 'nosniff',
     });
     if (!isEnding()) return;
-    void reply.header('connection', 'close').header('retry-after', '5');
+    void reply.header('connection', 'close');
     throw new WritError('FLEET_OVERLOADED', 'the server ends');
   });
   app.addHook('preSerialization', async (request, reply, payload) => {
@@ -101,7 +103,10 @@ function watch(app: FastifyInstance, { log, metrics, isEnding }: AppOptions): vo
     void reply.code(304);
     return payload;
   });
-  app.addHook('onSend', async (_request, reply, payload) => (reply.statusCode === 304 ? null : payload));
+  app.addHook('onSend', async (_request, reply, payload) => {
+    if (reply.statusCode === 503 || reply.statusCode === 429) void reply.header('retry-after', '5');
+    return reply.statusCode === 304 ? null : payload;
+  });
   app.addHook('onResponse', async (request, reply) => {
     const route = request.routeOptions.url ?? 'none';
     metrics.request(route, reply.statusCode);
@@ -116,7 +121,7 @@ function etagOf(payload: object): string {
   return `W/"${createHash('sha256').update(text).digest('base64url').slice(0, 27)}"`;
 }
 
-function add(app: FastifyInstance, route: Route, { store, clock }: AppOptions): void {
+function add(app: FastifyInstance, route: Route, { store, clock, bound }: AppOptions): void {
   const { method, url, querystring, params, body, raw, access, handle } = route;
   const isOpen = access === 'anyone' || access === 'host' || access === 'opa';
   const callers = new WeakMap<FastifyRequest, Caller>();
@@ -132,7 +137,7 @@ function add(app: FastifyInstance, route: Route, { store, clock }: AppOptions): 
     // Before the body is read: who may not ask is not listened to.
     onRequest: async (request: FastifyRequest) => {
       if (isOpen) return;
-      const caller = await callerOf(store.db, request.headers, clock.nowMs());
+      const caller = await callerOf({ db: store.db, bound, nowMs: clock.nowMs() }, request);
       requireRole(caller, access);
       if (caller.by === 'session' && method !== 'GET') requireSameOrigin(request.headers);
       callers.set(request, caller);
@@ -145,6 +150,5 @@ function add(app: FastifyInstance, route: Route, { store, clock }: AppOptions): 
 function sendError(error: unknown, reply: FastifyReply, log: Logger): void {
   const { status, body, isOurs } = errorAnswer(error);
   if (isOurs) log.error({ err: error }, 'a request was not answered');
-  if (status === 503) void reply.header('retry-after', '5');
   void reply.code(status).send(body);
 }

@@ -24,6 +24,7 @@ import { openApi } from './open-api.js';
 import { ownRoutes } from './own-routes.js';
 import { addPages } from './page-doors.js';
 import { queryRoutes } from './query-routes.js';
+import { createRefusalBound } from './refusal-bound.js';
 import type { Route } from './routes.js';
 import { createSummaryEvents } from './summary-events.js';
 
@@ -72,18 +73,19 @@ export async function startFleetServer(options: FleetServerOptions): Promise<Run
     bodies: 'read',
     tls: tlsOptions,
   });
-  const parts = { store, clock, log, metrics };
+  const bound = createRefusalBound(clock);
+  const parts = { store, clock, log, metrics, bound };
   const queries = createFleetQueries(store.db, store.fleetId, clock);
   const events = createSummaryEvents({ summary: queries.summary, clock, log });
   const ingest = createIngest(store, { clock, log, onBatch: metrics.batch });
   const nowMs = (): number => clock.nowMs();
   const secure = tls !== undefined || !/^(?:127\.|::1$|localhost$)/.test(options.host);
   const routes = [
-    ...hostRoutes({ store, ingest, clock, metrics }),
-    ...opaRoutes(store.db, nowMs),
+    ...hostRoutes({ store, ingest, bound, clock, metrics }),
+    ...opaRoutes(store.db, bound, nowMs),
     ...queryRoutes(queries, events),
     ...changeRoutes(store.db, nowMs),
-    ...ownRoutes({ store, queries, metrics, clock }),
+    ...ownRoutes({ store, queries, metrics, bound, clock }),
   ];
   const ending = new AbortController();
   const isEnding = (): boolean => ending.signal.aborted;

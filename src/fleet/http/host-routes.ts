@@ -10,16 +10,18 @@ import type { ReportVerdict } from '../hosts/report-plan.js';
 import { keyIdOf, type SignedRequest, verifySignedRequest } from '../hosts/signed-request.js';
 import type { FleetStore } from '../store/open-store.js';
 import type { FleetMetrics } from './fleet-metrics.js';
+import type { RefusalBound } from './refusal-bound.js';
 import type { Asked, Route } from './routes.js';
 
 export interface HostRoutesOptions {
   readonly store: FleetStore;
   readonly ingest: Ingest;
+  readonly bound: RefusalBound;
   readonly clock: Clock;
   readonly metrics: FleetMetrics;
 }
 
-export function hostRoutes({ store, ingest, clock, metrics }: HostRoutesOptions): readonly Route[] {
+export function hostRoutes({ store, ingest, bound, clock, metrics }: HostRoutesOptions): readonly Route[] {
   const keys = new HostKeys(store.db);
   const signedBy = async (
     { request }: Asked,
@@ -44,7 +46,10 @@ export function hostRoutes({ store, ingest, clock, metrics }: HostRoutesOptions)
         // By the key that it is to be known by, and no other: nobody enrols the key of somebody else.
         const own = async (keyId: string) => (keyIdOf(raw) === keyId ? raw : undefined);
         const { counter } = await signedBy(asked, own);
-        return enrolHost(store, { request: read.data, counter, nowMs: clock.nowMs() });
+        const from = { address: asked.request.ip, credential: read.data.token };
+        return bound.guard(from, () =>
+          enrolHost(store, { request: read.data, counter, nowMs: clock.nowMs() }),
+        );
       },
     },
     {
@@ -55,7 +60,8 @@ export function hostRoutes({ store, ingest, clock, metrics }: HostRoutesOptions)
       raw: true,
       handle: async (asked) => {
         const startedMs = clock.monotonicMs();
-        const signed = await signedBy(asked, (keyId) => keys.keyOf(keyId));
+        const from = { address: asked.request.ip, credential: claimedKey(asked) };
+        const signed = await bound.guard(from, () => signedBy(asked, (keyId) => keys.keyOf(keyId)));
         if (signed.fleet !== store.fleetId)
           throw new WritError('FLEET_SIGNATURE_REFUSED', 'the report is for another fleet');
         const verdict = await ingest.take(signed, bytesOf(asked.request.body));
@@ -77,6 +83,11 @@ function answerTo(verdict: ReportVerdict, { reply }: Asked): unknown {
     case 'unavailable':
       throw new WritError('FLEET_OVERLOADED', 'the report was not stored');
   }
+}
+
+/** Whom the request claims to be from: nothing is proven by it. */
+function claimedKey({ request }: Asked): string {
+  return /;keyid="([0-9a-f]{64})"/.exec(String(request.headers['signature-input']))?.[1] ?? '';
 }
 
 /** A request without a body has none to digest. */

@@ -5,6 +5,7 @@ import { WritError } from '../../core/errors.js';
 import type { HostRow, Tables } from '../store/tables.js';
 import { checkToken, tokenRefused } from '../tokens/tokens.js';
 import { bearerOf } from './callers.js';
+import type { RefusalBound } from './refusal-bound.js';
 import { type Asked, type Route, textSchema } from './routes.js';
 
 const maxOpasOfToken = 1000;
@@ -43,11 +44,13 @@ const statusSchema = {
   },
 };
 
-export function opaRoutes(db: Kysely<Tables>, nowMs: () => number): readonly Route[] {
+export function opaRoutes(db: Kysely<Tables>, bound: RefusalBound, nowMs: () => number): readonly Route[] {
   const take = async ({ request }: Asked): Promise<object> => {
     const bearer = bearerOf(request.headers);
     if (bearer === undefined) throw tokenRefused('missing');
-    const { id } = await checkToken(db, bearer, 'opa', nowMs());
+    const { id } = await bound.guard({ address: request.ip, credential: bearer }, () =>
+      checkToken(db, bearer, 'opa', nowMs()),
+    );
     await storeStatus(db, id, request.body as OpaStatus, nowMs());
     return {};
   };

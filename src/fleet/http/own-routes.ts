@@ -6,6 +6,7 @@ import type { FleetQueries } from '../queries/fleet-queries.js';
 import type { FleetStore } from '../store/open-store.js';
 import { callerOf } from './callers.js';
 import type { FleetMetrics, StoreFacts } from './fleet-metrics.js';
+import type { RefusalBound } from './refusal-bound.js';
 import { remembered } from './remembered.js';
 import type { Asked, Route } from './routes.js';
 
@@ -13,6 +14,7 @@ export interface OwnRoutesOptions {
   readonly store: Pick<FleetStore, 'db'>;
   readonly queries: Pick<FleetQueries, 'summary'>;
   readonly metrics: FleetMetrics;
+  readonly bound: RefusalBound;
   readonly clock: Clock;
 }
 
@@ -20,7 +22,7 @@ const health = { forMs: 1000, waitMs: 3000 };
 const numbers = { forMs: 3000, waitMs: 4000 };
 const texts = { forMs: 1000, waitMs: 6000 };
 
-export function ownRoutes({ store, queries, metrics, clock }: OwnRoutesOptions): Route[] {
+export function ownRoutes({ store, queries, metrics, bound, clock }: OwnRoutesOptions): Route[] {
   const { db } = store;
   const look = remembered(clock, health, () => db.selectFrom('fleet').select('id').executeTakeFirstOrThrow());
   const count = remembered(clock, numbers, async () => {
@@ -55,7 +57,7 @@ export function ownRoutes({ store, queries, metrics, clock }: OwnRoutesOptions):
       handle: async ({ request, reply }: Asked) => {
         const isNamed = request.headers.authorization !== undefined;
         // A token that is not good is said, and not passed over: a dashboard would lose half of its numbers without a word.
-        if (isNamed) await callerOf(db, request.headers, clock.nowMs());
+        if (isNamed) await callerOf({ db, bound, nowMs: clock.nowMs() }, request);
         return reply.type(metrics.contentType).send(await textOf[isNamed ? 'shown' : 'hidden']());
       },
     },

@@ -9,12 +9,14 @@ import type { FleetQueries } from '../queries/fleet-queries.js';
 import type { FleetStore } from '../store/open-store.js';
 import { errorAnswer } from './answer-error.js';
 import { beginSession, callerOf, cookieText, endSession, requireSameOrigin } from './callers.js';
+import type { RefusalBound } from './refusal-bound.js';
 
 export interface PageOptions {
   readonly store: Pick<FleetStore, 'db'>;
   readonly clock: Clock;
   readonly log: Logger;
   readonly queries: FleetQueries;
+  readonly bound: RefusalBound;
   /** Cookies over TLS alone. */
   readonly secure: boolean;
 }
@@ -22,17 +24,18 @@ export interface PageOptions {
 /** Adds the pages to the app: they see what the API would answer the same caller. */
 export function addPages(
   app: FastifyInstance,
-  { store, clock, log, queries, secure }: PageOptions,
+  { store, clock, log, queries, bound, secure }: PageOptions,
 ): Promise<void> {
   const { db } = store;
+  const parts = () => ({ db, bound, nowMs: clock.nowMs() });
   return registerPage(app, {
     clock,
     queries,
     doors: {
-      visitorOf: (headers) => callerOf(db, headers, clock.nowMs()).catch(nobodyOf),
-      signIn: async (token, headers) => {
-        requireSameOrigin(headers);
-        return cookieText(await beginSession(db, token, clock.nowMs()), secure);
+      visitorOf: (asking) => callerOf(parts(), asking).catch(nobodyOf),
+      signIn: async (token, asking) => {
+        requireSameOrigin(asking.headers);
+        return cookieText(await beginSession(parts(), token, asking), secure);
       },
       signOut: async (headers) => {
         requireSameOrigin(headers);

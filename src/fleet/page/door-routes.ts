@@ -8,11 +8,14 @@ import { ownPath } from './addresses.js';
 import { signInPage } from './doorway.js';
 import type { Frame, Visitor } from './layout.js';
 
+/** What of a request says who asks. */
+type Asking = Pick<FastifyRequest, 'headers' | 'ip'>;
+
 export interface Doors {
   /** @returns undefined without credentials that are good now */
-  visitorOf(headers: IncomingHttpHeaders): Promise<(Visitor & { readonly role: Role }) | undefined>;
-  /** @returns the text of Set-Cookie. @throws FLEET_TOKEN_REFUSED, or FLEET_FORBIDDEN for a form of another site */
-  signIn(token: string, headers: IncomingHttpHeaders): Promise<string>;
+  visitorOf(asking: Asking): Promise<(Visitor & { readonly role: Role }) | undefined>;
+  /** @returns the text of Set-Cookie. @throws FLEET_TOKEN_REFUSED, FLEET_REFUSED_OFTEN, FLEET_FORBIDDEN for a form of another site */
+  signIn(token: string, asking: Asking): Promise<string>;
   /** @returns the text of Set-Cookie that takes it away. @throws FLEET_FORBIDDEN for a form of another site */
   signOut(headers: IncomingHttpHeaders): Promise<string>;
 }
@@ -31,7 +34,7 @@ export function registerSignIn(scope: FastifyInstance, { doors, frameOf }: SignI
     const form = request.body instanceof URLSearchParams ? request.body : new URLSearchParams();
     const next = ownPath(form.get('next') ?? '/');
     try {
-      const cookie = await doors.signIn((form.get('token') ?? '').trim(), request.headers);
+      const cookie = await doors.signIn((form.get('token') ?? '').trim(), request);
       return await reply.header('set-cookie', cookie).redirect(next, 303);
     } catch (error) {
       if (!isWritError(error) || error.code !== 'FLEET_TOKEN_REFUSED') throw error;

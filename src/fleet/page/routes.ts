@@ -96,7 +96,7 @@ interface Answering {
 async function answer({ request, reply, parts, assets, make }: Answering): Promise<FastifyReply> {
   const { queries, doors } = parts;
   const bare = frameOf(request, parts, assets);
-  const visitor = await doors.visitorOf(request.headers);
+  const visitor = await doors.visitorOf(request);
   if (visitor === undefined) return askIn(request, reply, bare);
   const frame = { ...bare, visitor };
   try {

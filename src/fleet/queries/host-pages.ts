@@ -115,13 +115,13 @@ export async function findHost(db: Kysely<Tables>, name: string) {
       return byKey ? eb.or([named, key]) : named;
     })
     .orderBy('key_id')
-    .limit(2)
+    .limit(maxNamesakes)
     .execute();
   const [row, other] = rows;
   if (row === undefined) throw unknownHost(name);
   if (other === undefined || row.key_id === name) return row;
   throw new WritError('USAGE', `several hosts are ${JSON.stringify(name)}`, {
-    hint: `Name one by its key: writ fleet hosts --where host=${name}`,
+    hint: `Name one by its key: ${rows.map(({ key_id, state }) => `${key_id.slice(0, 12)} (${state})`).join(', ')}.`,
   });
 }
 

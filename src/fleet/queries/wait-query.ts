@@ -1,6 +1,6 @@
-// What a wait is judged on, counted from the rows of one bundle and channel: who counts, who is done, who refused. Owns no
-// verdict, which core/fleet/wait-verdict gives.
-import type { ExpressionBuilder, Kysely } from 'kysely';
+// What a wait is judged on, counted from the rows of one bundle and channel: who counts, who is done, who refused, who went by.
+// Hosts outside of the count decide nothing. Owns no verdict, which core/fleet/wait-verdict gives.
+import type { ExpressionBuilder, Kysely, SelectQueryBuilder } from 'kysely';
 import type { WaitFacts } from '../../core/fleet/answers.js';
 import { given } from '../../core/given.js';
 import type { Tables } from '../store/tables.js';
@@ -16,8 +16,12 @@ export interface WaitQuestion {
 }
 
 type Joined = ExpressionBuilder<Tables, 'hosts' | 'host_bundles'>;
+type Condition = ReturnType<Joined['and']>;
+type Members = SelectQueryBuilder<Tables, 'hosts' | 'host_bundles', object>;
 
 const maxRefusedHosts = 20;
+/** Of a serial: what hosts that lie make more of is not counted. */
+const maxReleases = 100;
 
 export async function readWait(
   db: Kysely<Tables>,
@@ -35,29 +39,23 @@ export async function readWait(
     .where('hosts.agent', '!=', 'stop')
     .where('hosts.enrolled_at_ms', '<=', sinceMs);
   const oldestMs = exceptSilentMs === undefined ? 0 : nowMs - exceptSilentMs;
-  const heard = (eb: Joined) => eb('hosts.last_seen_ms', '>=', oldestMs);
-  const has = (eb: Joined, state: 'confirmed' | 'notified') =>
-    eb.and([heard(eb), eb('host_bundles.serial', '=', serial), eb('host_bundles.state', '=', state)]);
-  const refused = (eb: Joined) =>
-    eb.and([
-      heard(eb),
-      eb('host_bundles.offered_serial', '=', serial),
-      eb('host_bundles.offered_state', 'in', ['refused', 'rolled-back']),
-    ]);
-  const one = (eb: Joined, of: ReturnType<typeof refused>) =>
-    eb.fn.coalesce(eb.fn.sum<number>(eb.case().when(of).then(1).else(0).end()), eb.lit(0));
-  const counts = await members
+  const heard = members.where('hosts.last_seen_ms', '>=', oldestMs);
+  const release = await releaseOf(heard, serial);
+  const sums = await heard
     .select((eb) => [
-      eb.fn.countAll<number>().as('all'),
-      one(eb, eb.and([heard(eb)])).as('of'),
-      one(eb, has(eb, 'confirmed')).as('confirmed'),
-      one(eb, has(eb, 'notified')).as('notified'),
-      one(eb, refused(eb)).as('refused'),
+      eb.fn.countAll<number>().as('of'),
+      count(eb, has(eb, serial, [...release.manifests.slice(0, 1)], 'confirmed')).as('confirmed'),
+      count(eb, has(eb, serial, [...release.manifests.slice(0, 1)], 'notified')).as('notified'),
+      count(eb, has(eb, serial, [...release.manifests.slice(1)])).as('elsewhere'),
+      count(eb, refused(eb, serial)).as('refused'),
+      count(eb, later(eb, serial, release.repositories)).as('later'),
     ])
+    .select((eb) => greatest(eb, later(eb, serial, release.repositories)).as('latest'))
     .executeTakeFirstOrThrow();
-  const refusedHosts = await members
+  const { all } = await members.select((eb) => eb.fn.countAll<number>().as('all')).executeTakeFirstOrThrow();
+  const refusedHosts = await heard
     .select(['hosts.host', 'hosts.key_id', 'host_bundles.offered_code'])
-    .where(refused)
+    .where((eb) => refused(eb, serial))
     .orderBy('hosts.host')
     .orderBy('hosts.key_id')
     .limit(maxRefusedHosts)
@@ -66,37 +64,84 @@ export async function readWait(
     schema: 1,
     type: 'fleet.wait',
     atMs: nowMs,
-    of: Number(counts.of),
-    confirmed: Number(counts.confirmed),
-    notified: Number(counts.notified),
-    refused: Number(counts.refused),
+    of: Number(sums.of),
+    confirmed: Number(sums.confirmed),
+    notified: Number(sums.notified),
+    refused: Number(sums.refused),
     refusedHosts: refusedHosts.map(({ host, key_id, offered_code }) => ({
       host,
       key: key_id,
       code: offered_code,
     })),
-    excepted: Number(counts.all) - Number(counts.of),
-    ...given(await standingOf(db, question)),
+    excepted: Number(all) - Number(sums.of),
+    later: Number(sums.later),
+    elsewhere: Number(sums.elsewhere),
+    ...given({ supersededBy: Number(sums.latest) || undefined }),
   };
 }
 
-/** Of counters: whether the serial means one release, and whether a later one of the same repository is known. */
-async function standingOf(db: Kysely<Tables>, { bundle, channel, serial }: WaitQuestion) {
-  const rows = await db
-    .selectFrom('counters')
-    .select(['repository', 'serial', 'manifest', 'state'])
-    .where('bundle', '=', bundle)
-    .where('channel', '=', channel)
-    .where('serial', '>=', serial)
-    .where('count', '>', 0)
-    .distinct()
-    .limit(1000)
+/** Of one host each, and of no two of them at a time: a host that lies takes itself away, and nobody else. */
+function has(eb: Joined, serial: number, manifests: readonly string[], state?: 'confirmed' | 'notified') {
+  const is = [eb('host_bundles.serial', '=', serial), anyOf(eb, 'host_bundles.manifest', manifests)];
+  return eb.and(state === undefined ? is : [...is, eb('host_bundles.state', '=', state)]);
+}
+
+function refused(eb: Joined, serial: number) {
+  return eb.and([
+    eb('host_bundles.serial', '!=', serial),
+    eb('host_bundles.offered_serial', '=', serial),
+    eb('host_bundles.offered_state', 'in', ['refused', 'rolled-back']),
+  ]);
+}
+
+/** Has a later one, or is offered one before it took this; another repository counts its own serials. */
+function later(eb: Joined, serial: number, repositories: readonly string[]) {
+  return eb.and([
+    eb('host_bundles.serial', '!=', serial),
+    eb.or([eb('host_bundles.serial', '>', serial), eb('host_bundles.offered_serial', '>', serial)]),
+    anyOf(eb, 'host_bundles.repository', repositories),
+  ]);
+}
+
+function anyOf(
+  eb: Joined,
+  column: 'host_bundles.manifest' | 'host_bundles.repository',
+  of: readonly string[],
+) {
+  return of.length === 0 ? eb.lit(false) : eb(column, 'in', [...of]);
+}
+
+function count(eb: Joined, of: Condition) {
+  return eb.fn.coalesce(eb.fn.sum<number>(eb.case().when(of).then(1).else(0).end()), eb.lit(0));
+}
+
+function greatest(eb: Joined, of: Condition) {
+  const known = eb
+    .case()
+    .when('host_bundles.serial', '>', eb.ref('host_bundles.offered_serial'))
+    .then(eb.ref('host_bundles.serial'))
+    .else(eb.ref('host_bundles.offered_serial'))
+    .end();
+  return eb.fn.max<number>(eb.case().when(of).then(known).else(0).end());
+}
+
+/** Which release the serial is: the one that most hosts have, first. A host's word makes none of another one's. */
+async function releaseOf(heard: Members, serial: number) {
+  const rows = await heard
+    .select(['host_bundles.repository', 'host_bundles.manifest', 'host_bundles.serial'])
+    .select((eb) => eb.fn.countAll<number>().as('counted'))
+    .where((eb) =>
+      eb.or([eb('host_bundles.serial', '=', serial), eb('host_bundles.offered_serial', '=', serial)]),
+    )
+    .groupBy(['host_bundles.repository', 'host_bundles.manifest', 'host_bundles.serial'])
+    .orderBy('counted', 'desc')
+    .orderBy('host_bundles.manifest')
+    .limit(maxReleases)
     .execute();
-  const isThis = rows.filter((row) => Number(row.serial) === serial);
-  const manifests = new Set(isThis.map(({ manifest }) => manifest).filter((manifest) => manifest !== ''));
-  // Another repository counts its own serials: only one in which somebody knows this release can supersede it.
-  const repositories = new Set(isThis.map(({ repository }) => repository));
-  const later = rows.filter((row) => Number(row.serial) > serial && repositories.has(row.repository));
-  const supersededBy = later.length === 0 ? undefined : Math.max(...later.map((row) => Number(row.serial)));
-  return { supersededBy, ambiguous: manifests.size > 1 ? (true as const) : undefined };
+  const hosts = new Map<string, number>();
+  for (const row of rows)
+    if (Number(row.serial) === serial)
+      hosts.set(row.manifest, (hosts.get(row.manifest) ?? 0) + Number(row.counted));
+  const manifests = [...hosts].sort(([, a], [, b]) => b - a).map(([manifest]) => manifest);
+  return { manifests, repositories: [...new Set(rows.map(({ repository }) => repository))] };
 }

@@ -37,6 +37,8 @@ const action = fc.oneof(
       host,
       server: fc.nat({ max: 1 }),
       back: fc.boolean(),
+      // Under the name of another one, now and then.
+      as: fc.option(host, { freq: 4, nil: undefined }),
       agent: fc.constantFrom('run', 'stop'),
       bundles: fc.uniqueArray(bundle, { maxLength: 3, selector: ({ channel }) => channel }),
     }),
@@ -103,7 +105,8 @@ async function play(
         : { offered: { serial: serial + 1, state: why, code: 'CODE', atMs: 1 } as const };
     return { bundle: 'dns', channel, active: { ...active, state }, ...more } as const;
   });
-  const report = reportOf(target.name, { bundles: bundles as never, agent: one.agent as 'run' });
+  const name = hosts[one.as ?? one.host]?.name ?? target.name;
+  const report = reportOf(name, { bundles: bundles as never, agent: one.agent as 'run' });
   const counter = one.back ? target.counter - 1 : target.counter++;
   const verdict = await send(ingest, target, report, { counter });
   if (verdict.kind === 'challenge') {

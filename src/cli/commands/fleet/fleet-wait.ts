@@ -1,7 +1,8 @@
 // `writ fleet wait`: until a share of the hosts confirmed a release, for pipelines. Says at the start of how many, asks every two
-// seconds, and ends at once where the share cannot be reached any more. A server that is away for a moment ends no wait.
+// seconds, and ends at once where the share cannot be reached any more. A server that is away ends no wait before its time, and
+// numbers that are old are never shown as if they were of now.
 import { InvalidArgumentError } from '#commander';
-import { isWritError, WritError } from '../../../core/errors.js';
+import { type ErrorCode, isWritError, WritError } from '../../../core/errors.js';
 import type { WaitFacts } from '../../../core/fleet/answers.js';
 import {
   judgeWait,
@@ -16,7 +17,7 @@ import { durationFlag, nameFlag } from '../../console/flag-values.js';
 import { type FlagValues, optional, preset } from '../../console/flags.js';
 import type { FleetDoor, WaitAsked } from '../../fleet/door.js';
 import { askFleet, doorFlags } from '../../fleet/fleet-door.js';
-import { counted } from '../../show/show-text.js';
+import { counted, minuteTime } from '../../show/show-text.js';
 
 const flags = {
   ...doorFlags,
@@ -73,6 +74,8 @@ const everyMs = 2000;
 interface Looked {
   readonly facts: WaitFacts;
   readonly verdict: WaitVerdict;
+  /** Why nobody answered since `facts`. */
+  readonly unanswered?: ErrorCode;
 }
 
 async function wait(
@@ -97,31 +100,40 @@ async function wait(
     `${counted(first.of, 'host')} of ${question.bundle} ${question.channel}${excepted}`,
   );
   while (looked.verdict.outcome === 'waiting') {
-    reporter.begin('wait', progressText(looked));
+    if (looked.unanswered === undefined) reporter.begin('wait', progressText(looked));
     await clock.sleep(Math.min(everyMs, flags.within), context.signal);
-    const facts = await lookAgain(door, { ...question, sinceMs: first.atMs }, context);
-    looked = judge(facts ?? looked.facts);
+    const next = await lookAgain(door, { ...question, sinceMs: first.atMs });
+    if (typeof next === 'object') {
+      if (looked.unanswered !== undefined) reporter.warn('the fleet server answers again');
+      looked = judge(next);
+    } else {
+      if (looked.unanswered === undefined)
+        reporter.warn(`${oldText(looked.facts, next)}; then: ${progressText(looked)}`);
+      looked = { ...judge(looked.facts), unanswered: next };
+    }
   }
   reporter.drop('wait');
   return answerOf(looked, looked.verdict.outcome, question);
 }
 
-/** @returns undefined where nobody answers for now */
-async function lookAgain(door: FleetDoor, question: WaitAsked, { reporter }: CommandContext) {
+/** Codes of a server that may be there again in a moment. */
+const passing: readonly ErrorCode[] = [
+  ...(['FLEET_UNANSWERED', 'FLEET_OVERLOADED', 'FLEET_REFUSED_OFTEN', 'INTERNAL'] as const),
+  ...(['FLEET_STORE_BUSY', 'FLEET_STORE_UNREACHABLE'] as const),
+];
+
+/** @returns a code where nobody answers for now */
+async function lookAgain(door: FleetDoor, question: WaitAsked): Promise<WaitFacts | ErrorCode> {
   try {
     return await door.wait(question);
   } catch (error) {
-    const passing = [
-      'FLEET_UNANSWERED',
-      'FLEET_OVERLOADED',
-      'FLEET_STORE_BUSY',
-      'FLEET_STORE_UNREACHABLE',
-      'INTERNAL',
-    ];
     if (!isWritError(error) || !passing.includes(error.code)) throw error;
-    reporter.begin('wait', `no answer for now (${error.code})`);
-    return undefined;
+    return error.code;
   }
+}
+
+function oldText({ atMs }: WaitFacts, code: ErrorCode): string {
+  return `no answer of the fleet server since ${minuteTime(atMs)} (${code})`;
 }
 
 function progressText({ facts, verdict }: Looked): string {
@@ -129,6 +141,8 @@ function progressText({ facts, verdict }: Looked): string {
   const apart = [
     ...(facts.notified > 0 ? [`${facts.notified} with nothing to confirm`] : []),
     ...(facts.refused > 0 ? [`${facts.refused} refused`] : []),
+    ...(facts.later > 0 ? [`${facts.later} on a later one`] : []),
+    ...(facts.elsewhere > 0 ? [`${facts.elsewhere} with another release of this serial`] : []),
   ];
   return [`${done} of ${of} done, ${needed} needed`, ...apart].join('; ');
 }
@@ -144,14 +158,15 @@ const words: Readonly<Record<WaitOutcome, string>> = {
 };
 
 function answerOf(looked: Looked, outcome: WaitOutcome, { bundle, channel, serial }: WaitAsked): Answer {
-  const { facts, verdict } = looked;
-  const { schema: _, type: _type, atMs: _at, ...counts } = facts;
+  const { facts, verdict, unanswered } = looked;
+  const { schema: _, type: _type, ...counts } = facts;
   const more = facts.refused - facts.refusedHosts.length;
   const lines = [
     `${words[outcome]} ${bundle} ${serial}: ${progressText(looked)}`,
     ...facts.refusedHosts.map(({ host, key, code }) => `  ${host} refused it [${code}]  ${key.slice(0, 12)}`),
     ...(more > 0 ? [`  (${more} more refused it)`] : []),
     ...whyLines(outcome, facts),
+    ...(unanswered === undefined ? [] : [`  These are old: ${oldText(facts, unanswered)}.`]),
   ];
   const details = {
     bundle,
@@ -161,17 +176,18 @@ function answerOf(looked: Looked, outcome: WaitOutcome, { bundle, channel, seria
     of: verdict.of,
     needed: verdict.needed,
     done: verdict.done,
+    ...given({ unanswered }),
   };
   const isOpen = outcome === 'time-over' || outcome === 'out-of-reach';
   const next = isOpen ? `writ fleet hosts --where bundle=${bundle},channel=${channel}` : undefined;
   return { outcome, exitCode: waitExitCodes[outcome], details, lines, next };
 }
 
-function whyLines(outcome: WaitOutcome, { notified, supersededBy }: WaitFacts): string[] {
+function whyLines(outcome: WaitOutcome, { notified, later, supersededBy }: WaitFacts): string[] {
   if (outcome === 'nobody')
     return ['  No host that is enrolled, and not stopped, reports this bundle and channel.'];
   if (outcome === 'ambiguous') return ['  Releases of different repositories have this serial.'];
-  if (outcome === 'superseded') return [`  Hosts know of ${supersededBy}.`];
+  if (outcome === 'superseded') return [`  ${counted(later, 'host')} of these went on to ${supersededBy}.`];
   if (outcome === 'time-over' && notified > 0)
     return ['  Hosts where nothing can confirm are done with --accept notified.'];
   return [];

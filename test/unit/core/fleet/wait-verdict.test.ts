@@ -6,7 +6,7 @@ import { judgeWait, waitExitCodes } from '../../../../src/core/fleet/wait-verdic
 const terms = { sharePpm: 1_000_000, withinMs: 60_000, accept: 'confirmed' } as const;
 const facts = (more: Partial<WaitFacts>): WaitFacts => ({
   ...{ schema: 1, type: 'fleet.wait', atMs: 0, of: 10, confirmed: 0, notified: 0, refused: 0 },
-  ...{ refusedHosts: [], excepted: 0 },
+  ...{ refusedHosts: [], excepted: 0, later: 0, elsewhere: 0 },
   ...more,
 });
 const outcome = (
@@ -61,14 +61,25 @@ describe('the verdict of a wait', () => {
   });
 
   it('says what became of the release before it says who refused it, and neither where it is done', () => {
-    assert.equal(outcome({ supersededBy: 43, refused: 9 }), 'superseded');
-    assert.equal(outcome({ withdrawn: true, supersededBy: 43 }), 'withdrawn');
-    assert.equal(outcome({ supersededBy: 43, confirmed: 10 }), 'reached');
+    assert.equal(outcome({ later: 1, supersededBy: 43, refused: 9 }), 'superseded');
+    assert.equal(outcome({ withdrawn: true, later: 1 }), 'withdrawn');
+    assert.equal(outcome({ later: 1, refused: 1, confirmed: 8 }, { sharePpm: 800_000 }), 'reached');
   });
 
-  it('ends with nobody to wait for, and with a serial that means two releases', () => {
+  it('is ended by hosts on a later release, or on another one of this serial, only where it needs them', () => {
+    const most = { sharePpm: 900_000 };
+    assert.deepEqual([outcome({ later: 1 }, most), outcome({ later: 2 }, most)], ['waiting', 'superseded']);
+    assert.deepEqual(
+      [outcome({ elsewhere: 1 }, most), outcome({ elsewhere: 2 }, most)],
+      ['waiting', 'ambiguous'],
+    );
+    assert.equal(outcome({ later: 1, elsewhere: 1 }, most), 'out-of-reach');
+    assert.equal(outcome({ refused: 1, elsewhere: 1 }, most), 'out-of-reach');
+    assert.equal(outcome({ elsewhere: 1, confirmed: 9 }, most), 'reached');
+  });
+
+  it('ends with nobody to wait for', () => {
     assert.equal(outcome({ of: 0 }, {}, 0, 0), 'nobody');
-    assert.equal(outcome({ ambiguous: true, confirmed: 10 }), 'ambiguous');
   });
 
   it('ends when the time is over, unless it is reached in that moment', () => {

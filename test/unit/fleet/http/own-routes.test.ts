@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createFleetMetrics } from '../../../../src/fleet/http/fleet-metrics.js';
 import { ownRoutes } from '../../../../src/fleet/http/own-routes.js';
+import { createRefusalBound } from '../../../../src/fleet/http/refusal-bound.js';
 import type { Asked } from '../../../../src/fleet/http/routes.js';
 import { createFleetQueries } from '../../../../src/fleet/queries/fleet-queries.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
@@ -13,10 +14,10 @@ import { type FleetBench, fleetBench } from '../../../kit/fleet/fleet-bench.js';
 async function doors({ store, clock }: FleetBench) {
   const metrics = await createFleetMetrics({ process: 'omit' });
   const queries = createFleetQueries(store.db, store.fleetId, clock);
-  const routes = ownRoutes({ store, queries, metrics, clock });
+  const routes = ownRoutes({ store, queries, metrics, bound: createRefusalBound(clock), clock });
   return async (url: string, headers: Record<string, string> = {}): Promise<unknown> => {
     const reply = { type: () => ({ send: (text: string) => text }) };
-    const asked = { request: { headers }, reply } as unknown as Asked;
+    const asked = { request: { headers, ip: '192.0.2.1' }, reply } as unknown as Asked;
     return routes.find((one) => one.url === url)?.handle(asked);
   };
 }

@@ -12,7 +12,7 @@ const signedIn = { cookie: 'writ_session=good' };
 
 function partsOf(more: Partial<PageParts['queries']> = {}): PageParts {
   const doors: PageParts['doors'] = {
-    visitorOf: async ({ cookie }) =>
+    visitorOf: async ({ headers: { cookie } }) =>
       cookie === signedIn.cookie ? { who: 'token 1', role: 'view', by: 'session' } : undefined,
     signIn: async (token) => {
       if (token !== 'good') throw new WritError('FLEET_TOKEN_REFUSED', 'the token is unknown');

@@ -190,22 +190,45 @@ describe('the queries of a fleet', () => {
     assert.equal((await f.queries.wait({ ...question, bundle: 'other' })).of, 0);
   });
 
-  it('see that a later release of the same repository took its place, and a serial of two repositories', async () => {
+  it('see who of those that count went by a release, within its repository, and who has another one of its serial', async () => {
     await using f = await open();
-    const [one, two, three] = (await f.hosts(3)) as [BenchHost, BenchHost, BenchHost];
+    const [one, two, three, four] = (await f.hosts(4)) as [BenchHost, BenchHost, BenchHost, BenchHost];
     const elsewhere = { version: 1, sha256: 'b'.repeat(64) };
+    const standing = async () => {
+      const { confirmed, later, supersededBy, elsewhere: other } = await f.queries.wait(question);
+      return [confirmed, later, supersededBy, other];
+    };
     await send(f.ingest, one, reportOf('web-1', { bundles: [bundleAt(2)] }));
     await send(f.ingest, two, reportOf('web-2', { root: elsewhere, bundles: [bundleAt(9)] }));
-    assert.equal((await f.queries.wait(question)).supersededBy, undefined);
+    assert.deepEqual(await standing(), [1, 0, undefined, 0], 'another repository counts its own serials');
     await send(f.ingest, three, reportOf('web-3', { bundles: [bundleAt(3)] }));
-    assert.equal((await f.queries.wait(question)).supersededBy, 3);
-    const other = { serial: 2, manifest: 'c'.repeat(64), sinceMs: 1, state: 'confirmed' } as const;
-    await send(
-      f.ingest,
-      two,
-      reportOf('web-2', { root: elsewhere, bundles: [bundleAt(2, { active: other })] }),
-    );
-    assert.equal((await f.queries.wait(question)).ambiguous, true);
+    const offered = { ...refusal('no'), serial: 4 };
+    await send(f.ingest, four, reportOf('web-4', { bundles: [bundleAt(1, { offered })] }));
+    assert.deepEqual(await standing(), [1, 2, 4, 0]);
+    // Who has it and is offered the next one can still confirm it.
+    await send(f.ingest, four, reportOf('web-4', { bundles: [bundleAt(2, { offered })] }));
+    assert.deepEqual(await standing(), [2, 1, 3, 0]);
+    const other = { serial: 2, manifest: '0'.repeat(64), sinceMs: 1, state: 'confirmed' } as const;
+    const lie = [bundleAt(2, { active: other, offered: refusal('no') })];
+    await send(f.ingest, two, reportOf('web-2', { root: elsewhere, bundles: lie }));
+    assert.deepEqual(await standing(), [2, 1, 3, 1], 'it counts for nothing but itself');
+    assert.equal((await f.queries.wait(question)).refused, 0, 'and once');
+  });
+
+  it('let nobody decide a wait who does not count in it', async () => {
+    await using f = await open();
+    const [one, stopped] = (await f.hosts(2)) as [BenchHost, BenchHost];
+    await send(f.ingest, one, reportOf('web-1', { bundles: [bundleAt(2)] }));
+    await send(f.ingest, stopped, reportOf('web-2', { agent: 'stop', bundles: [bundleAt(8)] }));
+    const { atMs: sinceMs } = await f.queries.wait(question);
+    await f.clock.advance(1000);
+    const late = await f.bench.enrol((await f.bench.token()).token, 'late-1');
+    const other = { serial: 2, manifest: '0'.repeat(64), sinceMs: 1, state: 'confirmed' } as const;
+    for (const bundle of [bundleAt(9), bundleAt(2, { active: other })]) {
+      await send(f.ingest, late, reportOf('late-1', { bundles: [bundle] }));
+      const { of, later, elsewhere, supersededBy } = await f.queries.wait({ ...question, sinceMs });
+      assert.deepEqual([of, later, elsewhere, supersededBy], [1, 0, 0, undefined]);
+    }
   });
 
   it('leave out who is silent for longer than is asked for, and say how many', async () => {

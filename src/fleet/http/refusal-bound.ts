@@ -1,0 +1,82 @@
+// How often credentials that come from one address may be refused: beyond it, those that were not good lately are not looked at
+// for a moment, so that guesses cost no look into the store. Who was let in lately goes on, also behind the address of a flood.
+// In memory alone, with a bound on what is remembered.
+import { createHash } from 'node:crypto';
+import { type ErrorCode, isWritError, WritError } from '../../core/errors.js';
+import { clientOf } from '../../platform/serve/admission.js';
+import type { Clock } from '../../platform/time/clock.js';
+
+export interface RefusalBound {
+  /**
+   * @param look judges the credential, and throws where it is refused
+   * @throws FLEET_REFUSED_OFTEN without a look
+   */
+  guard<T>(
+    from: { readonly address: string; readonly credential: string },
+    look: () => Promise<T>,
+  ): Promise<T>;
+}
+
+/** At once, and in a second for ever: hosts of an old token behind one proxy are many. */
+const burst = 100;
+const perSecond = 10;
+const maxAddresses = 10_000;
+const maxGood = 50_000;
+
+/** What a credential is refused with; a store that is away is nobody's guess. */
+const refusals: readonly ErrorCode[] = [
+  ...(['FLEET_TOKEN_REFUSED', 'FLEET_KEY_UNKNOWN', 'FLEET_SIGNATURE_REFUSED'] as const),
+  ...(['FLEET_HOST_NOT_COVERED', 'FLEET_ENROL_FULL'] as const),
+];
+
+interface Left {
+  readonly looks: number;
+  readonly atMs: number;
+}
+
+export function createRefusalBound(clock: Pick<Clock, 'monotonicMs'>): RefusalBound {
+  const left = new Map<string, Left>();
+  const good = new Map<string, true>();
+  const leftOf = (address: string): number => {
+    const nowMs = clock.monotonicMs();
+    const { looks, atMs } = left.get(address) ?? { looks: burst, atMs: nowMs };
+    return Math.min(burst, looks + ((nowMs - atMs) * perSecond) / 1000);
+  };
+  const change = (address: string, by: number): void => {
+    const looks = Math.max(0, leftOf(address) + by);
+    remember(left, address, { looks, atMs: clock.monotonicMs() }, maxAddresses);
+  };
+  return {
+    guard: async ({ address, credential }, look) => {
+      const client = clientOf(address);
+      const digest = createHash('sha256').update(credential).digest('base64');
+      const taken = leftOf(client) < 1 ? 0 : 1;
+      if (taken === 0 && !good.has(digest)) throw tooOften();
+      // Before the look: those that come at once are counted too.
+      change(client, -taken);
+      try {
+        const found = await look();
+        remember(good, digest, true, maxGood);
+        change(client, taken);
+        return found;
+      } catch (error) {
+        if (!isWritError(error) || !refusals.includes(error.code)) change(client, taken);
+        // Revoked: its thief has no more looks than others. A signature says nothing of the key that it names.
+        else if (error.code === 'FLEET_TOKEN_REFUSED') good.delete(digest);
+        throw error;
+      }
+    },
+  };
+}
+
+/** Beyond the bound the one that was not heard of for longest is forgotten. */
+function remember<T>(known: Map<string, T>, key: string, value: T, most: number): void {
+  known.delete(key);
+  known.set(key, value);
+  const [oldest] = known.keys();
+  if (known.size > most && oldest !== undefined) known.delete(oldest);
+}
+
+function tooOften(): WritError {
+  return new WritError('FLEET_REFUSED_OFTEN', 'too many credentials from this address were refused');
+}

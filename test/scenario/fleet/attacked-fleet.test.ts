@@ -1,0 +1,160 @@
+// A fleet server as a process, and who attacks it with what is on the wire: stolen keys, squatted names, lies about serials, wrong
+// clocks, replays and floods. Each lies about itself alone, and the hosts beside it are heard.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { jsonOf, runWrit } from '../../kit/cli/run-writ.js';
+import { startWrit } from '../../kit/cli/writ-process.js';
+import { bundleAt } from '../../kit/fleet/fleet-bench.js';
+import { type ServedFleet, servedFleet } from '../../kit/fleet/served-fleet.js';
+import { signedHost } from '../../kit/fleet/signed-host.js';
+
+const codeOf = async (answer: Response): Promise<string> => ((await answer.json()) as { code: string }).code;
+const wait = (...args: readonly string[]) => runWrit(['fleet', 'wait', 'dns', '42', ...args, '--json']);
+const hostsOf = async (
+  fleet: ServedFleet,
+): Promise<{ host: string; key: string; state: string; skewMs: number }[]> =>
+  jsonOf(await runWrit(['fleet', 'hosts', '--store', fleet.store, '--json']))['hosts'] as never;
+
+describe('who attacks a fleet server', () => {
+  it('takes no name by reporting it: the host waits, and a person is told the keys of that name', async () => {
+    await using fleet = await servedFleet();
+    const [honest, thief] = [await fleet.host('web-1'), await fleet.host('web-2')];
+    await honest.report({ bundles: [bundleAt(41)] });
+    await thief.report({ bundles: [bundleAt(41)] });
+    const squat = await thief.report({ host: 'web-1', bundles: [bundleAt(42)] });
+    assert.deepEqual([squat.status, await codeOf(squat)], [403, 'FLEET_KEY_WAITING']);
+    const states = (await hostsOf(fleet)).map(({ key, host, state }) => [key, host, state]);
+    assert.deepEqual(
+      states.sort(),
+      [
+        [honest.key, 'web-1', 'accepted'],
+        [thief.key, 'web-1', 'waiting'],
+      ].sort(),
+    );
+    const log = await runWrit(['fleet', 'log', '--store', fleet.store]);
+    assert.match(log.stdout, /server +host\.rename +[0-9a-f]{64} +web-2 -> web-1/);
+    for (const door of [['--store', fleet.store], await fleet.door('operate')]) {
+      const several = await runWrit(['fleet', 'host', 'approve', 'web-1', ...door, '--json']);
+      assert.deepEqual([several.exitCode, jsonOf(several)['code']], [2, 'USAGE']);
+      const hint = String(jsonOf(several)['hint']);
+      assert.ok(hint.includes(`${honest.key.slice(0, 12)} (accepted)`), hint);
+      assert.ok(hint.includes(`${thief.key.slice(0, 12)} (waiting)`), hint);
+    }
+    const approved = await runWrit([
+      'fleet',
+      'host',
+      'approve',
+      thief.key.slice(0, 12),
+      '--store',
+      fleet.store,
+    ]);
+    assert.equal(approved.exitCode, 0);
+    assert.equal((await thief.report({ host: 'web-1', bundles: [bundleAt(42)] })).status, 200);
+  });
+
+  it('ends no wait by a lie about its serial, but where the share needs it', async () => {
+    await using fleet = await servedFleet();
+    const store = ['--store', fleet.store];
+    const honest = [await fleet.host('web-1'), await fleet.host('web-2'), await fleet.host('web-3')];
+    for (const host of honest) await host.report({ bundles: [bundleAt(42)] });
+    const liar = await fleet.host('web-4');
+    const other = { serial: 42, manifest: 'e'.repeat(64), sinceMs: 1, state: 'confirmed' } as const;
+    for (const [bundle, exitCode] of [
+      [bundleAt(43), 4],
+      [bundleAt(42, { active: other }), 2],
+    ] as const) {
+      await liar.report({ bundles: [bundle] });
+      assert.equal((await wait(...store, '--share', '75%')).exitCode, 0);
+      assert.equal((await wait(...store)).exitCode, exitCode);
+    }
+  });
+
+  it('learns the same of a thousand guesses as of one, and keeps out nobody who was in', async () => {
+    await using fleet = await servedFleet();
+    const host = await fleet.host('web-1');
+    await host.report();
+    const view = await fleet.token('--for', 'people');
+    assert.equal((await fleet.get('/v1/summary', view)).status, 200);
+    const statuses: number[] = [];
+    for (let at = 0; at < 300; at += 10) {
+      const some = Array.from({ length: 10 }, (_, more) =>
+        fleet.get('/v1/summary', `writ_people_${at + more}`),
+      );
+      for (const { status } of await Promise.all(some)) statuses.push(status);
+    }
+    assert.deepEqual([...new Set(statuses)].sort(), [401, 429]);
+    const refused = await Promise.all(
+      Array.from({ length: 50 }, () => fleet.get('/v1/summary', `writ_people_${Math.random()}`)),
+    );
+    const often = refused.find(({ status }) => status === 429) ?? assert.fail();
+    assert.equal(often.headers.get('retry-after'), '5');
+    assert.equal(await codeOf(often), 'FLEET_REFUSED_OFTEN');
+    assert.equal((await fleet.get('/v1/summary', view)).status, 200);
+    assert.equal((await host.report({ health: 'warning' })).status, 200);
+    const strangers = await Promise.all(
+      Array.from({ length: 150 }, (_, at) => signedHost(fleet.url, `stranger-${at}`).report()),
+    );
+    assert.deepEqual([...new Set(strangers.map(({ status }) => status))].sort(), [401, 429]);
+    const form = { 'content-type': 'application/x-www-form-urlencoded', 'sec-fetch-site': 'same-origin' };
+    const signIns = await Promise.all(
+      Array.from({ length: 50 }, (_, at) =>
+        fetch(`${fleet.url}/sign-in`, { method: 'POST', headers: form, body: `token=writ_people_${at}` }),
+      ),
+    );
+    assert.ok(signIns.some(({ status, headers }) => status === 429 && headers.get('retry-after') === '5'));
+  });
+
+  it('sends a megabyte, ten thousand labels, a clock of another day and an old report, and the host beside it is heard', async () => {
+    await using fleet = await servedFleet();
+    const [attacker, honest] = [await fleet.host('web-1'), await fleet.host('web-2')];
+    await attacker.report();
+    const labels = Object.fromEntries(Array.from({ length: 10_000 }, (_, at) => [`n${at}`, 'x']));
+    const large = 'x'.repeat(1_000_000);
+    const sent = Array.from({ length: 20 }, (_, at) => [
+      attacker.post('/v1/reports', large),
+      attacker.report({ labels }),
+      attacker.post('/v1/reports', '{}', { counter: 1 }),
+      honest.report({ generation: at, bundles: [bundleAt(42)] }),
+    ]).flat();
+    const statuses = (await Promise.all(sent)).map(({ status }) => status);
+    for (const [at, status] of statuses.entries())
+      assert.ok([[413], [400, 413], [400], [200, 409]][at % 4]?.includes(status), `${at}: ${status}`);
+    assert.equal((await honest.report({ bundles: [bundleAt(42)] })).status, 200);
+    assert.equal(
+      (await wait('--store', fleet.store, '--within', '10ms')).exitCode,
+      1,
+      'the attacker confirmed nothing',
+    );
+  });
+});
+
+describe('a wait whose server goes away', () => {
+  it('says so at once, and at the end what it last knew and of when', async () => {
+    await using fleet = await servedFleet();
+    const host = await fleet.host('web-1');
+    await host.report({ bundles: [bundleAt(41)] });
+    const door = await fleet.door('view');
+    const args = ['fleet', 'wait', 'dns', '42', '--within', '15s', '--verbose', ...door];
+    await using waiting = startWrit(args);
+    await using waitingForJson = startWrit([...args, '--json']);
+    await Promise.all([waiting, waitingForJson].map((one) => one.waitForStderr(/0 of 1 done/)));
+    fleet.server.child.kill('SIGKILL');
+    await fleet.server.ended;
+    const { exitCode, stdout, stderr } = await waiting.ended;
+    assert.equal(exitCode, 1);
+    assert.match(
+      stderr,
+      /warning: no answer of the fleet server since .+ \(FLEET_UNANSWERED\); then: 0 of 1 done/,
+    );
+    assert.equal(stderr.split('no answer of the fleet server').length, 2, 'once');
+    assert.match(stdout, /^TIME OVER dns 42: 0 of 1 done/);
+    assert.match(
+      stdout,
+      /^ {2}These are old: no answer of the fleet server since .+ \(FLEET_UNANSWERED\)\.$/m,
+    );
+    const ended = await waitingForJson.ended;
+    const { outcome, unanswered, atMs, done } = jsonOf(ended);
+    assert.deepEqual([ended.exitCode, outcome, unanswered, done], [1, 'time-over', 'FLEET_UNANSWERED', 0]);
+    assert.equal(typeof atMs, 'number');
+  });
+});

@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { WritError } from '../../../../src/core/errors.js';
+import { createRefusalBound, type RefusalBound } from '../../../../src/fleet/http/refusal-bound.js';
+import { rejectsCode } from '../../../kit/assert/assert-code.js';
+import { fakeClock } from '../../../kit/clock/fake-clock.js';
+
+const flood = '192.0.2.1';
+
+describe('credentials that are refused', () => {
+  /** @returns how many of them were looked at */
+  async function refuse(bound: RefusalBound, count: number, address = flood): Promise<number> {
+    let looks = 0;
+    const look = () => {
+      looks++;
+      return Promise.reject(new WritError('FLEET_TOKEN_REFUSED', 'no'));
+    };
+    const asked = Array.from({ length: count }, (_, at) =>
+      bound.guard({ address, credential: `guess ${at}` }, look).catch((error: WritError) => error.code),
+    );
+    const codes = await Promise.all(asked);
+    assert.deepEqual(
+      [...new Set(codes)].sort(),
+      looks < count ? ['FLEET_REFUSED_OFTEN', 'FLEET_TOKEN_REFUSED'] : ['FLEET_TOKEN_REFUSED'],
+    );
+    return looks;
+  }
+  const good = (bound: RefusalBound, credential: string, address = flood) =>
+    bound.guard({ address, credential }, () => Promise.resolve('in'));
+
+  it('are looked at a hundred times at once, and ten times a second from then on', async () => {
+    const clock = fakeClock();
+    const bound = createRefusalBound(clock);
+    assert.equal(await refuse(bound, 150), 100);
+    await clock.advance(2000);
+    assert.equal(await refuse(bound, 150), 20);
+    await clock.advance(3_600_000);
+    assert.equal(await refuse(bound, 150), 100);
+  });
+
+  it('of one address are no matter of another one, and an address of IPv6 is its first 64 bits', async () => {
+    const bound = createRefusalBound(fakeClock());
+    await refuse(bound, 150);
+    assert.equal(await refuse(bound, 100, '192.0.2.2'), 100);
+    await refuse(bound, 150, '2001:db8::1');
+    await rejectsCode('FLEET_REFUSED_OFTEN', good(bound, 'new', '2001:db8::2'));
+    assert.equal(await good(bound, 'new', '2001:db8:0:1::1'), 'in');
+  });
+
+  it('keep nobody out who was let in lately, until it is refused itself', async () => {
+    const clock = fakeClock();
+    const bound = createRefusalBound(clock);
+    await good(bound, 'mine');
+    await refuse(bound, 150);
+    assert.equal(await good(bound, 'mine'), 'in');
+    await rejectsCode('FLEET_REFUSED_OFTEN', good(bound, 'new'));
+    const revoked = () => Promise.reject(new WritError('FLEET_TOKEN_REFUSED', 'revoked'));
+    await rejectsCode('FLEET_TOKEN_REFUSED', bound.guard({ address: flood, credential: 'mine' }, revoked));
+    await rejectsCode('FLEET_REFUSED_OFTEN', good(bound, 'mine'));
+  });
+
+  it('are not those that a store could not judge, nor those that were good', async () => {
+    const bound = createRefusalBound(fakeClock());
+    const away = () => Promise.reject(new WritError('FLEET_STORE_UNREACHABLE', 'away'));
+    for (let at = 0; at < 150; at++) {
+      await rejectsCode(
+        'FLEET_STORE_UNREACHABLE',
+        bound.guard({ address: flood, credential: `a ${at}` }, away),
+      );
+      assert.equal(await good(bound, `b ${at}`), 'in');
+    }
+  });
+
+  it('are remembered of so many addresses, and no more', async () => {
+    const bound = createRefusalBound(fakeClock());
+    await refuse(bound, 150);
+    for (let at = 0; at < 10_000; at++) await good(bound, 'mine', `10.0.${at >> 8}.${at & 255}`);
+    assert.equal(await good(bound, 'new'), 'in');
+  });
+});
