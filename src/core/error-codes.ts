@@ -550,6 +550,10 @@ export const errorCodes = {
     'The fleet server did not answer, or with something that is no answer of one.',
     'Look at --url and at `writ fleet serve`; a proxy may have answered in its place.',
   ),
+  FLEET_WEBHOOK_FAILED: failed(
+    'The receiver behind --webhook did not take what changed in the fleet, or its token or authority cannot be read.',
+    'Look at the receiver. What it was not told is kept, and tried again ever later, after five minutes at most.',
+  ),
   FLEET_KEY_UNKNOWN: failed(
     'No host of this fleet has the key that signed.',
     'Enrol the host again; ask whether the store was replaced.',

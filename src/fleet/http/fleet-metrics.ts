@@ -17,6 +17,7 @@ export interface FleetMetrics {
   refused(refused: Pick<RefusedConnection, 'reason'>): void;
   report(result: ReportVerdict['kind'], durationMs: number): void;
   batch(batch: CommittedBatch): void;
+  webhook(result: 'ok' | 'failed'): void;
   /** @param names `shown`: also by bundle and channel */
   text(facts: StoreFacts, names: 'hidden' | 'shown'): Promise<string>;
   readonly contentType: string;
@@ -44,7 +45,9 @@ export async function createFleetMetrics(options: MetricsOptions): Promise<Fleet
   };
 }
 
-function countersOf(metrics: Metrics): Pick<FleetMetrics, 'request' | 'refused' | 'report' | 'batch'> {
+type Counters = 'request' | 'refused' | 'report' | 'batch' | 'webhook';
+
+function countersOf(metrics: Metrics): Pick<FleetMetrics, Counters> {
   const requests = metrics.counter({
     name: 'writ_fleet_requests_total',
     help: 'Answered requests by route and status.',
@@ -65,6 +68,11 @@ function countersOf(metrics: Metrics): Pick<FleetMetrics, 'request' | 'refused' 
     help: 'Transactions of reports, by what became of them.',
     labels: ['result'],
   });
+  const webhooks = metrics.counter({
+    name: 'writ_fleet_webhook_requests_total',
+    help: 'Requests to the receiver of the webhook, by what became of them.',
+    labels: ['result'],
+  });
   const reportSeconds = metrics.histogram({
     name: 'writ_fleet_report_seconds',
     help: 'From a whole report to its answer, behind the commit.',
@@ -82,6 +90,7 @@ function countersOf(metrics: Metrics): Pick<FleetMetrics, 'request' | 'refused' 
   });
   for (const reason of refusalReasons) refused.add({ reason }, 0);
   for (const result of ['accepted', 'challenge', 'refused', 'unavailable']) reports.add({ result }, 0);
+  for (const result of ['ok', 'failed']) webhooks.add({ result }, 0);
   for (const result of ['stored', 'failed']) batches.add({ result }, 0);
   return {
     request: (route, status) => requests.add({ route, status }),
@@ -95,5 +104,6 @@ function countersOf(metrics: Metrics): Pick<FleetMetrics, 'request' | 'refused' 
       commitSeconds.observe(durationMs / 1000);
       batchReports.observe(count);
     },
+    webhook: (result) => webhooks.add({ result }),
   };
 }

@@ -14,7 +14,8 @@ import type { Clock } from '../../platform/time/clock.js';
 import { createIngest } from '../hosts/ingest.js';
 import { noteAccepting, runSweeps } from '../hosts/sweeps.js';
 import { createFleetQueries } from '../queries/fleet-queries.js';
-import { openFleetStore } from '../store/open-store.js';
+import { type FleetStore, openFleetStore } from '../store/open-store.js';
+import { runWebhook, type WebhookTarget } from '../webhook/webhook.js';
 import { changeRoutes } from './change-routes.js';
 import { createApp } from './fleet-app.js';
 import { createFleetMetrics } from './fleet-metrics.js';
@@ -40,6 +41,8 @@ export interface FleetServerOptions {
   readonly limits?: Partial<ServerLimits>;
   /** Addresses that bring the connections of many clients. */
   readonly proxies?: readonly string[];
+  /** Who is told when the state of the fleet changes. */
+  readonly webhook?: WebhookTarget;
   readonly processMetrics: MetricsOptions['process'];
 }
 
@@ -61,6 +64,28 @@ export async function startFleetServer(options: FleetServerOptions): Promise<Run
   const { clock, log, tls } = options;
   const tlsOptions = tls && readTlsFiles(tls);
   const store = await openFleetStore(options.store, { clock, log });
+  const ending = new AbortController();
+  try {
+    return await serveStore(store, options, { tlsOptions, ending });
+  } catch (error) {
+    // Whatever was begun ends, and the store is another server's to open.
+    ending.abort();
+    await store.close();
+    throw error;
+  }
+}
+
+interface Begun {
+  readonly tlsOptions: ReturnType<typeof readTlsFiles> | undefined;
+  readonly ending: AbortController;
+}
+
+async function serveStore(
+  store: FleetStore,
+  options: FleetServerOptions,
+  { tlsOptions, ending }: Begun,
+): Promise<RunningFleetServer> {
+  const { clock, log, tls } = options;
   const limits = serverLimits({ ...ownLimits, ...options.limits }, readMaxOpenFiles());
   const metrics = await createFleetMetrics({ process: options.processMetrics });
   const listener = createListener({
@@ -87,7 +112,6 @@ export async function startFleetServer(options: FleetServerOptions): Promise<Run
     ...changeRoutes(store.db, nowMs),
     ...ownRoutes({ store, queries, metrics, bound, clock }),
   ];
-  const ending = new AbortController();
   const isEnding = (): boolean => ending.signal.aborted;
   const createServer = (handler: RequestListener): Server => listener.createServer(handler) as Server;
   const app = await createApp({
@@ -101,15 +125,21 @@ export async function startFleetServer(options: FleetServerOptions): Promise<Run
   // Before the first report: silence of before is the server's own.
   await noteAccepting(store.db, clock.nowMs());
   const sweeping = runSweeps(store, { clock, log, signal: ending.signal });
+  let telling = Promise.resolve();
   const end = async (): Promise<void> => {
     ending.abort();
     events.close();
     await closeWithin(app.server, listener, clock, limits.closeDeadlineMs);
     await ingest.close();
-    await Promise.all([watching, sweeping]);
+    await Promise.all([watching, sweeping, telling]);
     await store.close();
   };
   const url = await listen(app.server, options, end);
+  if (options.webhook !== undefined)
+    telling = runWebhook(store, {
+      ...{ target: options.webhook, link: url, clock, log, signal: ending.signal },
+      ...{ summary: () => queries.summary('view'), onRequest: metrics.webhook },
+    });
   log.info({ url, fleet: store.fleetId, store: store.kind }, 'listening');
   return {
     url,

@@ -3,7 +3,7 @@
 import type { Kysely } from 'kysely';
 import type { Tables } from './tables.js';
 
-export type LeaseName = 'enrol' | 'sweep';
+export type LeaseName = 'enrol' | 'sweep' | 'webhook';
 
 /** @returns true when `holder` has it until then; it may take its own again, and one that ended */
 export async function takeLease(

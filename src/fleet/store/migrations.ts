@@ -9,7 +9,10 @@ export interface Migration {
   up(db: Kysely<AnyTables>, fleet: { readonly id: string; readonly nowMs: number }): Promise<void>;
 }
 
-export const migrations: readonly Migration[] = [{ version: 1, up: first }];
+export const migrations: readonly Migration[] = [
+  { version: 1, up: first },
+  { version: 2, up: alarms },
+];
 
 interface Table {
   readonly name: string;
@@ -121,6 +124,17 @@ async function first(
     .insertInto('leases')
     .values(['enrol', 'sweep'].map((name) => ({ name, ...lease })))
     .execute();
+}
+
+/** What a webhook was told, and who tells it. */
+async function alarms(db: Kysely<AnyTables>): Promise<void> {
+  await create(db, {
+    name: 'alarms',
+    key: ['fingerprint'],
+    texts: ['fingerprint', 'labels', 'summary', 'filter', 'told'],
+    numbers: ['starts_at_ms', 'ends_at_ms'],
+  });
+  await db.insertInto('leases').values({ name: 'webhook', holder: '', until_ms: 0 }).execute();
 }
 
 async function create(db: Kysely<AnyTables>, { name, key, texts, numbers }: Table): Promise<void> {

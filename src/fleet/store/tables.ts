@@ -13,6 +13,7 @@ export interface Tables {
   readonly tokens: TokenRow;
   readonly sessions: { digest: string; token_id: string; expires_at_ms: number };
   readonly audit: { id: number; at_ms: number; who: string; what: string; subject: string; detail: string };
+  readonly alarms: AlarmRow;
   readonly leases: { name: string; holder: string; until_ms: number };
 }
 
@@ -108,6 +109,21 @@ export interface OutcomeRow {
   outcome: string;
   code: string;
   bundles: string;
+}
+
+/** What is wrong with the fleet, as far as a webhook has heard of it. */
+export interface AlarmRow {
+  fingerprint: string;
+  /** JSON. */
+  labels: string;
+  summary: string;
+  /** Filter that lists the hosts. */
+  filter: string;
+  starts_at_ms: number;
+  /** 0 while it goes on. */
+  ends_at_ms: number;
+  /** What the receiver heard last; once it heard of the end the row is gone. */
+  told: '' | 'firing';
 }
 
 export interface TokenRow {

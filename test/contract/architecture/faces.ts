@@ -216,6 +216,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
   'fleet/page': ['routes'],
   'fleet/queries': ['fleet-queries', 'host-pages'],
   'fleet/store': ['audit', 'leases', 'open-store', 'store-errors', 'tables', 'write-rows'],
+  'fleet/webhook': ['webhook'],
   'fleet/tokens': ['shown-token', 'token-rules', 'tokens'],
   core: ['error-codes', 'errors', 'given', 'limits', 'names', 'size-text', 'version', 'work-report'],
   'core/config': [

@@ -7,6 +7,7 @@ import { openCases } from './open-cases.js';
 import { randomCases } from './random-cases.js';
 import { sweepCases } from './sweep-cases.js';
 import { tokenCases } from './token-cases.js';
+import { webhookCases } from './webhook-cases.js';
 
 /** @param runs of random histories */
 export function storeCases(newLocation: NewLocation, runs: number): void {
@@ -15,5 +16,6 @@ export function storeCases(newLocation: NewLocation, runs: number): void {
   enrolCases(newLocation);
   ingestCases(newLocation);
   sweepCases(newLocation);
+  webhookCases(newLocation);
   randomCases(newLocation, runs);
 }

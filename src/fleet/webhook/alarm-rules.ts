@@ -1,0 +1,117 @@
+// What of a summary is an alarm, and what follows from one look to the next: what began, what ended, what nobody was told yet.
+// Pure. There is no queue: what is to be told is the difference between what is and what was told, so it cannot grow.
+import { createHash } from 'node:crypto';
+import type { FleetFinding, FleetSummary } from '../../core/fleet/answers.js';
+import { isNearEnd } from '../../core/fleet/fleet-summary.js';
+import type { AlarmRow } from '../store/tables.js';
+
+export interface Alarm {
+  /** Of the labels: the same alarm has the same. */
+  readonly fingerprint: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly text: string;
+  /** Filter that lists the hosts. */
+  readonly where: string;
+}
+
+export interface AlarmPlan {
+  /** New, or ended, or back: to be stored before anybody is told. */
+  readonly written: readonly AlarmRow[];
+  /** Fingerprints of what came and went untold. */
+  readonly gone: readonly string[];
+  /** In the order in which they are told. */
+  readonly untold: readonly AlarmRow[];
+}
+
+/** One host may say of many releases that it refused them: what most hosts say stays. */
+const maxAlarms = 500;
+/** What is back within it was never away: a host that swings does not ring twice. */
+export const resolveAfterMs = 60_000;
+
+/** @returns the alarms of a fleet, the gravest first; an empty fleet has nobody to ring for */
+export function alarmsOf(summary: FleetSummary): readonly Alarm[] {
+  const { findings, fleet } = summary;
+  const found = findings
+    .filter(({ code }) => !['NO_HOSTS', 'ROLE_ENDS', 'ROLE_EXPIRED'].includes(code))
+    .map((finding) => ({ finding, hosts: hostsOf(finding, summary) }))
+    .toSorted((a, b) => b.hosts - a.hosts)
+    .map(({ finding }) => alarm(fleet, finding, labelsOf(finding)));
+  const all = [...rolesOf(summary), ...found];
+  const gravest = (one: Alarm): number => (one.labels['severity'] === 'critical' ? 0 : 1);
+  const known = new Map(all.map((one) => [one.fingerprint, one]));
+  return [...known.values()].toSorted((a, b) => gravest(a) - gravest(b)).slice(0, maxAlarms);
+}
+
+type Said = Pick<FleetFinding, 'code' | 'level' | 'text' | 'where'>;
+
+function alarm(fleet: string, { code, level, text, where = '' }: Said, more: Alarm['labels']): Alarm {
+  const words = code.toLowerCase().split('_');
+  const name = words.map((word) => (word[0] ?? '').toUpperCase() + word.slice(1)).join('');
+  const labels = { alertname: `WritFleet${name}`, severity: level, fleet, ...more };
+  const sorted = Object.entries(labels).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  const fingerprint = createHash('sha256').update(JSON.stringify(sorted)).digest('hex').slice(0, 16);
+  return { fingerprint, labels, text, where };
+}
+
+/** Names of bundles and channels hold neither commas nor equals signs. */
+function labelsOf({ where = '' }: Pick<FleetFinding, 'where'>): Record<string, string> {
+  const pairs = where.split(',').map((pair) => pair.split('=') as [string, string?]);
+  const shown = pairs.filter(([name]) => ['bundle', 'channel', 'serial'].includes(name));
+  return Object.fromEntries(shown.map(([name, value = '']) => [name, value]));
+}
+
+function hostsOf(finding: FleetFinding, { offers }: FleetSummary): number {
+  const { bundle, channel, serial } = labelsOf(finding);
+  if (bundle === undefined) return Number.POSITIVE_INFINITY;
+  return offers
+    .filter((one) => one.bundle === bundle && one.channel === channel && String(one.serial) === serial)
+    .reduce((sum, one) => sum + one.hosts, 0);
+}
+
+/** By role: the words of a finding have the hours in them, which change. */
+function rolesOf({ fleet, keys, atMs }: FleetSummary): Alarm[] {
+  return keys.flatMap(({ role, expiresAtMs }) => {
+    const at = new Date(expiresAtMs).toISOString();
+    if (expiresAtMs <= atMs) {
+      const text = `${role} has expired (${at}): hosts take nothing new`;
+      return [alarm(fleet, { code: 'ROLE_EXPIRED', level: 'critical', text }, { role })];
+    }
+    if (!isNearEnd(role, expiresAtMs - atMs)) return [];
+    return [alarm(fleet, { code: 'ROLE_ENDS', level: 'warning', text: `${role} ends ${at}` }, { role })];
+  });
+}
+
+/** @param summary of now; where it is too early to judge silence, what was silent stays so */
+export function planAlarms(stored: readonly AlarmRow[], summary: FleetSummary, nowMs: number): AlarmPlan {
+  const now = new Map(alarmsOf(summary).map((one) => [one.fingerprint, one]));
+  const known = new Set(stored.map(({ fingerprint }) => fingerprint));
+  const isUnjudged = (row: AlarmRow): boolean =>
+    summary.silence === 'too-early' && labelsIn(row)['alertname'] === 'WritFleetSilent';
+  const after = stored.map((row): AlarmRow => {
+    if (now.has(row.fingerprint) || isUnjudged(row))
+      return row.ends_at_ms === 0 ? row : { ...row, ends_at_ms: 0 };
+    return row.ends_at_ms === 0 ? { ...row, ends_at_ms: nowMs } : row;
+  });
+  const begun = [...now.values()].filter(({ fingerprint }) => !known.has(fingerprint));
+  const rows = [...after, ...begun.map((one) => rowOf(one, nowMs))];
+  const isGone = (row: AlarmRow): boolean => row.told === '' && row.ends_at_ms !== 0;
+  return {
+    written: rows.filter((row) => !stored.includes(row) && !isGone(row)),
+    gone: rows.filter(isGone).map(({ fingerprint }) => fingerprint),
+    untold: rows.filter((row) => isUntold(row, nowMs)).toSorted((a, b) => a.starts_at_ms - b.starts_at_ms),
+  };
+}
+
+function rowOf({ fingerprint, labels, text, where }: Alarm, nowMs: number): AlarmRow {
+  const said = { labels: JSON.stringify(labels), summary: text.slice(0, 500), filter: where };
+  return { fingerprint, ...said, starts_at_ms: nowMs, ends_at_ms: 0, told: '' };
+}
+
+function isUntold({ told, ends_at_ms: endsAtMs }: AlarmRow, nowMs: number): boolean {
+  if (endsAtMs === 0) return told === '';
+  return told === 'firing' && nowMs - endsAtMs >= resolveAfterMs;
+}
+
+export function labelsIn({ labels }: Pick<AlarmRow, 'labels'>): Readonly<Record<string, string>> {
+  return JSON.parse(labels) as Record<string, string>;
+}

@@ -1,0 +1,180 @@
+// Tells a receiver what changed: one of several servers does, by a lease, and what was told is in the store, so that a restart
+// repeats nothing. Has a loop of its own, which no report waits for. A receiver that is slow, broken or gone costs one request at
+// a time, each later than the one before. Owns when to look and to try; what is an alarm is alarm-rules'.
+import { randomUUID } from 'node:crypto';
+import type { Kysely } from 'kysely';
+import { toWritError, WritError } from '../../core/errors.js';
+import type { FleetSummary } from '../../core/fleet/answers.js';
+import { given } from '../../core/given.js';
+import { askHttp } from '../../platform/net/http-ask.js';
+import { readSmallFile } from '../../platform/read-file.js';
+import type { Logger } from '../../platform/telemetry/log.js';
+import type { Clock } from '../../platform/time/clock.js';
+import { takeLease } from '../store/leases.js';
+import type { FleetStore } from '../store/open-store.js';
+import type { AlarmRow, Tables } from '../store/tables.js';
+import { planAlarms } from './alarm-rules.js';
+import { webhookBody } from './webhook-body.js';
+
+export interface WebhookTarget {
+  /** https, or http on this machine. Its path may be a secret: only its origin is ever said. */
+  readonly url: URL;
+  /** A bearer token, read again at each try. */
+  readonly tokenFile?: string;
+  /** Authorities to trust in place of the system's, PEM; read again at each try. */
+  readonly caFile?: string;
+}
+
+export interface WebhookOptions {
+  readonly target: WebhookTarget;
+  /** Address of the fleet's page, for people. */
+  readonly link: string;
+  readonly summary: () => Promise<FleetSummary>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+  readonly onRequest: (result: 'ok' | 'failed') => void;
+}
+
+const lookEveryMs = 5_000;
+const leaseMs = 60_000;
+const timeoutMs = 10_000;
+const maxAnswerBytes = 65_536;
+const maxFileBytes = 1_048_576;
+/** In one request: about 100 kB. */
+const maxTogether = 100;
+const firstRetryMs = 5_000;
+const lastRetryMs = 300_000;
+
+/** Runs until the signal. */
+export async function runWebhook({ db, fleetId }: FleetStore, options: WebhookOptions): Promise<void> {
+  const { clock, log, signal, summary } = options;
+  const lease = heldLease(db, clock);
+  const retry = { tries: 0, atMs: Number.NEGATIVE_INFINITY };
+  while (!signal.aborted) {
+    try {
+      if (await lease.hold()) {
+        const untold = await storeAlarms(db, await summary(), clock.nowMs());
+        const isTime = untold.length > 0 && clock.monotonicMs() >= retry.atMs;
+        if (isTime) await tell(untold.slice(0, maxTogether));
+      }
+    } catch (error) {
+      log.error({ err: error }, 'the webhook was not looked after');
+    }
+    await clock.sleep(lookEveryMs, signal);
+  }
+  await lease.release();
+
+  async function tell(rows: readonly AlarmRow[]): Promise<void> {
+    const body = JSON.stringify(webhookBody(rows, fleetId, options.link));
+    const failure = await post(body, options).catch(toWritError);
+    if (signal.aborted && failure !== undefined) return;
+    options.onRequest(failure === undefined ? 'ok' : 'failed');
+    if (failure === undefined) {
+      retry.tries = 0;
+      retry.atMs = Number.NEGATIVE_INFINITY;
+      await noteTold(db, rows);
+      const resolved = rows.filter((row) => row.ends_at_ms !== 0).length;
+      log.info({ firing: rows.length - resolved, resolved }, 'the webhook was told');
+      return;
+    }
+    const { code, message, facts } = failure;
+    const asked = typeof facts['retryAfterMs'] === 'number' ? facts['retryAfterMs'] : 0;
+    const againMs = Math.min(lastRetryMs, Math.max(asked, firstRetryMs * 2 ** retry.tries));
+    retry.tries = Math.min(retry.tries + 1, 10);
+    retry.atMs = clock.monotonicMs() + againMs;
+    log.warn({ code, alarms: rows.length, againMs, to: options.target.url.origin }, message);
+  }
+}
+
+/** Taken anew when half of it is over, and given back at the end: the next server need not wait. */
+function heldLease(db: Kysely<Tables>, clock: Clock) {
+  const holder = randomUUID();
+  let untilMs = Number.NEGATIVE_INFINITY;
+  const take = (forMs: number): Promise<boolean> =>
+    takeLease(db, 'webhook', { holder, nowMs: clock.nowMs(), forMs });
+  return {
+    hold: async (): Promise<boolean> => {
+      const nowMs = clock.monotonicMs();
+      if (untilMs - nowMs > leaseMs / 2) return true;
+      if (!(await take(leaseMs))) return false;
+      untilMs = nowMs + leaseMs;
+      return true;
+    },
+    release: async (): Promise<void> => {
+      // A store that is away keeps it until it ends.
+      if (untilMs > clock.monotonicMs()) await take(0).catch(() => false);
+    },
+  };
+}
+
+/** @returns what nobody was told yet; stored before, so that an alarm has begun when it began, whoever asks after a crash */
+async function storeAlarms(
+  db: Kysely<Tables>,
+  summary: FleetSummary,
+  nowMs: number,
+): Promise<readonly AlarmRow[]> {
+  const stored = await db.selectFrom('alarms').selectAll().execute();
+  const rows = stored.map((row) => ({
+    ...row,
+    starts_at_ms: Number(row.starts_at_ms),
+    ends_at_ms: Number(row.ends_at_ms),
+  }));
+  const { written, gone, untold } = planAlarms(rows, summary, nowMs);
+  if (written.length + gone.length > 0)
+    await db.transaction().execute(async (trx) => {
+      await remove(trx, [...gone, ...written.map(({ fingerprint }) => fingerprint)]);
+      for (const row of written) await trx.insertInto('alarms').values(row).execute();
+    });
+  return untold;
+}
+
+async function noteTold(db: Kysely<Tables>, rows: readonly AlarmRow[]): Promise<void> {
+  const isResolved = (row: AlarmRow): boolean => row.ends_at_ms !== 0;
+  await db.transaction().execute(async (trx) => {
+    await remove(
+      trx,
+      rows.filter(isResolved).map(({ fingerprint }) => fingerprint),
+    );
+    for (const { fingerprint } of rows.filter((row) => !isResolved(row)))
+      await trx
+        .updateTable('alarms')
+        .set({ told: 'firing' })
+        .where('fingerprint', '=', fingerprint)
+        .execute();
+  });
+}
+
+async function remove(trx: Kysely<Tables>, fingerprints: readonly string[]): Promise<void> {
+  for (const fingerprint of fingerprints)
+    await trx.deleteFrom('alarms').where('fingerprint', '=', fingerprint).execute();
+}
+
+/** @returns why it did not take it; undefined where it did */
+async function post(body: string, { target, clock, signal }: WebhookOptions): Promise<WritError | undefined> {
+  const { url, tokenFile, caFile } = target;
+  const token = tokenFile === undefined ? undefined : textOf(tokenFile);
+  const headers = {
+    'content-type': 'application/json',
+    ...(token === undefined ? {} : { authorization: `Bearer ${token.trim()}` }),
+  };
+  const ca = caFile === undefined ? undefined : textOf(caFile);
+  const sent = { url, method: 'POST', headers, body, timeoutMs, maxAnswerBytes, clock, signal };
+  const reply = await askHttp({ ...sent, ...given({ ca }) });
+  if (reply.kind === 'failed') return failed(reply.reason);
+  if (reply.status >= 200 && reply.status < 300) return undefined;
+  return failed(`it answered ${reply.status}`, given({ retryAfterMs: reply.retryAfterMs }));
+}
+
+/** @throws FLEET_WEBHOOK_FAILED: without its token nothing is sent */
+function textOf(path: string): string {
+  const read = readSmallFile(path, { maxBytes: maxFileBytes });
+  if (read.kind === 'read') return read.bytes.toString('utf8');
+  throw failed(`${path}: ${read.why}`);
+}
+
+function failed(reason: string, facts: Readonly<Record<string, number>> = {}): WritError {
+  return new WritError('FLEET_WEBHOOK_FAILED', `the receiver was not told: ${reason}`, {
+    facts: { reason, ...facts },
+  });
+}

@@ -1,0 +1,110 @@
+// A webhook under time that a test moves: a summary that the test sets, the real loop and store, and what a receiver heard.
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import type { FleetSummary, OfferGroup } from '../../../src/core/fleet/answers.js';
+import { summarize } from '../../../src/core/fleet/fleet-summary.js';
+import type { FleetStore } from '../../../src/fleet/store/open-store.js';
+import { runWebhook, type WebhookTarget } from '../../../src/fleet/webhook/webhook.js';
+import type { WebhookBody } from '../../../src/fleet/webhook/webhook-body.js';
+import { type LogLines, logLines } from '../assert/log-lines.js';
+import { until } from '../assert/until.js';
+import { type FakeClock, fakeClock } from '../clock/fake-clock.js';
+
+const lookEveryMs = 5_000;
+
+export const refusedOffer: OfferGroup = {
+  ...{ bundle: 'dns', channel: 'stable', serial: 43 },
+  ...{ state: 'refused', code: 'CHECK_FAILED', hosts: 3 },
+};
+
+/** Of a fleet that is well, but for what `more` says. */
+export function summaryWith(more: Partial<FleetSummary> = {}): FleetSummary {
+  return summarize({
+    ...{ fleet: 'f-1', atMs: 1000, countedAtMs: 1000, silence: 'judged', roots: [], versions: [], keys: [] },
+    hosts: { accepted: 13, waiting: 0, stopped: 0, silent: 0, cloned: 0, opa: 0 },
+    ...{ releases: [], offers: [] },
+    ...more,
+  });
+}
+
+export interface Receiver extends AsyncDisposable {
+  readonly url: URL;
+  readonly bodies: WebhookBody[];
+  readonly requests: IncomingMessage[];
+  /** 200 unless a test says otherwise; called when the body was read. */
+  answer: (response: ServerResponse) => void;
+}
+
+export async function receiver(tls?: { readonly cert: Buffer; readonly key: Buffer }): Promise<Receiver> {
+  const heard = { bodies: [] as WebhookBody[], requests: [] as IncomingMessage[] };
+  const handle: RequestListener = (request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      heard.requests.push(request);
+      heard.bodies.push(JSON.parse(Buffer.concat(chunks).toString()) as WebhookBody);
+      self.answer(response);
+    });
+  };
+  const server = tls === undefined ? createServer(handle) : createSecureServer(tls, handle);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const self: Receiver = {
+    ...heard,
+    url: new URL(`${tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}/hook/secret`),
+    answer: (response) => void response.end(),
+    [Symbol.asyncDispose]: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+  return self;
+}
+
+export interface RunningWebhook extends AsyncDisposable {
+  readonly clock: FakeClock;
+  readonly log: LogLines;
+  readonly results: string[];
+  summary: FleetSummary;
+  /** Waits until the loop rests, moves time to its next look, and waits until it rests again. */
+  look(times?: number): Promise<void>;
+  /** As look, and back before the loop rests: for a receiver that lets it wait. */
+  begin(): Promise<void>;
+}
+
+export function startWebhook(
+  store: FleetStore,
+  target: WebhookTarget,
+  clock: FakeClock = fakeClock(),
+): RunningWebhook {
+  const ending = new AbortController();
+  const log = logLines();
+  const results: string[] = [];
+  const rests = (): number => clock.sleeps.filter((ms) => ms === lookEveryMs).length;
+  const before = rests();
+  let looks = before + 1;
+  const self: RunningWebhook = {
+    ...{ clock, log, results, summary: summaryWith() },
+    look: async (times = 1) => {
+      for (let at = 0; at < times; at++) {
+        await self.begin();
+        await until(() => rests() >= looks);
+      }
+    },
+    begin: async () => {
+      await until(() => rests() >= looks);
+      looks++;
+      await clock.advance(lookEveryMs);
+    },
+    [Symbol.asyncDispose]: async () => {
+      ending.abort();
+      await running;
+    },
+  };
+  const running = runWebhook(store, {
+    ...{ target, link: 'https://fleet.example.net', clock, log: log.log, signal: ending.signal },
+    ...{ summary: async () => self.summary, onRequest: (result) => void results.push(result) },
+  });
+  return self;
+}

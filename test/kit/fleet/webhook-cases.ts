@@ -1,0 +1,164 @@
+// Cases of any store: who is told when the state of a fleet changes, how often, and by whom.
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import type { ServerResponse } from 'node:http';
+import { describe, it } from 'node:test';
+import { Ajv } from 'ajv';
+import { until } from '../assert/until.js';
+import { fakeClock } from '../clock/fake-clock.js';
+import { tempDir } from '../disk/temp-dir.js';
+import { makeCertificate } from '../net/certificate.js';
+import { fleetBench, type NewLocation } from './fleet-bench.js';
+import { type Receiver, receiver, refusedOffer, startWebhook, summaryWith } from './webhook-bench.js';
+import { webhookSchema } from './webhook-schema.js';
+
+const refused = summaryWith({ offers: [refusedOffer] });
+const silent = summaryWith({
+  hosts: { accepted: 13, waiting: 0, stopped: 0, silent: 2, cloned: 0, opa: 0 },
+});
+const told = ({ bodies }: Receiver): string[] =>
+  bodies.flatMap(({ alerts }) => alerts.map(({ status, labels }) => `${status} ${labels['alertname']}`));
+
+export function webhookCases(newLocation: NewLocation): void {
+  describe('a webhook', () => {
+    it('is told once what began and once that it ended, as Alertmanager tells it', async () => {
+      await using bench = await fleetBench(await newLocation(), fakeClock());
+      await using heard = await receiver();
+      await using hook = startWebhook(bench.store, { url: heard.url });
+      await hook.look(3);
+      assert.deepEqual(told(heard), []);
+      hook.summary = refused;
+      await hook.look(5);
+      hook.summary = summaryWith();
+      await hook.look(20);
+      assert.deepEqual(told(heard), ['firing WritFleetRefused', 'resolved WritFleetRefused']);
+      const valid = new Ajv().compile(webhookSchema);
+      for (const body of heard.bodies) assert.ok(valid(body), JSON.stringify(valid.errors));
+      const [first, last] = heard.bodies.map(({ alerts: [alert] }) => alert);
+      assert.deepEqual(first?.labels, {
+        ...{ alertname: 'WritFleetRefused', severity: 'critical', fleet: 'f-1' },
+        ...{ bundle: 'dns', channel: 'stable', serial: '43' },
+      });
+      assert.deepEqual(
+        [first?.endsAt, last?.startsAt, last?.fingerprint],
+        ['0001-01-01T00:00:00Z', first?.startsAt, first?.fingerprint],
+      );
+      assert.match(first?.generatorURL ?? '', /^https:\/\/fleet\.example\.net\/hosts\?where=state%3Drefused/);
+      assert.equal(hook.log.named('the webhook was told').length, 2);
+    });
+
+    it('is not told again by a server that starts anew, nor by a second one beside it', async () => {
+      const clock = fakeClock();
+      await using bench = await fleetBench(await newLocation(), clock);
+      await using heard = await receiver();
+      const target = { url: heard.url };
+      {
+        await using first = startWebhook(bench.store, target, clock);
+        first.summary = refused;
+        await first.look(2);
+      }
+      await using second = startWebhook(bench.store, target, clock);
+      second.summary = refused;
+      await second.look(2);
+      await using third = startWebhook(bench.store, target, clock);
+      third.summary = summaryWith({ offers: [refusedOffer, { ...refusedOffer, serial: 44 }] });
+      await third.look(2);
+      assert.deepEqual(told(heard), ['firing WritFleetRefused'], 'the second one holds the lease');
+    });
+
+    it('hears in the end what it missed while it answered 500, ever later, and nothing of what came and went', async () => {
+      await using bench = await fleetBench(await newLocation(), fakeClock());
+      await using heard = await receiver();
+      heard.answer = (response: ServerResponse) => void response.writeHead(500).end();
+      await using hook = startWebhook(bench.store, { url: heard.url });
+      hook.summary = refused;
+      await hook.look(1);
+      hook.summary = silent;
+      await hook.look(119);
+      const tries = heard.requests.length;
+      // Ten minutes: at once, then after 5, 10, 20, 40, 80, 160 and 300 s.
+      assert.ok(tries >= 6 && tries <= 8, `${tries} requests`);
+      assert.deepEqual(new Set(hook.results), new Set(['failed']));
+      const [line] = hook.log.lines.filter(({ code }) => code === 'FLEET_WEBHOOK_FAILED');
+      assert.deepEqual([line?.['to'], line?.['againMs']], [heard.url.origin, 5000]);
+      assert.doesNotMatch(JSON.stringify(hook.log.lines), /secret/);
+      heard.bodies.length = 0;
+      heard.answer = (response: ServerResponse) => void response.end();
+      await hook.look(61);
+      assert.deepEqual(told(heard), ['firing WritFleetSilent']);
+    });
+
+    it('that hangs, is gone, or answers without end costs one request at a time and 10 s each', async () => {
+      await using bench = await fleetBench(await newLocation(), fakeClock());
+      const heard = await receiver();
+      const held: ServerResponse[] = [];
+      heard.answer = (response) => void held.push(response);
+      await using hook = startWebhook(bench.store, { url: heard.url });
+      hook.summary = refused;
+      await hook.begin();
+      await until(() => held.length === 1);
+      await hook.clock.advance(9_999);
+      assert.deepEqual(hook.results, []);
+      await hook.clock.advance(1);
+      await until(() => hook.results.length === 1);
+      heard.answer = (response) => void response.end('x'.repeat(100_000));
+      await hook.look(2);
+      assert.equal(hook.results.length, 2);
+      await heard[Symbol.asyncDispose]();
+      await hook.look(10);
+      assert.deepEqual(new Set(hook.results), new Set(['failed']));
+      const reasons = hook.log.lines
+        .filter(({ code }) => code === 'FLEET_WEBHOOK_FAILED')
+        .map(({ msg }) => msg);
+      for (const wanted of [/no answer in 10000 ms/, /longer than 65536 bytes/, /ECONNREFUSED/])
+        assert.ok(
+          reasons.some((reason) => wanted.test(String(reason))),
+          `${wanted} in ${reasons}`,
+        );
+    });
+
+    it('is told over TLS, with its token, to whom its authority vouches for and to nobody else', async () => {
+      using dir = tempDir();
+      const [own, other] = [await makeCertificate(dir.path, 'own'), await makeCertificate(dir.path, 'other')];
+      const tls = { cert: readFileSync(own.certFile), key: readFileSync(own.keyFile) };
+      const tokenFile = dir.join('token');
+      await using bench = await fleetBench(await newLocation(), fakeClock());
+      await using heard = await receiver(tls);
+      const caFile = dir.join('ca.crt');
+      writeFileSync(caFile, readFileSync(other.certFile));
+      await using hook = startWebhook(bench.store, { url: heard.url, tokenFile, caFile });
+      hook.summary = refused;
+      await hook.look(2);
+      assert.deepEqual([...hook.results], ['failed'], 'no token: nothing is sent');
+      writeFileSync(tokenFile, 'hush\n', { mode: 0o600 });
+      await hook.look(2);
+      assert.deepEqual([heard.requests.length, new Set(hook.results)], [0, new Set(['failed'])]);
+      writeFileSync(caFile, readFileSync(own.certFile));
+      await hook.look(10);
+      assert.deepEqual(told(heard), ['firing WritFleetRefused']);
+      assert.equal(heard.requests[0]?.headers.authorization, 'Bearer hush');
+      assert.doesNotMatch(JSON.stringify(hook.log.lines), /hush/);
+    });
+
+    it('goes on after a look that failed', async () => {
+      await using bench = await fleetBench(await newLocation(), fakeClock());
+      await using heard = await receiver();
+      await using hook = startWebhook(bench.store, { url: heard.url });
+      const lease = bench.store.db.updateTable('leases').where('name', '=', 'webhook');
+      hook.summary = { ...refused, offers: undefined } as unknown as typeof refused;
+      await hook.look(2);
+      assert.equal(hook.log.named('the webhook was not looked after').length >= 1, true);
+      hook.summary = refused;
+      await hook.look(2);
+      assert.deepEqual(told(heard), ['firing WritFleetRefused']);
+      await lease.set({ holder: 'another', until_ms: hook.clock.nowMs() + 3_600_000 }).execute();
+      hook.summary = silent;
+      // It holds its own until half of it is over, and learns then that another one has it.
+      await hook.look(12);
+      const before = heard.requests.length;
+      hook.summary = summaryWith({ offers: [{ ...refusedOffer, serial: 50 }] });
+      await hook.look(12);
+      assert.equal(heard.requests.length, before);
+    });
+  });
+}

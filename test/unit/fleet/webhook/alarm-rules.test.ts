@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { AlarmRow } from '../../../../src/fleet/store/tables.js';
+import { alarmsOf, labelsIn, planAlarms, resolveAfterMs } from '../../../../src/fleet/webhook/alarm-rules.js';
+import { webhookBody } from '../../../../src/fleet/webhook/webhook-body.js';
+import { refusedOffer, summaryWith } from '../../../kit/fleet/webhook-bench.js';
+
+const refused = summaryWith({ offers: [refusedOffer] });
+const well = summaryWith();
+const hosts = { accepted: 13, waiting: 0, stopped: 0, silent: 2, cloned: 0, opa: 0 };
+const names = (summary: ReturnType<typeof summaryWith>): (string | undefined)[] =>
+  alarmsOf(summary).map(({ labels }) => labels['alertname']);
+
+/** What is stored after looks at these, a second apart unless it says otherwise; all that was to be told was told. */
+function storedAfter(...looks: readonly (readonly [ReturnType<typeof summaryWith>, number])[]): AlarmRow[] {
+  let rows: AlarmRow[] = [];
+  for (const [summary, nowMs] of looks) {
+    const { written, gone, untold } = planAlarms(rows, summary, nowMs);
+    const changed = new Set([...gone, ...written.map(({ fingerprint }) => fingerprint)]);
+    rows = [...rows.filter(({ fingerprint }) => !changed.has(fingerprint)), ...written];
+    const heard = new Set(untold.map(({ fingerprint }) => fingerprint));
+    rows = rows
+      .filter((row) => !heard.has(row.fingerprint) || row.ends_at_ms === 0)
+      .map((row) => (heard.has(row.fingerprint) ? { ...row, told: 'firing' as const } : row));
+  }
+  return rows;
+}
+
+describe('alarms of a fleet', () => {
+  it('are what is wrong with it, the gravest first; an empty fleet rings for nobody', () => {
+    assert.deepEqual(names(well), []);
+    assert.deepEqual(names(summaryWith({ hosts: { ...hosts, accepted: 0, silent: 0 } })), []);
+    const keys = [
+      { role: 'timestamp', version: 1, expiresAtMs: 2_000 },
+      { role: 'root', version: 1, expiresAtMs: 500 },
+    ];
+    const all = summaryWith({ keys, hosts: { ...hosts, waiting: 1 }, offers: [refusedOffer] });
+    assert.deepEqual(names(all).slice(0, 2).sort(), ['WritFleetRefused', 'WritFleetRoleExpired']);
+    assert.deepEqual(names(all).slice(2).sort(), [
+      'WritFleetRoleEnds',
+      'WritFleetSilent',
+      'WritFleetWaitingForApproval',
+    ]);
+  });
+
+  it('are the same one while only its number, its hours or its codes change', () => {
+    const print = (offers: readonly (typeof refusedOffer)[]) =>
+      alarmsOf(summaryWith({ offers })).map(({ fingerprint }) => fingerprint);
+    const one = print([refusedOffer]);
+    assert.deepEqual(print([{ ...refusedOffer, hosts: 400, code: 'LOADER_FAILED' }]), one);
+    assert.notDeepEqual(print([{ ...refusedOffer, serial: 44 }]), one);
+    const role = (atMs: number) =>
+      alarmsOf(summaryWith({ atMs, keys: [{ role: 'root', version: 1, expiresAtMs: 9e8 }] }))[0]?.fingerprint;
+    assert.equal(role(1000), role(8e8));
+  });
+
+  it('of one host that invents refusals do not crowd out what many say', () => {
+    const invented = Array.from({ length: 900 }, (_, at) => ({
+      ...refusedOffer,
+      bundle: `a${at}`,
+      hosts: 1,
+    }));
+    const all = alarmsOf(summaryWith({ offers: [...invented, { ...refusedOffer, bundle: 'z', hosts: 2 }] }));
+    assert.equal(all.length, 500);
+    assert.equal(all[0]?.labels['bundle'], 'z');
+  });
+
+  it('are told when they begin, and as ended when they were away for a minute', () => {
+    const began = planAlarms([], refused, 1000);
+    assert.deepEqual(
+      began.untold.map(({ starts_at_ms, ends_at_ms, told }) => [starts_at_ms, ends_at_ms, told]),
+      [[1000, 0, '']],
+    );
+    const ended = storedAfter([refused, 1000], [well, 2000]);
+    assert.deepEqual(planAlarms(ended, well, 2000 + resolveAfterMs - 1).untold, []);
+    assert.deepEqual(
+      planAlarms(ended, well, 2000 + resolveAfterMs).untold.map((row) => row.ends_at_ms),
+      [2000],
+    );
+    const back = planAlarms(ended, refused, 3000);
+    assert.deepEqual(
+      [back.written.map((row) => [row.ends_at_ms, row.told]), back.untold],
+      [[[0, 'firing']], []],
+    );
+  });
+
+  it('that came and went while nobody could be told are dropped', () => {
+    const stored = planAlarms([], refused, 1000).written;
+    const { gone, untold } = planAlarms(stored, well, 2000);
+    assert.deepEqual([gone, untold], [[stored[0]?.fingerprint], []]);
+  });
+
+  it('of silence stay as they are while it is too early to judge it: a restart resolves nothing', () => {
+    const silent = summaryWith({ hosts });
+    const early = summaryWith({ silence: 'too-early' });
+    const stored = storedAfter([silent, 1000], [early, 2000]);
+    assert.deepEqual(
+      stored.map((row) => [labelsIn(row)['alertname'], row.ends_at_ms]),
+      [['WritFleetSilent', 0]],
+    );
+    assert.equal(storedAfter([silent, 1000], [well, 2000])[0]?.ends_at_ms, 2000);
+  });
+
+  it('share in a message what all of them have, and nothing else', () => {
+    const offers = [refusedOffer, { ...refusedOffer, serial: 44 }];
+    const rows = planAlarms([], summaryWith({ offers }), 1000).untold;
+    const body = webhookBody(rows, 'f-1', 'https://fleet.example.net');
+    assert.equal(body.alerts.length, 2);
+    assert.deepEqual(Object.keys(body.commonLabels).sort(), [
+      'alertname',
+      'bundle',
+      'channel',
+      'fleet',
+      'severity',
+    ]);
+    assert.deepEqual(body.commonAnnotations, {});
+    const ended = webhookBody(
+      rows.map((row) => ({ ...row, ends_at_ms: 5000 })),
+      'f-1',
+      'https://f',
+    );
+    assert.deepEqual([body.status, ended.status], ['firing', 'resolved']);
+    assert.equal(ended.alerts[0]?.endsAt, '1970-01-01T00:00:05.000Z');
+  });
+});
