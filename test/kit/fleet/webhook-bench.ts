@@ -69,8 +69,6 @@ export interface RunningWebhook extends AsyncDisposable {
   summary: FleetSummary;
   /** Waits until the loop rests, moves time to its next look, and waits until it rests again. */
   look(times?: number): Promise<void>;
-  /** As look, and back before the loop rests: for a receiver that lets it wait. */
-  begin(): Promise<void>;
 }
 
 export function startWebhook(
@@ -88,14 +86,11 @@ export function startWebhook(
     ...{ clock, log, results, summary: summaryWith() },
     look: async (times = 1) => {
       for (let at = 0; at < times; at++) {
-        await self.begin();
         await until(() => rests() >= looks);
+        looks++;
+        await clock.advance(lookEveryMs);
       }
-    },
-    begin: async () => {
       await until(() => rests() >= looks);
-      looks++;
-      await clock.advance(lookEveryMs);
     },
     [Symbol.asyncDispose]: async () => {
       ending.abort();

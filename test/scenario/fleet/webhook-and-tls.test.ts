@@ -1,0 +1,97 @@
+// `writ fleet serve` as a process that tells a receiver, renews its certificate, and leaves nothing behind where it cannot start.
+import assert from 'node:assert/strict';
+import { copyFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { describe, it } from 'node:test';
+import { startFleetServer } from '../../../src/fleet/http/fleet-server.js';
+import { silentLog } from '../../../src/platform/telemetry/silent-log.js';
+import { systemClock } from '../../../src/platform/time/clock.js';
+import { rejectsCode } from '../../kit/assert/assert-code.js';
+import { until } from '../../kit/assert/until.js';
+import { runWrit } from '../../kit/cli/run-writ.js';
+import { startWrit } from '../../kit/cli/writ-process.js';
+import { tempDir } from '../../kit/disk/temp-dir.js';
+import { bundleAt } from '../../kit/fleet/fleet-bench.js';
+import { servedFleet } from '../../kit/fleet/served-fleet.js';
+import { receiver } from '../../kit/fleet/webhook-bench.js';
+import { makeCertificate, secureGet } from '../../kit/net/certificate.js';
+
+const refusing = (serial: number) => ({
+  bundles: [bundleAt(42, { offered: { serial, state: 'refused', code: 'CHECK_FAILED', atMs: 1 } })],
+});
+
+describe('a fleet server', () => {
+  it('tells a receiver what began, once, also after a restart; and no report waits for one that hangs', async () => {
+    await using heard = await receiver();
+    await using fleet = await servedFleet('--webhook', heard.url.href);
+    const host = await fleet.host('web-1');
+    assert.equal((await host.report(refusing(43))).status, 200);
+    await until(() => heard.bodies.length === 1);
+    assert.equal(heard.bodies[0]?.externalURL, fleet.url);
+    fleet.server.child.kill('SIGTERM');
+    await fleet.server.ended;
+    heard.answer = () => undefined;
+    const again = ['fleet', 'serve', '--store', fleet.store, '--listen', new URL(fleet.url).host];
+    await using server = startWrit([...again, '--webhook', heard.url.href]);
+    await server.waitForStdout(/LISTENING/);
+    assert.equal((await host.report(refusing(44))).status, 200);
+    await until(() => heard.bodies.length === 2);
+    const serials = heard.bodies.map(({ alerts }) =>
+      alerts.map(({ status, labels }) => `${status} ${labels['serial']}`),
+    );
+    assert.deepEqual(serials, [['firing 43'], ['firing 44']]);
+    // The receiver holds its answer back meanwhile.
+    assert.equal((await host.report(refusing(45))).status, 200);
+    assert.doesNotMatch(server.stderr(), /secret/);
+  });
+
+  it('takes no webhook that would carry what it says, or its token, in the clear', async () => {
+    const serve = (...flags: string[]) => runWrit(['fleet', 'serve', '--store', '/nonexistent', ...flags]);
+    for (const flags of [
+      ['--webhook', 'http://alarms.example.net/hook'],
+      ['--webhook', 'https://user:pass@alarms.example.net/'],
+      ['--webhook-token-file', 'token'],
+      ['--webhook-ca', 'ca.crt'],
+    ])
+      assert.equal((await serve(...flags)).exitCode, 2, flags.join(' '));
+  });
+
+  it('serves a renewed certificate behind SIGHUP, and the old one while half of a renewal is there', async () => {
+    using dir = tempDir();
+    const [first, second] = [await makeCertificate(dir.path, 'one'), await makeCertificate(dir.path, 'two')];
+    const [cert, key] = [dir.join('fleet.crt'), dir.join('fleet.key')];
+    copyFileSync(first.certFile, cert);
+    copyFileSync(first.keyFile, key);
+    await using fleet = await servedFleet('--tls-cert', cert, '--tls-key', key);
+    assert.match(fleet.url, /^https:/);
+    const nameBy = async (certFile: string) => (await secureGet(fleet.url, certFile)).name;
+    assert.equal(await nameBy(first.certFile), 'one');
+    copyFileSync(second.certFile, cert);
+    fleet.server.child.kill('SIGHUP');
+    await fleet.server.waitForStderr(/TLS_INVALID/);
+    assert.equal(await nameBy(first.certFile), 'one');
+    copyFileSync(second.keyFile, key);
+    fleet.server.child.kill('SIGHUP');
+    await fleet.server.waitForStderr(/certificate read again/);
+    assert.equal(await nameBy(second.certFile), 'two');
+    await assert.rejects(nameBy(first.certFile));
+  });
+
+  it('that cannot start leaves its store closed, whatever stood in its way', async () => {
+    using dir = tempDir();
+    const blocker = createServer();
+    await new Promise<void>((resolve) => blocker.listen(0, '127.0.0.1', resolve));
+    const { port } = blocker.address() as { port: number };
+    const started = { store: dir.join('store'), host: '127.0.0.1', log: silentLog(), clock: systemClock };
+    const options = { ...started, processMetrics: 'omit' } as const;
+    const threads = (): number =>
+      process.getActiveResourcesInfo().filter((name) => name === 'MessagePort').length;
+    const before = threads();
+    await rejectsCode('LISTEN_FAILED', startFleetServer({ ...options, port }));
+    const broken = { ...systemClock, nowMs: () => Number.NaN };
+    await startFleetServer({ ...options, port: 0 }).then((server) => server.close());
+    await assert.rejects(startFleetServer({ ...options, port: 0, clock: broken }));
+    await until(() => threads() <= before);
+    await new Promise((resolve) => blocker.close(resolve));
+  });
+});
