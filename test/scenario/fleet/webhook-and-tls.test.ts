@@ -1,6 +1,6 @@
 // `writ fleet serve` as a process that tells a receiver, renews its certificate, and leaves nothing behind where it cannot start.
 import assert from 'node:assert/strict';
-import { copyFileSync } from 'node:fs';
+import { copyFileSync, readdirSync, readlinkSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { describe, it } from 'node:test';
 import { startFleetServer } from '../../../src/fleet/http/fleet-server.js';
@@ -19,6 +19,15 @@ import { makeCertificate, secureGet } from '../../kit/net/certificate.js';
 const refusing = (serial: number) => ({
   bundles: [bundleAt(42, { offered: { serial, state: 'refused', code: 'CHECK_FAILED', atMs: 1 } })],
 });
+
+/** @returns '' for a descriptor that is closed by now */
+function linkOf(path: string): string {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return '';
+  }
+}
 
 describe('a fleet server', () => {
   it('tells a receiver what began, once, also after a restart; and no report waits for one that hangs', async () => {
@@ -84,14 +93,17 @@ describe('a fleet server', () => {
     const { port } = blocker.address() as { port: number };
     const started = { store: dir.join('store'), host: '127.0.0.1', log: silentLog(), clock: systemClock };
     const options = { ...started, processMetrics: 'omit' } as const;
-    const threads = (): number =>
-      process.getActiveResourcesInfo().filter((name) => name === 'MessagePort').length;
-    const before = threads();
+    const open = (): number =>
+      readdirSync('/proc/self/fd').filter((fd) => linkOf(`/proc/self/fd/${fd}`).startsWith(started.store))
+        .length;
     await rejectsCode('LISTEN_FAILED', startFleetServer({ ...options, port }));
+    assert.equal(open(), 0);
+    const running = await startFleetServer({ ...options, port: 0 });
+    assert.ok(open() > 0);
+    await running.close();
     const broken = { ...systemClock, nowMs: () => Number.NaN };
-    await startFleetServer({ ...options, port: 0 }).then((server) => server.close());
     await assert.rejects(startFleetServer({ ...options, port: 0, clock: broken }));
-    await until(() => threads() <= before);
+    assert.equal(open(), 0);
     await new Promise((resolve) => blocker.close(resolve));
   });
 });
