@@ -196,13 +196,13 @@ class Simulation {
   #answer(): HttpReply {
     const { times, capacityPerSecond } = this.#options;
     if (this.#nowMs >= times.steadyMs && this.#nowMs < times.steadyMs + times.outageMs) return gone;
+    this.#rate.count(this.#nowMs);
     const number = Math.floor(this.#nowMs / 1000);
     if (this.#second.number !== number) this.#second = { number, taken: 0 };
     if (++this.#second.taken > capacityPerSecond) {
       this.#turnedAway++;
       return full;
     }
-    this.#rate.count(this.#nowMs);
     const everyMs = grantedInterval(this.#config.everyMs, this.#rate.factor);
     return { kind: 'answered', status: 200, body: JSON.stringify({ everyMs, outcomes: 0 }) };
   }

@@ -73,10 +73,12 @@ class BatchedIngest implements Ingest {
     const read = readReport(body);
     if (read.kind === 'refused')
       return Promise.resolve({ kind: 'refused', code: 'FLEET_REPORT_INVALID', reason: read.reason });
+    const receivedAtMs = this.#options.clock.nowMs();
+    // Also who is turned away: else a server beyond what it takes would ask nobody to come more seldom.
+    this.#rate.count(receivedAtMs);
     if (this.#queue.length >= maxQueue || this.#closing.signal.aborted)
       return Promise.resolve({ kind: 'unavailable' });
-    const taken = { signed, report: read.data, receivedAtMs: this.#options.clock.nowMs() };
-    this.#rate.count(taken.receivedAtMs);
+    const taken = { signed, report: read.data, receivedAtMs };
     return new Promise((answer) => {
       this.#queue.push({ taken, answer });
       this.#batches ??= this.#runBatches();
