@@ -51,6 +51,8 @@ export class StatementNames {
   readonly #names = new Map<string, string>();
 
   of(sql: string): string | undefined {
+    // A column that another server's newer version adds would break it for as long as the connection lives.
+    if (sql.includes('*')) return undefined;
     const name = this.#names.get(sql);
     if (name !== undefined || this.#names.size >= maxPrepared) return name;
     const times = (this.#times.get(sql) ?? 0) + 1;

@@ -24,6 +24,10 @@ describe('names of prepared statements', () => {
     assert.equal(names.of('select 199'), 'writ_200');
   });
 
+  it('are for none that takes whatever columns there are', () => {
+    assert.equal(namedAfter(new StatementNames(), 'select * from "hosts"', 9), undefined);
+  });
+
   it('are not taken by thousands of statements that come once', () => {
     const names = new StatementNames();
     for (let at = 0; at < 10_000; at++) assert.equal(names.of(`select ${at}`), undefined);
