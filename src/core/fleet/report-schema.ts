@@ -1,15 +1,17 @@
 // The JSON Schemas of what a host sends to a fleet server, with the bounds of report.ts. Members that are unknown are let
-// through: a newer host may say more. Texts that become columns hold no control character; PostgreSQL takes no NUL.
+// through: a newer host may say more. Texts that become columns hold what can be seen, and no NUL, which PostgreSQL does not take.
 // Not among those that the build compiles: every command would load their code, and only a server asks.
 import { fleetBounds } from './report.js';
 
 const { maxNameLength, maxLabels, maxBundles, maxGroups, maxOutcomes, maxFindings } = fleetBounds;
 
 const whole = { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
+/** As `host.labels` may be: nothing that steers a terminal, turns the text around it or makes two names look like one. */
+export const plainPattern = '^[\\p{L}\\p{M}\\p{N}\\p{P}\\p{S} ]*$';
 const text = (maxLength: number): object => ({
   type: 'string',
   maxLength,
-  pattern: '^[^\\u0000-\\u001f\\u007f]*$',
+  pattern: plainPattern,
 });
 const name = { ...text(maxNameLength), minLength: 1 };
 const id = { type: 'string', pattern: '^[A-Za-z0-9-]{1,64}$' };

@@ -1,8 +1,9 @@
 // Hosts as CSV (RFC 4180), a line for each bundle of a host, read a page at a time while it is sent. Names and labels are the
-// hosts' own: a cell that a spreadsheet would take for a formula begins with an apostrophe.
+// hosts' own: what cannot be seen is written out, and a cell that a spreadsheet would take for a formula begins with an apostrophe.
 import type { HostLine, Role } from '../../core/fleet/answers.js';
 import type { HostFilter } from '../../core/fleet/host-filter.js';
 import { given } from '../../core/given.js';
+import { printable } from '../../core/text/printable.js';
 import type { FleetQueries } from '../queries/fleet-queries.js';
 
 const titles = [
@@ -46,6 +47,7 @@ function lineOf(cells: readonly string[]): string {
 }
 
 export function csvCell(text: string): string {
-  const safe = /^[=+\-@\t\r\n|%\uff1d\uff0b\uff0d\uff20]/.test(text) ? `'${text}` : text;
+  const shown = printable(text);
+  const safe = /^[ ]*[=+\-@|%\uff1d\uff0b\uff0d\uff20]/.test(shown) ? `'${shown}` : shown;
   return `"${safe.replaceAll('"', '""')}"`;
 }

@@ -2,6 +2,7 @@
 // and counted nowhere. A token names whose they are, and bounds how many.
 import type { Kysely } from 'kysely';
 import { WritError } from '../../core/errors.js';
+import { plainPattern } from '../../core/fleet/report-schema.js';
 import type { HostRow, Tables } from '../store/tables.js';
 import { checkToken, tokenRefused } from '../tokens/tokens.js';
 import { bearerOf } from './callers.js';
@@ -25,8 +26,7 @@ const bundleSchema = {
     code: { type: 'string', maxLength: 255 },
   },
 };
-/** As of hosts: PostgreSQL takes no NUL, and a name has no control character. */
-const pattern = '^[^\\u0000-\\u001f\\u007f]*$';
+const pattern = plainPattern;
 /** OPA adds members with its versions: what is not known is not read. */
 const statusSchema = {
   type: 'object',

@@ -10,7 +10,11 @@ export interface SignedHost {
   /** Raw public key, base64. */
   readonly publicKey: string;
   /** Signed by its key, with the next counter unless another one is given. */
-  post(path: string, body: string | Buffer, more?: { readonly counter?: number }): Promise<Response>;
+  post(
+    path: string,
+    body: string | Buffer,
+    more?: { readonly counter?: number; readonly created?: Date },
+  ): Promise<Response>;
   enrol(token: string, labels?: Readonly<Record<string, string>>): Promise<Response>;
   report(more?: Partial<FleetReport>): Promise<Response>;
 }
@@ -22,7 +26,7 @@ export function signedHost(url: string, name: string): SignedHost {
   const installId = `install-${key.slice(0, 8)}`;
   let next = 1;
   let fleet = 'none';
-  const post: SignedHost['post'] = async (path, body, { counter = next++ } = {}) => {
+  const post: SignedHost['post'] = async (path, body, { counter = next++, created = new Date() } = {}) => {
     const digest = `sha-256=:${createHash('sha256').update(body).digest('base64')}:`;
     const message = {
       method: 'POST',
@@ -34,6 +38,7 @@ export function signedHost(url: string, name: string): SignedHost {
         key: { id: key, alg: 'ed25519', sign: async (data: Buffer) => sign(null, data, privateKey) },
         fields: ['@method', 'content-digest', 'writ-fleet', 'writ-counter'],
         params: ['created', 'keyid', 'alg'],
+        paramValues: { created },
       },
       message,
     );

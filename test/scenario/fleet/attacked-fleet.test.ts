@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { jsonOf, runWrit } from '../../kit/cli/run-writ.js';
 import { startWrit } from '../../kit/cli/writ-process.js';
-import { bundleAt } from '../../kit/fleet/fleet-bench.js';
+import { bundleAt, reportOf } from '../../kit/fleet/fleet-bench.js';
 import { type ServedFleet, servedFleet } from '../../kit/fleet/served-fleet.js';
 import { signedHost } from '../../kit/fleet/signed-host.js';
 
@@ -116,6 +116,14 @@ describe('who attacks a fleet server', () => {
       attacker.post('/v1/reports', '{}', { counter: 1 }),
       honest.report({ generation: at, bundles: [bundleAt(42)] }),
     ]).flat();
+    const other = await fleet.host('web-3');
+    const created = new Date(Date.now() - 400 * 86_400_000);
+    const wrongClock = JSON.stringify(reportOf('web-3', { bundles: [bundleAt(42)] }));
+    assert.equal(
+      (await other.post('/v1/reports', wrongClock, { created })).status,
+      200,
+      'it is the one to hear',
+    );
     const statuses = (await Promise.all(sent)).map(({ status }) => status);
     for (const [at, status] of statuses.entries())
       assert.ok([[413], [400, 413], [400], [200, 409]][at % 4]?.includes(status), `${at}: ${status}`);

@@ -93,12 +93,21 @@ describe('the commands of a fleet', () => {
 
   it('let no host drive the terminal of who looks', async () => {
     await using fleet = await servedFleet();
-    const name = 'web\u009b2J\u009d0;owned\u009c\u202e=cmd';
-    const host = await fleet.host(name, { site: '\u009b2J' });
-    const line = '\u001b]0;owned\u0007 line\u009b2J';
+    const host = await fleet.host('web-1');
+    const line = '\u001b]0;owned\u0007 line\u009b2J\u202e';
     const offered = { ...refused, line };
-    await host.report({ labels: { site: '\u009b2J' }, host: name, bundles: [bundleAt(41, { offered })] });
-    await assert.rejects(fleet.host('web\u001b[2J'));
+    await host.report({ bundles: [bundleAt(41, { offered })] });
+    for (const name of [
+      'web\u009b2J',
+      'web\u009d0;owned\u009c',
+      'web\u202e=cmd',
+      'web\u001b[2J',
+      'web-1\u200b',
+    ]) {
+      await assert.rejects(fleet.host(name));
+      assert.equal((await host.report({ host: name })).status, 400);
+      assert.equal((await host.report({ labels: { site: name } })).status, 400);
+    }
     for (const args of [['hosts'], ['status'], ['log'], ['host', host.key]]) {
       const { stdout, stderr } = await runWrit(['fleet', ...args, '--store', fleet.store]);
       // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there

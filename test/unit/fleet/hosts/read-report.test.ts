@@ -48,6 +48,13 @@ describe('a report as it came', () => {
     ['a number beyond what is exact', { atMs: 2 ** 53 }],
     ['a fraction', { everyMs: 1000.5 }],
     ['an interval of nothing', { everyMs: 0 }],
+    ...['\u001b', '\u007f', '\u009b', '\u00ad', '\u200b', '\u2028', '\u202e', '\u2066', '\ufeff'].flatMap(
+      (character) => [
+        [`a name with ${escape(character)}`, { host: `web-1${character}` }] as const,
+        [`a label with ${escape(character)}`, { labels: { site: `fra${character}` } }] as const,
+        [`a label called with ${escape(character)}`, { labels: { [`site${character}`]: 'fra' } }] as const,
+      ],
+    ),
     ['another schema', { schema: 2 }],
     ['another type', { type: 'fleet.enrol' }],
     ['a digest in capitals', { root: { version: 1, sha256: 'A'.repeat(64) } }],

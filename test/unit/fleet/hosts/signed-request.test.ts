@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { createHash, generateKeyPairSync, type KeyObject, sign, verify } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { httpbis } from 'http-message-signatures';
+import { maxCounter } from '../../../../src/core/fleet/signed-request.js';
 import {
   ed25519Key,
   type IncomingRequest,
@@ -147,6 +148,14 @@ describe('a signed request', () => {
     assert.equal(nobody.kind === 'refused' && nobody.code, 'FLEET_KEY_UNKNOWN');
     const away = (): Promise<never> => Promise.reject(new Error('away'));
     await assert.rejects(verifySignedRequest(request, away), /away/);
+  });
+
+  it('has a counter that leaves room for the answer to a challenge', async () => {
+    const at = async (counter: number) =>
+      codeOf(await signed({ headers: { 'writ-counter': String(counter) } }));
+    assert.equal(await at(maxCounter - 1), 'signed');
+    assert.equal(await at(maxCounter), 'FLEET_SIGNATURE_REFUSED');
+    assert.equal(maxCounter, 2 ** 52);
   });
 
   it('is refused whatever nonsense its headers are', async () => {

@@ -5,13 +5,18 @@ import { csvCell, hostsCsv } from '../../../../src/fleet/http/host-csv.js';
 
 describe('a cell of CSV', () => {
   it('is no formula, whatever a host calls itself', () => {
-    for (const text of ['=1+1', '+1', '-1', '@SUM(A1)', '\t=1', '\r=1', '＝1'])
+    for (const text of ['=1+1', '+1', '-1', '@SUM(A1)', '  =1', '＝1'])
       assert.ok(csvCell(text).startsWith(`"'`), text);
     assert.equal(csvCell('web-1'), '"web-1"');
   });
 
   it('ends where it ends', () => {
-    assert.equal(csvCell('a","b\n=c'), '"a"",""b\n=c"');
+    assert.equal(csvCell('a","b\n=c'), '"a"",""b\\u{a}=c"');
+  });
+
+  it('shows what hides in it, turns it around or drives a terminal', () => {
+    assert.equal(csvCell('\u009b2J\u202e\u2066\u200b'), '"\\u{9b}2J\\u{202e}\\u{2066}\\u{200b}"');
+    assert.equal(csvCell('\t=1'), '"\\u{9}=1"');
   });
 });
 
