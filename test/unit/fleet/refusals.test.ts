@@ -54,6 +54,30 @@ describe('a fleet refuses', () => {
     assert.deepEqual((await listTokens(db)).find(({ id }) => id === once.id)?.uses_left, 0);
   });
 
+  it('a name that another host has, to one that reports it and to the second of two that ask at once', async () => {
+    using directory = tempDir(memory());
+    await using bench = await fleetBench(directory.join('store'), clock);
+    const { db } = bench.store;
+    const { token } = await bench.token();
+    const [one, two] = [await bench.enrol(token, 'web-1'), await bench.enrol(token, 'web-2')];
+    const ingest = createIngest(bench.store, { clock, log: silentLog() });
+    const waits = { kind: 'refused', code: 'FLEET_KEY_WAITING' };
+    await send(ingest, two, reportOf('web-2'));
+    assert.deepEqual(await send(ingest, two, reportOf('web-1')), waits);
+    await approveHost(db, two.keyId, change);
+    assert.equal((await send(ingest, two, reportOf('web-2'))).kind, 'accepted');
+    assert.equal(
+      (await db.selectFrom('host_bundles').selectAll().execute()).length,
+      1,
+      'what it says is news',
+    );
+    const both = await Promise.all([one, two].map((host) => send(ingest, host, reportOf('web-3'))));
+    assert.deepEqual(both.map(({ kind }) => kind).sort(), ['accepted', 'refused']);
+    const renames = await db.selectFrom('audit').select('id').where('what', '=', 'host.rename').execute();
+    assert.equal(renames.length, 4);
+    await ingest.close();
+  });
+
   it('what one server decided on a row that another one changed meanwhile', async () => {
     using directory = tempDir(memory());
     await using bench = await fleetBench(directory.join('store'), clock);
