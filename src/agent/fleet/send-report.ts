@@ -82,6 +82,8 @@ async function enrol(exchange: Exchange, { host, labels, installId }: HostIdenti
   const request: EnrolRequest = {
     ...{ schema: 1, type: 'fleet.enrol', token: readToken(config.tokenFile) },
     ...{ publicKey: state.key.publicKey, host, labels, installId },
+    ...(config.stay === 'ephemeral' ? { ephemeral: true } : {}),
+    ...(config.claim === 'replaces' ? { replaces: true } : {}),
   };
   const { url, reply } = await post(exchange, {
     ...{ path: fleetPaths.enrol, body: JSON.stringify(request), fleet: noFleet },

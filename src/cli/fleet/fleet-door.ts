@@ -8,6 +8,9 @@ import type { FleetDoor } from './door.js';
 export const doorFlags = {
   url: optional('--url <url>', 'address of the fleet server').env('WRIT_FLEET_URL'),
   tokenFile: optional('--token-file <file>', 'file with a token for people').env('WRIT_FLEET_TOKEN_FILE'),
+  ca: optional('--ca <file>', "PEM of the authorities to trust for --url in place of the system's").env(
+    'WRIT_FLEET_CA',
+  ),
   store: optional(
     '--store <store>',
     "the server's own store, on its machine: a directory or a postgres:// URL",
@@ -29,7 +32,10 @@ export async function askFleet<T>(
   }
 }
 
-async function openDoor({ url, tokenFile, store }: DoorFlags, context: CommandContext): Promise<FleetDoor> {
+async function openDoor(
+  { url, tokenFile, ca, store }: DoorFlags,
+  context: CommandContext,
+): Promise<FleetDoor> {
   if (store !== undefined && url !== undefined)
     throw new WritError('USAGE', '--url and --store both say whom to ask: only one can be asked');
   if (store !== undefined) {
@@ -45,5 +51,6 @@ async function openDoor({ url, tokenFile, store }: DoorFlags, context: CommandCo
       hint: 'Make a token beside the server: writ fleet token create --for people --store S',
     });
   const { openServerDoor } = await import('./server-door.js');
-  return openServerDoor({ url, tokenFile: context.at(tokenFile), clock: context.clock });
+  const files = { tokenFile: context.at(tokenFile), ...(ca === undefined ? {} : { caFile: context.at(ca) }) };
+  return openServerDoor({ url, ...files, clock: context.clock });
 }

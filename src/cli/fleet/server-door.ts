@@ -12,22 +12,27 @@ import type { FleetDoor } from './door.js';
 export interface ServerDoorOptions {
   readonly url: string;
   readonly tokenFile: string;
+  /** PEM of the authorities to trust in place of the system's. */
+  readonly caFile?: string;
   readonly clock: Clock;
 }
 
 const timeoutMs = 30_000;
 const maxAnswerBytes = 32_000_000;
 const maxTokenBytes = 4096;
+const maxCaBytes = 1_000_000;
 
-export function openServerDoor({ url, tokenFile, clock }: ServerDoorOptions): FleetDoor {
+export function openServerDoor({ url, tokenFile, caFile, clock }: ServerDoorOptions): FleetDoor {
   const base = baseOf(url);
+  const trusted = caFile === undefined ? {} : { ca: readAuthorities(caFile, base) };
   const authorization = `Bearer ${readToken(tokenFile)}`;
   const ask = async <T>(method: string, path: string, body?: object): Promise<T> => {
     const target = new URL(path, base);
     const sent = body === undefined ? {} : { body: JSON.stringify(body) };
     const type: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' };
     const headers = { authorization, ...type };
-    const reply = await askHttp({ url: target, method, headers, ...sent, timeoutMs, maxAnswerBytes, clock });
+    const bounds = { timeoutMs, maxAnswerBytes, clock };
+    const reply = await askHttp({ url: target, method, headers, ...sent, ...trusted, ...bounds });
     if (reply.kind === 'failed') throw unanswered(target, reply.reason);
     return answerOf<T>(reply, target);
   };
@@ -77,6 +82,16 @@ function readToken(path: string): string {
   if (/^writ_people_[\x21-\x7e]{1,180}$/.test(token)) return token;
   const why = read.kind === 'read' ? 'it holds no token for people' : read.why;
   throw new WritError('USAGE', `the token file ${path} cannot be used: ${why}`);
+}
+
+/** @throws USAGE: a file without a certificate would trust nobody, and be said as a fault of the server */
+function readAuthorities(path: string, { protocol }: URL): string {
+  if (protocol !== 'https:') throw new WritError('USAGE', '--ca is only used with an https address');
+  const read = readSmallFile(path, { maxBytes: maxCaBytes });
+  const text = read.kind === 'read' ? read.bytes.toString('latin1') : '';
+  if (text.includes('-----BEGIN CERTIFICATE-----')) return text;
+  const why = read.kind === 'read' ? 'it holds no certificate' : read.why;
+  throw new WritError('USAGE', `the file of authorities ${path} cannot be used: ${why}`);
 }
 
 function answerOf<T>({ status, body }: { readonly status: number; readonly body: string }, url: URL): T {

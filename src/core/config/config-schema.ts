@@ -247,6 +247,8 @@ export const configSchema = key.object(
         // A server may lengthen it to an hour, never shorten it.
         every: key.durationFrom(5000, hourMs),
         detail: key.oneOf(['codes', 'line', 'full'], 'codes, line or full'),
+        ephemeral: key.boolean,
+        replaces: key.boolean,
       },
       ['url', 'tokenFile'],
     ),

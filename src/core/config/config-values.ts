@@ -144,9 +144,13 @@ function buildFleet({
   every = defaultDurations.fleet,
   detail = 'codes',
   ca,
+  ephemeral,
+  replaces,
   ...fleet
 }: NonNullable<ConfigFile['fleet']>): NonNullable<AgentConfig['fleet']> {
-  return { ...fleet, everyMs: durationMs(every), detail, ...given({ ca }) };
+  const stay = ephemeral === true ? 'ephemeral' : 'lasting';
+  const claim = replaces === true ? 'replaces' : 'new';
+  return { ...fleet, everyMs: durationMs(every), detail, stay, claim, ...given({ ca }) };
 }
 
 function buildFreshness({

@@ -1,9 +1,9 @@
-// What is worth a look in a configuration and no mistake: bundles that nothing examines, daemons that are known to say yes to
+// What is worth a look in a configuration and no mistake: bundles that nothing examines, checks of what is in use already, daemons that are known to say yes to
 // what they cannot read, directories that a daemon has still to make. Pure; what lies on the host is asked of whoever can look.
 
 import { durationMs } from '../names.js';
 import type { ConfigFile } from './config-schema.js';
-import { at, type ConfigPath, type Finding, group, valuesAt } from './findings.js';
+import { at, type ConfigPath, type Finding, group, list, valuesAt } from './findings.js';
 import { type HostLook, textsAt } from './tolerated-rules.js';
 
 /** What the answer of a group's driver is worth, in the order of the groups; undefined where no driver was made. */
@@ -16,6 +16,7 @@ export function warningsOf(
 ): readonly Finding[] {
   return [
     ...uncheckedBundles(file),
+    ...checksOfLivePolicy(file),
     ...unprovenGroups(file, verdicts),
     ...wordsAlone(file),
     ...slowProbes(file),
@@ -30,6 +31,18 @@ function uncheckedBundles(file: ConfigFile): Finding[] {
     const text = 'has no check: a file that its workers cannot read would reach them';
     return [at(['bundles', index], text)];
   });
+}
+
+/** In a sandbox the live path leads to the candidate; without one it leads to what is in use, and every release passes. */
+function* checksOfLivePolicy(file: ConfigFile): Generator<Finding> {
+  for (const { path, value } of valuesAt(file, ['bundles', '*', 'checks', '*'])) {
+    const { run, sandbox = file.sandbox } = group(value);
+    if (sandbox !== 'off' || run === undefined || /\{(?:candidate|bundle)\}/.test(list(run).join(' ')))
+      continue;
+    const text =
+      'names neither {candidate} nor {bundle}: without a sandbox it judges the policy in use, unless its program reads WRIT_BUNDLE_DIR';
+    yield at([...path, 'run'], text);
+  }
 }
 
 const lies = {

@@ -134,6 +134,10 @@ export interface FleetConfig {
   readonly everyMs: number;
   /** How much is said of why something was refused: its code; its first line too; all of it. */
   readonly detail: 'codes' | 'line' | 'full';
+  /** `ephemeral`: the server retires it at an orderly stop, or after 24 h of silence. */
+  readonly stay: 'lasting' | 'ephemeral';
+  /** `replaces`: it takes the place of a host of its name that has been silent for two intervals. */
+  readonly claim: 'new' | 'replaces';
 }
 
 export type FreshnessConfig = AgentConfig['freshness'];

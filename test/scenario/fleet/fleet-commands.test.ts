@@ -3,8 +3,11 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { jsonOf, runWrit } from '../../kit/cli/run-writ.js';
+import { runWritProcess } from '../../kit/cli/writ-process.js';
+import { tempDir } from '../../kit/disk/temp-dir.js';
 import { bundleAt } from '../../kit/fleet/fleet-bench.js';
 import { servedFleet } from '../../kit/fleet/served-fleet.js';
+import { makeCertificate } from '../../kit/net/certificate.js';
 
 const refused = { serial: 42, state: 'refused', code: 'CHECK_FAILED', atMs: 5, line: 'line 7: no' } as const;
 const wait = (...args: readonly string[]) => runWrit(['fleet', 'wait', 'dns', '42', ...args, '--json']);
@@ -140,5 +143,21 @@ describe('the commands of a fleet', () => {
     assert.deepEqual([elsewhere.exitCode, jsonOf(elsewhere)['code']], [1, 'FLEET_UNANSWERED']);
     const missing = await runWrit(['fleet', 'status', '--store', fleet.dir.join('none'), '--json']);
     assert.equal(jsonOf(missing)['code'], 'FLEET_STORE_LOCATION');
+  });
+
+  it('trust the authorities of --ca in place of the system, and say what a file is that holds none', async () => {
+    using dir = tempDir();
+    const { certFile, keyFile } = await makeCertificate(dir.path, 'fleet');
+    await using fleet = await servedFleet('--tls-cert', certFile, '--tls-key', keyFile);
+    const log = async (...ca: readonly string[]) => {
+      const run = await runWritProcess(['fleet', 'log', ...(await fleet.door('view')), ...ca, '--json']);
+      return [run.exitCode, jsonOf(run)['code']];
+    };
+    assert.deepEqual(await log('--ca', certFile), [0, undefined]);
+    assert.deepEqual(await log(), [1, 'FLEET_UNANSWERED']);
+    const { certFile: another } = await makeCertificate(dir.path, 'another');
+    assert.deepEqual(await log('--ca', another), [1, 'FLEET_UNANSWERED']);
+    for (const none of [keyFile, dir.join('none')]) assert.deepEqual(await log('--ca', none), [2, 'USAGE']);
+    assert.deepEqual(await log('--ca', certFile, '--url', 'http://127.0.0.1:9'), [2, 'USAGE']);
   });
 });

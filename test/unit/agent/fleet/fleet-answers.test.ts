@@ -22,7 +22,14 @@ describe('an interval that a server grants', () => {
   it('holds for the interval that was configured then', () => {
     const clock = fakeClock();
     const times = new ReportTimes({ clock: () => clock, installId: () => 'a', random01: () => 0.5 });
-    const fleet = { url: url.href, tokenFile: '/t', everyMs: 60_000, detail: 'codes' } as const;
+    const fleet = {
+      url: url.href,
+      tokenFile: '/t',
+      everyMs: 60_000,
+      detail: 'codes',
+      stay: 'lasting',
+      claim: 'new',
+    } as const;
     times.stored(fleet, 600_000);
     assert.equal(times.everyMs(fleet), 600_000);
     assert.equal(times.everyMs({ ...fleet, everyMs: 30_000 }), 30_000);
@@ -33,7 +40,14 @@ describe('a report after one that failed', () => {
   it('waits for its time, whatever changes', () => {
     const clock = fakeClock();
     const times = new ReportTimes({ clock: () => clock, installId: () => 'a', random01: () => 0.5 });
-    const fleet = { url: url.href, tokenFile: '/t', everyMs: 600_000, detail: 'codes' } as const;
+    const fleet = {
+      url: url.href,
+      tokenFile: '/t',
+      everyMs: 600_000,
+      detail: 'codes',
+      stay: 'lasting',
+      claim: 'new',
+    } as const;
     times.failed(fleet, 'failed', 1_800_000);
     assert.ok(times.untilDue(fleet, 'news') >= 1_800_000);
     times.failed(fleet, 'failed', undefined);

@@ -19,8 +19,17 @@ describe('the fleet of a configuration', () => {
         tokenFile: '/etc/writ/token',
         everyMs: 300_000,
         detail: 'codes',
+        stay: 'lasting',
+        claim: 'new',
       },
     });
+  });
+
+  it('comes and goes, or takes the place of a silent one, where that is said', () => {
+    const parsed = fleetOf('url: https://fleet/, tokenFile: /t, ephemeral: true, replaces: true');
+    assert.ok(parsed.ok);
+    assert.deepEqual([parsed.config.fleet?.stay, parsed.config.fleet?.claim], ['ephemeral', 'replaces']);
+    assert.notDeepEqual(wrongAt('url: https://fleet/, tokenFile: /t, ephemeral: often'), []);
   });
 
   it('is https, or http to this machine', () => {

@@ -179,6 +179,16 @@ describe('the warnings of a configuration', () => {
     assert.deepEqual(ofGroup({ verdictClass: 'silent' }), []);
   });
 
+  it('name a check without a sandbox that may judge what is in use already', () => {
+    const ofCheck = (check: string, top: string) =>
+      warnings({ checks: `{ name: parses, ${check} }`, top }).filter((one) => /checks/.test(one));
+    const off = 'sandbox: "off"';
+    assert.match(ofCheck('run: [nginx, -t]', off)[0] ?? '', /^\/bundles\/0\/checks\/0\/run names neither/);
+    for (const run of ['run: [parse, "{candidate}"]', 'run: [parse, "file={bundle}/a"]'])
+      assert.deepEqual(ofCheck(run, off), [], run);
+    assert.deepEqual(ofCheck('run: [nginx, -t]', ''), []);
+  });
+
   it('name places that a daemon has still to make, up to their first glob', () => {
     const pidFile = (path: string) => warnings({ worker: `reset: { signal: HUP, pidFile: "${path}" }` });
     assert.deepEqual(pidFile('/run/gone/a.pid'), [
