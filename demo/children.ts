@@ -20,7 +20,7 @@ export interface Child {
   stderr(): string;
   /**
    * @returns the first match in what it has written so far or writes next, colours aside
-   * @throws Error when it ends without, or after 15 s
+   * @throws Error when it ends without, or after a minute, which a busy machine does not take
    */
   waitFor(stream: 'stdout' | 'stderr', pattern: RegExp): Promise<RegExpExecArray>;
   /** Resolves with the exit code when it has ended by itself; null after a signal. */
@@ -29,7 +29,7 @@ export interface Child {
   end(): Promise<number | null>;
 }
 
-const waitMs = 15_000;
+const waitMs = 60_000;
 const graceMs = 5000;
 
 export class Children {
