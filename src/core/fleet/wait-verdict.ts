@@ -23,7 +23,8 @@ export type WaitOutcome =
   | 'ambiguous'
   | 'out-of-reach'
   | 'withdrawn'
-  | 'superseded';
+  | 'superseded'
+  | 'absent';
 
 export interface WaitVerdict {
   readonly outcome: WaitOutcome | 'waiting';
@@ -40,6 +41,7 @@ export const waitExitCodes: Readonly<Record<WaitOutcome, number>> = {
   'out-of-reach': 3,
   withdrawn: 4,
   superseded: 4,
+  absent: 2,
 };
 
 /** In this order: what holds first is said. */
@@ -49,6 +51,7 @@ const rules: readonly (readonly [WaitOutcome, (all: Judged) => boolean])[] = [
   ['reached', ({ done, needed }) => done >= needed],
   ['withdrawn', ({ facts }) => facts.withdrawn === true],
   ['superseded', ({ facts }) => facts.supersededBy !== undefined],
+  ['absent', ({ facts }) => facts.absent === true],
   ['out-of-reach', ({ of, needed, facts }) => of - facts.refused < needed],
   ['time-over', ({ terms, progress }) => progress.elapsedMs >= terms.withinMs],
 ];

@@ -14,6 +14,12 @@ import type { Clock } from '../../platform/time/clock.js';
 import { createIngest } from '../hosts/ingest.js';
 import { noteAccepting, runSweeps } from '../hosts/sweeps.js';
 import { createFleetQueries, type FleetQueries } from '../queries/fleet-queries.js';
+import {
+  type FollowedRepository,
+  followRepositories,
+  openRepositories,
+} from '../repositories/follow-repositories.js';
+import { readViews } from '../repositories/stored-views.js';
 import { type FleetStore, openFleetStore } from '../store/open-store.js';
 import { changeRoutes } from './change-routes.js';
 import { createApp } from './fleet-app.js';
@@ -39,6 +45,8 @@ export interface FleetServerOptions {
   /** Addresses that bring the connections of many clients. */
   readonly proxies?: readonly string[];
   readonly processMetrics: MetricsOptions['process'];
+  /** Whose metadata is read, and where what is trusted of it is kept. */
+  readonly repositories?: { readonly followed: readonly FollowedRepository[]; readonly state: string };
 }
 
 export interface RunningFleetServer {
@@ -58,6 +66,8 @@ const ownLimits: Partial<ServerLimits> = { minBytesPerWindow: 0, closeDeadlineMs
 export async function startFleetServer(options: FleetServerOptions): Promise<RunningFleetServer> {
   const { clock, log, tls } = options;
   const tlsOptions = tls && readTlsFiles(tls);
+  const { followed = [], state = '' } = options.repositories ?? {};
+  const repositories = openRepositories(followed, clock);
   const store = await openFleetStore(options.store, { clock, log });
   const limits = serverLimits({ ...ownLimits, ...options.limits }, readMaxOpenFiles());
   const metrics = createFleetMetrics(await createMetrics({ process: options.processMetrics }));
@@ -82,7 +92,7 @@ export async function startFleetServer(options: FleetServerOptions): Promise<Run
     ...opaRoutes(store.db, nowMs),
     ...queryRoutes(queries, events),
     ...changeRoutes(store.db, nowMs),
-    ...ownRoutes(store, queries, metrics),
+    ...ownRoutes(parts, queries),
   ];
   const ending = new AbortController();
   const isEnding = (): boolean => ending.signal.aborted;
@@ -98,12 +108,13 @@ export async function startFleetServer(options: FleetServerOptions): Promise<Run
   // Before the first report: silence of before is the server's own.
   await noteAccepting(store.db, clock.nowMs());
   const sweeping = runSweeps(store, { clock, log, signal: ending.signal });
+  const following = followRepositories(store, repositories, { state, clock, log, signal: ending.signal });
   const end = async (): Promise<void> => {
     ending.abort();
     events.close();
     await closeWithin(app.server, listener, clock, limits.closeDeadlineMs);
     await ingest.close();
-    await Promise.all([watching, sweeping]);
+    await Promise.all([watching, sweeping, following]);
     await store.close();
   };
   const url = await listen(app.server, options, end);
@@ -124,16 +135,26 @@ export async function startFleetServer(options: FleetServerOptions): Promise<Run
   };
 }
 
-function ownRoutes(store: FleetStore, queries: FleetQueries, metrics: FleetMetrics): Route[] {
+interface OwnParts {
+  readonly store: FleetStore;
+  readonly metrics: FleetMetrics;
+  readonly clock: Clock;
+}
+
+function ownRoutes({ store, metrics, clock }: OwnParts, queries: FleetQueries): Route[] {
   return [
     {
       method: 'GET',
       url: '/healthz',
-      summary: '200 while the store answers',
+      summary:
+        '200 while the store answers; `unread` has a code for each repository that could not be read last',
       access: 'anyone',
       handle: async () => {
-        await store.db.selectFrom('fleet').select('id').executeTakeFirstOrThrow();
-        return { status: 'ok', version: writVersion };
+        const views = await readViews(store.db, clock.nowMs());
+        // No names: who reaches the server may ask.
+        const codes = views.flatMap(({ failing }) => (failing === undefined ? [] : [failing.code]));
+        const repositories = views.length === 0 ? {} : { repositories: views.length, unread: codes };
+        return { status: 'ok', version: writVersion, ...repositories };
       },
     },
     {

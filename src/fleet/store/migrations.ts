@@ -9,7 +9,10 @@ export interface Migration {
   up(db: Kysely<AnyTables>, fleet: { readonly id: string; readonly nowMs: number }): Promise<void>;
 }
 
-export const migrations: readonly Migration[] = [{ version: 1, up: first }];
+export const migrations: readonly Migration[] = [
+  { version: 1, up: first },
+  { version: 2, up: withRepositories },
+];
 
 interface Table {
   readonly name: string;
@@ -121,6 +124,12 @@ async function first(
     .insertInto('leases')
     .values(['enrol', 'sweep'].map((name) => ({ name, ...lease })))
     .execute();
+}
+
+/** What servers have read of repositories. */
+async function withRepositories(db: Kysely<AnyTables>): Promise<void> {
+  const texts = ['id', 'url', 'view'];
+  await create(db, { name: 'repositories', key: ['id'], texts, numbers: ['tried_at_ms'] });
 }
 
 async function create(db: Kysely<AnyTables>, { name, key, texts, numbers }: Table): Promise<void> {

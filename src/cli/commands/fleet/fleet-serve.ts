@@ -1,23 +1,38 @@
 // `writ fleet serve`: flags to a running fleet server, its address on stdout, and a clean end at SIGTERM. Owns no HTTP.
 import { once } from 'node:events';
-import { startFleetServer } from '../../../fleet/http/fleet-server.js';
+import { join } from 'node:path';
+import { WritError } from '../../../core/errors.js';
+import { type FleetServerOptions, startFleetServer } from '../../../fleet/http/fleet-server.js';
 import { notifyManagerOfServer } from '../../../platform/serve/sd-ready.js';
 import { createBusyLog } from '../../../platform/telemetry/log.js';
 import { openNotifier } from '../../../platform/telemetry/sd-notify.js';
-import type { Answer, CommandDefinition } from '../../console/command.js';
-import { type FlagValues, required } from '../../console/flags.js';
+import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
+import { repeatedText } from '../../console/flag-values.js';
+import { type FlagValues, optional, required } from '../../console/flags.js';
 import { listeningFlags, logLevel, reloadAtHangup, tlsFiles } from '../../serving/listening.js';
 
 const flags = {
   store: required('--store <store>', 'directory, made when it is missing, or a postgres:// URL').env(
     'WRIT_FLEET_STORE',
   ),
+  repository: optional(
+    '--repository <url>',
+    'repository that hosts follow, to know what should be in use; may be repeated, each with its --root',
+    repeatedText,
+  ),
+  root: optional('--root <file>', 'root of that repository; may be repeated', repeatedText),
+  state: optional(
+    '--state <directory>',
+    'where metadata of repositories is kept; by default in the store, with PostgreSQL it has to be said',
+  ),
   ...listeningFlags('127.0.0.1', 8090),
 };
+type ServeFlags = FlagValues<typeof flags>;
 
-export const command: CommandDefinition<FlagValues<typeof flags>> = {
+export const command: CommandDefinition<ServeFlags> = {
   examples: [
     'writ fleet serve --store /var/lib/writ-fleet',
+    'writ fleet serve --store /var/lib/writ-fleet --repository https://policy.example.net --root root.json',
     'writ fleet serve --store /var/lib/writ-fleet --listen 0.0.0.0:443 --tls-cert fleet.crt --tls-key fleet.pem',
   ],
   exitCodes: [
@@ -32,7 +47,8 @@ export const command: CommandDefinition<FlagValues<typeof flags>> = {
     const tls = tlsFiles(flags, context);
     const { store, perAddress, proxy: proxies = [] } = flags;
     const server = await startFleetServer({
-      store: /^postgres(?:ql)?:\/\//.test(store) ? store : context.at(store),
+      store: isUrl(store) ? store : context.at(store),
+      ...repositoriesOf(flags, context),
       ...flags.listen,
       ...(tls === undefined ? {} : { tls }),
       ...(perAddress === undefined ? {} : { limits: { maxConnectionsPerAddress: perAddress } }),
@@ -52,6 +68,33 @@ export const command: CommandDefinition<FlagValues<typeof flags>> = {
     return { outcome: 'stopped', details: { url }, lines };
   },
 };
+
+function isUrl(store: string): boolean {
+  return /^postgres(?:ql)?:\/\//.test(store);
+}
+
+function repositoriesOf(
+  { repository = [], root = [], state, store }: ServeFlags,
+  { at }: CommandContext,
+): Partial<Pick<FleetServerOptions, 'repositories'>> {
+  if (repository.length !== root.length)
+    throw new WritError(
+      'USAGE',
+      `${repository.length} --repository and ${root.length} --root: each has its own`,
+      {
+        hint: 'As --repository https://a.example.net --root a.json --repository https://b.example.net --root b.json.',
+      },
+    );
+  if (repository.length === 0) return {};
+  if (state === undefined && isUrl(store))
+    throw new WritError(
+      'USAGE',
+      '--state is missing: what a repository says is kept in a directory of this machine',
+    );
+  const followed = repository.map((url, index) => ({ url, rootFile: at(root[index] ?? '') }));
+  const directory = state === undefined ? join(at(store), 'repositories') : at(state);
+  return { repositories: { followed, state: directory } };
+}
 
 function listening(url: string, fleet: string): Answer {
   return {
