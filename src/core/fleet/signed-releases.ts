@@ -79,9 +79,9 @@ export function standingOf(views: readonly RepositoryView[], release: RunningRel
 
 /** By the roots that its hosts trust, or as an entry that was signed there before. */
 function isOf({ roots, past }: RepositoryView, release: RunningRelease): boolean {
-  const { bundle, channel, serial, manifest } = release;
+  const { serial, manifest } = release;
   const isThis = (one: SignedEntry): boolean =>
-    one.bundle === bundle && one.channel === channel && one.serial === serial && one.manifest === manifest;
+    isSameChannel(one, release) && one.serial === serial && one.manifest === manifest;
   const trusts = release.roots.length > 0 && release.roots.every((root) => roots.includes(root));
   return trusts || past.some(isThis);
 }
@@ -92,7 +92,11 @@ interface Channel {
 }
 
 function entriesOf({ entries }: RepositoryView, { bundle, channel }: Channel): SignedEntry[] {
-  return entries.filter((one) => one.bundle === bundle && one.channel === channel);
+  return entries.filter((one) => isSameChannel(one, { bundle, channel }));
+}
+
+function isSameChannel(one: Channel, other: Channel): boolean {
+  return one.bundle === other.bundle && one.channel === other.channel;
 }
 
 export interface SignedWait {
@@ -177,8 +181,10 @@ export interface SignedRelease {
   readonly current: number;
   /** As it was signed; left out where the server has not seen it. */
   readonly entry?: SignedEntry;
-  /** Serial of the entry that it is compared with, and what differs from there to here. */
+  /** Serial of the entry that it is compared with. */
   readonly against?: number;
+  /** Serial of the one of the two that `before` is of. */
+  readonly from?: number;
   readonly changes?: readonly EntryChange[];
 }
 
@@ -190,21 +196,26 @@ export function signedReleases(
   return views.flatMap((view) => {
     const [current] = entriesOf(view, question);
     if (current === undefined) return [];
-    const before = view.past.filter(
-      (one) => one.bundle === current.bundle && one.channel === current.channel,
-    );
-    const found = (serial: number): SignedEntry | undefined =>
-      [current, ...before].find((one) => one.serial === serial);
-    const entry = found(question.serial);
-    const other =
-      question.against === undefined ? (entry === current ? before[0] : current) : found(question.against);
-    const at = { url: view.url, standing: standingAt(current, question.serial), current: current.serial };
-    if (entry === undefined) return [at];
-    if (other === undefined) return [{ ...at, entry }];
-    const isNewer = question.against !== undefined || entry === current;
-    const changes = isNewer ? diffEntries(other, entry) : diffEntries(entry, other);
-    return [{ ...at, entry, against: other.serial, changes }];
+    const known = [current, ...view.past.filter((one) => isSameChannel(one, current))];
+    const standing = standingAt(current, question.serial);
+    return [{ url: view.url, standing, current: current.serial, ...compared(known, question) }];
   });
+}
+
+/** @param known entries of a channel, the newest first */
+function compared(
+  known: readonly SignedEntry[],
+  { serial, against }: { readonly serial: number; readonly against?: number },
+): Pick<SignedRelease, 'entry' | 'against' | 'from' | 'changes'> {
+  const [current, replaced] = known;
+  const entry = known.find((one) => one.serial === serial);
+  if (entry === undefined) return {};
+  const usual = entry === current ? replaced : current;
+  const other = against === undefined ? usual : known.find((one) => one.serial === against);
+  if (other === undefined) return { entry };
+  const from = against === undefined && entry !== current ? entry : other;
+  const changes = diffEntries(from, from === other ? entry : other);
+  return { entry, against: other.serial, from: from.serial, changes };
 }
 
 function standingAt({ serial: current, withdrawn }: SignedEntry, serial: number): Standing {

@@ -1,10 +1,10 @@
 // What a fleet server counts, by name. Labels come from fixed sets: neither a host nor a client can make a new one.
-import type { FleetSummary, RepositoryStatus } from '../../core/fleet/answers.js';
-import { standings } from '../../core/fleet/signed-releases.js';
+import type { FleetSummary } from '../../core/fleet/answers.js';
 import type { RefusedConnection } from '../../platform/serve/refused-connection.js';
 import { refusalReasons } from '../../platform/serve/refused-connection.js';
 import type { Metrics } from '../../platform/telemetry/metrics.js';
 import type { ReportVerdict } from '../hosts/report-plan.js';
+import { createRepositoryMetrics } from './repository-metrics.js';
 
 export interface FleetMetrics {
   request(route: string, status: number): void;
@@ -45,42 +45,8 @@ export function createFleetMetrics(metrics: Metrics): FleetMetrics {
     help: 'Places where an offered release is not active, by why.',
     labels: ['state'],
   });
-  const repositories = metrics.gauge({
-    name: 'writ_fleet_repositories',
-    help: 'Repositories that the server reads, by whether it could the last time.',
-    labels: ['state'],
-  });
-  const checked = metrics.gauge({
-    name: 'writ_fleet_repository_oldest_read_timestamp_seconds',
-    help: 'When the repository that was not read for longest was read last; 0: never.',
-    labels: [],
-  });
-  const ends = metrics.gauge({
-    name: 'writ_fleet_repository_role_expires_timestamp_seconds',
-    help: 'When the first role of any repository ends.',
-    labels: [],
-  });
-  const places = metrics.gauge({
-    name: 'writ_fleet_places',
-    help: 'Places where a release is active, by how it stands to what was signed.',
-    labels: ['standing'],
-  });
+  const setRepositories = createRepositoryMetrics(metrics);
   const open = metrics.gauge({ name: 'writ_fleet_sessions', help: 'Sessions of people.', labels: [] });
-  const setRepositories = ({ releases }: FleetSummary, all: readonly RepositoryStatus[]): void => {
-    const unread = all.filter(({ failing }) => failing !== undefined).length;
-    repositories.set({ state: 'read' }, all.length - unread);
-    repositories.set({ state: 'unread' }, unread);
-    checked.set({}, Math.min(...all.map(({ checkedAtMs = 0 }) => checkedAtMs)) / 1000);
-    const firstMs = Math.min(...all.flatMap(({ roles }) => roles.map((one) => one.expiresAtMs)));
-    if (Number.isFinite(firstMs)) ends.set({}, firstMs / 1000);
-    for (const standing of standings) {
-      const here = releases.filter((one) => one.standing === standing);
-      places.set(
-        { standing },
-        here.reduce((sum, one) => sum + one.confirmed + one.notified + one.unconfirmed, 0),
-      );
-    }
-  };
   for (const reason of refusalReasons) refused.add({ reason }, 0);
   for (const result of ['accepted', 'challenge', 'refused', 'unavailable']) reports.add({ result }, 0);
   return {
@@ -99,7 +65,7 @@ export function createFleetMetrics(metrics: Metrics): FleetMetrics {
           places.reduce((sum, one) => sum + one.hosts, 0),
         );
       }
-      if (summary.repositories !== undefined) setRepositories(summary, summary.repositories);
+      setRepositories(summary);
       open.set({}, sessions);
       return metrics.text();
     },

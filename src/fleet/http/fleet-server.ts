@@ -1,6 +1,6 @@
 // `writ fleet serve` as a function: a store, hosts that report to it and people who ask it. Puts the parts together and owns the
 // life of the server: start, reload of certificates, end. It holds no key that could sign policy.
-import type { RequestListener, Server } from 'node:http';
+import type { Server } from 'node:http';
 import { writVersion } from '../../core/version.js';
 import { readMaxOpenFiles } from '../../platform/process/process-limits.js';
 import { uncountedAddresses } from '../../platform/serve/admission.js';
@@ -96,12 +96,11 @@ export async function startFleetServer(options: FleetServerOptions): Promise<Run
   ];
   const ending = new AbortController();
   const isEnding = (): boolean => ending.signal.aborted;
-  const createServer = (handler: RequestListener): Server => listener.createServer(handler) as Server;
   const app = await createApp({
     ...parts,
     routes: withDescription(routes),
     addPages: (to) => addPages(to, { ...parts, queries, secure }),
-    createServer,
+    createServer: (handler) => listener.createServer(handler) as Server,
     isEnding,
   });
   const watching = listener.watchPace(clock, ending.signal);

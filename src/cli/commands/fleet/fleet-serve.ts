@@ -19,12 +19,14 @@ const flags = {
     '--repository <url>',
     'repository that hosts follow, to know what should be in use; may be repeated, each with its --root',
     repeatedText,
+  ).env('WRIT_FLEET_REPOSITORY'),
+  root: optional('--root <file>', 'root of that repository; may be repeated', repeatedText).env(
+    'WRIT_FLEET_ROOT',
   ),
-  root: optional('--root <file>', 'root of that repository; may be repeated', repeatedText),
   state: optional(
     '--state <directory>',
     'where metadata of repositories is kept; by default in the store, with PostgreSQL it has to be said',
-  ),
+  ).env('WRIT_FLEET_STATE'),
   ...listeningFlags('127.0.0.1', 8090),
 };
 type ServeFlags = FlagValues<typeof flags>;

@@ -27,6 +27,7 @@ describe('the verdict of a wait', () => {
         'out-of-reach': 3,
         withdrawn: 4,
         superseded: 4,
+        absent: 2,
       },
     });
   });
@@ -64,6 +65,7 @@ describe('the verdict of a wait', () => {
     assert.equal(outcome({ supersededBy: 43, refused: 9 }), 'superseded');
     assert.equal(outcome({ withdrawn: true, supersededBy: 43 }), 'withdrawn');
     assert.equal(outcome({ supersededBy: 43, confirmed: 10 }), 'reached');
+    assert.equal(outcome({ absent: true, signedSerial: 41 }), 'absent');
   });
 
   it('ends with nobody to wait for, and with a serial that means two releases', () => {

@@ -1,0 +1,44 @@
+// What a fleet server that reads repositories counts of them, by name. No URL and no role is a label: neither is from a fixed set.
+import type { FleetSummary } from '../../core/fleet/answers.js';
+import { standings } from '../../core/fleet/signed-releases.js';
+import type { Metrics } from '../../platform/telemetry/metrics.js';
+
+/** @returns what sets the gauges; without repositories they say nothing */
+export function createRepositoryMetrics(metrics: Metrics): (summary: FleetSummary) => void {
+  const repositories = metrics.gauge({
+    name: 'writ_fleet_repositories',
+    help: 'Repositories that the server reads, by whether it could the last time.',
+    labels: ['state'],
+  });
+  const checked = metrics.gauge({
+    name: 'writ_fleet_repository_oldest_read_timestamp_seconds',
+    help: 'When the repository that was not read for longest was read last; 0: never.',
+    labels: [],
+  });
+  const ends = metrics.gauge({
+    name: 'writ_fleet_repository_role_expires_timestamp_seconds',
+    help: 'When the first role of any repository ends.',
+    labels: [],
+  });
+  const places = metrics.gauge({
+    name: 'writ_fleet_places',
+    help: 'Places where a release is active, by how it stands to what was signed.',
+    labels: ['standing'],
+  });
+  return ({ releases, repositories: all }) => {
+    if (all === undefined) return;
+    const unread = all.filter(({ failing }) => failing !== undefined).length;
+    repositories.set({ state: 'read' }, all.length - unread);
+    repositories.set({ state: 'unread' }, unread);
+    checked.set({}, Math.min(...all.map(({ checkedAtMs = 0 }) => checkedAtMs)) / 1000);
+    const firstMs = Math.min(...all.flatMap(({ roles }) => roles.map((one) => one.expiresAtMs)));
+    if (Number.isFinite(firstMs)) ends.set({}, firstMs / 1000);
+    for (const standing of standings) {
+      const here = releases.filter((one) => one.standing === standing);
+      places.set(
+        { standing },
+        here.reduce((sum, one) => sum + one.confirmed + one.notified + one.unconfirmed, 0),
+      );
+    }
+  };
+}
