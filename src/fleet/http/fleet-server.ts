@@ -16,6 +16,7 @@ import { noteAccepting, runSweeps } from '../hosts/sweeps.js';
 import { createFleetQueries, type FleetQueries } from '../queries/fleet-queries.js';
 import {
   type FollowedRepository,
+  type FollowOptions,
   followRepositories,
   openRepositories,
 } from '../repositories/follow-repositories.js';
@@ -46,7 +47,9 @@ export interface FleetServerOptions {
   readonly proxies?: readonly string[];
   readonly processMetrics: MetricsOptions['process'];
   /** Whose metadata is read, and where what is trusted of it is kept. */
-  readonly repositories?: { readonly followed: readonly FollowedRepository[]; readonly state: string };
+  readonly repositories?: Pick<FollowOptions, 'state' | 'everyMs'> & {
+    readonly followed: readonly FollowedRepository[];
+  };
 }
 
 export interface RunningFleetServer {
@@ -66,21 +69,12 @@ const ownLimits: Partial<ServerLimits> = { minBytesPerWindow: 0, closeDeadlineMs
 export async function startFleetServer(options: FleetServerOptions): Promise<RunningFleetServer> {
   const { clock, log, tls } = options;
   const tlsOptions = tls && readTlsFiles(tls);
-  const { followed = [], state = '' } = options.repositories ?? {};
+  const { followed = [], state = '', everyMs = 0 } = options.repositories ?? {};
   const repositories = openRepositories(followed, clock);
   const store = await openFleetStore(options.store, { clock, log });
   const limits = serverLimits({ ...ownLimits, ...options.limits }, readMaxOpenFiles());
   const metrics = createFleetMetrics(await createMetrics({ process: options.processMetrics }));
-  const listener = createListener({
-    limits,
-    uncounted: uncountedAddresses(options.proxies ?? []),
-    onRefused: (refused) => {
-      metrics.refused(refused);
-      log.info(refused, 'refused a connection');
-    },
-    bodies: 'read',
-    tls: tlsOptions,
-  });
+  const listener = listenerOf(options, { limits, metrics, tls: tlsOptions });
   const parts = { store, clock, log, metrics };
   const queries = createFleetQueries(store.db, store.fleetId, clock);
   const events = createSummaryEvents({ summary: queries.summary, clock, log });
@@ -107,7 +101,13 @@ export async function startFleetServer(options: FleetServerOptions): Promise<Run
   // Before the first report: silence of before is the server's own.
   await noteAccepting(store.db, clock.nowMs());
   const sweeping = runSweeps(store, { clock, log, signal: ending.signal });
-  const following = followRepositories(store, repositories, { state, clock, log, signal: ending.signal });
+  const following = followRepositories(store, repositories, {
+    state,
+    everyMs,
+    clock,
+    log,
+    signal: ending.signal,
+  });
   const end = async (): Promise<void> => {
     ending.abort();
     events.close();
@@ -132,6 +132,25 @@ export async function startFleetServer(options: FleetServerOptions): Promise<Run
       log.info('closed');
     },
   };
+}
+
+interface ListenerParts {
+  readonly limits: ServerLimits;
+  readonly metrics: FleetMetrics;
+  readonly tls: ReturnType<typeof readTlsFiles> | undefined;
+}
+
+function listenerOf({ proxies, log }: FleetServerOptions, { limits, metrics, tls }: ListenerParts) {
+  return createListener({
+    limits,
+    uncounted: uncountedAddresses(proxies ?? []),
+    onRefused: (refused) => {
+      metrics.refused(refused);
+      log.info(refused, 'refused a connection');
+    },
+    bodies: 'read',
+    tls,
+  });
 }
 
 interface OwnParts {

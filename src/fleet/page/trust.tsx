@@ -89,7 +89,7 @@ function Repository({ repository: { url, checkedAtMs, failing, roles, releases }
             <>
               {index === 0 ? '' : ', '}
               <Foreign text={role} />{' '}
-              {expiresAtMs <= atMs ? 'has expired' : `ends in ${leftText(expiresAtMs, atMs)}`}
+              {expiresAtMs <= atMs ? 'has expired' : `ends in ${ageText(expiresAtMs - atMs)}`}
             </>
           ))}
         </p>

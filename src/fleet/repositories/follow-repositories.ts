@@ -31,12 +31,11 @@ export interface OpenedRepository extends FollowedRepository {
 export interface FollowOptions {
   /** Where trusted metadata lies: a directory that is made when it is missing, in one that is there. */
   readonly state: string;
+  readonly everyMs: number;
   readonly clock: Clock;
   readonly log: Logger;
   readonly signal: AbortSignal;
 }
-
-export const readEveryMs = 30_000;
 
 /** Asks nobody yet. @throws WritError CONFIG_INVALID for a URL that is none */
 export function openRepositories(
@@ -65,12 +64,15 @@ export interface RepositoryReader {
   close(): Promise<void>;
 }
 
-async function follow(reader: RepositoryReader, { clock, log, signal }: FollowOptions): Promise<void> {
+async function follow(
+  reader: RepositoryReader,
+  { everyMs, clock, log, signal }: FollowOptions,
+): Promise<void> {
   while (!signal.aborted) {
     await reader.read().catch((error: unknown) => {
       if (!signal.aborted) log.error({ err: error }, 'what a repository says was not stored');
     });
-    await clock.sleep(readEveryMs, signal);
+    await clock.sleep(everyMs, signal);
   }
   await reader.close();
 }
@@ -78,7 +80,7 @@ async function follow(reader: RepositoryReader, { clock, log, signal }: FollowOp
 export function openReader(
   { db }: Pick<FleetStore, 'db'>,
   { source, rootFile }: Pick<OpenedRepository, 'source' | 'rootFile'>,
-  options: FollowOptions,
+  options: Omit<FollowOptions, 'everyMs'>,
 ): RepositoryReader {
   const { clock, log, signal } = options;
   const id = digestOf(Buffer.from(source.location)).slice(0, 16);
@@ -163,7 +165,10 @@ function knownRoles(client: RepositoryClient): SignedRole[] {
 }
 
 /** The directory of one repository, and the lock that makes it this process's. */
-function openPlace(directory: string, { state, clock, signal }: FollowOptions) {
+function openPlace(
+  directory: string,
+  { state, clock, signal }: Pick<FollowOptions, 'state' | 'clock' | 'signal'>,
+) {
   const durable = createDurableFs();
   let lock: ProcessLock | undefined;
   return {

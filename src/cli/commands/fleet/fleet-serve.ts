@@ -1,14 +1,15 @@
 // `writ fleet serve`: flags to a running fleet server, its address on stdout, and a clean end at SIGTERM. Owns no HTTP.
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { InvalidArgumentError } from '#commander';
 import { WritError } from '../../../core/errors.js';
 import { type FleetServerOptions, startFleetServer } from '../../../fleet/http/fleet-server.js';
 import { notifyManagerOfServer } from '../../../platform/serve/sd-ready.js';
 import { createBusyLog } from '../../../platform/telemetry/log.js';
 import { openNotifier } from '../../../platform/telemetry/sd-notify.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
-import { repeatedText } from '../../console/flag-values.js';
-import { type FlagValues, optional, required } from '../../console/flags.js';
+import { durationFlag, repeatedText } from '../../console/flag-values.js';
+import { type FlagValues, optional, preset, required } from '../../console/flags.js';
 import { listeningFlags, logLevel, reloadAtHangup, tlsFiles } from '../../serving/listening.js';
 
 const flags = {
@@ -27,6 +28,13 @@ const flags = {
     '--state <directory>',
     'where metadata of repositories is kept; by default in the store, with PostgreSQL it has to be said',
   ).env('WRIT_FLEET_STATE'),
+  readEvery: preset(
+    '--read-every <duration>',
+    'how often repositories are read, 1s to 1m',
+    30_000,
+    everyFlag,
+    '30s',
+  ),
   ...listeningFlags('127.0.0.1', 8090),
 };
 type ServeFlags = FlagValues<typeof flags>;
@@ -71,12 +79,19 @@ export const command: CommandDefinition<ServeFlags> = {
   },
 };
 
+/** A reading speaks for the present for two minutes. */
+function everyFlag(text: string): number {
+  const everyMs = durationFlag(text);
+  if (everyMs >= 1000 && everyMs <= 60_000) return everyMs;
+  throw new InvalidArgumentError('A duration from 1s to 1m is wanted.');
+}
+
 function isUrl(store: string): boolean {
   return /^postgres(?:ql)?:\/\//.test(store);
 }
 
 function repositoriesOf(
-  { repository = [], root = [], state, store }: ServeFlags,
+  { repository = [], root = [], state, store, readEvery: everyMs }: ServeFlags,
   { at }: CommandContext,
 ): Partial<Pick<FleetServerOptions, 'repositories'>> {
   if (repository.length !== root.length)
@@ -95,7 +110,7 @@ function repositoriesOf(
     );
   const followed = repository.map((url, index) => ({ url, rootFile: at(root[index] ?? '') }));
   const directory = state === undefined ? join(at(store), 'repositories') : at(state);
-  return { repositories: { followed, state: directory } };
+  return { repositories: { followed, state: directory, everyMs } };
 }
 
 function listening(url: string, fleet: string): Answer {

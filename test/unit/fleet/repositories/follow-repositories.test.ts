@@ -10,7 +10,6 @@ import {
   openReader,
   openRepositories,
   type RepositoryReader,
-  readEveryMs,
 } from '../../../../src/fleet/repositories/follow-repositories.js';
 import { readViews } from '../../../../src/fleet/repositories/stored-views.js';
 import { silentLog } from '../../../../src/platform/telemetry/silent-log.js';
@@ -240,14 +239,20 @@ describe('a repository that a fleet server reads', () => {
     await repository.publish({ a: '1' });
     fs.cpSync(repository.directory, s.dir.join('old'), { recursive: true });
     const opened = openRepositories([{ url: repository.url, rootFile: repository.rootPath }], s.clock);
-    const options = { state: s.dir.join('state'), clock: s.clock, log: silentLog(), signal: s.ending.signal };
+    const options = {
+      state: s.dir.join('state'),
+      everyMs: 30_000,
+      clock: s.clock,
+      log: silentLog(),
+      signal: s.ending.signal,
+    };
     const following = followRepositories(s.bench.store, opened, options);
     const until = async (holds: (view: RepositoryView) => boolean): Promise<void> => {
       for (let look = 0; look < 600; look++) {
         const [view] = await s.views();
         if (view !== undefined && holds(view)) return;
         await new Promise((resolve) => setTimeout(resolve, 100));
-        if (look % 5 === 4) await s.clock.advance(readEveryMs);
+        if (look % 5 === 4) await s.clock.advance(30_000);
       }
       assert.fail(JSON.stringify(await s.views()));
     };
