@@ -56,7 +56,7 @@ export async function runHttpFleet({ hosts, everyMs, intervals }: HttpFleetOptio
     url: `http://${listen}`,
     tokenFile: join(directory, 'token'),
     everyMs,
-    detail: 'codes',
+    ...({ detail: 'codes', stay: 'lasting', claim: 'new' } as const),
   } as const;
   const life: Life = {
     config,

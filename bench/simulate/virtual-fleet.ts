@@ -90,7 +90,8 @@ class Simulation {
   constructor(options: VirtualFleetOptions) {
     const { everyMs, times, seed, maxReportsPerSecond } = options;
     this.#options = options;
-    this.#config = { url: 'http://fleet.example', tokenFile: '', everyMs, detail: 'codes' };
+    const kind = { detail: 'codes', stay: 'lasting', claim: 'new' } as const;
+    this.#config = { url: 'http://fleet.example', tokenFile: '', everyMs, ...kind };
     this.#endMs = times.steadyMs + times.outageMs + times.afterMs;
     this.#random01 = seeded(seed);
     this.#rate = new ReportRate(maxReportsPerSecond);

@@ -5,6 +5,9 @@ import { describe, it } from 'node:test';
 import { approveHost, retireHost } from '../../src/fleet/hosts/change-host.js';
 import { createIngest } from '../../src/fleet/hosts/ingest.js';
 import { noteAccepting, sweep } from '../../src/fleet/hosts/sweeps.js';
+import { createFleetQueries } from '../../src/fleet/queries/fleet-queries.js';
+import { readView, saveView } from '../../src/fleet/repositories/stored-views.js';
+import { emptyView } from '../../src/fleet/repositories/view-rules.js';
 import { takeLease } from '../../src/fleet/store/leases.js';
 import { checkToken, listTokens, revokeToken } from '../../src/fleet/tokens/tokens.js';
 import { silentLog } from '../../src/platform/telemetry/silent-log.js';
@@ -48,6 +51,10 @@ async function wholeLife(said: Set<string>): Promise<void> {
   await sweep(db, 1);
   await listTokens(db);
   await revokeToken(db, id, change);
+  await saveView(db, 'a', emptyView('https://a/'));
+  await readView(db, 'a');
+  const queries = createFleetQueries(db, bench.store.fleetId, clock);
+  await queries.summary('view');
 }
 
 describe('the SQL of a fleet server', () => {

@@ -6,6 +6,7 @@ import type {
   HostDetail,
   HostLine,
   LogPage,
+  RepositoryStatus,
   TokenLine,
 } from '../../core/fleet/answers.js';
 import { counted, minuteTime, roughly, table } from './show-text.js';
@@ -24,10 +25,11 @@ export function showSummary(summary: FleetSummary): string[] {
     ...titled(
       'releases in use',
       table(
-        ['bundle', 'channel', ...right('serial', 'confirmed', 'notified', 'unconfirmed'), ''],
+        ['bundle', 'channel', ...right('serial', 'confirmed', 'notified', 'unconfirmed'), '', ''],
         releases.map((one) => [
           ...[one.bundle, one.channel, String(one.serial), String(one.confirmed)],
           ...[String(one.notified), String(one.unconfirmed), one.place === 'tail' ? 'tail' : ''],
+          one.standing ?? '',
         ]),
       ),
     ),
@@ -50,6 +52,7 @@ export function showSummary(summary: FleetSummary): string[] {
         ]),
       ),
     ),
+    ...(summary.repositories ?? []).flatMap((one) => repositoryLines(one, atMs)),
     ...titled(
       'trust',
       table(
@@ -67,6 +70,30 @@ export function showSummary(summary: FleetSummary): string[] {
     ...(versions.length > 1
       ? [`versions: ${versions.map((one) => `${one.version} ${one.hosts}`).join(', ')}`]
       : []),
+  ];
+}
+
+function repositoryLines(
+  { url, checkedAtMs, failing, roles, releases }: RepositoryStatus,
+  atMs: number,
+): string[] {
+  const read = checkedAtMs === undefined ? 'never read' : `read ${roughly(atMs - checkedAtMs)} ago`;
+  const failed =
+    failing === undefined
+      ? ''
+      : `; it cannot be read [${failing.code}] for ${roughly(atMs - failing.sinceMs)}`;
+  const should = releases.map((one) => [one.bundle, one.channel, String(one.serial), one.revision]);
+  const ends = roles
+    .toSorted((a, b) => a.expiresAtMs - b.expiresAtMs)
+    .map(
+      ({ role, expiresAtMs }) => `${role} ${expiresAtMs <= atMs ? 'expired' : roughly(expiresAtMs - atMs)}`,
+    );
+  return [
+    `repository ${url}: ${read}${failed}`,
+    ...(should.length === 0
+      ? []
+      : ['should be in use', ...table(['bundle', 'channel', { right: 'serial' }, 'revision'], should)]),
+    ...(ends.length === 0 ? [] : [`  left: ${ends.join(', ')}`]),
   ];
 }
 
@@ -98,9 +125,15 @@ function seenText({ lastSeenMs, presence }: HostLine, nowMs: number): string {
   return presence === 'never' ? '-' : `${roughly(nowMs - lastSeenMs)} ago`;
 }
 
-function bundleText({ bundle, active, offered }: HostBundle): string {
-  const now = active === undefined ? 'nothing' : `${active.serial} ${active.state}`;
+function bundleText({ bundle, active, offered, signed }: HostBundle): string {
+  const should = signed === undefined || signed.standing === 'current' ? '' : `, ${signedText(signed)}`;
+  const now = active === undefined ? 'nothing' : `${active.serial} ${active.state}${should}`;
   return `${bundle} ${now}${offered === undefined ? '' : ` (${offered.serial} ${offered.state} ${offered.code})`}`;
+}
+
+function signedText({ standing, serial }: NonNullable<HostBundle['signed']>): string {
+  if (standing === 'unknown') return 'unknown whether it should';
+  return `${standing}: ${serial} should be in use`;
 }
 
 const maxOutcomes = 10;

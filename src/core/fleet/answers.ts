@@ -2,6 +2,7 @@
 // are a promise (additive within schema 1). What of it a role may see is said beside the members that need more than `view`.
 import type { HealthLevel } from '../status/host-health.js';
 import type { ActiveState, FleetReport, OfferedState } from './report.js';
+import type { Judged, RepositoryView, SignedEntry, SignedRelease, Standing } from './signed-releases.js';
 
 export const roles = ['view', 'detail', 'operate'] as const;
 /** Each may what the one before may: `view` sees codes, `detail` also lines and outputs, `operate` also changes. */
@@ -13,6 +14,9 @@ export interface FleetFinding {
   readonly code:
     | 'NO_HOSTS'
     | 'ROLE_EXPIRED'
+    | 'WITHDRAWN_IN_USE'
+    | 'BEHIND'
+    | 'REPOSITORY_UNREAD'
     | 'REFUSED'
     | 'ROLLED_BACK'
     | 'CLONED'
@@ -38,6 +42,16 @@ export interface ReleaseCount {
   readonly unconfirmed: number;
   /** `tail`: hosts are known to run a later serial of the same channel. */
   readonly place: 'newest' | 'tail';
+  /** By what was signed; left out where the server reads no repository. */
+  readonly standing?: Standing;
+}
+
+/** A repository as the server reads it. */
+export interface RepositoryStatus extends Pick<RepositoryView, 'url' | 'failing' | 'roles'> {
+  /** Left out where nothing was ever read. */
+  readonly checkedAtMs?: number;
+  /** What should be in use, at most 200 channels. */
+  readonly releases: readonly Pick<SignedEntry, 'bundle' | 'channel' | 'serial' | 'revision' | 'seenAtMs'>[];
 }
 
 /** Hosts on which an offered release is not active, for one reason. */
@@ -83,6 +97,8 @@ export interface FleetSummary {
   readonly offers: readonly OfferGroup[];
   readonly roots: readonly { readonly version: number; readonly digest: string; readonly hosts: number }[];
   readonly versions: readonly { readonly version: string; readonly hosts: number }[];
+  /** Left out where the server reads none. */
+  readonly repositories?: readonly RepositoryStatus[];
   /** As the hosts that were heard last know them. */
   readonly keys: readonly { readonly role: string; readonly version: number; readonly expiresAtMs: number }[];
 }
@@ -99,6 +115,8 @@ export interface HostBundle {
     /** Of `detail`. */
     readonly line?: string;
   };
+  /** Of what is active: whether it should be; left out where nothing is, or the server reads no repository. */
+  readonly signed?: Judged;
 }
 
 export interface HostLine {
@@ -149,6 +167,8 @@ export interface ReleaseReport {
   readonly type: 'fleet.release';
   readonly releases: readonly ReleaseCount[];
   readonly offers: readonly OfferGroup[];
+  /** What repositories have signed of it; left out where the server reads none. */
+  readonly signed?: readonly SignedRelease[];
   /** How many hosts confirmed from when on, summed up, at most 100 points. */
   readonly curve: readonly { readonly atMs: number; readonly confirmed: number }[];
 }
@@ -190,6 +210,10 @@ export interface WaitFacts {
   /** Hosts that count and have this serial of another release than most: of another repository, or a lie. */
   readonly elsewhere: number;
   readonly withdrawn?: true;
+  /** The repository has been read since the wait began, and has signed no such serial. */
+  readonly absent?: true;
+  /** That is signed for the channel now; there where signed metadata has decided what is said of this release. */
+  readonly signedSerial?: number;
 }
 
 export interface TokenLine {

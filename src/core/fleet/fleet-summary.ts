@@ -1,16 +1,24 @@
 // One sentence about a fleet, with its level: judged from counts by a table of rules, the worst first. Pure; who counted, and
 // how, is the store's.
-import type { FleetFinding, FleetSummary, HostCounts, OfferGroup, ReleaseCount } from './answers.js';
+import type {
+  FleetFinding,
+  FleetSummary,
+  HostCounts,
+  OfferGroup,
+  ReleaseCount,
+  RepositoryStatus,
+} from './answers.js';
 import type { OfferedState } from './report.js';
+import type { SignedRole } from './signed-releases.js';
 
 export type FleetFacts = Omit<FleetSummary, 'schema' | 'type' | 'level' | 'sentence' | 'findings'>;
 
 type Rule = (facts: FleetFacts) => readonly FleetFinding[];
 
 const rules: readonly Rule[] = [
-  ...[expired, offers('refused', 'REFUSED'), offers('rolled-back', 'ROLLED_BACK'), cloned],
+  ...[expired, withdrawnInUse, offers('refused', 'REFUSED'), offers('rolled-back', 'ROLLED_BACK'), cloned],
   ...[nobody, silent, unconfirmed, offers('failed', 'FAILED'), offers('deferred', 'DEFERRED')],
-  ...[roleEnds, waiting],
+  ...[behind, unread, roleEnds, waiting],
 ];
 
 export function summarize(facts: FleetFacts): FleetSummary {
@@ -36,22 +44,93 @@ export function isNearEnd(role: string, leftMs: number): boolean {
   return leftMs < (marginMs[role] ?? offlineMarginMs);
 }
 
-function expired({ keys, atMs }: FleetFacts): FleetFinding[] {
-  return keys
-    .filter(({ expiresAtMs }) => expiresAtMs <= atMs)
-    .map(({ role }) => ({
+interface KnownRole extends SignedRole {
+  /** With the repository, where there are several. */
+  readonly name: string;
+}
+
+/** Of the repositories that the server reads; where none was read, as hosts have them. */
+function rolesOf({ keys, repositories = [] }: FleetFacts): readonly KnownRole[] {
+  const known = repositories.flatMap(({ url, roles }) =>
+    roles.map((one) => ({ ...one, name: repositories.length > 1 ? `${one.role} of ${url}` : one.role })),
+  );
+  return known.length > 0 ? known : keys.map((one) => ({ ...one, name: one.role }));
+}
+
+function expired(facts: FleetFacts): FleetFinding[] {
+  return rolesOf(facts)
+    .filter(({ expiresAtMs }) => expiresAtMs <= facts.atMs)
+    .map(({ name }) => ({
       level: 'critical',
       code: 'ROLE_EXPIRED',
-      text: `${role} has expired: hosts take nothing new`,
+      text: `${name} has expired: hosts take nothing new`,
     }));
 }
 
-function roleEnds({ keys, atMs }: FleetFacts): FleetFinding[] {
-  return keys.flatMap(({ role, expiresAtMs }): FleetFinding[] => {
-    const leftMs = expiresAtMs - atMs;
+function roleEnds(facts: FleetFacts): FleetFinding[] {
+  return rolesOf(facts).flatMap(({ role, name, expiresAtMs }): FleetFinding[] => {
+    const leftMs = expiresAtMs - facts.atMs;
     if (leftMs <= 0 || !isNearEnd(role, leftMs)) return [];
-    return [{ level: 'warning', code: 'ROLE_ENDS', text: `${role} ends in ${Math.floor(leftMs / hour)} h` }];
+    return [{ level: 'warning', code: 'ROLE_ENDS', text: `${name} ends in ${Math.floor(leftMs / hour)} h` }];
   });
+}
+
+function withdrawnInUse({ releases }: FleetFacts): FleetFinding[] {
+  return releases
+    .filter(({ standing }) => standing === 'withdrawn')
+    .map((one) => ({
+      level: 'critical',
+      code: 'WITHDRAWN_IN_USE',
+      text: `${runText(one)}, which was withdrawn`,
+      where: whereOf(one),
+    }));
+}
+
+/** A release spreads for a while: hosts look every few minutes, and some of them are asked to wait longer. */
+const spreadMs = 30 * 60_000;
+
+function behind({ releases, repositories = [], atMs }: FleetFacts): FleetFinding[] {
+  return releases.flatMap((one): FleetFinding[] => {
+    const signed = signedOf(repositories, one);
+    const isNew = signed.some(({ seenAtMs }) => atMs - seenAtMs < spreadMs);
+    const [first] = signed;
+    if (one.standing !== 'behind' || first === undefined || isNew) return [];
+    const serials = [...new Set(signed.map(({ serial }) => serial))].join(' or ');
+    const text = `${runText(one)} where ${serials} should be in use`;
+    return [{ level: 'warning', code: 'BEHIND', text, where: whereOf(one) }];
+  });
+}
+
+/** A reading that fails now and then is nobody's business. */
+const unreadMs = 5 * 60_000;
+
+function unread({ repositories = [], atMs }: FleetFacts): FleetFinding[] {
+  return repositories.flatMap(({ url, failing, checkedAtMs }): FleetFinding[] => {
+    if (failing === undefined) return [];
+    const forMs = atMs - failing.sinceMs;
+    if (checkedAtMs !== undefined && forMs < unreadMs) return [];
+    const since =
+      checkedAtMs === undefined ? 'was never read' : `is not read for ${Math.floor(forMs / 60_000)} min`;
+    return [{ level: 'warning', code: 'REPOSITORY_UNREAD', text: `${url} ${since} (${failing.code})` }];
+  });
+}
+
+function signedOf(
+  repositories: readonly RepositoryStatus[],
+  { bundle, channel }: Pick<ReleaseCount, 'bundle' | 'channel'>,
+): RepositoryStatus['releases'] {
+  return repositories.flatMap(({ releases }) =>
+    releases.filter((one) => one.bundle === bundle && one.channel === channel),
+  );
+}
+
+function runText(one: ReleaseCount): string {
+  const hosts = one.confirmed + one.notified + one.unconfirmed;
+  return `${hostsText(hosts)} ${hosts === 1 ? 'runs' : 'run'} ${one.bundle} ${one.serial}`;
+}
+
+function whereOf({ bundle, channel, serial }: ReleaseCount): string {
+  return `bundle=${bundle},channel=${channel},serial=${serial}`;
 }
 
 const verbs: Readonly<Record<OfferedState, string>> = {
@@ -113,23 +192,26 @@ function waiting({ hosts }: FleetFacts): FleetFinding[] {
 }
 
 /** How it stands besides: the newest release of the channel that has most hosts behind it. */
-function standing({ releases }: FleetFacts): string {
-  const shares = channelsOf(releases);
+function standing(facts: FleetFacts): string {
+  const shares = channelsOf(facts);
   const worst = shares.toSorted((a, b) => b.of - b.confirmed - (a.of - a.confirmed))[0];
   if (worst === undefined) return '';
   const { confirmed, notified, of, bundle, serial } = worst;
   const others =
     notified === 0 ? '' : `, ${notified} ${notified === 1 ? 'has' : 'have'} nothing to confirm it`;
-  return `${confirmed} of ${of} confirmed ${bundle} ${serial}${others}.`;
+  const should = worst.basis === 'signed' ? ', the release that should be in use' : '';
+  return `${confirmed} of ${of} confirmed ${bundle} ${serial}${should}${others}.`;
 }
 
 function allWell(facts: FleetFacts): string {
-  const [first, ...others] = channelsOf(facts.releases);
+  const [first, ...others] = channelsOf(facts);
   if (first === undefined) return `${hostsText(facts.hosts.accepted)} enrolled, and no release in use yet.`;
   const all = [first, ...others];
   if (all.every((one) => one.confirmed === one.of)) {
-    const what =
-      others.length === 0 ? `${first.bundle} ${first.serial}` : 'the newest release of each bundle';
+    const isSigned = all.every(({ basis }) => basis === 'signed');
+    const each = isSigned ? 'what should be in use of each bundle' : 'the newest release of each bundle';
+    const one = isSigned ? `, the release that should be in use` : '';
+    const what = others.length === 0 ? `${first.bundle} ${first.serial}${one}` : each;
     return `All ${hostsText(facts.hosts.accepted)} confirmed ${what}.`.replace(
       'All 1 host ',
       'The one host ',
@@ -145,21 +227,29 @@ interface ChannelShare {
   readonly confirmed: number;
   /** Hosts that use it, where nobody can say so. */
   readonly notified: number;
+  /** Which release is meant: the signed one, or the newest that hosts know. */
+  readonly basis: 'signed' | 'heard';
 }
 
-function channelsOf(releases: readonly ReleaseCount[]): ChannelShare[] {
+function channelsOf({ releases, repositories = [] }: FleetFacts): ChannelShare[] {
   const channels = new Map<string, ReleaseCount[]>();
   for (const one of releases) {
     const name = JSON.stringify([one.bundle, one.channel]);
     channels.set(name, [...(channels.get(name) ?? []), one]);
   }
   return [...channels.values()].map((all) => {
-    const newest = all.filter(({ place }) => place === 'newest');
+    const [first] = all as [ReleaseCount];
+    const signed = signedOf(repositories, first);
+    const basis = signed.length > 0 && all.some((one) => one.standing !== 'unknown') ? 'signed' : 'heard';
+    const newest = all.filter((one) =>
+      basis === 'signed' ? one.standing === 'current' : one.place === 'newest',
+    );
     const sum = (list: readonly ReleaseCount[], of: (one: ReleaseCount) => number): number =>
       list.reduce((total, one) => total + of(one), 0);
     return {
-      bundle: all[0]?.bundle ?? '',
-      serial: newest[0]?.serial ?? 0,
+      bundle: first.bundle,
+      serial: newest[0]?.serial ?? signed[0]?.serial ?? 0,
+      basis,
       of: sum(all, (one) => one.confirmed + one.notified + one.unconfirmed),
       confirmed: sum(newest, (one) => one.confirmed),
       notified: sum(newest, (one) => one.notified),

@@ -23,7 +23,8 @@ export type WaitOutcome =
   | 'ambiguous'
   | 'out-of-reach'
   | 'withdrawn'
-  | 'superseded';
+  | 'superseded'
+  | 'absent';
 
 export interface WaitVerdict {
   readonly outcome: WaitOutcome | 'waiting';
@@ -40,6 +41,7 @@ export const waitExitCodes: Readonly<Record<WaitOutcome, number>> = {
   'out-of-reach': 3,
   withdrawn: 4,
   superseded: 4,
+  absent: 2,
 };
 
 /** In this order: what holds first is said. */
@@ -49,10 +51,17 @@ const rules: readonly (readonly [WaitOutcome, (all: Judged) => boolean])[] = [
   ['withdrawn', ({ facts }) => facts.withdrawn === true],
   // What hosts say counts for themselves: one that lies ends no wait that can do without it.
   ['ambiguous', (all) => isBeyond(all, all.facts.elsewhere)],
-  ['superseded', (all) => isBeyond(all, all.facts.later)],
+  ['superseded', isSuperseded],
+  ['absent', ({ facts }) => facts.absent === true],
   ['out-of-reach', (all) => isBeyond(all, all.facts.refused + all.facts.later + all.facts.elsewhere)],
   ['time-over', ({ terms, progress }) => progress.elapsedMs >= terms.withinMs],
 ];
+
+/** Signed metadata knows; without it hosts decide it, each for itself. */
+function isSuperseded(all: Judged): boolean {
+  const { signedSerial, supersededBy, later } = all.facts;
+  return signedSerial === undefined ? isBeyond(all, later) : supersededBy !== undefined;
+}
 
 function isBeyond({ of, needed }: Judged, lost: number): boolean {
   return of - lost < needed;

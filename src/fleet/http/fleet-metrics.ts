@@ -7,6 +7,7 @@ import { refusalReasons } from '../../platform/serve/refused-connection.js';
 import { createMetrics, type Metrics, type MetricsOptions } from '../../platform/telemetry/metrics.js';
 import type { CommittedBatch } from '../hosts/ingest.js';
 import type { ReportVerdict } from '../hosts/report-plan.js';
+import { repositoryGauges } from './repository-metrics.js';
 import { namedGauges, plainGauges } from './summary-metrics.js';
 
 /** What the store says, for the gauges; undefined while it does not answer. */
@@ -29,6 +30,7 @@ const batchBounds = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 export async function createFleetMetrics(options: MetricsOptions): Promise<FleetMetrics> {
   const [plain, named] = [await createMetrics(options), await createMetrics({ process: 'omit' })];
   const [showPlain, showNamed] = [plainGauges(plain), namedGauges(named)];
+  const showRepositories = repositoryGauges(plain);
   const info = plain.gauge({ name: 'writ_fleet_info', help: 'Always 1.', labels: ['version'] });
   info.set({ version: writVersion }, 1);
   const sessions = plain.gauge({ name: 'writ_fleet_sessions', help: 'Sessions of people.', labels: [] });
@@ -37,6 +39,7 @@ export async function createFleetMetrics(options: MetricsOptions): Promise<Fleet
     text: async (facts, names) => {
       showPlain(facts?.summary);
       showNamed(facts?.summary);
+      showRepositories(facts?.summary);
       sessions.clear();
       if (facts !== undefined) sessions.set({}, facts.sessions);
       return (await plain.text()) + (names === 'shown' ? await named.text() : '');

@@ -1,6 +1,6 @@
 // `writ fleet serve` as a function: a store, hosts that report to it and people who ask it. Puts the parts together and owns the
 // life of the server: start, reload of certificates, end. It holds no key that could sign policy.
-import type { RequestListener, Server } from 'node:http';
+import type { Server } from 'node:http';
 import { writVersion } from '../../core/version.js';
 import { readMaxOpenFiles } from '../../platform/process/process-limits.js';
 import { uncountedAddresses } from '../../platform/serve/admission.js';
@@ -14,11 +14,17 @@ import type { Clock } from '../../platform/time/clock.js';
 import { createIngest } from '../hosts/ingest.js';
 import { noteAccepting, runSweeps } from '../hosts/sweeps.js';
 import { createFleetQueries } from '../queries/fleet-queries.js';
+import {
+  type FollowedRepository,
+  type FollowOptions,
+  followRepositories,
+  openRepositories,
+} from '../repositories/follow-repositories.js';
 import { type FleetStore, openFleetStore } from '../store/open-store.js';
 import { runWebhook, type WebhookTarget } from '../webhook/webhook.js';
 import { changeRoutes } from './change-routes.js';
 import { createApp } from './fleet-app.js';
-import { createFleetMetrics } from './fleet-metrics.js';
+import { createFleetMetrics, type FleetMetrics } from './fleet-metrics.js';
 import { hostRoutes } from './host-routes.js';
 import { opaRoutes } from './opa-routes.js';
 import { openApi } from './open-api.js';
@@ -44,6 +50,10 @@ export interface FleetServerOptions {
   /** Who is told when the state of the fleet changes. */
   readonly webhook?: WebhookTarget;
   readonly processMetrics: MetricsOptions['process'];
+  /** Whose metadata is read, and where what is trusted of it is kept. */
+  readonly repositories?: Pick<FollowOptions, 'state' | 'everyMs'> & {
+    readonly followed: readonly FollowedRepository[];
+  };
 }
 
 export interface RunningFleetServer {
@@ -63,10 +73,12 @@ const ownLimits: Partial<ServerLimits> = { minBytesPerWindow: 0, closeDeadlineMs
 export async function startFleetServer(options: FleetServerOptions): Promise<RunningFleetServer> {
   const { clock, log, tls } = options;
   const tlsOptions = tls && readTlsFiles(tls);
+  const { followed = [] } = options.repositories ?? {};
+  const repositories = openRepositories(followed, clock);
   const store = await openFleetStore(options.store, { clock, log });
   const ending = new AbortController();
   try {
-    return await serveStore(store, options, { tlsOptions, ending });
+    return await serveStore(store, options, { tlsOptions, repositories, ending });
   } catch (error) {
     // Whatever was begun ends, and the store is another server's to open.
     ending.abort();
@@ -77,27 +89,19 @@ export async function startFleetServer(options: FleetServerOptions): Promise<Run
 
 interface Begun {
   readonly tlsOptions: ReturnType<typeof readTlsFiles> | undefined;
+  readonly repositories: ReturnType<typeof openRepositories>;
   readonly ending: AbortController;
 }
 
 async function serveStore(
   store: FleetStore,
   options: FleetServerOptions,
-  { tlsOptions, ending }: Begun,
+  { tlsOptions, repositories, ending }: Begun,
 ): Promise<RunningFleetServer> {
   const { clock, log, tls } = options;
   const limits = serverLimits({ ...ownLimits, ...options.limits }, readMaxOpenFiles());
   const metrics = await createFleetMetrics({ process: options.processMetrics });
-  const listener = createListener({
-    limits,
-    uncounted: uncountedAddresses(options.proxies ?? []),
-    onRefused: (refused) => {
-      metrics.refused(refused);
-      log.info(refused, 'refused a connection');
-    },
-    bodies: 'read',
-    tls: tlsOptions,
-  });
+  const listener = listenerOf(options, { limits, metrics, tls: tlsOptions });
   const bound = createRefusalBound(clock);
   const parts = { store, clock, log, metrics, bound };
   const queries = createFleetQueries(store.db, store.fleetId, clock);
@@ -113,12 +117,11 @@ async function serveStore(
     ...ownRoutes({ store, queries, metrics, bound, clock }),
   ];
   const isEnding = (): boolean => ending.signal.aborted;
-  const createServer = (handler: RequestListener): Server => listener.createServer(handler) as Server;
   const app = await createApp({
     ...parts,
     routes: withDescription(routes),
     addPages: (to) => addPages(to, { ...parts, queries, secure }),
-    createServer,
+    createServer: (handler) => listener.createServer(handler) as Server,
     isEnding,
   });
   const watching = listener.watchPace(clock, ending.signal);
@@ -126,12 +129,20 @@ async function serveStore(
   await noteAccepting(store.db, clock.nowMs());
   const sweeping = runSweeps(store, { clock, log, signal: ending.signal });
   let telling = Promise.resolve();
+  const { state = '', everyMs = 0 } = options.repositories ?? {};
+  const following = followRepositories(store, repositories, {
+    state,
+    everyMs,
+    clock,
+    log,
+    signal: ending.signal,
+  });
   const end = async (): Promise<void> => {
     ending.abort();
     events.close();
     await closeWithin(app.server, listener, clock, limits.closeDeadlineMs);
     await ingest.close();
-    await Promise.all([watching, sweeping, telling]);
+    await Promise.all([watching, sweeping, telling, following]);
     await store.close();
   };
   const url = await listen(app.server, options, end);
@@ -155,6 +166,25 @@ async function serveStore(
       log.info('closed');
     },
   };
+}
+
+interface ListenerParts {
+  readonly limits: ServerLimits;
+  readonly metrics: FleetMetrics;
+  readonly tls: ReturnType<typeof readTlsFiles> | undefined;
+}
+
+function listenerOf({ proxies, log }: FleetServerOptions, { limits, metrics, tls }: ListenerParts) {
+  return createListener({
+    limits,
+    uncounted: uncountedAddresses(proxies ?? []),
+    onRefused: (refused) => {
+      metrics.refused(refused);
+      log.info(refused, 'refused a connection');
+    },
+    bodies: 'read',
+    tls,
+  });
 }
 
 function withDescription(routes: readonly Route[]): Route[] {

@@ -3,6 +3,7 @@
 import { writVersion } from '../../core/version.js';
 import type { Clock } from '../../platform/time/clock.js';
 import type { FleetQueries } from '../queries/fleet-queries.js';
+import { readViews } from '../repositories/stored-views.js';
 import type { FleetStore } from '../store/open-store.js';
 import { callerOf } from './callers.js';
 import type { FleetMetrics, StoreFacts } from './fleet-metrics.js';
@@ -24,7 +25,10 @@ const texts = { forMs: 1000, waitMs: 6000 };
 
 export function ownRoutes({ store, queries, metrics, bound, clock }: OwnRoutesOptions): Route[] {
   const { db } = store;
-  const look = remembered(clock, health, () => db.selectFrom('fleet').select('id').executeTakeFirstOrThrow());
+  const look = remembered(clock, health, async () => {
+    await db.selectFrom('fleet').select('id').executeTakeFirstOrThrow();
+    return readViews(db, clock.nowMs());
+  });
   const count = remembered(clock, numbers, async () => {
     const { sessions } = await db
       .selectFrom('sessions')
@@ -42,11 +46,15 @@ export function ownRoutes({ store, queries, metrics, bound, clock }: OwnRoutesOp
     {
       method: 'GET',
       url: '/healthz',
-      summary: '200 while the store answers',
+      summary:
+        '200 while the store answers; `unread` has a code for each repository that could not be read last',
       access: 'anyone',
       handle: async () => {
-        await look();
-        return { status: 'ok', version: writVersion };
+        const views = await look();
+        // No names: who reaches the server may ask.
+        const unread = views.flatMap(({ failing }) => (failing === undefined ? [] : [failing.code]));
+        const repositories = views.length === 0 ? {} : { repositories: views.length, unread };
+        return { status: 'ok', version: writVersion, ...repositories };
       },
     },
     {

@@ -94,11 +94,14 @@ function releaseRoutes(queries: FleetQueries): Route[] {
     {
       method: 'GET',
       url: '/v1/releases/:bundle/:channel/:serial',
-      summary: 'Who runs a release, since when, and who does not',
+      summary:
+        'Who runs a release, since when, and who does not; what was signed of it, and how that differs from `against`',
       access: 'view',
       params: object(release, ['bundle', 'channel', 'serial']),
+      querystring: object({ against: serialSchema }),
       type: 'fleet.release',
-      handle: ({ request }) => queries.release(request.params as WaitAsked),
+      handle: ({ request }) =>
+        queries.release({ ...(request.params as WaitAsked), ...(request.query as { against?: number }) }),
     },
     {
       method: 'GET',

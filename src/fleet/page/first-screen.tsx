@@ -2,14 +2,14 @@
 // one host and at a million: nothing in it grows with the hosts.
 import type { VNode } from 'preact';
 import type { FleetFinding, FleetSummary } from '../../core/fleet/answers.js';
-import { isNearEnd } from '../../core/fleet/fleet-summary.js';
 import { printable } from '../../core/text/printable.js';
 import { condition, hostsAddress, hostsPageAddress } from './addresses.js';
 import { type Frame, renderPage } from './layout.js';
 import { Offers } from './offers.js';
-import { Badge, Moment, Section, Table } from './parts.js';
+import { Badge, Section } from './parts.js';
 import { ReleasesInUse } from './releases-in-use.js';
-import { ageText, grouped, leftText } from './words.js';
+import { Trust } from './trust.js';
+import { ageText, grouped } from './words.js';
 
 /** @returns the page at `/` */
 export function firstScreen(summary: FleetSummary, frame: Frame): string {
@@ -78,52 +78,4 @@ function Silence({ summary }: { readonly summary: FleetSummary }): VNode {
       <p class="quiet">Counted {ageText(atMs - countedAtMs)} ago.</p>
     </Section>
   );
-}
-
-function Trust({ summary }: { readonly summary: FleetSummary }): VNode {
-  const { keys, roots, versions, atMs } = summary;
-  const newest = Math.max(0, ...roots.map(({ version }) => version));
-  return (
-    <Section id="trust" title="Trust">
-      {keys.length === 0 ? (
-        <p class="quiet">No host has said yet which roles it trusts.</p>
-      ) : (
-        <Table
-          caption="Roles, as the hosts that were heard last know them"
-          columns={['role', { right: 'version' }, 'left', 'ends']}
-          rows={keys.map(({ role, version, expiresAtMs }) => [
-            role,
-            String(version),
-            <Badge tone={toneOf(role, expiresAtMs - atMs)} text={leftText(expiresAtMs, atMs)} />,
-            <Moment atMs={expiresAtMs} />,
-          ])}
-        />
-      )}
-      <Table
-        caption="Roots and versions of Writ on hosts"
-        columns={['on hosts', { right: 'hosts' }, 'which']}
-        rows={[
-          ...roots.map(({ version, digest, hosts }) => [
-            `root v${version}`,
-            <a href={hostsAddress([condition('root', version)])}>{grouped(hosts)}</a>,
-            version < newest ? (
-              <Badge tone="warning" text="older root" />
-            ) : (
-              <code>{digest.slice(0, 12)}</code>
-            ),
-          ]),
-          ...versions.map(({ version, hosts }) => [
-            `Writ ${version}`,
-            <a href={hostsAddress([condition('version', version)])}>{grouped(hosts)}</a>,
-            '',
-          ]),
-        ]}
-      />
-    </Section>
-  );
-}
-
-function toneOf(role: string, leftMs: number): 'ok' | 'warning' | 'critical' {
-  if (leftMs <= 0) return 'critical';
-  return isNearEnd(role, leftMs) ? 'warning' : 'ok';
 }

@@ -6,6 +6,7 @@ import { condition, hostAddress, hostsAddress, releaseAddress } from './addresse
 import { headOf, stateTone } from './host-words.js';
 import { type Frame, renderPage } from './layout.js';
 import { Badge, Foreign, Moment, Section, Table } from './parts.js';
+import { StandingCell } from './signed.js';
 import { ageText, leftText, skewText } from './words.js';
 
 /** @returns the page at `/hosts/KEY` */
@@ -72,7 +73,15 @@ function Bundles({ bundles }: { readonly bundles: readonly HostBundle[] }): VNod
       {bundles.length === 0 ? null : (
         <Table
           caption="Bundles of this host"
-          columns={['bundle', 'channel', { right: 'serial' }, 'active since', 'state', 'server has']}
+          columns={[
+            'bundle',
+            'channel',
+            { right: 'serial' },
+            'active since',
+            'state',
+            'runs what it should',
+            'server has',
+          ]}
           rows={bundles.map(rowOf)}
         />
       )}
@@ -87,7 +96,7 @@ function Bundles({ bundles }: { readonly bundles: readonly HostBundle[] }): VNod
   );
 }
 
-function rowOf({ bundle, channel, active, offered }: HostBundle): ComponentChildren[] {
+function rowOf({ bundle, channel, active, offered, signed }: HostBundle): ComponentChildren[] {
   const link = (serial: number): VNode => <a href={releaseAddress({ bundle, channel, serial })}>{serial}</a>;
   return [
     <Foreign text={bundle} />,
@@ -95,6 +104,7 @@ function rowOf({ bundle, channel, active, offered }: HostBundle): ComponentChild
     active === undefined ? '-' : link(active.serial),
     active === undefined ? '-' : <Moment atMs={active.sinceMs} />,
     active === undefined ? '-' : <Badge tone={stateTone(active.state)} text={active.state} />,
+    <StandingCell signed={signed} />,
     offered === undefined ? (
       active === undefined ? (
         '-'

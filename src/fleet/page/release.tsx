@@ -7,6 +7,7 @@ import { curvePath } from './curve-rules.js';
 import { type Frame, renderPage } from './layout.js';
 import { Offers } from './offers.js';
 import { Foreign, Moment, Section } from './parts.js';
+import { Signed } from './signed.js';
 import { counted, grouped, shareText } from './words.js';
 
 const [width, height] = [1000, 200];
@@ -31,6 +32,7 @@ export function releasePage(release: ReleaseName, report: ReleaseReport, frame: 
           <Foreign text={bundle} /> {serial} <span class="quiet">{channel}</span>
         </h1>
         <Counts {...shown} />
+        <Signed release={release} signed={report.signed} />
         <Curve {...shown} />
         <Offers offers={report.offers} id="offers" />
       </>

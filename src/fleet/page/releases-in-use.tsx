@@ -3,7 +3,8 @@ import type { VNode } from 'preact';
 import type { ReleaseCount } from '../../core/fleet/answers.js';
 import { condition, hostsAddress, releaseAddress } from './addresses.js';
 import { type Bar, barsOf, barWidth, hostsOf } from './bar-rules.js';
-import { Foreign, Section, Table } from './parts.js';
+import { Badge, Foreign, Section, Table } from './parts.js';
+import { standingTones } from './signed.js';
 import { counted, grouped, shareText } from './words.js';
 
 const columns = [
@@ -71,7 +72,7 @@ function BarOfReleases({ bar }: { readonly bar: Bar }): VNode {
 }
 
 function rowOf(release: ReleaseCount, all: number): (VNode | string)[] {
-  const { bundle, channel, serial, manifest } = release;
+  const { bundle, channel, serial, manifest, standing } = release;
   const of = [condition('bundle', bundle), condition('channel', channel), condition('serial', serial)];
   const hosts = hostsOf(release);
   const count = (state: 'confirmed' | 'notified' | 'unconfirmed'): VNode | string =>
@@ -81,9 +82,17 @@ function rowOf(release: ReleaseCount, all: number): (VNode | string)[] {
       <a href={hostsAddress([...of, condition('state', state)])}>{grouped(release[state])}</a>
     );
   return [
-    <a href={releaseAddress(release)} title={`manifest ${manifest}`}>
-      {serial}
-    </a>,
+    <>
+      <a href={releaseAddress(release)} title={`manifest ${manifest}`}>
+        {serial}
+      </a>
+      {standing === undefined ? null : (
+        <>
+          {' '}
+          <Badge tone={standingTones[standing]} text={standing} />
+        </>
+      )}
+    </>,
     <a href={hostsAddress(of)}>{grouped(hosts)}</a>,
     shareText(hosts, all),
     ...(['confirmed', 'notified', 'unconfirmed'] as const).map(count),

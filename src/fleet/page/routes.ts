@@ -77,7 +77,8 @@ const pages: Readonly<Record<string, MakePage>> = {
   '/releases/:bundle/:channel/:serial': async ({ request, queries, frame }) => {
     const [bundle = '', channel = ''] = ['bundle', 'channel'].map((name) => textOf(request.params, name));
     const release = { bundle, channel, serial: numberOf(request.params, 'serial') ?? 0 };
-    return releasePage(release, await queries.release(release), frame);
+    const against = numberOf(request.query, 'against');
+    return releasePage(release, await queries.release({ ...release, ...given({ against }) }), frame);
   },
   '/log': async ({ request, queries, frame }) => {
     const before = numberOf(request.query, 'before');

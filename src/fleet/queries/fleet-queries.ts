@@ -12,12 +12,14 @@ import type {
 } from '../../core/fleet/answers.js';
 import { given } from '../../core/given.js';
 import type { Clock } from '../../platform/time/clock.js';
+import { readViews } from '../repositories/stored-views.js';
 import type { Tables } from '../store/tables.js';
 import { type HostsQuestion, readHost, readHosts } from './host-pages.js';
 import { readAccepting } from './host-where.js';
 import { type ReleaseQuestion, readRelease } from './release-query.js';
 import { createSummaryQuery } from './summary-query.js';
 import { readWait, type WaitQuestion } from './wait-query.js';
+import { withSigned } from './wait-signed.js';
 
 export interface FleetQueries {
   summary(role: Role): Promise<FleetSummary>;
@@ -41,15 +43,17 @@ export function createFleetQueries(
     role,
     nowMs: clock.nowMs(),
     fleet: await readAccepting(db),
+    views: await readViews(db, clock.nowMs()),
   });
   return {
     summary,
     hosts: async (question, role) => readHosts(db, question, await asking(role)),
     host: async (name, role) => readHost(db, name, await asking(role)),
-    release: (question) => readRelease(db, question),
-    wait: (question) => {
+    release: async (question) => readRelease(db, question, await readViews(db, clock.nowMs())),
+    wait: async (question) => {
       const nowMs = clock.nowMs();
-      return readWait(db, { sinceMs: nowMs, ...question }, nowMs);
+      const asked = { sinceMs: nowMs, ...question };
+      return withSigned(await readWait(db, asked, nowMs), asked, await readViews(db, nowMs));
     },
     log: (question) => readLog(db, question),
   };

@@ -3,6 +3,7 @@
 import type { Kysely } from 'kysely';
 import type { HostBundle, HostLine, Role } from '../../core/fleet/answers.js';
 import { type ActiveState, isOfferedState } from '../../core/fleet/report.js';
+import { type RepositoryView, standingOf } from '../../core/fleet/signed-releases.js';
 import { given } from '../../core/given.js';
 import { isSilent } from '../hosts/silence-rules.js';
 import type { FleetRow, HostBundleRow, HostRow, Tables } from '../store/tables.js';
@@ -12,6 +13,8 @@ export interface Asking {
   readonly nowMs: number;
   /** When servers of this fleet took reports. */
   readonly fleet: Pick<FleetRow, 'accepting_since_ms' | 'accepting_until_ms'>;
+  /** Of the repositories that are read. */
+  readonly views: readonly RepositoryView[];
 }
 
 export const lineColumns = [
@@ -75,8 +78,8 @@ function presenceOf(row: LineRow, fleet: Asking['fleet'], nowMs: number): HostLi
   return isSilent(row, fleet, nowMs) ? 'silent' : 'heard';
 }
 
-function bundleOf(row: HostBundleRow, { role }: Asking): HostBundle {
-  const { bundle, channel, serial, state, since_ms, offered_state, offered_line } = row;
+function bundleOf(row: HostBundleRow, { role, views }: Asking): HostBundle {
+  const { bundle, channel, serial, manifest, repository, state, since_ms, offered_state, offered_line } = row;
   const active =
     state === 'none'
       ? undefined
@@ -91,5 +94,7 @@ function bundleOf(row: HostBundleRow, { role }: Asking): HostBundle {
         ...given({ line }),
       }
     : undefined;
-  return { bundle, channel, ...given({ active, offered }) };
+  const running = { bundle, channel, serial: Number(serial), manifest, roots: [repository] };
+  const signed = active === undefined || views.length === 0 ? undefined : standingOf(views, running);
+  return { bundle, channel, ...given({ active, offered, signed }) };
 }

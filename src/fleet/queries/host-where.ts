@@ -10,7 +10,7 @@ type Builder = ExpressionBuilder<Tables, 'hosts'>;
 type Condition = ReturnType<Builder['and']>;
 
 /** As silence-rules judges one host: the same bounds, in the words of a query. */
-export function isSilentRow(eb: Builder, { nowMs, fleet }: Omit<Asking, 'role'>): Condition {
+export function isSilentRow(eb: Builder, { nowMs, fleet }: Omit<Asking, 'role' | 'views'>): Condition {
   const isAccepting = nowMs - Number(fleet.accepting_until_ms) <= acceptingGapMs;
   const latestMs = nowMs - lastSeenLagMs;
   const granted = eb.parens(eb('hosts.every_ms', '*', 2));

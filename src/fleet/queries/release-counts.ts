@@ -3,6 +3,7 @@
 import type { Kysely } from 'kysely';
 import type { OfferGroup, ReleaseCount } from '../../core/fleet/answers.js';
 import { type ActiveState, isOfferedState } from '../../core/fleet/report.js';
+import { type RepositoryView, standingOf } from '../../core/fleet/signed-releases.js';
 import type { Tables } from '../store/tables.js';
 
 export interface ReleaseFilter {
@@ -18,6 +19,8 @@ interface Counted {
   readonly manifest: string;
   readonly state: string;
   readonly hosts: number;
+  /** First and last in order, of the roots of its hosts. */
+  readonly roots: readonly string[];
 }
 
 /** Of releases and of offers that an answer has: the rest is the oldest. */
@@ -28,7 +31,11 @@ async function countedOf(db: Kysely<Tables>, filter: ReleaseFilter): Promise<rea
   let query = db
     .selectFrom('counters')
     .select(['bundle', 'channel', 'serial', 'manifest', 'state'])
-    .select((of) => of.fn.sum<number>('count').as('hosts'));
+    .select((of) => [
+      of.fn.sum<number>('count').as('hosts'),
+      of.fn.min<string>('repository').as('first_root'),
+      of.fn.max<string>('repository').as('last_root'),
+    ]);
   if (filter.bundle !== undefined) query = query.where('bundle', '=', filter.bundle);
   if (filter.channel !== undefined) query = query.where('channel', '=', filter.channel);
   if (filter.serial !== undefined) query = query.where('serial', '=', filter.serial);
@@ -40,7 +47,10 @@ async function countedOf(db: Kysely<Tables>, filter: ReleaseFilter): Promise<rea
     .orderBy('serial', 'desc')
     .limit(maxRows)
     .execute();
-  return rows.map((row) => ({ ...row, serial: Number(row.serial), hosts: Number(row.hosts) }));
+  return rows.map(({ first_root, last_root, ...row }) => {
+    const roots = [first_root, last_root];
+    return { ...row, serial: Number(row.serial), hosts: Number(row.hosts), roots };
+  });
 }
 
 export interface ReleaseCounts {
@@ -48,8 +58,15 @@ export interface ReleaseCounts {
   readonly offers: readonly OfferGroup[];
 }
 
-/** @returns by bundle and channel, the newest serial first */
-export async function countReleases(db: Kysely<Tables>, filter: ReleaseFilter = {}): Promise<ReleaseCounts> {
+/**
+ * @param views of the repositories that are read: each release is held to them
+ * @returns by bundle and channel, the newest serial first
+ */
+export async function countReleases(
+  db: Kysely<Tables>,
+  views: readonly RepositoryView[],
+  filter: ReleaseFilter = {},
+): Promise<ReleaseCounts> {
   const counted = await countedOf(db, filter);
   const releases = new Map<string, Counted & { counts: Partial<Record<ActiveState, number>> }>();
   const offers: OfferGroup[] = [];
@@ -66,21 +83,23 @@ export async function countReleases(db: Kysely<Tables>, filter: ReleaseFilter = 
       releases.set(key, release);
     }
   }
-  return { releases: withPlaces([...releases.values()]), offers };
+  return { releases: withPlaces([...releases.values()], views), offers };
 }
 
 type Found = Counted & { readonly counts: Partial<Record<ActiveState, number>> };
 
-function withPlaces(found: readonly Found[]): ReleaseCount[] {
+function withPlaces(found: readonly Found[], views: readonly RepositoryView[]): ReleaseCount[] {
   const newest = new Map<string, number>();
   for (const { bundle, channel, serial } of found) {
     const name = JSON.stringify([bundle, channel]);
     newest.set(name, Math.max(newest.get(name) ?? 0, serial));
   }
-  return found.map(({ bundle, channel, serial, manifest, counts }) => {
+  return found.map((one) => {
+    const { bundle, channel, serial, manifest, counts } = one;
     const { confirmed = 0, notified = 0, unconfirmed = 0 } = counts;
     const isNewest = newest.get(JSON.stringify([bundle, channel])) === serial;
     const place = isNewest ? 'newest' : 'tail';
-    return { bundle, channel, serial, manifest, confirmed, notified, unconfirmed, place };
+    const judged = views.length === 0 ? {} : { standing: standingOf(views, one).standing };
+    return { bundle, channel, serial, manifest, confirmed, notified, unconfirmed, place, ...judged };
   });
 }

@@ -2,6 +2,7 @@
 // points. Owns the width of a point.
 import type { Kysely } from 'kysely';
 import type { ReleaseReport } from '../../core/fleet/answers.js';
+import { type RepositoryView, signedReleases } from '../../core/fleet/signed-releases.js';
 import type { Tables } from '../store/tables.js';
 import { countReleases } from './release-counts.js';
 
@@ -9,13 +10,27 @@ export interface ReleaseQuestion {
   readonly bundle: string;
   readonly channel: string;
   readonly serial: number;
+  /** Serial that its signed entry is compared with. */
+  readonly against?: number;
 }
 
 const maxPoints = 100;
 
-export async function readRelease(db: Kysely<Tables>, question: ReleaseQuestion): Promise<ReleaseReport> {
-  const { releases, offers } = await countReleases(db, question);
-  return { schema: 1, type: 'fleet.release', releases, offers, curve: await curveOf(db, question) };
+export async function readRelease(
+  db: Kysely<Tables>,
+  question: ReleaseQuestion,
+  views: readonly RepositoryView[],
+): Promise<ReleaseReport> {
+  const { releases, offers } = await countReleases(db, views, question);
+  const signed = views.length === 0 ? {} : { signed: signedReleases(views, question) };
+  return {
+    schema: 1,
+    type: 'fleet.release',
+    releases,
+    offers,
+    ...signed,
+    curve: await curveOf(db, question),
+  };
 }
 
 async function curveOf(

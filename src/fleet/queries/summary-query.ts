@@ -2,12 +2,14 @@
 // state, roots, versions, silence) is counted at most once a second, and never for more than a twentieth of the time.
 // Owns what is remembered between two looks; the judgement is core's.
 import type { Kysely } from 'kysely';
-import type { FleetSummary, OfferGroup, Role } from '../../core/fleet/answers.js';
+import type { FleetSummary, OfferGroup, RepositoryStatus, Role } from '../../core/fleet/answers.js';
 import { summarize } from '../../core/fleet/fleet-summary.js';
 import type { FleetReport } from '../../core/fleet/report.js';
+import type { RepositoryView } from '../../core/fleet/signed-releases.js';
 import { given } from '../../core/given.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { lastSeenLagMs } from '../hosts/silence-rules.js';
+import { readViews } from '../repositories/stored-views.js';
 import type { Tables } from '../store/tables.js';
 import type { Asking } from './host-lines.js';
 import { isSilentRow, readAccepting } from './host-where.js';
@@ -51,11 +53,25 @@ export function createSummaryQuery(
   return {
     summary: async (role) => {
       const atMs = clock.nowMs();
-      const { releases, offers } = await countReleases(db);
+      const views = await readViews(db, atMs);
+      const { releases, offers } = await countReleases(db, views);
       const lined = await withLines(db, offers, role);
-      return summarize({ fleet, atMs, releases, offers: lined, ...(await slowFacts()) });
+      const repositories = views.length === 0 ? undefined : views.map(statusOf);
+      return summarize({
+        ...{ fleet, atMs, releases, offers: lined, ...given({ repositories }) },
+        ...(await slowFacts()),
+      });
     },
   };
+}
+
+const maxChannels = 200;
+
+function statusOf({ url, checkedAtMs, failing, roles, entries }: RepositoryView): RepositoryStatus {
+  const releases = entries.slice(0, maxChannels).map(({ bundle, channel, serial, revision, seenAtMs }) => {
+    return { bundle, channel, serial, revision, seenAtMs };
+  });
+  return { url, roles, releases, ...given({ checkedAtMs: checkedAtMs || undefined, failing }) };
 }
 
 async function countSlowly(db: Db, nowMs: number): Promise<Slow> {
@@ -96,7 +112,7 @@ async function countSlowly(db: Db, nowMs: number): Promise<Slow> {
   };
 }
 
-async function countHosts(db: Db, at: Omit<Asking, 'role'>) {
+async function countHosts(db: Db, at: Omit<Asking, 'role' | 'views'>) {
   const rows = await db
     .selectFrom('hosts')
     .select(['kind', 'state', 'agent', 'cloned'])
@@ -123,7 +139,7 @@ async function countHosts(db: Db, at: Omit<Asking, 'role'>) {
 }
 
 /** Too early for all while it is for the host that was granted the longest interval. */
-async function silenceOf(db: Db, { nowMs, fleet }: Omit<Asking, 'role'>): Promise<Slow['silence']> {
+async function silenceOf(db: Db, { nowMs, fleet }: Omit<Asking, 'role' | 'views'>): Promise<Slow['silence']> {
   const row = await db
     .selectFrom('hosts')
     .select((of) => of.fn.max<number>('every_ms').as('every'))

@@ -12,6 +12,7 @@ export interface Migration {
 export const migrations: readonly Migration[] = [
   { version: 1, up: first },
   { version: 2, up: alarms },
+  { version: 3, up: withRepositories },
 ];
 
 interface Table {
@@ -135,6 +136,12 @@ async function alarms(db: Kysely<AnyTables>): Promise<void> {
     numbers: ['starts_at_ms', 'ends_at_ms'],
   });
   await db.insertInto('leases').values({ name: 'webhook', holder: '', until_ms: 0 }).execute();
+}
+
+/** What servers have read of repositories. */
+async function withRepositories(db: Kysely<AnyTables>): Promise<void> {
+  const texts = ['id', 'url', 'view'];
+  await create(db, { name: 'repositories', key: ['id'], texts, numbers: ['tried_at_ms'] });
 }
 
 async function create(db: Kysely<AnyTables>, { name, key, texts, numbers }: Table): Promise<void> {

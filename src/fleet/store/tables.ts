@@ -14,6 +14,8 @@ export interface Tables {
   readonly sessions: { digest: string; token_id: string; expires_at_ms: number };
   readonly audit: { id: number; at_ms: number; who: string; what: string; subject: string; detail: string };
   readonly alarms: AlarmRow;
+  /** What should be in use, as JSON of a RepositoryView. */
+  readonly repositories: { id: string; url: string; tried_at_ms: number; view: string };
   readonly leases: { name: string; holder: string; until_ms: number };
 }
 

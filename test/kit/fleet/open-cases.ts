@@ -30,10 +30,8 @@ export function openCases(newLocation: NewLocation): void {
       const store = await openFleetStore(location, options);
       const db = store.db.withTables<Record<string, Record<string, unknown>>>();
       const facts = { id: 'x', nowMs: 1 };
-      const next = (up: Migration['up']): readonly Migration[] => [
-        ...migrations,
-        { version: migrations.length + 1, up },
-      ];
+      const known = migrations.length;
+      const next = (up: Migration['up']): readonly Migration[] => [...migrations, { version: known + 1, up }];
       const breaks = next(async (trx) => {
         await trx.schema.createTable('half').addColumn('a', 'text').execute();
         throw new Error('power');
@@ -48,10 +46,7 @@ export function openCases(newLocation: NewLocation): void {
       assert.deepEqual(await db.selectFrom('half').selectAll().execute(), []);
       await store.close();
       const error = await rejectsCode('FLEET_STORE_NEWER', openFleetStore(location, options));
-      assert.deepEqual(
-        [error.facts.expected, error.facts.actual, error.kind],
-        [migrations.length, migrations.length + 1, 'config'],
-      );
+      assert.deepEqual([error.facts.expected, error.facts.actual, error.kind], [known, known + 1, 'config']);
     });
 
     it('says FLEET_STORE_FAILED of what the database refuses', async () => {

@@ -1,20 +1,41 @@
 // `writ fleet serve`: flags to a running fleet server, its address on stdout, and a clean end at SIGTERM. Owns no HTTP.
 import { once } from 'node:events';
+import { join } from 'node:path';
 import { InvalidArgumentError } from '#commander';
 import { WritError } from '../../../core/errors.js';
 import { given } from '../../../core/given.js';
-import { startFleetServer } from '../../../fleet/http/fleet-server.js';
+import { type FleetServerOptions, startFleetServer } from '../../../fleet/http/fleet-server.js';
 import type { WebhookTarget } from '../../../fleet/webhook/webhook.js';
 import { notifyManagerOfServer } from '../../../platform/serve/sd-ready.js';
 import { createBusyLog } from '../../../platform/telemetry/log.js';
 import { openNotifier } from '../../../platform/telemetry/sd-notify.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
-import { type FlagValues, optional, required } from '../../console/flags.js';
+import { durationFlag, repeatedText } from '../../console/flag-values.js';
+import { type FlagValues, optional, preset, required } from '../../console/flags.js';
 import { listeningFlags, logLevel, reloadAtHangup, tlsFiles } from '../../serving/listening.js';
 
 const flags = {
   store: required('--store <store>', 'directory, made when it is missing, or a postgres:// URL').env(
     'WRIT_FLEET_STORE',
+  ),
+  repository: optional(
+    '--repository <url>',
+    'repository that hosts follow, to know what should be in use; may be repeated, each with its --root',
+    repeatedText,
+  ).env('WRIT_FLEET_REPOSITORY'),
+  root: optional('--root <file>', 'root of that repository; may be repeated', repeatedText).env(
+    'WRIT_FLEET_ROOT',
+  ),
+  state: optional(
+    '--state <directory>',
+    'where metadata of repositories is kept; by default in the store, with PostgreSQL it has to be said',
+  ).env('WRIT_FLEET_STATE'),
+  readEvery: preset(
+    '--read-every <duration>',
+    'how often repositories are read, 1s to 1m',
+    30_000,
+    everyFlag,
+    '30s',
   ),
   ...listeningFlags('127.0.0.1', 8090),
   webhook: optional(
@@ -25,10 +46,12 @@ const flags = {
   webhookTokenFile: optional('--webhook-token-file <file>', 'file with a bearer token for it'),
   webhookCa: optional('--webhook-ca <file>', 'authorities to trust for it, PEM'),
 };
+type ServeFlags = FlagValues<typeof flags>;
 
-export const command: CommandDefinition<FlagValues<typeof flags>> = {
+export const command: CommandDefinition<ServeFlags> = {
   examples: [
     'writ fleet serve --store /var/lib/writ-fleet',
+    'writ fleet serve --store /var/lib/writ-fleet --repository https://policy.example.net --root root.json',
     'writ fleet serve --store /var/lib/writ-fleet --listen 0.0.0.0:443 --tls-cert fleet.crt --tls-key fleet.pem',
     'writ fleet serve --store postgres://db/fleet --webhook https://alarms.example.net/hook',
   ],
@@ -45,7 +68,8 @@ export const command: CommandDefinition<FlagValues<typeof flags>> = {
     const webhook = webhookTarget(flags, context);
     const { store, perAddress, proxy: proxies = [] } = flags;
     const server = await startFleetServer({
-      store: /^postgres(?:ql)?:\/\//.test(store) ? store : context.at(store),
+      store: isUrl(store) ? store : context.at(store),
+      ...repositoriesOf(flags, context),
       ...flags.listen,
       ...given({ tls, webhook }),
       ...(perAddress === undefined ? {} : { limits: { maxConnectionsPerAddress: perAddress } }),
@@ -85,6 +109,40 @@ function webhookTarget(
   if (url !== undefined) return { url, ...given({ tokenFile: token && at(token), caFile: ca && at(ca) }) };
   if (token === undefined && ca === undefined) return undefined;
   throw new WritError('USAGE', '--webhook is missing: its token and its authorities are for it');
+}
+
+/** A reading speaks for the present for two minutes. */
+function everyFlag(text: string): number {
+  const everyMs = durationFlag(text);
+  if (everyMs >= 1000 && everyMs <= 60_000) return everyMs;
+  throw new InvalidArgumentError('A duration from 1s to 1m is wanted.');
+}
+
+function isUrl(store: string): boolean {
+  return /^postgres(?:ql)?:\/\//.test(store);
+}
+
+function repositoriesOf(
+  { repository = [], root = [], state, store, readEvery: everyMs }: ServeFlags,
+  { at }: CommandContext,
+): Partial<Pick<FleetServerOptions, 'repositories'>> {
+  if (repository.length !== root.length)
+    throw new WritError(
+      'USAGE',
+      `${repository.length} --repository and ${root.length} --root: each has its own`,
+      {
+        hint: 'As --repository https://a.example.net --root a.json --repository https://b.example.net --root b.json.',
+      },
+    );
+  if (repository.length === 0) return {};
+  if (state === undefined && isUrl(store))
+    throw new WritError(
+      'USAGE',
+      '--state is missing: what a repository says is kept in a directory of this machine',
+    );
+  const followed = repository.map((url, index) => ({ url, rootFile: at(root[index] ?? '') }));
+  const directory = state === undefined ? join(at(store), 'repositories') : at(state);
+  return { repositories: { followed, state: directory, everyMs } };
 }
 
 function listening(url: string, fleet: string): Answer {

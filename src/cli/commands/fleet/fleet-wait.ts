@@ -46,9 +46,9 @@ export const command: CommandDefinition<WaitFlags> = {
   exitCodes: [
     '0  the share of hosts confirmed this release',
     '1  time over, or nobody answered',
-    '2  no host has this bundle and channel, or usage',
+    '2  no host has this bundle and channel, the repository has no such release, or usage',
     '3  out of reach: too many hosts refused it',
-    '4  superseded by a later release',
+    '4  withdrawn, or superseded by a later release',
   ],
   args: [
     ['<bundle>', 'name of the bundle'],
@@ -155,6 +155,7 @@ const words: Readonly<Record<WaitOutcome, string>> = {
   'out-of-reach': 'OUT OF REACH',
   withdrawn: 'WITHDRAWN',
   superseded: 'SUPERSEDED',
+  absent: 'NO SUCH RELEASE',
 };
 
 function answerOf(looked: Looked, outcome: WaitOutcome, { bundle, channel, serial }: WaitAsked): Answer {
@@ -183,13 +184,25 @@ function answerOf(looked: Looked, outcome: WaitOutcome, { bundle, channel, seria
   return { outcome, exitCode: waitExitCodes[outcome], details, lines, next };
 }
 
-function whyLines(outcome: WaitOutcome, { notified, later, supersededBy }: WaitFacts): string[] {
+function whyLines(outcome: WaitOutcome, facts: WaitFacts): string[] {
+  const { notified, later, supersededBy, signedSerial } = facts;
+  const signed = signedSerial === undefined ? [] : signedLines(outcome, signedSerial);
+  if (signed.length > 0) return signed;
   if (outcome === 'nobody')
     return ['  No host that is enrolled, and not stopped, reports this bundle and channel.'];
   if (outcome === 'ambiguous') return ['  Releases of different repositories have this serial.'];
   if (outcome === 'superseded') return [`  ${counted(later, 'host')} of these went on to ${supersededBy}.`];
   if (outcome === 'time-over' && notified > 0)
     return ['  Hosts where nothing can confirm are done with --accept notified.'];
+  return [];
+}
+
+/** What the repository says of it, which the fleet server has read itself. */
+function signedLines(outcome: WaitOutcome, serial: number): string[] {
+  if (outcome === 'withdrawn') return [`  It was taken back by its publisher: ${serial} should be in use.`];
+  if (outcome === 'superseded') return [`  The repository has signed ${serial}.`];
+  if (outcome === 'absent')
+    return [`  The repository has signed no such serial: ${serial} is what its channel has.`];
   return [];
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { OfferGroup, ReleaseCount } from '../../../../src/core/fleet/answers.js';
+import type { OfferGroup, ReleaseCount, RepositoryStatus } from '../../../../src/core/fleet/answers.js';
 import { type FleetFacts, summarize } from '../../../../src/core/fleet/fleet-summary.js';
 
 const hour = 3_600_000;
@@ -102,5 +102,67 @@ describe('the sentence about a fleet', () => {
     const empty = summarize(facts({ hosts: { ...hosts, accepted: 0 }, releases: [] }));
     assert.deepEqual([empty.level, empty.sentence], ['warning', 'No host is enrolled.']);
     assert.equal(summarize(facts({ releases: [] })).sentence, '3 hosts enrolled, and no release in use yet.');
+  });
+});
+
+describe('a fleet whose repositories are read', () => {
+  const atMs = 1000 * hour;
+  const signed = (serial: number, seenAtMs = atMs - hour) => ({
+    ...{ bundle: 'dns', channel: 'stable', serial, revision: '', seenAtMs },
+  });
+  const repository = (more: Partial<RepositoryStatus> = {}): RepositoryStatus => ({
+    ...{ url: 'https://a/', checkedAtMs: atMs, roles: [], releases: [signed(42)] },
+    ...more,
+  });
+  const of = (...repositories: readonly RepositoryStatus[]) => ({ repositories });
+
+  it('is compared with what should be in use, also where no host has heard of it', () => {
+    const current = facts({ releases: [release({ standing: 'current' })], ...of(repository()) });
+    assert.equal(
+      summarize(current).sentence,
+      'All 3 hosts confirmed dns 42, the release that should be in use.',
+    );
+    const releases = [release({ serial: 41, standing: 'behind' })];
+    const { sentence, level, findings } = summarize(facts({ releases, ...of(repository()) }));
+    assert.equal(
+      sentence,
+      '3 hosts run dns 41 where 42 should be in use. 0 of 3 confirmed dns 42, the release that should be in use.',
+    );
+    assert.equal(level, 'warning');
+    assert.equal(findings[0]?.where, 'bundle=dns,channel=stable,serial=41');
+    const unknown = facts({ releases: [release({ standing: 'unknown' })], ...of(repository()) });
+    assert.equal(summarize(unknown).sentence, 'All 3 hosts confirmed dns 42.');
+  });
+
+  it('is behind half an hour after a release was seen, and with a withdrawn one at once', () => {
+    const with41 = (standing: 'behind' | 'withdrawn', seenAgoMs: number) =>
+      codes({
+        releases: [release({ serial: 41, standing })],
+        ...of(repository({ releases: [signed(42, atMs - seenAgoMs)] })),
+      });
+    assert.deepEqual(with41('behind', hour / 2 - 1), []);
+    assert.deepEqual(with41('behind', hour / 2), ['BEHIND']);
+    assert.deepEqual(with41('withdrawn', 0), ['WITHDRAWN_IN_USE']);
+  });
+
+  it('has the ends of the roles that are signed, and of each repository its own', () => {
+    const near = [key('timestamp', hour)];
+    assert.deepEqual(codes({ keys: near, ...of(repository({ roles: [key('root', 900 * hour)] })) }), []);
+    assert.deepEqual(codes({ keys: near, ...of(repository({ failing: { code: 'X', sinceMs: atMs } })) }), [
+      'ROLE_ENDS',
+    ]);
+    const two = of(repository({ roles: near }), repository({ url: 'https://b/', roles: [key('root', -1)] }));
+    assert.deepEqual(
+      summarize(facts(two)).findings.map(({ text }) => text),
+      ['root of https://b/ has expired: hosts take nothing new', 'timestamp of https://a/ ends in 1 h'],
+    );
+  });
+
+  it('says that a repository is not read after five minutes, and at once where none of it ever was', () => {
+    const failing = (agoMs: number) => ({ failing: { code: 'SERVER_UNREACHABLE', sinceMs: atMs - agoMs } });
+    assert.deepEqual(codes(of(repository(failing(299_999)))), []);
+    assert.deepEqual(codes(of(repository(failing(300_000)))), ['REPOSITORY_UNREAD']);
+    const { checkedAtMs: _, ...never } = repository(failing(0));
+    assert.deepEqual(codes(of(never)), ['REPOSITORY_UNREAD']);
   });
 });

@@ -27,6 +27,7 @@ describe('the verdict of a wait', () => {
         'out-of-reach': 3,
         withdrawn: 4,
         superseded: 4,
+        absent: 2,
       },
     });
   });
@@ -64,6 +65,14 @@ describe('the verdict of a wait', () => {
     assert.equal(outcome({ later: 1, supersededBy: 43, refused: 9 }), 'superseded');
     assert.equal(outcome({ withdrawn: true, later: 1 }), 'withdrawn');
     assert.equal(outcome({ later: 1, refused: 1, confirmed: 8 }, { sharePpm: 800_000 }), 'reached');
+    assert.equal(outcome({ absent: true, signedSerial: 41 }), 'absent');
+  });
+
+  it('believes signed metadata about what took the place of a release, and no host beside it', () => {
+    const most = { sharePpm: 900_000 };
+    assert.equal(outcome({ signedSerial: 43, supersededBy: 43 }, most), 'superseded');
+    assert.equal(outcome({ signedSerial: 42, later: 0 }, most), 'waiting');
+    assert.equal(outcome({ signedSerial: 43, supersededBy: 43, confirmed: 10 }), 'reached');
   });
 
   it('is ended by hosts on a later release, or on another one of this serial, only where it needs them', () => {

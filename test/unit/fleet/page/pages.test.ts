@@ -1,6 +1,7 @@
 // The pages as HTML: what a reader finds, by role and name, and that nothing of what others wrote becomes a part of the page.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { Judged, SignedRelease } from '../../../../src/core/fleet/signed-releases.js';
 import { signInPage } from '../../../../src/fleet/page/doorway.js';
 import { firstScreen } from '../../../../src/fleet/page/first-screen.js';
 import { hostPage } from '../../../../src/fleet/page/host.js';
@@ -259,5 +260,76 @@ describe('what others wrote', () => {
   it('runs no script and no style of a page itself', () => {
     for (const html of Object.values(pages))
       assert.doesNotMatch(html, / style=|<style|javascript:|<script(?! src="\/assets)/);
+  });
+});
+
+describe('pages of a server that reads repositories', () => {
+  const day = 86_400_000;
+  const signedOf = (more: Partial<SignedRelease>): SignedRelease[] => [
+    { url: `https://a/${hostileName}`, standing: 'withdrawn', current: 42, ...more },
+  ];
+  const report = { schema: 1, type: 'fleet.release', offers: [], curve: [], releases: [] } as const;
+  const name = { bundle: 'dns-edge', channel: 'stable', serial: 43 };
+  const entry = {
+    ...{ bundle: 'dns-edge', channel: 'stable', serial: 43, manifest: 'a', manifestBytes: 1, archive: 'b' },
+    ...{ archiveBytes: 1, revision: '', createdAtMs: 0, role: 'targets', requires: [], stamps: [] },
+    ...{ withdrawn: [], seenAtMs: 0 },
+  };
+
+  it('name what ends soon, and a repository that cannot be read, in the section of trust', () => {
+    const role = (text: string, leftMs: number) => ({ role: text, version: 3, expiresAtMs: nowMs + leftMs });
+    const roles = [role('root', 300 * day), role(hostileName, 2 * day), role('timestamp', -day)];
+    const failing = { code: 'SERVER_UNREACHABLE', sinceMs: nowMs - 600_000 };
+    const repositories = [{ url: 'https://a/', checkedAtMs: nowMs - 900_000, failing, roles, releases: [] }];
+    const html = firstScreen(summary({ repositories }), frame);
+    const text = textOf(html);
+    assert.ok(!html.includes('<script>alert'));
+    assert.match(text, /https:\/\/a\/ read 15 min ago, 0 channels/);
+    assert.match(text, /cannot be read: SERVER_UNREACHABLE , for 10 min/);
+    assert.match(text, /timestamp has expired, .* ends in 2 d Roles of/);
+    assert.match(
+      textOf(firstScreen(summary({ repositories: [{ url: 'u', roles: [], releases: [] }] }), frame)),
+      /never read/,
+    );
+  });
+
+  it('show what two signed entries differ in, and lead to the one that is signed now', () => {
+    const changes = [{ member: 'revision', before: hostileName, after: '' }];
+    const html = releasePage(
+      name,
+      { ...report, signed: signedOf({ entry, against: 42, from: 43, changes }) },
+      frame,
+    );
+    assert.ok(!html.includes('<script>alert'));
+    assert.match(textOf(html), /withdrawn .* has signed 42/);
+    assert.match(textOf(html), /From 43 to 42, compared with 42/);
+    assert.ok(html.includes('href="/releases/dns-edge/stable/42"'));
+    assert.match(
+      textOf(releasePage(name, { ...report, signed: signedOf({}) }, frame)),
+      /has not seen its signed entry/,
+    );
+    assert.match(
+      textOf(releasePage(name, { ...report, signed: signedOf({ entry }) }, frame)),
+      /has not seen another entry/,
+    );
+    assert.match(
+      textOf(releasePage(name, { ...report, signed: [] }, frame)),
+      /No repository that the server reads/,
+    );
+    assert.doesNotMatch(textOf(releasePage(name, report, frame)), /What was signed/);
+  });
+
+  it('say of a host whether it runs what it should', () => {
+    const active = { serial: 41, state: 'confirmed', sinceMs: nowMs } as const;
+    const of = (signed: Judged) =>
+      textOf(
+        hostPage(
+          hostDetail('web-1', { bundles: [{ bundle: 'dns-edge', channel: 'stable', active, signed }] }),
+          frame,
+        ),
+      );
+    assert.match(of({ standing: 'behind', serial: 42 }), /behind 42 is signed/);
+    assert.match(of({ standing: 'withdrawn', serial: 40 }), /withdrawn 40 is signed/);
+    assert.match(of({ standing: 'current', serial: 41 }), /current same/);
   });
 });

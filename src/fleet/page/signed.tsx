@@ -1,0 +1,91 @@
+// What repositories have signed of a release: how it stands, and what its entry differs in from another one. Every text in it is a
+// publisher's.
+import type { VNode } from 'preact';
+import type { ReleaseReport } from '../../core/fleet/answers.js';
+import type { Judged, SignedRelease, Standing } from '../../core/fleet/signed-releases.js';
+import { type ReleaseName, releaseAddress } from './addresses.js';
+import { Badge, Foreign, Section, Table, type Tone } from './parts.js';
+
+export const standingTones: Readonly<Record<Standing, Tone>> = {
+  current: 'ok',
+  behind: 'warning',
+  withdrawn: 'critical',
+  unknown: 'quiet',
+};
+
+interface Shown {
+  readonly release: ReleaseName;
+  readonly signed: ReleaseReport['signed'];
+}
+
+/** Nothing where the server reads no repository. */
+export function Signed({ release, signed }: Shown): VNode | null {
+  if (signed === undefined) return null;
+  return (
+    <Section id="signed" title="What was signed">
+      {signed.length === 0 ? (
+        <p class="quiet">No repository that the server reads has this bundle and channel.</p>
+      ) : null}
+      {signed.map((one) => (
+        <article>
+          <p>
+            <Badge tone={standingTones[one.standing]} text={one.standing} /> <Foreign text={one.url} />
+            {one.standing === 'current' ? null : (
+              <>
+                {' has signed '}
+                <a href={releaseAddress({ ...release, serial: one.current })}>{one.current}</a>
+              </>
+            )}
+          </p>
+          <Changes release={release} signed={one} />
+        </article>
+      ))}
+    </Section>
+  );
+}
+
+function Changes({
+  release,
+  signed,
+}: {
+  readonly release: ReleaseName;
+  readonly signed: SignedRelease;
+}): VNode {
+  const { entry, against, changes } = signed;
+  if (entry === undefined)
+    return (
+      <p class="quiet">The server has not seen its signed entry: it was replaced before, or never there.</p>
+    );
+  if (against === undefined || changes === undefined)
+    return <p class="quiet">The server has not seen another entry to compare it with.</p>;
+  const [older, newer] = signed.from === against ? [against, entry.serial] : [entry.serial, against];
+  return (
+    <>
+      <p>
+        {`From ${older} to ${newer}, compared with `}
+        <a href={releaseAddress({ ...release, serial: against })}>{against}</a>
+      </p>
+      <Table
+        caption={`What the signed entries of ${older} and ${newer} differ in`}
+        columns={['member', String(older), String(newer)]}
+        rows={changes.map(({ member, before, after }) => [
+          member,
+          <Foreign text={before || '-'} />,
+          <Foreign text={after || '-'} />,
+        ])}
+      />
+    </>
+  );
+}
+
+/** @returns whether a host runs what it should, of one bundle */
+export function StandingCell({ signed }: { readonly signed: Judged | undefined }): VNode | string {
+  if (signed === undefined) return '-';
+  const { standing, serial } = signed;
+  return (
+    <>
+      <Badge tone={standingTones[standing]} text={standing} />
+      {standing === 'current' || serial === undefined ? null : ` ${serial} is signed`}
+    </>
+  );
+}

@@ -1,0 +1,111 @@
+// Trust on the first screen: repositories as the server reads them, with what ends soon, and what hosts trust. The nearest end first.
+import type { VNode } from 'preact';
+import type { FleetSummary, RepositoryStatus } from '../../core/fleet/answers.js';
+import { isNearEnd } from '../../core/fleet/fleet-summary.js';
+import { condition, hostsAddress } from './addresses.js';
+import { Badge, Foreign, Moment, Section, Table } from './parts.js';
+import { ageText, counted, grouped, leftText } from './words.js';
+
+export function Trust({ summary }: { readonly summary: FleetSummary }): VNode {
+  const { keys, roots, versions, repositories = [], atMs } = summary;
+  const newest = Math.max(0, ...roots.map(({ version }) => version));
+  return (
+    <Section id="trust" title="Trust">
+      {repositories.map((one) => (
+        <Repository repository={one} atMs={atMs} />
+      ))}
+      {keys.length === 0 ? (
+        <p class="quiet">No host has said yet which roles it trusts.</p>
+      ) : (
+        <Table
+          caption="Roles, as the hosts that were heard last know them"
+          columns={['role', { right: 'version' }, 'left', 'ends']}
+          rows={keys.map(({ role, version, expiresAtMs }) => [
+            role,
+            String(version),
+            <Badge tone={toneOf(role, expiresAtMs - atMs)} text={leftText(expiresAtMs, atMs)} />,
+            <Moment atMs={expiresAtMs} />,
+          ])}
+        />
+      )}
+      <Table
+        caption="Roots and versions of Writ on hosts"
+        columns={['on hosts', { right: 'hosts' }, '']}
+        rows={[
+          ...roots.map(({ version, digest, hosts }) => [
+            `root v${version}`,
+            <a href={hostsAddress([condition('root', version)])}>{grouped(hosts)}</a>,
+            version < newest ? (
+              <Badge tone="warning" text="older root" />
+            ) : (
+              <code>{digest.slice(0, 12)}</code>
+            ),
+          ]),
+          ...versions.map(({ version, hosts }) => [
+            `Writ ${version}`,
+            <a href={hostsAddress([condition('version', version)])}>{grouped(hosts)}</a>,
+            '',
+          ]),
+        ]}
+      />
+    </Section>
+  );
+}
+
+function toneOf(role: string, leftMs: number): 'ok' | 'warning' | 'critical' {
+  if (leftMs <= 0) return 'critical';
+  return isNearEnd(role, leftMs) ? 'warning' : 'ok';
+}
+
+interface Shown {
+  readonly repository: RepositoryStatus;
+  readonly atMs: number;
+}
+
+function Repository({ repository: { url, checkedAtMs, failing, roles, releases }, atMs }: Shown): VNode {
+  const rows = roles.toSorted((a, b) => a.expiresAtMs - b.expiresAtMs);
+  const near = rows.filter(({ role, expiresAtMs }) => isNearEnd(role, expiresAtMs - atMs));
+  return (
+    <article>
+      <p>
+        <Foreign text={url} />{' '}
+        {checkedAtMs === undefined ? (
+          <Badge tone="warning" text="never read" />
+        ) : (
+          <span class="quiet">
+            read {ageText(atMs - checkedAtMs)} ago, {counted(releases.length, 'channel')}
+          </span>
+        )}
+      </p>
+      {failing === undefined ? null : (
+        <p class="warning">
+          It cannot be read: <code>{failing.code}</code>, for {ageText(atMs - failing.sinceMs)}. What was read
+          before stays in force.
+        </p>
+      )}
+      {near.length === 0 ? null : (
+        <p class="warning">
+          {near.map(({ role, expiresAtMs }, index) => (
+            <>
+              {index === 0 ? '' : ', '}
+              <Foreign text={role} />{' '}
+              {expiresAtMs <= atMs ? 'has expired' : `ends in ${ageText(expiresAtMs - atMs)}`}
+            </>
+          ))}
+        </p>
+      )}
+      {rows.length === 0 ? null : (
+        <Table
+          caption={`Roles of ${url}, the nearest end first`}
+          columns={['role', { right: 'version' }, 'left', 'ends']}
+          rows={rows.map(({ role, version, expiresAtMs }) => [
+            <Foreign text={role} />,
+            String(version),
+            <Badge tone={toneOf(role, expiresAtMs - atMs)} text={leftText(expiresAtMs, atMs)} />,
+            <Moment atMs={expiresAtMs} />,
+          ])}
+        />
+      )}
+    </article>
+  );
+}

@@ -1,0 +1,288 @@
+// A fleet server's readings of real repositories, as our own publisher makes them: what it concludes, and what becomes of it where a
+// repository is away, expired, of somebody else, or of another process.
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { describe, it } from 'node:test';
+import type { RepositoryView } from '../../../../src/core/fleet/signed-releases.js';
+import { createFleetQueries, type FleetQueries } from '../../../../src/fleet/queries/fleet-queries.js';
+import {
+  followRepositories,
+  openReader,
+  openRepositories,
+  type RepositoryReader,
+} from '../../../../src/fleet/repositories/follow-repositories.js';
+import { readViews } from '../../../../src/fleet/repositories/stored-views.js';
+import { silentLog } from '../../../../src/platform/telemetry/silent-log.js';
+import { withdrawRelease } from '../../../../src/publisher/release/withdraw.js';
+import { defaultLives } from '../../../../src/publisher/repository/metadata-content.js';
+import { throwsCode } from '../../../kit/assert/assert-code.js';
+import { type FakeClock, fakeClock } from '../../../kit/clock/fake-clock.js';
+import { memory, type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
+import { type FleetBench, fleetBench } from '../../../kit/fleet/fleet-bench.js';
+import { delegateTo, makeTeam } from '../../../kit/repository/delegated-repository.js';
+import {
+  changeOptions,
+  type SampleRepository,
+  sampleRepository,
+} from '../../../kit/repository/sample-repository.js';
+
+interface Scene extends AsyncDisposable {
+  readonly dir: TempDir;
+  readonly clock: FakeClock;
+  readonly bench: FleetBench;
+  readonly queries: FleetQueries;
+  readonly ending: AbortController;
+  reader(repository: Pick<SampleRepository, 'url' | 'rootPath'>, state?: string): RepositoryReader;
+  views(): Promise<readonly RepositoryView[]>;
+}
+
+async function scene(): Promise<Scene> {
+  const dir = tempDir(memory());
+  const clock = fakeClock();
+  const bench = await fleetBench(dir.join('store'), clock);
+  const ending = new AbortController();
+  const readers: RepositoryReader[] = [];
+  return {
+    ...{ dir, clock, bench, ending },
+    queries: createFleetQueries(bench.store.db, bench.store.fleetId, clock),
+    reader: ({ url, rootPath }, state = dir.join('state')) => {
+      const [opened] = openRepositories([{ url, rootFile: rootPath }], clock);
+      assert.ok(opened);
+      const reader = openReader(bench.store, opened, {
+        state,
+        clock,
+        log: silentLog(),
+        signal: ending.signal,
+      });
+      readers.push(reader);
+      return reader;
+    },
+    views: () => readViews(bench.store.db, clock.nowMs()),
+    [Symbol.asyncDispose]: async () => {
+      ending.abort();
+      for (const reader of readers) await reader.close();
+      await bench[Symbol.asyncDispose]();
+      dir[Symbol.dispose]();
+    },
+  };
+}
+
+const hourMs = 3_600_000;
+const shown = ({ entries }: RepositoryView) =>
+  entries.map(({ bundle, channel, serial, withdrawn }) => [bundle, channel, serial, withdrawn]);
+
+describe('a repository that a fleet server reads', () => {
+  it('says what should be in use, what it replaced, and what was withdrawn', async () => {
+    await using s = await scene();
+    const repository = sampleRepository(s.dir, { clock: s.clock });
+    const reader = s.reader(repository);
+    await repository.publish({ a: '1' }, { revision: 'first' });
+    await repository.publish({ a: '2' }, { revision: 'second' });
+    await reader.read();
+    const [before] = await s.views();
+    assert.ok(before);
+    assert.deepEqual(shown(before), [['dns-edge', 'stable', 2, []]]);
+    assert.deepEqual([before.failing, before.checkedAtMs], [undefined, s.clock.nowMs()]);
+    assert.deepEqual(before.roles.map(({ role }) => role).sort(), [
+      'root',
+      'snapshot',
+      'targets',
+      'timestamp',
+    ]);
+    await s.clock.advance(1000);
+    await withdrawRelease({ bundle: 'dns-edge', serials: [2], reason: 'bad' }, changeOptions(repository));
+    await reader.read();
+    const [after] = await s.views();
+    assert.ok(after);
+    assert.deepEqual(shown(after), [['dns-edge', 'stable', 1, [2]]]);
+    assert.deepEqual(
+      after.past.map(({ serial }) => serial),
+      [2],
+    );
+    const { signed } = await s.queries.release({ bundle: 'dns-edge', channel: 'stable', serial: 2 });
+    assert.deepEqual([signed?.[0]?.standing, signed?.[0]?.current, signed?.[0]?.from], ['withdrawn', 1, 2]);
+    const revision = signed?.[0]?.changes?.find(({ member }) => member === 'revision');
+    assert.deepEqual(revision, { member: 'revision', before: 'second', after: 'first' });
+    const wait = await s.queries.wait({ bundle: 'dns-edge', channel: 'stable', serial: 2 });
+    assert.deepEqual([wait.withdrawn, wait.signedSerial], [true, 1]);
+  });
+
+  it('is known by the digest of its root, and each has its own', async () => {
+    await using s = await scene();
+    const repositories = ['a', 'b'].map((name) => {
+      fs.mkdirSync(s.dir.join(name));
+      const dir: TempDir = { ...s.dir, join: (...parts) => s.dir.join(name, ...parts) };
+      return sampleRepository(dir, { clock: s.clock, signers: 'own' });
+    });
+    for (const repository of repositories) {
+      await repository.publish({ a: repository.url });
+      await s.reader(repository).read();
+    }
+    const views = await s.views();
+    assert.deepEqual(views.map(({ url }) => url).sort(), repositories.map(({ url }) => `${url}/`).sort());
+    assert.equal(new Set(views.flatMap(({ roots }) => roots)).size, 2);
+    assert.notEqual(views[0]?.entries[0]?.manifest, views[1]?.entries[0]?.manifest);
+  });
+
+  it('keeps what was read while it is away, and says since when', async () => {
+    await using s = await scene();
+    const repository = sampleRepository(s.dir, { clock: s.clock });
+    await repository.publish({ a: '1' });
+    const reader = s.reader(repository);
+    await reader.read();
+    const checkedAtMs = s.clock.nowMs();
+    fs.renameSync(repository.directory, `${repository.directory}.away`);
+    await s.clock.advance(60_000);
+    const sinceMs = s.clock.nowMs();
+    await reader.read();
+    await s.clock.advance(6 * 60_000);
+    await reader.read();
+    const [away] = await s.views();
+    assert.ok(away);
+    assert.deepEqual(shown(away), [['dns-edge', 'stable', 1, []]]);
+    assert.equal(away.checkedAtMs, checkedAtMs);
+    assert.deepEqual(away.failing, { code: away.failing?.code, sinceMs });
+    const { findings, repositories } = await s.queries.summary('view');
+    assert.ok(
+      findings.some(({ code, text }) => code === 'REPOSITORY_UNREAD' && /not read for 6 min/.test(text)),
+    );
+    assert.equal(repositories?.[0]?.failing?.sinceMs, sinceMs);
+    fs.renameSync(`${repository.directory}.away`, repository.directory);
+    await reader.read();
+    assert.equal((await s.views())[0]?.failing, undefined);
+  });
+
+  it('that does not link to the configured root is never believed', async () => {
+    await using s = await scene();
+    const repository = sampleRepository(s.dir, { clock: s.clock });
+    fs.mkdirSync(s.dir.join('other'));
+    const other = sampleRepository(
+      { ...s.dir, join: (...parts) => s.dir.join('other', ...parts) },
+      { clock: s.clock, signers: 'own' },
+    );
+    await repository.publish({ a: '1' });
+    await s.reader({ url: repository.url, rootPath: other.rootPath }).read();
+    const [view] = await s.views();
+    assert.deepEqual([view?.failing?.code, view?.checkedAtMs, view?.entries], ['SIGNATURE_WRONG_KEY', 0, []]);
+    const { findings } = await s.queries.summary('view');
+    const found = findings.find(({ code }) => code === 'REPOSITORY_UNREAD');
+    assert.match(found?.text ?? '', /was never read \(SIGNATURE_WRONG_KEY\)$/);
+    await s.reader({ url: repository.url, rootPath: s.dir.join('nothing') }, s.dir.join('fresh')).read();
+    assert.equal((await s.views())[0]?.failing?.code, 'ROOT_MISSING');
+  });
+
+  it('whose metadata has expired is said to hold hosts up, and what it had signed stays', async () => {
+    await using s = await scene();
+    const repository = sampleRepository(s.dir, { clock: s.clock });
+    await repository.publish({ a: '1' });
+    const reader = s.reader(repository);
+    await reader.read();
+    const [{ roles } = { roles: [] }] = await s.views();
+    const endMs = Math.min(...roles.map(({ expiresAtMs }) => expiresAtMs));
+    await s.clock.advance(endMs - s.clock.nowMs() - hourMs);
+    await reader.read();
+    const soon = await s.queries.summary('view');
+    assert.ok(
+      soon.findings.some(({ code, text }) => code === 'ROLE_ENDS' && text === 'timestamp ends in 1 h'),
+    );
+    await s.clock.advance(2 * hourMs);
+    await reader.read();
+    const [view] = await s.views();
+    assert.equal(view?.failing?.code, 'METADATA_EXPIRED');
+    assert.equal(view?.entries.length, 1);
+    const { level, findings } = await s.queries.summary('view');
+    assert.equal(level, 'critical');
+    assert.ok(
+      findings.some(({ code, text }) => code === 'ROLE_EXPIRED' && /^timestamp has expired/.test(text)),
+    );
+  });
+
+  it('names the roles of teams, and goes on with the other channels when one of them has expired', async () => {
+    await using s = await scene();
+    const lives = { root: 3 * defaultLives.root };
+    const repository = sampleRepository(s.dir, { clock: s.clock, lives, signers: 'own' });
+    const team = makeTeam(s.dir, 'dns-team');
+    await delegateTo(repository, team);
+    await repository.publish({ file: 'one' }, { keys: team.keys });
+    await repository.refresh();
+    await repository.publish({ a: '1' }, { bundle: 'plain' });
+    const reader = s.reader(repository);
+    await reader.read();
+    const [before] = await s.views();
+    const role = before?.roles.find((one) => one.role === team.role);
+    assert.ok(role);
+    assert.deepEqual(
+      before?.entries.map((one) => [one.bundle, one.role]),
+      [
+        ['dns-edge', team.role],
+        ['plain', 'targets'],
+      ],
+    );
+    s.clock.setWallTime(role.expiresAtMs + hourMs);
+    await repository.publish({ a: '2' }, { bundle: 'plain' });
+    await repository.refresh();
+    await reader.read();
+    const [after] = await s.views();
+    assert.equal(after?.failing?.code, 'METADATA_EXPIRED');
+    assert.deepEqual(
+      after.entries.map(({ bundle, serial }) => [bundle, serial]),
+      [
+        ['plain', 2],
+        ['dns-edge', 1],
+      ],
+    );
+  });
+
+  it('is read again and again until the server ends, and a rollback of it is refused', async () => {
+    await using s = await scene();
+    const repository = sampleRepository(s.dir, { clock: s.clock });
+    await repository.publish({ a: '1' });
+    fs.cpSync(repository.directory, s.dir.join('old'), { recursive: true });
+    const opened = openRepositories([{ url: repository.url, rootFile: repository.rootPath }], s.clock);
+    const options = {
+      state: s.dir.join('state'),
+      everyMs: 30_000,
+      clock: s.clock,
+      log: silentLog(),
+      signal: s.ending.signal,
+    };
+    const following = followRepositories(s.bench.store, opened, options);
+    const until = async (holds: (view: RepositoryView) => boolean): Promise<void> => {
+      for (let look = 0; look < 600; look++) {
+        const [view] = await s.views();
+        if (view !== undefined && holds(view)) return;
+        await new Promise((resolve) => setTimeout(resolve, 100));
+        if (look % 5 === 4) await s.clock.advance(30_000);
+      }
+      assert.fail(JSON.stringify(await s.views()));
+    };
+    await until(({ entries }) => entries[0]?.serial === 1);
+    await repository.publish({ a: '2' });
+    await until(({ entries }) => entries[0]?.serial === 2);
+    fs.rmSync(repository.directory, { recursive: true });
+    fs.renameSync(s.dir.join('old'), repository.directory);
+    await until(({ failing, entries }) => failing?.code === 'METADATA_ROLLBACK' && entries[0]?.serial === 2);
+    s.ending.abort();
+    await following;
+  });
+
+  it('is left to the process that has its directory, and forgotten a day after nobody tried', async () => {
+    await using s = await scene();
+    const repository = sampleRepository(s.dir, { clock: s.clock });
+    await repository.publish({ a: '1' });
+    const first = s.reader(repository);
+    await first.read();
+    await repository.publish({ a: '2' });
+    await s.reader(repository).read();
+    const [view] = await s.views();
+    assert.deepEqual([view?.entries[0]?.serial, view?.failing], [1, undefined]);
+    await s.clock.advance(24 * hourMs);
+    assert.deepEqual(await s.views(), []);
+    assert.equal((await s.queries.summary('view')).repositories, undefined);
+  });
+
+  it('has an address that is one', () => {
+    const wrong = [{ url: 'https://u:p@example.net/', rootFile: '/r' }];
+    throwsCode('CONFIG_INVALID', () => openRepositories(wrong, fakeClock()));
+  });
+});
