@@ -38,7 +38,7 @@ export function createRenderer(
     live.clear();
     const lines = options.json
       ? [printableJson(jsonOfAnswer({ type, ...answer }))]
-      : linesOfAnswer(answer, paintOut);
+      : shownOf(linesOfAnswer(answer, paintOut), answer, options);
     for (const line of lines) out(line);
   };
   return {
@@ -97,11 +97,22 @@ function drawPage(stdout: NodeJS.WriteStream, lines: readonly string[]): void {
   stdout.write(`${clearScreen}${page.join('\n')}\n`);
 }
 
+/** An outcome in capitals says all that --quiet asks for; a list of things is the answer itself. */
+function shownOf(
+  lines: readonly string[],
+  { lines: [first = ''] }: Answer,
+  { quiet }: RenderOptions,
+): readonly string[] {
+  return quiet === true && outcomeWord.test(first) ? lines.slice(0, 1) : lines;
+}
+
+const outcomeWord = /^[A-Z]{2,}(?: [A-Z]{2,})*(?![a-z])/;
+
 /** @param columns of the terminal that lines must not wrap on; left out: they are whole */
 function linesOfAnswer(answer: Answer, paint: Paint, columns?: number): string[] {
   const style = levelStyle[answer.level ?? levelOf(answer.exitCode)];
   const lines = answer.lines.map((line) => fit(printable(line), columns));
-  const first = lines[0]?.replace(/^[A-Z]{2,}(?: [A-Z]{2,})*(?![a-z])/, (word) => paint(style, word));
+  const first = lines[0]?.replace(outcomeWord, (word) => paint(style, word));
   const block = first === undefined ? [] : [first, ...lines.slice(1)];
   const { next, undo } = answer;
   const ends = [
@@ -216,7 +227,7 @@ const stateStyle: Readonly<Record<StepState, Style | undefined>> = {
 };
 
 function terminalReporter(parts: ReporterParts): Omit<Reporter, 'warn'> {
-  const { options, stderr, paint, clock, live } = parts;
+  const { stderr, paint, clock, live } = parts;
   const steps = stopwatch(clock);
   const write = (line: string): void => {
     live.clear();
@@ -230,10 +241,7 @@ function terminalReporter(parts: ReporterParts): Omit<Reporter, 'warn'> {
     begin: (step, text = '') => {
       steps.start(step);
       drawnMs = Number.NEGATIVE_INFINITY;
-      const line = lineOf(step, text);
-      // With --verbose every step keeps its line: redrawn lines would interleave.
-      if (options.verbose) write(line);
-      else live.draw(paint('dim', line));
+      live.draw(paint('dim', lineOf(step, text)));
     },
     progress: (step, amount, text = '') => {
       const nowMs = clock.monotonicMs();

@@ -53,6 +53,15 @@ describe('answers', () => {
     assert.equal(err.text(), '');
   });
 
+  it('are their first line alone with --quiet, but for lists, which are whole', () => {
+    const quiet = rendered({ quiet: true });
+    quiet.renderer.answer(answer);
+    assert.equal(quiet.out.text(), 'ROLLED BACK generation 17\n');
+    const list = rendered({ quiet: true });
+    list.renderer.answer({ ...answer, lines: ['  when  cycle', '  now   c-1'] });
+    assert.equal(list.out.text(), '  when  cycle\n  now   c-1\nNext: writ history\n');
+  });
+
   it('are one JSON object with --json', () => {
     const { renderer, out } = rendered({ json: true });
     renderer.answer(answer);
@@ -202,6 +211,22 @@ describe('errors', () => {
 
 describe('narration', () => {
   const clock = fakeClock({ nowMs: Date.UTC(2026, 10, 21) });
+
+  it('on a terminal says each step once, also with --verbose', async () => {
+    const { renderer, err } = rendered({ verbose: true }, { columns: 80 });
+    const clock = fakeClock({ nowMs: 0 });
+    const reporter = renderer.reporter(clock);
+    reporter.begin('fetch', 'archive');
+    await clock.advance(300);
+    reporter.finish('fetch', '1.2 MB');
+    assert.equal(
+      err
+        .text()
+        .split('\n')
+        .filter((line) => line.includes('fetch')).length,
+      1,
+    );
+  });
 
   it('without a terminal is one line with tabs for each finished step', async () => {
     const { renderer, out, err } = rendered();
