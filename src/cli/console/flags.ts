@@ -53,7 +53,7 @@ const color: Flag<'auto' | 'always' | 'never'> = new Option('--color <when>', 'c
 /** Those of every command. */
 export const commonFlags = {
   json: toggle('--json', 'print one JSON object on stdout, also on failure'),
-  quiet: toggle('-q, --quiet', 'no narration, and of an outcome its first line alone'),
+  quiet: toggle('-q, --quiet', 'no narration'),
   verbose: toggle(
     '-v, --verbose',
     'also when each step begins, where no terminal is, and where an error comes from',

@@ -38,7 +38,7 @@ export function createRenderer(
     live.clear();
     const lines = options.json
       ? [printableJson(jsonOfAnswer({ type, ...answer }))]
-      : shownOf(linesOfAnswer(answer, paintOut), answer, options);
+      : linesOfAnswer(answer, paintOut);
     for (const line of lines) out(line);
   };
   return {
@@ -95,15 +95,6 @@ function drawPage(stdout: NodeJS.WriteStream, lines: readonly string[]): void {
   const left = lines.length - room + 1;
   const page = left <= 1 ? lines : [...lines.slice(0, -left), `(${left} more lines)`];
   stdout.write(`${clearScreen}${page.join('\n')}\n`);
-}
-
-/** An outcome in capitals says all that --quiet asks for; a list of things is the answer itself. */
-function shownOf(
-  lines: readonly string[],
-  { lines: [first = ''] }: Answer,
-  { quiet }: RenderOptions,
-): readonly string[] {
-  return quiet === true && outcomeWord.test(first) ? lines.slice(0, 1) : lines;
 }
 
 const outcomeWord = /^[A-Z]{2,}(?: [A-Z]{2,})*(?![a-z])/;

@@ -53,15 +53,6 @@ describe('answers', () => {
     assert.equal(err.text(), '');
   });
 
-  it('are their first line alone with --quiet, but for lists, which are whole', () => {
-    const quiet = rendered({ quiet: true });
-    quiet.renderer.answer(answer);
-    assert.equal(quiet.out.text(), 'ROLLED BACK generation 17\n');
-    const list = rendered({ quiet: true });
-    list.renderer.answer({ ...answer, lines: ['  when  cycle', '  now   c-1'] });
-    assert.equal(list.out.text(), '  when  cycle\n  now   c-1\nNext: writ history\n');
-  });
-
   it('are one JSON object with --json', () => {
     const { renderer, out } = rendered({ json: true });
     renderer.answer(answer);
