@@ -106,8 +106,31 @@ const modules: Readonly<Record<keyof typeof summaries, CommandEntry['load']>> = 
   'config check': () => import('./commands/host/config-check.js'),
 };
 
-const commands: readonly CommandEntry[] = Object.entries(modules).map(([name, load]) => {
-  return { name, summary: summaries[name as keyof typeof summaries], load };
+/** Headings of the help; what stands under none is the host's. */
+const groups: Readonly<Record<string, readonly string[]>> = {
+  'Repository:': [
+    'init',
+    'publish',
+    'withdraw',
+    'promote',
+    'delegate',
+    'refresh',
+    'inspect',
+    'repo',
+    'serve',
+  ],
+  'Keys:': ['key', 'root', 'sign'],
+  'Fleet:': ['fleet'],
+};
+
+function groupOf(name: string): string {
+  const [first = ''] = name.split(' ');
+  return Object.keys(groups).find((heading) => groups[heading]?.includes(first)) ?? 'Host:';
+}
+
+/** The table of commands, in the order of the help; man pages and completion are made of it. */
+export const commands: readonly CommandEntry[] = Object.entries(modules).map(([name, load]) => {
+  return { name, summary: summaries[name as keyof typeof summaries], group: groupOf(name), load };
 });
 
 const signalExitCode = { SIGINT: 130, SIGTERM: 143 } as const;
@@ -132,7 +155,7 @@ export async function runWrit(argv: readonly string[], surroundings: Surrounding
 
 /** What is installed is asked by scripts, often: the parser would say the same, and takes longer than the rest. */
 function isVersionAsked(argv: readonly string[]): boolean {
-  return argv.length === 1 && (argv[0] === '--version' || argv[0] === '-V');
+  return argv.length === 1 && ['--version', '-V', 'version'].includes(argv[0] ?? '');
 }
 
 function showText(text: string, surroundings: Surroundings): number {

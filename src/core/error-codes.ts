@@ -465,7 +465,7 @@ export const errorCodes = {
   ),
   SIGNER_WRONG: failed(
     'What an external signer wrote verifies under no key of the role; nothing was written.',
-    'Let it write the raw signature or its hex, made with a key that the role lists.',
+    'Let it write the raw signature, its hex or its base64, made with a key that the role lists.',
   ),
 
   // root ceremonies

@@ -53,7 +53,7 @@ function hintOf(path: string, cause: unknown): string | undefined {
   if (isSystemError(cause, 'EACCES')) return 'Use sudo, or name another one with --config.';
   if (!isSystemError(cause, 'ENOENT')) return undefined;
   return path === defaultConfigPath
-    ? 'This host is not set up: write it (docs/configuration.md), or name another one with --config.'
+    ? "This host is not set up: write it (docs/configuration.md), put the publisher's root.json beside it, then run writ config check and writ pull; or name another one with --config."
     : 'Correct --config, or WRIT_CONFIG.';
 }
 

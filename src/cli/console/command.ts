@@ -117,5 +117,7 @@ export interface CommandEntry {
   /** One word, or two for a command of a group, as `repo status`. */
   readonly name: string;
   readonly summary: string;
+  /** The heading of the help under which it stands. */
+  readonly group?: string;
   readonly load: () => Promise<{ readonly command: CommandDefinition }>;
 }

@@ -54,7 +54,10 @@ const color: Flag<'auto' | 'always' | 'never'> = new Option('--color <when>', 'c
 export const commonFlags = {
   json: toggle('--json', 'print one JSON object on stdout, also on failure'),
   quiet: toggle('-q, --quiet', 'no narration'),
-  verbose: toggle('-v, --verbose', 'all steps with their times'),
+  verbose: toggle(
+    '-v, --verbose',
+    'also when each step begins, where no terminal is, and where an error comes from',
+  ),
   color: color.choices(['auto', 'always', 'never']).default('auto'),
   input: toggle('--no-input', 'never ask; fail with the name of the flag that is missing'),
 };

@@ -5,6 +5,7 @@ import { Argument, Command, CommanderError, type Option } from '#commander';
 import { WritError } from '../../core/errors.js';
 import type { CommandDefinition, CommandEntry, Surroundings } from './command.js';
 import { type CommonFlags, commonFlags } from './flags.js';
+import { rootHelp, topicNames, topicText } from './help-topics.js';
 
 /** What was typed, understood: a command with its values, or a text to show. */
 export type Invocation =
@@ -43,12 +44,25 @@ export async function parseCommandLine(
   try {
     // `writ help publish` is `writ publish --help`: commander's own would not import the command first.
     const [first, ...rest] = argv;
+    const topic = first === 'help' ? helpOn(rest, program) : undefined;
+    if (topic !== undefined) return { kind: 'text', text: topic };
     await program.parseAsync(first === 'help' ? [...rest, '--help'] : [...argv], { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode !== 0) throw usageError(error, groupTyped(program, argv));
   }
   return invocation ?? { kind: 'text', text: texts.join('') };
+}
+
+/** @returns the text of a topic; undefined where commander has the help. @throws WritError USAGE for what is neither */
+function helpOn([name]: readonly string[], program: Command): string | undefined {
+  if (name === undefined || name.startsWith('-') || program.commands.some((one) => one.name() === name))
+    return undefined;
+  const text = topicText(name);
+  if (text !== undefined) return text;
+  throw new WritError('USAGE', `there is no help on ${name}`, {
+    hint: `Topics: ${topicNames.join(', ')}. Commands: writ --help.`,
+  });
 }
 
 /** Every flag with a value can also come from the environment as WRIT_<FLAG>; the help shows the name. */
@@ -92,6 +106,7 @@ function createProgram(
     .version(version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'show help')
     .helpCommand(false)
+    .addHelpText('after', rootHelp)
     .exitOverride()
     .configureOutput({
       writeOut: collect,
@@ -104,6 +119,7 @@ function addEntry(program: Command, entry: CommandEntry, found: (invocation: Inv
   const words = entry.name.split(' ');
   const parent = words.length === 1 ? program : groupOf(program, words[0] ?? '');
   const sub = parent.command(words.at(-1) ?? '').description(entry.summary);
+  if (entry.group !== undefined) (parent === program ? sub : parent).helpGroup(entry.group);
   if (parent !== program) parent.summary(parent.commands.map((one) => one.name()).join(', '));
   parent.hook('preSubcommand', async (_parent, chosen) => {
     if (chosen !== sub) return;

@@ -97,11 +97,13 @@ function drawPage(stdout: NodeJS.WriteStream, lines: readonly string[]): void {
   stdout.write(`${clearScreen}${page.join('\n')}\n`);
 }
 
+const outcomeWord = /^[A-Z]{2,}(?: [A-Z]{2,})*(?![a-z])/;
+
 /** @param columns of the terminal that lines must not wrap on; left out: they are whole */
 function linesOfAnswer(answer: Answer, paint: Paint, columns?: number): string[] {
   const style = levelStyle[answer.level ?? levelOf(answer.exitCode)];
   const lines = answer.lines.map((line) => fit(printable(line), columns));
-  const first = lines[0]?.replace(/^[A-Z]{2,}(?: [A-Z]{2,})*(?![a-z])/, (word) => paint(style, word));
+  const first = lines[0]?.replace(outcomeWord, (word) => paint(style, word));
   const block = first === undefined ? [] : [first, ...lines.slice(1)];
   const { next, undo } = answer;
   const ends = [
@@ -216,7 +218,7 @@ const stateStyle: Readonly<Record<StepState, Style | undefined>> = {
 };
 
 function terminalReporter(parts: ReporterParts): Omit<Reporter, 'warn'> {
-  const { options, stderr, paint, clock, live } = parts;
+  const { stderr, paint, clock, live } = parts;
   const steps = stopwatch(clock);
   const write = (line: string): void => {
     live.clear();
@@ -230,10 +232,7 @@ function terminalReporter(parts: ReporterParts): Omit<Reporter, 'warn'> {
     begin: (step, text = '') => {
       steps.start(step);
       drawnMs = Number.NEGATIVE_INFINITY;
-      const line = lineOf(step, text);
-      // With --verbose every step keeps its line: redrawn lines would interleave.
-      if (options.verbose) write(line);
-      else live.draw(paint('dim', line));
+      live.draw(paint('dim', lineOf(step, text)));
     },
     progress: (step, amount, text = '') => {
       const nowMs = clock.monotonicMs();

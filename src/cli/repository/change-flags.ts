@@ -14,7 +14,7 @@ import { numberFlag } from '../console/flag-values.js';
 import { type FlagValues, preset, required } from '../console/flags.js';
 import { shellWord, timeLeft } from '../show/show-repository.js';
 import { passphraseFlags, passphrasesFor } from './passphrase.js';
-import { clockFlag, lockWaitFlag, repositoryFlag } from './repository-flags.js';
+import { clockFlag, lockWait, lockWaitFlag, repositoryFlag } from './repository-flags.js';
 import { externalCommands, signerFlags } from './signer-flags.js';
 
 export const changeFlags = {
@@ -54,7 +54,7 @@ export function changeOptions(
     holder,
     clock,
     durableFs: createDurableFs(),
-    lockWaitMs: flags.lockWait,
+    ...lockWait(flags, context),
     report: reporter,
     clockCheck: { ask: () => askClockSync(), stated: flags.clockIsRight },
   } satisfies ChangeOptions;

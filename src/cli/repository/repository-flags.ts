@@ -1,6 +1,9 @@
 // Flags that commands for a repository share, also those that sign nothing: no code of the publisher comes with them.
+import type { LockWait } from '../../publisher/repository/repository-writer.js';
+import type { CommandContext } from '../console/command.js';
 import { durationFlag } from '../console/flag-values.js';
 import { optional, preset, required, toggle } from '../console/flags.js';
+import { roughly } from '../show/show-text.js';
 
 export const repositoryFlag = required('--repository <dir>', 'the repository that `writ init` made');
 
@@ -11,6 +14,18 @@ export const lockWaitFlag = preset(
   durationFlag,
   '10s',
 );
+
+/** @returns how long a command waits for another writer, and says for whom */
+export function lockWait(
+  { lockWait: lockWaitMs }: { readonly lockWait: number },
+  { reporter }: Pick<CommandContext, 'reporter'>,
+): LockWait {
+  const onLockWait: LockWait['onLockWait'] = ({ text, sinceMs }) => {
+    const since = sinceMs === undefined ? '' : ` since ${new Date(sinceMs).toISOString()}`;
+    reporter.note(`waiting up to ${roughly(lockWaitMs)} for ${text}, which holds the repository${since}`);
+  };
+  return { lockWaitMs, onLockWait };
+}
 
 export const clockFlag = toggle(
   '--clock-is-right',

@@ -4,13 +4,13 @@ import type { BundleResult, Problem } from '../../core/cycle/cycle-report.js';
 import { isActivation } from '../../core/cycle/sync-machine.js';
 import type { HistoryEntry } from '../../core/protocol/control-protocol.js';
 import { type Block, showResult } from './show-result.js';
-import { indented, seconds, shortTime, table } from './show-text.js';
+import { indented, seconds, secondTime, table } from './show-text.js';
 
 /** @param entries newest first */
 export function showHistory(entries: readonly HistoryEntry[]): Block {
   if (entries.length === 0) return { lines: ['EMPTY no cycle has done anything yet'] };
   const rows = entries.map(({ by, result, reason }) => [
-    shortTime(result.startedAtMs),
+    secondTime(result.startedAtMs),
     result.cycle,
     by ?? result.trigger,
     generations(result),
@@ -31,7 +31,7 @@ export function showCycle(entry: HistoryEntry): Block {
   return {
     ...block,
     lines: [
-      `cycle ${result.cycle}  ${shortTime(result.startedAtMs)} UTC  ${who}${reason === undefined ? '' : `: ${reason}`}`,
+      `cycle ${result.cycle}  ${secondTime(result.startedAtMs)} UTC  ${who}${reason === undefined ? '' : `: ${reason}`}`,
       ...(recovers === undefined ? [] : [`  recovers  cycle ${recovers}, which was cut short`]),
       ...steps.flatMap(({ step, verdict, text, durationMs }) => {
         const [first = '', ...rest] = indented(text, '', 200);

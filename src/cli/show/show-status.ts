@@ -15,12 +15,12 @@ import { freshnessLines } from './show-freshness.js';
 import type { Block } from './show-result.js';
 import { sandboxLines } from './show-sandbox.js';
 import {
-  clockTime,
   counted,
   indented,
   lineOf,
   minuteTime,
   roughly,
+  secondTime,
   table,
   truncatedLines,
 } from './show-text.js';
@@ -209,7 +209,7 @@ function untrustedLines({ untrusted = [] }: StatusReport): string[] {
 
 function waitLines({ waiting = [] }: StatusReport): string[] {
   return waiting.map(({ bundle, serial, groups, untilMs }) => {
-    return `  waits     ${bundle} ${serial} until ${clockTime(untilMs)}: ${groups.join(', ')} is not to be notified before`;
+    return `  waits     ${bundle} ${serial} until ${secondTime(untilMs)} UTC: ${groups.join(', ')} is not to be notified before`;
   });
 }
 

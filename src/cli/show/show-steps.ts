@@ -4,7 +4,7 @@ import type { CycleEventLine, WorkerWait } from '../../core/cycle/cycle-report.j
 import type { ControlAnswer } from '../../core/protocol/control-protocol.js';
 import type { Reporter, StepState } from '../console/command.js';
 import type { CommonFlags } from '../console/flags.js';
-import { clockTime } from './show-text.js';
+import { secondTime } from './show-text.js';
 
 const stateOf = { ok: 'ok', warn: 'warn', fail: 'FAIL', skip: 'skip' } as const satisfies Record<
   string,
@@ -57,5 +57,5 @@ const maxNamed = 5;
 
 function awaitedText({ group, missing, untilAtMs }: WorkerWait): string {
   const more = missing.length > maxNamed ? `, and ${missing.length - maxNamed} more` : '';
-  return `waiting for ${group} until ${clockTime(untilAtMs)}: ${missing.slice(0, maxNamed).join(', ')}${more} not there`;
+  return `waiting for ${group} until ${secondTime(untilAtMs)} UTC: ${missing.slice(0, maxNamed).join(', ')}${more} not there`;
 }

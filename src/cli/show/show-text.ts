@@ -4,19 +4,14 @@ import type { Bounded } from '../../core/protocol/control-protocol.js';
 import { printable } from '../../core/text/printable.js';
 import { columnsOf } from '../console/terminal-text.js';
 
-/** @returns `11-21 14:32:05`, in UTC; years are left out because a history is short */
-export function shortTime(atMs: number): string {
-  return new Date(atMs).toISOString().slice(5, 19).replace('T', ' ');
+/** @returns `2026-11-21 14:32:05`, in UTC */
+export function secondTime(atMs: number): string {
+  return new Date(atMs).toISOString().slice(0, 19).replace('T', ' ');
 }
 
-/** @returns `11-21 14:32 UTC` */
+/** @returns `2026-11-21 14:32 UTC` */
 export function minuteTime(atMs: number): string {
-  return `${shortTime(atMs).slice(0, 11)} UTC`;
-}
-
-/** @returns `14:32:06 UTC` */
-export function clockTime(atMs: number): string {
-  return `${shortTime(atMs).slice(6)} UTC`;
+  return `${secondTime(atMs).slice(0, 16)} UTC`;
 }
 
 /** @returns `1.1 s` */

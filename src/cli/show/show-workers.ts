@@ -1,6 +1,6 @@
 // The workers of a status: what each uses, and what it answered. Pure: a report in, lines out.
 import type { StatusReport, WorkerStatus } from '../../core/protocol/control-protocol.js';
-import { clockTime, counted, indented, roughly, table } from './show-text.js';
+import { counted, indented, roughly, secondTime, table } from './show-text.js';
 
 /** @returns a table of the workers; nothing where there are none */
 export function workerLines(report: StatusReport): string[] {
@@ -17,7 +17,7 @@ export function workerLines(report: StatusReport): string[] {
 }
 
 function answerText(worker: WorkerStatus, nowMs: number): string {
-  const at = clockTime(worker.atMs);
+  const at = `${secondTime(worker.atMs)} UTC`;
   switch (worker.state) {
     case 'confirmed':
       return worker.provenAtMs === undefined ? at : `${at}, proved ${roughly(nowMs - worker.provenAtMs)} ago`;
@@ -36,7 +36,7 @@ function answerText(worker: WorkerStatus, nowMs: number): string {
 
 function triesText({ tries, nextNotificationAtMs }: WorkerStatus): string {
   if (tries === undefined || nextNotificationAtMs === undefined) return '';
-  return `, ${counted(tries, 'notification')} in vain, again at ${clockTime(nextNotificationAtMs)}`;
+  return `, ${counted(tries, 'notification')} in vain, again at ${secondTime(nextNotificationAtMs)} UTC`;
 }
 
 /** Its own words, or why there are none. */

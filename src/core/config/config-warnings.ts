@@ -94,10 +94,6 @@ const placesOfDaemons = [
 /** The daemon may make it when it starts; a typo looks the same. */
 function* missingPlaces(file: ConfigFile, look: HostLook): Generator<Finding> {
   const data = group(file);
-  for (const { path, text } of textsAt(data, 'root')) {
-    const why = look.file(text);
-    if (why !== undefined) yield at(path, `${why}: without it a new host trusts nobody`);
-  }
   for (const place of placesOfDaemons) {
     for (const { path, text } of textsAt(data, `workers.*.${place}`)) {
       if (!text.startsWith('/')) continue;

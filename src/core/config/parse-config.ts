@@ -61,10 +61,9 @@ export function parseConfig(text: string, options: ParseConfigOptions): ParsedCo
   const trials = tryDrivers(read.data, found, options);
   const findings = [...found, ...trials.flatMap(({ findings: own }) => own)];
   const mistakes = inOrder(findings.map(read.locate));
-  const tolerated = inOrder([...toleratedRules(read.data, options.look)].map(read.locate)).slice(
-    0,
-    maxMistakes,
-  );
+  const tolerated = inOrder(
+    [...toleratedRules(read.data, options.defaults.root, options.look)].map(read.locate),
+  ).slice(0, maxMistakes);
   if (mistakes.length > 0) return { ok: false, mistakes: mistakes.slice(0, maxMistakes), tolerated };
   const verdicts = trials.map(({ verdict }) => verdict);
   const file = read.data as ConfigFile;

@@ -12,12 +12,16 @@ export interface HostLook {
   readonly group: (name: string) => string | undefined;
 }
 
-/** @param look left out: nothing is asked of the host */
-export function* toleratedRules(data: unknown, look: HostLook | undefined): Generator<Finding> {
+/**
+ * @param root of a configuration that names none
+ * @param look left out: nothing is asked of the host
+ */
+export function* toleratedRules(data: unknown, root: string, look: HostLook | undefined): Generator<Finding> {
   const file = group(data);
   yield* placeholderRules(file);
   yield* oldWords(file);
   if (look === undefined) return;
+  yield* rootRules(file, root, look);
   yield* programRules(file, look);
   yield* fileRules(file, look);
   yield* accountRules(file, look);
@@ -99,6 +103,14 @@ function* fileRules(file: Group, look: HostLook): Generator<Finding> {
     const why = look.file(text);
     if (why !== undefined) yield at(path, why);
   }
+}
+
+/** A host that has a history of roots starts all the same. */
+function* rootRules(file: Group, preset: string, look: HostLook): Generator<Finding> {
+  const { root = preset } = file;
+  const why = typeof root === 'string' ? look.file(root) : undefined;
+  if (why !== undefined)
+    yield at(['root'], `${why}: a new host trusts nobody without the publisher's root; copy it there`);
 }
 
 /** An agent runs without the socket of a group that is none, and who was to look hears nothing. */

@@ -22,6 +22,8 @@ export interface LockOptions {
   readonly durable: DurableFs;
   readonly code: 'LOCK_HELD' | 'REPOSITORY_LOCKED';
   readonly signal?: AbortSignal;
+  /** Called once, where another process has the lock and is waited for. */
+  readonly onWait?: ((holder: LockHolder) => void) | undefined;
 }
 
 const retryMs = 200;
@@ -36,9 +38,12 @@ export async function takeLock(options: LockOptions): Promise<ProcessLock> {
   const { path, clock, durable } = options;
   const descriptor = durable.openKept('lock.open', path, 0o600);
   const deadlineMs = clock.monotonicMs() + options.waitMs;
+  let { onWait } = options;
   try {
     while (!(await tryLock(descriptor))) {
       if (clock.monotonicMs() < deadlineMs && !options.signal?.aborted) {
+        onWait?.(await findLockHolder(path));
+        onWait = undefined;
         await clock.sleep(retryMs, options.signal);
         continue;
       }

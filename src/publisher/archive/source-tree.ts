@@ -3,12 +3,19 @@
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
-import { isSystemError, WritError } from '../../core/errors.js';
+import { isSystemError, unlessRefused, WritError } from '../../core/errors.js';
 import type { ArchiveLimits } from '../../core/limits.js';
 import { type Digest, digestFromHex } from '../../core/names.js';
 import { createPathSet, entryRules, judgeEntryPath, type PathSet } from '../../core/release/entry-rules.js';
 import { encodeManifest, type ManifestFile, manifestDigest } from '../../core/release/manifest.js';
 import { createTally, type More, type WorkReport } from '../../core/work-report.js';
+import {
+  ignoreFile,
+  maxIgnoreBytes,
+  type SourceChoice,
+  type SourceRules,
+  sourceRules,
+} from './source-rules.js';
 
 /** SOURCE as it was read: its manifest stands for it from here on. */
 export type SourceTree = Readonly<ReturnType<typeof readSourceTree>>;
@@ -23,10 +30,15 @@ const maxRefusalsSaid = 20;
 
 /**
  * @param source a directory, or a link to one
- * @throws WritError SOURCE_REFUSED with every refusal (the first 20) in its facts
+ * @throws WritError SOURCE_REFUSED with every refusal (the first 20) in its facts; USAGE for a pattern of the choice
  */
-export function readSourceTree(source: string, limits: ArchiveLimits, report?: Pick<WorkReport, 'progress'>) {
-  const walk = walkSource(source, limits);
+export function readSourceTree(
+  source: string,
+  limits: ArchiveLimits,
+  report?: Pick<WorkReport, 'progress'>,
+  choice: SourceChoice = {},
+) {
+  const walk = walkSource(source, limits, sourceRules(choice, readIgnored(source)));
   if (walk.refusals.length > 0) throw refusedSource(source, walk.refusals);
   if (walk.files.length === 0) throw refusedSource(source, ['it holds no file']);
   const buffer = Buffer.allocUnsafe(readBytes);
@@ -47,21 +59,39 @@ export function readSourceTree(source: string, limits: ArchiveLimits, report?: P
     manifestDigest: manifestDigest(bytes),
     /** Directories without a file in them: an archive has none. */
     droppedDirectories: walk.emptyDirectories.sort(),
+    /** What --exclude and .writignore leave out; of a directory its name alone. */
+    excluded: walk.excluded.sort(),
   };
+}
+
+/** @returns the text of .writignore; none where there is no such file. @throws WritError SOURCE_REFUSED */
+function readIgnored(source: string): string {
+  const status = unlessRefused(() => fs.lstatSync(join(source, ignoreFile), { throwIfNoEntry: false }));
+  if (status === undefined) return '';
+  const { descriptor, sizeBytes } = openSourceFile(source, ignoreFile);
+  try {
+    if (sizeBytes > maxIgnoreBytes) throw tooMuch(`bytes in ${ignoreFile}`, maxIgnoreBytes, sizeBytes);
+    return fs.readFileSync(descriptor, 'utf8');
+  } finally {
+    fs.closeSync(descriptor);
+  }
 }
 
 interface Walk {
   readonly source: string;
   readonly limits: ArchiveLimits;
+  readonly rules: SourceRules;
   readonly paths: PathSet;
   readonly files: string[];
   readonly emptyDirectories: string[];
+  readonly excluded: string[];
   readonly refusals: string[];
 }
 
-function walkSource(source: string, limits: ArchiveLimits): Walk {
+function walkSource(source: string, limits: ArchiveLimits, rules: SourceRules): Walk {
   const paths = createPathSet(limits);
-  const walk: Walk = { source, limits, paths, files: [], emptyDirectories: [], refusals: [] };
+  const found = { files: [], emptyDirectories: [], excluded: [], refusals: [] };
+  const walk: Walk = { source, limits, rules, paths, ...found };
   walkDirectory(walk, '');
   walk.files.sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
   return walk;
@@ -73,6 +103,7 @@ function walkDirectory(walk: Walk, directory: string): number {
   // As bytes: a name that is not UTF-8 would come as another name.
   for (const entry of listDirectory(join(walk.source, directory))) {
     const prefix = directory === '' ? [] : [Buffer.from(`${directory}/`)];
+    if (leavesOut(walk, join(directory, entry.name.toString('utf8')), entry)) continue;
     const verdict = judgeEntryPath(Buffer.concat([...prefix, entry.name]), walk.limits);
     if (verdict.kind === 'refused') {
       const shown = join(directory, entry.name.toString('utf8'));
@@ -87,6 +118,17 @@ function walkDirectory(walk: Walk, directory: string): number {
   }
   if (count === 0 && directory !== '') walk.emptyDirectories.push(directory);
   return count;
+}
+
+/** Before the name is judged: what is left out may have any. */
+function leavesOut({ rules, excluded, refusals }: Walk, path: string, entry: fs.Dirent<Buffer>): boolean {
+  const verdict = rules.judge(path, entry.isDirectory());
+  if (verdict?.kind === 'excluded' && path !== ignoreFile) excluded.push(path);
+  if (verdict?.kind === 'private')
+    refusals.push(
+      `${path.slice(0, 300)} ${verdict.why}: leave it out with --exclude or ${ignoreFile}, or say --include`,
+    );
+  return verdict !== undefined;
 }
 
 function listDirectory(path: string): fs.Dirent<Buffer>[] {

@@ -42,7 +42,7 @@ interface ExternalRequest {
 /**
  * A signer that runs the command once for each signature. It reads the bytes on stdin and as the file
  * WRIT_SIGN_FILE, knows WRIT_SIGN_ROLE and WRIT_SIGN_KEYIDS (with spaces in between), and writes the raw signature
- * (64 bytes of Ed25519, DER of ECDSA, RSA-PSS) or its hex.
+ * (64 bytes of Ed25519, DER of ECDSA, RSA-PSS) its hex, or its base64, as key services print it.
  * @throws (from sign) WritError SIGNER_FAILED, SIGNER_WRONG, INTERRUPTED
  */
 export function createExternalSigner(command: ExternalCommand, request: ExternalRequest): Signer {
@@ -142,9 +142,10 @@ function findSignature(
   return undefined;
 }
 
-/** The output as raw bytes, and as hex where it is hex. */
+/** The output as raw bytes, and as hex and base64 (with either alphabet) where it can be; only one of them is a signature. */
 function readings(output: Buffer): string[] {
-  const text = output.toString('latin1').replace(/\s+/g, '').toLowerCase();
-  const raw = output.toString('hex');
-  return /^(?:[0-9a-f]{2})+$/.test(text) ? [text, raw] : [raw];
+  const text = output.toString('latin1').replace(/\s+/g, '');
+  const hex = /^(?:[0-9a-f]{2})+$/i.test(text) ? [text.toLowerCase()] : [];
+  const base64 = /^[\w+/-]+={0,2}$/.test(text) ? [Buffer.from(text, 'base64').toString('hex')] : [];
+  return [...hex, ...base64, output.toString('hex')];
 }

@@ -51,6 +51,10 @@ export interface PublishOptions extends Omit<ChangeOptions, 'holder'> {
   readonly stamp?: readonly string[] | undefined;
   /** Features that a host has to know to take it. */
   readonly requires?: readonly string[] | undefined;
+  /** Patterns of what of SOURCE is left out, beside those of its .writignore. */
+  readonly exclude?: readonly string[] | undefined;
+  /** Patterns of what is taken though its name is that of a secret. */
+  readonly include?: readonly string[] | undefined;
   /** From so many releases of the channel before this one deltas are made; at most maxDeltas. */
   readonly deltas?: number | undefined;
   readonly limits: ArchiveLimits;
@@ -70,7 +74,7 @@ export async function publishBundle(given: PublishOptions) {
   requireText(options.revision, 'the revision');
   requireFeatures(options.requires);
   report.begin('read', options.source);
-  const tree = readSourceTree(options.source, options.limits, options.report);
+  const tree = readSourceTree(options.source, options.limits, options.report, options);
   const source = readStamps(tree, options.stamp ?? []);
   const seen = readSeen(options);
   const known = sameRelease(seen, source, options);
@@ -192,7 +196,7 @@ export async function previewPublish(options: PublishOptions) {
   requireText(options.revision, 'the revision');
   requireFeatures(options.requires);
   options.report.begin('read', options.source);
-  const tree = readSourceTree(options.source, options.limits, options.report);
+  const tree = readSourceTree(options.source, options.limits, options.report, options);
   const source = readStamps(tree, options.stamp ?? []);
   const state = readSeen(options);
   const known = sameRelease(state, source, options);

@@ -6,6 +6,7 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { WritError } from '../../core/errors.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
+import type { LockHolder } from '../../platform/disk/find-lock-owner.js';
 import { takeLock } from '../../platform/disk/process-lock.js';
 import type { Clock } from '../../platform/time/clock.js';
 import {
@@ -21,11 +22,16 @@ import {
 
 export type RepositoryWriter = ReturnType<typeof createWriter>;
 
-export interface WriterOptions {
+/** How long another writer is waited for, and who is told of it. */
+export interface LockWait {
+  readonly lockWaitMs: number;
+  readonly onLockWait?: ((holder: LockHolder) => void) | undefined;
+}
+
+export interface WriterOptions extends LockWait {
   readonly repository: string;
   /** For whoever finds the lock held, as `publish`. */
   readonly holder: string;
-  readonly lockWaitMs: number;
   readonly clock: Clock;
   readonly durableFs: DurableFs;
 }
@@ -44,6 +50,7 @@ export async function withRepository<T>(
     path: layout.lock,
     holder: options.holder,
     waitMs: options.lockWaitMs,
+    onWait: options.onLockWait,
     clock: options.clock,
     durable: options.durableFs,
     code: 'REPOSITORY_LOCKED',

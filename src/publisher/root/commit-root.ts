@@ -11,7 +11,7 @@ import type { Clock } from '../../platform/time/clock.js';
 import { holderOf, type KeyDirectory, requireKeysOf } from '../keys/key-directory.js';
 import type { Signer } from '../keys/signer.js';
 import { anchorName, type LaterRole, readOwnRoot, withoutWaiting } from '../repository/repository-state.js';
-import { type RepositoryWriter, withRepository } from '../repository/repository-writer.js';
+import { type LockWait, type RepositoryWriter, withRepository } from '../repository/repository-writer.js';
 import { signOnline } from '../signing/online-signing.js';
 import { verifyAsClient } from '../signing/self-check.js';
 import { writeRole } from '../signing/sign-role.js';
@@ -19,11 +19,10 @@ import { type ClockCheck, type SigningClock, sureClock } from '../signing/signin
 import { type CommitPlan, type PlanOptions, planCommit } from './commit-plan.js';
 import { isComplete, whoIsMissing } from './proposal-signatures.js';
 
-export interface CommitOptions extends PlanOptions {
+export interface CommitOptions extends PlanOptions, LockWait {
   /** `accepted`: hosts may refuse the roles whose new keys are not here until their holder signs. */
   readonly unsignedRoles: 'refused' | 'accepted';
   readonly durableFs: DurableFs;
-  readonly lockWaitMs: number;
   readonly clockCheck?: ClockCheck | undefined;
 }
 

@@ -19,7 +19,7 @@ import {
   versionsOnDisk,
 } from '../repository/repository-layout.js';
 import { type RepositoryState, readRepositoryState } from '../repository/repository-state.js';
-import { withRepository } from '../repository/repository-writer.js';
+import { type LockWait, withRepository } from '../repository/repository-writer.js';
 
 export interface CollectOptions {
   readonly repository: string;
@@ -50,7 +50,7 @@ export function planCollection(options: CollectOptions): readonly Collectable[] 
  */
 export async function removeCollected(
   planned: readonly Collectable[],
-  options: CollectOptions & { readonly durableFs: DurableFs; readonly lockWaitMs: number },
+  options: CollectOptions & LockWait & { readonly durableFs: DurableFs },
 ): Promise<readonly Collectable[]> {
   return withRepository({ ...options, holder: 'gc' }, async ({ layout }) => {
     const seen = new Set(planned.map(({ path }) => path));

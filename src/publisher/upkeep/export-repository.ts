@@ -25,10 +25,10 @@ import {
   versionsOnDisk,
 } from '../repository/repository-layout.js';
 import { invalid, type RepositoryState, readRepositoryState } from '../repository/repository-state.js';
-import { withRepository } from '../repository/repository-writer.js';
+import { type LockWait, withRepository } from '../repository/repository-writer.js';
 import { refreshAsNewHost } from '../signing/self-check.js';
 
-export interface ExportOptions {
+export interface ExportOptions extends LockWait {
   readonly repository: string;
   /** Where to: new, empty, or an export of this repository. */
   readonly directory: string;
@@ -36,7 +36,6 @@ export interface ExportOptions {
   readonly bundles?: readonly string[] | undefined;
   readonly clock: Clock;
   readonly durableFs: DurableFs;
-  readonly lockWaitMs: number;
   readonly report: WorkReport;
 }
 

@@ -1,14 +1,18 @@
 // Every command explains itself, and none costs more than it needs.
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { topicNames } from '../../../src/cli/console/help-topics.js';
+import { exitCodeOfKind } from '../../../src/core/errors.js';
 import { matchesFile } from '../../kit/assert/golden.js';
 import { fakeAgent } from '../../kit/cli/fake-agent.js';
-import { runWrit } from '../../kit/cli/run-writ.js';
+import { jsonOf, runWrit } from '../../kit/cli/run-writ.js';
 import { statusReport } from '../../kit/cli/status-reports.js';
 import { runWritProcess } from '../../kit/cli/writ-process.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { loadedSources, tracingEnv } from '../../kit/sources/loaded-sources.js';
+import { projectRoot } from '../../kit/sources/source-files.js';
 
 async function helpOf(words: readonly string[]): Promise<string> {
   const run = await runWrit([...words, '--help']);
@@ -18,8 +22,9 @@ async function helpOf(words: readonly string[]): Promise<string> {
 
 /** The commands that a help text lists, groups followed. */
 async function commandsBelow(words: readonly string[]): Promise<string[][]> {
-  const listed = (await helpOf(words)).split('\nCommands:\n')[1];
-  if (listed === undefined) return [[...words]];
+  const help = await helpOf(words);
+  if (help.includes('\nExit codes:\n')) return [[...words]];
+  const listed = help.split('\nExamples, ')[0]?.split('-h, --help ')[1] ?? '';
   const names = [...listed.matchAll(/^ {2}([a-z-]+)/gm)].map((match) => match[1] ?? '');
   const below = names.filter((name) => name !== 'help').map((name) => commandsBelow([...words, name]));
   return (await Promise.all(below)).flat();
@@ -94,6 +99,38 @@ describe('the help of writ itself', () => {
     const { stdout } = await runWrit(['--help']);
     assert.match(stdout, /^ {2}key +new, list, show, passphrase$/m);
     assert.doesNotMatch(stdout, /^ {2}[a-z]+ *$/m);
+  });
+
+  it('lists the commands in groups, with examples and topics below them', async () => {
+    const { stdout } = await runWrit(['--help']);
+    const headings = [...stdout.matchAll(/^([A-Z][a-z]+):\n/gm)].map((match) => match[1]);
+    assert.deepEqual(headings, ['Options', 'Repository', 'Keys', 'Fleet', 'Host']);
+    assert.match(stdout, /\n {2}\$ writ init .*\n {2}\$ writ publish /);
+    for (const topic of topicNames) assert.match(stdout, new RegExp(`TOPIC: .*${topic}`));
+  });
+
+  it('refuses what is neither a command nor a topic, and names the topics', async () => {
+    const run = await runWrit(['help', 'exit-code', '--json']);
+    assert.deepEqual([run.exitCode, jsonOf(run)['code']], [2, 'USAGE']);
+    assert.match(String(jsonOf(run)['hint']), /^Topics: exit-codes, environment, bundles, keys\. /);
+  });
+});
+
+describe('a topic of the help', () => {
+  for (const topic of topicNames) {
+    it(`${topic} is a text of at most 90 columns, and names pages that are there`, async () => {
+      const { stdout, exitCode } = await runWrit(['help', topic]);
+      assert.equal(exitCode, 0);
+      assert.ok(stdout.split('\n').every((line) => line.length <= 90));
+      for (const [page] of stdout.matchAll(/docs\/[a-z-]+\.md/g))
+        assert.ok(existsSync(join(projectRoot, page)), page);
+    });
+  }
+
+  it('exit-codes names that of every kind of error', async () => {
+    const { stdout } = await runWrit(['help', 'exit-codes']);
+    for (const code of Object.values(exitCodeOfKind))
+      assert.match(stdout, new RegExp(`^ {2}${code} {4}\\S`, 'm'));
   });
 });
 

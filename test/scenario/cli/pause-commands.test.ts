@@ -30,7 +30,7 @@ describe('writ pause', () => {
     const { run, requests } = await withAgent(until, answered);
     const untilMs = Date.UTC(2026, 11, 27, 8);
     assert.deepEqual(requests[0], { type: 'pause', by: 'anna', reason: 'holidays', untilMs });
-    assert.match(run.stdout, /^PAUSED {4}until 12-27 08:00 UTC\n/);
+    assert.match(run.stdout, /^PAUSED {4}until 2026-12-27 08:00 UTC\n/);
     assert.match(run.stdout, /\nUndo: writ resume/);
     const open = await withAgent(['pause', '--reason', 'r', '--json'], answered);
     assert.equal(open.requests[0]?.['untilMs'], undefined);

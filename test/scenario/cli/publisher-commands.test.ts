@@ -194,11 +194,40 @@ describe('writ publish', () => {
     const before = fs.readFileSync(metadataPath(repository, 'timestamp.json'));
     const run = await publish(dir, '--dry-run');
     assert.equal(run.exitCode, 0, run.stderr);
-    assert.match(run.stdout, /^WOULD PUBLISH dns-edge stable serial 1\n.*\nNothing was written\n$/);
+    assert.match(
+      run.stdout,
+      /^WOULD PUBLISH dns-edge stable serial 1\n.*\n {2}change .*\n(?: {2}new +\d+ B {2}\S+\n)+Nothing was written\n$/,
+    );
     assert.deepEqual(fs.readFileSync(metadataPath(repository, 'timestamp.json')), before);
     assert.deepEqual(fs.readdirSync(dir.join('repo', 'targets')), []);
     await publish(dir);
     assert.match((await publish(dir, '--dry-run')).stdout, /^NOTHING NEW .*\nNothing was written\n$/);
+  });
+
+  it('with --dry-run lists what would be signed, what goes, and what is left out', async () => {
+    using dir = tempDir();
+    madeHere(dir);
+    writeTree(dir.join('source'), { a: 'a', b: 'b', c: 'c' });
+    await publish(dir);
+    fs.rmSync(dir.join('source', 'c'));
+    writeTree(dir.join('source'), { b: 'other', d: 'd', 'd.bak': '', '.env': 'TOKEN=1' });
+    const refused = jsonOf(await publish(dir, '--dry-run', '--json'));
+    assert.deepEqual([refused['code'], refused['exitCode']], ['SOURCE_REFUSED', 2]);
+    const choice = ['--dry-run', '--exclude', '*.bak', '--exclude', '.env'];
+    const { stdout } = await publish(dir, ...choice);
+    assert.match(stdout, /left out: \.env, d\.bak/);
+    const listed = stdout
+      .match(/^ {2}(new|changed|same|removed) .*$/gm)
+      ?.map((line) => line.trim().split(/ +/));
+    const names = listed?.map((cells) => `${cells[0]} ${cells.at(-1)}`);
+    assert.deepEqual(names, ['same a', 'changed b', 'new d', 'removed c']);
+    const { contents, excluded } = jsonOf(await publish(dir, ...choice, '--json'));
+    assert.deepEqual(contents, [
+      { path: 'a', bytes: 1 },
+      { path: 'b', bytes: 5 },
+      { path: 'd', bytes: 1 },
+    ]);
+    assert.deepEqual(excluded, ['.env', 'd.bak']);
   });
 
   it('writes its answer to the end, also one that does not fit into a pipe', async () => {
@@ -286,9 +315,13 @@ describe('a publish beside another one', () => {
     const over = jsonOf(await publish(dir, '--lock-wait', '1s', '--json'));
     assert.deepEqual([over['exitCode'], over['code']], [7, 'REPOSITORY_LOCKED']);
     assert.match(String(over['hint']), /--lock-wait/);
-    const waiting = publish(dir, '--lock-wait', '60s', '--json');
+    const args = ['--repository', dir.join('repo'), '--keys', dir.join('keys'), '--bundle', 'dns-edge'];
+    await using waiting = startWrit(['publish', dir.join('source'), ...args, '--lock-wait', '5m']);
+    await waiting.waitForStderr(
+      /waiting up to 5 min for test \(pid \d+\), which holds the repository since 20\d\d-/,
+    );
     lock.release();
-    assert.equal(jsonOf(await waiting)['outcome'], 'published');
+    assert.equal((await waiting.ended).exitCode, 0);
   });
 });
 

@@ -20,7 +20,7 @@ describe('writ refusals', () => {
     const [, , first, second] = run.stdout.split('\n');
     assert.match(
       first ?? '',
-      /11-21 09:40 UTC {2}dns-edge .* 42 {2}CHECK_FAILED .*at the next cycle .*zone parses$/,
+      /2026-11-21 09:40 UTC {2}dns-edge .* 42 {2}CHECK_FAILED .*at the next cycle .*zone parses$/,
     );
     assert.match(second ?? '', / 41 {2}CHECK_FAILED .*no: not offered any more/);
     const { run: json } = await withAgent(['refusals', '--json'], known);

@@ -27,7 +27,7 @@ import {
   previewOf,
 } from '../../repository/change-flags.js';
 import { deltaDetails, deltasText, shortDigest } from '../../show/show-repository.js';
-import { counted } from '../../show/show-text.js';
+import { counted, table } from '../../show/show-text.js';
 
 const flags = {
   ...changeFlags,
@@ -49,8 +49,18 @@ const flags = {
     'only hosts whose Writ knows this feature take it; may be repeated',
     repeatedText,
   ),
+  exclude: optional(
+    '--exclude <glob>',
+    'leave these files or directories of SOURCE out, as its .writignore does; may be repeated',
+    repeatedText,
+  ),
+  include: optional(
+    '--include <glob>',
+    'publish these though their names are those of secrets, as .env; may be repeated',
+    repeatedText,
+  ),
   deltas: deltasFlag,
-  dryRun: toggle('--dry-run', 'say what would be published, and write nothing'),
+  dryRun: toggle('--dry-run', 'list what would be signed, and write nothing'),
 };
 type PublishFlags = FlagValues<typeof flags>;
 
@@ -59,6 +69,7 @@ export const command: CommandDefinition<PublishFlags> = {
     'writ publish bundles/dns-edge --repository repo --keys keys --bundle dns-edge',
     'writ publish build --repository repo --keys keys --bundle dns-edge --channel canary --revision 4f1c2e9',
     'writ publish build --repository repo --keys keys --bundle dns-edge --stamp block.rpz',
+    "writ publish . --repository ../repo --keys ../keys --bundle dns-edge --exclude .git --exclude '*.bak'",
     'writ publish build --repository repo --keys keys --bundle dns-edge --dry-run',
   ],
   exitCodes: [
@@ -115,17 +126,20 @@ function signedOf({ role, version }: NewResult) {
 
 function sayDropped({ droppedDirectories }: SourceTree, reporter: Reporter): void {
   if (droppedDirectories.length === 0) return;
-  const shown = droppedDirectories.slice(0, 5).join(', ');
-  const more = droppedDirectories.length > 5 ? ' ...' : '';
   const count = counted(droppedDirectories.length, 'directory').replace('directorys', 'directories');
-  reporter.warn(`${count} without a file left out: ${shown}${more}`);
+  reporter.warn(`${count} without a file left out: ${firstOf(droppedDirectories)}`);
 }
 
-function filesText({ manifest }: SourceTree, difference?: ManifestDifference): string {
+function firstOf(paths: readonly string[]): string {
+  return `${paths.slice(0, 5).join(', ')}${paths.length > 5 ? ' ...' : ''}`;
+}
+
+function filesText({ manifest, excluded }: SourceTree, difference?: ManifestDifference): string {
   const count = counted(manifest.files.length, 'file');
-  if (difference === undefined) return count;
+  const without = excluded.length === 0 ? '' : `; left out: ${firstOf(excluded)}`;
+  if (difference === undefined) return `${count}${without}`;
   const { changed, added, removed } = difference;
-  return `${count}: ${changed.length} changed, ${added.length} new, ${removed.length} removed`;
+  return `${count}: ${changed.length} changed, ${added.length} new, ${removed.length} removed${without}`;
 }
 
 function answer(result: PublishResult, flags: PublishFlags): Answer {
@@ -186,8 +200,29 @@ function newDetails(result: NewResult): Record<string, unknown> {
     archive: { digest: archiveDigest, bytes: archiveBytes },
     deltas: deltaDetails(release.deltas),
     droppedDirectories: tree.droppedDirectories,
+    excluded: tree.excluded,
     difference: difference ?? null,
   };
+}
+
+/** More are counted: nobody reads them on a terminal, and --json has them all. */
+const maxListed = 1000;
+
+/** Every file that would be signed, and those that go. */
+function listOf({ manifest }: SourceTree, difference: ManifestDifference | undefined): string[][] {
+  const [added, changed] = [new Set(difference?.added), new Set(difference?.changed)];
+  const wordOf = (path: string): string =>
+    difference === undefined || added.has(path) ? 'new' : changed.has(path) ? 'changed' : 'same';
+  return [
+    ...manifest.files.map((file) => [wordOf(file.path), sizeText(file.sizeBytes), file.path]),
+    ...(difference?.removed ?? []).map((path) => ['removed', '', path]),
+  ];
+}
+
+function listLines(rows: readonly string[][]): string[] {
+  const left = rows.length - maxListed;
+  const lines = table(['change', { right: 'size' }, 'file'], rows.slice(0, maxListed));
+  return left <= 0 ? lines : [...lines, `  (${counted(left, 'more file')}; --json lists all)`];
 }
 
 function previewAnswer(result: PreviewResult, flags: PublishFlags): Answer {
@@ -207,11 +242,14 @@ function previewAnswer(result: PreviewResult, flags: PublishFlags): Answer {
       deltas: deltaDetails(release.deltas),
       ...given({ requires: release.requires }),
       difference: difference ?? null,
+      contents: tree.manifest.files.map(({ path, sizeBytes }) => ({ path, bytes: sizeBytes })),
+      excluded: tree.excluded,
     },
     lines: [
       `WOULD PUBLISH ${name} serial ${fromText(previous)}${release.serial}`,
       `  ${filesText(tree, difference)}   ${sizeText(archiveBytes)}`,
       ...(release.deltas === undefined ? [] : [`  ${deltasText(release.deltas)}`]),
+      ...listLines(listOf(tree, difference)),
     ],
   });
 }

@@ -8,7 +8,7 @@ import { type ExportResult, exportRepository } from '../../../publisher/upkeep/e
 import type { Answer, CommandDefinition } from '../../console/command.js';
 import { nameFlag, repeatedFlag } from '../../console/flag-values.js';
 import { type FlagValues, optional } from '../../console/flags.js';
-import { lockWaitFlag, repositoryFlag } from '../../repository/repository-flags.js';
+import { lockWait, lockWaitFlag, repositoryFlag } from '../../repository/repository-flags.js';
 import { isoDay, timeLeft } from '../../show/show-repository.js';
 import { counted } from '../../show/show-text.js';
 
@@ -41,7 +41,7 @@ export const command: CommandDefinition<FlagValues<typeof flags>> = {
       directory: at(directory),
       clock,
       durableFs: createDurableFs(),
-      lockWaitMs: flags.lockWait,
+      ...lockWait(flags, { reporter }),
       report: reporter,
       bundles: flags.bundle,
     });

@@ -10,7 +10,7 @@ import type { Answer, CommandDefinition } from '../../console/command.js';
 import { durationFlag, numberFlag } from '../../console/flag-values.js';
 import { type FlagValues, preset, toggle } from '../../console/flags.js';
 import { askYes } from '../../console/questions.js';
-import { lockWaitFlag, repositoryFlag } from '../../repository/repository-flags.js';
+import { lockWait, lockWaitFlag, repositoryFlag } from '../../repository/repository-flags.js';
 import { counted } from '../../show/show-text.js';
 
 const flags = {
@@ -44,7 +44,7 @@ export const command: CommandDefinition<RepoGcFlags> = {
   ],
   flags,
   run: async (_args, flags, context) => {
-    const { repository, keep, grace: graceMs, lockWait: lockWaitMs } = flags;
+    const { repository, keep, grace: graceMs } = flags;
     const options = { repository: context.at(repository), keep, graceMs, clock: context.clock };
     const planned = planCollection(options);
     if (planned.length === 0 || flags.dryRun) return answer(planned, flags, 'would');
@@ -52,7 +52,8 @@ export const command: CommandDefinition<RepoGcFlags> = {
     const sum = `${counted(planned.length, 'file')}, ${sizeText(bytesOf(planned))}`;
     if (!(await askYes(`Remove ${sum}?`, flags, context))) return answer(planned, flags, 'no');
     const durableFs = createDurableFs();
-    return answer(await removeCollected(planned, { ...options, durableFs, lockWaitMs }), flags, 'done');
+    const removing = { ...options, durableFs, ...lockWait(flags, context) };
+    return answer(await removeCollected(planned, removing), flags, 'done');
   },
 };
 

@@ -19,7 +19,7 @@ import type { Answer, CommandContext, CommandDefinition } from '../../console/co
 import { type FlagValues, optional, toggle } from '../../console/flags.js';
 import { confirmCode } from '../../console/questions.js';
 import { passphraseFlags, passphrasesFor } from '../../repository/passphrase.js';
-import { clockFlag, lockWaitFlag, repositoryFlag } from '../../repository/repository-flags.js';
+import { clockFlag, lockWait, lockWaitFlag, repositoryFlag } from '../../repository/repository-flags.js';
 import { externalCommands, signerFlags } from '../../repository/signer-flags.js';
 import { differenceLines, proposalDetails, tallyText } from '../../show/show-proposal.js';
 import { shellWord, shortDigest } from '../../show/show-repository.js';
@@ -74,7 +74,7 @@ export const command: CommandDefinition<CommitFlags> = {
       ...options,
       unsignedRoles,
       durableFs,
-      lockWaitMs: flags.lockWait,
+      ...lockWait(flags, context),
       clockCheck: { ask: () => askClockSync(), stated: flags.clockIsRight },
     });
     return answer(result, flags, first);

@@ -56,7 +56,7 @@ describe('#checkConfig', () => {
     using dir = tempDir();
     const path = dir.join('agent.yaml');
     const head =
-      'repository: https://a/\nbundles:\n  - name: a\n    checks: [{ name: c, run: [no-such-program, "{candiate}"] }]\n';
+      'repository: https://a/\nroot: /dev/null\nbundles:\n  - name: a\n    checks: [{ name: c, run: [no-such-program, "{candiate}"] }]\n';
     writeFileSync(path, head);
     assert.equal(loadConfig(path).tolerated.length, 1, 'nothing of the host is looked for');
     const { facts } = throwsCode('CONFIG_INVALID', () => checkConfig(path));
@@ -64,8 +64,8 @@ describe('#checkConfig', () => {
       (given as { line: number; pointer: string }[]).map(({ line, pointer }) => [line, pointer]);
     const run = '/bundles/0/checks/0/run';
     assert.deepEqual(places(facts['mistakes']), [
-      [4, `${run}/0`],
-      [4, `${run}/1`],
+      [5, `${run}/0`],
+      [5, `${run}/1`],
     ]);
     writeFileSync(path, `${head}polll: 5\n`);
     assert.equal(places(throwsCode('CONFIG_INVALID', () => checkConfig(path)).facts['mistakes']).length, 3);

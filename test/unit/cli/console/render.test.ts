@@ -203,6 +203,22 @@ describe('errors', () => {
 describe('narration', () => {
   const clock = fakeClock({ nowMs: Date.UTC(2026, 10, 21) });
 
+  it('on a terminal says each step once, also with --verbose', async () => {
+    const { renderer, err } = rendered({ verbose: true }, { columns: 80 });
+    const clock = fakeClock({ nowMs: 0 });
+    const reporter = renderer.reporter(clock);
+    reporter.begin('fetch', 'archive');
+    await clock.advance(300);
+    reporter.finish('fetch', '1.2 MB');
+    assert.equal(
+      err
+        .text()
+        .split('\n')
+        .filter((line) => line.includes('fetch')).length,
+      1,
+    );
+  });
+
   it('without a terminal is one line with tabs for each finished step', async () => {
     const { renderer, out, err } = rendered();
     const reporter = renderer.reporter(clock);

@@ -16,6 +16,6 @@ describe('the line of health', () => {
   it('says a pause that ends by itself, which is no finding', () => {
     const untilMs = Date.UTC(2026, 10, 22, 8);
     const report = statusReport({ pause: { by: 'anna', reason: 'freeze', atMs: 1, untilMs } });
-    assert.match(healthLine(report, judgeHealth(report)), /^OK {2}.*, paused until 11-22 08:00 UTC {4}/);
+    assert.match(healthLine(report, judgeHealth(report)), /^OK {2}.*, paused until 2026-11-22 08:00 UTC {4}/);
   });
 });

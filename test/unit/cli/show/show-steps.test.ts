@@ -64,8 +64,8 @@ describe('the live steps', () => {
     print({ type: 'workers.awaited', cycle, ...wait, missing: ['1 of at least 2'] });
     print({ type: 'workers.awaited', cycle, ...wait, missing: ['a', 'b', 'c', 'd', 'e', 'f'] });
     assert.deepEqual(calls, [
-      ['note', 'waiting for ns until 08:00:30 UTC: 1 of at least 2 not there'],
-      ['note', 'waiting for ns until 08:00:30 UTC: a, b, c, d, e, and 1 more not there'],
+      ['note', 'waiting for ns until 2026-11-01 08:00:30 UTC: 1 of at least 2 not there'],
+      ['note', 'waiting for ns until 2026-11-01 08:00:30 UTC: a, b, c, d, e, and 1 more not there'],
     ]);
   });
 

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { indented, minuteTime, roughly, shortTime, table } from '../../../../src/cli/show/show-text.js';
+import { indented, minuteTime, roughly, secondTime, table } from '../../../../src/cli/show/show-text.js';
 
 describe('words for times', () => {
   it('are UTC whatever the zone of the host is', () => {
     const atMs = Date.UTC(2026, 10, 21, 14, 32, 5);
-    assert.equal(shortTime(atMs), '11-21 14:32:05');
-    assert.equal(minuteTime(atMs), '11-21 14:32 UTC');
+    assert.equal(secondTime(atMs), '2026-11-21 14:32:05');
+    assert.equal(minuteTime(atMs), '2026-11-21 14:32 UTC');
   });
 
   for (const [ms, text] of [

@@ -16,10 +16,18 @@ interface Given {
   readonly checks?: string;
   readonly worker?: string;
   readonly top?: string;
+  /** Where the root of a configuration lies that names none. */
+  readonly root?: string;
   readonly verdictClass?: 'true' | 'early' | 'silent';
 }
 
-function parse({ checks = '{ name: c, run: [c] }', worker, top = '', verdictClass }: Given): ParsedConfig {
+function parse({
+  checks = '{ name: c, run: [c] }',
+  worker,
+  top = '',
+  root = '/root.json',
+  verdictClass,
+}: Given): ParsedConfig {
   const text = `repository: https://a/
 ${top}
 bundles: [{ name: access, checks: [${checks}] }]
@@ -38,7 +46,7 @@ workers: [{ name: app, uses: [access], ${worker ?? 'reset: { signal: HUP }'} }]
     validateCron: () => undefined,
     tryDriver: () => ({ kind: 'made', canRestart: true, verdictClass }),
     look: absent,
-    defaults: { root: '/root.json', state: '/s', run: '/r', hostId: 'host-1' },
+    defaults: { root, state: '/s', run: '/r', hostId: 'host-1' },
   });
 }
 
@@ -53,6 +61,17 @@ describe('the group that may look', () => {
     assert.match(tolerated({ top: 'read: { group: gone }' }).join(), /^2:\d+ \/read\/group: no group gone$/);
     for (const group of ['staff', '65534'])
       assert.deepEqual(tolerated({ top: `read: { group: ${group} }` }), []);
+  });
+});
+
+describe('the root of a host', () => {
+  it('is refused where it is not there, whether the file names it or not', () => {
+    assert.match(
+      tolerated({ top: 'root: /gone.json' }).join(),
+      /^2:\d+ \/root: no file \/gone\.json: a new host /,
+    );
+    assert.deepEqual(tolerated({ top: 'root: /there.json' }), []);
+    assert.match(tolerated({ root: '/gone/root.json' }).join(), /\/root: no file \/gone\/root\.json: /);
   });
 });
 
@@ -202,7 +221,6 @@ describe('the warnings of a configuration', () => {
       '/workers/0/reset/pidFile no file /run/d/gone.pid: until it is, its daemon counts as dead, and a no to the dead is none',
     ]);
     assert.deepEqual(pidFile('/run/d/gone-*.pid'), []);
-    assert.match(warnings({ top: 'root: /gone.json' })[0] ?? '', /^\/root no file \/gone\.json: /);
   });
 
   it('name what excuses a no by words alone, which a policy may have a program repeat', () => {

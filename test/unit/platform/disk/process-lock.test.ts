@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { after, describe, it } from 'node:test';
-import { takeLock } from '../../../../src/platform/disk/process-lock.js';
+import { type LockOptions, takeLock } from '../../../../src/platform/disk/process-lock.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { heldBySleep, killHolder, lockHolders, lockOptions } from '../../../kit/disk/lock-holders.js';
@@ -84,8 +84,11 @@ describe('takeLock', () => {
     using dir = tempDir();
     const lock = await takeLock(lockOptions(dir.join('lock')));
     const clock = fakeClock({ mode: 'skip' });
-    await rejectsCode('LOCK_HELD', takeLock(lockOptions(dir.join('lock'), { waitMs: 1000, clock })));
+    const waited: unknown[] = [];
+    const onWait: LockOptions['onWait'] = ({ what, pid }) => waited.push([what, pid]);
+    await rejectsCode('LOCK_HELD', takeLock(lockOptions(dir.join('lock'), { waitMs: 1000, clock, onWait })));
     lock.release();
+    assert.deepEqual(waited, [[lockOptions('').holder, process.pid]], 'said once');
     assert.deepEqual(clock.sleeps, [200, 200, 200, 200, 200]);
   });
 

@@ -40,6 +40,89 @@ describe('readSourceTree', () => {
     assert.equal(readSourceTree(dir.join('link'), limits).manifest.files.length, 1);
   });
 
+  const noReport = undefined;
+  const pathsOf = (source: string, choice = {}): { paths: string[]; excluded: string[] } => {
+    const { manifest, excluded } = readSourceTree(source, limits, noReport, choice);
+    return { paths: manifest.files.map((file) => file.path), excluded };
+  };
+
+  it('leaves out what --exclude and .writignore name, and .writignore itself', () => {
+    using dir = tempDir();
+    const source = writeTree(dir.join('s'), {
+      '.writignore': '# drafts\n\n/build/\n*.bak\nsub/build\n',
+      a: 'a',
+      'a.bak': '',
+      'build/x': 'x',
+      'sub/b.bak': 'b',
+      'sub/build': 'a file, named with its path',
+      'deep/build/kept': 'k',
+      'notes/n': 'n',
+    });
+    fs.symlinkSync('a', `${source}/link.bak`);
+    const { paths, excluded } = pathsOf(source, { exclude: ['notes/'] });
+    assert.deepEqual(paths, ['a', 'deep/build/kept']);
+    assert.deepEqual(excluded, ['a.bak', 'build', 'link.bak', 'notes', 'sub/b.bak', 'sub/build']);
+  });
+
+  const secrets = [
+    '.git/config',
+    '.env',
+    'sub/.env.production',
+    '.netrc',
+    '.ssh/known_hosts',
+    'keys/id_ed25519',
+  ];
+  for (const path of secrets) {
+    it(`refuses ${path} unless it is left out or included`, () => {
+      using dir = tempDir();
+      const source = writeTree(dir.join('s'), { ok: 'ok', [path]: 'secret' });
+      const [refusal] = refusalsOf(source);
+      assert.match(String(refusal), /--exclude or \.writignore, or say --include$/);
+      const name = path.split('/').find((part) => /^(\.|id_)/.test(part)) ?? '';
+      assert.deepEqual(pathsOf(source, { exclude: [name] }).paths, ['ok']);
+      assert.ok(pathsOf(source, { include: [name] }).paths.includes(path));
+    });
+  }
+
+  it('finds a secret below a directory with a dot, too', () => {
+    using dir = tempDir();
+    assert.equal(refusalsOf(writeTree(dir.join('s'), { '.config/app/.env': 'secret' })).length, 1);
+  });
+
+  it('takes names that only look like those of secrets', () => {
+    using dir = tempDir();
+    const source = writeTree(dir.join('s'), {
+      '.gitignore': '',
+      environment: '',
+      'a.env': '',
+      'id_rsa.pub': '',
+    });
+    assert.equal(pathsOf(source).paths.length, 4);
+  });
+
+  for (const pattern of ['!kept', '/', ' '.repeat(2), 'x'.repeat(1001)]) {
+    it(`refuses the pattern ${pattern.slice(0, 6)}`, () => {
+      using dir = tempDir();
+      const source = writeTree(dir.join('s'), { a: 'a' });
+      const wanted = { code: 'USAGE' };
+      if (pattern.trim() !== '') assert.throws(() => pathsOf(source, { exclude: [pattern] }), wanted);
+      fs.writeFileSync(`${source}/.writignore`, `${pattern}\n`);
+      if (pattern.trim() !== '') assert.throws(() => pathsOf(source), wanted);
+      else assert.deepEqual(pathsOf(source).paths, ['a']);
+    });
+  }
+
+  it('bounds a .writignore, and follows no link for it', () => {
+    using dir = tempDir();
+    const source = writeTree(dir.join('s'), { a: 'a', '.writignore': '#'.repeat(65_537) });
+    assert.throws(() => pathsOf(source), { code: 'SOURCE_REFUSED' });
+    fs.writeFileSync(`${source}/.writignore`, 'p\n'.repeat(1001));
+    assert.throws(() => pathsOf(source), { code: 'USAGE' });
+    fs.rmSync(`${source}/.writignore`);
+    fs.symlinkSync('/etc/passwd', `${source}/.writignore`);
+    assert.throws(() => pathsOf(source), { code: 'SOURCE_REFUSED' });
+  });
+
   const hostile: Readonly<Record<string, (source: string) => void>> = {
     'a link to a file': (source) => fs.symlinkSync('ok', `${source}/link`),
     'a link that leads out': (source) => fs.symlinkSync('/etc/passwd', `${source}/link`),

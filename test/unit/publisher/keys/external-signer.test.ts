@@ -46,6 +46,15 @@ describe('an external signer', openssl, () => {
         assert.ok(verifySignature(key, bytes, sig));
       });
     });
+
+    it(`may write the base64 of ${kind}, as key services do`, () => {
+      return withKey(kind, async ({ key, signCommand }) => {
+        for (const also of ['', " | tr '+/' '-_'"]) {
+          const { sig } = await signWith(`${signCommand} | base64${also}`, [key]);
+          assert.ok(verifySignature(key, bytes, sig));
+        }
+      });
+    });
   }
 
   it('that is of no key of the role signs nothing', () => {

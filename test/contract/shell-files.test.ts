@@ -1,0 +1,95 @@
+// The man pages and the completion of three shells, made of the table of commands: complete, without a warning of groff, and bash's as
+// bash itself completes. zsh and fish are asked where they are installed.
+import assert from 'node:assert/strict';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { topicNames } from '../../src/cli/console/help-topics.js';
+import { commands } from '../../src/cli/run.js';
+import { type TempDir, tempDir } from '../kit/disk/temp-dir.js';
+import { projectRoot } from '../kit/sources/source-files.js';
+
+const has = (program: string): boolean => spawnSync(program, ['--version']).error === undefined;
+const skipUnless = (program: string) => (has(program) ? {} : { skip: `apt-get install ${program}` });
+
+/** @returns what bash offers for a line that ends at the cursor */
+function bashOffers(file: string, ...words: readonly string[]): string[] {
+  const call = 'COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _writ';
+  const script = `source "$1"; shift; ${call}; printf "%s\\n" "\${COMPREPLY[@]}"`;
+  const text = execFileSync('bash', ['-c', script, 'bash', file, 'writ', ...words], {
+    cwd: '/',
+    encoding: 'utf8',
+  });
+  return text.split('\n').filter((line) => line !== '');
+}
+
+describe('the files for shells and man', () => {
+  let made: TempDir;
+  const text = (path: string): string => readFileSync(made.join(path), 'utf8');
+  const bash = 'bash-completion/completions/writ';
+  before(() => {
+    made = tempDir();
+    execFileSync(process.execPath, [join(projectRoot, 'scripts/make-shell-files.js'), made.join('.')]);
+  });
+  after(() => made[Symbol.dispose]());
+
+  it('have a man page for each command, which names its flags and exit codes', () => {
+    const pages = commands.map(({ name }) => `writ-${name.replace(' ', '-')}.1`);
+    assert.deepEqual(readdirSync(made.join('man/man1')).sort(), ['writ.1', ...pages].sort());
+    const page = text('man/man1/writ-publish.1');
+    for (const part of ['.B \\-\\-exclude <glob>', '.SH EXAMPLES', '.SH EXIT STATUS', '.B 7']) {
+      assert.ok(page.includes(part), part);
+    }
+    for (const { name } of commands)
+      assert.ok(text('man/man1/writ.1').includes(`.B writ ${name.replaceAll('-', '\\-')}\n`));
+  });
+
+  it('are man pages that groff formats without a warning', skipUnless('groff'), () => {
+    for (const page of readdirSync(made.join('man/man1'))) {
+      const run = spawnSync('groff', ['-man', '-Tutf8', '-P-cbou', '-ww', made.join('man/man1', page)], {
+        encoding: 'utf8',
+      });
+      assert.deepEqual([page, run.status, run.stderr], [page, 0, '']);
+      assert.match(run.stdout, /NAME/);
+    }
+  });
+
+  it('complete commands, their second words, flags and topics in bash', skipUnless('bash'), () => {
+    const offers = (...words: string[]): string[] => bashOffers(made.join(bash), ...words);
+    assert.deepEqual(offers('pu'), ['publish', 'pull']);
+    assert.deepEqual(offers('repo', ''), ['status', 'check', 'gc', 'export']);
+    assert.deepEqual(offers('publish', '--exc'), ['--exclude']);
+    assert.deepEqual(offers('repo', 'gc', '--ke'), ['--keep']);
+    assert.deepEqual(offers('status', '--color', 'n'), ['never']);
+    assert.deepEqual(offers('publish', '--keys', 'et'), ['etc'], 'files behind a flag with a value');
+    for (const topic of topicNames) assert.deepEqual(offers('help', topic), [topic]);
+  });
+
+  it('offer every command in each shell', () => {
+    for (const path of [bash, 'zsh/vendor-completions/_writ', 'fish/vendor_completions.d/writ.fish']) {
+      const words = new Set(text(path).split(/[^a-z-]+/));
+      for (const { name } of commands)
+        for (const word of name.split(' ')) assert.ok(words.has(word), `${path}: ${name}`);
+    }
+  });
+
+  it('complete commands, their second words and flags in zsh', skipUnless('zsh'), () => {
+    // Its own helpers need a terminal: these print what they are given.
+    const helpers = `_describe() { print -l -- "\${(@P)2}" }; _arguments() { print -l -- "$@" };`;
+    const call = `${helpers} file=$1; shift; words=("$@"); CURRENT=$#; source $file`;
+    const offers = (...words: string[]): string => {
+      const file = made.join('zsh/vendor-completions/_writ');
+      return execFileSync('zsh', ['-fc', call, 'zsh', file, 'writ', ...words], { encoding: 'utf8' });
+    };
+    assert.match(offers(''), /^publish:sign a directory/m);
+    assert.equal(offers('repo', ''), 'status\ncheck\ngc\nexport\n');
+    assert.match(offers('publish', '--'), /^\*--exclude\[leave these files .*\]:value:/m);
+    assert.match(offers('repo', 'gc', '--'), /^\*--keep\[/m);
+  });
+
+  it('offer flags in fish', skipUnless('fish'), () => {
+    const script = `source ${made.join('fish/vendor_completions.d/writ.fish')}; complete -C 'writ publish --exc'`;
+    assert.match(execFileSync('fish', ['-c', script], { encoding: 'utf8' }), /^--exclude/);
+  });
+});
