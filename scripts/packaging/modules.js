@@ -7,7 +7,7 @@ import { run } from './run.js';
 const npmArchitecture = { amd64: 'x64', arm64: 'arm64' };
 /** No host reads them: of a package only what runs and its license is shipped. */
 const unread =
-  /\.(?:d\.[cm]?ts|map|md|markdown|ts|flow|html|yml|yaml|editorconfig|npmignore)$|^\.|^(?:test|tests|benchmarks?|example|examples|docs|\.github|types)$/i;
+  /\.(?:d\.[cm]?ts|map|md|markdown|ts|flow|html|yml|yaml|editorconfig|npmignore)$|\.sh$|^\.|^(?:integration|scripts|test|tests|benchmarks?|example|examples|docs|\.github|types)$/i;
 
 /**
  * @param {string} npm folder staged for npm
@@ -35,7 +35,11 @@ function install(npm, architecture, folder, omitted) {
   const modules = join(folder, 'node_modules');
   for (const name of ['.package-lock.json', '.bin', '@types', 'undici-types'])
     rmSync(join(modules, name), { recursive: true, force: true });
-  for (const name of packagesIn(modules)) dropUnread(join(modules, name), 0);
+  for (const name of packagesIn(modules)) {
+    // npm brings the libraries for both C libraries where the lock does not say which is which.
+    if (name.endsWith('-musl')) rmSync(join(modules, name), { recursive: true });
+    else dropUnread(join(modules, name), 0);
+  }
   return modules;
 }
 
