@@ -11,7 +11,7 @@ const options = { repository: { type: 'string' }, keys: { type: 'string' } };
 const { positionals, values } = parseArgs({ options, allowPositionals: true });
 const [release] = positionals;
 if (release === undefined || values.repository === undefined || values.keys === undefined) {
-  console.error('usage: npm run package:sign -- RELEASE --repository DIR --keys DIR');
+  process.stderr.write('usage: npm run package:sign -- RELEASE --repository DIR --keys DIR\n');
   process.exit(2);
 }
 const root = fileURLToPath(new URL('../..', import.meta.url));

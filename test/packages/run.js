@@ -35,7 +35,7 @@ try {
     build(second);
     const [one, other] = [first, second].map((path) => readFileSync(join(path, 'SHA256SUMS'), 'utf8'));
     if (one !== other) throw new Error(`two builds differ:\n${one}\n${other}`);
-    console.log('two builds have the same bytes');
+    process.stdout.write('two builds have the same bytes\n');
     rmSync(second, { recursive: true });
   }
   sign(first);
