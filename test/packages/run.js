@@ -18,7 +18,9 @@ function step(program, args, env = {}) {
   });
   if (status !== 0) throw new Error(`${program} ${args.join(' ')}: exit ${status}`);
 }
-const build = (to) => step(process.execPath, ['scripts/packaging/package.js', '--to', to]);
+/** One time for both builds: a commit may come between them. */
+const time = { SOURCE_DATE_EPOCH: process.env.SOURCE_DATE_EPOCH ?? String(Math.floor(Date.now() / 1000)) };
+const build = (to) => step(process.execPath, ['scripts/packaging/package.js', '--to', to], time);
 
 /** With keys that nobody keeps: what a reader verifies is the root that the first of them signed. */
 function sign(release) {
