@@ -616,6 +616,11 @@ export const errorCodes = {
     'End the other process, or configure another socket path.',
   ),
 
+  PACKAGE_MISSING: usage(
+    'What was asked for is in a package that is not installed here: the fleet server is one of its own.',
+    'Install it: `sudo apt install writ-fleet`, or `npm install -g writ` without `--omit=optional`.',
+  ),
+
   PROGRAM_REPLACED: failed(
     'A part of the program that is loaded when it is first needed is gone: Writ was upgraded or removed while this process ran.',
     'Run the command again; where the agent says it, restart that: sudo systemctl restart writ-agent.',

@@ -95,10 +95,29 @@ export function replacedProgram(cause?: unknown): WritError {
   });
 }
 
+/** The packages of the fleet server, which a host has no use for: optional where npm installs, `writ-fleet` in Debian. */
+export const fleetPackages = ['fastify', 'kysely', 'libsql', 'pg', 'preact', 'preact-render-to-string'];
+
+/** @returns which of them it was that could not be loaded; the library of an embedded database goes by the name of its machine */
+function missingPackage(message: string): string | undefined {
+  const name = /^Cannot find (?:package|module) '((?:@[^/']+\/)?[^/']+)/.exec(message)?.[1];
+  return name !== undefined && (fleetPackages.includes(name) || name.startsWith('@libsql/'))
+    ? name
+    : undefined;
+}
+
+function notInstalled(missing: string, cause: unknown): WritError {
+  const text = `this command needs the package writ-fleet, which is not installed: ${missing} is missing`;
+  return new WritError('PACKAGE_MISSING', text, { facts: { package: 'writ-fleet', missing }, cause });
+}
+
 /** Turns whatever was thrown into a WritError; an unknown one becomes INTERNAL with its cause kept. */
 export function toWritError(value: unknown): WritError {
   if (isWritError(value)) return value;
-  if (isMissingPart(value)) return replacedProgram(value);
+  if (isMissingPart(value)) {
+    const missing = value instanceof Error ? missingPackage(value.message) : undefined;
+    return missing === undefined ? replacedProgram(value) : notInstalled(missing, value);
+  }
   const message = value instanceof Error ? value.message : String(value);
   return new WritError('INTERNAL', message, { cause: value });
 }

@@ -17,6 +17,7 @@ const units = readdirSync(folder).filter((name) => /\.(?:service|target)$/.test(
 const unit = (name: string) => readUnitFile(join(folder, name));
 const agent = unit('writ-agent.service');
 const server = unit('writ-server.service');
+const fleet = unit('writ-fleet.service');
 
 describe('the unit of the agent', () => {
   it('is ready when it says so, as long as that takes, by a helper', () => {
@@ -133,17 +134,38 @@ describe('the unit of the server', () => {
   });
 
   it('has a user and a directory made for it', () => {
-    const users = readFileSync(join(folder, 'writ.sysusers.conf'), 'utf8');
+    const users = readFileSync(join(folder, 'writ-server.sysusers.conf'), 'utf8');
     assert.match(users, /^u\s+writ\s/m);
-    const places = readFileSync(join(folder, 'writ.tmpfiles.conf'), 'utf8');
+    const places = readFileSync(join(folder, 'writ-server.tmpfiles.conf'), 'utf8');
     assert.match(places, /^d\s+\/srv\/writ\/repo\s+0755\s+writ\s/m);
-    assert.match(places, /^d\s+\/var\/lib\/writ\s+0711\s+root\s/m);
+    const ofHosts = readFileSync(join(folder, 'writ.tmpfiles.conf'), 'utf8');
+    assert.match(ofHosts, /^d\s+\/var\/lib\/writ\s+0711\s+root\s/m);
+  });
+});
+
+describe('the unit of the fleet server', () => {
+  it('runs as a user of its own, hardened as the other server is, whose store nobody else reads', () => {
+    assert.equal(fleet.value('Service', 'User'), 'writ-fleet');
+    assert.equal(fleet.value('Service', 'StateDirectoryMode'), '0700');
+    assert.equal(fleet.value('Service', 'UMask'), '0077');
+    const own = [
+      'Environment',
+      'EnvironmentFile',
+      'ExecStart',
+      'User',
+      'Group',
+      'StateDirectory',
+      'StateDirectoryMode',
+      'UMask',
+    ];
+    for (const key of server.keys('Service').filter((one) => one !== 'ReadWritePaths' && !own.includes(one)))
+      assert.deepEqual(fleet.all('Service', key), server.all('Service', key), key);
   });
 });
 
 describe('commands in units', () => {
   it('are commands that writ has, with flags that they have', async () => {
-    for (const one of [agent, server]) {
+    for (const one of [agent, server, fleet]) {
       for (const key of ['ExecStart', 'ExecReload']) {
         for (const line of one.all('Service', key).filter((text) => text.startsWith('/usr/bin/writ '))) {
           const [, ...words] = line.split(' ');

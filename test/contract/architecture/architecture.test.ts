@@ -166,12 +166,13 @@ describe('dependencies', () => {
   });
 
   it('are declared where they are used', () => {
-    const { dependencies } = JSON.parse(readFileSync(join(projectRoot, 'package.json'), 'utf8')) as {
-      dependencies: Record<string, string>;
-    };
+    const { dependencies, optionalDependencies } = JSON.parse(
+      readFileSync(join(projectRoot, 'package.json'), 'utf8'),
+    ) as Record<'dependencies' | 'optionalDependencies', Record<string, string>>;
+    const declared = { ...dependencies, ...optionalDependencies };
     const undeclared = Object.keys(below)
       .flatMap(packagesOf)
-      .filter((name) => dependencies[name] === undefined);
+      .filter((name) => declared[name] === undefined);
     hold(undeclared, 'a package that only another one brings can vanish with its next version');
   });
 });

@@ -41,6 +41,8 @@ export function machineWithWrit(dir: TempDir): MachineWithWrit {
 /** What a package does once after it was unpacked: users and directories. */
 export async function installUsers(machine: BootedSystemd): Promise<void> {
   const folder = '/opt/writ/packaging/systemd';
-  await machine.ok('systemd-sysusers', `${folder}/writ.sysusers.conf`);
-  await machine.ok('systemd-tmpfiles', '--create', `${folder}/writ.tmpfiles.conf`);
+  for (const name of ['writ', 'writ-server']) {
+    await machine.ok('systemd-sysusers', `${folder}/${name}.sysusers.conf`);
+    await machine.ok('systemd-tmpfiles', '--create', `${folder}/${name}.tmpfiles.conf`);
+  }
 }

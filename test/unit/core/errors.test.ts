@@ -104,4 +104,22 @@ describe('telling errors apart', () => {
     assert.deepEqual([error.code, error.cause], ['PROGRAM_REPLACED', cause]);
     assert.match(String(error.facts['missing']), /^Cannot find module .*none-such\.js/);
   });
+
+  it('makes of a package that only the fleet server needs one that names what to install', () => {
+    for (const [missing, text] of [
+      ['fastify', "Cannot find package 'fastify' imported from /usr/lib/writ/dist/writ/fleet-serve.js"],
+      ['kysely', "Cannot find package 'kysely/helpers' imported from /x.js"],
+      ['@libsql/linux-x64-gnu', "Cannot find module '@libsql/linux-x64-gnu'\nRequire stack:\n- /x.js"],
+    ] as const) {
+      const cause = Object.assign(new Error(text), { code: 'MODULE_NOT_FOUND' });
+      const error = toWritError(cause);
+      assert.deepEqual([error.code, error.kind], ['PACKAGE_MISSING', 'usage']);
+      assert.deepEqual(error.facts, { package: 'writ-fleet', missing });
+      assert.match(`${error.message} ${error.hint}`, /needs the package writ-fleet.*apt install writ-fleet/);
+    }
+    const other = Object.assign(new Error("Cannot find package 'pino' imported from /x.js"), {
+      code: 'ERR_MODULE_NOT_FOUND',
+    });
+    assert.equal(toWritError(other).code, 'PROGRAM_REPLACED');
+  });
 });

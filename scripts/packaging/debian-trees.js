@@ -1,0 +1,95 @@
+// What lies where in the three Debian packages: the program with its Node, the units, the documents. Fetches and packs nothing.
+import {
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { constants, gzipSync } from 'node:zlib';
+
+const home = 'usr/lib/writ';
+
+/** @param from paths: `root` of the checkout, `npm` staged, `modules` of every host, `node` { program, license } */
+export function stageWrit(tree, { root, npm, modules, node, ...release }) {
+  const { put, units, document, debian } = placesOf(tree, root, 'writ', release);
+  cpSync(join(npm, 'dist'), join(tree, home, 'dist'), { recursive: true });
+  put(`${home}/package.json`, readFileSync(join(npm, 'package.json'), 'utf8'));
+  cpSync(modules, join(tree, home, 'node_modules'), { recursive: true });
+  mkdirSync(join(tree, home, 'bin'));
+  copyFileSync(node.program, join(tree, home, 'bin/node'));
+  const main = `${home}/dist/writ/main.js`;
+  put(main, readFileSync(join(tree, main), 'utf8').replace(/^#!.*/, '#!/usr/lib/writ/bin/node'));
+  mkdirSync(join(tree, 'usr/bin'), { recursive: true });
+  symlinkSync(`../lib/writ/dist/writ/main.js`, join(tree, 'usr/bin/writ'));
+  units('writ', ['writ-agent.service', 'writ-policy-ready.service', 'writ-policy.target']);
+  put('etc/writ/agent.yaml', debian('agent.yaml'));
+  const profile = readFileSync(join(root, 'packaging/apparmor/writ-policy'), 'utf8');
+  put('etc/apparmor.d/abstractions/writ-policy', profile);
+  for (const name of ['README.md', 'SECURITY.md', 'CHANGELOG.md']) document(name, join(root, name));
+  document('LICENSE.node', node.license);
+  for (const name of readdirSync(join(root, 'docs')).filter((one) => one.endsWith('.md')))
+    document(`docs/${name}`, join(root, 'docs', name));
+  cpSync(join(root, 'docs/examples'), join(tree, 'usr/share/doc/writ/examples'), { recursive: true });
+  // Made from the table of commands where the build has them.
+  const made = { man: 'usr/share/man/man1', bash: 'usr/share/bash-completion/completions' };
+  const others = { zsh: 'usr/share/zsh/vendor-completions', fish: 'usr/share/fish/vendor_completions.d' };
+  for (const [kind, place] of Object.entries({ ...made, ...others }))
+    copyMade(join(root, 'dist/shell', kind), place, put);
+}
+
+export function stageServer(tree, { root, ...release }) {
+  const { put, units, debian } = placesOf(tree, root, 'writ-server', release);
+  units('writ-server', ['writ-server.service']);
+  put('etc/writ/server.env', debian('server.env'));
+}
+
+export function stageFleet(tree, { root, modules, ...release }) {
+  const { put, units, debian } = placesOf(tree, root, 'writ-fleet', release);
+  units('writ-fleet', ['writ-fleet.service']);
+  put('etc/writ/fleet.env', debian('fleet.env'));
+  cpSync(modules, join(tree, home, 'node_modules'), { recursive: true });
+}
+
+/** How each package puts what every one has: units, users, directories, copyright, changes, and what lintian is told. */
+function placesOf(tree, root, name, { version, epochSeconds }) {
+  const put = (path, content) => {
+    mkdirSync(dirname(join(tree, path)), { recursive: true });
+    writeFileSync(join(tree, path), content);
+  };
+  const debian = (file) => readFileSync(join(root, 'packaging/debian', name, file), 'utf8');
+  const shipped = (file) => readFileSync(join(root, 'packaging/systemd', file));
+  const document = (file, from) => put(`usr/share/doc/${name}/${file}.gz`, packed(readFileSync(from)));
+  const units = (prefix, files) => {
+    for (const file of files) put(`lib/systemd/system/${file}`, shipped(file));
+    put(`usr/lib/sysusers.d/${prefix}.conf`, shipped(`${prefix}.sysusers.conf`));
+    put(`usr/lib/tmpfiles.d/${prefix}.conf`, shipped(`${prefix}.tmpfiles.conf`));
+  };
+  put(`usr/share/doc/${name}/copyright`, readFileSync(join(root, 'packaging/debian/copyright')));
+  put(`usr/share/doc/${name}/changelog.gz`, packed(debianChange(version, epochSeconds)));
+  const overrides = join(root, 'packaging/debian', name, 'lintian-overrides');
+  if (existsSync(overrides)) put(`usr/share/lintian/overrides/${name}`, readFileSync(overrides));
+  return { put, debian, document, units };
+}
+
+const packed = (content) => gzipSync(content, { level: constants.Z_BEST_COMPRESSION });
+
+/** What changed is in CHANGELOG.md; Debian asks for the version in a form of its own. */
+function debianChange(version, epochSeconds) {
+  const at = new Date(epochSeconds * 1000).toUTCString().replace('GMT', '+0000');
+  const author = 'The Writ project <maintainers@writ.invalid>';
+  return `writ (${version}) stable; urgency=medium\n\n  * See /usr/share/doc/writ/CHANGELOG.md.gz.\n\n -- ${author}  ${at}\n`;
+}
+
+function copyMade(folder, place, put) {
+  if (!existsSync(folder)) return;
+  for (const name of readdirSync(folder)) {
+    const content = readFileSync(join(folder, name));
+    if (name.endsWith('.1')) put(`${place}/${basename(name)}.gz`, packed(content));
+    else put(`${place}/${name}`, content);
+  }
+}

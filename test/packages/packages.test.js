@@ -1,0 +1,179 @@
+// The Debian packages in a clean root: from bare to a verified policy, upgraded and downgraded under a running agent, removed, and
+// purged both ways. One root, one life of a host: the suites follow each other.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import {
+  appendFileSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import { makeCleanRoot } from './clean-root.js';
+
+const built = process.env.WRIT_PACKAGES;
+const folder = mkdtempSync('/var/tmp/writ-root-');
+const later = '99.0.0';
+let root;
+const debs = {};
+
+before(() => {
+  root = makeCleanRoot(join(folder, 'root'));
+  for (const name of readdirSync(built).filter((one) => one.endsWith('.deb')))
+    debs[name.split('_')[0]] = root.bring(join(built, name));
+});
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+/** The same content as another version, without the minutes that xz takes. */
+function asLater(name) {
+  const tree = join(folder, `later-${name}`);
+  const tool = (...args) => assert.equal(spawnSync('dpkg-deb', args).status, 0, args.join(' '));
+  tool('--raw-extract', join(folder, 'root', debs[name]), tree);
+  const change = (file) => {
+    const path = join(tree, 'DEBIAN', file);
+    const text = readFileSync(path, 'utf8').replace(/^Version: .*/m, `Version: ${later}`);
+    writeFileSync(path, text.replace(/\(= [^)]+\)/, `(= ${later})`));
+  };
+  change('control');
+  tool('--root-owner-group', '-Znone', '--build', tree, join(folder, `${name}_later.deb`));
+  rmSync(tree, { recursive: true });
+  return root.bring(join(folder, `${name}_later.deb`));
+}
+
+async function until(isSo, what) {
+  for (let tries = 0; tries < 240; tries += 1) {
+    if (isSo()) return;
+    await setTimeout(500);
+  }
+  assert.fail(`two minutes, and not yet: ${what}`);
+}
+
+/** The agent's own process, as it is seen from outside of the root's namespace. */
+async function ended(process) {
+  if (process.exitCode === null && process.signalCode === null)
+    await new Promise((resolve) => process.once('exit', resolve));
+}
+
+const policy = 'var/lib/writ/policy/current/access/rules.txt';
+const status = () => root.run('writ status --json');
+
+describe('the packages of a host', () => {
+  let agent;
+  after(() => agent?.kill('SIGKILL'));
+
+  it('are installed with nothing enabled, and with a configuration that keeps the agent down', () => {
+    root.ok(`apt-get install -y ${debs.writ}`);
+    assert.match(root.ok('writ --version'), /^\d+\.\d+\.\d+\n$/);
+    assert.ok(existsSync(root.inside('lib/systemd/system/writ-agent.service')));
+    assert.equal(root.ok('find /etc/systemd -name "writ*"'), '');
+    assert.match(root.ok('getent passwd writ-check'), /^writ-check:/);
+    const refused = root.run('writ agent');
+    assert.equal(refused.status, 2, refused.text);
+    assert.match(refused.stderr, /CONFIG_INVALID/);
+    assert.match(root.ok('dpkg -V writ; true'), /^$/);
+  });
+
+  it('name the package that a command misses', () => {
+    const refused = root.run('writ fleet serve --store /tmp/store');
+    assert.equal(refused.status, 2, refused.text);
+    assert.match(refused.stderr, /PACKAGE_MISSING.*writ-fleet/);
+    root.ok('writ serve --help');
+  });
+
+  it('lead from one edited file and a start of the agent to a verified policy', async () => {
+    root.ok(`mkdir -p /root/source && cd /root && echo one > source/rules.txt
+      writ init --repository /srv/repo --keys keys --no-passphrase
+      writ publish source --repository /srv/repo --keys keys --bundle access --revision first
+      cp /srv/repo/metadata/1.root.json /etc/writ/root.json`);
+    const edited = 'repository: file:///srv/repo\nroot: /etc/writ/root.json\nbundles:\n  - name: access\n';
+    appendFileSync(root.inside('etc/writ/agent.yaml'), edited);
+    agent = root.start('writ agent');
+    await until(() => existsSync(root.inside(policy)), 'a policy');
+    assert.equal(readFileSync(root.inside(policy), 'utf8'), 'one\n');
+    await until(() => status().status === 0, 'an agent that answers');
+    root.ok('writ verify');
+  });
+
+  it('are upgraded under a running agent, which goes on, and whose state the next one reads', async () => {
+    const before = JSON.parse(status().stdout);
+    const said = root.ok(`dpkg -i ${asLater('writ')}`);
+    assert.doesNotMatch(said, /downgrade/);
+    assert.equal(agent.exitCode, null);
+    assert.equal(status().status, 0);
+    assert.match(readFileSync(root.inside('etc/writ/agent.yaml'), 'utf8'), /^repository: file/m);
+    agent.kill('SIGKILL');
+    await ended(agent);
+    agent = root.start('writ agent');
+    await until(() => status().status === 0, 'the next agent');
+    assert.deepEqual(JSON.parse(status().stdout).bundles?.[0]?.serial, before.bundles?.[0]?.serial);
+    assert.equal(readFileSync(root.inside(policy), 'utf8'), 'one\n');
+  });
+
+  it('say what a downgrade means, and do it', () => {
+    const said = root.ok(`dpkg -i ${debs.writ}`);
+    assert.match(said, new RegExp(`downgrade from ${later.replaceAll('.', '\\.')}`));
+    root.ok('writ verify');
+  });
+
+  it('keep the state when they are removed', async () => {
+    agent.kill('SIGKILL');
+    await ended(agent);
+    root.ok('mkdir -p /var/lib/writ/fleet && echo secret > /var/lib/writ/fleet/key.json');
+    root.ok('dpkg --remove writ');
+    assert.equal(existsSync(root.inside('usr/lib/writ')), false);
+    assert.ok(existsSync(root.inside(policy)));
+    assert.ok(existsSync(root.inside('var/lib/writ/fleet/key.json')));
+    assert.ok(existsSync(root.inside('etc/writ/agent.yaml')));
+  });
+
+  it('keep it when they are purged, and say where, but not the key of reports', () => {
+    const said = root.ok('dpkg --purge writ');
+    assert.match(said, /stays in \/var\/lib\/writ;/);
+    assert.ok(existsSync(root.inside(policy)));
+    assert.equal(existsSync(root.inside('var/lib/writ/fleet')), false);
+    assert.equal(existsSync(root.inside('etc/writ/agent.yaml')), false);
+  });
+
+  it('leave nothing when debconf says so', () => {
+    root.ok('echo "writ writ/keep-state boolean false" | debconf-set-selections');
+    root.ok(`dpkg -i ${debs.writ} && mkdir -p /var/lib/writ/fleet && dpkg --purge writ`);
+    assert.equal(root.ok('find /etc /usr /var /run /lib /srv -path "*writ*" -not -path "/srv/repo*"'), '');
+  });
+});
+
+describe('the packages of servers', () => {
+  let server;
+  after(() => server?.kill('SIGKILL'));
+
+  it('come with a user and directories of their own, for the exact version of the program', () => {
+    root.ok(`dpkg -i ${debs.writ} ${debs['writ-server']} ${debs['writ-fleet']}`);
+    assert.equal(root.ok('stat -c "%U %a" /srv/writ/repo /var/lib/writ-fleet'), 'writ 755\nwrit-fleet 700\n');
+    const refused = root.run(`dpkg -i ${asLater('writ-fleet')}`);
+    assert.notEqual(refused.status, 0);
+    assert.match(refused.stderr, /depends on writ \(= /);
+    root.ok(`dpkg -i ${debs['writ-fleet']}`);
+  });
+
+  it('serve a fleet', async () => {
+    server = root.start('writ fleet serve --store /root/store --listen 127.0.0.1:0');
+    await until(() => existsSync(root.inside('root/store')), 'a store');
+    assert.match(
+      root.ok('writ fleet token create --for people --role view --store /root/store'),
+      /writ_people_/,
+    );
+    server.kill('SIGKILL');
+    await ended(server);
+  });
+
+  it('say where the store stays when they are purged', () => {
+    root.ok('touch /var/lib/writ-fleet/kept');
+    const said = root.ok('dpkg --purge writ-server writ-fleet');
+    assert.match(said, /stays in \/var\/lib\/writ-fleet;/);
+    assert.ok(existsSync(root.inside('var/lib/writ-fleet/kept')));
+  });
+});
