@@ -9,7 +9,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { constants, gzipSync } from 'node:zlib';
 
 const home = 'usr/lib/writ';
@@ -35,11 +35,7 @@ export function stageWrit(tree, { root, npm, modules, node, ...release }) {
   for (const name of readdirSync(join(root, 'docs')).filter((one) => one.endsWith('.md')))
     document(`docs/${name}`, join(root, 'docs', name));
   cpSync(join(root, 'docs/examples'), join(tree, 'usr/share/doc/writ/examples'), { recursive: true });
-  // Made from the table of commands where the build has them.
-  const made = { man: 'usr/share/man/man1', bash: 'usr/share/bash-completion/completions' };
-  const others = { zsh: 'usr/share/zsh/vendor-completions', fish: 'usr/share/fish/vendor_completions.d' };
-  for (const [kind, place] of Object.entries({ ...made, ...others }))
-    copyMade(join(root, 'dist/shell', kind), place, put);
+  copyMade(join(root, 'dist/share'), 'usr/share', put);
 }
 
 export function stageServer(tree, { root, ...release }) {
@@ -85,11 +81,14 @@ function debianChange(version, epochSeconds) {
   return `writ (${version}) stable; urgency=medium\n\n  * See /usr/share/doc/writ/CHANGELOG.md.gz.\n\n -- ${author}  ${at}\n`;
 }
 
+/** What the build made of the table of commands: manual pages, and completion for three shells. */
 function copyMade(folder, place, put) {
-  if (!existsSync(folder)) return;
-  for (const name of readdirSync(folder)) {
-    const content = readFileSync(join(folder, name));
-    if (name.endsWith('.1')) put(`${place}/${basename(name)}.gz`, packed(content));
-    else put(`${place}/${name}`, content);
+  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile()) continue;
+    const path = join(entry.parentPath, entry.name);
+    const content = readFileSync(path);
+    const to = `${place}/${path.slice(folder.length + 1)}`;
+    if (path.endsWith('.1')) put(`${to}.gz`, packed(content));
+    else put(to, content);
   }
 }

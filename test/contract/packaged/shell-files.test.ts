@@ -1,17 +1,15 @@
 // The man pages and the completion of three shells, made of the table of commands: complete, without a warning of groff, and bash's as
-// bash itself completes. zsh and fish are asked where they are installed.
+// bash itself completes. zsh and fish are asked too.
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { topicNames } from '../../src/cli/console/help-topics.js';
-import { commands } from '../../src/cli/run.js';
-import { type TempDir, tempDir } from '../kit/disk/temp-dir.js';
-import { projectRoot } from '../kit/sources/source-files.js';
-
-const has = (program: string): boolean => spawnSync(program, ['--version']).error === undefined;
-const skipUnless = (program: string) => (has(program) ? {} : { skip: `apt-get install ${program}` });
+import { topicNames } from '../../../src/cli/console/help-topics.js';
+import { commands } from '../../../src/cli/run.js';
+import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
+import { needs } from '../../kit/programs/real-programs.js';
+import { projectRoot } from '../../kit/sources/source-files.js';
 
 /** @returns what bash offers for a line that ends at the cursor */
 function bashOffers(file: string, ...words: readonly string[]): string[] {
@@ -45,7 +43,7 @@ describe('the files for shells and man', () => {
       assert.ok(text('man/man1/writ.1').includes(`.B writ ${name.replaceAll('-', '\\-')}\n`));
   });
 
-  it('are man pages that groff formats without a warning', skipUnless('groff'), () => {
+  it('are man pages that groff formats without a warning', needs('groff', 'groff'), () => {
     for (const page of readdirSync(made.join('man/man1'))) {
       const run = spawnSync('groff', ['-man', '-Tutf8', '-P-cbou', '-ww', made.join('man/man1', page)], {
         encoding: 'utf8',
@@ -74,7 +72,7 @@ describe('the files for shells and man', () => {
     }
   });
 
-  it('complete commands, their second words and flags in zsh', skipUnless('zsh'), () => {
+  it('complete commands, their second words and flags in zsh', needs('zsh', 'zsh'), () => {
     // Its own helpers need a terminal: these print what they are given.
     const helpers = `_describe() { print -l -- "\${(@P)2}" }; _arguments() { print -l -- "$@" };`;
     const call = `${helpers} file=$1; shift; words=("$@"); CURRENT=$#; source $file`;
@@ -88,7 +86,7 @@ describe('the files for shells and man', () => {
     assert.match(offers('repo', 'gc', '--'), /^\*--keep\[/m);
   });
 
-  it('offer flags in fish', skipUnless('fish'), () => {
+  it('offer flags in fish', needs('fish', 'fish'), () => {
     const script = `source ${made.join('fish/vendor_completions.d/writ.fish')}; complete -C 'writ publish --exc'`;
     assert.match(execFileSync('fish', ['-c', script], { encoding: 'utf8' }), /^--exclude/);
   });

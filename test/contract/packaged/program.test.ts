@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync, realpathSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { runCommand } from '../../src/platform/process/run-command.js';
-import { writProgram } from '../kit/cli/writ-program.js';
-import { tempDir } from '../kit/disk/temp-dir.js';
-import { projectRoot } from '../kit/sources/source-files.js';
+import { runCommand } from '../../../src/platform/process/run-command.js';
+import { writProgram } from '../../kit/cli/writ-program.js';
+import { tempDir } from '../../kit/disk/temp-dir.js';
+import { projectRoot } from '../../kit/sources/source-files.js';
 
 interface PackageJson {
   readonly bin: { readonly writ: string };

@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { fleetPackages } from '../../src/core/errors.js';
-import { projectRoot } from '../kit/sources/source-files.js';
+import { fleetPackages } from '../../../src/core/errors.js';
+import { projectRoot } from '../../kit/sources/source-files.js';
 
 interface Locked {
   readonly dev?: boolean;
