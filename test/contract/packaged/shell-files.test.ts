@@ -53,7 +53,7 @@ describe('the files for shells and man', () => {
     }
   });
 
-  it('complete commands, their second words, flags and topics in bash', skipUnless('bash'), () => {
+  it('complete commands, their second words, flags and topics in bash', needs('bash', 'bash'), () => {
     const offers = (...words: string[]): string[] => bashOffers(made.join(bash), ...words);
     assert.deepEqual(offers('pu'), ['publish', 'pull']);
     assert.deepEqual(offers('repo', ''), ['status', 'check', 'gc', 'export']);
