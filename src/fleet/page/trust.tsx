@@ -30,7 +30,7 @@ export function Trust({ summary }: { readonly summary: FleetSummary }): VNode {
       )}
       <Table
         caption="Roots and versions of Writ on hosts"
-        columns={['on hosts', { right: 'hosts' }, '']}
+        columns={['on hosts', { right: 'hosts' }, 'which']}
         rows={[
           ...roots.map(({ version, digest, hosts }) => [
             `root v${version}`,
