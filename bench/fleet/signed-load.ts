@@ -70,6 +70,8 @@ export async function sendAll(load: SignedLoad, byHost: readonly (readonly Buffe
 async function connected(url: URL): Promise<Socket> {
   const socket = connect(Number(url.port), url.hostname).setNoDelay().setEncoding('latin1');
   await once(socket, 'connect');
+  // Its 'close' behind it ends the request that waits; when another one has failed, nobody listens any more.
+  socket.on('error', () => undefined);
   return socket;
 }
 

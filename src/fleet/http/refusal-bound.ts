@@ -37,6 +37,8 @@ interface Left {
 export function createRefusalBound(clock: Pick<Clock, 'monotonicMs'>): RefusalBound {
   const left = new Map<string, Left>();
   const good = new Map<string, true>();
+  /** Looks under way, and who waits for one to be given back: no more than there are requests. */
+  const looking = new Map<string, { readonly count: number; readonly waiting: (() => void)[] }>();
   const leftOf = (address: string): number => {
     const nowMs = clock.monotonicMs();
     const { looks, atMs } = left.get(address) ?? { looks: burst, atMs: nowMs };
@@ -46,24 +48,49 @@ export function createRefusalBound(clock: Pick<Clock, 'monotonicMs'>): RefusalBo
     const looks = Math.max(0, leftOf(address) + by);
     remember(left, address, { looks, atMs: clock.monotonicMs() }, maxAddresses);
   };
+  /** @returns the looks that it took: none for who was good lately where none are left */
+  const takeLook = async (client: string, digest: string): Promise<0 | 1> => {
+    for (;;) {
+      if (leftOf(client) >= 1) {
+        // Before the look: those that come at once are counted too.
+        change(client, -1);
+        const others = looking.get(client) ?? { count: 0, waiting: [] };
+        looking.set(client, { ...others, count: others.count + 1 });
+        return 1;
+      }
+      if (good.has(digest)) return 0;
+      const others = looking.get(client);
+      if (others === undefined) throw tooOften();
+      // Behind a proxy many hosts are new to a server at once, and good: a look that finds so is given back.
+      await new Promise<void>((wake) => others.waiting.push(wake));
+    }
+  };
+  const endLook = (client: string, back: 0 | 1): void => {
+    change(client, back);
+    const { count, waiting } = looking.get(client) ?? { count: 0, waiting: [] };
+    if (count > 1) looking.set(client, { count: count - 1, waiting });
+    else looking.delete(client);
+    for (const wake of waiting.splice(0, count > 1 ? back : waiting.length)) wake();
+  };
   return {
     guard: async ({ address, credential }, look) => {
       const client = clientOf(address);
       const digest = createHash('sha256').update(credential).digest('base64');
-      const taken = leftOf(client) < 1 ? 0 : 1;
-      if (taken === 0 && !good.has(digest)) throw tooOften();
-      // Before the look: those that come at once are counted too.
-      change(client, -taken);
+      const taken = await takeLook(client, digest);
+      let back = taken;
       try {
         const found = await look();
         remember(good, digest, true, maxGood);
-        change(client, taken);
         return found;
       } catch (error) {
-        if (!isWritError(error) || !refusals.includes(error.code)) change(client, taken);
-        // Revoked: its thief has no more looks than others. A signature says nothing of the key that it names.
-        else if (error.code === 'FLEET_TOKEN_REFUSED') good.delete(digest);
+        if (isWritError(error) && refusals.includes(error.code)) {
+          back = 0;
+          // Revoked: its thief has no more looks than others. A signature says nothing of the key that it names.
+          if (error.code === 'FLEET_TOKEN_REFUSED') good.delete(digest);
+        }
         throw error;
+      } finally {
+        if (taken === 1) endLook(client, back);
       }
     },
   };

@@ -71,6 +71,16 @@ describe('credentials that are refused', () => {
     }
   });
 
+  it('are not yet those that are being looked at: a thousand who are new at once, and good, all come in', async () => {
+    const bound = createRefusalBound(fakeClock());
+    const look = () => new Promise<string>((resolve) => setImmediate(resolve, 'in'));
+    const asked = Array.from({ length: 1000 }, (_, at) =>
+      bound.guard({ address: flood, credential: `host ${at}` }, look),
+    );
+    assert.deepEqual(new Set(await Promise.all(asked)), new Set(['in']));
+    assert.equal(await refuse(bound, 150), 100);
+  });
+
   it('are remembered of so many addresses, and no more', async () => {
     const bound = createRefusalBound(fakeClock());
     await refuse(bound, 150);
