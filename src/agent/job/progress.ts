@@ -69,7 +69,7 @@ export function openStory(options: StoryOptions): CycleStory {
   const steps: StepRecord[] = [];
   let state: CycleState = { name: 'running', step: options.firstStep ?? firstStep };
   let lastProgressMs = Number.NEGATIVE_INFINITY;
-  const fetched = { before: 0, now: 0 };
+  const fetched = { bytes: 0, doneBytes: 0, wasHereBytes: 0 };
 
   const note = (event: CycleEvent): CycleState => {
     const following = transition(state, event);
@@ -115,19 +115,22 @@ export function openStory(options: StoryOptions): CycleStory {
     nextNotificationId: notificationIds(cycle),
     progress: (step, doneBytes, totalBytes) => {
       // It begins anew where a mirror brought the wrong bytes, or the cycle tries again without a bundle.
-      if (doneBytes < fetched.now) fetched.before += fetched.now;
-      fetched.now = doneBytes;
+      const moreBytes = doneBytes < fetched.doneBytes ? doneBytes : doneBytes - fetched.doneBytes;
+      fetched.bytes += Math.max(0, moreBytes - fetched.wasHereBytes);
+      fetched.wasHereBytes = Math.max(0, fetched.wasHereBytes - moreBytes);
+      fetched.doneBytes = doneBytes;
       const nowMs = clock.monotonicMs();
       if (nowMs - lastProgressMs < progressEveryMs && doneBytes < totalBytes) return;
       lastProgressMs = nowMs;
       emit({ type: 'step.progress', cycle, step, doneBytes, totalBytes });
     },
     resumes: (bytes) => {
-      fetched.before -= bytes;
+      // Taken off what progress tells of them, not at once: a transfer may end before it tells of any.
+      fetched.wasHereBytes = bytes;
     },
     awaits: (wait) => emit({ type: 'workers.awaited', cycle, ...wait }),
     durationMs: () => Math.round(clock.monotonicMs() - startedMonotonicMs),
-    fetchedBytes: () => fetched.before + fetched.now,
+    fetchedBytes: () => fetched.bytes,
   };
 }
 

@@ -23,4 +23,13 @@ describe('the story of a cycle', () => {
       assert.equal(story.fetchedBytes(), came);
     }
   });
+
+  it('counts nothing where a download that resumes ends before its first byte, once or again', () => {
+    const story = open();
+    story.resumes(60);
+    assert.equal(story.fetchedBytes(), 0);
+    story.resumes(60);
+    for (const doneBytes of [60, 100]) story.progress('fetch', doneBytes, 100);
+    assert.equal(story.fetchedBytes(), 40);
+  });
 });
