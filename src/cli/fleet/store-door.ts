@@ -7,7 +7,7 @@ import { given } from '../../core/given.js';
 import { approveHost, retireHost } from '../../fleet/hosts/change-host.js';
 import { createFleetQueries } from '../../fleet/queries/fleet-queries.js';
 import { findHost } from '../../fleet/queries/host-pages.js';
-import { openFleetStore } from '../../fleet/store/open-store.js';
+import { isDatabaseUrl, openFleetStore } from '../../fleet/store/open-store.js';
 import { shownToken } from '../../fleet/tokens/shown-token.js';
 import { createToken, listTokens, revokeToken } from '../../fleet/tokens/tokens.js';
 import { silentLog } from '../../platform/telemetry/silent-log.js';
@@ -16,7 +16,7 @@ import type { FleetDoor } from './door.js';
 
 export async function openStoreDoor(location: string, context: CommandContext): Promise<FleetDoor> {
   const { clock, command } = context;
-  const isUrl = /^postgres(?:ql)?:\/\//.test(location);
+  const isUrl = isDatabaseUrl(location);
   const place = isUrl ? location : context.at(location);
   // A mistyped name would be an empty fleet, of which all is well; a token may come before the server.
   if (!isUrl && command !== 'fleet token' && !existsSync(place))

@@ -44,13 +44,16 @@ export function isNearEnd(role: string, leftMs: number): boolean {
   return leftMs < (marginMs[role] ?? offlineMarginMs);
 }
 
-interface KnownRole extends SignedRole {
+export interface KnownRole extends SignedRole {
   /** With the repository, where there are several. */
   readonly name: string;
 }
 
 /** Of the repositories that the server reads; where none was read, as hosts have them. */
-function rolesOf({ keys, repositories = [] }: FleetFacts): readonly KnownRole[] {
+export function knownRoles({
+  keys,
+  repositories = [],
+}: Pick<FleetFacts, 'keys' | 'repositories'>): readonly KnownRole[] {
   const known = repositories.flatMap(({ url, roles }) =>
     roles.map((one) => ({ ...one, name: repositories.length > 1 ? `${one.role} of ${url}` : one.role })),
   );
@@ -58,7 +61,7 @@ function rolesOf({ keys, repositories = [] }: FleetFacts): readonly KnownRole[] 
 }
 
 function expired(facts: FleetFacts): FleetFinding[] {
-  return rolesOf(facts)
+  return knownRoles(facts)
     .filter(({ expiresAtMs }) => expiresAtMs <= facts.atMs)
     .map(({ name }) => ({
       level: 'critical',
@@ -68,7 +71,7 @@ function expired(facts: FleetFacts): FleetFinding[] {
 }
 
 function roleEnds(facts: FleetFacts): FleetFinding[] {
-  return rolesOf(facts).flatMap(({ role, name, expiresAtMs }): FleetFinding[] => {
+  return knownRoles(facts).flatMap(({ role, name, expiresAtMs }): FleetFinding[] => {
     const leftMs = expiresAtMs - facts.atMs;
     if (leftMs <= 0 || !isNearEnd(role, leftMs)) return [];
     return [{ level: 'warning', code: 'ROLE_ENDS', text: `${name} ends in ${Math.floor(leftMs / hour)} h` }];

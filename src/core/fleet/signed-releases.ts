@@ -95,7 +95,7 @@ function entriesOf({ entries }: RepositoryView, { bundle, channel }: Channel): S
   return entries.filter((one) => isSameChannel(one, { bundle, channel }));
 }
 
-function isSameChannel(one: Channel, other: Channel): boolean {
+export function isSameChannel(one: Channel, other: Channel): boolean {
   return one.bundle === other.bundle && one.channel === other.channel;
 }
 

@@ -1,6 +1,11 @@
 // What a reading makes of what was known of a repository: new entries take the place of old ones, which are kept for a difference,
 // and a failure takes nothing away. Pure.
-import type { RepositoryView, SignedEntry, SignedRole } from '../../core/fleet/signed-releases.js';
+import {
+  isSameChannel,
+  type RepositoryView,
+  type SignedEntry,
+  type SignedRole,
+} from '../../core/fleet/signed-releases.js';
 import type { NewEntry, Offer } from './read-offer.js';
 
 export interface Reading {
@@ -58,23 +63,19 @@ function withOffer(
   return { entries: now, past: keepSome([...gone, ...past], now) };
 }
 
+/** Of each channel the newest that differ, and none that is signed now. Once over all: a reading comes every few seconds. */
 function keepSome(past: readonly SignedEntry[], now: readonly SignedEntry[]): SignedEntry[] {
-  const counts = new Map<string, number>();
-  return past.filter((one, at) => {
-    const name = `${one.bundle}/${one.channel}`;
-    const count = counts.get(name) ?? 0;
-    counts.set(name, count + 1);
-    const isRepeated =
-      past.slice(0, at).some((other) => isSameChannel(one, other) && one.serial === other.serial) ||
-      now.some((other) => isSameChannel(one, other) && isSameEntry(one, other));
-    return count < maxPastEach && !isRepeated;
+  const nameOf = ({ bundle, channel }: SignedEntry): string => `${bundle}/${channel}`;
+  const current = new Map(now.map((one) => [nameOf(one), one]));
+  const kept = new Map<string, Set<number>>();
+  return past.filter((one) => {
+    const serials = kept.get(nameOf(one)) ?? new Set();
+    const present = current.get(nameOf(one));
+    const isCurrent = present !== undefined && isSameEntry(one, present);
+    if (isCurrent || serials.has(one.serial) || serials.size >= maxPastEach) return false;
+    kept.set(nameOf(one), serials.add(one.serial));
+    return true;
   });
-}
-
-type Channel = Pick<SignedEntry, 'bundle' | 'channel'>;
-
-function isSameChannel(one: Channel, other: Channel): boolean {
-  return one.bundle === other.bundle && one.channel === other.channel;
 }
 
 /** A withdrawal may leave the release where it is: what is compared is what hosts take. */

@@ -32,12 +32,17 @@ export interface StoreOptions {
 
 const fileName = 'fleet.db';
 
+/** @returns whether a store is a database server's, and no directory */
+export function isDatabaseUrl(location: string): boolean {
+  return /^postgres(?:ql)?:\/\//.test(location);
+}
+
 /**
  * @param location a directory, made when it is missing, or a postgres:// URL
  * @throws FLEET_STORE_LOCATION, FLEET_STORE_NEWER, FLEET_STORE_UNREACHABLE, FLEET_STORE_DAMAGED, FLEET_STORE_BUSY
  */
 export async function openFleetStore(location: string, options: StoreOptions): Promise<FleetStore> {
-  const kind = /^postgres(?:ql)?:\/\//.test(location) ? 'postgres' : 'embedded';
+  const kind = isDatabaseUrl(location) ? 'postgres' : 'embedded';
   const dialect =
     kind === 'postgres' ? await postgresDialect(location, options.log) : embedded(location, options);
   const { onSql } = options;

@@ -2,7 +2,7 @@
 // Pure. There is no queue: what is to be told is the difference between what is and what was told, so it cannot grow.
 import { createHash } from 'node:crypto';
 import type { FleetFinding, FleetSummary } from '../../core/fleet/answers.js';
-import { isNearEnd } from '../../core/fleet/fleet-summary.js';
+import { isNearEnd, knownRoles } from '../../core/fleet/fleet-summary.js';
 import type { AlarmRow } from '../store/tables.js';
 
 export interface Alarm {
@@ -69,15 +69,18 @@ function hostsOf(finding: FleetFinding, { offers }: FleetSummary): number {
 }
 
 /** By role: the words of a finding have the hours in them, which change. */
-function rolesOf({ fleet, keys, atMs }: FleetSummary): Alarm[] {
-  return keys.flatMap(({ role, expiresAtMs }) => {
+function rolesOf(summary: FleetSummary): Alarm[] {
+  const { fleet, atMs } = summary;
+  return knownRoles(summary).flatMap(({ role, name, expiresAtMs }) => {
     const at = new Date(expiresAtMs).toISOString();
     if (expiresAtMs <= atMs) {
-      const text = `${role} has expired (${at}): hosts take nothing new`;
-      return [alarm(fleet, { code: 'ROLE_EXPIRED', level: 'critical', text }, { role })];
+      const text = `${name} has expired (${at}): hosts take nothing new`;
+      return [alarm(fleet, { code: 'ROLE_EXPIRED', level: 'critical', text }, { role: name })];
     }
     if (!isNearEnd(role, expiresAtMs - atMs)) return [];
-    return [alarm(fleet, { code: 'ROLE_ENDS', level: 'warning', text: `${role} ends ${at}` }, { role })];
+    return [
+      alarm(fleet, { code: 'ROLE_ENDS', level: 'warning', text: `${name} ends ${at}` }, { role: name }),
+    ];
   });
 }
 

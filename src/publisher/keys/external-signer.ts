@@ -42,7 +42,7 @@ interface ExternalRequest {
 /**
  * A signer that runs the command once for each signature. It reads the bytes on stdin and as the file
  * WRIT_SIGN_FILE, knows WRIT_SIGN_ROLE and WRIT_SIGN_KEYIDS (with spaces in between), and writes the raw signature
- * (64 bytes of Ed25519, DER of ECDSA, RSA-PSS) its hex, or its base64, as key services print it.
+ * (64 bytes of Ed25519, DER of ECDSA, RSA-PSS), its hex, or its base64, as key services print it.
  * @throws (from sign) WritError SIGNER_FAILED, SIGNER_WRONG, INTERRUPTED
  */
 export function createExternalSigner(command: ExternalCommand, request: ExternalRequest): Signer {

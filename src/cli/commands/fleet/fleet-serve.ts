@@ -5,6 +5,7 @@ import { InvalidArgumentError } from '#commander';
 import { WritError } from '../../../core/errors.js';
 import { given } from '../../../core/given.js';
 import { type FleetServerOptions, startFleetServer } from '../../../fleet/http/fleet-server.js';
+import { isDatabaseUrl } from '../../../fleet/store/open-store.js';
 import type { WebhookTarget } from '../../../fleet/webhook/webhook.js';
 import { notifyManagerOfServer } from '../../../platform/serve/sd-ready.js';
 import { createBusyLog } from '../../../platform/telemetry/log.js';
@@ -68,7 +69,7 @@ export const command: CommandDefinition<ServeFlags> = {
     const webhook = webhookTarget(flags, context);
     const { store, perAddress, proxy: proxies = [] } = flags;
     const server = await startFleetServer({
-      store: isUrl(store) ? store : context.at(store),
+      store: isDatabaseUrl(store) ? store : context.at(store),
       ...repositoriesOf(flags, context),
       ...flags.listen,
       ...given({ tls, webhook }),
@@ -118,10 +119,6 @@ function everyFlag(text: string): number {
   throw new InvalidArgumentError('A duration from 1s to 1m is wanted.');
 }
 
-function isUrl(store: string): boolean {
-  return /^postgres(?:ql)?:\/\//.test(store);
-}
-
 function repositoriesOf(
   { repository = [], root = [], state, store, readEvery: everyMs }: ServeFlags,
   { at }: CommandContext,
@@ -135,7 +132,7 @@ function repositoriesOf(
       },
     );
   if (repository.length === 0) return {};
-  if (state === undefined && isUrl(store))
+  if (state === undefined && isDatabaseUrl(store))
     throw new WritError(
       'USAGE',
       '--state is missing: what a repository says is kept in a directory of this machine',

@@ -54,6 +54,17 @@ describe('alarms of a fleet', () => {
     assert.equal(role(1000), role(8e8));
   });
 
+  it('are of the roles that the server reads itself where it reads a repository, as the findings are', () => {
+    const stale = { role: 'root', version: 1, expiresAtMs: 500 };
+    const team = { role: 'team-a', version: 3, expiresAtMs: 500 };
+    const read = { url: 'https://policy.example.net', checkedAtMs: 900, roles: [team], releases: [] };
+    const all = alarmsOf(summaryWith({ keys: [stale], repositories: [read] }));
+    assert.deepEqual(
+      all.flatMap(({ labels }) => labels['role'] ?? []),
+      ['team-a'],
+    );
+  });
+
   it('of one host that invents refusals do not crowd out what many say', () => {
     const invented = Array.from({ length: 900 }, (_, at) => ({
       ...refusedOffer,
