@@ -5,13 +5,14 @@ import { WritError } from '../../core/errors.js';
 import { addAudit } from '../store/audit.js';
 import { storeError } from '../store/store-errors.js';
 import type { HostRow, Tables } from '../store/tables.js';
+import { transact } from '../store/transact.js';
 import { RowWriter } from '../store/write-rows.js';
 import type { Change } from '../tokens/tokens.js';
 import { CounterChanges, writeCounters } from './counter-changes.js';
 
-/** @throws FLEET_HOST_UNKNOWN, FLEET_KEY_RETIRED; FLEET_STORE_BUSY when it was changed meanwhile */
+/** @throws FLEET_HOST_UNKNOWN, FLEET_KEY_RETIRED; FLEET_STORE_BUSY when it was changed again and again */
 export async function approveHost(db: Kysely<Tables>, keyId: string, { who, nowMs }: Change): Promise<void> {
-  await db.transaction().execute(async (trx) => {
+  await transact(db, async (trx) => {
     const host = await findHost(trx, keyId);
     if (host.state === 'accepted') return;
     if (host.state === 'retired') throw new WritError('FLEET_KEY_RETIRED', 'the host was retired');
@@ -20,13 +21,13 @@ export async function approveHost(db: Kysely<Tables>, keyId: string, { who, nowM
   });
 }
 
-/** @throws FLEET_HOST_UNKNOWN; FLEET_STORE_BUSY when it was changed meanwhile */
+/** @throws FLEET_HOST_UNKNOWN; FLEET_STORE_BUSY when it was changed again and again */
 export async function retireHost(
   db: Kysely<Tables>,
   keyId: string,
   { who, nowMs, what = 'host.retire' }: Change & { readonly what?: string },
 ): Promise<void> {
-  await db.transaction().execute((trx) => retireIn(trx, keyId, { who, nowMs, what }));
+  await transact(db, (trx) => retireIn(trx, keyId, { who, nowMs, what }));
 }
 
 /** In a transaction that is under way. */
@@ -53,7 +54,7 @@ async function findHost(trx: Kysely<Tables>, keyId: string): Promise<Found> {
   const columns = ['key_id', 'kind', 'host', 'state', 'slot', 'revision'] as const;
   const host = await trx.selectFrom('hosts').select(columns).where('key_id', '=', keyId).executeTakeFirst();
   if (host === undefined)
-    throw new WritError('FLEET_HOST_UNKNOWN', `no host has the key ${keyId.slice(0, 80)}`);
+    throw new WritError('FLEET_HOST_UNKNOWN', `there is no host with the key ${keyId.slice(0, 80)}`);
   return host;
 }
 

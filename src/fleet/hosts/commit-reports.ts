@@ -4,8 +4,9 @@
 import { randomBytes } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import { addAudit } from '../store/audit.js';
-import { isPassing, storeError } from '../store/store-errors.js';
+import { storeError } from '../store/store-errors.js';
 import type { HostBundleRow, HostRow, Tables, TokenRow } from '../store/tables.js';
+import { whileBusy } from '../store/transact.js';
 import type { RowWriter } from '../store/write-rows.js';
 import { coversHost } from '../tokens/token-rules.js';
 import { CounterChanges, writeCounters } from './counter-changes.js';
@@ -40,9 +41,6 @@ interface ChangedHost extends Planned {
   readonly plan: Extract<ReportPlan, { kind: 'changed' }>;
 }
 
-/** Of tries, each of which finds a row that somebody else changed meanwhile. */
-const maxTries = 10;
-
 /**
  * @param batch at most one report of each host
  * @returns a verdict for each, all of them committed
@@ -52,13 +50,7 @@ export async function commitReports(
   context: CommitContext,
   batch: readonly TakenReport[],
 ): Promise<ReportVerdict[]> {
-  for (let tries = 1; ; tries++) {
-    try {
-      return await commitOnce(context, batch);
-    } catch (error) {
-      if (tries >= maxTries || !isPassing(error)) throw error;
-    }
-  }
+  return whileBusy(() => commitOnce(context, batch));
 }
 
 async function commitOnce(context: CommitContext, batch: readonly TakenReport[]): Promise<ReportVerdict[]> {
@@ -175,13 +167,15 @@ async function write(
   if ((await writer.write(trx, 'hosts', hosts, rule)) !== hosts.length) throw overtaken();
   for (const { plan, before } of planned) if (plan.kind === 'asked') await ask(trx, before, plan.nonce);
   if (changed.length === 0) return planned;
-  await writeBundles(trx, writer, changed);
+  const counters = await writeBundles(trx, writer, changed);
   await writeLabels(trx, writer, changed, tokens);
   const outcomes = changed.flatMap(({ before, plan, taken }) =>
     plan.host.state === 'waiting' ? [] : outcomeRows(before.key_id, taken.report, taken.receivedAtMs),
   );
   await writer.write(trx, 'outcomes', outcomes, { key: ['key_id', 'n'] });
   for (const { before, plan } of changed) await noteInAudit(trx, before, plan.host);
+  // Last of all: another server that changes the same numbers waits from here to the commit.
+  await writeCounters(trx, writer, counters);
   return planned;
 }
 
@@ -197,11 +191,12 @@ async function ask(trx: Kysely<Tables>, host: StoredHost | undefined, nonce: str
   if (asked.numUpdatedRows !== 1n) throw overtaken();
 }
 
+/** @returns what it does to the numbers */
 async function writeBundles(
   trx: Kysely<Tables>,
   writer: RowWriter,
   changed: readonly ChangedHost[],
-): Promise<void> {
+): Promise<CounterChanges> {
   const keys = paddedKeys(changed.map(({ before }) => before.key_id));
   const before = await trx.selectFrom('host_bundles').selectAll().where('key_id', 'in', keys).execute();
   const after = changed.flatMap(({ plan, taken }) =>
@@ -224,7 +219,7 @@ async function writeBundles(
     await rows.where('bundle', '=', bundle).where('channel', '=', channel).execute();
   }
   await writer.write(trx, 'host_bundles', difference.changed, { key: ['key_id', 'bundle', 'channel'] });
-  await writeCounters(trx, writer, counters);
+  return counters;
 }
 
 async function writeLabels(
@@ -259,7 +254,7 @@ async function noteInAudit(trx: Kysely<Tables>, before: StoredHost, after: HostR
   if (after.cloned !== before.cloned) await addAudit(trx, { ...entry, what: 'host.cloned' });
 }
 
-/** As if the database had said it: the batch is read and decided anew. */
+/** As if the database had said it: the batch is read and decided again. */
 function overtaken(): Error {
   return storeError('40001', 'a host was changed meanwhile');
 }

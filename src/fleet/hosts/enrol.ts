@@ -7,6 +7,7 @@ import { addAudit } from '../store/audit.js';
 import { lockUntilCommit } from '../store/leases.js';
 import type { FleetStore } from '../store/open-store.js';
 import type { FleetRow, HostRow, Tables } from '../store/tables.js';
+import { transact } from '../store/transact.js';
 import { findToken, type ListedToken, takeUse, tokenRefused } from '../tokens/tokens.js';
 import { retireIn } from './change-host.js';
 import { slotOf } from './counter-changes.js';
@@ -29,7 +30,7 @@ const firstEveryMs = 300_000;
  */
 export async function enrolHost(store: FleetStore, enrolment: Enrolment): Promise<EnrolAnswer> {
   const keyId = keyIdOf(Buffer.from(enrolment.request.publicKey, 'base64'));
-  const state = await store.db.transaction().execute((trx) => enrolIn(trx, keyId, enrolment));
+  const state = await transact(store.db, (trx) => enrolIn(trx, keyId, enrolment));
   return { fleet: store.fleetId, keyId, state };
 }
 

@@ -1,14 +1,16 @@
 // Takes reports in: those that come within a moment share one transaction, and each is answered behind its commit. A batch
-// that the database cannot take is answered 503, each of it; a report that it does not want fails alone. Owns the queue
-// and its bounds; what a report does is report-plan's, how it is written commit-reports'.
+// that the database cannot take is answered 503, each of it; a report that it does not want fails alone. Owns the lanes
+// and their bounds; what a report does is report-plan's, how it is written commit-reports'.
 import { isWritError } from '../../core/errors.js';
 import type { Logger } from '../../platform/telemetry/log.js';
 import type { Clock } from '../../platform/time/clock.js';
 import type { FleetStore } from '../store/open-store.js';
 import { RowWriter } from '../store/write-rows.js';
 import { type CommitContext, commitReports } from './commit-reports.js';
+import { slotOf } from './counter-changes.js';
 import { readReport } from './read-report.js';
-import type { ReportVerdict, TakenReport } from './report-plan.js';
+import { ReportLane, type WaitingReport } from './report-lane.js';
+import type { ReportVerdict } from './report-plan.js';
 import { ReportRate } from './report-rate.js';
 import { SeenHosts } from './seen-hosts.js';
 import type { SignedRequest } from './signed-request.js';
@@ -35,14 +37,11 @@ export interface CommittedBatch {
   readonly result: 'stored' | 'failed';
 }
 
-interface Waiting {
-  readonly taken: TakenReport;
-  readonly answer: (verdict: ReportVerdict) => void;
-}
-
-/** How long the first of a batch waits for others; with the commit behind it, less than 50 ms. */
-const gatherMs = 20;
-const maxBatch = 256;
+/**
+ * Batches that are committed beside one another, each of hosts of its own slots: they change neither the same rows nor the
+ * same numbers, so that none waits for another one's flush. An embedded store has one writer.
+ */
+const lanesOf = { embedded: 1, postgres: 4 } as const;
 /** Beyond it a report is answered 503 at once: a queue that grows is answered too late anyway. */
 const maxQueue = 20_000;
 /** Less than the 10 s of last-seen that may be lost. */
@@ -59,12 +58,15 @@ class BatchedIngest implements Ingest {
   readonly #context: Omit<CommitContext, 'factor'>;
   readonly #rate: ReportRate;
   readonly #closing = new AbortController();
-  #queue: Waiting[] = [];
-  #batches: Promise<void> | undefined;
+  readonly #lanes: readonly ReportLane[];
   #seenWrites: Promise<void> | undefined;
 
-  constructor({ db }: FleetStore, options: IngestOptions) {
+  constructor({ db, kind }: FleetStore, options: IngestOptions) {
     this.#options = options;
+    const { clock } = options;
+    const closing = this.#closing.signal;
+    const commit = (batch: readonly WaitingReport[]): Promise<void> => this.#commitNext(batch);
+    this.#lanes = Array.from({ length: lanesOf[kind] }, () => new ReportLane({ clock, closing, commit }));
     this.#rate = new ReportRate(options.maxReportsPerSecond ?? defaultReportsPerSecond);
     this.#context = { db, writer: new RowWriter(), seen: new SeenHosts() };
   }
@@ -76,46 +78,26 @@ class BatchedIngest implements Ingest {
     const receivedAtMs = this.#options.clock.nowMs();
     // Also who is turned away: else a server beyond what it takes would ask nobody to come more seldom.
     this.#rate.count(receivedAtMs);
-    if (this.#queue.length >= maxQueue || this.#closing.signal.aborted)
-      return Promise.resolve({ kind: 'unavailable' });
+    const queued = this.#lanes.reduce((sum, { size }) => sum + size, 0);
+    if (queued >= maxQueue || this.#closing.signal.aborted) return Promise.resolve({ kind: 'unavailable' });
     const taken = { signed, report: read.data, receivedAtMs };
-    return new Promise((answer) => {
-      this.#queue.push({ taken, answer });
-      this.#batches ??= this.#runBatches();
-    });
+    const lane = this.#lanes[slotOf(signed.keyId) % this.#lanes.length];
+    return new Promise((answer) => lane?.add({ taken, answer }));
   }
 
   async close(): Promise<void> {
     this.#closing.abort();
-    await this.#batches;
+    await Promise.all(this.#lanes.map((lane) => lane.drained()));
     await this.#seenWrites;
     await this.#writeSeen();
   }
 
-  async #runBatches(): Promise<void> {
-    while (this.#queue.length > 0) {
-      // A batch that is full waits for nobody: the time of its commit has gathered it.
-      if (this.#queue.length < maxBatch) await this.#options.clock.sleep(gatherMs, this.#closing.signal);
-      await this.#commit(this.#nextBatch());
-      if (this.#context.seen.size > 0) this.#seenWrites ??= this.#writeSeenSoon();
-    }
-    this.#batches = undefined;
+  async #commitNext(batch: readonly WaitingReport[]): Promise<void> {
+    await this.#commit(batch);
+    if (this.#context.seen.size > 0) this.#seenWrites ??= this.#writeSeenSoon();
   }
 
-  /** One report of each host: the second of two is judged by what the first one left. */
-  #nextBatch(): Waiting[] {
-    const batch = new Map<string, Waiting>();
-    const later: Waiting[] = [];
-    for (const waiting of this.#queue) {
-      const { keyId } = waiting.taken.signed;
-      if (batch.size < maxBatch && !batch.has(keyId)) batch.set(keyId, waiting);
-      else later.push(waiting);
-    }
-    this.#queue = later;
-    return [...batch.values()];
-  }
-
-  async #commit(batch: readonly Waiting[]): Promise<void> {
+  async #commit(batch: readonly WaitingReport[]): Promise<void> {
     const startMs = this.#options.clock.monotonicMs();
     const tell = (result: CommittedBatch['result']): void => {
       const durationMs = this.#options.clock.monotonicMs() - startMs;

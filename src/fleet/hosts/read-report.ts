@@ -16,7 +16,7 @@ export function readReport(body: Uint8Array): ReadBody<FleetReport> {
   const isTwice =
     hasTwice(bundles.map(({ bundle, channel }) => JSON.stringify([bundle, channel]))) ||
     hasTwice(outcomes.map(({ n }) => n));
-  return isTwice ? { kind: 'refused', reason: 'a bundle or an outcome is there twice' } : read;
+  return isTwice ? { kind: 'refused', reason: 'a bundle or an outcome occurs twice' } : read;
 }
 
 export function readEnrolRequest(body: Uint8Array): ReadBody<EnrolRequest> {
@@ -29,7 +29,7 @@ function readBody<T>(body: Uint8Array, schema: object): ReadBody<T> {
   try {
     data = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
   } catch {
-    return { kind: 'refused', reason: 'it is no JSON in UTF-8' };
+    return { kind: 'refused', reason: 'it is not JSON in UTF-8' };
   }
   const validate = validatorOf(schema);
   if (validate(data)) return { kind: 'read', data: data as T };

@@ -43,12 +43,12 @@ export async function verifySignedRequest(
   keyOf: (keyId: string) => Promise<Uint8Array | undefined>,
 ): Promise<SignedRequest | RefusedRequest> {
   const headers = readHeaders(request);
-  if (headers === undefined) return refused('a header is missing, is there twice, or is too long');
+  if (headers === undefined) return refused('a header is missing, occurs twice, or is too long');
   const bodyDigest = createHash('sha256').update(request.body).digest();
   if (headers['content-digest'] !== `sha-256=:${bodyDigest.toString('base64')}:`)
-    return refused('the body has another digest than the one that is signed');
+    return refused('the digest of the body does not match the signed one');
   const counter = readCounter(headers[fleetHeaders.counter] ?? '');
-  if (counter === undefined) return refused('the counter is no number');
+  if (counter === undefined) return refused('the counter is not a number');
   const who = await verifyHeaders(request.method, headers, keyOf);
   if ('kind' in who) return who;
   const nonce = headers[fleetHeaders.nonce];
@@ -126,7 +126,7 @@ async function verifyHeaders(
   // A store that cannot be asked is no fault of the request.
   if (failure !== undefined) throw failure;
   const [signer] = signers;
-  if (unknown) return { kind: 'refused', code: 'FLEET_KEY_UNKNOWN', reason: 'nobody has this key' };
+  if (unknown) return { kind: 'refused', code: 'FLEET_KEY_UNKNOWN', reason: 'no host has this key' };
   // With two signatures the library says of one of them whether it holds.
   if (
     holds !== true ||
@@ -134,7 +134,7 @@ async function verifyHeaders(
     signers.length !== 1 ||
     !Number.isSafeInteger(signer.createdAtMs)
   )
-    return refused('the signature does not hold');
+    return refused('the signature does not verify');
   return signer;
 }
 

@@ -12,7 +12,7 @@ import type {
 } from '../../core/fleet/answers.js';
 import { given } from '../../core/given.js';
 import type { Clock } from '../../platform/time/clock.js';
-import { readViews } from '../repositories/stored-views.js';
+import { openViews } from '../repositories/stored-views.js';
 import type { Tables } from '../store/tables.js';
 import { type HostsQuestion, readHost, readHosts } from './host-pages.js';
 import { readAccepting } from './host-where.js';
@@ -38,22 +38,23 @@ export function createFleetQueries(
   fleet: string,
   clock: Pick<Clock, 'nowMs' | 'monotonicMs'>,
 ): FleetQueries {
-  const { summary } = createSummaryQuery(db, fleet, clock);
+  const views = openViews(db);
+  const { summary } = createSummaryQuery(db, { fleet, views }, clock);
   const asking = async (role: Role) => ({
     role,
     nowMs: clock.nowMs(),
     fleet: await readAccepting(db),
-    views: await readViews(db, clock.nowMs()),
+    views: await views.read(clock.nowMs()),
   });
   return {
     summary,
     hosts: async (question, role) => readHosts(db, question, await asking(role)),
     host: async (name, role) => readHost(db, name, await asking(role)),
-    release: async (question) => readRelease(db, question, await readViews(db, clock.nowMs())),
+    release: async (question) => readRelease(db, question, await views.read(clock.nowMs())),
     wait: async (question) => {
       const nowMs = clock.nowMs();
       const asked = { sinceMs: nowMs, ...question };
-      return withSigned(await readWait(db, asked, nowMs), asked, await readViews(db, nowMs));
+      return withSigned(await readWait(db, asked, nowMs), asked, await views.read(nowMs));
     },
     log: (question) => readLog(db, question),
   };

@@ -1,4 +1,4 @@
-// Hosts by name, a page at a time by the key of the last one: no page costs more for standing further behind. Also one host
+// Hosts by name, in pages by the key of the last one: no page costs more for standing further behind. Also one host
 // with all that is known of it. Owns cursors and bounds.
 import type { Kysely } from 'kysely';
 import { WritError } from '../../core/errors.js';
@@ -9,6 +9,7 @@ import { given } from '../../core/given.js';
 import type { Tables } from '../store/tables.js';
 import { type Asking, lineColumns, readLines } from './host-lines.js';
 import { matching } from './host-where.js';
+import { releasesOf } from './standing-query.js';
 
 export const maxHostsPerPage = 1000;
 
@@ -25,10 +26,11 @@ export async function readHosts(
   asking: Asking,
 ): Promise<HostsPage> {
   const limit = Math.min(question.limit, maxHostsPerPage);
+  const releases = await releasesOf(db, asking.views, question.filter.bundle);
   let query = db
     .selectFrom('hosts')
     .select(lineColumns)
-    .where((eb) => matching(eb, question.filter, asking));
+    .where((eb) => matching(eb, question.filter, asking, releases));
   if (question.after !== undefined) {
     const [host, key] = cursorOf(question.after);
     query = query.where((eb) =>
@@ -58,8 +60,8 @@ function cursorOf(text: string): readonly [host: string, key: string] {
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
   }
-  throw new WritError('USAGE', 'this is no place in a list of hosts', {
-    hint: 'Take `next` of the page before.',
+  throw new WritError('USAGE', 'this is not a position in a list of hosts', {
+    hint: 'Use `next` of the previous page.',
   });
 }
 
@@ -120,13 +122,13 @@ export async function findHost(db: Kysely<Tables>, name: string) {
   const [row, other] = rows;
   if (row === undefined) throw unknownHost(name);
   if (other === undefined || row.key_id === name) return row;
-  throw new WritError('USAGE', `several hosts are ${JSON.stringify(name)}`, {
-    hint: `Name one by its key: ${rows.map(({ key_id, state }) => `${key_id.slice(0, 12)} (${state})`).join(', ')}.`,
+  throw new WritError('USAGE', `several hosts are called ${JSON.stringify(name)}`, {
+    hint: `Give the key of one of them: ${rows.map(({ key_id, state }) => `${key_id.slice(0, 12)} (${state})`).join(', ')}.`,
   });
 }
 
 function unknownHost(name: string): WritError {
-  return new WritError('FLEET_HOST_UNKNOWN', `no host is ${JSON.stringify(name.slice(0, 255))}`);
+  return new WritError('FLEET_HOST_UNKNOWN', `no host is called ${JSON.stringify(name.slice(0, 255))}`);
 }
 
 function reportFor(text: string, role: Role): FleetReport | undefined {

@@ -5,6 +5,7 @@ import type { BundleFilter, HostFilter } from '../../core/fleet/host-filter.js';
 import { acceptingGapMs, lastSeenLagMs } from '../hosts/silence-rules.js';
 import type { Tables } from '../store/tables.js';
 import type { Asking } from './host-lines.js';
+import { releaseName } from './standing-query.js';
 
 type Builder = ExpressionBuilder<Tables, 'hosts'>;
 type Condition = ReturnType<Builder['and']>;
@@ -23,7 +24,13 @@ export function isSilentRow(eb: Builder, { nowMs, fleet }: Omit<Asking, 'role' |
   ]);
 }
 
-export function matching(eb: Builder, filter: HostFilter, asking: Asking): Condition {
+/** @param releases names of those that the filter's standing is of, as standing-query has them */
+export function matching(
+  eb: Builder,
+  filter: HostFilter,
+  asking: Asking,
+  releases?: readonly string[],
+): Condition {
   const conditions: Condition[] = [ofState(eb, filter.is, asking)];
   if (filter.host !== undefined) conditions.push(eb.and([eb('hosts.host', '=', filter.host)]));
   if (filter.health !== undefined) conditions.push(eb.and([eb('hosts.health', '=', filter.health)]));
@@ -31,7 +38,7 @@ export function matching(eb: Builder, filter: HostFilter, asking: Asking): Condi
   if (filter.root !== undefined) conditions.push(eb.and([eb('hosts.root_version', '=', filter.root)]));
   if (filter.kind !== undefined) conditions.push(eb.and([eb('hosts.kind', '=', filter.kind as 'writ')]));
   for (const [name, value] of Object.entries(filter.labels)) conditions.push(hasLabel(eb, name, value));
-  if (Object.keys(filter.bundle).length > 0) conditions.push(hasBundle(eb, filter.bundle));
+  if (Object.keys(filter.bundle).length > 0) conditions.push(hasBundle(eb, filter.bundle, releases));
   return eb.and(conditions);
 }
 
@@ -64,7 +71,7 @@ function hasLabel(eb: Builder, name: string, value: string): Condition {
 }
 
 /** All of it of one row: a host that runs 42 of one bundle and refused another is not one that refused 42. */
-function hasBundle(eb: Builder, filter: BundleFilter): Condition {
+function hasBundle(eb: Builder, filter: BundleFilter, releases?: readonly string[]): Condition {
   let rows = eb
     .selectFrom('host_bundles')
     .select('host_bundles.bundle')
@@ -75,6 +82,9 @@ function hasBundle(eb: Builder, filter: BundleFilter): Condition {
   if (active !== undefined) rows = rows.where('host_bundles.state', '=', active as 'confirmed');
   if (offered !== undefined) rows = rows.where('host_bundles.offered_state', '=', offered as 'refused');
   if (code !== undefined) rows = rows.where('host_bundles.offered_code', '=', code);
+  if (releases !== undefined)
+    // An empty list is no SQL: a name that no release has finds nobody.
+    rows = rows.where((row) => row(releaseName(row), 'in', releases.length === 0 ? [''] : releases));
   // Of what is offered where an offer is asked for.
   const isOffer = offered !== undefined || code !== undefined;
   if (serial !== undefined)

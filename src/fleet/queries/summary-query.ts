@@ -9,7 +9,7 @@ import type { RepositoryView } from '../../core/fleet/signed-releases.js';
 import { given } from '../../core/given.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { lastSeenLagMs } from '../hosts/silence-rules.js';
-import { readViews } from '../repositories/stored-views.js';
+import type { StoredViews } from '../repositories/stored-views.js';
 import type { Tables } from '../store/tables.js';
 import type { Asking } from './host-lines.js';
 import { isSilentRow, readAccepting } from './host-where.js';
@@ -32,7 +32,7 @@ const maxRows = 50;
 
 export function createSummaryQuery(
   db: Db,
-  fleet: string,
+  { fleet, views: stored }: { readonly fleet: string; readonly views: StoredViews },
   clock: Pick<Clock, 'nowMs' | 'monotonicMs'>,
 ): SummaryQuery {
   let slow: { readonly facts: Promise<Slow>; untilMs: number } | undefined;
@@ -53,7 +53,7 @@ export function createSummaryQuery(
   return {
     summary: async (role) => {
       const atMs = clock.nowMs();
-      const views = await readViews(db, atMs);
+      const views = await stored.read(atMs);
       const { releases, offers } = await countReleases(db, views);
       const lined = await withLines(db, offers, role);
       const repositories = views.length === 0 ? undefined : views.map(statusOf);

@@ -38,7 +38,9 @@ async function step(
   const newest = known.at(-1)?.version ?? 0;
   if (at > newest) {
     const facts = { expected: newest, actual: at };
-    throw new WritError('FLEET_STORE_NEWER', `the store has version ${at}, known is ${newest}`, { facts });
+    throw new WritError('FLEET_STORE_NEWER', `the store has version ${at}; this Writ knows ${newest}`, {
+      facts,
+    });
   }
   const next = known.find(({ version }) => version > at);
   if (next === undefined) return true;

@@ -38,7 +38,7 @@ export function isDatabaseUrl(location: string): boolean {
 }
 
 /**
- * @param location a directory, made when it is missing, or a postgres:// URL
+ * @param location a directory (created when missing), or a postgres:// URL
  * @throws FLEET_STORE_LOCATION, FLEET_STORE_NEWER, FLEET_STORE_UNREACHABLE, FLEET_STORE_DAMAGED, FLEET_STORE_BUSY
  */
 export async function openFleetStore(location: string, options: StoreOptions): Promise<FleetStore> {
@@ -59,7 +59,7 @@ export async function openFleetStore(location: string, options: StoreOptions): P
   }
 }
 
-function embedded(location: string, { busyTimeoutMs = 5_000 }: StoreOptions): Dialect {
+function embedded(location: string, { busyTimeoutMs = 5_000, clock, log }: StoreOptions): Dialect {
   try {
     prepare(location);
   } catch (error) {
@@ -67,7 +67,7 @@ function embedded(location: string, { busyTimeoutMs = 5_000 }: StoreOptions): Di
     const facts = { actual: error.code ?? '' };
     throw new WritError('FLEET_STORE_LOCATION', `the store ${location}: ${error.message}`, { facts });
   }
-  return sqliteDialect({ path: join(location, fileName), busyTimeoutMs });
+  return sqliteDialect({ path: join(location, fileName), busyTimeoutMs }, { clock, log });
 }
 
 /** A directory that holds something else is somebody else's: closing /var/lib to all others would be its end. */
@@ -75,7 +75,7 @@ function prepare(directory: string): void {
   if (/^[a-z][a-z0-9+.-]*:\/\//i.test(directory)) throw notAStore(directory.replace(/:.*/s, ''));
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   const names = readdirSync(directory);
-  if (names.length > 0 && !names.includes(fileName)) throw notAStore('a directory that holds something else');
+  if (names.length > 0 && !names.includes(fileName)) throw notAStore('a directory with other contents');
   chmodSync(directory, 0o700);
   // The files that SQLite puts beside it take its mode.
   closeSync(openSync(join(directory, fileName), 'a', 0o600));
@@ -83,7 +83,7 @@ function prepare(directory: string): void {
 }
 
 function notAStore(what: string): WritError {
-  return new WritError('FLEET_STORE_LOCATION', `this is no store of a fleet: ${what}`, {
+  return new WritError('FLEET_STORE_LOCATION', `this is not a fleet store: ${what}`, {
     facts: { expected: 'a directory or a postgres:// URL', actual: what },
   });
 }

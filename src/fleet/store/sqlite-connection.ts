@@ -1,5 +1,6 @@
 // One connection of an embedded store, seen from this side of its thread: statements go over, rows come back, in order.
-// A thread that ends fails everything that waits for it.
+// A thread that ends fails everything that waits for it, and all that follows until somebody starts it again, which is never
+// done amid a transaction: what came behind the end would be committed without what came before it.
 import { Worker } from 'node:worker_threads';
 import type { CompiledQuery, DatabaseConnection, QueryResult } from 'kysely';
 import type { ThreadAnswer, ThreadRequest, ThreadTask } from './sqlite-thread.js';
@@ -11,27 +12,50 @@ interface Waiting {
 }
 
 export class SqliteConnection implements DatabaseConnection {
-  readonly #worker: Worker;
+  readonly #task: ThreadTask;
+  readonly #onEnd: (reason: string) => void;
   readonly #waiting = new Map<number, Waiting>();
+  #worker: Worker;
   #lastId = 0;
   #ended = false;
+  #closed = false;
 
-  constructor(task: ThreadTask) {
+  /** @param onEnd hears of a thread that ended by itself */
+  constructor(task: ThreadTask, onEnd: (reason: string) => void) {
+    this.#task = task;
+    this.#onEnd = onEnd;
+    this.#worker = this.#start();
+  }
+
+  /** The thread ended by itself: whatever was under way was rolled back, as at a kill of the process. */
+  get isLost(): boolean {
+    return this.#ended && !this.#closed;
+  }
+
+  /** A new thread in the place of one that is lost; never while a transaction of before may still go on. */
+  restart(): void {
+    this.#worker = this.#start();
+    this.#ended = false;
+  }
+
+  #start(): Worker {
     const url = new URL('./sqlite-thread.js', import.meta.url);
     // Not with the arguments of this process: one that was started with a script as text would fail.
-    this.#worker = new Worker(url, { workerData: task, execArgv: [] });
-    this.#worker.on('message', (answer: ThreadAnswer) => this.#settle(answer));
-    this.#worker.on('error', (error) => this.#end(error.message));
-    this.#worker.on('exit', () => this.#end('the thread of the store ended'));
+    const worker = new Worker(url, { workerData: this.#task, execArgv: [] });
+    worker.on('message', (answer: ThreadAnswer) => this.#settle(answer));
+    worker.on('error', (error) => this.#end(worker, error.message));
+    worker.on('exit', () => this.#end(worker, 'the thread of the store ended'));
     // What waits for an answer holds the process; a thread with nothing to do does not.
-    this.#worker.unref();
+    worker.unref();
+    return worker;
   }
 
   async executeQuery<R>({
     sql,
     parameters,
   }: Pick<CompiledQuery, 'sql' | 'parameters'>): Promise<QueryResult<R>> {
-    if (this.#ended) throw storeError('CLOSED', 'the store is closed');
+    if (this.#ended)
+      throw storeError('CLOSED', this.#closed ? 'the store is closed' : 'the thread of the store ended');
     const id = ++this.#lastId;
     const result = await new Promise<QueryResult<unknown>>((resolve, reject) => {
       if (this.#waiting.size === 0) this.#worker.ref();
@@ -47,6 +71,7 @@ export class SqliteConnection implements DatabaseConnection {
   }
 
   async close(): Promise<void> {
+    this.#closed = true;
     await this.#worker.terminate();
   }
 
@@ -60,8 +85,11 @@ export class SqliteConnection implements DatabaseConnection {
     else waiting?.resolve({ rows: [...answer.rows], numAffectedRows: BigInt(answer.changes) });
   }
 
-  #end(reason: string): void {
+  #end(worker: Worker, reason: string): void {
+    // One that failed also exits, and may have a successor by then.
+    if (worker !== this.#worker || this.#ended) return;
     this.#ended = true;
+    if (!this.#closed) this.#onEnd(reason);
     for (const { reject } of this.#waiting.values()) reject(storeError('CLOSED', reason));
     this.#waiting.clear();
   }

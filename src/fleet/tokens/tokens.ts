@@ -5,6 +5,7 @@ import type { Kysely } from 'kysely';
 import { WritError } from '../../core/errors.js';
 import { addAudit } from '../store/audit.js';
 import type { Tables, TokenRow } from '../store/tables.js';
+import { transact } from '../store/transact.js';
 import { type Role, stateOfToken, type TokenKind, tokenPrefixes } from './token-rules.js';
 
 export interface NewToken {
@@ -54,7 +55,7 @@ export async function createToken(db: Kysely<Tables>, wanted: NewToken, change: 
     created_at_ms: nowMs,
     revoked_at_ms: 0,
   };
-  await db.transaction().execute(async (trx) => {
+  await transact(db, async (trx) => {
     await trx.insertInto('tokens').values(row).execute();
     const detail = [row.kind, row.role, row.hosts].filter((part) => part !== '').join(' ');
     await addAudit(trx, { atMs: nowMs, who, what: 'token.create', subject: id, detail });
@@ -75,7 +76,7 @@ export async function listTokens(db: Kysely<Tables>): Promise<ListedToken[]> {
 
 /** Sessions of this token end with it. @throws FLEET_TOKEN_UNKNOWN */
 export async function revokeToken(db: Kysely<Tables>, id: string, { who, nowMs }: Change): Promise<void> {
-  await db.transaction().execute(async (trx) => {
+  await transact(db, async (trx) => {
     const token = await trx
       .selectFrom('tokens')
       .select('revoked_at_ms')

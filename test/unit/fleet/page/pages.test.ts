@@ -48,7 +48,7 @@ describe('the first screen', () => {
     const offers = [{ ...offer, code: 'CHECK_FAILED', firstAtMs: nowMs, lines: ['block.rpz:214: invalid'] }];
     const text = textOf(firstScreen(summary({ offers }), frame));
     assert.match(text, /refused dns-edge 43 stable CHECK_FAILED on 2 hosts , first 2026-11-21 14:32:05 UTC/);
-    assert.match(text, /block\.rpz:214: invalid Next: Mend what the check names/);
+    assert.match(text, /block\.rpz:214: invalid Next: Fix what the check names/);
   });
 
   it('shows a code that this version does not know, and one that is a name of every object', () => {
@@ -111,6 +111,22 @@ describe('the list of hosts', () => {
       text,
       /a heard cloned dns-edge 42 confirmed 43 refused CHECK_FAILED 4 s ago clock 1 min behind/,
     );
+  });
+
+  it('says of a bundle that it does not run what it should, and nothing where it does', () => {
+    const [bundle] = hostLine('a').bundles;
+    assert.ok(bundle);
+    const signed = (standing: 'current' | 'behind' | 'withdrawn' | 'unknown') =>
+      textOf(
+        hostsPage(
+          { where: '' },
+          hosts(hostLine('a', { bundles: [{ ...bundle, signed: { standing, serial: 43 } }] })),
+          frame,
+        ),
+      );
+    for (const standing of ['behind', 'withdrawn', 'unknown'] as const)
+      assert.match(signed(standing), new RegExp(`dns-edge 42 confirmed ${standing}`));
+    assert.match(signed('current'), /dns-edge 42 confirmed 4 s ago/);
   });
 
   it('says of one that has only enrolled that it was never heard', () => {
@@ -286,7 +302,7 @@ describe('pages of a server that reads repositories', () => {
     assert.ok(!html.includes('<script>alert'));
     assert.match(text, /https:\/\/a\/ read 15 min ago, 0 channels/);
     assert.match(text, /cannot be read: SERVER_UNREACHABLE , for 10 min/);
-    assert.match(text, /timestamp has expired, .* ends in 2 d Roles of/);
+    assert.match(text, /timestamp has expired, .* expires in 2 d Roles of/);
     assert.match(
       textOf(firstScreen(summary({ repositories: [{ url: 'u', roles: [], releases: [] }] }), frame)),
       /never read/,

@@ -101,16 +101,38 @@ describe('the pages', () => {
     within(async (app) => {
       const table = [
         ['/hosts?where=colour%3Dred', 400, /value="colour=red"/],
-        ['/hosts?where=a%3D1&where=b%3D2', 400, /is no single text/],
+        ['/hosts?where=a%3D1&where=b%3D2', 400, /is not a single text/],
         [`/hosts?after=${'a'.repeat(2001)}`, 400, /at most 2000 characters/],
-        ['/releases/dns/stable/4x', 400, /serial is no whole number/],
-        ['/log?before=99999999999999999999', 400, /before is no whole number/],
+        ['/releases/dns/stable/4x', 400, /serial is not a whole number/],
+        ['/log?before=99999999999999999999', 400, /before is not a whole number/],
         ['/hosts/nobody', 404, /FLEET_HOST_UNKNOWN/],
       ] as const;
       for (const [url, status, words] of table) {
         const { statusCode, body } = await app.inject({ url, headers: signedIn });
         assert.equal(statusCode, status, url);
         assert.match(body, words);
+      }
+    }));
+
+  it('say to a browser that nothing is at an address, and leave programs and the API their own answer', () =>
+    within(async (app) => {
+      const browser = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
+      for (const url of ['/hots', '/hosts/a/b', '/v1x', '/%3Cb%3E']) {
+        const { statusCode, headers, body } = await app.inject({ url, headers: browser });
+        assert.equal(statusCode, 404, url);
+        assert.equal(headers['content-type'], 'text/html; charset=utf-8');
+        assert.match(String(headers['content-security-policy']), /^default-src 'self'; /);
+        assert.match(body, /<h1>Not found<\/h1>.*href="\/"/s);
+      }
+      for (const [url, headers] of [
+        ['/v1/nothing', browser],
+        ['/v1', browser],
+        ['/hots', { accept: '*/*' }],
+        ['/hots', {}],
+      ] as const) {
+        const answer = await app.inject({ url, headers });
+        assert.equal(answer.statusCode, 404, url);
+        assert.match(String(answer.headers['content-type']), /^application\/json/);
       }
     }));
 

@@ -3,7 +3,9 @@
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
+import { parseHostFilter } from '../../../../src/core/fleet/host-filter.js';
 import type { RepositoryView } from '../../../../src/core/fleet/signed-releases.js';
+import { createIngest } from '../../../../src/fleet/hosts/ingest.js';
 import { createFleetQueries, type FleetQueries } from '../../../../src/fleet/queries/fleet-queries.js';
 import {
   followRepositories,
@@ -11,14 +13,14 @@ import {
   openRepositories,
   type RepositoryReader,
 } from '../../../../src/fleet/repositories/follow-repositories.js';
-import { readViews } from '../../../../src/fleet/repositories/stored-views.js';
+import { openViews } from '../../../../src/fleet/repositories/stored-views.js';
 import { silentLog } from '../../../../src/platform/telemetry/silent-log.js';
 import { withdrawRelease } from '../../../../src/publisher/release/withdraw.js';
 import { defaultLives } from '../../../../src/publisher/repository/metadata-content.js';
-import { throwsCode } from '../../../kit/assert/assert-code.js';
+import { rejectsCode, throwsCode } from '../../../kit/assert/assert-code.js';
 import { type FakeClock, fakeClock } from '../../../kit/clock/fake-clock.js';
 import { memory, type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
-import { type FleetBench, fleetBench } from '../../../kit/fleet/fleet-bench.js';
+import { type FleetBench, fleetBench, reportOf, send } from '../../../kit/fleet/fleet-bench.js';
 import { delegateTo, makeTeam } from '../../../kit/repository/delegated-repository.js';
 import {
   changeOptions,
@@ -32,7 +34,11 @@ interface Scene extends AsyncDisposable {
   readonly bench: FleetBench;
   readonly queries: FleetQueries;
   readonly ending: AbortController;
-  reader(repository: Pick<SampleRepository, 'url' | 'rootPath'>, state?: string): RepositoryReader;
+  reader(
+    repository: Pick<SampleRepository, 'url' | 'rootPath'>,
+    state?: string,
+    mirrors?: readonly string[],
+  ): RepositoryReader;
   views(): Promise<readonly RepositoryView[]>;
 }
 
@@ -45,8 +51,8 @@ async function scene(): Promise<Scene> {
   return {
     ...{ dir, clock, bench, ending },
     queries: createFleetQueries(bench.store.db, bench.store.fleetId, clock),
-    reader: ({ url, rootPath }, state = dir.join('state')) => {
-      const [opened] = openRepositories([{ url, rootFile: rootPath }], clock);
+    reader: ({ url, rootPath }, state = dir.join('state'), mirrors = []) => {
+      const [opened] = openRepositories([{ url, mirrors, rootFile: rootPath }], clock);
       assert.ok(opened);
       const reader = openReader(bench.store, opened, {
         state,
@@ -57,7 +63,7 @@ async function scene(): Promise<Scene> {
       readers.push(reader);
       return reader;
     },
-    views: () => readViews(bench.store.db, clock.nowMs()),
+    views: () => openViews(bench.store.db).read(clock.nowMs()),
     [Symbol.asyncDispose]: async () => {
       ending.abort();
       for (const reader of readers) await reader.close();
@@ -107,6 +113,79 @@ describe('a repository that a fleet server reads', () => {
     assert.deepEqual([wait.withdrawn, wait.signedSerial], [true, 1]);
   });
 
+  it('finds the hosts whose release is current, behind or withdrawn, and refuses a standing where none is read', async () => {
+    await using s = await scene();
+    const find = async (where: string): Promise<readonly string[]> => {
+      const { hosts } = await s.queries.hosts({ filter: parseHostFilter(where), limit: 10 }, 'view');
+      return hosts.map(({ host }) => host);
+    };
+    await rejectsCode('USAGE', find('standing=behind'));
+    const repository = sampleRepository(s.dir, { clock: s.clock });
+    const reader = s.reader(repository);
+    await repository.publish({ a: '1' });
+    await reader.read();
+    const [first] = await s.views();
+    await repository.publish({ a: '2' });
+    await reader.read();
+    const [second] = await s.views();
+    assert.ok(first !== undefined && second !== undefined);
+    const root = { version: 1, sha256: second.roots.at(-1) ?? '' };
+    const ingest = createIngest(s.bench.store, { clock: s.bench.clock, log: silentLog() });
+    const { token } = await s.bench.token();
+    const running = async (name: string, serial: number, manifest: string): Promise<void> => {
+      const active = { serial, manifest, sinceMs: 1, state: 'confirmed' } as const;
+      const bundles = [{ bundle: 'dns-edge', channel: 'stable', active }];
+      const sent = send(ingest, await s.bench.enrol(token, name), reportOf(name, { root, bundles }));
+      await s.clock.advance(50);
+      assert.equal((await sent).kind, 'accepted');
+    };
+    await running('web-1', 1, first.entries[0]?.manifest ?? '');
+    await running('web-2', 2, second.entries[0]?.manifest ?? '');
+    await running('web-3', 2, 'f'.repeat(64));
+    assert.deepEqual(await find('standing=current'), ['web-2']);
+    assert.deepEqual(await find('standing=behind,bundle=dns-edge'), ['web-1']);
+    assert.deepEqual(await find('standing=unknown'), ['web-3']);
+    assert.deepEqual(await find('standing=behind,bundle=other'), []);
+    await withdrawRelease({ bundle: 'dns-edge', serials: [2], reason: 'bad' }, changeOptions(repository));
+    await reader.read();
+    assert.deepEqual(await find('standing=withdrawn'), ['web-2', 'web-3']);
+    assert.deepEqual(await find('standing=current'), ['web-1']);
+    await s.clock.advance(10_000);
+    await ingest.close();
+  });
+
+  it('is read from a mirror where its first place does not answer, under one name', async () => {
+    await using s = await scene();
+    const repository = sampleRepository(s.dir, { clock: s.clock });
+    await repository.publish({ a: '1' });
+    const away = `file://${s.dir.join('nowhere')}`;
+    const reader = s.reader({ url: away, rootPath: repository.rootPath }, undefined, [repository.url]);
+    await reader.read();
+    const [view] = await s.views();
+    assert.deepEqual(
+      [view?.url, view?.failing, view && shown(view)],
+      [`${away}/`, undefined, [['dns-edge', 'stable', 1, []]]],
+    );
+  });
+
+  it('is parsed once for each reading, however often it is asked for', async () => {
+    await using s = await scene();
+    const repository = sampleRepository(s.dir, { clock: s.clock });
+    await repository.publish({ a: '1' });
+    const reader = s.reader(repository);
+    await reader.read();
+    const stored = openViews(s.bench.store.db);
+    const [one] = await stored.read(s.clock.nowMs());
+    assert.ok(one);
+    assert.equal((await stored.read(s.clock.nowMs()))[0], one);
+    await s.clock.advance(1000);
+    await repository.publish({ a: '2' });
+    await reader.read();
+    const [two] = await stored.read(s.clock.nowMs());
+    assert.equal(two?.entries[0]?.serial, 2);
+    assert.deepEqual(await stored.read(s.clock.nowMs() + 2 * 86_400_000), []);
+  });
+
   it('is known by the digest of its root, and each has its own', async () => {
     await using s = await scene();
     const repositories = ['a', 'b'].map((name) => {
@@ -144,7 +223,7 @@ describe('a repository that a fleet server reads', () => {
     assert.deepEqual(away.failing, { code: away.failing?.code, sinceMs });
     const { findings, repositories } = await s.queries.summary('view');
     assert.ok(
-      findings.some(({ code, text }) => code === 'REPOSITORY_UNREAD' && /not read for 6 min/.test(text)),
+      findings.some(({ code, text }) => code === 'REPOSITORY_UNREAD' && /not been read for 6 min/.test(text)),
     );
     assert.equal(repositories?.[0]?.failing?.sinceMs, sinceMs);
     fs.renameSync(`${repository.directory}.away`, repository.directory);
@@ -183,7 +262,7 @@ describe('a repository that a fleet server reads', () => {
     await reader.read();
     const soon = await s.queries.summary('view');
     assert.ok(
-      soon.findings.some(({ code, text }) => code === 'ROLE_ENDS' && text === 'timestamp ends in 1 h'),
+      soon.findings.some(({ code, text }) => code === 'ROLE_ENDS' && text === 'timestamp expires in 1 h'),
     );
     await s.clock.advance(2 * hourMs);
     await reader.read();

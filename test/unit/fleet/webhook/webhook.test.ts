@@ -20,7 +20,7 @@ describe('a webhook that fails', () => {
     const [line] = hook.log.lines.filter(({ code }) => code === 'FLEET_WEBHOOK_FAILED');
     assert.deepEqual(
       [line?.['to'], line?.['alarms'], line?.['msg']],
-      [heard.url.origin, 1, 'the receiver was not told: it answered 302'],
+      [heard.url.origin, 1, 'the receiver was not notified: it answered 302'],
     );
     assert.doesNotMatch(JSON.stringify(hook.log.lines), /secret/);
   });

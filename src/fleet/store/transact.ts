@@ -1,0 +1,24 @@
+// A transaction that is run again while somebody else is in the way: another process that writes to an embedded store, or another
+// server that changed the same row. Bounded; what it does must be decided inside of it, since it may run several times.
+import type { Kysely } from 'kysely';
+import { isPassing } from './store-errors.js';
+import type { Tables } from './tables.js';
+
+/** Each of which may wait for as long as the store's own bound on a statement. */
+const maxTries = 10;
+
+/** @throws FLEET_STORE_BUSY after the last try; whatever else the database or `work` says, at once */
+export function transact<T>(db: Kysely<Tables>, work: (trx: Kysely<Tables>) => Promise<T>): Promise<T> {
+  return whileBusy(() => db.transaction().execute(work));
+}
+
+/** @param run leaves nothing behind where it fails */
+export async function whileBusy<T>(run: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await run();
+    } catch (error) {
+      if (tries >= maxTries || !isPassing(error)) throw error;
+    }
+  }
+}

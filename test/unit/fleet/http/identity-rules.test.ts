@@ -1,0 +1,96 @@
+// When the word of a proxy counts: from whom, for what, and never where it is not known who wrote it.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { callerOf } from '../../../../src/fleet/http/callers.js';
+import {
+  type IdentityRule,
+  identityHeaderOf,
+  identityNetworks,
+  identityOf,
+} from '../../../../src/fleet/http/identity-rules.js';
+import { createRefusalBound } from '../../../../src/fleet/http/refusal-bound.js';
+import { rejectsCode } from '../../../kit/assert/assert-code.js';
+import { fakeClock } from '../../../kit/clock/fake-clock.js';
+import { memory, tempDir } from '../../../kit/disk/temp-dir.js';
+import { fleetBench } from '../../../kit/fleet/fleet-bench.js';
+
+function ruleOf(...networks: string[]): IdentityRule {
+  const from = identityNetworks(networks);
+  assert.ok(from);
+  return { header: 'x-remote-user', from, role: 'detail' };
+}
+
+function asking(name: string | string[], ip = '10.0.0.2') {
+  return { headers: { 'x-remote-user': name } as Record<string, string>, ip };
+}
+
+describe('the name that a proxy gives', () => {
+  it('counts from the addresses that were named, however they are written', () => {
+    const rule = ruleOf('10.0.0.0/24', '192.0.2.7', '2001:db8::/64', 'fe80::1');
+    const counts = (ip: string) => identityOf(rule, asking('alice', ip), false) !== undefined;
+    for (const ip of ['10.0.0.2', '::ffff:10.0.0.2', '192.0.2.7', '2001:db8::9', 'fe80::1%eth0'])
+      assert.ok(counts(ip), ip);
+    for (const ip of ['10.0.1.2', '192.0.2.8', '::ffff:10.0.1.2', '2001:db8:0:1::9', '::1', '127.0.0.1', ''])
+      assert.ok(!counts(ip), ip);
+    assert.deepEqual(identityOf(rule, asking('alice'), false), { person: 'alice' });
+    assert.equal(identityOf(rule, { headers: {}, ip: '10.0.0.2' }, true), undefined);
+  });
+
+  it('is refused twice, beside a credential, and as no name', () => {
+    const rule = ruleOf('10.0.0.2');
+    const isRefused = (name: string | string[], isBeside = false) =>
+      'refused' in (identityOf(rule, asking(name), isBeside) ?? {});
+    for (const name of ['alice, bob', 'alice,alice', ['alice', 'bob'], '', ' ', '(null)', 'a b', 'a;b', 'é'])
+      assert.ok(isRefused(name), String(name));
+    assert.ok(isRefused('a'.repeat(129)));
+    assert.ok(isRefused('alice', true));
+    for (const name of ['a'.repeat(128), 'alice@example.net', 'DOMAIN\\alice', 'accounts.example.net:a'])
+      assert.ok(!isRefused(name), name);
+  });
+
+  it('stands in a header of its own', () => {
+    assert.equal(identityHeaderOf('X-Remote-User'), 'x-remote-user');
+    // Of these Node shows the first of two alone, or they say something else already.
+    for (const name of ['From', 'User-Agent', 'Authorization', 'Cookie', 'Sec-Fetch-Site', 'Content-Digest'])
+      assert.equal(identityHeaderOf(name), undefined, name);
+    for (const name of ['', 'x user', 'x_user', 'x:', `x${'-'.repeat(64)}`])
+      assert.equal(identityHeaderOf(name), undefined, name);
+  });
+
+  it('is taken from no whole internet, and from a bounded number of networks', () => {
+    for (const network of ['0.0.0.0/0', '10.0.0.0/7', '::/0', '2000::/15', '10.0.0.0/33', '::ffff:10.0.0.2'])
+      assert.equal(identityNetworks([network]), undefined, network);
+    for (const network of ['', 'proxy', '10.0.0', '10.0.0.2/', '10.0.0.2/a', 'fe80::1%eth0'])
+      assert.equal(identityNetworks([network]), undefined, network);
+    assert.ok(identityNetworks(Array<string>(32).fill('10.0.0.0/8')));
+    assert.equal(identityNetworks(Array<string>(33).fill('10.0.0.0/8')), undefined);
+    assert.equal(identityNetworks([]), undefined);
+  });
+});
+
+describe('who asks through a proxy', () => {
+  it('is kept out by no refusals of others, and a word that is refused counts as one', async () => {
+    using directory = tempDir(memory());
+    const clock = fakeClock();
+    await using bench = await fleetBench(directory.join('store'), clock);
+    const parts = { db: bench.store.db, bound: createRefusalBound(clock), nowMs: clock.nowMs() };
+    const rule = ruleOf('10.0.0.2');
+    const ask = (name: string, more: Record<string, string> = {}) => {
+      const { headers, ip } = asking(name);
+      return callerOf({ ...parts, identity: rule }, { headers: { ...headers, ...more }, ip });
+    };
+    for (const more of [
+      { authorization: 'Bearer writ_people_x' },
+      { authorization: 'bearer' },
+      { cookie: 'other=1; writ_session=short' },
+    ])
+      await rejectsCode('FLEET_IDENTITY_REFUSED', ask('alice', more as Record<string, string>));
+    for (let at = 0; at < 97; at++) await rejectsCode('FLEET_IDENTITY_REFUSED', ask('a, b'));
+    await rejectsCode('FLEET_REFUSED_OFTEN', ask('a, b'));
+    const known = { who: 'person alice', role: 'detail', by: 'proxy' };
+    assert.deepEqual(await ask('alice'), known);
+    // The proxy's own password and cookie say nothing here.
+    assert.deepEqual(await ask('alice', { authorization: 'Basic eDp5', cookie: '_proxy=1' }), known);
+    await rejectsCode('FLEET_TOKEN_REFUSED', callerOf(parts, { ...asking('alice'), ip: '10.0.0.3' }));
+  });
+});

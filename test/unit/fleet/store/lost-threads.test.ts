@@ -1,0 +1,136 @@
+// Threads of an embedded store that are killed for real, at rest, amid transactions and amid reports: who waits is told,
+// nothing acknowledged is lost, and a store whose threads end again and again does not answer, for a while.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Worker } from 'node:worker_threads';
+import { recount, storedCounters } from '../../../../src/fleet/hosts/counter-changes.js';
+import { createIngest } from '../../../../src/fleet/hosts/ingest.js';
+import { createFleetMetrics } from '../../../../src/fleet/http/fleet-metrics.js';
+import { ownRoutes } from '../../../../src/fleet/http/own-routes.js';
+import { createRefusalBound } from '../../../../src/fleet/http/refusal-bound.js';
+import type { Asked } from '../../../../src/fleet/http/routes.js';
+import { createFleetQueries } from '../../../../src/fleet/queries/fleet-queries.js';
+import { silentLog } from '../../../../src/platform/telemetry/silent-log.js';
+import { systemClock } from '../../../../src/platform/time/clock.js';
+import { rejectsCode } from '../../../kit/assert/assert-code.js';
+import { fakeClock } from '../../../kit/clock/fake-clock.js';
+import { memory, tempDir } from '../../../kit/disk/temp-dir.js';
+import { type BenchHost, bundleAt, fleetBench, reportOf, send } from '../../../kit/fleet/fleet-bench.js';
+
+interface Threads extends Disposable {
+  /** The threads that were started while this is there; those that ended included. */
+  readonly all: readonly Worker[];
+  /** As `kill` of the thread: no statement of its own ends it. */
+  kill(): Promise<void>;
+}
+
+/** Hears of each thread of this process. */
+function watchThreads(): Threads {
+  const all: Worker[] = [];
+  const note = (worker: Worker): void => void all.push(worker);
+  process.on('worker', note);
+  return {
+    all,
+    kill: async () => void (await Promise.all(all.map((worker) => worker.terminate()))),
+    [Symbol.dispose]: () => void process.off('worker', note),
+  };
+}
+
+describe('a thread of an embedded store that ends', () => {
+  it('amid a transaction takes all of it back, and what comes next has a new thread', async () => {
+    using directory = tempDir(memory());
+    using threads = watchThreads();
+    await using bench = await fleetBench(directory.join('store'), fakeClock());
+    const { db } = bench.store;
+    const write = (on: typeof db, untilMs: number) =>
+      on.updateTable('leases').set({ until_ms: untilMs }).where('name', '=', 'sweep').execute();
+    const broken = db.transaction().execute(async (trx) => {
+      await write(trx, 7);
+      await threads.kill();
+      // What came behind the end alone would be half of a transaction.
+      await rejectsCode('FLEET_STORE_UNREACHABLE', write(trx, 8));
+      return write(trx, 9);
+    });
+    await rejectsCode('FLEET_STORE_UNREACHABLE', broken);
+    const read = () => db.selectFrom('leases').select('until_ms').where('name', '=', 'sweep').execute();
+    assert.deepEqual(await read(), [{ until_ms: 0 }]);
+    await write(db, 10);
+    assert.deepEqual(await read(), [{ until_ms: 10 }]);
+    assert.ok(threads.all.length > 2);
+  });
+
+  it('fails each question that waits, also one by an error in it', async () => {
+    using directory = tempDir(memory());
+    using threads = watchThreads();
+    await using bench = await fleetBench(directory.join('store'), fakeClock());
+    const ask = () => bench.store.db.selectFrom('fleet').select('id').executeTakeFirstOrThrow();
+    // The thread reads members of it, and has none to read.
+    for (const worker of threads.all) worker.postMessage(null);
+    const said = await Promise.allSettled(Array.from({ length: 20 }, ask));
+    const codes = said.flatMap((one) => (one.status === 'rejected' ? [one.reason.code] : []));
+    assert.deepEqual(new Set(codes), new Set(['FLEET_STORE_UNREACHABLE']));
+    assert.equal((await ask()).id, bench.store.fleetId);
+  });
+
+  it('loses no report that was acknowledged, and numbers stay a recount', { timeout: 60_000 }, async () => {
+    using directory = tempDir();
+    using threads = watchThreads();
+    await using bench = await fleetBench(directory.join('store'), systemClock);
+    const { token } = await bench.token();
+    const hosts: BenchHost[] = [];
+    for (let at = 0; at < 20; at++) hosts.push(await bench.enrol(token, `host-${at}`));
+    const ingest = createIngest(bench.store, { clock: systemClock, log: silentLog() });
+    const acknowledged = new Map<string, number>();
+    const refused = new Set<string>();
+    const roundOf = async (host: BenchHost): Promise<void> => {
+      const { counter } = host;
+      const verdict = await send(ingest, host, reportOf(host.name, { bundles: [bundleAt(counter)] }));
+      if (verdict.kind === 'accepted') acknowledged.set(host.keyId, counter);
+      else refused.add(verdict.kind);
+    };
+    for (let kills = 0; kills < 4; kills++) {
+      const rounds = Promise.all(hosts.map(roundOf));
+      // At another place of the batch each time: behind as many turns of the loop.
+      for (let turns = 0; turns < kills * 40; turns++) await new Promise(setImmediate);
+      await threads.kill();
+      await rounds;
+      await Promise.all(hosts.map(roundOf));
+    }
+    await ingest.close();
+    assert.deepEqual(
+      [...refused].filter((kind) => kind !== 'unavailable'),
+      [],
+    );
+    assert.equal(acknowledged.size, hosts.length);
+    const rows = await bench.store.db.selectFrom('host_bundles').select(['key_id', 'serial']).execute();
+    for (const { key_id, serial } of rows) assert.ok(serial >= (acknowledged.get(key_id) ?? 0), key_id);
+    assert.deepEqual(await storedCounters(bench.store.db), await recount(bench.store.db));
+  });
+
+  it('again and again is no health any more, until a minute later', async () => {
+    using directory = tempDir(memory());
+    using threads = watchThreads();
+    const clock = fakeClock();
+    await using bench = await fleetBench(directory.join('store'), clock);
+    const { store } = bench;
+    const metrics = await createFleetMetrics({ process: 'omit' });
+    const queries = createFleetQueries(store.db, store.fleetId, clock);
+    const routes = ownRoutes({ store, queries, metrics, bound: createRefusalBound(clock), clock });
+    const health = async (): Promise<unknown> => {
+      await clock.advance(2_000);
+      return routes.find(({ url }) => url === '/healthz')?.handle({} as Asked);
+    };
+    for (let kills = 0; kills < 10; kills++) {
+      assert.equal(((await health()) as { status: string }).status, 'ok');
+      await threads.kill();
+    }
+    assert.equal(((await health()) as { status: string }).status, 'ok');
+    await threads.kill();
+    const started = threads.all.length;
+    for (let times = 0; times < 3; times++)
+      await rejectsCode('FLEET_STORE_UNREACHABLE', health() as Promise<unknown>);
+    assert.equal(threads.all.length, started);
+    await clock.advance(60_000);
+    assert.equal(((await health()) as { status: string }).status, 'ok');
+  });
+});

@@ -1,0 +1,58 @@
+// A transaction of a store that somebody else is writing to: who waits, how often, and what is never tried again.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { WritError } from '../../../../src/core/errors.js';
+import { openFleetStore } from '../../../../src/fleet/store/open-store.js';
+import { storeError } from '../../../../src/fleet/store/store-errors.js';
+import { whileBusy } from '../../../../src/fleet/store/transact.js';
+import { createToken, listTokens } from '../../../../src/fleet/tokens/tokens.js';
+import { silentLog } from '../../../../src/platform/telemetry/silent-log.js';
+import { systemClock } from '../../../../src/platform/time/clock.js';
+import { rejectsCode } from '../../../kit/assert/assert-code.js';
+import { tempDir } from '../../../kit/disk/temp-dir.js';
+
+const busy = (): WritError => storeError('SQLITE_BUSY', 'database is locked');
+
+describe('a transaction in whose way somebody is', () => {
+  it('is run again, at most ten times', async () => {
+    let runs = 0;
+    const after = (failures: number) => (): Promise<number> => {
+      runs++;
+      return runs <= failures ? Promise.reject(busy()) : Promise.resolve(runs);
+    };
+    assert.equal(await whileBusy(after(9)), 10);
+    runs = 0;
+    await rejectsCode('FLEET_STORE_BUSY', whileBusy(after(10)));
+    assert.equal(runs, 10);
+  });
+
+  it('is not run again where the database says anything else', async () => {
+    let runs = 0;
+    const failing = (): Promise<void> => {
+      runs++;
+      return Promise.reject(new WritError('FLEET_STORE_FAILED', 'no'));
+    };
+    await rejectsCode('FLEET_STORE_FAILED', whileBusy(failing));
+    assert.equal(runs, 1);
+  });
+
+  it('makes a token once the other process is done, although each wait was too short', async () => {
+    using dir = tempDir();
+    const options = { clock: systemClock, log: silentLog() };
+    const one = await openFleetStore(dir.join('store'), options);
+    const two = await openFleetStore(dir.join('store'), { ...options, busyTimeoutMs: 200 });
+    const made = await one.db.transaction().execute(async (trx) => {
+      await trx.updateTable('leases').set({ until_ms: 2 }).execute();
+      const making = createToken(two.db, { kind: 'hosts' }, { who: 'store', nowMs: 1 });
+      // Its first try began before this one, and ends in vain before it.
+      await rejectsCode('FLEET_STORE_BUSY', two.db.updateTable('leases').set({ until_ms: 1 }).execute());
+      return { making };
+    });
+    const { id } = await made.making;
+    assert.deepEqual(
+      (await listTokens(one.db)).map((token) => token.id),
+      [id],
+    );
+    await Promise.all([one.close(), two.close()]);
+  });
+});
