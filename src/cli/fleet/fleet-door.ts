@@ -8,7 +8,7 @@ import type { FleetDoor } from './door.js';
 export const doorFlags = {
   url: optional('--url <url>', 'address of the fleet server').env('WRIT_FLEET_URL'),
   tokenFile: optional('--token-file <file>', 'file with a token for people').env('WRIT_FLEET_TOKEN_FILE'),
-  ca: optional('--ca <file>', "PEM of the authorities to trust for --url in place of the system's").env(
+  ca: optional('--ca <file>', "authorities to trust for --url instead of the system's, PEM").env(
     'WRIT_FLEET_CA',
   ),
   store: optional(
@@ -37,18 +37,18 @@ async function openDoor(
   context: CommandContext,
 ): Promise<FleetDoor> {
   if (store !== undefined && url !== undefined)
-    throw new WritError('USAGE', '--url and --store both say whom to ask: only one can be asked');
+    throw new WritError('USAGE', '--url and --store both select a server: give one of them');
   if (store !== undefined) {
     const { openStoreDoor } = await import('./store-door.js');
     return openStoreDoor(store, context);
   }
   if (url === undefined)
-    throw new WritError('USAGE', 'whom to ask is missing: --url, or --store on the machine of the server', {
+    throw new WritError('USAGE', 'no server is given: use --url, or --store on the machine of the server', {
       hint: 'writ fleet status --url https://fleet.example.net --token-file fleet.token',
     });
   if (tokenFile === undefined)
     throw new WritError('USAGE', '--token-file is missing', {
-      hint: 'Make a token beside the server: writ fleet token create --for people --store S',
+      hint: 'Create a token on the server: writ fleet token create --for people --store S',
     });
   const { openServerDoor } = await import('./server-door.js');
   const files = { tokenFile: context.at(tokenFile), ...(ca === undefined ? {} : { caFile: context.at(ca) }) };

@@ -8,6 +8,7 @@ import { askHttp } from '../../platform/net/http-ask.js';
 import { readSmallFile } from '../../platform/read-file.js';
 import type { Clock } from '../../platform/time/clock.js';
 import type { FleetDoor } from './door.js';
+import { readAuthorities } from './read-authorities.js';
 
 export interface ServerDoorOptions {
   readonly url: string;
@@ -20,11 +21,10 @@ export interface ServerDoorOptions {
 const timeoutMs = 30_000;
 const maxAnswerBytes = 32_000_000;
 const maxTokenBytes = 4096;
-const maxCaBytes = 1_000_000;
 
 export function openServerDoor({ url, tokenFile, caFile, clock }: ServerDoorOptions): FleetDoor {
   const base = baseOf(url);
-  const trusted = caFile === undefined ? {} : { ca: readAuthorities(caFile, base) };
+  const trusted = caFile === undefined ? {} : { ca: authoritiesFor(base, caFile) };
   const authorization = `Bearer ${readToken(tokenFile)}`;
   const ask = async <T>(method: string, path: string, body?: object): Promise<T> => {
     const target = new URL(path, base);
@@ -68,11 +68,11 @@ function baseOf(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const isLoopback = /^(?:127\.\d+\.\d+\.\d+|\[::1\]|localhost)$/.test(url?.hostname ?? '');
   if (url?.protocol !== 'https:' && !(url?.protocol === 'http:' && isLoopback))
-    throw new WritError('USAGE', '--url is an https address, or http on this machine', {
-      hint: 'As https://fleet.example.net or http://127.0.0.1:8090.',
+    throw new WritError('USAGE', '--url must be an https address, or http on this machine', {
+      hint: 'For example https://fleet.example.net or http://127.0.0.1:8090.',
     });
   if (url.username !== '' || url.search !== '' || url.hash !== '')
-    throw new WritError('USAGE', '--url is an address without a user, a query or a fragment');
+    throw new WritError('USAGE', '--url must not have a user, a query or a fragment');
   return new URL(url.href.endsWith('/') ? url.href : `${url.href}/`);
 }
 
@@ -80,23 +80,18 @@ function readToken(path: string): string {
   const read = readSmallFile(path, { maxBytes: maxTokenBytes });
   const token = read.kind === 'read' ? read.bytes.toString('utf8').trim() : '';
   if (/^writ_people_[\x21-\x7e]{1,180}$/.test(token)) return token;
-  const why = read.kind === 'read' ? 'it holds no token for people' : read.why;
+  const why = read.kind === 'read' ? 'it contains no token for people' : read.why;
   throw new WritError('USAGE', `the token file ${path} cannot be used: ${why}`);
 }
 
-/** @throws USAGE: a file without a certificate would trust nobody, and be said as a fault of the server */
-function readAuthorities(path: string, { protocol }: URL): string {
+function authoritiesFor({ protocol }: URL, path: string): string {
   if (protocol !== 'https:') throw new WritError('USAGE', '--ca is only used with an https address');
-  const read = readSmallFile(path, { maxBytes: maxCaBytes });
-  const text = read.kind === 'read' ? read.bytes.toString('latin1') : '';
-  if (text.includes('-----BEGIN CERTIFICATE-----')) return text;
-  const why = read.kind === 'read' ? 'it holds no certificate' : read.why;
-  throw new WritError('USAGE', `the file of authorities ${path} cannot be used: ${why}`);
+  return readAuthorities(path);
 }
 
 function answerOf<T>({ status, body }: { readonly status: number; readonly body: string }, url: URL): T {
   const data = parsed(body);
-  if (data === undefined) throw unanswered(url, `status ${status}, and no JSON`);
+  if (data === undefined) throw unanswered(url, `status ${status}, not JSON`);
   if (status >= 200 && status < 300) return data as T;
   const { code, message, hint } = data as Readonly<Record<string, unknown>>;
   if (typeof code !== 'string' || !Object.hasOwn(errorCodes, code)) throw unanswered(url, `status ${status}`);

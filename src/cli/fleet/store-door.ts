@@ -20,7 +20,7 @@ export async function openStoreDoor(location: string, context: CommandContext): 
   const place = isUrl ? location : context.at(location);
   // A mistyped name would be an empty fleet, of which all is well; a token may come before the server.
   if (!isUrl && command !== 'fleet token' && !existsSync(place))
-    throw new WritError('FLEET_STORE_LOCATION', `no store is at ${location}`);
+    throw new WritError('FLEET_STORE_LOCATION', `there is no store at ${location}`);
   const store = await openFleetStore(place, { clock, log: silentLog() });
   const { db } = store;
   const queries = createFleetQueries(db, store.fleetId, clock);

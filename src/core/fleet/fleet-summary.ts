@@ -66,7 +66,7 @@ function expired(facts: FleetFacts): FleetFinding[] {
     .map(({ name }) => ({
       level: 'critical',
       code: 'ROLE_EXPIRED',
-      text: `${name} has expired: hosts take nothing new`,
+      text: `${name} has expired: hosts accept nothing new`,
     }));
 }
 
@@ -74,7 +74,9 @@ function roleEnds(facts: FleetFacts): FleetFinding[] {
   return knownRoles(facts).flatMap(({ role, name, expiresAtMs }): FleetFinding[] => {
     const leftMs = expiresAtMs - facts.atMs;
     if (leftMs <= 0 || !isNearEnd(role, leftMs)) return [];
-    return [{ level: 'warning', code: 'ROLE_ENDS', text: `${name} ends in ${Math.floor(leftMs / hour)} h` }];
+    return [
+      { level: 'warning', code: 'ROLE_ENDS', text: `${name} expires in ${Math.floor(leftMs / hour)} h` },
+    ];
   });
 }
 
@@ -113,7 +115,9 @@ function unread({ repositories = [], atMs }: FleetFacts): FleetFinding[] {
     const forMs = atMs - failing.sinceMs;
     if (checkedAtMs !== undefined && forMs < unreadMs) return [];
     const since =
-      checkedAtMs === undefined ? 'was never read' : `is not read for ${Math.floor(forMs / 60_000)} min`;
+      checkedAtMs === undefined
+        ? 'was never read'
+        : `has not been read for ${Math.floor(forMs / 60_000)} min`;
     return [{ level: 'warning', code: 'REPOSITORY_UNREAD', text: `${url} ${since} (${failing.code})` }];
   });
 }
@@ -165,7 +169,7 @@ function offers(state: OfferedState, code: FleetFinding['code']): Rule {
 
 function cloned({ hosts }: FleetFacts): FleetFinding[] {
   if (hosts.cloned === 0) return [];
-  const text = `${hostsText(hosts.cloned)} share a key with a copy of themselves`;
+  const text = `${hostsText(hosts.cloned)} share a key with a clone`;
   return [{ level: 'critical', code: 'CLONED', text, where: 'state=cloned' }];
 }
 

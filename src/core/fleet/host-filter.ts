@@ -1,6 +1,7 @@
 // The filter of hosts, one text for `--where` and for the address of a page: `state=refused,bundle=dns-edge,label.site=fra`.
 // All of it has to hold. A comma or a backslash of a value stands behind a backslash. Pure: which rows that are is the store's.
 import { WritError } from '../errors.js';
+import { type Standing, standings } from './signed-releases.js';
 
 /** What can be asked of the row of one bundle; `state` where it is a state of a bundle. */
 export interface BundleFilter {
@@ -10,6 +11,7 @@ export interface BundleFilter {
   readonly active?: string;
   readonly offered?: string;
   readonly code?: string;
+  readonly standing?: Standing;
 }
 
 export interface HostFilter {
@@ -40,7 +42,7 @@ const keys: Readonly<Record<string, (draft: Draft, value: string) => void>> = {
     if (active.includes(state)) draft.bundle['active'] = state;
     else if (offered.includes(state)) draft.bundle['offered'] = state;
     else if (own.includes(state)) draft['is'] = state;
-    else throw refused(`${value} is no state`, `One of ${[...active, ...offered, ...own].join(', ')}.`);
+    else throw refused(`${value} is not a state`, `One of ${[...active, ...offered, ...own].join(', ')}.`);
   },
   bundle: (draft, value) => {
     draft.bundle['bundle'] = value;
@@ -53,6 +55,11 @@ const keys: Readonly<Record<string, (draft: Draft, value: string) => void>> = {
   },
   code: (draft, value) => {
     draft.bundle['code'] = value;
+  },
+  standing: (draft, value) => {
+    if (!standings.some((one) => one === value))
+      throw refused(`${value} is not a standing`, `One of ${standings.join(', ')}.`);
+    draft.bundle['standing'] = value;
   },
   host: (draft, value) => {
     draft['host'] = value;
@@ -77,14 +84,14 @@ export function parseHostFilter(text: string): HostFilter {
   const draft: Draft = { bundle: {}, labels: Object.create(null) as Record<string, string> };
   const seen = new Set<string>();
   const conditions = text === '' ? [] : splitConditions(text);
-  if (conditions.length > maxConditions) throw refused(`at most ${maxConditions} conditions are taken`);
+  if (conditions.length > maxConditions) throw refused(`at most ${maxConditions} conditions are allowed`);
   for (const condition of conditions) {
     const at = condition.indexOf('=');
     const [key, value] = [condition.slice(0, Math.max(0, at)), condition.slice(at + 1)];
-    if (at < 1 || value === '') throw refused(`${quoted(condition)} is no KEY=VALUE`);
+    if (at < 1 || value === '') throw refused(`${quoted(condition)} is not KEY=VALUE`);
     if (value.length > maxValueLength) throw refused(`the value of ${quoted(key)} is too long`);
     if (seen.has(key))
-      throw refused(`${quoted(key)} is there twice`, 'All conditions have to hold: name each once.');
+      throw refused(`${quoted(key)} occurs twice`, 'All conditions must match: give each key once.');
     seen.add(key);
     apply(draft, key, value);
   }
@@ -99,7 +106,7 @@ function apply(draft: Draft, key: string, value: string): void {
   const set = Object.hasOwn(keys, key) ? keys[key] : undefined;
   if (set === undefined)
     throw refused(
-      `${quoted(key)} is nothing to filter by`,
+      `${quoted(key)} is not a filter key`,
       `One of ${Object.keys(keys).join(', ')}, label.NAME.`,
     );
   set(draft, value);
@@ -116,13 +123,13 @@ function splitConditions(text: string): string[] {
 
 function numberOf(key: string, value: string): number {
   if (/^[0-9]{1,15}$/.test(value)) return Number(value);
-  throw refused(`${key} is a whole number`);
+  throw refused(`${key} must be a whole number`);
 }
 
 function quoted(text: string): string {
   return JSON.stringify(text.slice(0, 60));
 }
 
-function refused(why: string, hint = 'As state=refused,bundle=dns-edge,label.site=fra.'): WritError {
+function refused(why: string, hint = 'For example state=refused,bundle=dns-edge,label.site=fra.'): WritError {
   return new WritError('USAGE', `the filter was not understood: ${why}`, { hint });
 }

@@ -3,7 +3,7 @@
 import type { WaitFacts } from './answers.js';
 
 export interface WaitTerms {
-  /** Parts of a million of the hosts that have to be done. */
+  /** Parts of a million share of the hosts that must be done. */
   readonly sharePpm: number;
   readonly withinMs: number;
   /** `notified`: a host where nothing can confirm is done too. */

@@ -7,6 +7,7 @@ const statuses: Readonly<Partial<Record<ErrorCode, number>>> = {
   USAGE: 400,
   FLEET_REPORT_INVALID: 400,
   FLEET_TOKEN_REFUSED: 401,
+  FLEET_IDENTITY_REFUSED: 401,
   FLEET_KEY_UNKNOWN: 401,
   FLEET_SIGNATURE_REFUSED: 401,
   FLEET_FORBIDDEN: 403,
@@ -50,7 +51,7 @@ interface Known {
   readonly status?: number;
 }
 
-const hint = 'GET /v1/openapi.json says what is taken.';
+const hint = 'GET /v1/openapi.json describes the requests.';
 
 /** Of what fastify refuses before a route sees it. */
 function requestError({ statusCode, validation, message = '' }: Partial<FastifyError>): Known {

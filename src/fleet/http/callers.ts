@@ -1,5 +1,5 @@
-// Who asks: a person or a program with a bearer token, or a person with the cookie of a session. Says what they may, and that
-// a page of somebody else's asked with their cookie. The store holds digests of both; a token is never looked for in a URL.
+// Who asks: a person or a program with a bearer token, a person with the cookie of a session, or one whom a proxy names. Says what
+// they may, and that a page of somebody else's asked in their name. The store holds digests of both; a token is never looked for in a URL.
 import { randomBytes } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyRequest } from 'fastify';
@@ -9,6 +9,7 @@ import type { Role } from '../../core/fleet/answers.js';
 import type { Tables } from '../store/tables.js';
 import { mayAs, stateOfToken } from '../tokens/token-rules.js';
 import { checkToken, tokenDigest, tokenRefused } from '../tokens/tokens.js';
+import { type IdentityRule, identityOf } from './identity-rules.js';
 import type { RefusalBound } from './refusal-bound.js';
 
 export interface Caller {
@@ -21,6 +22,8 @@ export interface CallerParts {
   readonly db: Kysely<Tables>;
   readonly bound: RefusalBound;
   readonly nowMs: number;
+  /** Left out: no proxy is believed. */
+  readonly identity?: IdentityRule;
 }
 
 /** What of a request says who asks. */
@@ -29,10 +32,13 @@ export type Asking = Pick<FastifyRequest, 'headers' | 'ip'>;
 export const sessionCookie = 'writ_session';
 const sessionMs = 12 * 3_600_000;
 
-type Known = Caller & { readonly by: 'token' | 'session' };
+type Known = Caller & { readonly by: 'token' | 'session' | 'proxy' };
 
-/** @throws FLEET_TOKEN_REFUSED without credentials that are good now; FLEET_REFUSED_OFTEN */
-export async function callerOf(parts: CallerParts, { headers, ip: address }: Asking): Promise<Known> {
+/** @throws FLEET_TOKEN_REFUSED without credentials that are good now; FLEET_IDENTITY_REFUSED; FLEET_REFUSED_OFTEN */
+export async function callerOf(parts: CallerParts, asking: Asking): Promise<Known> {
+  const { headers, ip: address } = asking;
+  const named = await namedByProxy(parts, asking, hasCredential(headers));
+  if (named !== undefined) return named;
   const bearer = bearerOf(headers);
   const session = sessionOf(headers);
   const credential = bearer ?? session;
@@ -40,6 +46,27 @@ export async function callerOf(parts: CallerParts, { headers, ip: address }: Ask
   return parts.bound.guard({ address, credential }, () =>
     bearer === undefined ? ofSession(parts, credential) : ofToken(parts, bearer),
   );
+}
+
+/** No look into the store and no guess: a person whom a proxy names is kept out by nobody's refusals, and a word refused counts. */
+async function namedByProxy(
+  { identity: rule, bound }: CallerParts,
+  asking: Asking,
+  isBeside: boolean,
+): Promise<Known | undefined> {
+  const found = rule && identityOf(rule, asking, isBeside);
+  if (rule === undefined || found === undefined) return undefined;
+  if ('person' in found) return { who: `person ${found.person}`, role: rule.role, by: 'proxy' };
+  return bound.guard({ address: asking.ip, credential: `refused ${found.refused}` }, async () => {
+    throw new WritError('FLEET_IDENTITY_REFUSED', `the header ${rule.header} came ${found.refused}`, {
+      facts: { header: rule.header, actual: found.refused },
+    });
+  });
+}
+
+/** Also one that is malformed: it says that somebody meant to be known by it. */
+function hasCredential({ authorization = '', cookie = '' }: IncomingHttpHeaders): boolean {
+  return /^\s*bearer\b/i.test(authorization) || /(?:^|;)\s*writ_session=/.test(cookie);
 }
 
 async function ofToken({ db, nowMs }: CallerParts, bearer: string): Promise<Known> {
@@ -70,17 +97,19 @@ export function requireRole(caller: Caller, needed: Role): void {
 /** A browser says where a request comes from, and no page can change that word: another site's form is refused. */
 export function requireSameOrigin(headers: IncomingHttpHeaders): void {
   if (headers['sec-fetch-site'] === 'same-origin') return;
-  throw new WritError('FLEET_FORBIDDEN', 'a change by a session comes from a page of this server', {
+  throw new WritError('FLEET_FORBIDDEN', 'a change without a token must come from a page of this server', {
     hint: 'Use a bearer token in a program, and a current browser.',
   });
 }
 
-/** @returns the text of the cookie, which nothing keeps */
-export async function beginSession(
-  { db, bound, nowMs }: CallerParts,
-  token: string,
-  { ip: address }: Asking,
-): Promise<string> {
+/**
+ * @returns the text of the cookie, which nothing keeps
+ * @throws FLEET_IDENTITY_REFUSED where a proxy names who asks: the session would be refused beside its word
+ */
+export async function beginSession(parts: CallerParts, token: string, asking: Asking): Promise<string> {
+  const { db, bound, nowMs } = parts;
+  const { ip: address } = asking;
+  await namedByProxy(parts, asking, true);
   const { id } = await bound.guard({ address, credential: token }, () =>
     checkToken(db, token, 'people', nowMs),
   );

@@ -26,7 +26,7 @@ export function changeRoutes(db: Kysely<Tables>, nowMs: () => number): readonly 
   const ofHost = (verb: 'approve' | 'retire', act: typeof approveHost): Route => ({
     method: 'POST',
     url: `/v1/hosts/:key/${verb}`,
-    summary: verb === 'approve' ? 'Let a host that waits report' : 'Refuse this key from now on',
+    summary: verb === 'approve' ? 'Approve a waiting host' : 'Refuse this key from now on',
     access: 'operate',
     params: object({ key: textSchema(300) }, ['key']),
     type: `fleet.${verb}`,
@@ -40,7 +40,7 @@ export function changeRoutes(db: Kysely<Tables>, nowMs: () => number): readonly 
     {
       method: 'GET',
       url: '/v1/tokens',
-      summary: 'Tokens, the newest first, without what they are',
+      summary: 'Tokens without their secrets, newest first',
       access: 'operate',
       type: 'fleet.tokens',
       handle: async () => ({

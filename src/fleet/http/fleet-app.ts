@@ -5,12 +5,14 @@ import type { RequestListener, Server } from 'node:http';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { WritError } from '../../core/errors.js';
 import { fleetBounds } from '../../core/fleet/report.js';
+import { given } from '../../core/given.js';
 import type { Logger } from '../../platform/telemetry/log.js';
 import type { Clock } from '../../platform/time/clock.js';
 import type { FleetStore } from '../store/open-store.js';
 import { errorAnswer } from './answer-error.js';
 import { type Caller, callerOf, requireRole, requireSameOrigin } from './callers.js';
 import type { FleetMetrics } from './fleet-metrics.js';
+import type { IdentityRule } from './identity-rules.js';
 import type { RefusalBound } from './refusal-bound.js';
 import type { Route } from './routes.js';
 
@@ -21,6 +23,7 @@ export interface AppOptions {
   readonly metrics: FleetMetrics;
   readonly routes: readonly Route[];
   readonly bound: RefusalBound;
+  readonly identity?: IdentityRule | undefined;
   readonly addPages: (app: FastifyInstance) => Promise<void>;
   readonly createServer: (handler: RequestListener) => Server;
   /** True from the first word of an end on. */
@@ -44,8 +47,8 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   watch(app, options);
   app.setErrorHandler((error, _request, reply) => sendError(error, reply, options.log));
   app.setNotFoundHandler((_request, reply) => {
-    const error = new WritError('USAGE', 'nothing is here', {
-      hint: 'GET /v1/openapi.json says what there is.',
+    const error = new WritError('USAGE', 'not found', {
+      hint: 'GET /v1/openapi.json lists the addresses.',
     });
     void reply.code(404).send({ schema: 1, type: 'error', ...error.toJSON() });
   });
@@ -66,7 +69,7 @@ function readBodies(app: FastifyInstance): void {
       try {
         return JSON.parse(body.toString('utf8'), withoutProto) as unknown;
       } catch {
-        throw new WritError('USAGE', 'the body is no JSON');
+        throw new WritError('USAGE', 'the body is not JSON');
       }
     },
   );
@@ -93,7 +96,7 @@ function watch(app: FastifyInstance, { log, metrics, isEnding }: AppOptions): vo
     });
     if (!isEnding()) return;
     void reply.header('connection', 'close');
-    throw new WritError('FLEET_OVERLOADED', 'the server ends');
+    throw new WritError('FLEET_OVERLOADED', 'the server is stopping');
   });
   app.addHook('preSerialization', async (request, reply, payload) => {
     if (request.method !== 'GET' || reply.statusCode !== 200) return payload;
@@ -121,7 +124,7 @@ function etagOf(payload: object): string {
   return `W/"${createHash('sha256').update(text).digest('base64url').slice(0, 27)}"`;
 }
 
-function add(app: FastifyInstance, route: Route, { store, clock, bound }: AppOptions): void {
+function add(app: FastifyInstance, route: Route, { store, clock, bound, identity }: AppOptions): void {
   const { method, url, querystring, params, body, raw, access, handle } = route;
   const isOpen = access === 'anyone' || access === 'host' || access === 'opa';
   const callers = new WeakMap<FastifyRequest, Caller>();
@@ -137,9 +140,11 @@ function add(app: FastifyInstance, route: Route, { store, clock, bound }: AppOpt
     // Before the body is read: who may not ask is not listened to.
     onRequest: async (request: FastifyRequest) => {
       if (isOpen) return;
-      const caller = await callerOf({ db: store.db, bound, nowMs: clock.nowMs() }, request);
+      const asked = { db: store.db, bound, nowMs: clock.nowMs(), ...given({ identity }) };
+      const caller = await callerOf(asked, request);
       requireRole(caller, access);
-      if (caller.by === 'session' && method !== 'GET') requireSameOrigin(request.headers);
+      // A proxy's own cookie goes along with another site's form, as a session's would.
+      if (caller.by !== 'token' && method !== 'GET') requireSameOrigin(request.headers);
       callers.set(request, caller);
     },
     handler: async (request: FastifyRequest, reply: FastifyReply) =>

@@ -58,27 +58,27 @@ function countersOf(metrics: Metrics): Pick<FleetMetrics, Counters> {
   });
   const refused = metrics.counter({
     name: 'writ_fleet_refused_connections_total',
-    help: 'Connections that were closed for a bound, by reason.',
+    help: 'Connections that were closed because of a bound, by reason.',
     labels: ['reason'],
   });
   const reports = metrics.counter({
     name: 'writ_fleet_reports_total',
-    help: 'Reports of hosts whose signature held, by what became of them.',
+    help: 'Reports of hosts with a valid signature, by result.',
     labels: ['result'],
   });
   const batches = metrics.counter({
     name: 'writ_fleet_batches_total',
-    help: 'Transactions of reports, by what became of them.',
+    help: 'Transactions of reports, by result.',
     labels: ['result'],
   });
   const webhooks = metrics.counter({
     name: 'writ_fleet_webhook_requests_total',
-    help: 'Requests to the receiver of the webhook, by what became of them.',
+    help: 'Requests to the receiver of the webhook, by result.',
     labels: ['result'],
   });
   const reportSeconds = metrics.histogram({
     name: 'writ_fleet_report_seconds',
-    help: 'From a whole report to its answer, behind the commit.',
+    help: 'From a complete report to its answer after the commit.',
     bounds: secondsBounds,
   });
   const commitSeconds = metrics.histogram({

@@ -26,6 +26,7 @@ import { changeRoutes } from './change-routes.js';
 import { createApp } from './fleet-app.js';
 import { createFleetMetrics, type FleetMetrics } from './fleet-metrics.js';
 import { hostRoutes } from './host-routes.js';
+import type { IdentityRule } from './identity-rules.js';
 import { opaRoutes } from './opa-routes.js';
 import { openApi } from './open-api.js';
 import { ownRoutes } from './own-routes.js';
@@ -47,8 +48,12 @@ export interface FleetServerOptions {
   readonly limits?: Partial<ServerLimits>;
   /** Addresses that bring the connections of many clients. */
   readonly proxies?: readonly string[];
+  /** Whose word is taken for who a person is. */
+  readonly identity?: IdentityRule;
   /** Who is told when the state of the fleet changes. */
   readonly webhook?: WebhookTarget;
+  /** Where people reach this server, for links; without a slash at its end. Left out: the address that it listens on. */
+  readonly publicUrl?: string;
   readonly processMetrics: MetricsOptions['process'];
   /** Whose metadata is read, and where what is trusted of it is kept. */
   readonly repositories?: Pick<FollowOptions, 'state' | 'everyMs'> & {
@@ -103,7 +108,7 @@ async function serveStore(
   const metrics = await createFleetMetrics({ process: options.processMetrics });
   const listener = listenerOf(options, { limits, metrics, tls: tlsOptions });
   const bound = createRefusalBound(clock);
-  const parts = { store, clock, log, metrics, bound };
+  const parts = { store, clock, log, metrics, bound, identity: options.identity };
   const queries = createFleetQueries(store.db, store.fleetId, clock);
   const events = createSummaryEvents({ summary: queries.summary, clock, log });
   const ingest = createIngest(store, { clock, log, onBatch: metrics.batch });
@@ -114,7 +119,7 @@ async function serveStore(
     ...opaRoutes(store.db, bound, nowMs),
     ...queryRoutes(queries, events),
     ...changeRoutes(store.db, nowMs),
-    ...ownRoutes({ store, queries, metrics, bound, clock }),
+    ...ownRoutes({ ...parts, queries }),
   ];
   const isEnding = (): boolean => ending.signal.aborted;
   const app = await createApp({
@@ -148,7 +153,7 @@ async function serveStore(
   const url = await listen(app.server, options, end);
   if (options.webhook !== undefined)
     telling = runWebhook(store, {
-      ...{ target: options.webhook, link: url, clock, log, signal: ending.signal },
+      ...{ target: options.webhook, link: options.publicUrl ?? url, clock, log, signal: ending.signal },
       ...{ summary: () => queries.summary('view'), onRequest: metrics.webhook },
     });
   log.info({ url, fleet: store.fleetId, store: store.kind }, 'listening');

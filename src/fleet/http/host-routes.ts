@@ -36,7 +36,7 @@ export function hostRoutes({ store, ingest, bound, clock, metrics }: HostRoutesO
     {
       method: 'POST',
       url: '/v1/enrol',
-      summary: 'A host asks once to be known by its key from then on',
+      summary: 'Enrol a host with its key',
       access: 'host',
       raw: true,
       handle: async (asked) => {
@@ -55,7 +55,7 @@ export function hostRoutes({ store, ingest, bound, clock, metrics }: HostRoutesO
     {
       method: 'POST',
       url: '/v1/reports',
-      summary: 'A host says what it runs; answered when that is stored',
+      summary: 'Report of a host; answered when it is stored',
       access: 'host',
       raw: true,
       handle: async (asked) => {

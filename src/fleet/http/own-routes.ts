@@ -1,12 +1,14 @@
 // How the server itself is: whether its store answers, and its numbers. Both are open to whoever reaches it, so neither asks the
 // store for each request: a flood of them costs one look in a few seconds. Names of bundles need a token.
+import { given } from '../../core/given.js';
 import { writVersion } from '../../core/version.js';
 import type { Clock } from '../../platform/time/clock.js';
 import type { FleetQueries } from '../queries/fleet-queries.js';
-import { readViews } from '../repositories/stored-views.js';
+import { openViews } from '../repositories/stored-views.js';
 import type { FleetStore } from '../store/open-store.js';
 import { callerOf } from './callers.js';
 import type { FleetMetrics, StoreFacts } from './fleet-metrics.js';
+import type { IdentityRule } from './identity-rules.js';
 import type { RefusalBound } from './refusal-bound.js';
 import { remembered } from './remembered.js';
 import type { Asked, Route } from './routes.js';
@@ -16,6 +18,7 @@ export interface OwnRoutesOptions {
   readonly queries: Pick<FleetQueries, 'summary'>;
   readonly metrics: FleetMetrics;
   readonly bound: RefusalBound;
+  readonly identity?: IdentityRule | undefined;
   readonly clock: Clock;
 }
 
@@ -23,11 +26,12 @@ const health = { forMs: 1000, waitMs: 3000 };
 const numbers = { forMs: 3000, waitMs: 4000 };
 const texts = { forMs: 1000, waitMs: 6000 };
 
-export function ownRoutes({ store, queries, metrics, bound, clock }: OwnRoutesOptions): Route[] {
+export function ownRoutes({ store, queries, metrics, bound, clock, identity }: OwnRoutesOptions): Route[] {
   const { db } = store;
+  const views = openViews(db);
   const look = remembered(clock, health, async () => {
     await db.selectFrom('fleet').select('id').executeTakeFirstOrThrow();
-    return readViews(db, clock.nowMs());
+    return views.read(clock.nowMs());
   });
   const count = remembered(clock, numbers, async () => {
     const { sessions } = await db
@@ -47,13 +51,13 @@ export function ownRoutes({ store, queries, metrics, bound, clock }: OwnRoutesOp
       method: 'GET',
       url: '/healthz',
       summary:
-        '200 while the store answers; `unread` has a code for each repository that could not be read last',
+        '200 while the store answers; `unread` has a code for each repository that could not be read the last time',
       access: 'anyone',
       handle: async () => {
-        const views = await look();
+        const read = await look();
         // No names: who reaches the server may ask.
-        const unread = views.flatMap(({ failing }) => (failing === undefined ? [] : [failing.code]));
-        const repositories = views.length === 0 ? {} : { repositories: views.length, unread };
+        const unread = read.flatMap(({ failing }) => (failing === undefined ? [] : [failing.code]));
+        const repositories = read.length === 0 ? {} : { repositories: read.length, unread };
         return { status: 'ok', version: writVersion, ...repositories };
       },
     },
@@ -65,7 +69,7 @@ export function ownRoutes({ store, queries, metrics, bound, clock }: OwnRoutesOp
       handle: async ({ request, reply }: Asked) => {
         const isNamed = request.headers.authorization !== undefined;
         // A token that is not good is said, and not passed over: a dashboard would lose half of its numbers without a word.
-        if (isNamed) await callerOf({ db, bound, nowMs: clock.nowMs() }, request);
+        if (isNamed) await callerOf({ db, bound, nowMs: clock.nowMs(), ...given({ identity }) }, request);
         return reply.type(metrics.contentType).send(await textOf[isNamed ? 'shown' : 'hidden']());
       },
     },

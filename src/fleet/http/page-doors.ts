@@ -2,6 +2,7 @@
 // said of an error. Knows no page.
 import type { FastifyInstance } from 'fastify';
 import { isWritError } from '../../core/errors.js';
+import { given } from '../../core/given.js';
 import type { Logger } from '../../platform/telemetry/log.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { registerPage } from '../page/routes.js';
@@ -9,6 +10,7 @@ import type { FleetQueries } from '../queries/fleet-queries.js';
 import type { FleetStore } from '../store/open-store.js';
 import { errorAnswer } from './answer-error.js';
 import { beginSession, callerOf, cookieText, endSession, requireSameOrigin } from './callers.js';
+import type { IdentityRule } from './identity-rules.js';
 import type { RefusalBound } from './refusal-bound.js';
 
 export interface PageOptions {
@@ -17,6 +19,7 @@ export interface PageOptions {
   readonly log: Logger;
   readonly queries: FleetQueries;
   readonly bound: RefusalBound;
+  readonly identity?: IdentityRule | undefined;
   /** Cookies over TLS alone. */
   readonly secure: boolean;
 }
@@ -24,10 +27,10 @@ export interface PageOptions {
 /** Adds the pages to the app: they see what the API would answer the same caller. */
 export function addPages(
   app: FastifyInstance,
-  { store, clock, log, queries, bound, secure }: PageOptions,
+  { store, clock, log, queries, bound, identity, secure }: PageOptions,
 ): Promise<void> {
   const { db } = store;
-  const parts = () => ({ db, bound, nowMs: clock.nowMs() });
+  const parts = () => ({ db, bound, nowMs: clock.nowMs(), ...given({ identity }) });
   return registerPage(app, {
     clock,
     queries,

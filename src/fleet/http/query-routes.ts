@@ -54,7 +54,7 @@ function hostsRoutes(queries: FleetQueries): Route[] {
     {
       method: 'GET',
       url: '/v1/hosts',
-      summary: 'Hosts by name, a page at a time',
+      summary: 'Hosts by name, in pages',
       access: 'view',
       querystring: object(hostsQuery),
       type: 'fleet.hosts',
@@ -95,7 +95,7 @@ function releaseRoutes(queries: FleetQueries): Route[] {
       method: 'GET',
       url: '/v1/releases/:bundle/:channel/:serial',
       summary:
-        'Who runs a release, since when, and who does not; what was signed of it, and how that differs from `against`',
+        'Who runs a release, since when, and who does not; what was signed, and how it differs from `against`',
       access: 'view',
       params: object(release, ['bundle', 'channel', 'serial']),
       querystring: object({ against: serialSchema }),
@@ -106,7 +106,7 @@ function releaseRoutes(queries: FleetQueries): Route[] {
     {
       method: 'GET',
       url: '/v1/wait',
-      summary: 'What a wait for a release is judged on; `since` is `atMs` of the first answer',
+      summary: 'The counts that decide a wait for a release; `since` is `atMs` of the first answer',
       access: 'view',
       querystring: object({ ...release, since: timeSchema, exceptSilentMs: timeSchema }, [
         'bundle',
@@ -122,7 +122,7 @@ function releaseRoutes(queries: FleetQueries): Route[] {
     {
       method: 'GET',
       url: '/v1/log',
-      summary: 'Who changed what, the newest first',
+      summary: 'Who changed what, newest first',
       access: 'view',
       querystring: object({ before: timeSchema, limit: numberSchema(1, 1000) }),
       type: 'fleet.log',

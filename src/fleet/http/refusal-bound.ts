@@ -25,7 +25,8 @@ const maxGood = 50_000;
 
 /** What a credential is refused with; a store that is away is nobody's guess. */
 const refusals: readonly ErrorCode[] = [
-  ...(['FLEET_TOKEN_REFUSED', 'FLEET_KEY_UNKNOWN', 'FLEET_SIGNATURE_REFUSED'] as const),
+  ...(['FLEET_TOKEN_REFUSED', 'FLEET_IDENTITY_REFUSED'] as const),
+  ...(['FLEET_KEY_UNKNOWN', 'FLEET_SIGNATURE_REFUSED'] as const),
   ...(['FLEET_HOST_NOT_COVERED', 'FLEET_ENROL_FULL'] as const),
 ];
 

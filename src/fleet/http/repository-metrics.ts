@@ -17,12 +17,12 @@ export function repositoryGauges(metrics: Metrics): ShowSummary {
   });
   const ends = metrics.gauge({
     name: 'writ_fleet_repository_role_expires_timestamp_seconds',
-    help: 'When the first role of any repository ends.',
+    help: 'When the first role of any repository expires.',
     labels: [],
   });
   const byStanding = metrics.gauge({
     name: 'writ_fleet_standings',
-    help: 'Places where a release is active, by how it stands to what was signed.',
+    help: 'Places where a release is active, by its relation to what was signed.',
     labels: ['standing'],
   });
   return (summary) => {

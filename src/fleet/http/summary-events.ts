@@ -39,7 +39,7 @@ export function createSummaryEvents({ summary, clock, log }: EventsOptions): Sum
   const run = async (): Promise<void> => {
     running = true;
     while (followers.size > 0 && !closing.signal.aborted) {
-      await look().catch((error: unknown) => log.error({ err: error }, 'no summary for those who follow it'));
+      await look().catch((error: unknown) => log.error({ err: error }, 'no summary for its followers'));
       await clock.sleep(everyMs, closing.signal);
     }
     running = false;

@@ -36,8 +36,11 @@ export function plainGauges(metrics: Metrics): ShowSummary {
     silence_judged: ['0: too early after a start to say who is silent.', []],
     places: ['Hosts times bundles by how far what they use is proven.', ['place', 'state']],
     offers: ['Places where an offered release is not active, by why.', ['state']],
-    offers_by_code: ['The same by error code; `other` for what is none of ours.', ['state', 'code']],
-    role_expiry_timestamp_seconds: ['When a role ends, as hosts know it; delegated ones together.', ['role']],
+    offers_by_code: ['The same by error code; `other` for unknown codes.', ['state', 'code']],
+    role_expiry_timestamp_seconds: [
+      'When a role expires, as hosts know it; delegated roles together.',
+      ['role'],
+    ],
   });
   return (summary) => {
     for (const gauge of Object.values(gauges)) gauge.clear();

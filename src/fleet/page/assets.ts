@@ -35,7 +35,7 @@ function readAsset(url: URL, type: string): Asset {
   const path = fileURLToPath(url);
   const read = readSmallFile(path, { maxBytes: maxAssetBytes });
   if (read.kind !== 'read')
-    throw new WritError('INTERNAL', `${path} is missing: it is a part of the program`, { facts: { path } });
+    throw new WritError('INTERNAL', `${path} is missing: it is part of the program`, { facts: { path } });
   const digest = createHash('sha256').update(read.bytes).digest('hex').slice(0, 12);
   const [, name = '', ending = ''] = /([\w-]+)\.(\w+)$/.exec(path) ?? [];
   return { address: `/assets/${name}-${digest}.${ending}`, type, bytes: read.bytes };

@@ -38,7 +38,7 @@ export function registerSignIn(scope: FastifyInstance, { doors, frameOf }: SignI
       return await reply.header('set-cookie', cookie).redirect(next, 303);
     } catch (error) {
       if (!isWritError(error) || error.code !== 'FLEET_TOKEN_REFUSED') throw error;
-      const refused = 'This token is not good. Was it copied whole?';
+      const refused = 'This token was not accepted. Was it copied completely?';
       const page = signInPage({ next, refused }, frameOf(request));
       return reply.code(401).type('text/html; charset=utf-8').send(page);
     }

@@ -49,7 +49,7 @@ function Alerts({ host }: { readonly host: HostDetail }): VNode | null {
           </>,
         ]
       : []),
-    ...(cloned ? ['CLONED: two machines report under this key. Enrol one of them anew.'] : []),
+    ...(cloned ? ['CLONED: two machines report under this key. Enrol one of them again.'] : []),
     ...namesakes.map((one) => (
       <>
         Another key has this name: <a href={hostAddress(one)}>{one.slice(0, 16)}</a>
@@ -174,12 +174,12 @@ function Report({ report, nowMs }: { readonly report: FleetReport; readonly nowM
 
 function Outcomes({ host: { outcomes } }: { readonly host: HostDetail }): VNode {
   return (
-    <Section id="history" title="What came of its cycles">
+    <Section id="history" title="Outcomes of its cycles">
       {outcomes.length === 0 ? (
         <p class="quiet">Nothing has changed or been refused since it enrolled.</p>
       ) : (
         <Table
-          caption="Outcomes, the newest first"
+          caption="Outcomes, newest first"
           columns={['when', 'outcome', 'code', 'because of']}
           rows={outcomes.map(({ atMs, outcome, code, trigger }) => [
             <Moment atMs={atMs} />,

@@ -13,6 +13,7 @@ import {
 import { presenceTone, presenceWord, stateTone } from './host-words.js';
 import { type Frame, renderPage } from './layout.js';
 import { Badge, Foreign, Table } from './parts.js';
+import { standingTones } from './signed.js';
 import { ageText, counted, skewText } from './words.js';
 
 export interface HostsQuestion {
@@ -47,7 +48,7 @@ export function hostsPage(asked: HostsQuestion, { hosts, next }: HostsPage, fram
         <h1>Hosts</h1>
         <FilterForm where={where} />
         {hosts.length === 0 ? (
-          <p>{where === '' ? 'No host has enrolled yet.' : 'No host is like this.'}</p>
+          <p>{where === '' ? 'No host has enrolled yet.' : 'No host matches.'}</p>
         ) : (
           <Rows hosts={hosts} atMs={frame.atMs} />
         )}
@@ -154,7 +155,7 @@ function rowOf(host: HostLine, atMs: number): ComponentChildren[] {
 }
 
 function BundleState({
-  bundle: { bundle, channel, active, offered },
+  bundle: { bundle, channel, active, offered, signed },
 }: {
   readonly bundle: HostBundle;
 }): VNode {
@@ -167,6 +168,12 @@ function BundleState({
         <>
           <a href={releaseAddress({ bundle, channel, serial: active.serial })}>{active.serial}</a>{' '}
           <Badge tone={stateTone(active.state)} text={active.state} />
+          {signed === undefined || signed.standing === 'current' ? null : (
+            <>
+              {' '}
+              <Badge tone={standingTones[signed.standing]} text={signed.standing} />
+            </>
+          )}
         </>
       )}
       {offered === undefined ? null : (

@@ -17,7 +17,7 @@ export interface Visitor {
   readonly who: string;
   readonly role: string;
   /** Only a session can be ended from here. */
-  readonly by: 'session' | 'token';
+  readonly by: 'session' | 'token' | 'proxy';
 }
 
 export interface Frame {

@@ -17,7 +17,7 @@ export function logPage({ entries, next }: LogPage, frame: Frame): string {
           <p>Nobody has changed anything yet.</p>
         ) : (
           <Table
-            caption="Changes of the fleet, the newest first"
+            caption="Changes of the fleet, newest first"
             columns={['when', 'who', 'what', 'of what', 'how']}
             rows={entries.map(({ atMs, who, what, subject, detail }) => [
               <Moment atMs={atMs} />,

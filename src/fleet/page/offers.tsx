@@ -1,4 +1,4 @@
-// Releases that are offered and not active, grouped by bundle, serial and code: what was refused, why where hosts say it, and
+// Releases that are offered but not active, grouped by bundle, serial and code: what was refused, why where hosts say it, and
 // what the catalogue of errors says to do.
 import type { VNode } from 'preact';
 import { type ErrorCode, errorCodes } from '../../core/error-codes.js';
@@ -23,7 +23,7 @@ export function Offers({
   readonly id: string;
 }): VNode {
   return (
-    <Section id={id} title="Offered, and not active">
+    <Section id={id} title="Offered, but not active">
       {offers.length === 0 ? (
         <p class="quiet">No host has refused anything that it is offered.</p>
       ) : (

@@ -52,6 +52,11 @@ export async function registerPage(app: FastifyInstance, parts: PageParts): Prom
     registerSignIn(scope, { doors: parts.doors, frameOf: (request) => frameOf(request, parts, assets) });
     for (const [url, make] of Object.entries(pages))
       scope.get(url, (request, reply) => answer({ request, reply, parts, assets, make }));
+    scope.get('/*', (request, reply) => {
+      if (!wantsPage(request)) return reply.callNotFound();
+      const fault = { status: 404, code: 'USAGE', message: 'not found' };
+      return sendPage(reply.code(404), faultPage(fault, frameOf(request, parts, assets)));
+    });
     done();
   });
 }
@@ -117,6 +122,11 @@ function askIn(request: FastifyRequest, reply: FastifyReply, frame: Frame): Fast
   return reply.redirect(`/sign-in?${new URLSearchParams({ next: frame.address })}`, 303);
 }
 
+/** A browser at an address of people: programs, and whoever asks the API, are answered as everywhere in it. */
+function wantsPage({ url, headers: { accept = '' } }: FastifyRequest): boolean {
+  return !/^\/v1(?:[/?]|$)/.test(url) && /(?:^|,)\s*text\/html\b/i.test(accept);
+}
+
 function frameOf(request: FastifyRequest, { clock }: PageParts, { addresses }: Assets): Frame {
   return { assets: addresses, atMs: clock.nowMs(), address: ownPath(request.url) };
 }
@@ -125,7 +135,7 @@ function registerAssets(scope: FastifyInstance, { byAddress }: Assets): void {
   scope.get('/assets/:name', (request, reply) => {
     const asset = byAddress.get(request.url);
     if (asset === undefined)
-      return reply.code(404).type('text/plain').send('no file of this version has this name\n');
+      return reply.code(404).type('text/plain').send('there is no such file in this version\n');
     const forever = 'public, max-age=31536000, immutable';
     return reply.type(asset.type).header('cache-control', forever).send(asset.bytes);
   });
@@ -140,12 +150,12 @@ function textOf(from: unknown, name: string): string | undefined {
   const value = (from as Readonly<Record<string, unknown>>)[name];
   if (value === undefined || value === '') return undefined;
   if (typeof value === 'string' && value.length <= maxTextLength) return value;
-  throw new WritError('USAGE', `${name} is no single text of at most ${maxTextLength} characters`);
+  throw new WritError('USAGE', `${name} is not a single text of at most ${maxTextLength} characters`);
 }
 
 function numberOf(from: unknown, name: string): number | undefined {
   const text = textOf(from, name);
   if (text === undefined) return undefined;
   if (/^[0-9]{1,16}$/.test(text) && Number.isSafeInteger(Number(text))) return Number(text);
-  throw new WritError('USAGE', `${name} is no whole number`);
+  throw new WritError('USAGE', `${name} is not a whole number`);
 }

@@ -66,7 +66,7 @@ function Changes({
         <a href={releaseAddress({ ...release, serial: against })}>{against}</a>
       </p>
       <Table
-        caption={`What the signed entries of ${older} and ${newer} differ in`}
+        caption={`How the signed entries of ${older} and ${newer} differ`}
         columns={['member', String(older), String(newer)]}
         rows={changes.map(({ member, before, after }) => [
           member,

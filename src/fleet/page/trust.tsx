@@ -18,7 +18,7 @@ export function Trust({ summary }: { readonly summary: FleetSummary }): VNode {
         <p class="quiet">No host has said yet which roles it trusts.</p>
       ) : (
         <Table
-          caption="Roles, as the hosts that were heard last know them"
+          caption="Roles, as the most recently heard hosts know them"
           columns={['role', { right: 'version' }, 'left', 'ends']}
           rows={keys.map(({ role, version, expiresAtMs }) => [
             role,
@@ -89,14 +89,14 @@ function Repository({ repository: { url, checkedAtMs, failing, roles, releases }
             <>
               {index === 0 ? '' : ', '}
               <Foreign text={role} />{' '}
-              {expiresAtMs <= atMs ? 'has expired' : `ends in ${ageText(expiresAtMs - atMs)}`}
+              {expiresAtMs <= atMs ? 'has expired' : `expires in ${ageText(expiresAtMs - atMs)}`}
             </>
           ))}
         </p>
       )}
       {rows.length === 0 ? null : (
         <Table
-          caption={`Roles of ${url}, the nearest end first`}
+          caption={`Roles of ${url}, nearest expiry first`}
           columns={['role', { right: 'version' }, 'left', 'ends']}
           rows={rows.map(({ role, version, expiresAtMs }) => [
             <Foreign text={role} />,

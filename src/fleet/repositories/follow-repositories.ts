@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { type ErrorCode, toWritError } from '../../core/errors.js';
 import type { SignedRole } from '../../core/fleet/signed-releases.js';
+import { given } from '../../core/given.js';
 import { writVersion } from '../../core/version.js';
 import { createDurableFs } from '../../platform/disk/durable-fs.js';
 import { type ProcessLock, takeLock } from '../../platform/disk/process-lock.js';
@@ -20,12 +21,17 @@ import { emptyView, nextView, type Reading } from './view-rules.js';
 
 export interface FollowedRepository {
   readonly url: string;
+  /** URLs of the same repository at other places: asked where the first one does not answer as it should. */
+  readonly mirrors?: readonly string[];
+  /** PEM of the authorities to trust in place of the system's, for all of its places. */
+  readonly ca?: string;
   /** Absolute path of the root that trust begins with. */
   readonly rootFile: string;
 }
 
-export interface OpenedRepository extends FollowedRepository {
+export interface OpenedRepository extends Pick<FollowedRepository, 'url' | 'rootFile'> {
   readonly source: RepositorySource;
+  readonly others: readonly RepositorySource[];
 }
 
 export interface FollowOptions {
@@ -42,9 +48,10 @@ export function openRepositories(
   repositories: readonly FollowedRepository[],
   clock: Clock,
 ): readonly OpenedRepository[] {
-  return repositories.map((one) => {
-    const source = openRepositorySource(one.url, { clock, version: writVersion });
-    return { ...one, source };
+  return repositories.map(({ url, rootFile, mirrors = [], ca }) => {
+    const options = { clock, version: writVersion, ...given({ ca }) };
+    const others = mirrors.map((mirror) => openRepositorySource(mirror, options));
+    return { url, rootFile, source: openRepositorySource(url, options), others };
   });
 }
 
@@ -70,7 +77,7 @@ async function follow(
 ): Promise<void> {
   while (!signal.aborted) {
     await reader.read().catch((error: unknown) => {
-      if (!signal.aborted) log.error({ err: error }, 'what a repository says was not stored');
+      if (!signal.aborted) log.error({ err: error }, 'the metadata of a repository was not stored');
     });
     await clock.sleep(everyMs, signal);
   }
@@ -79,7 +86,7 @@ async function follow(
 
 export function openReader(
   { db }: Pick<FleetStore, 'db'>,
-  { source, rootFile }: Pick<OpenedRepository, 'source' | 'rootFile'>,
+  { source, others, rootFile }: Pick<OpenedRepository, 'source' | 'others' | 'rootFile'>,
   options: Omit<FollowOptions, 'everyMs'>,
 ): RepositoryReader {
   const { clock, log, signal } = options;
@@ -99,7 +106,7 @@ export function openReader(
       roots.add(digestOf(bytes));
     },
   };
-  const client = openRepositoryClient({ source, store, clock });
+  const client = openRepositoryClient({ source, mirrors: others, store, clock });
   const read = async (): Promise<void> => {
     const atMs = clock.nowMs();
     const before = (await readView(db, id)) ?? emptyView(source.location);
@@ -112,7 +119,7 @@ export function openReader(
     if (failure !== undefined && failure.code !== before.failing?.code)
       log.error({ url: source.location, code: failure.code, ...failure.facts }, failure.message);
     if (failure === undefined && before.failing !== undefined)
-      log.info({ url: source.location }, 'the repository is read again');
+      log.info({ url: source.location }, 'the repository can be read again');
     await saveView(db, id, nextView(before, { ...seen, roots: [...roots] }));
   };
   return {

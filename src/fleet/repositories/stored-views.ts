@@ -1,5 +1,5 @@
-// The rows of repositories: what a server concluded, for the queries of all. Owns how a view lies in a row, and which are too old to
-// look at.
+// The rows of repositories: what a server concluded, for the queries of all. Owns how a view lies in a row, what
+// is remembered of it, and which are too old to look at.
 import type { Kysely } from 'kysely';
 import type { RepositoryView } from '../../core/fleet/signed-releases.js';
 import type { Tables } from '../store/tables.js';
@@ -8,16 +8,50 @@ import type { Tables } from '../store/tables.js';
 const forgottenMs = 86_400_000;
 const maxViews = 100;
 
-/** @returns the repositories that servers of this fleet read, by URL */
-export async function readViews(db: Kysely<Tables>, nowMs: number): Promise<readonly RepositoryView[]> {
+export interface StoredViews {
+  /** @returns the repositories that servers of this fleet read, by URL */
+  read(nowMs: number): Promise<readonly RepositoryView[]>;
+}
+
+/** A row is read and parsed once for each reading of its repository, however often it is asked for: it may be megabytes. */
+export function openViews(db: Kysely<Tables>): StoredViews {
+  let known = new Map<string, { readonly triedAtMs: number; readonly view: RepositoryView }>();
+  return {
+    read: async (nowMs) => {
+      const rows = await db
+        .selectFrom('repositories')
+        .select(['id', 'tried_at_ms'])
+        .where('tried_at_ms', '>', nowMs - forgottenMs)
+        .orderBy('url')
+        .limit(maxViews)
+        .execute();
+      const stale = rows.filter(({ id, tried_at_ms }) => known.get(id)?.triedAtMs !== Number(tried_at_ms));
+      const read = await readRows(
+        db,
+        stale.map(({ id }) => id),
+      );
+      const now = rows.flatMap(({ id }) => {
+        const one = read.get(id) ?? known.get(id);
+        return one === undefined ? [] : [[id, one] as const];
+      });
+      known = new Map(now);
+      return now.map(([, { view }]) => view);
+    },
+  };
+}
+
+async function readRows(db: Kysely<Tables>, ids: readonly string[]) {
+  if (ids.length === 0) return new Map<string, never>();
   const rows = await db
     .selectFrom('repositories')
-    .select('view')
-    .where('tried_at_ms', '>', nowMs - forgottenMs)
-    .orderBy('url')
-    .limit(maxViews)
+    .select(['id', 'tried_at_ms', 'view'])
+    .where('id', 'in', ids)
     .execute();
-  return rows.map(({ view }) => JSON.parse(view) as RepositoryView);
+  return new Map(
+    rows.map(({ id, tried_at_ms, view }) => {
+      return [id, { triedAtMs: Number(tried_at_ms), view: JSON.parse(view) as RepositoryView }];
+    }),
+  );
 }
 
 export async function readView(db: Kysely<Tables>, id: string): Promise<RepositoryView | undefined> {

@@ -74,7 +74,7 @@ function rolesOf(summary: FleetSummary): Alarm[] {
   return knownRoles(summary).flatMap(({ role, name, expiresAtMs }) => {
     const at = new Date(expiresAtMs).toISOString();
     if (expiresAtMs <= atMs) {
-      const text = `${name} has expired (${at}): hosts take nothing new`;
+      const text = `${name} has expired (${at}): hosts accept nothing new`;
       return [alarm(fleet, { code: 'ROLE_EXPIRED', level: 'critical', text }, { role: name })];
     }
     if (!isNearEnd(role, expiresAtMs - atMs)) return [];

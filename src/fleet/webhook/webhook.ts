@@ -75,7 +75,7 @@ export async function runWebhook({ db, fleetId }: FleetStore, options: WebhookOp
       retry.atMs = Number.NEGATIVE_INFINITY;
       await noteTold(db, rows);
       const resolved = rows.filter((row) => row.ends_at_ms !== 0).length;
-      log.info({ firing: rows.length - resolved, resolved }, 'the webhook was told');
+      log.info({ firing: rows.length - resolved, resolved }, 'the webhook was notified');
       return;
     }
     const { code, message, facts } = failure;
@@ -174,7 +174,7 @@ function textOf(path: string): string {
 }
 
 function failed(reason: string, facts: Readonly<Record<string, number>> = {}): WritError {
-  return new WritError('FLEET_WEBHOOK_FAILED', `the receiver was not told: ${reason}`, {
+  return new WritError('FLEET_WEBHOOK_FAILED', `the receiver was not notified: ${reason}`, {
     facts: { reason, ...facts },
   });
 }

@@ -152,13 +152,13 @@ describe('a wait whose server goes away', () => {
     assert.equal(exitCode, 1);
     assert.match(
       stderr,
-      /warning: no answer of the fleet server since .+ \(FLEET_UNANSWERED\); then: 0 of 1 done/,
+      /warning: no answer from the fleet server since .+ \(FLEET_UNANSWERED\); then: 0 of 1 done/,
     );
-    assert.equal(stderr.split('no answer of the fleet server').length, 2, 'once');
+    assert.equal(stderr.split('no answer from the fleet server').length, 2, 'once');
     assert.match(stdout, /^TIME OVER dns 42: 0 of 1 done/);
     assert.match(
       stdout,
-      /^ {2}These are old: no answer of the fleet server since .+ \(FLEET_UNANSWERED\)\.$/m,
+      /^ {2}These numbers are old: no answer from the fleet server since .+ \(FLEET_UNANSWERED\)\.$/m,
     );
     const ended = await waitingForJson.ended;
     const { outcome, unanswered, atMs, done } = jsonOf(ended);

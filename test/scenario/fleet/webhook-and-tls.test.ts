@@ -54,6 +54,42 @@ describe('a fleet server', () => {
     assert.doesNotMatch(server.stderr(), /secret/);
   });
 
+  it('links to where people reach it, and not to where it listens', async () => {
+    await using heard = await receiver();
+    const link = ['--public-url', 'https://fleet.example.net/'];
+    await using fleet = await servedFleet('--webhook', heard.url.href, ...link);
+    const host = await fleet.host('web-1');
+    assert.equal((await host.report(refusing(43))).status, 200);
+    await until(() => heard.bodies.length === 1);
+    const [body] = heard.bodies;
+    assert.equal(body?.externalURL, 'https://fleet.example.net');
+    assert.match(String(body?.alerts[0]?.generatorURL), /^https:\/\/fleet\.example\.net\/hosts\?where=/);
+    for (const url of [
+      'fleet',
+      'ftp://fleet/',
+      'https://a@fleet/',
+      'https://fleet/x',
+      'https://fleet/?x',
+      'https://fleet/#x',
+    ])
+      assert.equal(
+        (
+          await runWrit([
+            'fleet',
+            'serve',
+            '--store',
+            '/nonexistent',
+            '--webhook',
+            heard.url.href,
+            '--public-url',
+            url,
+          ])
+        ).exitCode,
+        2,
+        url,
+      );
+  });
+
   it('takes no webhook that would carry what it says, or its token, in the clear', async () => {
     const serve = (...flags: string[]) => runWrit(['fleet', 'serve', '--store', '/nonexistent', ...flags]);
     for (const flags of [
@@ -61,6 +97,7 @@ describe('a fleet server', () => {
       ['--webhook', 'https://user:pass@alarms.example.net/'],
       ['--webhook-token-file', 'token'],
       ['--webhook-ca', 'ca.crt'],
+      ['--public-url', 'https://fleet.example.net'],
     ])
       assert.equal((await serve(...flags)).exitCode, 2, flags.join(' '));
   });

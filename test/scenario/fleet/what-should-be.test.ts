@@ -87,6 +87,11 @@ describe('a fleet server with a repository', () => {
       ]);
     const codeOf = async (...flags: readonly string[]) => jsonOf(await serve(...flags))['code'];
     assert.equal(await codeOf('--repository', 'https://a.example.net'), 'USAGE');
+    const one = ['--repository', 'https://a.example.net', '--root', 'r'] as const;
+    assert.equal(await codeOf(...one, '--repository-ca', dir.join('absent')), 'USAGE');
+    assert.equal(await codeOf(...one, '--repository-ca', 'a', '--repository-ca', 'b'), 'USAGE');
+    assert.equal(await codeOf('--repository-ca', 'a'), 'USAGE');
+    assert.equal(await codeOf('--repository', 'https://a/ '.repeat(17), '--root', 'r'), 'USAGE');
     assert.equal(await codeOf('--repository', 'ftp://a.example.net', '--root', 'r'), 'CONFIG_INVALID');
     const postgres = await runWrit([
       ...['fleet', 'serve', '--store', 'postgres://127.0.0.1:1/x', '--json'],
