@@ -34,7 +34,7 @@ export interface CheckAllOptions extends CandidateOptions {
 
 /** @param bundles all of the candidate, also those that are active already */
 export function candidateContext(
-  host: Host,
+  host: Pick<Host, 'config' | 'paths' | 'durable' | 'clock' | 'log' | 'sandbox'>,
   candidatePath: string,
   bundles: readonly CandidateBundle[],
   options: CheckAllOptions,

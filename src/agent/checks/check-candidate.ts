@@ -65,8 +65,12 @@ export async function checkAll(
   return { selections: left, checks, built };
 }
 
-async function checkOnce(
-  host: Host,
+/** What of a host one round of checks needs. */
+export type CheckingHost = Pick<Host, 'config' | 'paths' | 'durable' | 'clock' | 'log' | 'sandbox'>;
+
+/** One round: the candidate is laid out, and every check of it runs once. */
+export async function checkOnce(
+  host: CheckingHost,
   selections: readonly Selection[],
   options: CheckAllOptions,
   candidatePath: string,

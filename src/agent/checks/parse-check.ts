@@ -145,12 +145,12 @@ function judgeEnd(
   config: ParseCheckConfig,
 ): CheckAnswer {
   if (reading?.from === 'bundle') return beyond({ bound, file: reading.path }, config);
-  if (reading === undefined) return died(`it ran out of ${bound} before it began`);
-  const text = `the schema ${reading.path} cannot be used: it needs more ${bound} than the check may have`;
+  if (reading === undefined) return died(`it ran out of ${bound} before it started`);
+  const text = `the schema ${reading.path} cannot be used: it needs more ${bound} than the check allows`;
   return answer('broken', 'schema unusable', text, mendSchema);
 }
 
-const mendSchema = 'Mend the schema on this host; the release is tried again.';
+const mendSchema = 'Fix the schema on this host; the release is tried again.';
 
 const given = {
   memory: ({ maxMemoryBytes }: ParseCheckConfig) => `${maxMemoryBytes} bytes of memory (\`memory\`)`,
@@ -164,19 +164,19 @@ function beyond(exceeded: Exceeded, config: ParseCheckConfig): CheckAnswer {
   const mend =
     bound === 'stack' ? '' : `, or raise \`${bound === 'time' ? 'timeout' : 'memory'}\` of the check`;
   return {
-    ...answer('refused', `too much ${bound}`, `${file}: to parse and judge it takes more than ${what}`),
+    ...answer('refused', `too much ${bound}`, `${file}: parsing and checking it takes more than ${what}`),
     exceeded,
     hint: `Publish a smaller or simpler ${file}${mend}.`,
   };
 }
 
 function tooSlow(): CheckAnswer {
-  const text = 'the files could not be parsed in time: the host had too little of it for this check';
-  return answer('broken', 'timed out', text, 'Look what keeps the host busy; the release is tried again.');
+  const text = 'the files could not be parsed in time: the host was too busy for this check';
+  return answer('broken', 'timed out', text, 'Check what keeps the host busy; the release is tried again.');
 }
 
 function died(reason: string): CheckAnswer {
-  const hint = 'Look whether the host is short of memory or threads; the release is tried again.';
+  const hint = 'Check whether the host is short of memory or threads; the release is tried again.';
   return answer('broken', 'died', reason, hint);
 }
 

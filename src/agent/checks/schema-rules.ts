@@ -24,7 +24,7 @@ export function compilePolicySchema(schema: unknown, formats: SchemaFormats): Po
     typeof schema !== 'boolean' &&
     (typeof schema !== 'object' || schema === null || Array.isArray(schema))
   ) {
-    return { kind: 'unusable', reason: 'it is no JSON Schema' };
+    return { kind: 'unusable', reason: 'it is not a JSON Schema' };
   }
   try {
     const validate = compilerOf(schema, formats).compile(schema);
@@ -53,7 +53,7 @@ function judge(validate: ValidateFunction, data: unknown): SchemaProblem[] {
   return (validate.errors ?? []).map((error) => ({ pointer: error.instancePath, text: textOf(error) }));
 }
 
-function textOf({ message = 'does not fit the schema', params, keyword }: ErrorObject): string {
+function textOf({ message = 'does not match the schema', params, keyword }: ErrorObject): string {
   const named = params['additionalProperty'] ?? params['unevaluatedProperty'] ?? params['propertyName'];
   if (typeof named === 'string') return `${message}: ${JSON.stringify(named.slice(0, 80))}`;
   if (keyword === 'enum') return `${message}: ${JSON.stringify(params['allowedValues']).slice(0, 200)}`;

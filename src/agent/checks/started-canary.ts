@@ -83,18 +83,18 @@ async function askUntilYes(
   }
 }
 
-const neverAsked: Answer = { verdict: { kind: 'broken', reason: 'no time was left to ask it' }, text: '' };
+const neverAsked: Answer = { verdict: { kind: 'broken', reason: 'no time was left to run it' }, text: '' };
 
 /** It had to stay: an exit code of its own choosing is a no, unless it says that it could not even begin. */
 function verdictOfTheDead({ kind, reason }: HookVerdict): HookVerdict {
   switch (kind) {
     case 'refused':
     case 'warned':
-      return { kind: 'refused', reason: `it ended by itself: ${reason}` };
+      return { kind: 'refused', reason: `it exited early: ${reason}` };
     case 'ok':
       return {
         kind: 'broken',
-        reason: 'it ended by itself without a complaint: it must stay in the foreground',
+        reason: 'it exited early without an error: it must stay in the foreground',
       };
     case 'deferred':
     case 'broken':

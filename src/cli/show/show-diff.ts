@@ -6,7 +6,7 @@ import { counted } from './show-text.js';
 /** @returns lines as `writ diff` prints them */
 export function showDiff({ from, to, bundles, notListed }: PolicyDifference): string[] {
   const what = `${from === 'nothing' ? 'no policy' : `generation ${from}`} -> ${to === 'server' ? 'what the server lists' : to}`;
-  const unlisted = notListed.map((name) => `  ${name} is not listed by the server: it stays as it is`);
+  const unlisted = notListed.map((name) => `  ${name} is not listed by the server and stays unchanged`);
   if (bundles.length === 0) return [`SAME  ${what}`, ...unlisted];
   const total = (key: 'added' | 'removed' | 'changed'): number =>
     bundles.reduce((sum, one) => sum + one[key], 0);

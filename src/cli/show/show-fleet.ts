@@ -34,7 +34,7 @@ export function showSummary(summary: FleetSummary): string[] {
       ),
     ),
     ...titled(
-      'offered and not active',
+      'offered but not active',
       table(
         [
           'bundle',
@@ -79,9 +79,7 @@ function repositoryLines(
 ): string[] {
   const read = checkedAtMs === undefined ? 'never read' : `read ${roughly(atMs - checkedAtMs)} ago`;
   const failed =
-    failing === undefined
-      ? ''
-      : `; it cannot be read [${failing.code}] for ${roughly(atMs - failing.sinceMs)}`;
+    failing === undefined ? '' : `; unreadable [${failing.code}] for ${roughly(atMs - failing.sinceMs)}`;
   const should = releases.map((one) => [one.bundle, one.channel, String(one.serial), one.revision]);
   const ends = roles
     .toSorted((a, b) => a.expiresAtMs - b.expiresAtMs)
@@ -105,7 +103,7 @@ function hostsLine(hosts: FleetSummary['hosts']): string {
 }
 
 export function showHosts(hosts: readonly HostLine[], more: boolean, nowMs: number): string[] {
-  if (hosts.length === 0) return ['EMPTY     no host is like that'];
+  if (hosts.length === 0) return ['EMPTY     no host matches'];
   const rows = hosts.map((one) => [
     one.host,
     one.key.slice(0, 12),
@@ -116,7 +114,7 @@ export function showHosts(hosts: readonly HostLine[], more: boolean, nowMs: numb
     one.kind === 'opa' ? 'unsigned' : one.cloned ? 'CLONED' : '',
   ]);
   return [
-    `FOUND     ${counted(hosts.length, 'host')}${more ? ', and more behind them' : ''}`,
+    `FOUND     ${counted(hosts.length, 'host')}${more ? ', and more' : ''}`,
     ...table(['host', 'key', 'state', 'health', 'bundles', 'heard', ''], rows),
   ];
 }
@@ -143,7 +141,7 @@ export function showHost(host: HostDetail, nowMs: number): string[] {
   return [
     `${host.presence.toUpperCase()} ${host.host}  ${host.key}`,
     `  ${host.kind === 'opa' ? 'OPA, unsigned' : host.state}, health ${host.health || 'unknown'}, Writ ${host.version || 'unknown'}, heard ${seenText(host, nowMs)}`,
-    ...(host.cloned ? ['  CLONED: two machines report with this key; enrol one of them anew'] : []),
+    ...(host.cloned ? ['  CLONED: two machines report with this key; enrol one of them again'] : []),
     ...(namesakes.length === 0
       ? []
       : [
@@ -164,7 +162,7 @@ export function showHost(host: HostDetail, nowMs: number): string[] {
 }
 
 export function showLog({ entries }: LogPage): string[] {
-  if (entries.length === 0) return ['EMPTY     nobody changed anything'];
+  if (entries.length === 0) return ['EMPTY     no changes'];
   const rows = entries.map((one) => [minuteTime(one.atMs), one.who, one.what, one.subject, one.detail]);
   return [
     `FOUND     ${entries.length} changes`,

@@ -24,7 +24,7 @@ export function freshnessLines(report: StatusReport): string[] {
     ...lineOf(overdueSinceMs, (since) => `            older than \`maxStale\` since ${minuteTime(since)}`),
     ...lineOf(clock, ({ behindMs, floorMs }) => {
       const signed = minuteTime(floorMs);
-      return `  clock     ${roughly(behindMs)} behind what was signed at ${signed}; that time is used`;
+      return `  clock     ${roughly(behindMs)} behind a signature of ${signed}; that time is used`;
     }),
   ];
 }

@@ -49,7 +49,7 @@ export function differenceLines(difference: RootDifference): string[] {
     ).slice(1),
     ...lives.map(
       ({ role, beforeMs, afterMs }) =>
-        `  ${role} lives ${timeLeft(afterMs)} in place of ${timeLeft(beforeMs)}`,
+        `  ${role} is valid for ${timeLeft(afterMs)} instead of ${timeLeft(beforeMs)}`,
     ),
     ...renamed.map(
       ({ keyId, before, after }) => `  key ${shortKeyId(keyId)} of ${before} is called ${after}`,

@@ -26,7 +26,7 @@ export function showRefusals(result: Bounded<RefusalsResult>, nowMs: number): Bl
   ];
   return {
     lines: [
-      `FOUND     ${counted(refusals.length, 'refusal')}, ${standing} of what the server offers now`,
+      `FOUND     ${counted(refusals.length, 'refusal')}, ${standing} of releases that the server offers now`,
       ...table(columns, rows),
       ...truncatedLines(result),
     ],
@@ -36,7 +36,7 @@ export function showRefusals(result: Bounded<RefusalsResult>, nowMs: number): Bl
 const maxReason = 80;
 
 function againText({ state, retryAtMs }: RememberedRefusal, nowMs: number): string {
-  if (state === 'older') return 'no: not offered any more';
+  if (state === 'older') return 'no: no longer offered';
   return retryAtMs <= nowMs ? 'at the next cycle' : `from ${minuteTime(retryAtMs)}`;
 }
 
@@ -48,7 +48,7 @@ export function showForgotten(result: Bounded<RefusalsResult>): Block {
   const lines = [
     `FORGOTTEN ${counted(refusals.length, 'refusal')}`,
     ...refusals.map(({ bundle, serial, code, state }) => {
-      const next = state === 'standing' ? 'is tried again at the next pull' : 'is not offered any more';
+      const next = state === 'standing' ? 'is tried again at the next pull' : 'is no longer offered';
       return `  ${bundle} ${serial} [${code}] ${next}`;
     }),
     ...truncatedLines(result),

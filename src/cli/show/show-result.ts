@@ -5,6 +5,7 @@ import type { BundleResult, CycleResult, Problem } from '../../core/cycle/cycle-
 import { problemText } from '../../core/cycle/problem-text.js';
 import { isActivation, type Outcome } from '../../core/cycle/sync-machine.js';
 import { errorCodes, isUnsaidNo } from '../../core/error-codes.js';
+import { docsOf } from '../../core/errors.js';
 import type { Bounded } from '../../core/protocol/control-protocol.js';
 import { workerCodes } from '../../core/status/worker-rules.js';
 import { counted, indented, minuteTime, seconds, truncatedLines } from './show-text.js';
@@ -13,8 +14,9 @@ export interface Block {
   readonly lines: readonly string[];
   /** A command to paste. */
   readonly next?: string | undefined;
-  /** The command that takes it back. */
+  /** The command that takes it back; and the address of the page about the code in the first line. */
   readonly undo?: string | undefined;
+  readonly docs?: string | undefined;
 }
 
 const maxDetailLines = 20;
@@ -25,7 +27,9 @@ export function showResult(result: Bounded<CycleResult>): Block {
   const block = blocks[result.outcome](result);
   const others = result.warnings.filter((one) => !isOfFleet(one));
   const warnings = others.map((one) => `  warning [${one.code}] ${firstLine(one.message)}`);
-  return { ...block, lines: [...block.lines, ...warnings, ...truncatedLines(result)] };
+  const lines = [...block.lines, ...warnings, ...truncatedLines(result)];
+  const code = result.exitCode === 0 ? undefined : worstProblem(result)?.code;
+  return code === undefined ? { ...block, lines } : { ...block, lines, docs: docsOf(code) };
 }
 
 const blocks: Readonly<Record<Outcome, (result: CycleResult) => Block>> = {
@@ -61,7 +65,7 @@ function notifiedNow({ workers }: CycleResult): string[] {
   if (reached.length === 0) return [];
   const names = reached.slice(0, maxNamesOfWorkers).map((one) => `${one.group}/${one.worker} (${one.state})`);
   const more = reached.length > names.length ? `, and ${reached.length - names.length} more` : '';
-  return [`  pending workers had their turn: ${names.join(', ')}${more}`];
+  return [`  pending workers were notified: ${names.join(', ')}${more}`];
 }
 
 function showActivated(result: CycleResult): Block {
@@ -76,7 +80,7 @@ function showActivated(result: CycleResult): Block {
   const notified = result.workers.filter((worker) => worker.state === 'notified').length;
   const who =
     notified === 0
-      ? 'Workers that had nothing new were only notified before'
+      ? 'Workers without changes were notified earlier'
       : `${counted(notified, 'worker')} notified`;
   return {
     lines: [first, `  ${who}; a probe would prove which generation they use.`],
@@ -108,7 +112,7 @@ function showBack(result: CycleResult): Block {
   return {
     lines: [
       `${word} generation ${generation} (${releases(result.bundles)}) again in ${seconds(durationMs)}; it was ${fromGeneration ?? 'none'}`,
-      ...(held === '' ? [] : [`  ${held} held: no poll activates it until a newer serial comes.`]),
+      ...(held === '' ? [] : [`  ${held} held: no poll activates it until there is a newer serial.`]),
     ],
     ...undoOf(left, fromGeneration),
   };
@@ -133,7 +137,7 @@ function showDegraded(result: CycleResult): Block {
       ...other.flatMap((one) => indented(one.message, '  ', 3)),
       ...(missed.length === 0
         ? []
-        : ['  A worker that was not notified uses what it had; it is notified again.']),
+        : ['  A worker that was not notified keeps its old policy; it is notified again.']),
     ],
     next: 'writ status',
   };
@@ -153,13 +157,13 @@ function showRejected(result: CycleResult): Block {
   );
   return {
     lines: [
-      `REJECTED  ${offered(refused)}${codeText(result, refused[0])}`,
+      `REJECTED  ${offered(refused)}${codeText(result)}`,
       ...details,
       ...others,
       // No word of the release, and for whoever uses the policy it may be the worse news.
       ...result.problems.filter(({ code }) => workerCodes.has(code)).map(problemLine),
       `  ${staysText(result)}${result.changed ? '.' : '; no worker was touched.'}`,
-      ...(remembered ? ['  It was refused before and has not changed: nothing of it was fetched.'] : []),
+      ...(remembered ? ['  It was refused before and has not changed: nothing was fetched.'] : []),
       ...retryText(refused),
     ],
     next: remembered ? 'writ status' : `writ history --cycle ${result.cycle}`,
@@ -178,7 +182,7 @@ function showRolledBack(result: CycleResult): Block {
   const isRemembered = refused.length > 0 && !result.problems.some(({ code }) => isUnsaidNo(code));
   return {
     lines: [
-      `ROLLED BACK${isPlain ? '' : ' (unconfirmed)'}  ${now} after ${seconds(durationMs)}${codeText(result, refused[0])}`,
+      `ROLLED BACK${isPlain ? '' : ' (unconfirmed)'}  ${now} after ${seconds(durationMs)}${codeText(result)}`,
       ...said.flatMap((one) => indented(problemText(one, maxOutputLines), '  ', maxDetailLines)),
       ...(isRemembered ? [`  ${offered(refused)} is remembered as refused.`, ...retryText(refused)] : []),
     ],
@@ -192,7 +196,7 @@ function showStopped(result: CycleResult, word: string, next: string): Block {
   const what = concerned.length === 0 ? '' : `  ${offered(concerned)}`;
   return {
     lines: [
-      `${word}${what}${codeText(result, concerned[0])}`,
+      `${word}${what}${codeText(result)}`,
       ...(problem === undefined ? [] : indented(problemText(problem, maxOutputLines), '  ', maxDetailLines)),
       ...factLines(problem),
       ...others.map(problemLine),
@@ -269,9 +273,14 @@ function withOutcome(result: CycleResult, outcome: Outcome): readonly BundleResu
   return result.bundles.filter((one) => one.outcome === outcome);
 }
 
-function codeText(result: CycleResult, bundle?: BundleResult): string {
-  const problem: Problem | undefined = bundle?.problem ?? result.problems[0];
-  return problem === undefined ? '' : ` [${problem.code}]`;
+/** Of the bundle that the outcome is about, where it has one. */
+function worstProblem(result: CycleResult): Problem | undefined {
+  return withOutcome(result, result.outcome)[0]?.problem ?? result.problems[0];
+}
+
+function codeText(result: CycleResult): string {
+  const code = worstProblem(result)?.code;
+  return code === undefined ? '' : ` [${code}]`;
 }
 
 function retryText(refused: readonly BundleResult[]): string[] {

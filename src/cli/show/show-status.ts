@@ -1,6 +1,7 @@
 // `writ status` for people: one sentence, then bundles, workers, freshness, trust, and every problem with what to
 // do. Pure: a report in, lines out.
 import { type ErrorCode, errorCodes, isUnsaidNo } from '../../core/error-codes.js';
+import { whoText } from '../../core/names.js';
 import type {
   Bounded,
   BundleStatus,
@@ -8,6 +9,7 @@ import type {
   WorkerStatus,
 } from '../../core/protocol/control-protocol.js';
 import { sizeText } from '../../core/size-text.js';
+import { type ServiceLines, serviceLines } from '../../core/status/agent-service.js';
 import type { Downloading, HoldStatus } from '../../core/status/status.js';
 import { standingWorkerCodes } from '../../core/status/worker-rules.js';
 import { fleetLines } from './show-fleet-door.js';
@@ -50,7 +52,8 @@ function isDamaged({ problems }: StatusReport): boolean {
   return problems.some(({ code }) => code === 'STATE_DAMAGED');
 }
 
-export function showStatus(report: Bounded<StatusReport>): Block {
+/** @param service what starts the agent of this host; left out: its unit */
+export function showStatus(report: Bounded<StatusReport>, service = serviceLines('installed')): Block {
   const { word, sentence } = headOf(report);
   return {
     lines: [
@@ -67,7 +70,7 @@ export function showStatus(report: Bounded<StatusReport>): Block {
       ...refusalLines(report),
       ...report.holds.map(
         (one) =>
-          `  held      ${one.bundle} ${one.serial} by ${one.by} at ${minuteTime(one.atMs)}${one.reason ? `: ${one.reason}` : ''}`,
+          `  held      ${one.bundle} ${one.serial} by ${whoText(one.by)} at ${minuteTime(one.atMs)}${one.reason ? `: ${one.reason}` : ''}`,
       ),
       ...waitLines(report),
       ...pauseLines(report),
@@ -76,7 +79,7 @@ export function showStatus(report: Bounded<StatusReport>): Block {
       ...warningLines(report),
       ...truncatedLines(report),
     ],
-    ...(report.problems.length === 0 ? nextStep(report) : {}),
+    ...(report.problems.length === 0 ? nextStep(report, service) : {}),
   };
 }
 
@@ -92,7 +95,7 @@ function headOf(report: StatusReport): { readonly word: string; readonly sentenc
   const word = statusWord(report);
   const unconfirmed = word === 'active' && workers.length > 0 && !report.confirmed ? ' (unconfirmed)' : '';
   const active = generation === undefined ? 'no policy is active' : `generation ${generation} is active`;
-  const damaged = isDamaged(report) ? ', and what lies on disk is damaged' : '';
+  const damaged = isDamaged(report) ? ', and the policy on disk is damaged' : '';
   const missed = missedOf(workers).length;
   const notified = missed === 0 ? '' : `, ${missed} of ${counted(workers.length, 'worker')} not notified`;
   const agent = report.agent === 'run' || report.agent === 'stop' ? '' : ` (agent: ${report.agent})`;
@@ -160,7 +163,7 @@ function scrubLines({ scrub, atMs }: StatusReport): string[] {
   if (scrub === undefined) return [];
   const damaged = `${counted(scrub.found, 'thing')} damaged`;
   const words = { whole: 'whole', damaged, repaired: `${damaged}, mended` };
-  return [`  on disk   ${words[scrub.outcome]}, looked over ${roughly(atMs - scrub.atMs)} ago`];
+  return [`  on disk   ${words[scrub.outcome]}, scanned ${roughly(atMs - scrub.atMs)} ago`];
 }
 
 function trustText(report: StatusReport): string {
@@ -203,13 +206,13 @@ function warningLines({ groups = [], problems }: StatusReport): string[] {
 function untrustedLines({ untrusted = [] }: StatusReport): string[] {
   return untrusted.map(
     ({ bundle, serial, generation, active }) =>
-      `  UNTRUSTED ${bundle} ${serial} in generation ${generation}${active ? ', which is active' : ': no rollback goes there'}`,
+      `  UNTRUSTED ${bundle} ${serial} in generation ${generation}${active ? ', which is active' : ': no rollback activates it'}`,
   );
 }
 
 function waitLines({ waiting = [] }: StatusReport): string[] {
   return waiting.map(({ bundle, serial, groups, untilMs }) => {
-    return `  waits     ${bundle} ${serial} until ${secondTime(untilMs)} UTC: ${groups.join(', ')} is not to be notified before`;
+    return `  waits     ${bundle} ${serial} until ${secondTime(untilMs)} UTC: ${groups.join(', ')} is not notified before that`;
   });
 }
 
@@ -218,7 +221,7 @@ function pauseLines({ pause }: StatusReport): string[] {
   const { by, atMs, untilMs, reason } = pause;
   const end = untilMs === undefined ? 'until writ resume' : `until ${minuteTime(untilMs)}`;
   const why = reason === '' ? '' : `: ${reason}`;
-  return [`  paused    by ${by} since ${minuteTime(atMs)}, ${end}${why}`];
+  return [`  paused    by ${whoText(by)} since ${minuteTime(atMs)}, ${end}${why}`];
 }
 
 const holdWords = {
@@ -248,8 +251,8 @@ function problemLines(report: StatusReport): string[] {
   ];
 }
 
-function nextStep(report: StatusReport): Pick<Block, 'next' | 'undo'> {
-  if (report.agent === 'stop') return { next: 'sudo systemctl start writ-agent' };
+function nextStep(report: StatusReport, { start }: ServiceLines): Pick<Block, 'next' | 'undo'> {
+  if (report.agent === 'stop') return { next: start };
   if (report.generation === undefined) return report.downloading === undefined ? { next: 'writ pull' } : {};
   return report.pause !== undefined || report.holds.some((one) => isOffered(one, report))
     ? { undo: 'writ resume' }

@@ -15,10 +15,10 @@ export function showVerified(result: Bounded<VerifyResult>): Block {
     case 'empty':
       return { lines: ['EMPTY  no policy is active on this host.', ...more] };
     case 'whole':
-      return { lines: [`WHOLE  ${looked}: everything is as it was signed.`, ...more] };
+      return { lines: [`WHOLE  ${looked}: everything matches what was signed.`, ...more] };
     case 'repaired': {
       const block = repair === undefined || !repair.changed ? { lines: [] } : showResult(repair);
-      const lines = [`REPAIRED  ${looked}: everything is as it was signed again.`, ...damageLines(found)];
+      const lines = [`REPAIRED  ${looked}: everything matches what was signed again.`, ...damageLines(found)];
       return { lines: [...lines, ...block.lines.map((line) => `  ${line}`), ...more] };
     }
     case 'damaged': {
@@ -28,7 +28,7 @@ export function showVerified(result: Bounded<VerifyResult>): Block {
       const whole = generations.filter((one) => one.damage.length === 0);
       // What is signed by a key that is trusted no more may be whole: then nothing is named as damaged.
       const named = bad.length === 0 ? looked : `${listed(bad)} in ${seconds(durationMs)}`;
-      const head = `DAMAGED  ${named}: not everything is as it was signed. [STATE_DAMAGED]`;
+      const head = `DAMAGED  ${named}: some files do not match what was signed. [STATE_DAMAGED]`;
       const rest = bad.length === 0 || whole.length === 0 ? [] : [`  whole: ${listed(whole)}`];
       return { lines: [head, ...lines, ...rest, ...why, ...more], next: nextOf(result) };
     }
@@ -49,8 +49,8 @@ function backupLines({ unrepaired = [] }: VerifyResult): string[] {
   return unrepaired.map(({ generation, role, end, problem: { code, message } }) => {
     const became =
       end === 'given-up'
-        ? 'is no backup any more, the next release makes a new one'
-        : 'could not be made anew, and is looked at again';
+        ? 'is no longer a backup, the next release makes a new one'
+        : 'could not be repaired, and will be checked again';
     return `  generation ${generation} (${role}) ${became}: ${message} [${code}]`;
   });
 }

@@ -36,7 +36,7 @@ function answerText(worker: WorkerStatus, nowMs: number): string {
 
 function triesText({ tries, nextNotificationAtMs }: WorkerStatus): string {
   if (tries === undefined || nextNotificationAtMs === undefined) return '';
-  return `, ${counted(tries, 'notification')} in vain, again at ${secondTime(nextNotificationAtMs)} UTC`;
+  return `, ${counted(tries, 'notification')} without an answer, again at ${secondTime(nextNotificationAtMs)} UTC`;
 }
 
 /** Its own words, or why there are none. */

@@ -66,7 +66,7 @@ function checkWaiting(layout: RepositoryLayout, findings: Findings, options: Che
   if (state === undefined) return;
   findings.attempt('metadata/timestamp.json', () => requireNotAhead(state, options.clock.nowMs()));
   for (const name of state.ignored)
-    findings.note(`metadata/${name} is newer and does not verify: it cannot go live`);
+    findings.note(`metadata/${name} is newer and does not verify: it cannot be published`);
   if (isWaiting(state)) {
     findings.note('a newer version of a role waits for the online keys (writ refresh)');
   }
@@ -77,7 +77,7 @@ function requireNotAhead(state: RepositoryState, nowMs: number): void {
   const aheadMs = signedAheadMs(state, nowMs);
   if (aheadMs === undefined) return;
   const signedAt = new Date(nowMs + aheadMs).toISOString();
-  throw new WritError('SIGNED_AHEAD', `signed at ${signedAt}, which is still to come`, {
+  throw new WritError('SIGNED_AHEAD', `signed at ${signedAt}, which is in the future`, {
     facts: { signedAt, aheadMs },
   });
 }
@@ -123,7 +123,7 @@ async function checkArchives(
   }
   if (untried > 0) {
     const what = untried === 1 ? 'the base of 1 delta is' : `the bases of ${untried} deltas are`;
-    findings.note(`${what} not there any more: compared by digest alone`);
+    findings.note(`${what} gone: compared by digest only`);
   }
   return { archives: releases.length, archiveBytes, deltas: deltaCount };
 }

@@ -87,7 +87,9 @@ export function checkRoots(
 function requireSameRoot(layout: RepositoryLayout, { bytes, signed }: ParsedFile<'root'>): true {
   const name = metadataName('root', signed.version);
   if (readFile(layout, name, limits.maxRootBytes).equals(bytes)) return true;
-  throw new WritError('ROOT_NOT_LINKED', `${name} is not the publisher's copy of it`, { facts: { name } });
+  throw new WritError('ROOT_NOT_LINKED', `${name} differs from the copy of the publisher`, {
+    facts: { name },
+  });
 }
 
 /**

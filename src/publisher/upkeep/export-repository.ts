@@ -84,7 +84,7 @@ function requirePlace({ layout, anchor, live }: RepositoryState, to: RepositoryL
   const target = fs.existsSync(to.directory) ? fs.realpathSync(to.directory) : to.directory;
   if (inside(source, target) || inside(target, source)) {
     const facts = { path: to.directory };
-    throw new WritError('USAGE', 'DIR and the repository lie in each other', { facts });
+    throw new WritError('USAGE', 'DIR and the repository contain each other', { facts });
   }
   const names = listNames(to.directory).filter((name) => name !== 'lost+found');
   if (names.length === 0) return;
@@ -97,7 +97,7 @@ function requirePlace({ layout, anchor, live }: RepositoryState, to: RepositoryL
       : !root.equals(firstRoot(layout) ?? anchor);
   if (isForeign) {
     const facts = { path: to.directory, found: names.slice(0, 5) };
-    throw new WritError('REPOSITORY_EXISTS', `${to.directory} holds something else`, { facts });
+    throw new WritError('REPOSITORY_EXISTS', `${to.directory} contains something else`, { facts });
   }
   const there = readRepositoryFile(to.timestamp, limits.maxTimestampBytes);
   const actual = live.timestamp.signed.version;
@@ -106,7 +106,7 @@ function requirePlace({ layout, anchor, live }: RepositoryState, to: RepositoryL
   if (expected <= actual) return;
   throw new WritError('REPOSITORY_EXISTS', `${to.directory} has a newer timestamp, version ${expected}`, {
     facts: { expected, actual, path: to.directory },
-    hint: 'Export the newest repository, not a copy that was left behind.',
+    hint: 'Export the newest repository, not an old copy.',
   });
 }
 

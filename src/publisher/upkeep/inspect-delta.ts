@@ -23,7 +23,7 @@ export type DeltaReport = Awaited<ReturnType<typeof inspectDelta>>;
 /** @throws WritError DELTA_MALFORMED; MANIFEST_MALFORMED, ARCHIVE_LIMIT of the signed manifest; DISK_* */
 export async function inspectDelta(path: string, limits: ArchiveLimits) {
   const status = fs.lstatSync(path);
-  if (!status.isFile()) throw malformedDelta('it is no regular file');
+  if (!status.isFile()) throw malformedDelta('it is not a regular file');
   const bytes = status.size;
   if (bytes > limits.maxArchiveBytes) throw malformedDelta('it is too large', { actual: bytes });
   const decodedBytes = await decodedLength(path, maxDecodedBytes(bytes, limits));
@@ -37,12 +37,12 @@ async function decodedLength(path: string, maxBytes: number): Promise<number> {
   let head = Buffer.alloc(0);
   for await (const piece of decodedPieces(path)) {
     length += piece.length;
-    if (length > maxBytes) throw malformedDelta('it holds too much for its length');
+    if (length > maxBytes) throw malformedDelta('it unpacks to too much for its length');
     if (head.length < deltaMagic.length) {
       head = Buffer.concat([head, piece.subarray(0, deltaMagic.length - head.length)]);
     }
   }
-  if (!head.equals(deltaMagic)) throw malformedDelta('it does not begin as a delta of ours');
+  if (!head.equals(deltaMagic)) throw malformedDelta('it does not begin like a Writ delta');
   return length;
 }
 

@@ -14,7 +14,7 @@ export const command: CommandDefinition<DoorFlags> = {
   ],
   exitCodes: [
     '0  shown, approved or retired',
-    '1  nobody answered, no such host, or the token may not',
+    '1  no answer, no such host, or the token does not allow it',
     '2  usage, or several hosts have this name',
   ],
   args: [
@@ -30,7 +30,9 @@ export const command: CommandDefinition<DoorFlags> = {
     }
     const verb = verbs.find((one) => one === first);
     if (verb === undefined)
-      throw new WritError('USAGE', `writ fleet host knows no ${first}`, { hint: 'approve, or retire.' });
+      throw new WritError('USAGE', `${first} is not a verb of writ fleet host`, {
+        hint: 'approve, or retire.',
+      });
     const { key, host } = await askFleet(flags, context, (door) => door.changeHost(second, verb));
     return changed(verb, key, host);
   },
@@ -41,7 +43,7 @@ function changed(verb: (typeof verbs)[number], key: string, host: string): Answe
     return { outcome: 'approved', details: { key, host }, lines: [`APPROVED  ${host}  ${key}`] };
   const lines = [
     `RETIRED   ${host}  ${key}`,
-    '  Its key is refused from now on; the host itself goes on as before.',
+    '  Its key is refused from now on; the host itself is not changed.',
   ];
   return { outcome: 'retired', details: { key, host }, lines };
 }

@@ -13,7 +13,7 @@ const flags = {
   ...doorFlags,
   where: preset(
     '--where <filter>',
-    'KEY=VALUE, several with commas: state, bundle, channel, serial, code, host, health, version, root, kind, label.NAME',
+    'KEY=VALUE, several with commas: state, bundle, channel, serial, standing, code, host, health, version, root, kind, label.NAME',
     '',
   ),
   limit: preset('--limit <n>', 'hosts to list at most', 1000, numberFlag(1, 100_000)),
@@ -24,11 +24,7 @@ export const command: CommandDefinition<FlagValues<typeof flags>> = {
     'writ fleet hosts --where state=rejected,bundle=dns-edge,label.site=fra',
     'writ fleet hosts --where state=silent --json',
   ],
-  exitCodes: [
-    '0  listed, also when nobody is like that',
-    '1  nobody answered',
-    '2  usage, or a filter that is none',
-  ],
+  exitCodes: ['0  listed, also when no host matches', '1  nobody answered', '2  usage, or an unknown filter'],
   flags,
   run: async (_args, flags, context) => {
     // Said here where it is wrong: a hint of the server's would speak of another command line.

@@ -13,24 +13,30 @@ import { openNotifier } from '../../../platform/telemetry/sd-notify.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import { durationFlag, repeatedText } from '../../console/flag-values.js';
 import { type FlagValues, optional, preset, required } from '../../console/flags.js';
-import { listeningFlags, logLevel, reloadAtHangup, tlsFiles } from '../../serving/listening.js';
+import { logForm, logLevel } from '../../console/log-flags.js';
+import { identityFlags, identityRule } from '../../fleet/identity-flags.js';
+import { readAuthorities } from '../../fleet/read-authorities.js';
+import { listeningFlags, reloadAtHangup, tlsFiles } from '../../serving/listening.js';
 
 const flags = {
-  store: required('--store <store>', 'directory, made when it is missing, or a postgres:// URL').env(
+  store: required('--store <store>', 'directory (created when missing), or a postgres:// URL').env(
     'WRIT_FLEET_STORE',
   ),
   repository: optional(
     '--repository <url>',
-    'repository that hosts follow, to know what should be in use; may be repeated, each with its --root',
+    'repository that hosts follow, to compare what should be in use, then its mirrors, separated by spaces; may be repeated, each with its --root',
     repeatedText,
-  ).env('WRIT_FLEET_REPOSITORY'),
-  root: optional('--root <file>', 'root of that repository; may be repeated', repeatedText).env(
-    'WRIT_FLEET_ROOT',
+  ),
+  root: optional('--root <file>', 'root of that repository; may be repeated', repeatedText),
+  repositoryCa: optional(
+    '--repository-ca <file>',
+    "authorities to trust for repositories instead of the system's, PEM: one for all, or one for each",
+    repeatedText,
   ),
   state: optional(
     '--state <directory>',
-    'where metadata of repositories is kept; by default in the store, with PostgreSQL it has to be said',
-  ).env('WRIT_FLEET_STATE'),
+    'where metadata of repositories is kept; by default in the store; required with PostgreSQL',
+  ),
   readEvery: preset(
     '--read-every <duration>',
     'how often repositories are read, 1s to 1m',
@@ -39,13 +45,19 @@ const flags = {
     '30s',
   ),
   ...listeningFlags('127.0.0.1', 8090),
+  ...identityFlags,
   webhook: optional(
     '--webhook <url>',
-    "who is told when the fleet's state changes, in Alertmanager's format; https, or http on this machine",
+    "receiver to notify when the state of the fleet changes, in Alertmanager's format; https, or http on this machine",
     webhookFlag,
   ),
   webhookTokenFile: optional('--webhook-token-file <file>', 'file with a bearer token for it'),
   webhookCa: optional('--webhook-ca <file>', 'authorities to trust for it, PEM'),
+  publicUrl: optional(
+    '--public-url <url>',
+    'where people reach this server, for links in webhook notifications; by default the address it listens on',
+    publicUrlFlag,
+  ),
 };
 type ServeFlags = FlagValues<typeof flags>;
 
@@ -53,26 +65,28 @@ export const command: CommandDefinition<ServeFlags> = {
   examples: [
     'writ fleet serve --store /var/lib/writ-fleet',
     'writ fleet serve --store /var/lib/writ-fleet --repository https://policy.example.net --root root.json',
+    "writ fleet serve --store /var/lib/writ-fleet --repository 'https://a.example.net https://b.example.net' --repository-ca ca.pem --root root.json",
     'writ fleet serve --store /var/lib/writ-fleet --listen 0.0.0.0:443 --tls-cert fleet.crt --tls-key fleet.pem',
     'writ fleet serve --store postgres://db/fleet --webhook https://alarms.example.net/hook',
   ],
   exitCodes: [
-    '0  ended by SIGTERM or SIGINT, requests under way finished, what was acknowledged stored',
+    '0  ended by SIGTERM or SIGINT; running requests were finished, acknowledged reports are stored',
     '1  cannot listen on this address, or the store cannot be used',
-    '2  usage, no store of a fleet, or a TLS certificate and key that are no pair',
+    '2  usage, not a fleet store, or a TLS certificate and key that do not match',
   ],
   onSignal: 'drain',
   flags,
   run: async (_args, flags, context) => {
-    const log = createBusyLog('writ-fleet', logLevel(flags));
+    const log = createBusyLog('writ-fleet', logLevel(flags), logForm(flags, context));
     const tls = tlsFiles(flags, context);
     const webhook = webhookTarget(flags, context);
+    const identity = identityRule(flags);
     const { store, perAddress, proxy: proxies = [] } = flags;
     const server = await startFleetServer({
       store: isDatabaseUrl(store) ? store : context.at(store),
       ...repositoriesOf(flags, context),
       ...flags.listen,
-      ...given({ tls, webhook }),
+      ...given({ tls, webhook, identity, publicUrl: flags.publicUrl }),
       ...(perAddress === undefined ? {} : { limits: { maxConnectionsPerAddress: perAddress } }),
       ...{ proxies, log, clock: context.clock, processMetrics: 'include' },
     });
@@ -86,7 +100,7 @@ export const command: CommandDefinition<ServeFlags> = {
     await server.close();
     stopReloading();
     await manager.end();
-    const lines = [`STOPPED ${url}: requests under way were finished`];
+    const lines = [`STOPPED ${url}: running requests were finished`];
     return { outcome: 'stopped', details: { url }, lines };
   },
 };
@@ -97,47 +111,78 @@ function webhookFlag(text: string): URL {
   const isLoopback = /^(?:127\.\d+\.\d+\.\d+|\[::1\]|localhost)$/.test(url?.hostname ?? '');
   const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback);
   if (url === undefined || !isSafe || url.username !== '' || url.password !== '')
-    throw new InvalidArgumentError('An https address is wanted, or http on this machine, without a user.');
+    throw new InvalidArgumentError('Give an https address, or http on this machine, without a user.');
   return url;
 }
 
-type WebhookFlags = Pick<FlagValues<typeof flags>, 'webhook' | 'webhookTokenFile' | 'webhookCa'>;
+/** @param text the pages begin at `/`, so that a path below would lead nowhere */
+function publicUrlFlag(text: string): string {
+  const url = URL.canParse(text) && text.length <= 500 ? new URL(text) : undefined;
+  const isWeb = url?.protocol === 'https:' || url?.protocol === 'http:';
+  if (url !== undefined && isWeb && url.href === `${url.origin}/`) return url.origin;
+  throw new InvalidArgumentError('Give the address of the page only, for example https://fleet.example.net.');
+}
+
+type WebhookFlags = Pick<
+  FlagValues<typeof flags>,
+  'webhook' | 'webhookTokenFile' | 'webhookCa' | 'publicUrl'
+>;
 
 function webhookTarget(
-  { webhook: url, webhookTokenFile: token, webhookCa: ca }: WebhookFlags,
+  { webhook: url, webhookTokenFile: token, webhookCa: ca, publicUrl }: WebhookFlags,
   { at }: CommandContext,
 ): WebhookTarget | undefined {
   if (url !== undefined) return { url, ...given({ tokenFile: token && at(token), caFile: ca && at(ca) }) };
-  if (token === undefined && ca === undefined) return undefined;
-  throw new WritError('USAGE', '--webhook is missing: its token and its authorities are for it');
+  if (token === undefined && ca === undefined && publicUrl === undefined) return undefined;
+  throw new WritError(
+    'USAGE',
+    '--webhook is missing: --webhook-token-file, --webhook-ca and --public-url need it',
+  );
 }
 
 /** A reading speaks for the present for two minutes. */
 function everyFlag(text: string): number {
   const everyMs = durationFlag(text);
   if (everyMs >= 1000 && everyMs <= 60_000) return everyMs;
-  throw new InvalidArgumentError('A duration from 1s to 1m is wanted.');
+  throw new InvalidArgumentError('Give a duration from 1s to 1m.');
 }
 
+/** As many as a host takes. */
+const maxPlaces = 16;
+
 function repositoriesOf(
-  { repository = [], root = [], state, store, readEvery: everyMs }: ServeFlags,
+  { repository = [], root = [], repositoryCa = [], state, store, readEvery: everyMs }: ServeFlags,
   { at }: CommandContext,
 ): Partial<Pick<FleetServerOptions, 'repositories'>> {
   if (repository.length !== root.length)
     throw new WritError(
       'USAGE',
-      `${repository.length} --repository and ${root.length} --root: each has its own`,
+      `${repository.length} --repository and ${root.length} --root: each repository needs its own root`,
       {
-        hint: 'As --repository https://a.example.net --root a.json --repository https://b.example.net --root b.json.',
+        hint: 'For example --repository https://a.example.net --root a.json --repository https://b.example.net --root b.json.',
       },
     );
+  if (repositoryCa.length > 1 && repositoryCa.length !== repository.length)
+    throw new WritError(
+      'USAGE',
+      `${repositoryCa.length} --repository-ca and ${repository.length} --repository: one for all, or each its own`,
+    );
+  if (repository.length === 0 && repositoryCa.length > 0)
+    throw new WritError('USAGE', '--repository is missing: --repository-ca needs it');
   if (repository.length === 0) return {};
   if (state === undefined && isDatabaseUrl(store))
     throw new WritError(
       'USAGE',
-      '--state is missing: what a repository says is kept in a directory of this machine',
+      '--state is missing: repository metadata is kept in a directory of this machine',
     );
-  const followed = repository.map((url, index) => ({ url, rootFile: at(root[index] ?? '') }));
+  const authorities = repositoryCa.map((file) => readAuthorities(at(file)));
+  const followed = repository.map((places, index) => {
+    const [url = '', ...mirrors] = places.split(/\s+/).filter((place) => place !== '');
+    if (mirrors.length >= maxPlaces)
+      throw new WritError('USAGE', `a repository has at most ${maxPlaces} places: ${mirrors.length + 1}`);
+    const ca = authorities[authorities.length === 1 ? 0 : index];
+    return { url, mirrors, rootFile: at(root[index] ?? ''), ...given({ ca }) };
+  });
   const directory = state === undefined ? join(at(store), 'repositories') : at(state);
   return { repositories: { followed, state: directory, everyMs } };
 }
@@ -148,6 +193,6 @@ function listening(url: string, fleet: string): Answer {
     outcome: 'listening',
     details: { url, fleet },
     lines: [`LISTENING ${url}`],
-    next: `make a token for hosts: writ fleet token create --for hosts --store S; then \`fleet: { url: ${url}, tokenFile: FILE }\` in agent.yaml`,
+    next: `create a token for hosts: writ fleet token create --for hosts --store S; then \`fleet: { url: ${url}, tokenFile: FILE }\` in agent.yaml`,
   };
 }

@@ -11,12 +11,13 @@ export const command: CommandDefinition<DoorFlags> = {
     'writ fleet status --store /var/lib/writ-fleet --json',
   ],
   exitCodes: [
-    '0  every host runs the newest release that is known, as far as it can be proven',
+    '0  every host runs the newest known release, as far as hosts can prove it',
     '1  warning: somebody should look',
-    '2  critical: a release was refused or taken back, a role has expired, or a key is on two machines',
-    '3  nobody answered; also: usage',
+    '2  critical: a release was refused or rolled back, a role has expired, or a key is on two machines',
+    '3  no answer; also: usage',
   ],
   failureExitCode: 3,
+  quiet: 'nothing',
   flags: doorFlags,
   run: async (_args, flags, context) => {
     const { schema: _, type: _type, ...summary } = await askFleet(flags, context, (door) => door.summary());

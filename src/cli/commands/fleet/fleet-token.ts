@@ -20,17 +20,17 @@ const flags = {
     'create for people: view (codes), detail (also lines and outputs), operate (also changes)',
     oneOf(roles),
   ),
-  note: optional('--note <text>', 'create: what it is for, for the list'),
+  note: optional('--note <text>', 'create: a note, shown in the list'),
   uses: optional(
     '--uses <n>',
-    'create: enrolments that it is good for; without it as many as come',
+    'create: how many enrolments it allows; default: no limit',
     numberFlag(1, 1_000_000),
   ),
-  expires: optional('--expires <duration>', 'create: how long it is good, as 30d', durationFlag),
-  hosts: optional('--hosts <glob>', "create for hosts: names that it enrols, as 'edge-*'"),
+  expires: optional('--expires <duration>', 'create: how long it is valid, for example 30d', durationFlag),
+  hosts: optional('--hosts <glob>', "create for hosts: host names that it can enrol, for example 'edge-*'"),
   label: optional(
     '--label <name=value>',
-    'create for hosts: a label that it forces; may be repeated',
+    'create for hosts: a label that it sets; may be repeated',
     repeatedFlag(labelFlag),
   ),
 };
@@ -44,7 +44,7 @@ export const command: CommandDefinition<TokenFlags> = {
   ],
   exitCodes: [
     '0  created, listed or revoked',
-    '1  nobody answered, no such token, or the token may not',
+    '1  no answer, no such token, or the token does not allow it',
     '2  usage',
   ],
   args: [
@@ -56,7 +56,7 @@ export const command: CommandDefinition<TokenFlags> = {
     if (action === 'create' && id === undefined) return create(flags, context);
     if (action === 'list' && id === undefined) return list(flags, context);
     if (action === 'revoke' && id !== undefined) return revoke(id, flags, context);
-    throw new WritError('USAGE', 'writ fleet token wants create, list, or revoke and an id', {
+    throw new WritError('USAGE', 'writ fleet token needs create, list, or revoke with an id', {
       hint: 'writ fleet token create --for hosts --store S',
     });
   },
@@ -85,7 +85,7 @@ async function revoke(id: string, flags: TokenFlags, context: CommandContext): P
   await askFleet(flags, context, (door) => door.revokeToken(id));
   const lines = [
     `REVOKED   ${id}`,
-    '  Sessions of it have ended; hosts that it enrolled go on reporting by their keys.',
+    '  Its sessions have ended; hosts that it enrolled keep reporting with their own keys.',
   ];
   return { outcome: 'revoked', details: { id }, lines };
 }
@@ -100,6 +100,6 @@ function oneOf<T extends string>(words: readonly T[]): (text: string) => T {
 
 function labelFlag(text: string): readonly [name: string, value: string] {
   const at = text.indexOf('=');
-  if (at < 1 || text.length > 400) throw new InvalidArgumentError('NAME=VALUE is wanted, as site=fra.');
+  if (at < 1 || text.length > 400) throw new InvalidArgumentError('Give NAME=VALUE, for example site=fra.');
   return [text.slice(0, at), text.slice(at + 1)];
 }

@@ -22,17 +22,17 @@ import { counted, minuteTime } from '../../show/show-text.js';
 const flags = {
   ...doorFlags,
   channel: preset('--channel <name>', 'channel of the bundle', 'stable', nameFlag),
-  share: preset('--share <percent>', 'of the hosts that have to be done', 1_000_000, shareFlag, '100%'),
+  share: preset('--share <percent>', 'share of the hosts that must be done', 1_000_000, shareFlag, '100%'),
   within: preset('--within <duration>', 'how long to wait', 1_800_000, durationFlag, '30m'),
   accept: preset(
     '--accept <what>',
-    'confirmed, or notified: also hosts where nothing can confirm',
+    'confirmed, or notified: also count hosts where nothing can confirm',
     'confirmed',
     acceptFlag,
   ),
   exceptSilent: optional(
     '--except-silent <duration>',
-    'leave out hosts that were not heard for so long',
+    'leave out hosts that have been silent for this long',
     durationFlag,
   ),
 };
@@ -45,7 +45,7 @@ export const command: CommandDefinition<WaitFlags> = {
   ],
   exitCodes: [
     '0  the share of hosts confirmed this release',
-    '1  time over, or nobody answered',
+    '1  time over, or no answer',
     '2  no host has this bundle and channel, the repository has no such release, or usage',
     '3  out of reach: too many hosts refused it',
     '4  withdrawn, or superseded by a later release',
@@ -56,9 +56,9 @@ export const command: CommandDefinition<WaitFlags> = {
   ],
   flags,
   run: async ([bundle = '', serialText = ''], flags, context) => {
-    if (!isName(bundle)) throw new WritError('USAGE', `${JSON.stringify(bundle)} is no name of a bundle`);
+    if (!isName(bundle)) throw new WritError('USAGE', `${JSON.stringify(bundle)} is not a bundle name`);
     const serial = /^[1-9][0-9]{0,14}$/.test(serialText) ? Number(serialText) : Number.NaN;
-    if (Number.isNaN(serial)) throw new WritError('USAGE', `${JSON.stringify(serialText)} is no serial`);
+    if (Number.isNaN(serial)) throw new WritError('USAGE', `${JSON.stringify(serialText)} is not a serial`);
     const question = {
       bundle,
       channel: flags.channel,
@@ -94,7 +94,7 @@ async function wait(
     return { facts, verdict: judgeWait(facts, terms, progress) };
   };
   let looked = judge(first);
-  const excepted = first.excepted === 0 ? '' : `, ${first.excepted} left out for their silence`;
+  const excepted = first.excepted === 0 ? '' : `, ${first.excepted} silent hosts left out`;
   reporter.finish(
     'hosts',
     `${counted(first.of, 'host')} of ${question.bundle} ${question.channel}${excepted}`,
@@ -133,7 +133,7 @@ async function lookAgain(door: FleetDoor, question: WaitAsked): Promise<WaitFact
 }
 
 function oldText({ atMs }: WaitFacts, code: ErrorCode): string {
-  return `no answer of the fleet server since ${minuteTime(atMs)} (${code})`;
+  return `no answer from the fleet server since ${minuteTime(atMs)} (${code})`;
 }
 
 function progressText({ facts, verdict }: Looked): string {
@@ -141,7 +141,7 @@ function progressText({ facts, verdict }: Looked): string {
   const apart = [
     ...(facts.notified > 0 ? [`${facts.notified} with nothing to confirm`] : []),
     ...(facts.refused > 0 ? [`${facts.refused} refused`] : []),
-    ...(facts.later > 0 ? [`${facts.later} on a later one`] : []),
+    ...(facts.later > 0 ? [`${facts.later} on a later release`] : []),
     ...(facts.elsewhere > 0 ? [`${facts.elsewhere} with another release of this serial`] : []),
   ];
   return [`${done} of ${of} done, ${needed} needed`, ...apart].join('; ');
@@ -167,7 +167,7 @@ function answerOf(looked: Looked, outcome: WaitOutcome, { bundle, channel, seria
     ...facts.refusedHosts.map(({ host, key, code }) => `  ${host} refused it [${code}]  ${key.slice(0, 12)}`),
     ...(more > 0 ? [`  (${more} more refused it)`] : []),
     ...whyLines(outcome, facts),
-    ...(unanswered === undefined ? [] : [`  These are old: ${oldText(facts, unanswered)}.`]),
+    ...(unanswered === undefined ? [] : [`  These numbers are old: ${oldText(facts, unanswered)}.`]),
   ];
   const details = {
     bundle,
@@ -188,32 +188,31 @@ function whyLines(outcome: WaitOutcome, facts: WaitFacts): string[] {
   const { notified, later, supersededBy, signedSerial } = facts;
   const signed = signedSerial === undefined ? [] : signedLines(outcome, signedSerial);
   if (signed.length > 0) return signed;
-  if (outcome === 'nobody')
-    return ['  No host that is enrolled, and not stopped, reports this bundle and channel.'];
+  if (outcome === 'nobody') return ['  No enrolled, running host reports this bundle and channel.'];
   if (outcome === 'ambiguous') return ['  Releases of different repositories have this serial.'];
-  if (outcome === 'superseded') return [`  ${counted(later, 'host')} of these went on to ${supersededBy}.`];
+  if (outcome === 'superseded') return [`  ${counted(later, 'host')} of these moved on to ${supersededBy}.`];
   if (outcome === 'time-over' && notified > 0)
-    return ['  Hosts where nothing can confirm are done with --accept notified.'];
+    return ['  Hosts where nothing can confirm count as done with --accept notified.'];
   return [];
 }
 
 /** What the repository says of it, which the fleet server has read itself. */
 function signedLines(outcome: WaitOutcome, serial: number): string[] {
-  if (outcome === 'withdrawn') return [`  It was taken back by its publisher: ${serial} should be in use.`];
+  if (outcome === 'withdrawn') return [`  Its publisher withdrew it: ${serial} should be in use.`];
   if (outcome === 'superseded') return [`  The repository has signed ${serial}.`];
   if (outcome === 'absent')
-    return [`  The repository has signed no such serial: ${serial} is what its channel has.`];
+    return [`  The repository has not signed this serial: its channel has ${serial}.`];
   return [];
 }
 
 function shareFlag(text: string): number {
   const percent = /^[0-9]{1,3}(?:\.[0-9]{1,4})?%$/.test(text) ? Number(text.slice(0, -1)) : Number.NaN;
   if (!(percent > 0 && percent <= 100))
-    throw new InvalidArgumentError('A share is a percentage, as 100% or 99.5%.');
+    throw new InvalidArgumentError('A share is a percentage, for example 100% or 99.5%.');
   return Math.round(percent * 10_000);
 }
 
 function acceptFlag(text: string): 'confirmed' | 'notified' {
   if (text === 'confirmed' || text === 'notified') return text;
-  throw new InvalidArgumentError('confirmed or notified is wanted.');
+  throw new InvalidArgumentError('Give confirmed or notified.');
 }

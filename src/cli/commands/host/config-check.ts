@@ -9,8 +9,8 @@ import { counted } from '../../show/show-text.js';
 
 export const command: CommandDefinition<ConfigFlags> = {
   examples: ['writ config check', 'writ config check agent.yaml'],
-  exitCodes: ['0  no mistake; warnings are named', '2  mistakes; each is named with its line and column'],
-  args: [['[file]', 'a configuration; left out: that of --config']],
+  exitCodes: ['0  no mistake; warnings are listed', '2  mistakes; each is listed with its line and column'],
+  args: [['[file]', 'a configuration file; default: that of --config']],
   flags: configFlag,
   run: ([named], flags, { reporter, at }) => {
     const file = named ?? flags.config;

@@ -7,7 +7,7 @@ import { showConfig } from '../../show/show-config.js';
 
 export const command: CommandDefinition<ConfigFlags> = {
   examples: ['writ config show', 'writ config show --config agent.yaml --json'],
-  exitCodes: ['0  the configuration is valid', '2  it is not; every mistake is named'],
+  exitCodes: ['0  the configuration is valid', '2  it is not valid; every mistake is listed'],
   flags: configFlag,
   run: (_args, flags, { reporter, at }) => {
     const { config, given, tolerated, ...loaded } = loadConfig(at(flags.config));

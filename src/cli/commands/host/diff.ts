@@ -1,4 +1,4 @@
-// `writ diff`: what two generations differ in, or what the server would change. Nothing is activated.
+// `writ diff`: show how two generations differ, or what the server would change. Nothing is activated.
 import { WritError } from '../../../core/errors.js';
 import { given } from '../../../core/given.js';
 import type { CommandDefinition } from '../../console/command.js';
@@ -11,7 +11,7 @@ import { showDiff } from '../../show/show-diff.js';
 const flags = {
   ...configFlag,
   server: toggle('--server', 'the active generation and the newest releases that the server lists'),
-  stat: toggle('--stat', 'files and sizes, no texts'),
+  stat: toggle('--stat', 'files and sizes only'),
 };
 
 export const command: CommandDefinition<FlagValues<typeof flags>> = {
@@ -19,7 +19,7 @@ export const command: CommandDefinition<FlagValues<typeof flags>> = {
   exitCodes: [
     '0  the same',
     '1  different',
-    '2  usage or configuration, or it could not be told, whatever the reason',
+    '2  usage or configuration, or the comparison failed for any reason',
   ],
   onSignal: 'drain',
   failureExitCode: 2,
@@ -27,10 +27,11 @@ export const command: CommandDefinition<FlagValues<typeof flags>> = {
     ['[A]', 'a kept generation; without any: the previous one'],
     ['[B]', 'the one to compare it with; by default the active one'],
   ],
+  quiet: 'nothing',
   flags,
   run: async ([a, b], flags, { at, version, signal }) => {
     if (flags.server && a !== undefined)
-      throw new WritError('USAGE', '--server compares with the active generation; name no other');
+      throw new WritError('USAGE', '--server compares with the active generation; give no other');
     const [from, to] = [generationOf(a), generationOf(b)];
     const { diffPolicy } = await agentDoors.diff();
     const difference = await diffPolicy({

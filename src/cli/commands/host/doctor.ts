@@ -4,19 +4,21 @@ import { isWritError, type WritError } from '../../../core/errors.js';
 import { diagnose } from '../../../core/status/doctor.js';
 import type { CommandDefinition } from '../../console/command.js';
 import { agentDoors } from '../../host/agent-doors.js';
-import { type ConfigFlags, configFlag, withConfig } from '../../host/ask.js';
+import { type ConfigFlags, configFlag, serviceOf, withConfig } from '../../host/ask.js';
 import { readHostReport } from '../../host/host-report.js';
 import { showFindings } from '../../show/show-doctor.js';
 
 export const command: CommandDefinition<ConfigFlags> = {
   examples: ['writ doctor', 'writ doctor --json'],
   exitCodes: ['0  all is well', '1  warnings', '2  failures'],
+  quiet: 'nothing',
   flags: configFlag,
   run: async (_args, flags, context) => {
     const { at, version, clock } = context;
     const heard = await readHostReport(flags, context).catch(whyNot);
     const { runDoctor } = await agentDoors.doctor();
-    const found = await runDoctor({ configPath: at(flags.config), version, clock, heard });
+    const service = serviceOf(context);
+    const found = await runDoctor({ configPath: at(flags.config), version, clock, heard, service });
     const findings = found.map((finding) => withConfig(finding, flags));
     const { outcome, exitCode, failures, warnings } = diagnose(findings);
     return {

@@ -1,7 +1,7 @@
 // `writ health`: one line and an exit code for monitoring and for the health check of a container.
 
 import { Option } from '#commander';
-import { toWritError, type WritError } from '../../../core/errors.js';
+import { docsOf, toWritError, type WritError } from '../../../core/errors.js';
 import { given } from '../../../core/given.js';
 import { judgeHealth } from '../../../core/status/host-health.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
@@ -27,10 +27,11 @@ export const command: CommandDefinition<HealthFlags> = {
   examples: ['writ health', 'writ health --fail-on critical --quiet'],
   exitCodes: [
     '0  ok',
-    '1  warning: stale, frozen, refused metadata or bundle, degraded, a role near its end, no agent, ...',
-    '2  critical: nothing active, untrusted, blocked, damaged, older than maxStale, a group gone; or no answer',
-    '3  unknown: this user may not look, or the last word of the agent is older than 3 minutes',
+    '1  warning: stale, frozen, refused metadata or bundle, degraded, a role near its expiry, no agent, ...',
+    '2  critical: nothing active, untrusted, blocked, damaged, older than maxStale, a group is dead; or no answer',
+    '3  unknown: this user has no access, or the last status of the agent is older than 3 minutes',
   ],
+  quiet: 'nothing',
   flags,
   run: async (_args, flags, context) => {
     const answer = await judge(flags, context);
@@ -73,5 +74,5 @@ function answerOf(seen: KnownReport): Answer {
 function unanswered(outcome: 'unknown' | 'critical', exitCode: number, error: WritError): Answer {
   const { code, message, hint, facts } = error;
   const line = `${outcome.toUpperCase()}  ${message.split('\n', 1)[0]} [${code}]`;
-  return { outcome, exitCode, details: { code, message, hint, facts }, lines: [line] };
+  return { outcome, exitCode, details: { code, message, hint, docs: docsOf(code), facts }, lines: [line] };
 }

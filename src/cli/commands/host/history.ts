@@ -1,4 +1,4 @@
-// `writ history`: what the cycles of this host did, newest first; with --cycle all that one of them said.
+// `writ history`: show what the cycles of this host did, newest first; with --cycle all that one of them said.
 
 import { WritError } from '../../../core/errors.js';
 import {
@@ -16,7 +16,7 @@ import { showCycle, showHistory } from '../../show/show-history.js';
 const flags = {
   ...configFlag,
   limit: preset('-n, --limit <count>', 'how many, the newest', 20, numberFlag(1, maxHistoryEntries)),
-  cycle: optional('--cycle <id>', 'all that this cycle said, as c-7f20'),
+  cycle: optional('--cycle <id>', 'everything about one cycle, for example c-7f20'),
 };
 type HistoryFlags = FlagValues<typeof flags>;
 

@@ -11,9 +11,9 @@ import { minuteTime } from '../../show/show-text.js';
 
 const flags = {
   ...configFlag,
-  for: optional('--for <duration>', 'how long, as 2h; without an end: until `writ resume`', durationFlag),
-  until: optional('--until <time>', 'when it ends, as 2026-12-27T08:00Z', timeFlag),
-  reason: required('--reason <text>', 'why, for status and for who finds it', reasonFlag),
+  for: optional('--for <duration>', 'how long, for example 2h; default: until `writ resume`', durationFlag),
+  until: optional('--until <time>', 'when it ends, for example 2026-12-27T08:00Z', timeFlag),
+  reason: required('--reason <text>', 'why; shown in status', reasonFlag),
 };
 
 export const command: CommandDefinition<FlagValues<typeof flags>> = {
@@ -24,14 +24,14 @@ export const command: CommandDefinition<FlagValues<typeof flags>> = {
   exitCodes: [
     '0  paused',
     '1  failed',
-    '2  usage or configuration, also an end that is over or more than a year away',
+    '2  usage or configuration, also an end in the past or more than a year away',
     '7  busy',
   ],
   flags,
   run: async (_args, flags, context) => {
     const { reason, until, for: forMs } = flags;
     if (until !== undefined && forMs !== undefined)
-      throw new WritError('USAGE', '--for and --until both say when it ends: only one can hold');
+      throw new WritError('USAGE', '--for and --until both set the end: give one of them');
     const untilMs = forMs === undefined ? until : context.clock.nowMs() + forMs;
     const wanted = { reason, ...given({ untilMs }) };
     const request = { type: 'pause', by: whoAsks(context.env), ...wanted } as const;
@@ -44,7 +44,7 @@ export const command: CommandDefinition<FlagValues<typeof flags>> = {
       details: { pause },
       lines: [
         `PAUSED    ${end}`,
-        '  What is active stays, and its workers are notified of it; new releases wait.',
+        '  The active policy stays, and workers that start are notified; new releases wait.',
       ],
       undo: 'writ resume',
     };

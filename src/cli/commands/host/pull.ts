@@ -16,7 +16,7 @@ const flags = {
     'fetch and verify everything again; ignores a pause, holds and remembered refusals',
   ),
   exitUnchanged: optional('--exit-unchanged <code>', 'exit code when nothing changed', numberFlag(0, 255)),
-  wait: optional('--wait <time>', 'try again, for so long, until a verified policy is active', durationFlag),
+  wait: optional('--wait <time>', 'retry for this long, until a verified policy is active', durationFlag),
 };
 type PullFlags = FlagValues<typeof flags>;
 
@@ -24,7 +24,7 @@ export const command: CommandDefinition<PullFlags> = {
   examples: ['writ pull', 'writ pull --force --json', 'writ pull --wait 5m'],
   exitCodes: [
     '0  activated, or unchanged; with --wait: a verified policy is active',
-    '1  failed; the running policy stays, try again',
+    '1  failed; the running policy stays; try again',
     '2  usage or configuration',
     '3  rejected; the old policy stays',
     '4  degraded: active, but a worker was not notified',
@@ -32,7 +32,7 @@ export const command: CommandDefinition<PullFlags> = {
     '6  blocked',
     '7  another process is busy',
     '8  deferred: paused, held, or not now',
-    '130  interrupted; the agent goes on',
+    '130  interrupted; the agent continues',
   ],
   onSignal: 'drain',
   flags,

@@ -11,10 +11,10 @@ import { showForgotten, showRefusals } from '../../show/show-refusals.js';
 
 const flags = {
   ...configFlag,
-  bundle: optional('--bundle <name>', 'forget: those of this bundle alone', nameFlag),
+  bundle: optional('--bundle <name>', 'forget: only refusals of this bundle', nameFlag),
   serial: optional(
     '--serial <number>',
-    'forget: this release of the bundle alone',
+    'forget: only this release of the bundle',
     numberFlag(1, Number.MAX_SAFE_INTEGER),
   ),
 };
@@ -28,12 +28,14 @@ export const command: CommandDefinition<RefusalsFlags> = {
     '2  usage or configuration, or no such refusal',
     '7  busy',
   ],
-  args: [['[forget]', 'forget what is remembered: all of it, or what the flags name']],
+  args: [['[forget]', 'forget refusals: all of them, or those that the flags select']],
   flags,
   run: async ([verb], flags, context) => {
     if (verb === 'forget') return withConfig(await forget(flags, context), flags);
     if (verb !== undefined)
-      throw new WritError('USAGE', `writ refusals knows no ${verb}`, { hint: 'writ refusals forget' });
+      throw new WritError('USAGE', `${verb} is not a verb of writ refusals`, {
+        hint: 'writ refusals forget',
+      });
     if (flags.bundle !== undefined || flags.serial !== undefined)
       throw new WritError('USAGE', '--bundle and --serial say what to forget', {
         hint: 'writ refusals forget --bundle B --serial N',
@@ -54,7 +56,7 @@ async function list(flags: RefusalsFlags, context: CommandContext): Promise<Answ
 async function forget(flags: RefusalsFlags, context: CommandContext): Promise<Answer> {
   const { bundle, serial } = flags;
   if (serial !== undefined && bundle === undefined)
-    throw new WritError('USAGE', '--serial needs --bundle: every bundle counts its own', {
+    throw new WritError('USAGE', '--serial needs --bundle: each bundle counts its own serials', {
       hint: `writ refusals forget --bundle B --serial ${serial}`,
     });
   const choice = given({ bundle, serial });

@@ -6,7 +6,7 @@ import { askOrAct, type ConfigFlags, configFlag, only, whoAsks, withConfig } fro
 
 export const command: CommandDefinition<ConfigFlags> = {
   examples: ['writ resume', 'writ resume && writ pull'],
-  exitCodes: ['0  ended, or nothing was in the way', '1  failed', '2  usage or configuration', '7  busy'],
+  exitCodes: ['0  ended, or nothing to end', '1  failed', '2  usage or configuration', '7  busy'],
   flags: configFlag,
   run: async (_args, flags, context) => {
     const request = { type: 'resume', by: whoAsks(context.env) } as const;
@@ -18,7 +18,7 @@ export const command: CommandDefinition<ConfigFlags> = {
       outcome: nothing ? 'unchanged' : 'resumed',
       details: { ended },
       lines: nothing
-        ? ['UNCHANGED nothing was paused, held or blocked']
+        ? ['UNCHANGED nothing is paused, held or blocked']
         : ['RESUMED', ...ended.map((one) => `  ${one.kind} has ended: ${one.what}`)],
       next: nothing ? undefined : 'writ pull',
     };

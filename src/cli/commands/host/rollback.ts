@@ -11,7 +11,7 @@ import { askForCycle, cycleAnswer } from '../../host/cycle-command.js';
 const flags = {
   ...configFlag,
   reason: optional('--reason <text>', 'why, for the history and for status', reasonFlag),
-  force: toggle('--force', 'also to a release that its publisher has withdrawn'),
+  force: toggle('--force', 'allow a release that its publisher has withdrawn'),
 };
 
 export const command: CommandDefinition<FlagValues<typeof flags>> = {
@@ -21,14 +21,14 @@ export const command: CommandDefinition<FlagValues<typeof flags>> = {
     '1  failed; the running policy stays',
     '2  usage: there is no such generation',
     '4  degraded: active, but a worker was not notified',
-    '5  a worker refused the older generation; the running one is back',
+    '5  a worker refused the older generation; the previous one is active again',
     '6  blocked',
     '7  another process is busy',
-    '130  interrupted; the agent goes on',
+    '130  interrupted; the agent continues',
   ],
   onSignal: 'drain',
   args: [
-    ['[generation]', 'number of a kept generation; left out: the newest one before that nobody refused'],
+    ['[generation]', 'number of a kept generation; default: the newest earlier one that was not refused'],
   ],
   flags,
   run: async ([text], flags, context) => {

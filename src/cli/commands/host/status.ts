@@ -1,16 +1,20 @@
 // `writ status`: what this host uses, who answered for it, and what is wrong. Loads the parser and a socket.
 import { given } from '../../../core/given.js';
+import type { ServiceLines } from '../../../core/status/agent-service.js';
 import { judgeHealth } from '../../../core/status/host-health.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import { type FlagValues, toggle } from '../../console/flags.js';
-import { type ConfigFlags, configFlag, withConfig } from '../../host/ask.js';
+import { type ConfigFlags, configFlag, serviceOf, withConfig } from '../../host/ask.js';
 import { type KnownReport, readKnownReport } from '../../host/host-report.js';
 import { showStatus, statusLine, statusWord } from '../../show/show-status.js';
 import { roughly } from '../../show/show-text.js';
 
 const flags = {
   ...configFlag,
-  watch: toggle('--watch', 'go on: redrawn on a terminal, else one line (or JSON object) a change'),
+  watch: toggle(
+    '--watch',
+    'keep watching: redrawn on a terminal, else one line (or JSON object) for each change',
+  ),
 };
 
 export const command: CommandDefinition<FlagValues<typeof flags>> = {
@@ -19,28 +23,29 @@ export const command: CommandDefinition<FlagValues<typeof flags>> = {
     '0  answered, whatever the state is',
     '1  no answer; with --watch: the agent has ended',
     '2  usage or configuration',
-    '7  --watch: too many watch already',
+    '7  --watch: the agent has too many watchers',
     '130  ended by a signal',
   ],
   onSignal: 'drain',
+  quiet: 'first-line',
   flags,
   run: async (_args, flags, context) => {
     if (flags.watch) return watch(flags, context);
-    return answerOf(await readKnownReport(flags, context), flags);
+    return answerOf(await readKnownReport(flags, context), flags, serviceOf(context));
   },
 };
 
-function answerOf(seen: KnownReport, flags: ConfigFlags): Answer {
+function answerOf(seen: KnownReport, flags: ConfigFlags, service: ServiceLines): Answer {
   const { report, kind: source } = seen;
   const { schema: _schema, type: _type, ...rest } = report;
   const { level } = judgeHealth(report);
   const ageMs = seen.kind === 'file' ? seen.ageMs : undefined;
   const details = { ...rest, health: level, source, ...given({ ageMs }) };
-  const { lines, ...shown } = showStatus(report);
+  const { lines, ...shown } = showStatus(report, service);
   const by =
     ageMs === undefined
       ? []
-      : [`  by        status.json, ${roughly(ageMs)} old: no socket is open to this user`];
+      : [`  by        status.json, ${roughly(ageMs)} old: this user cannot open a socket of the agent`];
   const [head = '', ...more] = lines;
   return withConfig(
     { outcome: statusWord(report), level, details, ...shown, lines: [head, ...by, ...more] },
@@ -50,17 +55,18 @@ function answerOf(seen: KnownReport, flags: ConfigFlags): Answer {
 
 async function watch(flags: ConfigFlags, context: CommandContext): Promise<Answer> {
   const { watchStatus } = await import('../../host/watch-status.js');
+  const service = serviceOf(context);
   const end = await watchStatus({
     flags,
     context,
     onReport: (seen, what) => {
-      const answer = answerOf(seen, flags);
+      const answer = answerOf(seen, flags, service);
       if (what === 'ages') context.redraw(answer);
       else context.redraw(answer, statusLine(seen.report));
     },
   });
   const ended = { type: 'watch.result', outcome: end, details: {} };
   if (end === 'interrupted') return { ...ended, exitCode: 130, lines: [] };
-  const lines = ['ENDED  the agent has ended; what it made active stays active'];
+  const lines = ['ENDED  the agent has ended; the active policy stays active'];
   return withConfig({ ...ended, exitCode: 1, lines, next: 'writ status' }, flags);
 }

@@ -13,7 +13,7 @@ const flags = {
   ...configFlag,
   repair: toggle(
     '--repair',
-    'make what is damaged anew: from what is kept, else by a download, else go back to an older generation',
+    'repair damaged files: from kept files, else by a download, else restore an older generation',
   ),
 };
 type VerifyFlags = FlagValues<typeof flags>;
@@ -21,11 +21,11 @@ type VerifyFlags = FlagValues<typeof flags>;
 export const command: CommandDefinition<VerifyFlags> = {
   examples: ['writ verify', 'writ verify --repair --json'],
   exitCodes: [
-    '0  whole; with --repair also when it is whole in the end',
-    '1  damage was found, and is there still; or it could not be looked at',
+    '0  whole; with --repair also when the repair succeeded',
+    '1  damage was found and remains, or the check failed',
     '2  usage or configuration',
     '7  another process is busy',
-    '130  interrupted; the agent goes on',
+    '130  interrupted; the agent continues',
   ],
   onSignal: 'drain',
   flags,
@@ -43,7 +43,7 @@ async function answer(flags: VerifyFlags & CommonFlags, context: CommandContext)
       outcome: 'interrupted',
       exitCode: 130,
       details: { code: 'INTERRUPTED' },
-      lines: ['INTERRUPTED  what was found is not known; a repair under way goes on in the agent.'],
+      lines: ['INTERRUPTED  the result is unknown; a running repair continues in the agent.'],
       next: 'writ status',
     };
   }

@@ -7,7 +7,7 @@ import { counted, table } from '../../show/show-text.js';
 
 const flags = {
   keys: required('--keys <dir>', 'directory with key files'),
-  repository: optional('--repository <dir>', 'says which roles the keys hold'),
+  repository: optional('--repository <dir>', 'shows which roles the keys sign'),
 };
 type KeyListFlags = FlagValues<typeof flags>;
 

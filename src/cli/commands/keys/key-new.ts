@@ -16,8 +16,8 @@ import {
 import { shellWord } from '../../show/show-repository.js';
 
 const flags = {
-  keys: optional('--keys <dir>', 'directory to put NAME.key and NAME.pub into'),
-  name: optional('--name <name>', 'who holds the key; the name of the file by default'),
+  keys: optional('--keys <dir>', 'directory for NAME.key and NAME.pub'),
+  name: optional('--name <name>', 'owner of the key; by default the name of the file'),
   passphrase: toggle('--no-passphrase', 'leave the key file unencrypted'),
   ...passphraseFlags,
 };
@@ -25,8 +25,8 @@ type KeyNewFlags = FlagValues<typeof flags>;
 
 export const command: CommandDefinition<KeyNewFlags> = {
   examples: ['writ key new --keys keys --name carol', 'writ key new /media/usb/carol.key --name "Carol M."'],
-  exitCodes: ['0  made', '1  a disk failure', '2  usage, or a key is there already'],
-  args: [['[file]', 'where to put the secret key, as carol.key; carol.pub goes beside it']],
+  exitCodes: ['0  made', '1  a disk failure', '2  usage, or the key file exists'],
+  args: [['[file]', 'file for the secret key, for example carol.key; carol.pub is written beside it']],
   flags,
   run: async ([file], flags, context) => {
     const { path, name } = whereAndWho(file, flags);
@@ -44,7 +44,7 @@ export const command: CommandDefinition<KeyNewFlags> = {
 function whereAndWho(file: string | undefined, flags: KeyNewFlags): { path: string; name: string } {
   const { keys, name: given } = flags;
   if ((file === undefined) === (keys === undefined)) {
-    throw new WritError('USAGE', 'either FILE or --keys says where the key goes', {
+    throw new WritError('USAGE', 'give either FILE or --keys for the place of the key', {
       hint: 'writ key new --keys DIR --name anna, or writ key new anna.key',
     });
   }
@@ -53,10 +53,10 @@ function whereAndWho(file: string | undefined, flags: KeyNewFlags): { path: stri
   if (!usable) {
     throw new WritError(
       'USAGE',
-      'a name is up to 64 letters, digits, spaces and . _ @ - and begins with one',
+      'a name has up to 64 letters, digits, spaces and . _ @ - and begins with a letter or digit',
       {
         facts: { actual: name.slice(0, 100) },
-        hint: 'Say whose key it is with --name.',
+        hint: 'Give the name of the holder with --name.',
       },
     );
   }
@@ -77,8 +77,8 @@ function answer(
   const publicPath = publicPathOf(path);
   const encrypted = chosen !== undefined;
   const secretLine = encrypted
-    ? 'encrypted; keep it, and a copy elsewhere'
-    : 'NOT encrypted: who reads it can sign';
+    ? 'encrypted; keep it, and a copy in another place'
+    : 'NOT encrypted: whoever reads it can sign';
   return {
     outcome: 'created',
     details: { name, keyId, secret: path, public: publicPath, encrypted, scheme: 'ed25519' },
@@ -86,9 +86,9 @@ function answer(
       `CREATED key of ${name} (ed25519)`,
       `  key id  ${keyId}`,
       `  secret  ${path}      ${secretLine}`,
-      `  public  ${publicPath}      give this one away`,
+      `  public  ${publicPath}      give this one to others`,
       ...madeUpLines('Passphrase', chosen),
-      'It holds no role until the others put it in charge:',
+      'It signs no role until the other key holders add it:',
     ],
     next: `writ root add-key ${shellWord(publicPath)} --repository DIR -o root.proposal`,
   };

@@ -28,15 +28,14 @@ export const command: CommandDefinition<KeyPassphraseFlags> = {
   ],
   exitCodes: [
     '0  changed',
-    '1  the key cannot be opened, or a disk failure; the file is as it was',
+    '1  the key cannot be opened, or a disk failure; the file is unchanged',
     '2  usage',
   ],
   args: [['<file>', 'the key file']],
   flags,
   run: async ([path = ''], flags, context) => {
     const file = readKeyFile(context.at(path));
-    if (file === undefined)
-      throw new WritError('KEY_UNREADABLE', `${path} is not there`, { facts: { path } });
+    if (file === undefined) throw new WritError('KEY_UNREADABLE', `${path} is missing`, { facts: { path } });
     const seed = await openSeed(file, passphrasesFor(flags, context));
     const chosen = flags.passphrase ? await nextPassphrase(flags, context) : undefined;
     const { path: opened, name } = file;
@@ -66,7 +65,7 @@ function answer(path: string, chosen: NewPassphrase | undefined): Answer {
     lines: [
       encrypted
         ? `CHANGED ${path} opens with the new passphrase only`
-        : `CHANGED ${path} is NOT encrypted any more: who reads it can sign`,
+        : `CHANGED ${path} is no longer encrypted: whoever reads it can sign`,
       ...madeUpLines('Passphrase', chosen),
       'Copies of the file still open with the old one.',
     ],

@@ -29,20 +29,20 @@ const flags = {
   ...changeFlags,
   paths: optional(
     '--paths <pattern>',
-    "what it signs, as 'dns-*/*'; may be repeated; left out: as it is",
+    "what it signs, for example 'dns-*/*'; may be repeated; default: unchanged",
     repeatedText,
   ),
   key: optional(
     '--key <file>',
-    'public key of the team; may be repeated; left out: as they are',
+    'public key of the team; may be repeated; default: unchanged',
     repeatedText,
   ),
   threshold: optional('--threshold <n>', 'how many of the keys must sign', numberFlag(1, 100)),
   life: optional('--life <duration>', 'time from signing to expiry', durationFlag),
-  handOver: toggle('--hand-over', 'releases that change hands go with it'),
+  handOver: toggle('--hand-over', 'move existing releases to the role that now signs their path'),
   remove: toggle('--remove', 'end the delegation'),
-  yes: toggle('-y, --yes', 'go on without a question'),
-  dryRun: toggle('--dry-run', 'say what would change, and write nothing'),
+  yes: toggle('-y, --yes', 'do not ask for confirmation'),
+  dryRun: toggle('--dry-run', 'show what would change, and write nothing'),
 };
 type DelegateFlags = FlagValues<typeof flags>;
 
@@ -53,7 +53,7 @@ export const command: CommandDefinition<DelegateFlags> = {
     'writ delegate dns-team --repository repo --keys keys --remove --hand-over --dry-run',
   ],
   exitCodes: [
-    '0  delegated, changed or removed; nothing new; signed and waiting; or left alone because you said no',
+    '0  delegated, changed or removed; nothing new; signed and waiting; or not changed because you answered no',
     ...changeExitCodes,
   ],
   args: [['<role>', "name of the team's role"]],
@@ -66,7 +66,7 @@ export const command: CommandDefinition<DelegateFlags> = {
     if (plan !== undefined) {
       if (!flags.yes) for (const line of planLines(plan)) context.reporter.note(line);
       const go = await askYes(`${questions[plan.kind]} ${role}?`, flags, context);
-      const lines = [`LEFT ALONE ${role}`, 'Nothing was written'];
+      const lines = [`NOT CHANGED ${role}`, 'Nothing was written'];
       if (!go) return { outcome: 'left-alone', details: { changed: false, role }, lines };
     }
     const result = await delegateRole(request, options);
@@ -82,7 +82,7 @@ function requestOf(role: string, flags: DelegateFlags, { at }: CommandContext): 
   const handOver = flags.handOver === true ? 'yes' : 'no';
   const given = [paths, key, threshold, life].some((value) => value !== undefined);
   if (remove === true) {
-    if (given) throw new WritError('USAGE', '--remove takes no paths, keys, threshold or life');
+    if (given) throw new WritError('USAGE', '--remove cannot be combined with paths, keys, threshold or life');
     return { role, handOver };
   }
   const keys = key?.map((path) => readPublicKey(at(path)));
@@ -123,7 +123,7 @@ function previewAnswer(plan: DelegationPlan | undefined, role: string): Answer {
 }
 
 function asYouSay(role: string): Answer {
-  return nothingNew(`${role} is as you say`, { role });
+  return nothingNew(`${role} is already like this`, { role });
 }
 
 const outcomes = { created: 'delegated', changed: 'changed', removed: 'removed' } as const;
@@ -148,8 +148,8 @@ function answer(result: DelegateResult, role: string, flags: DelegateFlags): Ans
 }
 
 function waitText(moved: number, role: string): string {
-  const what = moved === 0 ? '' : ` Hosts keep the ${counted(moved, 'release')} that they have until then.`;
-  return `  ${role} lists nothing before its keys have signed.${what}`;
+  const what = moved === 0 ? '' : ` Hosts keep their ${counted(moved, 'release')} until then.`;
+  return `  ${role} lists nothing until its keys have signed.${what}`;
 }
 
 function signLine(plan: DelegationPlan | undefined, role: string, { repository }: DelegateFlags): string {

@@ -60,8 +60,8 @@ function repositoryUrl(what: string, { at }: CommandContext): string | undefined
   const path = at(what);
   const found = unlessRefused(() => statSync(path, { throwIfNoEntry: false }), leadNowhere);
   if (found === undefined) {
-    throw new WritError('USAGE', `${path}: there is no such file`, {
-      hint: 'Name an archive, a delta, a repository directory or the URL of a repository.',
+    throw new WritError('USAGE', `${path}: file not found`, {
+      hint: 'Give an archive, a delta, a repository directory or the URL of a repository.',
       facts: { path },
     });
   }
@@ -91,7 +91,7 @@ function archiveAnswer(path: string, report: ArchiveReport): Answer {
       `  manifest  ${manifestDigest}  ${counted(manifest.files.length, 'file')}, ${sizeText(unpackedBytes)}`,
       ...table(['mode', 'size', 'digest', 'path'], rows),
       ...(more > 0 ? [`  and ${more} more (--json lists all)`] : []),
-      '  An archive says nothing about who made it: the signed targets of its repository do.',
+      '  An archive does not prove who made it: the signed targets of its repository do.',
     ],
   };
 }
@@ -102,10 +102,10 @@ function deltaAnswer(path: string, report: DeltaReport): Answer {
     outcome: 'intact',
     details: { delta: { path, bytes, digest, decodedBytes }, listed: listed ?? null },
     lines: [
-      `INTACT ${path}: ${listed?.isTried === true ? 'it makes of its base what is signed' : 'a delta of ours, as far as its own bytes say'}`,
+      `INTACT ${path}: ${listed?.isTried === true ? 'applied to its base it produces the signed tree' : 'a valid delta, judged by its own bytes'}`,
       `  delta     ${digest}  ${sizeText(bytes)}, ${sizeText(decodedBytes)} unpacked`,
       ...(listed === undefined
-        ? ['  No release of a repository around it lists it: which trees it belongs to only that could say.']
+        ? ['  It is not inside a repository that lists it, so its trees are unknown.']
         : listedLines(listed)),
     ],
   };
@@ -117,7 +117,7 @@ function listedLines({ bundle, channel, serial, from, fromSerial, to, made }: Li
     `  from      ${from}${base}`,
     `  to        ${to}  serial ${serial}, ${bundle} ${channel}`,
     made === undefined
-      ? '  The archive of its base is not there any more: it was not tried.'
+      ? '  The archive of its base is gone, so it was not tested.'
       : `  makes     ${counted(made.files, 'file')}: ${sizeText(made.copiedBytes)} by ${made.copies} copies, ${sizeText(made.literalBytes)} of its own`,
   ];
 }
@@ -208,7 +208,7 @@ function repositoryAnswer(inspected: Inspected): Answer {
       }),
     },
     lines: [
-      `VERIFIED ${url} ${anchor.kind === 'given' ? 'from the given root' : 'from its own first root only'}`,
+      `VERIFIED ${url} ${anchor.kind === 'given' ? 'from the given root' : 'only from its own first root'}`,
       ...trustLines(anchor, rootDigestHex),
       ...table(['role', 'version', 'keys', 'need', 'expires', 'left'], roleRows),
       ...(releases.length === 0

@@ -23,10 +23,10 @@ import { deltaDetails, deltasText } from '../../show/show-repository.js';
 const flags = {
   ...changeFlags,
   bundle: required('--bundle <name>', 'name of the policy tree', nameFlag),
-  from: required('--from <channel>', 'whose release is taken', nameFlag),
+  from: required('--from <channel>', 'channel that has the release', nameFlag),
   to: required('--to <channel>', 'who gets it', nameFlag),
   deltas: deltasFlag,
-  dryRun: toggle('--dry-run', 'say what would be promoted, and write nothing'),
+  dryRun: toggle('--dry-run', 'show what would be promoted, and write nothing'),
 };
 type PromoteFlags = FlagValues<typeof flags>;
 
@@ -65,7 +65,7 @@ function previewAnswer(promotion: Promotion | undefined, flags: PromoteFlags): A
 }
 
 function nothing({ bundle, from, to }: PromoteFlags): string {
-  return `${bundle} ${to} has the release of ${from} already`;
+  return `${bundle} ${to} already has the release of ${from}`;
 }
 
 function move({ bundle, from, to }: PromoteFlags, promotion: Promotion | undefined): string {

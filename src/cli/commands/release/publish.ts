@@ -33,10 +33,10 @@ const flags = {
   ...changeFlags,
   bundle: required('--bundle <name>', 'name of the policy tree', nameFlag),
   channel: preset('--channel <name>', 'who gets it', 'stable', nameFlag),
-  revision: preset('--revision <text>', 'for people, as a git commit', ''),
+  revision: preset('--revision <text>', 'note for people, for example a git commit', ''),
   afterSerial: optional(
     '--after-serial <n>',
-    'go on above this serial of a lost repository',
+    'continue after this serial of a lost repository',
     numberFlag(1, 1e12),
   ),
   stamp: optional(
@@ -46,7 +46,7 @@ const flags = {
   ),
   requires: optional(
     '--requires <name>',
-    'only hosts whose Writ knows this feature take it; may be repeated',
+    'only hosts whose Writ knows this feature accept it; may be repeated',
     repeatedText,
   ),
   exclude: optional(
@@ -56,7 +56,7 @@ const flags = {
   ),
   include: optional(
     '--include <glob>',
-    'publish these though their names are those of secrets, as .env; may be repeated',
+    'publish these files although their names suggest secrets, for example .env; may be repeated',
     repeatedText,
   ),
   deltas: deltasFlag,
@@ -74,7 +74,7 @@ export const command: CommandDefinition<PublishFlags> = {
   ],
   exitCodes: [
     '0  published, nothing new, or signed and waiting for the online keys',
-    '1  keys missing or not opened, the repository does not verify, disk failure; nothing went live',
+    '1  keys missing or not opened, the repository does not verify, disk failure; nothing was published',
     '2  usage, or SOURCE cannot be published',
     '7  another process writes the repository',
   ],
@@ -99,7 +99,7 @@ export const command: CommandDefinition<PublishFlags> = {
 function warnOfUnknown({ requires }: PublishFlags, reporter: Reporter): void {
   const unknown = unknownFeatures(canonicalRequires(requires ?? []));
   if (unknown.length === 0) return;
-  reporter.warn(`Writ ${writVersion} does not know ${unknown.join(', ')}: its hosts keep the release before`);
+  reporter.warn(`Writ ${writVersion} does not know ${unknown.join(', ')}: its hosts keep the previous release`);
 }
 
 function narrate(result: PublishResult, reporter: Reporter): void {
@@ -114,7 +114,7 @@ function narrate(result: PublishResult, reporter: Reporter): void {
   if (deltas !== undefined) reporter.finish('delta', deltasText(deltas));
   // Its readers may wait for a stamp that nobody filled in.
   if (result.previous?.stamped !== undefined && result.release.stamped === undefined)
-    reporter.warn('the release before was stamped, this one is not: was --stamp left out?');
+    reporter.warn('the previous release was stamped, this one is not: was --stamp forgotten?');
   narrateSigned({ ...result, signed: signedOf(result) }, reporter);
 }
 

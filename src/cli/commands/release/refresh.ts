@@ -16,8 +16,8 @@ export const command: CommandDefinition<ChangeFlags> = {
     'writ refresh --repository repo --keys /etc/writ/online --passphrase-file /run/credentials/passphrase',
   ],
   exitCodes: [
-    '0  signed, and verified before it went live',
-    '1  keys missing or not opened, the repository does not verify, disk failure; nothing went live',
+    '0  signed, and verified before publishing',
+    '1  keys missing or not opened, the repository does not verify, disk failure; nothing was published',
     '2  usage',
     '7  another process writes the repository',
   ],
@@ -31,7 +31,7 @@ export const command: CommandDefinition<ChangeFlags> = {
     const { snapshot, timestamp } = result.versions;
     context.reporter.finish('sign', `snapshot v${snapshot}, timestamp v${timestamp}`);
     warnOfClock(result, context.reporter);
-    for (const name of result.ignored) context.reporter.warn(`${name} does not verify and was left out`);
+    for (const name of result.ignored) context.reporter.warn(`${name} does not verify and was not published`);
     return answer(result);
   },
 };
@@ -40,7 +40,7 @@ function answer({ versions, targetsBefore, wentLive, ignored, signedAheadMs }: R
   const texts = wentLive.map(({ role, version }) =>
     role === 'targets' ? `targets v${targetsBefore} -> v${version}` : `${role} v${version}`,
   );
-  const news = texts.length === 0 ? '' : `; ${texts.join(', ')} went live`;
+  const news = texts.length === 0 ? '' : `; ${texts.join(', ')} published`;
   return {
     outcome: 'signed',
     details: { changed: true, versions, targetsBefore, wentLive, ignored, ...given({ signedAheadMs }) },

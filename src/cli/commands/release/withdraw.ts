@@ -25,12 +25,12 @@ const serialFlag = numberFlag(1, Number.MAX_SAFE_INTEGER);
 const flags = {
   ...changeFlags,
   bundle: required('--bundle <name>', 'name of the policy tree', nameFlag),
-  serial: required('--serial <n>', 'the bad release; may be given several times', repeatedFlag(serialFlag)),
-  to: optional('--to <m>', 'where the channel goes: by default the newest that is not withdrawn', serialFlag),
-  channel: optional('--channel <name>', 'this channel only: by default every one of the bundle', nameFlag),
+  serial: required('--serial <n>', 'the bad release; may be repeated', repeatedFlag(serialFlag)),
+  to: optional('--to <m>', 'serial that the channel gets instead; default: the newest one that is not withdrawn', serialFlag),
+  channel: optional('--channel <name>', 'only this channel; default: every channel of the bundle', nameFlag),
   reason: preset('--reason <text>', 'why, for people; it is signed and public', ''),
   deltas: deltasFlag,
-  dryRun: toggle('--dry-run', 'say what would be withdrawn, and write nothing'),
+  dryRun: toggle('--dry-run', 'show what would be withdrawn, and write nothing'),
 };
 type WithdrawFlags = FlagValues<typeof flags>;
 
@@ -41,7 +41,7 @@ export const command: CommandDefinition<WithdrawFlags> = {
     'writ withdraw --repository repo --keys keys --bundle dns-edge --serial 42 --dry-run',
   ],
   exitCodes: [
-    '0  withdrawn, withdrawn before, or signed and waiting for the online keys',
+    '0  withdrawn, already withdrawn, or signed and waiting for the online keys',
     ...changeExitCodes,
   ],
   flags,
@@ -59,7 +59,7 @@ export const command: CommandDefinition<WithdrawFlags> = {
 
 function answer(result: WithdrawResult, flags: WithdrawFlags): Answer {
   const name = nameOf(flags);
-  if (result.kind === 'nothing-new') return nothingNew(`${name} is withdrawn already`, asked(flags));
+  if (result.kind === 'nothing-new') return nothingNew(`${name} is already withdrawn`, asked(flags));
   const { kind, info: moves = [], signed } = result;
   const details = { ...asked(flags), channels: moves.map(movedDetails), signed };
   const lines = [...moves.map(moveLine), ...(kind === 'live' ? whatHostsDo(moves) : [])];
@@ -74,7 +74,7 @@ function previewAnswer(moves: readonly ChannelMove[], flags: WithdrawFlags): Ans
   const would = { outcome: 'would-withdraw', details, lines };
   return previewOf(
     'withdraw',
-    moves.length > 0 ? would : nothingNew(`${name} is withdrawn already`, details),
+    moves.length > 0 ? would : nothingNew(`${name} is already withdrawn`, details),
   );
 }
 
@@ -108,5 +108,5 @@ function movedDetails(move: ChannelMove): Record<string, unknown> {
 
 function whatHostsDo(moves: readonly ChannelMove[]): string[] {
   const moved = moves.some(({ before, after }) => before.serial !== after.serial);
-  return moved ? ['  Hosts go back at their next poll; one that is away follows when it returns.'] : [];
+  return moved ? ['  Hosts follow at their next poll; an offline host follows when it returns.'] : [];
 }

@@ -15,7 +15,7 @@ export const command: CommandDefinition<RepoCheckFlags> = {
   examples: ['writ repo check --repository repo', 'writ repo check --repository repo --keys keys --json'],
   exitCodes: [
     '0  every root, role and archive verifies',
-    '1  something does not: each problem has a code',
+    '1  something does not verify: each problem has a code',
     '2  usage',
   ],
   flags,
@@ -39,7 +39,7 @@ function narrate(report: CheckReport, reporter: Reporter): void {
   const wrong = { roots: false, roles: false, archives: false };
   for (const { where } of problems) wrong[stepOf(where)] = true;
   const end = (step: keyof typeof wrong, text: string, { ran }: { readonly ran: boolean }): void =>
-    reporter.finish(step, ran ? text : 'not looked at', wrong[step] ? 'FAIL' : ran ? 'ok' : 'skip');
+    reporter.finish(step, ran ? text : 'not checked', wrong[step] ? 'FAIL' : ran ? 'ok' : 'skip');
   const hasRoles = roles.length > 0 || wrong.roles;
   end('roots', counted(report.roots, 'root'), { ran: true });
   end('roles', roles.map(({ role, version }) => `${role} v${version}`).join(', '), { ran: hasRoles });

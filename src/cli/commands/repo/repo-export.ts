@@ -16,7 +16,7 @@ const flags = {
   repository: repositoryFlag,
   bundle: optional(
     '--bundle <name>',
-    'archives of this bundle only; may be given several times',
+    'only archives of this bundle; may be repeated',
     repeatedFlag(nameFlag),
   ),
   lockWait: lockWaitFlag,
@@ -29,8 +29,8 @@ export const command: CommandDefinition<FlagValues<typeof flags>> = {
   ],
   exitCodes: [
     '0  exported, and verified before its timestamp was written',
-    '1  the repository does not verify, or a disk failure; an older export is as it was',
-    '2  usage, or DIR holds something else',
+    '1  the repository does not verify, or a disk failure; an older export is unchanged',
+    '2  usage, or DIR contains something else',
     '7  another process writes the repository',
   ],
   args: [['<dir>', 'new, empty, or an older export of this repository']],
@@ -77,7 +77,7 @@ function answer(result: ExportResult, directory: string, nowMs: number): Answer 
       ...releases.map(
         ({ release: { bundle, channel, serial } }) => `  ${bundle} ${channel} serial ${serial}`,
       ),
-      `  Hosts take it until ${isoDay(expires.atMs)} (${expires.role}, ${left}), with repository: ${url}`,
+      `  Hosts accept it until ${isoDay(expires.atMs)} (${expires.role}, ${left}), with repository: ${url}`,
     ],
   };
 }

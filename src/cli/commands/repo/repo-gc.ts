@@ -17,27 +17,27 @@ const flags = {
   repository: repositoryFlag,
   keep: preset(
     '--keep <n>',
-    'versions of each role that stay, with all they list',
+    'newest versions of each role to keep, with everything they list',
     10,
     numberFlag(1, 100_000),
   ),
   grace: preset(
     '--grace <duration>',
-    'what hosts were sent to within this time stays',
+    'keep what was listed within this time',
     86_400_000,
     durationFlag,
     '1d',
   ),
   lockWait: lockWaitFlag,
-  dryRun: toggle('--dry-run', 'say what would be removed, and remove nothing'),
-  yes: toggle('-y, --yes', 'remove without a question'),
+  dryRun: toggle('--dry-run', 'show what would be removed, and remove nothing'),
+  yes: toggle('-y, --yes', 'remove without asking'),
 };
 type RepoGcFlags = FlagValues<typeof flags>;
 
 export const command: CommandDefinition<RepoGcFlags> = {
   examples: ['writ repo gc --repository repo --dry-run', 'writ repo gc --repository repo --keep 20 --yes'],
   exitCodes: [
-    '0  removed, or nothing to remove, or left alone because you said no',
+    '0  removed, nothing to remove, or not removed because you answered no',
     '1  the repository does not verify, or a disk failure',
     '2  usage',
     '7  another process writes the repository',
@@ -84,7 +84,7 @@ function answer(files: readonly Collectable[], flags: RepoGcFlags, verdict: 'wou
   if (verdict === 'done')
     return { ...base, outcome: 'removed', lines: [`REMOVED ${sum} from ${repository}`] };
   const end = 'Nothing was removed';
-  if (verdict === 'no') return { ...base, outcome: 'left-alone', lines: [`LEFT ALONE ${sum}`, end] };
+  if (verdict === 'no') return { ...base, outcome: 'left-alone', lines: [`NOT CHANGED ${sum}`, end] };
   return {
     ...base,
     outcome: 'would-remove',

@@ -1,7 +1,7 @@
-// `writ repo status`: versions, keys and days to expiry of a repository on disk, and its releases. The exit code
+// `writ repo status`: show versions, keys and days to expiry of a repository on disk, and its releases. The exit code
 // is the answer to "does anybody have to act".
 
-import { isWritError, WritError } from '../../../core/errors.js';
+import { docsOf, isWritError, WritError } from '../../../core/errors.js';
 import { given } from '../../../core/given.js';
 import { keyId } from '../../../core/tuf/signature-schemes.js';
 import { isOnlineRole } from '../../../core/tuf/tuf-metadata.js';
@@ -42,6 +42,7 @@ export const command: CommandDefinition<RepoStatusFlags> = {
     '1  a role expires soon, or something waits to be signed',
     '2  a role has expired, or the repository does not verify; also: usage',
   ],
+  quiet: 'nothing',
   flags,
   run: async (_args, flags, { clock, at }) => {
     const state = stateOrError(flags, at);
@@ -70,7 +71,7 @@ function invalidAnswer({ code, message, hint, facts }: WritError): Answer {
   return {
     outcome: 'critical',
     exitCode: 2,
-    details: { code, message, hint, facts },
+    details: { code, message, hint, docs: docsOf(code), facts },
     lines: [`CRITICAL ${message} [${code}]`, `  ${hint}`],
   };
 }
@@ -109,7 +110,7 @@ function answer(
         ['role', 'version', 'signed', 'need', 'expires', 'left', 'who signs', ''],
         roles.map((row) => roleRow(row, nowMs)),
       ),
-      ...state.ignored.map((name) => `  ${name} is newer and does not verify: it cannot go live`),
+      ...state.ignored.map((name) => `  ${name} is newer and does not verify: it cannot be published`),
       ...releaseLines(state),
     ],
     next: nextLine(worst, waiting, flags),
@@ -137,7 +138,7 @@ function roleRow(row: RoleReport, nowMs: number): string[] {
 function aheadLines(ahead: number | undefined, nowMs: number): string[] {
   if (ahead === undefined) return [];
   const { hint } = new WritError('SIGNED_AHEAD', '');
-  return [`  hosts take ${isoDay(nowMs + ahead)} for the present, and see no expiry before it. ${hint}`];
+  return [`  hosts use ${isoDay(nowMs + ahead)} as the present, and see no expiry before it. ${hint}`];
 }
 
 interface Verdict {
@@ -154,7 +155,7 @@ function verdictLine(outcome: string, { worst, waiting, ahead }: Verdict, nowMs:
     return waiting ? `${word} newer targets wait for the online keys` : `${word} every role is fresh`;
   }
   const { role, by, condition, expiresMs = 0 } = worst;
-  const lost = by === undefined ? 'hosts take nothing new' : 'hosts take no new bundle of it';
+  const lost = by === undefined ? 'hosts accept nothing new' : 'hosts accept no new bundle of it';
   switch (condition) {
     case 'expired':
       return `${word} ${role} has expired: ${lost}`;

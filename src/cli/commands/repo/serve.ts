@@ -8,9 +8,10 @@ import type { OnlineSigner } from '../../../server/resign/resigner.js';
 import { requireRepository, startServer } from '../../../server/server.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import { type FlagValues, optional } from '../../console/flags.js';
+import { logForm, logLevel } from '../../console/log-flags.js';
 import { passphraseFlags, passphrasesFor } from '../../repository/passphrase.js';
 import { repositoryFlag } from '../../repository/repository-flags.js';
-import { listeningFlags, logLevel, reloadAtHangup, tlsFiles } from '../../serving/listening.js';
+import { listeningFlags, reloadAtHangup, tlsFiles } from '../../serving/listening.js';
 
 const flags = {
   repository: repositoryFlag,
@@ -30,14 +31,14 @@ export const command: CommandDefinition<ServeFlags> = {
     'writ serve --repository repo --listen 10.0.0.5:8080 --proxy 10.0.0.2 --proxy 10.0.0.3',
   ],
   exitCodes: [
-    '0  ended by SIGTERM or SIGINT, requests under way finished',
+    '0  ended by SIGTERM or SIGINT; running requests were finished',
     '1  cannot listen on this address, or the online keys are missing or not opened',
-    '2  usage, no repository, or a TLS certificate and key that are no pair',
+    '2  usage, not a repository, or a TLS certificate and key that do not match',
   ],
   onSignal: 'drain',
   flags,
   run: async (_args, flags, context) => {
-    const log = createBusyLog('writ-server', logLevel(flags));
+    const log = createBusyLog('writ-server', logLevel(flags), logForm(flags, context));
     const tls = tlsFiles(flags, context);
     const signer = await onlineSigner(flags, context);
     const server = await startServer({
@@ -60,7 +61,7 @@ export const command: CommandDefinition<ServeFlags> = {
     await server.close();
     stopReloading();
     await manager.end();
-    const lines = [`STOPPED ${server.url}: requests under way were finished`];
+    const lines = [`STOPPED ${server.url}: running requests were finished`];
     return { outcome: 'stopped', details: { url: server.url }, lines };
   },
 };

@@ -16,13 +16,17 @@ import { fingerprint, isoDay, shellWord, timeLeft } from '../../show/show-reposi
 import { table } from '../../show/show-text.js';
 
 const flags = {
-  repository: required('--repository <dir>', 'directory to make the repository in'),
-  keys: required('--keys <dir>', 'directory to put the new keys into'),
+  repository: required('--repository <dir>', 'directory for the new repository'),
+  keys: required('--keys <dir>', 'directory for the new keys'),
   passphrase: toggle('--no-passphrase', 'leave the key files unencrypted'),
-  rootKeys: preset('--root-keys <n>', 'how many root keys to make', 3, numberFlag(1, 20)),
+  rootKeys: preset('--root-keys <n>', 'number of root keys to create', 3, numberFlag(1, 20)),
   rootThreshold: preset('--root-threshold <k>', 'how many of them must sign a root', 2, numberFlag(1, 20)),
-  name: optional('--name <name>', 'who will hold the next root key, as anna; may be repeated', repeatedText),
-  yes: toggle('-y, --yes', 'accept that one lost root key ends the repository'),
+  name: optional(
+    '--name <name>',
+    'holder of the next root key, for example anna; may be repeated',
+    repeatedText,
+  ),
+  yes: toggle('-y, --yes', 'accept that one lost root key makes the repository unusable'),
   ...passphraseFlags,
   rootLife: life('root'),
   targetsLife: life('targets'),
@@ -43,7 +47,8 @@ export const command: CommandDefinition<InitFlags> = {
     'writ init --repository repo --keys keys --name anna --name ben --name carol',
     'writ init --repository repo --keys keys --root-keys 5 --root-threshold 3 --timestamp-life 1d',
   ],
-  exitCodes: ['0  made', '1  a disk or signature failure', '2  usage, or something is there already'],
+  exitCodes: ['0  made', '1  a disk or signature failure', '2  usage, or the files exist'],
+  quiet: 'first-line',
   flags,
   run: async (_args, flags, context) => {
     const chosen = flags.passphrase ? await newPassphrase(flags, context) : undefined;
@@ -101,10 +106,11 @@ function answer(
       `Root fingerprint  ${fingerprint(result.rootDigestHex)}      compare it by voice with a colleague`,
       ...secretLines(chosen),
       warning(flags),
-      `  1. give each root key to another person or device, with a copy of ${flags.keys}/root.json`,
+      `  1. give each root key to a different person or device, with a copy of ${flags.keys}/root.json`,
       `  2. copy ${result.rootPath} to each host as /etc/writ/root.json`,
       '  3. publish:',
     ],
+    kept: madeUpLines('Passphrase of all keys', chosen),
     next: `writ publish SOURCE --repository ${shellWord(flags.repository)} --keys ${shellWord(flags.keys)} --bundle NAME`,
   };
 }
@@ -115,7 +121,7 @@ function keyNames({ keyFiles }: InitResult['roles'][number]): string {
 }
 
 function secretLines(chosen: NewPassphrase | undefined): string[] {
-  if (chosen === undefined) return ['The key files are not encrypted: who reads them can sign.'];
+  if (chosen === undefined) return ['The key files are not encrypted: whoever reads them can sign.'];
   return madeUpLines('Passphrase of all keys', chosen);
 }
 

@@ -28,13 +28,13 @@ const maxReleasesShown = 50;
 
 const flags = {
   repository: repositoryFlag,
-  keys: optional('--keys <dir>', 'your copy of the root, and new keys of roles that the root changes'),
-  confirm: optional('--confirm <code>', 'the code that was told by voice'),
+  keys: optional('--keys <dir>', 'directory with your copy of the root, and new keys of changed roles'),
+  confirm: optional('--confirm <code>', 'the code, as compared by voice'),
   leaveUnsigned: toggle(
     '--leave-unsigned',
-    'commit although new keys are not here: hosts wait until they have signed',
+    'commit although new keys are missing: hosts accept nothing new until they have signed',
   ),
-  dryRun: toggle('--dry-run', 'say what would happen, and write nothing'),
+  dryRun: toggle('--dry-run', 'show what would happen, and write nothing'),
   lockWait: lockWaitFlag,
   clockIsRight: clockFlag,
   ...passphraseFlags,
@@ -48,7 +48,7 @@ export const command: CommandDefinition<CommitFlags> = {
     'writ root commit from-ben.proposal from-carol.proposal --repository repo --keys keys --confirm CODE',
   ],
   exitCodes: [
-    '0  committed; or committed before, and complete',
+    '0  committed, or already committed and complete',
     '1  signatures or new keys are missing, the code differs, the repository does not verify; nothing is written',
     '2  usage, or the change would be a mistake',
     '7  another process writes the repository',
@@ -84,7 +84,7 @@ export const command: CommandDefinition<CommitFlags> = {
 function keysOf(flags: CommitFlags, context: CommandContext): KeyDirectory | undefined {
   if (flags.keys === undefined) {
     if (flags.signer === undefined) return undefined;
-    throw new WritError('USAGE', '--signer needs --keys, where your copy of the root lies');
+    throw new WritError('USAGE', '--signer needs --keys, the directory with your copy of the root');
   }
   const external = externalCommands(flags, context, (role) => role !== 'root');
   return { path: context.at(flags.keys), passphrases: passphrasesFor(flags, context), external };
@@ -149,7 +149,8 @@ function answer(result: CommitResult, flags: CommitFlags, file: string): Answer 
     removed.map(({ name }) => (role === 'root' ? name : `${role} (${name})`)),
   );
   const news = Object.entries(signed).map(([role, number]) => `${role} v${number}`);
-  const hosts = waiting.length === 0 ? 'Hosts follow at their next poll.' : 'Hosts refuse what is live now.';
+  const hosts =
+    waiting.length === 0 ? 'Hosts follow at their next poll.' : 'Hosts refuse the current metadata.';
   return {
     outcome: kind,
     details: { changed: kind !== 'unchanged', ...detailsOf(plan), signed, waiting, expired: expired ?? null },
@@ -160,8 +161,8 @@ function answer(result: CommitResult, flags: CommitFlags, file: string): Answer 
       ...(waiting.length > 0 ? [`  not signed yet: ${waiting.join(', ')}`] : []),
       ...(expired === undefined
         ? []
-        : [`  ${expired} has expired: hosts take nothing new until it is signed`]),
-      ...(gone.length > 0 ? [`Destroy what is left of the old keys: ${gone.join(', ')}.`] : []),
+        : [`  ${expired} has expired: hosts accept nothing new until it is signed`]),
+      ...(gone.length > 0 ? [`Destroy all copies of the old keys: ${gone.join(', ')}.`] : []),
     ],
     next: nextOf(result, flags, file),
   };

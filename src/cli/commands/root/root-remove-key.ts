@@ -8,7 +8,7 @@ export const command = proposeCommand({
     'writ root remove-key ben --repository repo -o root-2.proposal',
     'writ root remove-key 51d0a2b3 --role targets --repository repo',
   ],
-  args: [['<key>', 'whose key, by the name in the root or by its key id']],
-  flags: { role: preset('--role <role>', 'the role that it signs no more', 'root', roleFlag) },
+  args: [['<key>', 'the key, by its name in the root or by its key id']],
+  flags: { role: preset('--role <role>', 'the role that it no longer signs', 'root', roleFlag) },
   change: ([which = ''], { role }) => ({ remove: [{ role, which }] }),
 });

@@ -14,7 +14,7 @@ export const command = proposeCommand({
   flags: {
     remove: optional(
       '--remove <name>',
-      'take a root key away, by name or key id; may be repeated',
+      'remove a root key, by name or key id; may be repeated',
       repeatedText,
     ),
     add: optional('--add <pub>', 'add a root key, a .pub or PEM file; may be repeated', repeatedText),

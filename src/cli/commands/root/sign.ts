@@ -1,5 +1,5 @@
 // `writ sign`: one person's signature on the proposal of a root. Shows what it changes, from the signed bytes and the
-// signer's own root; asks for the code that was told by voice; says who is still missing.
+// signer's own root; asks for the code, as compared by voice; says who is still missing.
 import { WritError } from '../../../core/errors.js';
 import { createDurableFs } from '../../../platform/disk/durable-fs.js';
 import {
@@ -45,16 +45,16 @@ import { shellWord } from '../../show/show-repository.js';
 const flags = {
   key: optional('--key <file>', 'your key; may be repeated', repeatedText),
   keys: optional('--keys <dir>', 'directory with your keys and your copy of the root'),
-  root: optional('--root <file>', 'the root that you trust; root.json beside your key by default'),
-  repository: optional('--repository <dir>', 'where to take the root from when you have no copy'),
+  root: optional('--root <file>', 'the root that you trust; default: root.json beside your key'),
+  repository: optional('--repository <dir>', 'repository to read the root from when you have no copy'),
   merge: optional(
     '--merge <file>',
     'another copy of the same proposal, for its signatures; may be repeated',
     repeatedText,
   ),
-  confirm: optional('--confirm <code>', 'the code that you were told by voice'),
-  role: optional('--role <name>', 'in place of FILE: sign targets, or the role of a team, for another life'),
-  out: optional('-o, --out <file>', 'where to write the signed proposal; over FILE by default'),
+  confirm: optional('--confirm <code>', 'the code, as compared by voice'),
+  role: optional('--role <name>', 'instead of FILE: re-sign targets, or the role of a team'),
+  out: optional('-o, --out <file>', 'where to write the signed proposal; default: FILE itself'),
   dryRun: toggle('--dry-run', 'show what would be signed; ask nothing, and write nothing'),
   clockIsRight: clockFlag,
   ...passphraseFlags,
@@ -71,16 +71,16 @@ export const command: CommandDefinition<SignFlags> = {
     'writ sign root-2.proposal --key keys/ben.key --dry-run',
   ],
   exitCodes: [
-    '0  signed, or signed before',
-    '1  the file or its code is not what you were told, or stands on another root; the key cannot be opened',
+    '0  signed, or already signed',
+    '1  the file or its code differs from what you compared, or is based on another root; the key cannot be opened',
     '2  usage, or the change would be a mistake',
   ],
-  args: [['[file]', 'the proposal that you were mailed']],
+  args: [['[file]', 'the proposal file']],
   flags,
   run: async ([file], flags, context) => {
     if (flags.role !== undefined) return signRoleAgain(flags.role, roleFlags(file, flags), context);
     if (file === undefined)
-      throw new WritError('USAGE', 'nothing to sign is named', {
+      throw new WritError('USAGE', 'nothing to sign was given', {
         hint: 'writ sign FILE --key KEY, or writ sign --role ROLE --repository DIR --keys DIR',
       });
     const hand = handOf(flags, context);
@@ -194,10 +194,10 @@ function answer(signed: SignedProposal, out: string): Answer {
     },
     lines: [
       `${by ?? before ?? `SIGNED ${out}: the copies are put together`}. ${capital(tallyText(tallies))}.`,
-      ...(complete ? ['It has the signatures that it needs.'] : [`Still needed: ${missing}.`]),
+      ...(complete ? ['It has all signatures that it needs.'] : [`Still needed: ${missing}.`]),
     ],
     next: complete
-      ? `writ root commit ${file} --repository DIR --keys DIR   (who holds the repository)`
+      ? `writ root commit ${file} --repository DIR --keys DIR   (on the machine with the repository)`
       : `writ sign ${file} --key KEY   (${missing}; mail it)`,
   };
 }

@@ -1,0 +1,189 @@
+// The checks of a host on directories that nobody has signed yet: packed as a publisher packs them, they go the way of a pull
+// from the archive to the last check, in a private directory. Reads no state of the host, asks no server and no worker, and
+// activates nothing.
+import * as fs from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import type { AgentConfig, BundleConfig } from '../../core/config/config.js';
+import { isWritError, WritError } from '../../core/errors.js';
+import { given } from '../../core/given.js';
+import { type Digest, digestHex, targetPath } from '../../core/names.js';
+import type { ReleaseInfo } from '../../core/release/release.js';
+import type { SandboxStatus } from '../../core/status/status.js';
+import { createDurableFs, type DurableFs } from '../../platform/disk/durable-fs.js';
+import type { Logger } from '../../platform/telemetry/log.js';
+import type { Clock } from '../../platform/time/clock.js';
+import { lookUpGroup } from '../../platform/users/group-id.js';
+import type { Receive } from '../../trust/download.js';
+import type { SignedTarget } from '../../trust/signed-target.js';
+import { openFileSource } from '../../trust/sources/file-source.js';
+import { createSandbox } from '../hooks/sandbox.js';
+import type { Selection } from '../select/selection.js';
+import { fetchArchive } from '../staging/fetch-archive.js';
+import { stageBundle } from '../staging/stage-bundle.js';
+import type { StagedBundle } from '../staging/staged-bundle.js';
+import { type HostPaths, hostPaths } from '../state/paths.js';
+import { checkOnce } from './check-candidate.js';
+import type { CheckReport } from './run-checks.js';
+
+/** A directory as a publisher would sign it. */
+export interface PackedSource {
+  readonly bundle: BundleConfig;
+  readonly archivePath: string;
+  readonly archiveBytes: number;
+  readonly archiveDigest: Digest;
+  readonly manifest: ReleaseInfo['manifest'];
+}
+
+export interface CheckSourceOptions {
+  readonly config: AgentConfig;
+  /** At least one; they make the candidate together. */
+  readonly sources: readonly PackedSource[];
+  /** Private and existing; its maker removes it. */
+  readonly directory: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+}
+
+export interface SourceVerdict {
+  readonly reports: readonly CheckReport[];
+  /** The worst problem of each bundle that has one. */
+  readonly problems: ReadonlyMap<string, WritError>;
+  /** How the commands were confined. */
+  readonly sandbox: SandboxStatus;
+}
+
+/**
+ * @throws WritError as staging does, for what no host with this configuration would take: ARCHIVE_LIMIT, ENTRY_REFUSED,
+ *   MANIFEST_*; INTERRUPTED; DISK_*
+ */
+export async function checkSource(options: CheckSourceOptions): Promise<SourceVerdict> {
+  const { config, sources, directory, clock, log, signal } = options;
+  const durable = createDurableFs();
+  const staging = join(directory, 'staging');
+  // As a cycle's staging area: others may pass through, and can list nothing.
+  durable.makeDirectory('check.staging', staging, 0o711);
+  const mtimeSeconds = Math.floor(clock.nowMs() / 1000);
+  const staged = new Map<string, StagedBundle>();
+  for (const source of sources) {
+    staged.set(source.bundle.name, await stage(source, { ...options, durable, staging, mtimeSeconds }));
+  }
+  const sandbox = createSandbox({ mode: config.sandbox, log });
+  const paths = placesFor(config, directory, durable);
+  const host = { config, paths, durable, clock, log, sandbox };
+  const { reports, refusals: problems } = await checkOnce(
+    host,
+    sources.map(({ bundle }) => selectionOf(bundle, staged.get(bundle.name))),
+    { staging, mtimeSeconds, signal, generation: 1, staged, active: new Map(), prefer: 'archive' },
+    join(staging, 'candidate-0'),
+  );
+  return { reports, problems, sandbox: sandbox.status() };
+}
+
+function selectionOf(bundle: BundleConfig, staged: StagedBundle | undefined): Selection {
+  if (staged === undefined) throw new WritError('INTERNAL', `nothing of ${bundle.name} was staged`);
+  const { name, channel } = bundle;
+  return {
+    kind: 'take',
+    bundle,
+    target: staged.target,
+    result: { bundle: name, channel, outcome: 'activated' },
+  };
+}
+
+interface Stage extends CheckSourceOptions {
+  readonly durable: DurableFs;
+  readonly staging: string;
+  readonly mtimeSeconds: number;
+}
+
+async function stage(
+  source: PackedSource,
+  { config, durable, staging, mtimeSeconds, clock, signal }: Stage,
+): Promise<StagedBundle> {
+  const { name } = source.bundle;
+  const target = targetOf(source, clock.nowMs());
+  const fetched = join(staging, `fetch-${name}`);
+  durable.makeDirectory('check.fetch', fetched, 0o700);
+  const client = { download: fromFile(source.archivePath) };
+  const { limits } = config;
+  const archive = await fetchArchive({ client, target, directory: fetched, fs: durable, limits, signal });
+  return stageBundle({
+    ...{ archive, fs: durable, limits, mtimeSeconds, signal, ...owned(source.bundle) },
+    directory: join(staging, `tree-${name}`),
+  });
+}
+
+/** What a signature would be over; nobody has signed it. */
+function targetOf(
+  { bundle, archiveBytes, archiveDigest, manifest }: PackedSource,
+  nowMs: number,
+): SignedTarget {
+  const { name, channel } = bundle;
+  const path = targetPath(name, channel);
+  const release: ReleaseInfo = {
+    ...{ bundle: name, channel, serial: 1, revision: '', createdAtMs: nowMs, manifest, withdrawn: [] },
+  };
+  return {
+    path,
+    file: { length: archiveBytes, hashes: { sha256: digestHex(archiveDigest) } },
+    archivePath: path,
+    length: archiveBytes,
+    digest: archiveDigest,
+    release,
+    vouchedBy: { role: 'nobody', bytes: new Uint8Array(), rootVersion: 0, chain: [] },
+  };
+}
+
+/** The way of a host that reads a repository of its disk. */
+function fromFile(path: string) {
+  const source = openFileSource(dirname(path), path);
+  return async (target: SignedTarget, receive: Receive, given: AbortSignal = never): Promise<readonly []> => {
+    const { length } = target;
+    await receive(
+      ({ onBegin }, signal) => source.stream(basename(path), { length, onBegin, signal }),
+      given,
+      'no',
+    );
+    return [];
+  };
+}
+
+const never = new AbortController().signal;
+
+/** A machine of the publisher need not have the groups of a host: whoever runs the checks can read the tree there. */
+function owned({ mode, group }: BundleConfig): { readonly mode: number; readonly groupId?: number } {
+  if (group === undefined) return { mode };
+  const groupId = process.getuid?.() === 0 ? groupOrNone(group) : undefined;
+  return groupId === undefined ? { mode: mode | 0o044 } : { mode, ...given({ groupId }) };
+}
+
+function groupOrNone(group: string | number): number | undefined {
+  try {
+    return lookUpGroup(group);
+  } catch (error) {
+    if (isWritError(error)) return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Where a confined command finds the candidate: at the live policy path on a host, as in a pull; at one of our own where
+ * this machine has none, or this user cannot reach it.
+ */
+function placesFor(config: AgentConfig, directory: string, durable: DurableFs): HostPaths {
+  const paths = hostPaths(config);
+  if (isReachable(paths.state) && isReachable(paths.policy)) return paths;
+  const [state, policy] = [join(directory, 'state'), join(directory, 'policy')];
+  for (const path of [state, policy]) durable.makeDirectory('check.place', path, 0o755);
+  return { ...paths, state, policy };
+}
+
+function isReachable(path: string): boolean {
+  try {
+    fs.accessSync(path, fs.constants.R_OK | fs.constants.X_OK);
+    return fs.statSync(path).isDirectory();
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,130 @@
+// `writ repo log` for people: one line an act, the newest first, then what a machine signed, where the log begins, and what it
+// cannot say. Pure: a log in, lines out.
+
+import type { LogProblem } from '../../publisher/upkeep/log-reading.js';
+import type { DelegationAct, LogAct, ReleaseAct, RootAct } from '../../publisher/upkeep/log-rules.js';
+import type { LogEntry, OnlineSummary, RepositoryLog } from '../../publisher/upkeep/repository-log.js';
+import { counted, secondTime, table } from './show-text.js';
+
+/** What is written beside the log for people, whatever it holds. */
+const limitsOfTheLog =
+  'Signed by: names of keys. The metadata does not say which person used a shared key, from where, or what was tried and refused.';
+
+export function showRepositoryLog(
+  log: RepositoryLog,
+  { more, repository }: { readonly more: number; readonly repository: string },
+): string[] {
+  const { entries, online, beginnings, missing, problems } = log;
+  return [
+    ...(entries.length === 0
+      ? [`EMPTY ${repository} has no such act in its kept metadata`]
+      : actLines(entries)),
+    ...(more === 0 ? [] : [`  (${counted(more, 'older act')}; -n shows more)`]),
+    ...online.map(onlineLine),
+    ...beginnings.map(({ role, version, olderAre }) => {
+      const why =
+        olderAre === 'gone'
+          ? 'older versions are no longer in the repository (writ repo gc)'
+          : 'older versions were not read';
+      return `  begins    ${role} at v${version}: ${why}`;
+    }),
+    ...missing.map(
+      ({ role, versions }) => `  missing   ${role} ${versions.map((one) => `v${one}`).join(', ')}`,
+    ),
+    ...problemLines(problems, repository),
+    `  ${limitsOfTheLog}`,
+  ];
+}
+
+function actLines(entries: readonly LogEntry[]): string[] {
+  const rows = entries.map(({ act, role, version, signedAtMs, signers, since, waiting }) => [
+    signedAtMs === undefined ? 'unknown' : secondTime(signedAtMs),
+    act.kind,
+    `${role} v${version}`,
+    signers.map(({ name }) => name).join(', '),
+    [
+      actText(act),
+      ...(since === undefined ? [] : [`since v${since}`]),
+      ...(waiting === true ? ['not live yet'] : []),
+    ].join('; '),
+  ]);
+  return table(['signed (UTC)', 'act', 'role', 'signed by', 'what'], rows);
+}
+
+function actText(act: LogAct): string {
+  if ('roles' in act) return rootText(act);
+  if ('team' in act) return delegationText(act);
+  return 'bundle' in act ? releaseText(act) : 'the same content, a new expiry';
+}
+
+function delegationText(act: DelegationAct): string {
+  const { team, change, paths = [], threshold } = act;
+  const need = threshold === undefined ? '' : `${threshold} needed`;
+  const keys = [keysText(act), need].filter((part) => part !== '').join(', ');
+  return [`${team} ${change}`, ...paths, ...(keys === '' ? [] : [`(${keys})`])].join(' ');
+}
+
+function releaseText(act: ReleaseAct): string {
+  const { bundle, channel, fromSerial, toSerial, revision = '', fromChannel, withdrawn, reason } = act;
+  const serials =
+    toSerial === undefined
+      ? `${fromSerial} -> none`
+      : fromSerial === undefined
+        ? `${toSerial}`
+        : `${fromSerial} -> ${toSerial}`;
+  return [
+    `${bundle} ${channel} ${serials}`,
+    ...(revision === '' ? [] : [`(${revision})`]),
+    ...(fromChannel === undefined ? [] : [`from ${fromChannel}`]),
+    ...(withdrawn === undefined ? [] : [`took back ${withdrawn.join(', ')}`]),
+    ...(reason === undefined ? [] : [`because: ${reason}`]),
+  ].join(' ');
+}
+
+function rootText({ roles }: RootAct): string {
+  if (roles.length === 0) return 'the same keys, a new expiry';
+  const parts = roles.map(({ role, threshold, thresholdBefore, ...keys }) => {
+    const change = keysText(keys);
+    const need =
+      thresholdBefore === undefined ? `${threshold} needed` : `${thresholdBefore} -> ${threshold} needed`;
+    return `${role} ${change === '' ? '' : `${change}, `}${need}`;
+  });
+  return parts.join('; ');
+}
+
+function keysText(keys: {
+  readonly addedKeys: readonly string[];
+  readonly removedKeys: readonly string[];
+}): string {
+  return [...keys.addedKeys.map((name) => `+${name}`), ...keys.removedKeys.map((name) => `-${name}`)].join(
+    ' ',
+  );
+}
+
+function onlineLine({
+  role,
+  firstVersion,
+  lastVersion,
+  verified,
+  lastSignedAtMs,
+  signers,
+}: OnlineSummary): string {
+  const versions = firstVersion === lastVersion ? `v${lastVersion}` : `v${firstVersion} to v${lastVersion}`;
+  const kept = role === 'timestamp' ? 'only the newest is kept' : `${verified} kept`;
+  const last = lastSignedAtMs === undefined ? '' : `, last ${secondTime(lastSignedAtMs)}`;
+  return `  ${role.padEnd(9)} ${versions} (${kept}${last}) by ${signers.map(({ name }) => name).join(', ')}`;
+}
+
+const maxProblemsShown = 20;
+
+function problemLines(problems: readonly LogProblem[], repository: string): string[] {
+  if (problems.length === 0) return [];
+  const left = problems.length - maxProblemsShown;
+  return [
+    `DAMAGED ${repository}: ${counted(problems.length, 'file')} of metadata cannot be verified, and no act of it is shown`,
+    ...problems
+      .slice(0, maxProblemsShown)
+      .map(({ code, where, message }) => `  ${code}  ${where}: ${message}`),
+    ...(left > 0 ? [`  (${counted(left, 'more')})`] : []),
+  ];
+}

@@ -1,0 +1,179 @@
+// What one version of a role did, from what it lists and what the version before it listed: published, withdrew, promoted,
+// delegated, or only signed again. Pure; believes what log-versions has verified, and says nothing that is not in it.
+
+import { isWritError } from '../../core/errors.js';
+import { parseReleaseInfo, type ReleaseInfo, type Withdrawal } from '../../core/release/release.js';
+import type { DelegatedRole, RootSigned, TargetFile, TargetsSigned } from '../../core/tuf/tuf-metadata.js';
+import { nameOfKey } from '../keys/signer-names.js';
+
+/** An act on one channel. */
+export interface ReleaseAct {
+  /** `move`: with a delegation, from one role to another; `change`: the same serial with other content or differences. */
+  readonly kind: 'publish' | 'withdraw' | 'promote' | 'move' | 'change' | 'remove';
+  readonly bundle: string;
+  readonly channel: string;
+  /** Left out for the first release of a channel. */
+  readonly fromSerial?: number;
+  /** Left out where the channel is no longer listed. */
+  readonly toSerial?: number;
+  readonly revision?: string;
+  /** Of a promotion, the channel that had it; left out where no kept version says so. */
+  readonly fromChannel?: string;
+  /** Serials that were taken back. */
+  readonly withdrawn?: readonly number[];
+  readonly reason?: string;
+}
+
+export interface DelegationAct {
+  readonly kind: 'delegate';
+  readonly team: string;
+  readonly change: 'created' | 'changed' | 'removed';
+  /** Names or beginnings of key ids. */
+  readonly addedKeys: readonly string[];
+  readonly removedKeys: readonly string[];
+  readonly threshold?: number;
+  readonly paths?: readonly string[];
+}
+
+export interface RootAct {
+  readonly kind: 'init' | 'root';
+  readonly roles: readonly {
+    readonly role: string;
+    readonly addedKeys: readonly string[];
+    readonly removedKeys: readonly string[];
+    readonly threshold: number;
+    readonly thresholdBefore?: number;
+  }[];
+}
+
+/** Signed again: the same content under a new version and expiry. */
+export interface ResignAct {
+  readonly kind: 're-sign';
+}
+
+export type LogAct = ReleaseAct | DelegationAct | RootAct | ResignAct;
+
+type Targets = Readonly<Record<string, TargetFile>>;
+
+/** @returns the acts that led from the targets of one version to those of the next, by path */
+export function releaseActs(before: Targets, after: Targets): ReleaseAct[] {
+  const old = releasesIn(before);
+  const next = releasesIn(after);
+  const acts: ReleaseAct[] = [];
+  for (const [path, release] of next) {
+    const act = actOn(release, old.get(path), old);
+    if (act !== undefined) acts.push(act);
+  }
+  for (const [path, { bundle, channel, serial }] of old) {
+    if (!next.has(path)) acts.push({ kind: 'remove', bundle, channel, fromSerial: serial });
+  }
+  return acts;
+}
+
+/** Targets of other publishers are none of ours to describe. */
+function releasesIn(targets: Targets): Map<string, ReleaseInfo> {
+  const found = new Map<string, ReleaseInfo>();
+  for (const path of Object.keys(targets).sort()) {
+    const release = releaseOf(path, targets[path]);
+    if (release !== undefined) found.set(path, release);
+  }
+  return found;
+}
+
+function releaseOf(path: string, file: TargetFile | undefined): ReleaseInfo | undefined {
+  try {
+    return parseReleaseInfo(file?.custom, path);
+  } catch (error) {
+    if (isWritError(error)) return undefined;
+    throw error;
+  }
+}
+
+function actOn(
+  release: ReleaseInfo,
+  before: ReleaseInfo | undefined,
+  listed: ReadonlyMap<string, ReleaseInfo>,
+): ReleaseAct | undefined {
+  const { bundle, channel, serial, revision, withdrawal } = release;
+  const from = before === undefined ? {} : { fromSerial: before.serial };
+  const act = { bundle, channel, ...from, toSerial: serial, revision };
+  if (withdrawal !== undefined && !isSameWithdrawal(withdrawal, before?.withdrawal)) {
+    const { serials, reason } = withdrawal;
+    return { kind: 'withdraw', ...act, withdrawn: serials, ...(reason === '' ? {} : { reason }) };
+  }
+  if (before?.serial === serial && before.manifest.digest === release.manifest.digest) {
+    return JSON.stringify(before) === JSON.stringify(release) ? undefined : { kind: 'change', ...act };
+  }
+  const source = [...listed.values()].find((one) => one.channel !== channel && isSameRelease(one, release));
+  if (source !== undefined) return { kind: 'promote', ...act, fromChannel: source.channel };
+  // A serial is given once: one that was there before came from another channel, or from an older release.
+  const highest = Math.max(
+    0,
+    ...[...listed.values()].filter((one) => one.bundle === bundle).map((one) => one.serial),
+  );
+  return { kind: serial > highest ? 'publish' : 'change', ...act };
+}
+
+function isSameRelease(one: ReleaseInfo, other: ReleaseInfo): boolean {
+  const isSame = one.bundle === other.bundle && one.serial === other.serial;
+  return isSame && one.manifest.digest === other.manifest.digest;
+}
+
+function isSameWithdrawal(one: Withdrawal, other: Withdrawal | undefined): boolean {
+  return other !== undefined && one.atMs === other.atMs && one.serials.join() === other.serials.join();
+}
+
+/** A delegation takes over what is listed, or gives it back: nothing was published by that. */
+export function asMoves(acts: readonly ReleaseAct[]): ReleaseAct[] {
+  return acts.map((act) =>
+    act.kind === 'publish' || act.kind === 'change' ? { ...act, kind: 'move' } : act,
+  );
+}
+
+/** @returns what changed in who may sign for whom */
+export function delegationActs(before: TargetsSigned | undefined, after: TargetsSigned): DelegationAct[] {
+  const old = new Map((before?.delegations?.roles ?? []).map((role) => [role.name, role]));
+  const next = new Map((after.delegations?.roles ?? []).map((role) => [role.name, role]));
+  return [...new Set([...old.keys(), ...next.keys()])].sort().flatMap((team) => {
+    const was = old.get(team);
+    const is = next.get(team);
+    if (JSON.stringify(was) === JSON.stringify(is)) return [];
+    const name = (id: string): string => nameOfKey(after, id);
+    const nameBefore = (id: string): string => nameOfKey(before ?? after, id);
+    return {
+      kind: 'delegate' as const,
+      team,
+      change:
+        was === undefined
+          ? ('created' as const)
+          : is === undefined
+            ? ('removed' as const)
+            : ('changed' as const),
+      addedKeys: added(was?.keyids, is?.keyids).map(name),
+      removedKeys: added(is?.keyids, was?.keyids).map(nameBefore),
+      ...(is === undefined ? {} : { threshold: is.threshold, paths: pathsOf(is) }),
+    };
+  });
+}
+
+function pathsOf({ paths, path_hash_prefixes }: DelegatedRole): readonly string[] {
+  return paths ?? (path_hash_prefixes ?? []).map((prefix) => `digest ${prefix}`);
+}
+
+/** @returns what a root put in charge beside the one before; of the first one, everything */
+export function rootAct(before: RootSigned | undefined, after: RootSigned): RootAct {
+  const roles = Object.entries(after.roles).flatMap(([role, { keyids, threshold }]) => {
+    const was = before?.roles[role as keyof RootSigned['roles']];
+    const addedKeys = added(was?.keyids, keyids).map((id) => nameOfKey(after, id));
+    const removedKeys = added(keyids, was?.keyids).map((id) => nameOfKey(before ?? after, id));
+    if (addedKeys.length + removedKeys.length === 0 && was?.threshold === threshold) return [];
+    const thresholdBefore =
+      was === undefined || was.threshold === threshold ? {} : { thresholdBefore: was.threshold };
+    return [{ role, addedKeys, removedKeys, threshold, ...thresholdBefore }];
+  });
+  return { kind: before === undefined ? 'init' : 'root', roles };
+}
+
+function added(before: readonly string[] = [], after: readonly string[] = []): string[] {
+  return after.filter((id) => !before.includes(id));
+}

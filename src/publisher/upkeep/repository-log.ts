@@ -1,0 +1,297 @@
+// `writ repo log`: who signed what and when, from the signed metadata that a repository still has, the newest first. Joins
+// the versions that log-versions has verified with the acts of log-rules; says where the log begins, and what of it cannot
+// be verified. Reads only.
+
+import { join } from 'node:path';
+import { isWritError } from '../../core/errors.js';
+import { defaultMetadataLimits as limits, metadataBytesByRole } from '../../core/limits.js';
+import { isVouchedByRoot, rootAuthority } from '../../core/tuf/metadata-checks.js';
+import { type OnlineRole, onlineRoles, parseEnvelope } from '../../core/tuf/tuf-metadata.js';
+import type { Clock } from '../../platform/time/clock.js';
+import { handedOverBy } from '../repository/listing.js';
+import {
+  layoutOf,
+  metadataName,
+  type RepositoryLayout,
+  readRepositoryFile,
+  rolesOnDisk,
+  versionsOnDisk,
+} from '../repository/repository-layout.js';
+import {
+  defaultLogBounds,
+  describe,
+  type LogBounds,
+  type LogProblem,
+  type LogReading,
+  type LogSigner,
+  type LogVersion,
+  note,
+  openLogReading,
+} from './log-reading.js';
+import { asMoves, delegationActs, type LogAct, releaseActs, rootAct } from './log-rules.js';
+import {
+  chargeOfRoots,
+  chargeOfTeams,
+  type RoleVersions,
+  readLogRoots,
+  readLogVersions,
+} from './log-versions.js';
+
+export interface LogEntry {
+  readonly role: string;
+  readonly version: number;
+  /** The version that it was compared with: versions between are missing. Left out where it is the one before. */
+  readonly since?: number;
+  readonly signedAtMs?: number;
+  readonly signers: readonly LogSigner[];
+  /** True for what is signed and no host can see yet. */
+  readonly waiting?: true;
+  readonly act: LogAct;
+}
+
+/** Where the log of a role begins, when that is not its first version. */
+export interface LogBeginning {
+  readonly role: string;
+  readonly version: number;
+  /** Why: the older versions are no longer there, or there are more than one log reads. */
+  readonly olderAre: 'gone' | 'not-read';
+}
+
+/** Signatures that a machine makes again and again. */
+export interface OnlineSummary {
+  readonly role: OnlineRole;
+  readonly firstVersion: number;
+  readonly lastVersion: number;
+  /** Kept versions that verify. */
+  readonly verified: number;
+  readonly firstSignedAtMs?: number;
+  readonly lastSignedAtMs?: number;
+  readonly signers: readonly LogSigner[];
+}
+
+export interface RepositoryLog {
+  /** Newest first. */
+  readonly entries: readonly LogEntry[];
+  readonly beginnings: readonly LogBeginning[];
+  readonly missing: readonly { readonly role: string; readonly versions: readonly number[] }[];
+  readonly online: readonly OnlineSummary[];
+  readonly problems: readonly LogProblem[];
+}
+
+export interface LogOptions {
+  readonly repository: string;
+  /** Where the publisher's copy of the root lies; without it the repository's own first root is believed. */
+  readonly keysDirectory?: string | undefined;
+  readonly clock: Clock;
+  readonly bounds?: LogBounds;
+}
+
+/** @throws WritError REPOSITORY_INVALID without a root to begin from; DISK_* */
+export function readRepositoryLog({
+  repository,
+  keysDirectory,
+  clock,
+  bounds = defaultLogBounds,
+}: LogOptions): RepositoryLog {
+  const layout = layoutOf(repository);
+  const reading = openLogReading(layout, clock, bounds);
+  const roots = readLogRoots(reading, keysDirectory);
+  const online = onlineSummaries(reading, roots);
+  const targets = readLogVersions(reading, 'targets', chargeOfRoots(roots));
+  const charges = chargeOfTeams(targets.versions);
+  const teams = teamsOf(layout, charges.keys()).map((role) => {
+    return { role, read: readLogVersions(reading, role, charges.get(role) ?? []) };
+  });
+  const live = liveVersions(layout, roots);
+  const roles = [{ role: 'targets', read: targets }, ...teams];
+  const entries = [
+    ...rootEntries(roots),
+    ...targetsEntries(targets, live),
+    ...teams.flatMap(({ role, read }) => teamEntries(role, read, targets.versions, live)),
+  ];
+  return {
+    entries: newestFirst(entries),
+    beginnings: [...rootBeginning(roots), ...roles.flatMap(({ role, read }) => beginningOf(role, read))],
+    missing: roles.flatMap(({ role, read }) =>
+      read.missing.length === 0 ? [] : [{ role, versions: read.missing }],
+    ),
+    online,
+    problems: reading.problems,
+  };
+}
+
+const maxTeams = 1000;
+
+/** Those that a kept delegation names, and those that only have files. */
+function teamsOf(layout: RepositoryLayout, named: Iterable<string>): string[] {
+  const others = rolesOnDisk(layout).filter(
+    (name) => !['root', 'snapshot', 'targets', 'timestamp'].includes(name),
+  );
+  return [...new Set([...named, ...others])].sort().slice(0, maxTeams);
+}
+
+function rootBeginning(roots: readonly LogVersion<'root'>[]): LogBeginning[] {
+  const version = roots[0]?.version ?? 1;
+  return version === 1 ? [] : [{ role: 'root', version, olderAre: 'not-read' }];
+}
+
+function beginningOf(role: string, { first, olderAre, versions }: RoleVersions): LogBeginning[] {
+  if (olderAre === undefined) return [];
+  const version = versions[0]?.version ?? first;
+  return version === undefined ? [] : [{ role, version, olderAre }];
+}
+
+function rootEntries(roots: readonly LogVersion<'root'>[]): LogEntry[] {
+  return roots.flatMap((root, index) => {
+    const before = roots[index - 1];
+    // Of what the publisher begins with, nobody here knows what it changed.
+    if (before === undefined && root.version !== 1) return [];
+    return [entryOf('root', root, rootAct(before?.file.signed, root.file.signed))];
+  });
+}
+
+type Live = ReadonlyMap<string, number>;
+
+function targetsEntries({ versions }: RoleVersions, live: Live): LogEntry[] {
+  return versions.flatMap((one, index) => {
+    const before = versions[index - 1];
+    if (before === undefined && one.version !== 1) return [];
+    const { signed } = one.file;
+    const given = handedOverBy(one.file);
+    const handed = new Set(Object.values(given).flatMap(({ targets }) => Object.keys(targets)));
+    const left = Object.entries(before?.file.signed.targets ?? {});
+    // What a delegation handed over is still there, under another role.
+    const kept = left.filter(([path]) => Object.hasOwn(signed.targets, path) || !handed.has(path));
+    const delegated = delegationActs(before?.file.signed, signed);
+    const released = releaseActs(Object.fromEntries(kept), signed.targets);
+    const acts = [...delegated, ...(delegated.length === 0 ? released : asMoves(released))];
+    return entriesOf('targets', one, { acts, before, live });
+  });
+}
+
+function teamEntries(
+  role: string,
+  { versions }: RoleVersions,
+  delegators: readonly LogVersion<'targets'>[],
+  live: Live,
+): LogEntry[] {
+  return versions.flatMap((one, index) => {
+    const before = versions[index - 1];
+    if (before === undefined && one.version !== 1) return [];
+    const received = handOverBefore(role, one.version, delegators);
+    const isNewer = received !== undefined && received.after >= (before?.version ?? 0);
+    const base = isNewer ? received.targets : (before?.file.signed.targets ?? {});
+    const acts = releaseActs(base, one.file.signed.targets);
+    return entriesOf(role, one, { acts, before, live });
+  });
+}
+
+/** @returns what was handed over to a role last before it signed a version */
+function handOverBefore(role: string, version: number, delegators: readonly LogVersion<'targets'>[]) {
+  const all = delegators.flatMap(({ file }) => {
+    const given = handedOverBy(file);
+    const one = Object.hasOwn(given, role) ? given[role] : undefined;
+    return one !== undefined && one.after < version ? [one] : [];
+  });
+  return all.at(-1);
+}
+
+interface Acted {
+  readonly acts: readonly LogAct[];
+  readonly before: LogVersion<'targets'> | undefined;
+  readonly live: Live;
+}
+
+function entriesOf(role: string, one: LogVersion<'targets'>, { acts, before, live }: Acted): LogEntry[] {
+  const all: readonly LogAct[] = acts.length === 0 && one.version > 1 ? [{ kind: 're-sign' }] : acts;
+  const since = before === undefined || before.version === one.version - 1 ? {} : { since: before.version };
+  const waiting = one.version > (live.get(role) ?? 0) ? ({ waiting: true } as const) : {};
+  return all.map((act) => ({ ...entryOf(role, one, act), ...since, ...waiting }));
+}
+
+function entryOf(
+  role: string,
+  { version, signedAtMs, signers }: LogVersion<'root' | 'targets'>,
+  act: LogAct,
+): LogEntry {
+  return { role, version, ...(signedAtMs === undefined ? {} : { signedAtMs }), signers, act };
+}
+
+/** By time; a version without one stands where its neighbours of the same role stand. */
+function newestFirst(entries: readonly LogEntry[]): LogEntry[] {
+  const placed = entries.map((entry, index) => ({ entry, index, atMs: entry.signedAtMs ?? 0 }));
+  return placed.sort((a, b) => b.atMs - a.atMs || b.index - a.index).map(({ entry }) => entry);
+}
+
+/** What hosts see now, by role; nothing where that does not verify: `writ repo check` says why. */
+function liveVersions(layout: RepositoryLayout, roots: readonly LogVersion<'root'>[]): Live {
+  try {
+    const bytes = readRepositoryFile(layout.timestamp, limits.maxTimestampBytes);
+    const timestamp = bytes && parseEnvelope(bytes, 'timestamp');
+    if (timestamp === undefined || !roots.some(({ file }) => isVouchedByRoot(timestamp, file)))
+      return new Map();
+    const path = join(
+      layout.metadata,
+      metadataName('snapshot', timestamp.signed.meta['snapshot.json'].version),
+    );
+    const read = readRepositoryFile(path, limits.maxSnapshotBytes);
+    const snapshot = read && parseEnvelope(read, 'snapshot');
+    if (snapshot === undefined || !roots.some(({ file }) => isVouchedByRoot(snapshot, file)))
+      return new Map();
+    const versions = Object.entries(snapshot.signed.meta);
+    return new Map(versions.map(([name, { version }]) => [name.replace(/\.json$/, ''), version]));
+  } catch (error) {
+    if (isWritError(error) && !error.code.startsWith('DISK_')) return new Map();
+    throw error;
+  }
+}
+
+/** So many versions of snapshot are looked at for the sum. */
+const maxOnlineVersions = 200;
+
+function onlineSummaries(reading: LogReading, roots: readonly LogVersion<'root'>[]): OnlineSummary[] {
+  return onlineRoles.flatMap((role) => {
+    const read = onlineVersions(reading, role, roots);
+    const [first, last] = [read[0], read.at(-1)];
+    if (first === undefined || last === undefined) return [];
+    const signers = new Map(read.flatMap((one) => one.signers).map((one) => [one.keyId, one]));
+    return {
+      role,
+      firstVersion: first.version,
+      lastVersion: last.version,
+      verified: read.length,
+      ...(first.signedAtMs === undefined ? {} : { firstSignedAtMs: first.signedAtMs }),
+      ...(last.signedAtMs === undefined ? {} : { lastSignedAtMs: last.signedAtMs }),
+      signers: [...signers.values()],
+    };
+  });
+}
+
+/** @returns those that a root of the chain vouches for, oldest first; the problem of every other is noted */
+function onlineVersions(
+  reading: LogReading,
+  role: OnlineRole,
+  roots: readonly LogVersion<'root'>[],
+): LogVersion<OnlineRole>[] {
+  const { layout, problems } = reading;
+  const names =
+    role === 'timestamp'
+      ? ['timestamp.json']
+      : versionsOnDisk(layout, role)
+          .slice(-maxOnlineVersions)
+          .map((version) => metadataName(role, version));
+  return names.flatMap((name) => {
+    try {
+      const bytes = readRepositoryFile(join(layout.metadata, name), metadataBytesByRole(limits)[role]);
+      if (bytes === undefined) return [];
+      const file = parseEnvelope(bytes, role);
+      const root = roots.findLast((one) => isVouchedByRoot(file, one.file));
+      if (root !== undefined) return [describe(file, rootAuthority(root.file, role), root.file.signed)];
+      const message = `${role}: no root of the repository lists the keys that signed it`;
+      problems.push({ where: `metadata/${name}`, code: 'SIGNATURE_THRESHOLD', message });
+    } catch (error) {
+      note(reading, `metadata/${name}`, error);
+    }
+    return [];
+  });
+}
