@@ -12,50 +12,52 @@ import { createRenderer, type Renderer } from './console/render.js';
 
 /** What the help says of each command, in its order. */
 const summaries = {
-  init: 'make a signed repository and its keys',
+  init: 'create a signed repository and its keys',
   publish: 'sign a directory as the next release of a bundle',
-  withdraw: 'take a bad release back: its channel goes to an older one',
-  promote: 'give the release of one channel to another',
+  withdraw: 'withdraw a bad release: its channel gets an older one',
+  promote: 'point a channel at the release of another channel',
   delegate: 'let a team sign its own bundles',
-  refresh: 'sign snapshot and timestamp of a repository anew',
-  inspect: 'what an archive or a repository holds, verified',
-  'repo status': 'versions, keys and days to expiry of a repository',
-  'key new': 'make a signing key and its public file',
-  'key list': 'the keys of a directory and the roles they hold',
-  'key show': 'what a key file or a public key is',
-  'key passphrase': 'put a key under another passphrase',
-  'root rotate': 'propose the next root: keys, thresholds, lives, or only a new expiry',
-  'root add-key': 'propose a root with one key more',
+  refresh: 're-sign snapshot and timestamp of a repository',
+  inspect: 'show and verify what an archive or a repository contains',
+  'repo status': 'show versions, keys and days to expiry of a repository',
+  'key new': 'create a signing key and its public file',
+  'key list': 'list the keys of a directory and their roles',
+  'key show': 'show what a key file or a public key is',
+  'key passphrase': 'change the passphrase of a key',
+  'root rotate': 'propose the next root: keys, thresholds, lifetimes, or only a new expiry',
+  'root add-key': 'propose a root with an additional key',
   'root remove-key': 'propose a root without a key',
   'root threshold': 'propose a root that needs more or fewer signatures',
-  sign: 'sign the proposal of a root that somebody mailed you',
-  'root commit': 'make a proposal that enough people signed the root of the repository',
+  sign: 'sign a root proposal, or re-sign a role',
+  'root commit': 'make a fully signed proposal the root of the repository',
+  'repo log': 'show who published, withdrew, promoted and signed what, and when',
   'repo check': 'verify every root, role and archive of a repository',
-  'repo gc': 'remove what no kept version of a repository refers to',
-  'repo export': 'a copy of what is live, for hosts without a network',
+  'repo gc': 'remove files that no kept version of a repository refers to',
+  'repo export': 'copy the published state, for hosts without a network',
   serve: 'serve a repository over HTTP or HTTPS',
-  'fleet serve': 'take the reports of hosts, and answer who runs what',
-  'fleet token': 'make, list or revoke the tokens of a fleet',
-  'fleet status': 'one sentence about all hosts, and an exit code for monitoring',
-  'fleet hosts': 'the hosts that a filter finds',
-  'fleet host': 'one host as it last spoke; approve or retire one',
+  'fleet serve': 'collect reports of hosts, and answer who runs what',
+  'fleet token': 'create, list or revoke the tokens of a fleet',
+  'fleet status': 'show one sentence about all hosts, with an exit code for monitoring',
+  'fleet hosts': 'list the hosts that match a filter',
+  'fleet host': 'show the last report of a host; approve or retire a host',
   'fleet wait': 'wait until a share of the hosts confirmed a release',
-  'fleet log': 'who changed what in the fleet',
+  'fleet log': 'show who changed what in the fleet',
   agent: 'run the agent of this host',
-  pull: 'make the newest policy active now, and say what really happened',
-  status: 'what this host uses, who proved it, and what is wrong',
-  health: 'one line and an exit code for monitoring',
-  doctor: 'what is wrong with this host, and what to do about it',
-  history: 'what the cycles of this host did',
-  diff: 'what two generations differ in, or what the server would change',
-  rollback: 'go back to an older generation and hold what is left',
-  pause: 'activate nothing until an end, or until writ resume',
-  resume: 'end a pause, holds and a block',
-  refusals: 'the releases that this host refused, and how to have them forgotten',
-  verify: 'hold the policy on disk to what was signed, and mend it',
-  reload: 'let the agent read its configuration again, and say what came of it',
-  'config show': 'the configuration as the agent reads it',
-  'config check': 'refuse a configuration for what would show itself at the first release',
+  pull: 'activate the newest policy now, and report the outcome',
+  status: 'show what this host uses, who proved it, and what is wrong',
+  health: 'print one line, with an exit code for monitoring',
+  doctor: 'find out what is wrong with this host, and what to do',
+  history: 'show what the cycles of this host did',
+  diff: 'show how two generations differ, or what the server would change',
+  rollback: 'activate an older generation and hold the current release',
+  pause: 'activate nothing until a given time, or until writ resume',
+  resume: 'end a pause, all holds and a block',
+  refusals: 'list the releases that this host refused, or forget them',
+  verify: 'verify the policy on disk against what was signed, and repair it',
+  reload: 'make the agent read its configuration again, and report the outcome',
+  'config show': 'show the configuration as the agent reads it',
+  'config check': 'find mistakes in a configuration before the first release does',
+  check: 'run the checks of a host on a directory before it is published',
 } as const;
 
 /** Each is imported when it was typed: `writ status` must not load what signs. */
@@ -78,6 +80,7 @@ const modules: Readonly<Record<keyof typeof summaries, CommandEntry['load']>> = 
   'root threshold': () => import('./commands/root/root-threshold.js'),
   sign: () => import('./commands/root/sign.js'),
   'root commit': () => import('./commands/root/root-commit.js'),
+  'repo log': () => import('./commands/repo/repo-log.js'),
   'repo check': () => import('./commands/repo/repo-check.js'),
   'repo gc': () => import('./commands/repo/repo-gc.js'),
   'repo export': () => import('./commands/repo/repo-export.js'),
@@ -102,6 +105,7 @@ const modules: Readonly<Record<keyof typeof summaries, CommandEntry['load']>> = 
   refusals: () => import('./commands/host/refusals.js'),
   verify: () => import('./commands/host/verify.js'),
   reload: () => import('./commands/host/reload.js'),
+  check: () => import('./commands/host/check.js'),
   'config show': () => import('./commands/host/config-show.js'),
   'config check': () => import('./commands/host/config-check.js'),
 };
@@ -173,6 +177,7 @@ async function runCommand(
   const signal = listenForSignals(definition.onSignal, renderer, surroundings);
   const canAsk = flags.input === true && stdin.isTTY === true && stderr.isTTY === true;
   const reporter = renderer.reporter(systemClock);
+  const startedMs = systemClock.monotonicMs();
   try {
     const { answer: announce, redraw } = renderer;
     const at: CommandContext['at'] = (path) => {
@@ -190,7 +195,9 @@ async function runCommand(
       signal,
       canAsk,
     });
-    renderer.answer(answer);
+    if (flags.verbose === true && definition.onSignal === undefined)
+      reporter.finish('total', `${((systemClock.monotonicMs() - startedMs) / 1000).toFixed(1)} s`);
+    renderer.answer(answer, definition.quiet);
     return answer.exitCode ?? 0;
   } catch (error) {
     const failure = deniedOr(toWritError(error));

@@ -64,7 +64,7 @@ function readRegular(
   }
 }
 
-const notRegular: ReadVerdict = { kind: 'refused', because: 'not-regular', why: 'it is no regular file' };
+const notRegular: ReadVerdict = { kind: 'refused', because: 'not-regular', why: 'it is not a regular file' };
 
 /**
  * The size is not believed: a file may grow while it is read.

@@ -34,6 +34,8 @@ export interface Surroundings {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Where relative paths begin; left out: the directory of the process, and paths stay as they were typed. */
   readonly directory?: string;
+  /** Where unit files are; left out: where systemd looks. */
+  readonly unitFolders?: readonly string[];
   on(signal: 'SIGINT' | 'SIGTERM' | 'SIGHUP', listener: () => void): unknown;
   off(signal: 'SIGHUP', listener: () => void): unknown;
   /** Ends the program at once: after a signal no step of a command may follow. */
@@ -82,10 +84,14 @@ export interface Answer {
   readonly details: Readonly<Record<string, unknown>>;
   /** The block for people, without its `Next:` line. Control characters in it are shown escaped. */
   readonly lines: readonly string[];
+  /** Lines of the block that --quiet must not take away: a passphrase that is shown once. */
+  readonly kept?: readonly string[];
   /** The one line to paste next. */
   readonly next?: string | undefined;
   /** The one line that takes back what was done: nobody pastes it by mistake. */
   readonly undo?: string | undefined;
+  /** The address of the page that says what to do about the code in it. */
+  readonly docs?: string | undefined;
 }
 
 export interface CommandDefinition<Flags extends object = object> {
@@ -95,6 +101,8 @@ export interface CommandDefinition<Flags extends object = object> {
   readonly exitCodes: readonly string[];
   /** `drain`: run() sees context.signal and ends itself. Left out: a signal ends the process at once (130, 143). */
   readonly onSignal?: 'drain';
+  /** What --quiet leaves: `nothing` where the exit code is the answer; left out: the whole block. */
+  readonly quiet?: 'nothing' | 'first-line';
   /** In place of the exit code of the error's kind, where 1 is an answer. */
   readonly failureExitCode?: number;
   /** Positional arguments as commander takes them: `<source>` or `[file]`, a text for the help, and a parser. */

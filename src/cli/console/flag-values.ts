@@ -8,7 +8,7 @@ import { isName, parseDuration } from '../../core/names.js';
 export function durationFlag(text: string): number {
   const durationMs = parseDuration(text);
   if (durationMs === undefined || durationMs === 0) {
-    throw new InvalidArgumentError('A duration is a number with ms, s, m, h or d, as 30d.');
+    throw new InvalidArgumentError('A duration is a number with ms, s, m, h or d, for example 30d.');
   }
   return durationMs;
 }
@@ -26,7 +26,7 @@ export function reasonFlag(text: string): string {
 export function generationOf(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   if (/^[1-9][0-9]{0,14}$/.test(text)) return Number(text);
-  throw new WritError('USAGE', `${text} is no generation`, {
+  throw new WritError('USAGE', `${text} is not a generation number`, {
     hint: 'Generations are numbers: writ history.',
   });
 }
@@ -38,7 +38,7 @@ export function timeFlag(text: string): number {
   const timeMs = timePattern.test(text) ? Date.parse(text) : Number.NaN;
   if (Number.isNaN(timeMs))
     throw new InvalidArgumentError(
-      'A time has a date and a zone, as 2026-12-27T08:00Z or 2026-12-27T09:00+01:00.',
+      'Give a date, a time and a zone, for example 2026-12-27T08:00Z or 2026-12-27T09:00+01:00.',
     );
   return timeMs;
 }
@@ -46,7 +46,9 @@ export function timeFlag(text: string): number {
 /** A bundle, channel or group name. */
 export function nameFlag(text: string): string {
   if (!isName(text)) {
-    throw new InvalidArgumentError('A name is up to 64 of a-z 0-9 . _ - and begins with a letter or digit.');
+    throw new InvalidArgumentError(
+      'A name has up to 64 characters of a-z 0-9 . _ - and begins with a letter or digit.',
+    );
   }
   return text;
 }
@@ -56,7 +58,7 @@ export function numberFlag(min: number, max: number): (text: string) => number {
   return (text) => {
     const value = /^[0-9]{1,15}$/.test(text) ? Number(text) : Number.NaN;
     if (!(value >= min && value <= max)) {
-      throw new InvalidArgumentError(`A whole number from ${min} to ${max} is wanted.`);
+      throw new InvalidArgumentError(`Give a whole number from ${min} to ${max}.`);
     }
     return value;
   };

@@ -53,13 +53,13 @@ const color: Flag<'auto' | 'always' | 'never'> = new Option('--color <when>', 'c
 /** Those of every command. */
 export const commonFlags = {
   json: toggle('--json', 'print one JSON object on stdout, also on failure'),
-  quiet: toggle('-q, --quiet', 'no narration'),
+  quiet: toggle('-q, --quiet', 'only the outcome; nothing if the exit code is the answer'),
   verbose: toggle(
     '-v, --verbose',
-    'also when each step begins, where no terminal is, and where an error comes from',
+    'each step, when it begins, the total time, and where an error comes from',
   ),
-  color: color.choices(['auto', 'always', 'never']).default('auto'),
-  input: toggle('--no-input', 'never ask; fail with the name of the flag that is missing'),
+  color: color.choices(['auto', 'always', 'never']).default('auto').env('WRIT_COLOR'),
+  input: toggle('--no-input', 'never ask; fail and name the missing flag'),
 };
 
 export type CommonFlags = FlagValues<typeof commonFlags>;

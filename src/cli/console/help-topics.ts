@@ -8,32 +8,48 @@ const exitCodes = `Exit codes, the same of every command unless its own help say
   2    usage or configuration: correct what you typed or wrote
   3    rejected: the release was refused, the old policy stays
   4    degraded: active, but a worker was not notified or is missing
-  5    rolled back: a worker said no, the previous policy is back
+  5    rolled back: a worker refused, the previous policy is active again
   6    blocked: a person is needed
-  7    busy: somebody else is at work
-  8    deferred: later, by itself
+  7    busy: another process is at work
+  8    deferred: activated later, automatically
   130  ended by Ctrl-C; 143: by SIGTERM
 
 Questions answer by their exit code: health, doctor and repo status 0 ok, 1 warning,
 2 critical (health: 3 unknown); diff 0 the same, 1 different, 2 error;
-pull --exit-unchanged 77 tells "nothing new" from "activated".
-With --json each failure has its code; docs/errors.md says what to do about it.
+pull --exit-unchanged 77 distinguishes "nothing new" from "activated".
+With --json each failure has its code; writ help CODE says what to do about it.
 `;
 
 const environment = `Environment. A flag beats the environment, the environment beats the default.
 
-  WRIT_CONFIG      configuration of this host, in place of /etc/writ/agent.yaml
-  WRIT_<FLAG>      every other flag that has a value, as its help shows it
-  WRIT_PASSPHRASE  passphrase of the keys; others can see it: prefer
-                   --passphrase-file or --passphrase-command
-  NO_COLOR         no colours; FORCE_COLOR: colours also without a terminal
+  WRIT_<COMMAND>_<FLAG>   each flag that has a value, as the help of its command shows it:
+                          WRIT_PUBLISH_REPOSITORY for writ publish --repository,
+                          WRIT_REPO_STATUS_FAIL_WITHIN for writ repo status --fail-within.
+                          No other command reads it.
+
+One name for several commands:
+
+  WRIT_CONFIG             configuration of this host, in place of /etc/writ/agent.yaml
+  WRIT_FLEET_URL, WRIT_FLEET_TOKEN_FILE, WRIT_FLEET_CA, WRIT_FLEET_STORE
+                          whom the fleet commands ask; WRIT_FLEET_STORE: fleet serve too
+  WRIT_COLOR              colours: auto, always or never
+  WRIT_PASSPHRASE         passphrase of the keys; WRIT_NEW_PASSPHRASE: the new one of
+                          key passphrase. Others can see it: prefer --passphrase-file
+                          or --passphrase-command
+  NO_COLOR                no colours; FORCE_COLOR: colours also without a terminal
+
+WRIT_<FLAG> without a command, as WRIT_TO, was read by v0.1.0. A command that would have
+read it now ends with 2 and names the new one.
 
 Set by Writ for the commands that it runs:
 
-  WRIT_BUNDLE, WRIT_GENERATION, WRIT_POLICY, WRIT_WORKER   checks, loaders, probes
-                   (docs/sandbox.md, docs/configuration.md)
-  WRIT_STALE_*     onStale and onFresh (docs/configuration.md)
-  WRIT_SIGN_FILE   a signer: a file with the bytes that it also gets on stdin
+  WRIT_BUNDLE_DIR, WRIT_GENERATION_DIR, WRIT_SCRATCH_DIR   checks, loaders, probes
+                          (docs/sandbox.md, docs/configuration.md)
+  WRIT_GENERATION, WRIT_WORKER   notify commands (docs/drivers.md)
+  WRIT_STALE_*            onStale and onFresh (docs/configuration.md)
+  WRIT_SIGN_FILE, WRIT_SIGN_ROLE, WRIT_SIGN_KEYIDS   a signer: a file with the bytes that
+                          it also gets on stdin, the role, its keys. For this reason
+                          writ sign --role has no variable
 `;
 
 const bundles = `Bundles. A bundle is a directory of policy files with a name.
@@ -42,11 +58,11 @@ const bundles = `Bundles. A bundle is a directory of policy files with a name.
                                    (stable unless --channel says another)
   --dry-run                        lists every file that would be signed
   .writignore, --exclude GLOB      leave files out, by patterns as in a .gitignore
-                                   without "!"; .git, .env and their kin are refused
-                                   until they are left out, or named by --include
+                                   without "!"; .git, .env and similar files are refused
+                                   until they are excluded or named by --include
   --stamp FILE                     fills @writ.serial@ and @writ.source@ into FILE, so
                                    that a probe can ask for it
-  writ promote, writ withdraw      give a release to another channel, take it back
+  writ promote, writ withdraw      point a channel at a release, withdraw one
 
 Only regular files: no links, no special files. An empty directory is left out. A serial
 only grows, also over a withdrawal. Who publishes the same tree again publishes nothing.
@@ -94,5 +110,6 @@ Examples, in the order of a day:
 
 writ COMMAND --help shows examples, flags and exit codes of one command.
 writ help TOPIC: ${topicNames.join(', ')}
+writ help CODE, as writ help DOWNLOAD_DIGEST: what an error means, and what to do
 Pages: docs/operations.md, docs/configuration.md, docs/errors.md
 `;

@@ -1,9 +1,10 @@
 // The command line as commander sees it, built from the table of commands. A command's module is imported
 // when its name was typed and not before, so that `writ status` never loads the publisher.
 // Owns parsing, help and usage errors; it writes nothing and decides no outcome.
-import { Argument, Command, CommanderError, type Option } from '#commander';
+import { Argument, Command, CommanderError, Option } from '#commander';
 import { WritError } from '../../core/errors.js';
 import type { CommandDefinition, CommandEntry, Surroundings } from './command.js';
+import { environmentName, refuseFormerNames } from './flag-environment.js';
 import { type CommonFlags, commonFlags } from './flags.js';
 import { rootHelp, topicNames, topicText } from './help-topics.js';
 
@@ -35,37 +36,51 @@ export async function parseCommandLine(
 ): Promise<Invocation> {
   const texts: string[] = [];
   let invocation: Invocation | undefined;
+  let typed: { readonly name: string; readonly command: Command } | undefined;
   const program = createProgram(surroundings, (text) => texts.push(text));
-  for (const entry of entries) {
-    addEntry(program, entry, (found) => {
-      invocation = found;
-    });
-  }
+  const listener: Listener = {
+    typed: (name, command) => {
+      typed = { name, command };
+    },
+    found: (one) => {
+      invocation = one;
+    },
+  };
+  for (const entry of entries) addEntry(program, entry, listener);
+  const refuseFormer = (): void => {
+    if (typed !== undefined) refuseFormerNames(typed.name, optionsLeft(typed.command), surroundings.env);
+  };
   try {
     // `writ help publish` is `writ publish --help`: commander's own would not import the command first.
     const [first, ...rest] = argv;
-    const topic = first === 'help' ? helpOn(rest, program) : undefined;
+    const topic = first === 'help' ? await helpOn(rest, program) : undefined;
     if (topic !== undefined) return { kind: 'text', text: topic };
     await program.parseAsync(first === 'help' ? [...rest, '--help'] : [...argv], { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
+    if (error.code === 'commander.missingMandatoryOptionValue') refuseFormer();
     if (error.exitCode !== 0) throw usageError(error, groupTyped(program, argv));
   }
-  return invocation ?? { kind: 'text', text: texts.join('') };
+  if (invocation === undefined) return { kind: 'text', text: texts.join('') };
+  refuseFormer();
+  return invocation;
 }
 
-/** @returns the text of a topic; undefined where commander has the help. @throws WritError USAGE for what is neither */
-function helpOn([name]: readonly string[], program: Command): string | undefined {
+/** @returns the text of a topic or an error code; undefined where commander has the help. @throws WritError USAGE for what is neither */
+async function helpOn([name]: readonly string[], program: Command): Promise<string | undefined> {
   if (name === undefined || name.startsWith('-') || program.commands.some((one) => one.name() === name))
     return undefined;
-  const text = topicText(name);
+  const { codeText, nearCodes } = await import('./help-code.js');
+  const text = topicText(name) ?? codeText(name);
   if (text !== undefined) return text;
-  throw new WritError('USAGE', `there is no help on ${name}`, {
-    hint: `Topics: ${topicNames.join(', ')}. Commands: writ --help.`,
+  const near = nearCodes(name);
+  const meant = near.length === 0 ? '' : `Did you mean ${near.join(' or ')}? `;
+  throw new WritError('USAGE', `there is no help for ${name}`, {
+    hint: `${meant}Topics: ${topicNames.join(', ')}. Commands: writ --help. Error codes: writ help CODE.`,
   });
 }
 
-/** Every flag with a value can also come from the environment as WRIT_<FLAG>; the help shows the name. */
+/** Its flags can also come from the environment that it is given, under the names that the help shows. */
 class WritCommand extends Command {
   /** Its declarations leave out that a command is an EventEmitter. */
   declare emit: (event: string, value: string) => boolean;
@@ -76,25 +91,31 @@ class WritCommand extends Command {
     this.#env = env;
   }
 
-  override addOption(option: Option): this {
-    const valued = option.required || option.optional;
-    if (valued && option.envVar === undefined) option.env(`WRIT_${screaming(option.attributeName())}`);
-    return super.addOption(option);
-  }
-
   override createCommand(name?: string): Command {
     return new WritCommand(name, this.#env);
   }
 
   /** In place of commander's own, which reads the environment of the process whatever we were given. */
   _parseOptionsEnv(): void {
-    for (const option of this.options) {
+    for (const option of optionsLeft(this)) {
       const value = option.envVar === undefined ? undefined : this.#env[option.envVar];
-      const source = this.getOptionValueSource(option.attributeName());
-      const isFree = source === undefined || source === 'default';
-      if (value !== undefined && isFree) this.emit(`optionEnv:${option.name()}`, value);
+      if (value !== undefined) this.emit(`optionEnv:${option.name()}`, value);
     }
   }
+}
+
+/** @returns those that have no value, or only their default */
+function optionsLeft(command: Command): readonly Option[] {
+  return command.options.filter((option) => {
+    const source = command.getOptionValueSource(option.attributeName());
+    return source === undefined || source === 'default';
+  });
+}
+
+/** The flag as this command has it: the table's own is shared by several commands, under several variables. */
+function ownOption(command: string, shared: Option): Option {
+  const envVar = environmentName(command, shared);
+  return Object.assign(new Option(shared.flags, shared.description), shared, { envVar });
 }
 
 function createProgram(
@@ -115,7 +136,13 @@ function createProgram(
     });
 }
 
-function addEntry(program: Command, entry: CommandEntry, found: (invocation: Invocation) => void): void {
+interface Listener {
+  /** The command whose name was typed, before its flags are read. */
+  typed(name: string, command: Command): void;
+  found(invocation: Invocation): void;
+}
+
+function addEntry(program: Command, entry: CommandEntry, { typed, found }: Listener): void {
   const words = entry.name.split(' ');
   const parent = words.length === 1 ? program : groupOf(program, words[0] ?? '');
   const sub = parent.command(words.at(-1) ?? '').description(entry.summary);
@@ -124,7 +151,8 @@ function addEntry(program: Command, entry: CommandEntry, found: (invocation: Inv
   parent.hook('preSubcommand', async (_parent, chosen) => {
     if (chosen !== sub) return;
     const { command: definition } = await entry.load();
-    completeCommand(sub, definition);
+    completeCommand(sub, entry.name, definition);
+    typed(entry.name, sub);
     sub.action(() => {
       const flags = sub.opts<CommonFlags>();
       found({ kind: 'command', name: entry.name, definition, args: sub.processedArgs, flags });
@@ -136,21 +164,17 @@ function groupOf(program: Command, name: string): Command {
   return program.commands.find((command) => command.name() === name) ?? program.command(name);
 }
 
-function completeCommand(sub: Command, definition: CommandDefinition): void {
-  for (const [name, text, parse] of definition.args ?? []) {
-    const argument = new Argument(name, text);
+function completeCommand(sub: Command, name: string, definition: CommandDefinition): void {
+  for (const [word, text, parse] of definition.args ?? []) {
+    const argument = new Argument(word, text);
     sub.addArgument(parse === undefined ? argument : argument.argParser(parse));
   }
   const options: readonly Option[] = Object.values({ ...definition.flags, ...commonFlags });
-  for (const option of options) sub.addOption(option);
+  for (const option of options) sub.addOption(ownOption(name, option));
   const examples = definition.examples.map((line) => `  $ ${line}\n`).join('');
   const exitCodes = definition.exitCodes.map((line) => `  ${line}`).join('\n');
   sub.addHelpText('before', `Examples:\n${examples}`);
   sub.addHelpText('after', `\nExit codes:\n${exitCodes}`);
-}
-
-function screaming(camelCase: string): string {
-  return camelCase.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase();
 }
 
 /** @returns the group whose name was typed, as `config`, or the program */

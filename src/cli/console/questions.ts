@@ -18,8 +18,8 @@ export async function askYes(
 ): Promise<boolean> {
   if (flags.yes === true) return true;
   if (!context.canAsk) {
-    throw new WritError('USAGE', `${question} Nobody can be asked`, {
-      hint: 'Say --yes to go on without a question.',
+    throw new WritError('USAGE', `${question} There is no terminal to ask on`, {
+      hint: 'Say --yes to do not ask for confirmation.',
     });
   }
   const answer = await askLine(`${question} [y/N] `, context);
@@ -29,7 +29,7 @@ export async function askYes(
 const maxAttempts = 3;
 
 /**
- * Asks for the code that was told by voice: what stands between a swapped file in the mail and a signature.
+ * Asks for the code, as compared by voice: what stands between a swapped file in the mail and a signature.
  * @param code as `3f1a-77c2-90ab-11de`
  * @param given the value of --confirm
  * @throws WritError PROPOSAL_CODE for another code, USAGE when nobody can be asked, INTERRUPTED
@@ -44,21 +44,21 @@ export async function confirmCode(
     throw otherCode();
   }
   if (!context.canAsk) {
-    throw new WritError('USAGE', 'the code of the proposal is needed, and nobody can be asked', {
-      hint: 'Give the code that you were told with --confirm CODE.',
+    throw new WritError('USAGE', 'the code of the proposal is needed, and there is no terminal to ask on', {
+      hint: 'Give the code that you compared by voice with --confirm CODE.',
     });
   }
   context.reporter.drop('confirm');
   for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
     // The right code is never shown before: it would be copied, not compared.
-    if (isSameCode(code, await askLine('Type the code you were told: ', context))) return;
+    if (isSameCode(code, await askLine('Type the code that you compared by voice: ', context))) return;
     context.reporter.warn('That is not the code of this file.');
   }
   throw otherCode();
 }
 
 function otherCode(): WritError {
-  return new WritError('PROPOSAL_CODE', 'this file has another code than the one you were told');
+  return new WritError('PROPOSAL_CODE', 'the code of this file differs from the one you typed');
 }
 
 /**

@@ -2,16 +2,16 @@
 // Owns how Writ looks; never decides an outcome. Text of others (revisions, file names, hook output) is
 // printed with control characters escaped: a bundle must not be able to drive the reader's terminal.
 
-import { WriteStream } from 'node:tty';
-import { styleText } from 'node:util';
-import { exitCodeOfKind, type WritError } from '../../core/errors.js';
+import { docsOf, type ErrorCode, exitCodeOfKind, type WritError } from '../../core/errors.js';
 import { withoutUndefined } from '../../core/given.js';
 import type { HealthLevel } from '../../core/status/host-health.js';
 import { printable } from '../../core/text/printable.js';
 import type { Clock } from '../../platform/time/clock.js';
-import type { Answer, Reporter, StepState, Surroundings } from './command.js';
+import type { Answer, CommandDefinition, Reporter, StepState, Surroundings } from './command.js';
 import type { CommonFlags } from './flags.js';
+import { type Paint, painter, type Style } from './paint.js';
 import { createProgressLine } from './progress-line.js';
+import { stopwatch } from './stopwatch.js';
 import { cutToColumns, printableJson } from './terminal-text.js';
 
 /** Version of the JSON objects: within one number, members are only added. */
@@ -20,9 +20,6 @@ const jsonSchemaVersion = 1;
 export type RenderOptions = Pick<CommonFlags, 'color'> & Partial<CommonFlags>;
 
 export type Renderer = ReturnType<typeof createRenderer>;
-
-type Style = 'green' | 'yellow' | 'red' | 'dim' | 'bold';
-type Paint = (style: Style, text: string) => string;
 
 /** @param type of the JSON object of an error, and of an answer that says no other */
 export function createRenderer(
@@ -42,7 +39,13 @@ export function createRenderer(
     for (const line of lines) out(line);
   };
   return {
-    answer: show,
+    /** @param quiet what --quiet leaves of it */
+    answer: (answer: Answer, quiet?: CommandDefinition['quiet']): void => {
+      const isCut = options.quiet && !options.json && quiet !== undefined;
+      const first = quiet === 'nothing' ? [] : answer.lines.slice(0, 1);
+      const lines = [...first, ...(answer.kept ?? [])];
+      show(isCut ? { ...answer, lines, next: undefined, undo: undefined } : answer);
+    },
     redraw: (answer: Answer, fields?: readonly string[]): void => {
       const isTerminal = streams.stdout.isTTY === true && !options.json;
       if (isTerminal) drawPage(streams.stdout, linesOfAnswer(answer, paintOut, streams.stdout.columns));
@@ -68,8 +71,8 @@ function exitCodeOf({ code, kind }: WritError): number {
   return code === 'INTERRUPTED' ? 130 : exitCodeOfKind[kind];
 }
 
-function jsonOfAnswer({ type, outcome, exitCode = 0, details, next, undo }: Answer): object {
-  const last = withoutUndefined<Pick<Answer, 'next' | 'undo'>>({ next, undo });
+function jsonOfAnswer({ type, outcome, exitCode = 0, details, docs, next, undo }: Answer): object {
+  const last = withoutUndefined<Pick<Answer, 'docs' | 'next' | 'undo'>>({ docs, next, undo });
   return { schema: jsonSchemaVersion, type, outcome, exitCode, ...details, ...last };
 }
 
@@ -77,7 +80,18 @@ function jsonOfError(type: string, exitCode: number, error: WritError): object {
   const { code, kind, message, hint, facts } = error;
   const { changed } = facts;
   const policy = changed === undefined ? {} : { changed };
-  return { schema: jsonSchemaVersion, type, outcome: kind, exitCode, code, message, hint, ...policy, facts };
+  return {
+    schema: jsonSchemaVersion,
+    type,
+    outcome: kind,
+    exitCode,
+    code,
+    message,
+    hint,
+    docs: docsOf(code),
+    ...policy,
+    facts,
+  };
 }
 
 const levelStyle = { ok: 'green', warning: 'yellow', critical: 'red' } as const;
@@ -105,13 +119,17 @@ function linesOfAnswer(answer: Answer, paint: Paint, columns?: number): string[]
   const lines = answer.lines.map((line) => fit(printable(line), columns));
   const first = lines[0]?.replace(outcomeWord, (word) => paint(style, word));
   const block = first === undefined ? [] : [first, ...lines.slice(1)];
-  const { next, undo } = answer;
+  const { docs, next, undo } = answer;
   const ends = [
+    ...(docs === undefined ? [] : [`docs: ${docs}`]),
     ...(undo === undefined ? [] : [`Undo: ${undo}`]),
     ...(next === undefined ? [] : [`Next: ${next}`]),
   ];
   return [...block, ...ends.map((line) => fit(printable(line), columns))];
 }
+
+/** Whoever mistyped or pressed Ctrl-C has read all that the page would say. */
+const withoutPage: ReadonlySet<ErrorCode> = new Set(['USAGE', 'INTERRUPTED']);
 
 function linesOfError(error: WritError, paint: Paint, options: RenderOptions): string[] {
   const { expected, actual, policy } = error.facts;
@@ -125,6 +143,7 @@ function linesOfError(error: WritError, paint: Paint, options: RenderOptions): s
     `${paint('red', `error[${error.code}]`)}: ${printableLines(text)}\n`,
     ...(policy === undefined ? [] : [`  ${printable(policy)}.\n`]),
     `hint: ${printable(error.hint)}\n`,
+    ...(withoutPage.has(error.code) ? [] : [`docs: ${docsOf(error.code)}\n`]),
     ...(cause === undefined ? [] : [`${printableLines(cause)}\n`]),
   ];
 }
@@ -173,21 +192,6 @@ function createLiveLine(stderr: NodeJS.WriteStream) {
     clear: (): void => {
       if (drawn) stderr.write(clearLine);
       drawn = false;
-    },
-  };
-}
-
-function stopwatch(clock: Clock) {
-  const startedMs = new Map<string, number>();
-  return {
-    start: (step: string): void => {
-      if (!startedMs.has(step)) startedMs.set(step, clock.monotonicMs());
-    },
-    /** @returns milliseconds since the first start of this step; undefined when it never began */
-    stop: (step: string): number | undefined => {
-      const started = startedMs.get(step);
-      startedMs.delete(step);
-      return started === undefined ? undefined : clock.monotonicMs() - started;
     },
   };
 }
@@ -266,19 +270,6 @@ function fit(line: string, columns: number | undefined): string {
 
 function seconds(durationMs: number | undefined): string {
   return durationMs === undefined ? '' : `${(durationMs / 1000).toFixed(1)} s`;
-}
-
-function painter(choice: CommonFlags['color'], stream: NodeJS.WriteStream, env: Surroundings['env']): Paint {
-  const isPainted = choice === 'always' || (choice === 'auto' && takesColors(stream, env));
-  return isPainted
-    ? (style, text) => styleText(style, text, { validateStream: false })
-    : (_style, text) => text;
-}
-
-/** As styleText judges, which looks at the environment of the process whatever we were given. */
-function takesColors(stream: Partial<NodeJS.WriteStream>, env: Surroundings['env']): boolean {
-  if (env['FORCE_COLOR'] !== undefined) return WriteStream.prototype.getColorDepth(env) > 2;
-  return stream.isTTY === true && (stream.getColorDepth?.(env) ?? 4) > 2;
 }
 
 /** Further lines are indented, so that none can pass for a line of ours. */

@@ -3,6 +3,8 @@
 
 export const agentDoors = {
   agent: () => import('../../agent/agent.js'),
+  /** The checks of a configuration on directories, without a host. */
+  checkSource: () => import('../../agent/checks/check-source.js'),
   diff: () => import('../../agent/control/diff-policy.js'),
   doctor: () => import('../../agent/doctor/doctor.js'),
   /** What the files of a host say when no agent runs; loads no network and no schema code. */

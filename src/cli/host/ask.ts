@@ -10,13 +10,15 @@ import {
   type ControlRequest,
   requireAnswer,
 } from '../../core/protocol/control-protocol.js';
+import { agentUnit, type ServiceLines, serviceLines } from '../../core/status/agent-service.js';
 import { askAgent } from '../../platform/net/control-client.js';
+import { findUnit } from '../../platform/process/find-unit.js';
 import type { Answer, CommandContext } from '../console/command.js';
 import { type FlagValues, preset } from '../console/flags.js';
 
-/** WRIT_CONFIG gives it too. */
+/** One variable for all commands of a host. */
 export const configFlag = {
-  config: preset('--config <file>', 'configuration of the agent', defaultConfigPath),
+  config: preset('--config <file>', 'configuration of the agent', defaultConfigPath).env('WRIT_CONFIG'),
 };
 
 export type ConfigFlags = FlagValues<typeof configFlag>;
@@ -31,6 +33,11 @@ export function withConfig<T extends Pick<Answer, 'next' | 'undo'>>(answer: T, {
 function pasteable(text: string, configPath: string): string {
   const isOurs = /^(?:sudo )?writ [a-z]/.test(text) && configPath !== defaultConfigPath;
   return isOurs ? `${text} --config ${configPath}` : text;
+}
+
+/** @returns what starts the agent of this host: its unit, where one is installed */
+export function serviceOf({ surroundings }: CommandContext): ServiceLines {
+  return serviceLines(findUnit(agentUnit, surroundings.unitFolders));
 }
 
 /** A check or a loader may take an hour; the agent says nothing in between. */
@@ -73,6 +80,7 @@ async function askOn(
   { request, flags, context, onMessage }: Question,
 ): Promise<ControlAnswer> {
   const { clock, version, signal, reporter } = context;
+  const service = serviceOf(context);
   const answers = askAgent({
     socketPath,
     state,
@@ -82,6 +90,7 @@ async function askOn(
     signal,
     silenceMs: silenceOf(request.type),
     commandLine: pasteable(`writ ${context.command}`, flags.config),
+    service: { ...service, start: pasteable(service.start, flags.config) },
     onOtherVersion: (other) =>
       reporter.warn(`the agent has version ${other}, this command ${version}; restart it`),
   });

@@ -28,7 +28,7 @@ export async function askForCycle(
   let isAlone = false;
   const act = async (options: ReturnType<typeof aloneOptions>, own: NonNullable<typeof alone>) => {
     isAlone = true;
-    context.reporter.note('no agent is running: this command does it alone');
+    context.reporter.note('no agent is running: this command does the work itself');
     const result = await own({ ...options, onEvent });
     for (const { code, message } of result.warnings.filter(isOfFleet))
       context.reporter.warn(`${message} [${code}]`);
@@ -46,7 +46,7 @@ export async function askForCycle(
 export function cycleAnswer(result: CycleResult | 'interrupted'): Answer {
   if (result === 'interrupted') return interruptedAnswer;
   const { outcome, exitCode, schema: _schema, type: _type, ...details } = result;
-  const { lines, next, undo } = showResult(result);
+  const { lines, next, undo, docs } = showResult(result);
   const worst = exitCode === 0 ? undefined : result.problems[0];
   return {
     outcome,
@@ -55,6 +55,7 @@ export function cycleAnswer(result: CycleResult | 'interrupted'): Answer {
     lines,
     next,
     undo,
+    docs,
   };
 }
 
@@ -62,7 +63,7 @@ const interruptedAnswer: Answer = {
   outcome: 'interrupted',
   exitCode: 130,
   details: { code: 'INTERRUPTED' },
-  lines: ['INTERRUPTED  the agent goes on with this cycle; only the wait for it has ended.'],
+  lines: ['INTERRUPTED  the agent continues this cycle; only this command has stopped waiting.'],
   next: 'writ status',
 };
 

@@ -92,8 +92,8 @@ function doubted(report: StatusReport, { facts }: WritError, ageMs: number): Sta
 
 function tooOld(error: WritError, ageMs: number): WritError {
   const { code, facts, hint } = error;
-  const when = ageMs < 0 ? 'of a time to come' : `${roughly(ageMs)} old`;
-  return new WritError(code, `${error.message}; its last word is ${when}`, {
+  const when = ageMs < 0 ? 'from the future' : `${roughly(ageMs)} old`;
+  return new WritError(code, `${error.message}; its last status is ${when}`, {
     facts: { ...facts, ageMs },
     hint,
   });

@@ -122,7 +122,7 @@ function overAnswer(
   if (isWritError(last)) throw last;
   const answer = cycleAnswer(last);
   const time = isForGood(last)
-    ? 'and no waiting mends this'
+    ? 'and waiting cannot fix this'
     : `within ${roughly(waitMs)}, in ${counted(tries, 'pull')}`;
   const text = `No verified policy became active ${time}.`;
   // A pull with nothing to do is no success for somebody who waits for policy.

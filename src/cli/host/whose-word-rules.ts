@@ -4,11 +4,11 @@ import type { AgentState } from '../../core/status/status.js';
 
 export interface Heard {
   /**
-   * `denied`: no socket is open to this user. `nobody`: no process listens on the one that is; an agent may run all the same,
+   * `denied`: this user cannot open a socket of the agent. `nobody`: no process listens on the one that is; an agent may run all the same,
    * that could not open it.
    */
   readonly door: 'denied' | 'nobody';
-  /** What `status.json` says; left out where there is none, or it is not to be read. `ageMs`: below 0 if of a time to come. */
+  /** What `status.json` says; left out where there is none, or it is not to be read. `ageMs`: below 0 if from the future. */
   readonly word?: { readonly agent: AgentState; readonly ageMs: number };
   /** Whether this user can judge by the ledger, and, if so, whether a process holds the lock of the host. */
   readonly state: 'denied' | 'free' | 'locked';

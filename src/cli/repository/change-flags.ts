@@ -29,7 +29,7 @@ export const changeFlags = {
 /** Of who makes a release the head of a channel. */
 export const deltasFlag = preset(
   '--deltas <n>',
-  'make updates by difference from so many releases of the channel; 0 for none',
+  'number of earlier releases of the channel to make deltas from; 0 for none',
   defaultDeltas,
   numberFlag(0, maxDeltas),
 );
@@ -61,7 +61,7 @@ export function changeOptions(
 }
 
 export const changeExitCodes: readonly string[] = [
-  '1  keys missing or not opened, the repository does not verify, disk failure; nothing went live',
+  '1  keys missing or not opened, the repository does not verify, disk failure; nothing was published',
   '2  usage, or hosts would refuse it',
   '7  another process writes the repository',
 ];
@@ -91,7 +91,9 @@ export function warnOfClock(
 ): void {
   if (signedAheadMs === undefined) return;
   const far = timeLeft(signedAheadMs);
-  reporter.warn(`this clock is ${far} behind what was signed before: that time was used (writ repo status)`);
+  reporter.warn(
+    `this clock is ${far} behind the newest signature: the time of that signature was used (writ repo status)`,
+  );
 }
 
 /** @returns as `; hosts see it when snapshot and timestamp are signed` */
@@ -154,5 +156,5 @@ export function previewOf(command: string, answer: Answer): Answer {
 
 /** @returns the line to paste where the online keys are */
 export function refreshLine(repository: string): string {
-  return `writ refresh --repository ${shellWord(repository)} --keys DIR   (where the online keys are; the server does it by itself)`;
+  return `writ refresh --repository ${shellWord(repository)} --keys DIR   (where the online keys are; the server does it automatically)`;
 }

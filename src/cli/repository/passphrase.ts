@@ -14,7 +14,7 @@ export const passphraseFlags = {
   passphraseFile: optional('--passphrase-file <file>', 'file with the passphrase of the keys; - is stdin'),
   passphraseCommand: optional(
     '--passphrase-command <cmd>',
-    'command that writes the passphrase, as of a password manager',
+    'command that writes the passphrase, for example of a password manager',
   ),
 };
 
@@ -34,7 +34,7 @@ export function passphrasesFor(flags: PassphraseFlags, context: CommandContext):
       if (passphrase !== undefined) return attempt === 1 ? passphrase : undefined;
       if (attempt === 1 && typed !== undefined) return typed;
       if (!context.canAsk || attempt > maxAttempts) return undefined;
-      const again = attempt > 1 ? 'That was not it. ' : '';
+      const again = attempt > 1 ? 'Wrong passphrase. ' : '';
       typed = await prompt(`${again}Passphrase for ${path}:`, context);
       return typed;
     },
@@ -57,16 +57,20 @@ export async function newPassphrase(flags: PassphraseFlags, context: CommandCont
   const passphrase = await givenPassphrase(flags, context);
   if (passphrase !== undefined) return { passphrase, madeUp: false };
   if (!context.canAsk) {
-    throw new WritError('PASSPHRASE_NEEDED', `a passphrase is needed for ${what}, and nobody can be asked`, {
-      hint: 'Give --passphrase-file F, set WRIT_PASSPHRASE, or say --no-passphrase.',
-    });
+    throw new WritError(
+      'PASSPHRASE_NEEDED',
+      `a passphrase is needed for ${what}, and there is no terminal to ask on`,
+      {
+        hint: 'Give --passphrase-file F, set WRIT_PASSPHRASE, or give --no-passphrase.',
+      },
+    );
   }
   for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
-    const first = await prompt(`Passphrase for ${what} (empty = make one up):`, context);
+    const first = await prompt(`Passphrase for ${what} (empty = generate one):`, context);
     if (first === '') return { passphrase: madeUpPassphrase(), madeUp: true };
-    if (first === (await prompt('The same again:', context))) return { passphrase: first, madeUp: false };
+    if (first === (await prompt('Repeat it:', context))) return { passphrase: first, madeUp: false };
   }
-  throw new WritError('PASSPHRASE_NEEDED', 'the two passphrases were never the same');
+  throw new WritError('PASSPHRASE_NEEDED', 'the two passphrases did not match');
 }
 
 async function givenPassphrase(
@@ -101,8 +105,8 @@ async function passphraseOf(
   }
   const end = result.kind === 'exited' ? `exit ${result.exitCode}` : result.kind;
   // Its output may be the passphrase: neither stream goes into the error.
-  throw new WritError('PASSPHRASE_NEEDED', `the command for the passphrase gave none (${end})`, {
-    hint: 'Run it by hand; it writes the passphrase on stdout, at most 4096 bytes, and ends with 0.',
+  throw new WritError('PASSPHRASE_NEEDED', `the passphrase command returned no passphrase (${end})`, {
+    hint: 'Run it by hand; it must write the passphrase to stdout, at most 4096 bytes, and exit with 0.',
   });
 }
 

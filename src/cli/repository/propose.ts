@@ -17,9 +17,9 @@ const life = (role: TopLevelRole) =>
 const proposeFlags = {
   repository: required('--repository <dir>', 'the repository, or a copy of it'),
   keys: optional('--keys <dir>', 'directory with your copy of the root, root.json'),
-  out: optional('-o, --out <file>', 'where to write the proposal; root-N.proposal by default'),
-  yes: toggle('-y, --yes', 'accept what is dangerous; the danger is said'),
-  dryRun: toggle('--dry-run', 'say what would be proposed, and write nothing'),
+  out: optional('-o, --out <file>', 'where to write the proposal; default: root-N.proposal'),
+  yes: toggle('-y, --yes', 'accept a dangerous change; the danger is shown'),
+  dryRun: toggle('--dry-run', 'show what would be proposed, and write nothing'),
   rootLife: life('root'),
   timestampLife: life('timestamp'),
   snapshotLife: life('snapshot'),
@@ -82,7 +82,7 @@ function propose(change: Change, flags: ProposeFlags, context: CommandContext): 
     lines: [
       `PROPOSED ${title}`,
       ...lines,
-      `Wrote ${path} (no secrets). Code ${code}: tell it to the others by voice.`,
+      `Wrote ${path} (no secrets). Code ${code}: compare it with the others by voice.`,
     ],
     next: `writ sign ${shellWord(path)} --key KEY   (each signer, on their own machine)`,
   };

@@ -22,7 +22,9 @@ export function lockWait(
 ): LockWait {
   const onLockWait: LockWait['onLockWait'] = ({ text, sinceMs }) => {
     const since = sinceMs === undefined ? '' : ` since ${new Date(sinceMs).toISOString()}`;
-    reporter.note(`waiting up to ${roughly(lockWaitMs)} for ${text}, which holds the repository${since}`);
+    reporter.note(
+      `waiting up to ${roughly(lockWaitMs)} for ${text}, which is writing the repository${since}`,
+    );
   };
   return { lockWaitMs, onLockWait };
 }

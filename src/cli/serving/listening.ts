@@ -1,4 +1,4 @@
-// What the commands that serve have in common: flags of an address, of TLS and of places, how loud their log is, and certificates
+// What the commands that serve have in common: flags of an address, of TLS and of places, and certificates
 // that are read again at SIGHUP. Owns no HTTP.
 import { isIP } from 'node:net';
 import { InvalidArgumentError } from '#commander';
@@ -9,27 +9,29 @@ import type { TlsFiles } from '../../platform/serve/tls-files.js';
 import type { Logger } from '../../platform/telemetry/log.js';
 import type { CommandContext } from '../console/command.js';
 import { numberFlag, repeatedFlag } from '../console/flag-values.js';
-import { type CommonFlags, type FlagValues, optional, preset } from '../console/flags.js';
+import { type FlagValues, optional, preset } from '../console/flags.js';
+import { logFlags } from '../console/log-flags.js';
 
 export function listeningFlags(host: string, port: number) {
   return {
     listen: preset(
       '--listen <host:port>',
-      'address; port 0 is any free one',
+      'address; port 0 means any free port',
       { host, port },
       listenFlag,
       `${host}:${port}`,
     ),
-    tlsCert: optional('--tls-cert <file>', 'certificate with its chain, PEM; read again at SIGHUP'),
+    tlsCert: optional('--tls-cert <file>', 'certificate with its chain, PEM; read again on SIGHUP'),
     tlsKey: optional('--tls-key <file>', 'its key, PEM'),
     perAddress: optional(
       '--per-address <n|off>',
-      'connections that one address may hold; 2000, at most half of all',
+      'connections that one address may have; 2000, at most half of all',
       perAddressFlag,
     ),
+    ...logFlags,
     proxy: optional(
       '--proxy <address>',
-      'address that brings many clients, and is not held to --per-address; may be repeated',
+      'address of a proxy with many clients, exempt from --per-address; may be repeated',
       repeatedFlag(addressFlag),
     ),
   };
@@ -42,7 +44,7 @@ export function listenFlag(text: string): { readonly host: string; readonly port
   const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([^:[\]/\s]+)):([0-9]{1,5})$/.exec(text);
   const port = Number(match?.[3] ?? Number.NaN);
   if (match === null || port > 65_535) {
-    throw new InvalidArgumentError('HOST:PORT is wanted, as 127.0.0.1:8080 or [::1]:8080.');
+    throw new InvalidArgumentError('Give HOST:PORT, for example 127.0.0.1:8080 or [::1]:8080.');
   }
   return { host: match[1] ?? match[2] ?? '', port };
 }
@@ -54,7 +56,7 @@ function perAddressFlag(text: string): number {
 
 function addressFlag(text: string): string {
   if (isIP(text) !== 0) return text;
-  throw new InvalidArgumentError('An IP address is wanted, as 192.0.2.1 or 2001:db8::1.');
+  throw new InvalidArgumentError('Give an IP address, for example 192.0.2.1 or 2001:db8::1.');
 }
 
 export function tlsFiles({ tlsCert, tlsKey }: ListeningFlags, { at }: CommandContext): TlsFiles | undefined {
@@ -62,11 +64,6 @@ export function tlsFiles({ tlsCert, tlsKey }: ListeningFlags, { at }: CommandCon
   if (tlsCert === undefined && tlsKey === undefined) return undefined;
   const missing = tlsCert === undefined ? '--tls-cert' : '--tls-key';
   throw new WritError('USAGE', `${missing} is missing: certificate and key go together`);
-}
-
-export function logLevel({ quiet, verbose }: CommonFlags): 'warn' | 'debug' | 'info' {
-  if (quiet) return 'warn';
-  return verbose ? 'debug' : 'info';
 }
 
 /** A renewed certificate must not need a restart, and half of a renewal must not end the server. */
@@ -81,7 +78,7 @@ export function reloadAtHangup(
       const { code, message, facts } = toWritError(error);
       // The message says why; only of what has no code is the place of use.
       const what = isWritError(error) ? facts : { err: error };
-      log.error({ code, ...what }, `${message}; the old one stays in use`);
+      log.error({ code, ...what }, `${message}; the old certificate stays in use`);
     }
   };
   const reloads = mergeReloads(reload, clock);

@@ -115,7 +115,7 @@ const codeOfErrno: Readonly<Record<string, ErrorCode>> = {
 /** A path that was mistyped is no matter of the disk. */
 const hintOfErrno: Readonly<Record<string, string>> = {
   ENOENT: 'Make the directory that is named, or correct the path.',
-  ENOTDIR: 'Something on the way is no directory: correct the path.',
+  ENOTDIR: 'A part of the path is not a directory: correct the path.',
   EISDIR: 'A directory is in the way: choose another name.',
   EEXIST: 'Something is there already: choose another name.',
   ELOOP: 'A link is in the way: move it away.',

@@ -13,6 +13,7 @@ import {
   parseHello,
   type SocketMessage,
 } from '../../core/protocol/socket-protocol.js';
+import { type ServiceLines, serviceLines } from '../../core/status/agent-service.js';
 import { agentOwners, requireSafePath } from '../disk/safe-path.js';
 import { type Clock, letOthersRun } from '../time/clock.js';
 import { joinSignals } from '../time/join-signals.js';
@@ -30,6 +31,8 @@ export interface AskOptions {
   readonly silenceMs: number;
   /** What was typed, as `writ pull`: a hint repeats it behind sudo. */
   readonly commandLine: string;
+  /** What starts the agent of this host; left out: its unit. */
+  readonly service?: ServiceLines;
   /** Told once, when the agent has another version. */
   readonly onOtherVersion: (agentVersion: string) => void;
   /** Aborting ends the wait; the agent finishes what it does. */
@@ -197,12 +200,13 @@ function connectionError(error: NodeJS.ErrnoException, options: AskOptions): Wri
 function unreachable(reason: UnreachableReason, text: string, options: AskOptions, cause?: Error): WritError {
   return new WritError('AGENT_UNREACHABLE', `the agent does not answer on ${options.socketPath}: ${text}`, {
     facts: { socket: options.socketPath, reason },
-    hint: hintOf(reason, options.commandLine),
+    hint: hintOf(reason, options),
     cause,
   });
 }
 
-function hintOf(reason: UnreachableReason, commandLine: string): string {
+function hintOf(reason: UnreachableReason, { commandLine, service }: AskOptions): string {
   if (reason === 'denied') return `sudo ${commandLine}`;
-  return `sudo systemctl ${reason === 'not-running' ? 'start' : 'status'} writ-agent`;
+  const { start, look } = service ?? serviceLines('installed');
+  return reason === 'not-running' ? start : look;
 }

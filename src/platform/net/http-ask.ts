@@ -30,7 +30,7 @@ export type HttpReply =
       readonly kind: 'answered';
       readonly status: number;
       readonly body: string;
-      /** Where it asks to come back later, at most maxRetryAfterMs. */
+      /** Where it asks to retry later, at most maxRetryAfterMs. */
       readonly retryAfterMs?: number;
     }
   /** `reason`: an errno name, `no answer in N ms`, `aborted`, or in words what was wrong with the answer. */

@@ -98,7 +98,7 @@ export async function removeStaleSocket(path: string, durable: DurableFs): Promi
   const stat = lstatSync(path, { throwIfNoEntry: false });
   if (stat === undefined) return;
   if (!stat.isSocket()) {
-    throw new WritError('SOCKET_IN_USE', `${path} exists and is no socket`, { facts: { path } });
+    throw new WritError('SOCKET_IN_USE', `${path} exists and is not a socket`, { facts: { path } });
   }
   const answer = await tryConnect({ path });
   if (answer === 'ECONNREFUSED') durable.discardFile('socket.stale', path);

@@ -1,24 +1,35 @@
-// The door to logging: pino, written synchronously to one stream, so that the last line before a crash is there.
+// The door to logging: pino, written synchronously to one stream, so that the last line before a crash is there. Machines get
+// JSON, people at a terminal lines.
 // Owns the fields every line has; never writes to stdout, which carries answers.
 import { type DestinationStream, destination, type Logger, pino } from 'pino';
 import { gatherLines } from './gathered-lines.js';
+import { humanLine } from './log-lines.js';
 
 export type { Logger } from 'pino';
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent';
 
-/** @returns a logger that writes JSON lines to stderr. */
-export function createLog(name: string, level: LogLevel): Logger {
-  return logTo(destination({ dest: 2, sync: true }), name, level);
+/** How a line is written: JSON, or a line for people, with or without a colour on its level word. */
+export type LogForm = 'json' | 'lines' | 'coloured-lines';
+
+/** @returns a logger that writes to stderr */
+export function createLog(name: string, level: LogLevel, form: LogForm = 'json'): Logger {
+  return logTo(inForm(destination({ dest: 2, sync: true }), form), name, level);
 }
 
 /** Who reads along sees no difference, and a line of thousands a second costs a third. */
 const gatheringMs = 10;
 
 /** For thousands of lines a second: those of a moment are written together. Who is killed in it leaves its last ones out. */
-export function createBusyLog(name: string, level: LogLevel): Logger {
+export function createBusyLog(name: string, level: LogLevel, form: LogForm = 'json'): Logger {
   const later = (flush: () => void): void => void setTimeout(flush, gatheringMs);
-  return logTo(gatherLines(destination({ dest: 2, sync: true }), later), name, level);
+  return logTo(inForm(gatherLines(destination({ dest: 2, sync: true }), later), form), name, level);
+}
+
+function inForm(stream: DestinationStream, form: LogForm): DestinationStream {
+  if (form === 'json') return stream;
+  const colors = form === 'lines' ? 'none' : 'level';
+  return { write: (json) => stream.write(humanLine(json, colors)) };
 }
 
 function logTo(stream: DestinationStream, name: string, level: LogLevel): Logger {

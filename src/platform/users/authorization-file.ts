@@ -16,6 +16,6 @@ export function readAuthorization(path: string | undefined): AuthorizationRead {
   const value = file.bytes.toString('latin1').replace(/\r?\n$/, '');
   // A second line could add headers of its own.
   if (!/^[\x21-\x7e][\x20-\x7e]*$/.test(value))
-    return { kind: 'failed', reason: `${path} must hold one line of printable ASCII` };
+    return { kind: 'failed', reason: `${path} must contain one line of printable ASCII` };
   return { kind: 'read', headers: { authorization: value } };
 }

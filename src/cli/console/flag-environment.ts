@@ -1,0 +1,71 @@
+// Which environment variable gives the value of a flag: WRIT_<COMMAND>_<FLAG>, made from the table of commands, so that a name
+// that one command reads steers no other. Owns the few names that several commands share, and those that older versions
+// read: one that is set ends in an error and steers nothing. Pure.
+import type { Option } from '#commander';
+import { WritError } from '../../core/errors.js';
+import type { Surroundings } from './command.js';
+
+/** Set by Writ for the programs that it runs. A flag whose name would be one of these has no variable. */
+export const namesOfPrograms: ReadonlySet<string> = new Set([
+  'WRIT_SIGN_FILE',
+  'WRIT_SIGN_ROLE',
+  'WRIT_SIGN_KEYIDS',
+]);
+
+/** What `writ fleet serve` read before, where it was not WRIT_<FLAG>. */
+const formerOfFleetServe: Readonly<Record<string, string>> = {
+  repository: 'WRIT_FLEET_REPOSITORY',
+  root: 'WRIT_FLEET_ROOT',
+  state: 'WRIT_FLEET_STATE',
+};
+
+/**
+ * @param command as `withdraw` or `repo status`
+ * @returns the variable of this flag; undefined for one without a value, and for one whose name means something else
+ */
+export function environmentName(command: string, option: Option): string | undefined {
+  if (!takesValue(option)) return undefined;
+  const name = option.envVar ?? ownName(command, option);
+  return namesOfPrograms.has(name) ? undefined : name;
+}
+
+/** @returns the variable that older versions read for this flag, where it was another one */
+export function formerName(command: string, option: Option): string | undefined {
+  const isShared = option.envVar !== undefined && option.envVar !== ownName(command, option);
+  if (!takesValue(option) || isShared) return undefined;
+  const own = command === 'fleet serve' ? formerOfFleetServe[option.attributeName()] : undefined;
+  return own ?? `WRIT_${flagWords(option)}`;
+}
+
+/**
+ * @param left the flags that neither the command line nor their own variable gives
+ * @throws WritError USAGE for a variable that an older version would have read here
+ */
+export function refuseFormerNames(command: string, left: readonly Option[], env: Surroundings['env']): void {
+  for (const option of left) {
+    const former = formerName(command, option);
+    if (former === undefined || env[former] === undefined) continue;
+    const name = environmentName(command, option);
+    const instead = name === undefined ? `Give ${option.long}` : `Set ${name}, or give ${option.long}`;
+    throw new WritError('USAGE', `${former} is set, and writ ${command} does not read it`, {
+      hint: `${instead}; unset ${former}. See writ help environment.`,
+      facts: { actual: former, ...(name === undefined ? {} : { expected: name }) },
+    });
+  }
+}
+
+function takesValue({ required, optional }: Option): boolean {
+  return required || optional;
+}
+
+function ownName(command: string, option: Option): string {
+  return `WRIT_${screaming(command)}_${flagWords(option)}`;
+}
+
+function flagWords(option: Option): string {
+  return screaming(option.attributeName().replace(/[A-Z]/g, (letter) => ` ${letter}`));
+}
+
+function screaming(words: string): string {
+  return words.replace(/[ -]/g, '_').toUpperCase();
+}

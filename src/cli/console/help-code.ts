@@ -1,0 +1,82 @@
+// What `writ help CODE` says: the page of an error code, for whoever has no network; and the codes that a mistyped one may mean.
+// Pure text of the catalogue; it writes nothing.
+import { type ErrorCode, errorCodes } from '../../core/error-codes.js';
+import { errorPage } from '../../core/error-docs.js';
+import { docsOf } from '../../core/errors.js';
+
+const columns = 80;
+const nameColumns = 11;
+const codes = Object.keys(errorCodes) as ErrorCode[];
+
+/** @param name as it was typed, in any case. @returns the page of the code with this name, if it is one */
+export function codeText(name: string): string | undefined {
+  const code = codes.find((one) => one === codeLike(name));
+  if (code === undefined) return undefined;
+  const { kind, exit, meaning, effect, hint } = errorPage(code);
+  const rows = [
+    ['Kind', `${kind}, ${exit}`],
+    ['Policy', effect],
+    ['What to do', hint],
+  ] as const;
+  return [
+    code,
+    '',
+    ...wrapped(meaning, columns),
+    '',
+    ...rows.flatMap(([title, text]) =>
+      wrapped(text, columns - nameColumns - 1).map(
+        (line, index) => `${(index === 0 ? title : '').padEnd(nameColumns)} ${line}`,
+      ),
+    ),
+    '',
+    `docs: ${docsOf(code)}`,
+    '',
+  ].join('\n');
+}
+
+const maxNear = 5;
+/** Longer than any code: nobody means one by it, and the distance is not computed. */
+const maxName = 60;
+
+/** @returns codes that were perhaps meant, the nearest first: all that have the text in them, else those that differ little */
+export function nearCodes(name: string): readonly ErrorCode[] {
+  const typed = codeLike(name);
+  if (typed.length < 3 || typed.length > maxName) return [];
+  const having = codes.filter((code) => code.includes(typed));
+  if (having.length > 0) return having.slice(0, maxNear);
+  return codes
+    .map((code) => ({ code, steps: editDistance(typed, code) }))
+    .filter(({ code, steps }) => steps <= Math.max(2, code.length / 4))
+    .toSorted((a, b) => a.steps - b.steps)
+    .slice(0, maxNear)
+    .map(({ code }) => code);
+}
+
+function codeLike(name: string): string {
+  return name.toUpperCase().replaceAll('-', '_');
+}
+
+/** Characters to add, leave out or change (Levenshtein), one row of the table at a time. */
+function editDistance(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, index) => index);
+  for (const [line, character] of [...from].entries()) {
+    const next = [line + 1];
+    for (let at = 0; at < to.length; at += 1) {
+      const changed = (row[at] ?? 0) + (character === to[at] ? 0 : 1);
+      next.push(Math.min(changed, (row[at + 1] ?? 0) + 1, (next[at] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row.at(-1) ?? 0;
+}
+
+function wrapped(text: string, width: number): string[] {
+  const lines: string[] = [];
+  for (const word of text.split(' ')) {
+    const last = lines.at(-1);
+    if (last !== undefined && last.length + 1 + word.length <= width)
+      lines[lines.length - 1] = `${last} ${word}`;
+    else lines.push(word);
+  }
+  return lines;
+}

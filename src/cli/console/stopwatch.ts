@@ -1,0 +1,29 @@
+// How long each step of a command took. Owns no clock and says nothing.
+import type { Clock } from '../../platform/time/clock.js';
+
+/** Measures steps by their names, one behind the other. */
+export function stopwatch(clock: Clock) {
+  const spentMs = new Map<string, number>();
+  let running: { readonly step: string; readonly sinceMs: number } | undefined;
+  const pause = (): void => {
+    if (running === undefined) return;
+    const { step, sinceMs } = running;
+    spentMs.set(step, (spentMs.get(step) ?? 0) + clock.monotonicMs() - sinceMs);
+    running = undefined;
+  };
+  return {
+    /** Steps come one behind the other: the time of the one before ends here, also where its end is said later. */
+    start: (step: string): void => {
+      if (running?.step === step) return;
+      pause();
+      running = { step, sinceMs: clock.monotonicMs() };
+    },
+    /** @returns milliseconds that this step took; undefined when it never began */
+    stop: (step: string): number | undefined => {
+      if (running?.step === step) pause();
+      const spent = spentMs.get(step);
+      spentMs.delete(step);
+      return spent;
+    },
+  };
+}
