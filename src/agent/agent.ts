@@ -2,7 +2,7 @@
 // of the process: clock, log, randomness and signals come in here.
 import { toWritError } from '../core/errors.js';
 import { keepHeapSmall } from '../platform/process/heap.js';
-import { createLog, type LogLevel } from '../platform/telemetry/log.js';
+import { createLog, type LogForm, type LogLevel } from '../platform/telemetry/log.js';
 import { openNotifier } from '../platform/telemetry/sd-notify.js';
 import { systemClock } from '../platform/time/clock.js';
 import { loadForAgent } from './config/load-config.js';
@@ -18,6 +18,7 @@ import { lockHost, openHost } from './startup/open-host.js';
 export interface RunAgentOptions {
   readonly configPath: string;
   readonly logLevel: LogLevel;
+  readonly logForm: LogForm;
   readonly version: string;
   /** Aborted by SIGINT and SIGTERM: end cleanly. */
   readonly signal: AbortSignal;
@@ -33,7 +34,7 @@ export interface RunAgentOptions {
 export async function runAgent(options: RunAgentOptions): Promise<number> {
   keepHeapSmall();
   const { configPath, version, signal: stop, observers = [] } = options;
-  const log = createLog('writ-agent', options.logLevel);
+  const log = createLog('writ-agent', options.logLevel, options.logForm);
   const onReload = listenForReloads();
   const notifier = openNotifier({ env: process.env, pid: process.pid, log });
   const manager = notifier && notifyServiceManager({ notifier, clock: systemClock, stop });

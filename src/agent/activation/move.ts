@@ -74,7 +74,7 @@ export function resetText(results: readonly WorkerResult[], generation: number):
   if (results.length === 0) return 'no worker to notify';
   const answered = results.filter((one) => one.state === 'confirmed').length;
   const notified = results.filter((one) => one.state === 'notified').length;
-  const parts = [`${answered} of ${countText(results.length, 'worker')} answered generation ${generation}`];
+  const parts = [`${answered} of ${countText(results.length, 'worker')} confirmed generation ${generation}`];
   if (notified > 0) parts.push(`${notified} notified without an answer that proves it`);
   const missing = results
     .filter((one) => one.state === 'unreachable')

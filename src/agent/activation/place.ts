@@ -74,7 +74,7 @@ function takeBack({ durable, paths, log }: Host, placed: readonly string[], stag
       durable.rename('flush.take-back', path, join(staging, `unused-${bundle}-${basename(path)}`));
     } catch (error) {
       if (!isWritError(error)) throw error;
-      log.warn({ err: error, path, policy: paths.policy }, 'a tree that nothing names stays');
+      log.warn({ err: error, path, policy: paths.policy }, 'an unreferenced tree is kept');
     }
   }
 }

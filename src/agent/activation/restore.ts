@@ -131,7 +131,7 @@ const workerCodes: ReadonlySet<ErrorCode> = new Set([
 
 /** Even the way back failed: these releases are not tried again by themselves, and everybody who looks is told. */
 function block(host: Host, move: Move, [first, again]: readonly [WritError, WritError]): MoveResult {
-  const reason = `${first.message}; then the way back failed: ${again.message}`;
+  const reason = `${first.message}; then the rollback failed: ${again.message}`;
   const error = new WritError('ACTIVATION_BLOCKED', reason, {
     facts: { first: first.code, again: again.code },
   });

@@ -22,7 +22,7 @@ export function readConfigFile(path: string): string {
     // O_NONBLOCK: a FIFO in the file's place must not hang the agent for ever.
     const descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
     try {
-      if (!fstatSync(descriptor).isFile()) throw unreadable(path, 'it is no regular file');
+      if (!fstatSync(descriptor).isFile()) throw unreadable(path, 'it is not a regular file');
       return readUpTo(descriptor, maxConfigBytes + 1);
     } finally {
       closeSync(descriptor);
@@ -50,10 +50,10 @@ function reasonOf({ code, message }: NodeJS.ErrnoException): string {
 
 /** Who has typed nothing yet meets this first. */
 function hintOf(path: string, cause: unknown): string | undefined {
-  if (isSystemError(cause, 'EACCES')) return 'Use sudo, or name another one with --config.';
+  if (isSystemError(cause, 'EACCES')) return 'Use sudo, or give another file with --config.';
   if (!isSystemError(cause, 'ENOENT')) return undefined;
   return path === defaultConfigPath
-    ? "This host is not set up: write it (docs/configuration.md), put the publisher's root.json beside it, then run writ config check and writ pull; or name another one with --config."
+    ? "This host is not set up: write this file (docs/configuration.md), put the publisher's root.json beside it, then run writ config check and writ pull; or give another file with --config."
     : 'Correct --config, or WRIT_CONFIG.';
 }
 

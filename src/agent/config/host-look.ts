@@ -15,7 +15,7 @@ export function hostLook(path: string = defaultPath): HostLook {
       const places = path.split(':').map((directory) => join(directory, name));
       return places.some((place) => whyNotRun(place) === undefined)
         ? undefined
-        : `the program ${name} is in none of ${path}`;
+        : `the program ${name} is not in ${path}`;
     },
     file: (file) => (isThere(file) ? undefined : `there is no ${file}`),
     group: (name) => {
@@ -36,7 +36,7 @@ function whyNotRun(program: string): string | undefined {
   if (stat === 'unseen') return undefined;
   if (stat === undefined) return `there is no program ${program}`;
   const mayRun = stat.isFile() && seen(() => accessSync(program, constants.X_OK)) !== 'unseen';
-  return mayRun ? undefined : `${program} is no program that can be run`;
+  return mayRun ? undefined : `${program} is not executable`;
 }
 
 function isThere(path: string): boolean {

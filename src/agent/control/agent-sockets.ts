@@ -78,7 +78,7 @@ function readHandlers(
     health: async () => healthResult(shown(lastLook())),
     watch: async (_, caller) => {
       if (watchers >= maxReadWatchers)
-        throw new WritError('AGENT_BUSY', `${maxReadWatchers} of the group watch this agent already`, {
+        throw new WritError('AGENT_BUSY', `this agent already has ${maxReadWatchers} watchers of the group`, {
           facts: { expected: maxReadWatchers },
         });
       watchers += 1;

@@ -132,7 +132,7 @@ function serve(socket: Socket, place: Place, options: Served): void {
           inTime.stop();
           place.claim();
           answer(socket, message, { ...options, place });
-        } else throw new WritError('MESSAGE_MALFORMED', 'one request a connection');
+        } else throw new WritError('MESSAGE_MALFORMED', 'only one request per connection');
       }
     } catch (error) {
       refuse(socket, error, { ...options, place });

@@ -103,7 +103,7 @@ function policyOf(paths: HostPaths, generation: number): Policy {
   if (!kept.includes(generation)) {
     throw new WritError('USAGE', `generation ${generation} is not kept on this host`, {
       facts: { generation, kept },
-      hint: `Kept are ${kept.join(', ') || 'none'}.`,
+      hint: `Kept generations: ${kept.join(', ') || 'none'}.`,
     });
   }
   const policy: Policy = new Map();
@@ -124,7 +124,7 @@ function previousOf(paths: HostPaths): number {
   const { previous } = openLedger(paths.ledger, createDurableFs()).read();
   if (previous !== undefined) return previous;
   throw new WritError('USAGE', 'this host has no previous generation', {
-    hint: 'Name two generations: `writ diff A B`.',
+    hint: 'Give two generations: `writ diff A B`.',
   });
 }
 

@@ -1,6 +1,7 @@
 // What a person tells a host to do from now on, and takes back: `writ pause`, `writ resume` and `writ refusals forget`, each
 // noted in the history with who and why; and the end of a pause that nobody has to take back.
 import { WritError } from '../../core/errors.js';
+import { whoText } from '../../core/names.js';
 import type { PauseResult, RefusalsResult, ResumeResult } from '../../core/protocol/control-protocol.js';
 import { recordEvent } from '../job/record.js';
 import { listRefusals } from '../report/refusal-status.js';
@@ -38,13 +39,13 @@ export function orderForget(host: Host, { by, ...choice }: RefusalChoice & { by:
     const what = `${choice.bundle}${choice.serial === undefined ? '' : ` ${choice.serial}`}`;
     throw new WritError('USAGE', `no refusal of ${what} is remembered`, {
       facts: { ...choice },
-      hint: '`writ refusals` lists what is.',
+      hint: '`writ refusals` lists the remembered ones.',
     });
   }
   forgetChosen(host, choice);
   const named = refusals.slice(0, maxNamed).map(({ bundle, serial }) => `${bundle} ${serial}`);
   const more = refusals.length > maxNamed ? ` and ${refusals.length - maxNamed} more` : '';
-  const reason = `forgotten as refused: ${named.join(', ')}${more}`;
+  const reason = `refusals forgotten: ${named.join(', ')}${more}`;
   if (refusals.length > 0) recordEvent(host, { trigger: 'forget', by, reason, problems: [] });
   return { ...known, refusals };
 }
@@ -57,7 +58,7 @@ export function isWaitOver(host: Host): boolean {
   const isSettled = endWaitsThatAreOver(host);
   if (over === undefined) return isSettled;
   const { by, reason } = over;
-  const ended = `the pause by ${by} is over: ${reason}`;
+  const ended = `the pause by ${whoText(by)} is over: ${reason}`;
   recordEvent(host, { trigger: 'pause', by: 'writ', reason: ended, pause: 'none', problems: [] });
   return true;
 }

@@ -46,7 +46,7 @@ export function withoutAgent(result: CycleResult): CycleResult {
 function forNextCommand(problem: Problem): Problem {
   const { code, facts } = problem;
   if (!waitsForTime.has(code) || typeof facts['untilMs'] !== 'number') return problem;
-  const hint = 'No agent runs here: run `writ pull` again then, or `writ pull --force` now.';
+  const hint = 'No agent runs here: run `writ pull` again later, or `writ pull --force` now.';
   return { ...problem, hint };
 }
 

@@ -127,7 +127,7 @@ async function repairByDownload(host: Host, signal: AbortSignal): Promise<CycleE
   } catch (error) {
     // The cycle says what is wrong, and what is active still.
     if (!isWritError(error)) throw error;
-    host.log.error({ err: error }, 'the policy on disk could not be looked over');
+    host.log.error({ err: error }, 'the policy on disk could not be scanned');
     return undefined;
   }
 }

@@ -60,7 +60,7 @@ export function isNothingToDo(
 ): boolean {
   if (taken(selected).length > 0) return false;
   if (keepsItsBundles(host, active)) return true;
-  const what = 'a bundle that is not configured any more';
+  const what = 'a bundle that is no longer configured';
   const paused = force === 'yes' ? undefined : pausedError(host.ledger.read(), host.clock.nowMs(), what);
   if (paused !== undefined) record.error = paused;
   return paused !== undefined;

@@ -47,7 +47,7 @@ function leftWarning(result: CycleResult, exit: CycleResult): Problem {
   const { generation, fromGeneration } = exit;
   return {
     code: 'UNTRUSTED_ACTIVE',
-    message: `keys of today do not vouch for ${left}: generation ${generation} took the place of generation ${fromGeneration}`,
+    message: `current keys do not trust ${left}: generation ${generation} replaced generation ${fromGeneration}`,
     hint: alarms[0]?.hint ?? '',
     facts: { generation, left: fromGeneration },
   };

@@ -102,7 +102,10 @@ async function targetOrNone(host: Host, active: ActivePolicy): Promise<ActivePol
     return await chooseTarget(host, active, { force: 'no', refused: 'skipped' });
   } catch (error) {
     if (!isWritError(error)) throw error;
-    host.log.warn({ err: error }, 'a worker refuses what is active, and there is nothing to go back to');
+    host.log.warn(
+      { err: error },
+      'a worker refuses the active generation, and there is no earlier one to restore',
+    );
     return undefined;
   }
 }

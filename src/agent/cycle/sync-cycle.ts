@@ -128,7 +128,7 @@ function sweepFetched(host: Host, { error, bundles }: Job['record']): void {
     if (isOver) dropPartials(host);
     else sweepPartials(host);
   } catch (caught) {
-    host.log.warn({ err: caught }, 'what is left of downloads could not be looked at');
+    host.log.warn({ err: caught }, 'partial downloads could not be checked');
   }
 }
 

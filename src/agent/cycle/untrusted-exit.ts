@@ -40,10 +40,7 @@ async function whereTo(host: Host): Promise<number | undefined> {
     return (await chooseTarget(host, readActivePolicy(host.paths), { force: 'no' })).generation.number;
   } catch (error) {
     if (!isWritError(error)) throw error;
-    host.log.error(
-      { err: error },
-      'an untrusted release is active, and no kept generation can take its place',
-    );
+    host.log.error({ err: error }, 'an untrusted release is active, and no kept generation can replace it');
     return undefined;
   }
 }

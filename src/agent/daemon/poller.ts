@@ -155,6 +155,6 @@ export function cronTimeAfterNow(poll: CronPoll, afterMs: number): number {
   const times = task.getNextRuns(2);
   const next = times.find((one) => one.getTime() > afterMs) ?? times.at(-1);
   void task.destroy();
-  if (next === undefined) throw new WritError('CONFIG_INVALID', `poll.cron ${poll.expression} never comes`);
+  if (next === undefined) throw new WritError('CONFIG_INVALID', `poll.cron ${poll.expression} never fires`);
   return next.getTime();
 }

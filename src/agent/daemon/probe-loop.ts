@@ -120,7 +120,7 @@ async function askOne(name: string, { host, exclusive, stop }: ProberOptions): P
       return { ...noted, askedAtMs };
     });
   } catch (error) {
-    before.log.error({ err: error, group: name }, 'a probe could not be asked again');
+    before.log.error({ err: error, group: name }, 'a probe could not be repeated');
     return nothing;
   }
 }
@@ -146,7 +146,7 @@ function report(host: Host, cycle: string, { changed }: RepeatedProbe): void {
   ];
   const problems = texts('yes').map((text) => problemOf(new WritError('PROBE_CHANGED', text)));
   if (problems.length > 0)
-    recordEvent(host, { cycle, trigger: 'pending', problems, reason: 'a repeated probe says no' });
+    recordEvent(host, { cycle, trigger: 'pending', problems, reason: 'a repeated probe failed' });
   const keys = changed.filter((one) => one.doubted === 'no').map((one) => one.key);
   if (keys.length > 0)
     recordEvent(host, {

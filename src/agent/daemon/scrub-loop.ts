@@ -75,11 +75,11 @@ async function lookOnce({ host, exclusive, onLook, stop }: ScrubberOptions): Pro
       signal: stop,
       exclusive,
     });
-    log.info({ outcome: look.outcome, found: look.damage.length }, 'looked over the policy on disk');
+    log.info({ outcome: look.outcome, found: look.damage.length }, 'scanned the policy on disk');
     onLook(look);
   } catch (error) {
     if (isWritError(error) && error.code === 'INTERRUPTED') return;
-    log.error({ err: error }, 'the policy on disk could not be looked over');
+    log.error({ err: error }, 'the policy on disk could not be scanned');
     // A disk that cannot be read is not read again without a pause.
     await clock.sleep(everyMs, stop);
   }

@@ -132,7 +132,7 @@ export interface PermissionFacts {
 
 export function judgePermissions({ policy, parts, readers, groups }: PermissionFacts): Judged {
   if (parts === undefined) return skip('no policy is active yet');
-  if (readers.length === 0) return skip(`${policy}: the users of the workers are not known`);
+  if (readers.length === 0) return skip(`${policy}: the users of the workers are unknown`);
   for (const reader of readers) {
     const part = unreadablePart(reader, parts);
     if (part === undefined) continue;
@@ -143,7 +143,7 @@ export function judgePermissions({ policy, parts, readers, groups }: PermissionF
   }
   const users = [...new Set(readers.map(({ uid }) => uid))].join(', ');
   const unknown = groups.filter((name) => !readers.some(({ group }) => group === name));
-  const rest = unknown.length === 0 ? '' : `; under which user ${unknown.join(', ')} runs is not known`;
+  const rest = unknown.length === 0 ? '' : `; the user of ${unknown.join(', ')} is unknown`;
   return ok(`${policy} can be read by uid ${users}${rest}`);
 }
 
@@ -186,6 +186,6 @@ export function judgeConfinement(workers: readonly ConfinedFacts[], policy: stri
   const [first] = confined;
   if (first === undefined) return ok('no worker is confined');
   const text = `${first.group} (pid ${first.pid}) is confined by ${first.profile}`;
-  if (confined.every(({ mentioned }) => mentioned === 'yes')) return ok(`${text}, which knows of ${policy}`);
-  return warn(`${text}, where nothing names ${policy}`, 'see AppArmor in docs/systemd.md');
+  if (confined.every(({ mentioned }) => mentioned === 'yes')) return ok(`${text}, which mentions ${policy}`);
+  return warn(`${text}, which does not mention ${policy}`, 'see AppArmor in docs/systemd.md');
 }

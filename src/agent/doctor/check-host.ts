@@ -8,6 +8,7 @@ import { type ConfigMistake, mistakeLine } from '../../core/config/config-errors
 import { isSystemError, isWritError, orUndefined, toWritError } from '../../core/errors.js';
 import type { FreeSpace } from '../../core/release/disk-space.js';
 import { sizeText } from '../../core/size-text.js';
+import type { ServiceLines } from '../../core/status/agent-service.js';
 import type { AgentState, SandboxStatus } from '../../core/status/status.js';
 import { readFreeSpace } from '../../platform/disk/disk-room.js';
 import { findLockHolder } from '../../platform/disk/find-lock-owner.js';
@@ -140,12 +141,12 @@ export function judgeState(facts: StateFacts): Judged {
   if (notWritable === 'EACCES' || notWritable === 'EPERM')
     return warn(`${path} cannot be written by this user`, 'sudo writ doctor');
   if (notWritable !== undefined)
-    return fail(`${path} cannot be written: ${notWritable}`, 'look into dmesg; mount it rw');
-  if (flushFailed !== undefined) return fail(`${path} cannot be flushed: ${flushFailed}`, 'look into dmesg');
+    return fail(`${path} cannot be written: ${notWritable}`, 'read dmesg; mount it rw');
+  if (flushFailed !== undefined) return fail(`${path} cannot be flushed: ${flushFailed}`, 'read dmesg');
   const room = free === undefined ? undefined : judgeRoom(free, facts);
   if (room !== undefined) return room;
   const left = free === undefined ? '' : `, ${sizeText(free.bytes)} free`;
-  const what = presence === 'absent' ? 'made at the first start' : 'one file system, flushing works';
+  const what = presence === 'absent' ? 'created at the first start' : 'one file system, flushing works';
   return ok(`${path}: ${what}${left}`);
 }
 
@@ -157,7 +158,7 @@ function judgeRoom(free: FreeSpace, { path, needBytes }: StateFacts): Judged | u
     return fail(`${path}: ${what} free, too little for any release`, next);
   }
   if (free.bytes >= needBytes) return undefined;
-  const need = `the largest release that is allowed needs ${sizeText(needBytes)}`;
+  const need = `the largest allowed release needs ${sizeText(needBytes)}`;
   return warn(`${path}: ${sizeText(free.bytes)} free, ${need}`, next);
 }
 
@@ -176,23 +177,24 @@ export interface AgentFactsSeen {
   /** Who holds the lock, for people; left out when nobody does. */
   readonly lockHolder?: string | undefined;
   readonly versions: { readonly agent?: string; readonly own: string };
+  readonly service: ServiceLines;
 }
 
-async function agentFacts({ heard, places, version: own }: DoctorContext): Promise<AgentFactsSeen> {
-  const { socket } = places;
+async function agentFacts({ heard, places, version: own, service }: DoctorContext): Promise<AgentFactsSeen> {
+  const common = { socket: places.socket, service };
   const { report } = heard;
   if ('why' in heard && report === undefined) {
     const { why } = heard;
-    if (heard.kind === 'unknown') return { socket, unknown: why.message, versions: { own } };
-    if (why.code === 'AGENT_UNREACHABLE') return { socket, error: why, versions: { own } };
+    if (heard.kind === 'unknown') return { ...common, unknown: why.message, versions: { own } };
+    if (why.code === 'AGENT_UNREACHABLE') return { ...common, error: why, versions: { own } };
   }
   if (report !== undefined && report.agent !== 'stop') {
     const doubt = report.problems.find(({ code }) => code === 'AGENT_UNREACHABLE');
     const ageMs = heard.kind === 'file' ? heard.ageMs : undefined;
     const seen = { doubt, ageMs, versions: { own, agent: report.version } };
-    return { socket, state: report.agent, ...seen };
+    return { ...common, state: report.agent, ...seen };
   }
-  return { socket, state: report?.agent, lockHolder: await lockHolderText(places), versions: { own } };
+  return { ...common, state: report?.agent, lockHolder: await lockHolderText(places), versions: { own } };
 }
 
 /** @returns who holds the lock, for people; undefined when nobody is seen to */
@@ -204,18 +206,18 @@ async function lockHolderText(places: AgentPlaces): Promise<string | undefined> 
 }
 
 export function judgeAgent(seen: AgentFactsSeen): Judged {
-  const { socket, state, error, unknown, doubt, ageMs, lockHolder, versions } = seen;
+  const { socket, state, error, unknown, doubt, ageMs, lockHolder, versions, service } = seen;
   if (error !== undefined) return failOf(error);
   if (unknown !== undefined) return couldNotLook(unknown);
   if (doubt !== undefined) return warn(doubt.message, doubt.hint);
   if (state === undefined || state === 'stop') {
     if (lockHolder !== undefined)
       return warn(`no agent answers on ${socket}; the lock is held by ${lockHolder}`, 'writ status');
-    return warn('no agent runs: nothing is pulled by itself', 'sudo systemctl start writ-agent');
+    return warn('no agent runs: nothing is pulled automatically', service.start);
   }
   const { agent, own } = versions;
   if (agent !== undefined && agent !== own)
-    return warn(`runs with version ${agent}, this program is ${own}`, 'sudo systemctl restart writ-agent');
+    return warn(`runs with version ${agent}, this program is ${own}`, service.restart);
   if (ageMs !== undefined)
     return ok(`state ${state}, by status.json, ${Math.round(Math.max(ageMs, 0) / 1000)} s old`);
   return ok(`answers on ${socket}, state ${state}`);
@@ -269,7 +271,7 @@ export function judgeSandbox({ mode, commands, seen, memory }: SandboxFacts): Ju
   const state = commands === 0 ? 'skip' : mode === 'required' ? 'FAIL' : 'warn';
   const effect = mode === 'required' ? 'cannot run' : 'run without a sandbox';
   const what = commands === 0 ? 'nothing needs it yet' : `${count} that ${effect}`;
-  const reason = seen?.reason ?? 'it was not tried';
+  const reason = seen?.reason ?? 'it was not tested';
   if (seen?.state === 'missing')
     return { state, text: `${reason}: ${what}`, next: 'apt-get install bubblewrap util-linux' };
   return { state, text: `no command can be confined (${reason}): ${what}`, next: 'see docs/sandbox.md' };
@@ -279,7 +281,7 @@ function judgeBounds(
   { user, userNamespace, systemCalls }: NonNullable<SandboxFacts['seen']>,
   { commands, memory }: Pick<SandboxFacts, 'commands' | 'memory'>,
 ): Judged {
-  const text = `a trial was confined as ${user === 'agent' ? 'this user' : user}, user namespace: ${userNamespace}`;
+  const text = `a test command was confined as ${user === 'agent' ? 'this user' : user}, user namespace: ${userNamespace}`;
   if (systemCalls === 'open' && commands > 0)
     return warn(`${text}; system calls are not filtered: vsock and io_uring are open`, 'see docs/sandbox.md');
   // RLIMIT_DATA counts private memory, and a container may have no control group to give: it is said, and no alarm.

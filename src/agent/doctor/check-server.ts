@@ -123,7 +123,7 @@ function judgeMirror({ url, answer, error, certificateEndsAtMs: endsAtMs, nowMs 
   const { status, tookMs } = answer;
   const text = `${url}: ${status} in ${Math.round(tookMs)} ms`;
   if (status !== 200 && status !== 304)
-    return fail(text, 'look at `repository`: metadata/timestamp.json must be below it');
+    return fail(text, 'check `repository`: metadata/timestamp.json must be below it');
   const leftMs = endsAtMs === undefined ? undefined : endsAtMs - nowMs;
   const whole = leftMs === undefined ? text : `${text}, certificate ${Math.floor(leftMs / dayMs)} d left`;
   if (leftMs !== undefined && leftMs < certificateMarginMs)
@@ -142,8 +142,13 @@ export interface ClockFacts extends Pick<MirrorFacts, 'aheadMs'> {
 export function judgeClock({ aheadMs, behindSignedMs }: ClockFacts): Judged {
   const next = 'timedatectl set-ntp true';
   if (behindSignedMs !== undefined)
-    return fail(`${secondsText(behindSignedMs)} behind what the repository has signed`, next, 'CLOCK_BEHIND');
-  if (aheadMs === undefined) return ok('not behind what the repository has signed; no server told its time');
+    return fail(
+      `${secondsText(behindSignedMs)} behind the newest signature of the repository`,
+      next,
+      'CLOCK_BEHIND',
+    );
+  if (aheadMs === undefined)
+    return ok('not behind the newest signature of the repository; no server sent its time');
   const skewMs = Math.abs(aheadMs);
   const text = `${secondsText(skewMs)} ${aheadMs < 0 ? 'behind' : 'ahead of'} the server`;
   if (skewMs > maxCreatedAheadMs) return fail(text, next);
@@ -188,7 +193,7 @@ const offlineMarginMs = 14 * dayMs;
 
 export function judgeTrust({ root, rootUnread, roles, untrusted, nowMs }: TrustFacts): Judged {
   if (untrusted) {
-    const text = 'what is in use was signed by a key that is trusted no more';
+    const text = 'the active release was signed by a key that is no longer trusted';
     return fail(text, 'writ status', 'UNTRUSTED_ACTIVE');
   }
   if (roles.length === 0) return judgeBeforeContact(root, rootUnread);
@@ -199,7 +204,7 @@ export function judgeTrust({ root, rootUnread, roles, untrusted, nowMs }: TrustF
   const text = `${words.join(', ')} left`;
   const expired = left.filter(({ leftMs }) => leftMs <= 0).map(({ role }) => role);
   if (expired[0] !== undefined) {
-    const what = `${expired.join(', ')} expired: no new policy is taken, the one in use stays`;
+    const what = `${expired.join(', ')} expired: no new policy is accepted, the active one stays`;
     return fail(what, renewalOf(expired[0]), 'METADATA_EXPIRED');
   }
   const soon = left.find(({ role, leftMs }) => leftMs < offlineMarginMs && !isOnline(role));
@@ -208,7 +213,7 @@ export function judgeTrust({ root, rootUnread, roles, untrusted, nowMs }: TrustF
 
 function judgeBeforeContact(root: string, rootUnread: string | undefined): Judged {
   if (rootUnread === undefined)
-    return warn(`${root} is there; nothing was fetched and verified yet`, 'writ pull');
+    return warn(`${root} exists; nothing was fetched and verified yet`, 'writ pull');
   const next = `copy metadata/1.root.json of the repository to ${root}`;
   return fail(`${root} cannot be read: ${rootUnread}`, next, 'ROOT_MISSING');
 }
@@ -254,12 +259,12 @@ function linesOf(path: string): string[][] {
 /** A host that asks its own worker for the name of the repository waits for ever: name, policy, resolver, name. */
 export function judgeNames({ names, known, nameservers, resolverGroups }: NameFacts): Judged {
   const asked = names.filter((name) => !known.includes(name));
-  if (asked.length === 0) return ok('the repository is reached without asking for a name');
+  if (asked.length === 0) return ok('the repository is reached without a name lookup');
   const own = nameservers.length > 0 && nameservers.every(isOwnResolver);
   const [group] = resolverGroups;
-  if (!own || group === undefined) return ok(`${asked.join(', ')}: asked of no worker of Writ`);
-  const text = `${asked.join(', ')} is asked of ${nameservers.join(', ')} alone, and ${group} answers there: no policy without a name, no name without policy`;
-  return warn(text, 'give /etc/hosts a line for it, or resolv.conf a second nameserver');
+  if (!own || group === undefined) return ok(`${asked.join(', ')}: not resolved by a worker of Writ`);
+  const text = `only ${nameservers.join(', ')} resolves ${asked.join(', ')}, and ${group} answers there: without policy there is no name, and without the name no policy`;
+  return warn(text, 'add it to /etc/hosts, or a second nameserver to resolv.conf');
 }
 
 /** systemd-resolved asks others; any other resolver on a loopback address may be the worker. */

@@ -121,7 +121,7 @@ export function judgeByAgent(
       const [line = ''] = text.split('\n', 1);
       return { ...(level === 'critical' ? fail : warn)(`${group}: ${line}`, 'writ status'), code };
     });
-  if (workers === 0) return [warn(`${group}: nobody is there just now`, 'start the workers')];
+  if (workers === 0) return [warn(`${group} has no worker now`, 'start the workers')];
   const count = `${workers} ${workers === 1 ? 'worker' : 'workers'}`;
   return [ok(`${group}: ${count}, ${confirmed} confirmed what is active`)];
 }
@@ -153,20 +153,20 @@ export function judgeGroup({ group, driver, min, members, unlisted }: GroupFacts
   if (unlisted !== undefined) return fail(`${group}: ${unlisted}`, 'writ status');
   const count = members.length;
   if (count === 0) {
-    const text = `${group}: nobody is there just now (${driver}${min > 0 ? `, at least ${min} wanted` : ''})`;
-    return (min > 0 ? fail : warn)(text, 'start the workers, or mend what names them');
+    const text = `${group} has no worker now (${driver}${min > 0 ? `, at least ${min} wanted` : ''})`;
+    return (min > 0 ? fail : warn)(text, 'start the workers, or fix the pattern that finds them');
   }
   const dead = members.filter(({ liveness }) => liveness === 'dead');
   if (dead.length > 0) {
     const living = count - dead.length;
     const text = `${group}: ${dead.length} of ${count} dead: ${named(dead)}`;
-    const next = 'look into their log; they are notified when they come back';
+    const next = 'read their log; they are notified when they are back';
     return (living === 0 || living < min ? fail : warn)(text, next);
   }
-  if (count < min) return fail(`${group}: ${count} there, at least ${min} wanted`, 'start the others');
+  if (count < min) return fail(`${group}: ${count} found, at least ${min} required`, 'start the others');
   const pending = members.filter(({ state }) => state !== undefined && pendingStates.has(state));
   if (pending.length > 0) {
-    const text = `${group}: ${pending.length} of ${count} not notified of what is active: ${named(pending)}`;
+    const text = `${group}: ${pending.length} of ${count} not notified of the active generation: ${named(pending)}`;
     return warn(text, 'writ status');
   }
   const alive = members.every(({ liveness }) => liveness === 'alive') ? 'all alive' : 'of unknown life';

@@ -1,6 +1,7 @@
 // What every subject of `writ doctor` is given, the host it looks at, and what it answers: its checks.
 import type { AgentConfig } from '../../core/config/config.js';
 import type { WritError } from '../../core/errors.js';
+import type { ServiceLines } from '../../core/status/agent-service.js';
 import type { DoctorCheck } from '../../core/status/doctor.js';
 import type { StatusReport } from '../../core/status/status.js';
 import type { Clock } from '../../platform/time/clock.js';
@@ -20,6 +21,8 @@ export interface DoctorContext {
   readonly heard: DoctorHearsay;
   readonly version: string;
   readonly clock: Clock;
+  /** What starts the agent of this host. */
+  readonly service: ServiceLines;
   /** Where resolv.conf, hosts and profiles are. */
   readonly etc: string;
 }
@@ -29,7 +32,7 @@ export type Checks = readonly (readonly [DoctorCheck, () => Findings | Promise<F
 
 type Findings = Judged | readonly Judged[];
 
-export const withoutConfig = skip('waits for a configuration without a mistake');
+export const withoutConfig = skip('skipped until the configuration is valid');
 
 export function reportOf({ heard }: DoctorContext): StatusReport | undefined {
   return heard.report;

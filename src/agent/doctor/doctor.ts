@@ -11,7 +11,7 @@ import { workerChecks } from './check-workers.js';
 import type { Checks, DoctorContext } from './doctor-context.js';
 import { couldNotLook } from './judged.js';
 
-export interface DoctorOptions extends Pick<DoctorContext, 'version' | 'clock' | 'heard'> {
+export interface DoctorOptions extends Pick<DoctorContext, 'version' | 'clock' | 'heard' | 'service'> {
   readonly configPath: string;
   /** `/etc` by default. */
   readonly etc?: string;

@@ -32,5 +32,5 @@ export function failOf({ message, hint, code }: Trouble): Judged {
 
 /** @returns a finding for what its check could not look at */
 export function couldNotLook(why: string): Judged {
-  return warn(`could not be looked at: ${why}`, 'sudo writ doctor');
+  return warn(`could not be checked: ${why}`, 'sudo writ doctor');
 }

@@ -28,7 +28,7 @@ export function judgeReply(reply: HttpReply, url: URL, asked: Asked): Answered {
   const facts = { url: url.href, status };
   if (status === 429 || status === 503) {
     const laterMs = retryAfterMs === undefined ? undefined : Math.min(retryAfterMs, maxRetryAfterMs);
-    throw new WritError('FLEET_BUSY', `${url.href} asks to come back later`, {
+    throw new WritError('FLEET_BUSY', `${url.href} asks to retry later`, {
       facts: laterMs === undefined ? facts : { ...facts, retryAfterMs: laterMs },
     });
   }
@@ -110,7 +110,7 @@ function isCount(value: unknown): value is number {
 }
 
 function strange(url: URL): WritError {
-  return new WritError('FLEET_ANSWER', `${url.href} answered what no fleet server does`, {
+  return new WritError('FLEET_ANSWER', `${url.href} did not answer like a fleet server`, {
     facts: { url: url.href },
   });
 }

@@ -19,7 +19,7 @@ export function newSecret(): string {
 /** @throws an error of node:crypto for what is no such secret */
 export function readSecret(secret: string): FleetKey {
   const privateKey = createPrivateKey({ key: Buffer.from(secret, 'base64'), format: 'der', type: 'pkcs8' });
-  if (privateKey.asymmetricKeyType !== 'ed25519') throw new TypeError('it is no Ed25519 key');
+  if (privateKey.asymmetricKeyType !== 'ed25519') throw new TypeError('it is not an Ed25519 key');
   const { x = '' } = createPublicKey(privateKey).export({ format: 'jwk' });
   const raw = Buffer.from(x, 'base64url');
   return {

@@ -116,7 +116,7 @@ export class Reporter {
     try {
       await withinTime(clock, lastWordMs, (signal) => this.#send(fleet, lastWordMs, signal));
     } catch (error) {
-      log.warn({ err: toWritError(error) }, 'the fleet server has not heard that the agent ends');
+      log.warn({ err: toWritError(error) }, 'the fleet server was not notified that the agent is stopping');
     }
   }
 

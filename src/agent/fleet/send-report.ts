@@ -72,7 +72,7 @@ function readToken(path: string): string {
   const verdict = readSmallFile(path, { maxBytes: maxTokenBytes });
   const text = verdict.kind === 'read' ? verdict.bytes.toString('latin1').trim() : '';
   if (/^[\x21-\x7e]{1,512}$/.test(text)) return text;
-  const why = verdict.kind === 'read' ? 'it is no token' : verdict.why;
+  const why = verdict.kind === 'read' ? 'it is not a token' : verdict.why;
   throw new WritError('FLEET_TOKEN_UNREADABLE', `${path}: ${why}`, { facts: { path } });
 }
 
@@ -93,7 +93,7 @@ async function enrol(exchange: Exchange, { host, labels, installId }: HostIdenti
   const enrolment: Enrolment = { ...answer, url: config.url };
   state.setEnrolment(enrolment);
   if (enrolment.state === 'accepted') return;
-  throw new WritError('FLEET_KEY_WAITING', `${config.url} waits for somebody to approve this host`, {
+  throw new WritError('FLEET_KEY_WAITING', `${config.url} waits for a person to approve this host`, {
     facts: { url: config.url, keyId: enrolment.keyId },
   });
 }
@@ -111,7 +111,7 @@ async function report(exchange: Exchange, made: FleetReport): Promise<Acknowledg
     answer = judgeReply(reply, url, 'report');
   }
   if (answer.status === 409)
-    throw new WritError('FLEET_COUNTER', `${url.href} has heard a higher number of this key again`, {
+    throw new WritError('FLEET_COUNTER', `${url.href} again knows a higher counter of this key`, {
       facts: { url: url.href },
     });
   const { everyMs, outcomes } = readReportAnswer(answer, url);

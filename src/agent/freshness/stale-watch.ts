@@ -41,7 +41,7 @@ export function createStaleWatch(bootId: string): StaleWatch {
         if (before !== undefined && isOver(freshness, before, host)) await endPeriod(before, context);
         else if (freshness.overdueSinceMs !== undefined) await keepPeriod(before, context);
       } catch (error) {
-        host.log.error({ err: error }, 'the age of the policy could not be acted on');
+        host.log.error({ err: error }, 'the command for the age of the policy could not run');
       }
       return host.ledger.read().stale === before ? 'same' : 'changed';
     },

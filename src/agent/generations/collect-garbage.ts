@@ -36,7 +36,7 @@ export async function collectGarbage(host: Host, options: CollectOptions): Promi
   const look = await lookForCollectable(host, find);
   const { plan, held, complete } = look;
   if (complete === 'no')
-    host.log.warn({ held }, 'too many processes to know who holds what: nothing is removed');
+    host.log.warn({ held }, 'too many processes to know which trees are in use: nothing is removed');
   host.ledger.write(withoutFuture(host, notYetDue(host, look)));
   const removal = startRemoval(host, options.staging);
   for (const number of plan.generations) {

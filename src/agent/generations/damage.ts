@@ -4,7 +4,7 @@ import { type DamageFound, damageSummary } from '../../core/status/scrub-state.j
 import type { TreeProblem } from './verify-tree.js';
 
 const maxShown = 20;
-const hint = '`writ verify --repair` mends it.';
+const hint = '`writ verify --repair` repairs it.';
 
 export function damageError(damage: readonly DamageFound[]): WritError {
   return new WritError('STATE_DAMAGED', `the policy on disk is damaged: ${damageSummary(damage)}`, {
@@ -13,11 +13,11 @@ export function damageError(damage: readonly DamageFound[]): WritError {
   });
 }
 
-/** What cannot be read may be anything: nobody vouches for it until a look over it comes to its end. */
+/** What cannot be read may be anything: no trusted role lists it until a look over it comes to its end. */
 export function unverifiedError(cause: WritError): WritError {
   return new WritError('STATE_DAMAGED', `the policy on disk could not be verified: ${cause.message}`, {
     facts: { ...cause.facts, cause: cause.code },
-    hint: 'See to the cause, then `writ verify` looks again.',
+    hint: 'Fix the cause, then run `writ verify` again.',
     cause,
   });
 }
@@ -26,7 +26,7 @@ export function unverifiedError(cause: WritError): WritError {
 export function damagedTree(generation: number, bundle: string, problems: readonly TreeProblem[]): WritError {
   return new WritError(
     'STATE_DAMAGED',
-    `generation ${generation}: the tree of ${bundle} is not what was published`,
+    `generation ${generation}: the tree of ${bundle} does not match the published release`,
     { facts: { generation, bundle, problems: problems.slice(0, maxShown) }, hint },
   );
 }

@@ -53,7 +53,7 @@ export function activeGenerationNumber(paths: HostPaths): number | undefined {
 function foreignLink(path: string, cause: unknown): WritError {
   return new WritError('STATE_DAMAGED', `${path} is not a link that Writ made`, {
     facts: { path },
-    hint: 'Move it away: Writ never replaces what it did not make.',
+    hint: 'Move it away: Writ never replaces a file that it did not create.',
     cause,
   });
 }

@@ -29,7 +29,7 @@ export function recordedTarget(paths: HostPaths, bundle: string, release: string
     nameOf(target) === release &&
     isSame(encodeReleaseInfo(target.release), encodeReleaseInfo(ofToday(record.release, target.release)));
   if (isTrue) return target;
-  throw new WritError('STATE_DAMAGED', `the record of ${bundle} ${release} is not what was signed`, {
+  throw new WritError('STATE_DAMAGED', `the record of ${bundle} ${release} does not match what was signed`, {
     facts: { bundle, release },
   });
 }

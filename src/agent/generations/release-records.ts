@@ -188,7 +188,7 @@ export function readVouchers(paths: HostPaths, bundle: string, name: string): Vo
   const directory = releasePath(paths, bundle, name);
   const chain = vouchedBy.map((role, index) => ({ role, bytes: readVoucher(directory, index) }));
   const last = chain.at(-1);
-  if (last === undefined) throw damaged(directory, 'nobody vouches for it');
+  if (last === undefined) throw damaged(directory, 'no trusted role lists it');
   return { role: last.role, bytes: last.bytes, rootVersion, chain };
 }
 

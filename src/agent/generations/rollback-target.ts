@@ -65,7 +65,7 @@ function isRefused(host: Host, { bundles }: ActivePolicy): boolean {
 function holdsRefused(number: number): WritError {
   return new WritError('NO_PREVIOUS', `generation ${number} holds a release that was refused`, {
     facts: { wanted: number },
-    hint: `Name another one of \`writ history\`, or insist: \`writ rollback ${number}\`.`,
+    hint: `Choose another generation in \`writ history\`, or force it: \`writ rollback ${number}\`.`,
   });
 }
 
@@ -97,7 +97,7 @@ function noPrevious(host: Host, active: ActivePolicy | undefined, number: number
       : `generation ${number} is not kept, or is active already`;
   const kept = listGenerations(host.paths);
   const others = kept.filter((one) => one !== active?.generation.number).sort((a, b) => b - a);
-  const hint = `To go back to: ${others.slice(0, maxShown).join(', ')}; what they hold: writ history.`;
+  const hint = `Kept generations: ${others.slice(0, maxShown).join(', ')}; \`writ history\` shows their contents.`;
   return new WritError('NO_PREVIOUS', what, {
     facts: { wanted: number, kept },
     ...(others.length === 0 || number === undefined ? {} : { hint }),

@@ -35,7 +35,7 @@ export async function touchIfPossible(host: Host, options: Parameters<typeof tou
   try {
     await touchTrees(host, options);
   } catch (error) {
-    host.log.warn({ err: error }, 'the files of the generation that comes back keep their time');
+    host.log.warn({ err: error }, 'the files of the restored generation keep their times');
   }
 }
 

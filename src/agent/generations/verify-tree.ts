@@ -240,7 +240,7 @@ export function knownGroup(group: string | number): number | undefined {
   }
 }
 
-/** Of a bundle that is not configured any more. */
+/** Of a bundle that is no longer configured. */
 export const defaultMode = 0o644;
 
 /** The mode of directories and executables: whoever may read a plain file may enter and run. */

@@ -31,7 +31,7 @@ export async function runHook(options: HookOptions): Promise<HookReport> {
     // Its home stays ours, and out of reach of anybody else who runs as that user.
     if (confined?.user !== undefined) durable.changeOwner('hook.owner', values.scratch, confined.user);
     const argv = expand(hook.run, values);
-    if (typeof argv === 'string') return notRun(`${argv} stands for nothing here`);
+    if (typeof argv === 'string') return notRun(`${argv} has no value here`);
     const env = { ...environmentOf(places, values.scratch), ...options.env };
     // Looked at before: who dies of a command has answered it.
     const daemon = hook.pidFile === undefined ? undefined : findDaemon(hook.pidFile);
@@ -81,7 +81,7 @@ async function runEither(
   }
 }
 
-const diskReason = 'half of the free space of the disk was used up while it ran';
+const diskReason = 'it used half of the free disk space while it ran';
 
 function placeholderValues(
   { candidate, current, bundle }: HookPlaces,
@@ -135,7 +135,7 @@ function reportOf(result: CommandResult): HookReport {
   if (result.kind === 'not-started') return { verdict, text: result.reason, durationMs: 0 };
   const output = `${result.stdout}\n${result.stderr}`.replace(notPrintable, '').trim();
   const isCut = result.truncated || output.length > maxHookOutputBytes;
-  const text = isCut ? `${output.slice(0, maxHookOutputBytes)}\n[more was written]` : output;
+  const text = isCut ? `${output.slice(0, maxHookOutputBytes)}\n[more output omitted]` : output;
   return { verdict, text: text === '' ? verdict.reason : text, durationMs: result.durationMs };
 }
 
@@ -157,7 +157,7 @@ function judgeAgain(hook: HookConfig, result: CommandResult, daemon: Daemon | un
   }
   if (!isUnreached) return report;
   // A pid file that is mistyped excuses every no: so it is named.
-  const nobody = dead === undefined ? 'it reached nobody' : `it reached nobody (${dead})`;
+  const nobody = dead === undefined ? 'it reached no worker' : `it reached no worker (${dead})`;
   return { ...report, verdict: { kind: 'unreachable', reason: `${nobody}: ${reason}` } };
 }
 
@@ -190,7 +190,7 @@ function withHint(
   if (confined === undefined || report.verdict.kind === 'ok') return report;
   const hidden = confined.hiddenIn([...argv, report.text.slice(0, maxHintCharacters)].join('\n'));
   if (hidden === undefined) return report;
-  return { ...report, hint: `The sandbox hides ${hidden}: name it in \`binds\` of this command.` };
+  return { ...report, hint: `The sandbox hides ${hidden}: add it to \`binds\` of this command.` };
 }
 
 /** What a command made unreadable for us stays until the jail goes; that says nothing about its verdict. */

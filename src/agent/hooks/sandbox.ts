@@ -139,8 +139,8 @@ async function tryOnce(means: Means): Promise<Lack | undefined> {
     const { programs } = means;
     const end = await runBoxed({ argv: ['true'], box, programs, timeoutMs: trialMs, maxOutputBytes: 1000 });
     if (end.kind === 'not-boxed') return lack(end.reason, 'yes');
-    if (end.kind !== 'exited') return lack(`a trial ended otherwise: ${end.kind}`, 'no');
-    return end.exitCode === 0 ? undefined : lack(`a trial ended otherwise: exit ${end.exitCode}`, 'yes');
+    if (end.kind !== 'exited') return lack(`a test command failed: ${end.kind}`, 'no');
+    return end.exitCode === 0 ? undefined : lack(`a test command failed: exit ${end.exitCode}`, 'yes');
   } catch (error) {
     return lack(error instanceof Error ? error.message : String(error), 'yes');
   }

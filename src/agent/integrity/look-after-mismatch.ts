@@ -15,9 +15,9 @@ export async function lookAfterMismatch(
   try {
     const repair = repairNow(host);
     const { outcome } = await verifyPolicy({ ...options, repair, by: 'writ', onEvent: () => undefined });
-    host.log.warn({ outcome }, 'looked over the policy on disk, which a delta did not fit');
+    host.log.warn({ outcome }, 'scanned the policy on disk, because a delta did not match it');
   } catch (error) {
     if (isWritError(error) && error.code === 'INTERRUPTED') return;
-    host.log.error({ err: error }, 'the policy on disk could not be looked over');
+    host.log.error({ err: error }, 'the policy on disk could not be scanned');
   }
 }

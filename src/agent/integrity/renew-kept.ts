@@ -49,7 +49,7 @@ async function renewPart(
       );
   } catch (error) {
     if (!isWritError(error)) throw error;
-    host.log.warn({ err: error, bundle: bundle.name }, 'what is kept of a release could not be written anew');
+    host.log.warn({ err: error, bundle: bundle.name }, 'the kept files of a release could not be rewritten');
   }
   const place = { generation, bundle: bundle.name, treeDirectory: found.treeDirectory };
   const again = await examineBundle(host, place, { contents: 'digests', pace: unboundedPace(signal) });

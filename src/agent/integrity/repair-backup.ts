@@ -36,7 +36,7 @@ export async function repairBackup(
     return await withJob(host, job, (opened) => remakeBackup(opened, generation, signal));
   } catch (error) {
     if (!isWritError(error) || error.code === 'INTERRUPTED') throw error;
-    host.log.warn({ err: error, generation }, 'a damaged backup could not be made anew');
+    host.log.warn({ err: error, generation }, 'a damaged backup could not be repaired');
     return { kind: 'kept', generation, problem: problemOf(error) };
   }
 }
@@ -54,7 +54,7 @@ async function remakeBackup(job: Job, generation: number, signal: AbortSignal): 
   const failures = failuresIn(made.selections);
   const [problem] = failures;
   if (problem !== undefined) {
-    host.log.warn({ generation, problem }, 'a damaged backup could not be made anew');
+    host.log.warn({ generation, problem }, 'a damaged backup could not be repaired');
     if (!(await isLostForGood(host, generation, { failures, signal })))
       return { kind: 'kept', generation, problem };
     // From here on it is as any old generation: collected when its time has come.
@@ -67,7 +67,7 @@ async function remakeBackup(job: Job, generation: number, signal: AbortSignal): 
   await placeCandidate(host, candidate, { staging, generation: reserved.generation });
   const named = withBackup(host.ledger.read(), generation, reserved.generation);
   host.ledger.write(noteLinks(host.paths, named, reserved.generation));
-  host.log.warn({ generation, by: reserved.generation }, 'a damaged backup was made anew');
+  host.log.warn({ generation, by: reserved.generation }, 'a damaged backup was repaired');
   return { kind: 'made', generation: reserved.generation };
 }
 

@@ -42,7 +42,7 @@ export async function goBackToWhole(back: GoingBack): Promise<WentBack> {
   const moved = await activate(host, story, moveToRepaired(host, { active, to, replaced, staging, signal }));
   const error = new WritError(
     'REPAIRED_BY_PREVIOUS',
-    `generation ${to} took the place of the damaged generation ${active.wanted.generation}: ${reasons(failures)}`,
+    `generation ${to} replaced the damaged generation ${active.wanted.generation}: ${reasons(failures)}`,
     { facts: { generation: to, damaged: active.wanted.generation } },
   );
   return { moved, bundles: resultsOf(active, target, moved), problem: problemOf(error) };
@@ -55,7 +55,7 @@ async function choose({ host, active, failures }: GoingBack): Promise<ActivePoli
     return await chooseTarget(host, { generation: damaged, bundles: new Map() }, { force: 'no' });
   } catch (error) {
     if (!isWritError(error)) throw error;
-    const text = `generation ${generation} is damaged and cannot be made anew: ${reasons(failures)}; no older one can take its place: ${error.message}`;
+    const text = `generation ${generation} is damaged and cannot be repaired: ${reasons(failures)}; no older one can replace it: ${error.message}`;
     const facts = { because: failures.map(({ code }) => code), previous: error.code };
     throw new WritError('REPAIR_FAILED', text, { facts, cause: error });
   }

@@ -33,7 +33,7 @@ export function partsOf(host: Host, wanted: ExaminedGeneration): PolicyPart[] {
     return found === undefined ? [] : [{ bundle, found }];
   });
   if (parts.length > 0) return parts;
-  throw new WritError('STATE_DAMAGED', `nothing of generation ${wanted.generation} is known and configured`, {
+  throw new WritError('STATE_DAMAGED', `no known bundle of generation ${wanted.generation} is configured`, {
     facts: { generation: wanted.generation },
   });
 }

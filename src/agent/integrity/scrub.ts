@@ -116,7 +116,7 @@ function writeState(host: Host, state: ScrubState): void {
     host.ledger.write(changeScrub(noted, { scrub: state }));
   } catch (error) {
     if (!isWritError(error)) throw error;
-    host.log.error({ err: error }, 'the end of a look over the policy could not be noted');
+    host.log.error({ err: error }, 'the end of a scan could not be recorded');
   }
 }
 

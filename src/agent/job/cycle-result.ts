@@ -28,7 +28,7 @@ export interface CycleRecord {
   fromGeneration?: number | undefined;
   /** What ended the cycle as a whole. */
   error?: WritError;
-  /** How the refresh ended; absent when it was not tried, or we ended it ourselves. */
+  /** How the refresh ended; absent when it was not tested, or we ended it ourselves. */
   refresh?: Attempt;
 }
 

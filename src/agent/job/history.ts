@@ -42,7 +42,7 @@ export function foreignInHistory({ history }: Pick<HostPaths, 'history'>): strin
 
 /** What is lost with a file of the history. */
 export function foreignText(path: string): string {
-  return `${path}: it is no regular file; lost: what the history told there`;
+  return `${path}: it is not a regular file; lost: the history in it`;
 }
 
 /**
@@ -52,9 +52,9 @@ export function foreignText(path: string): string {
 export function requireHistory(paths: HostPaths): void {
   const [path] = foreignInHistory(paths);
   if (path === undefined) return;
-  throw new WritError('STATE_DAMAGED', `${path}: it is no regular file`, {
+  throw new WritError('STATE_DAMAGED', `${path}: it is not a regular file`, {
     facts: { path },
-    hint: 'The next line, or the next start, begins it anew and keeps what lies there as FILE.damaged.',
+    hint: 'The next entry, or the next start, creates it again and keeps the current file as FILE.damaged.',
   });
 }
 

@@ -144,7 +144,7 @@ export function notificationIds(cycle: string): () => string {
 }
 
 function impossible(state: CycleState, event: CycleEvent, step?: Step): WritError {
-  return new WritError('INTERNAL', `the cycle cannot take ${event.type} now`, {
+  return new WritError('INTERNAL', `the cycle cannot handle ${event.type} now`, {
     facts: { state, event, step },
   });
 }

@@ -61,7 +61,7 @@ function append(host: Host, entry: HistoryEntry): void {
     trigger: 'recovery',
     problems: [],
     warnings: rebuilt,
-    reason: 'the history was mended',
+    reason: 'the history was repaired',
   });
 }
 

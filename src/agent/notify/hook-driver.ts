@@ -18,9 +18,9 @@ export function createHookDriver({ load, probe }: WorkerGroupConfig): HookDriver
     verdictClass: 'true',
     members: async () => [worker],
     reset: async (_, { target }) => {
-      if (load === undefined) return notified('its probe is asked');
+      if (load === undefined) return notified('its probe runs');
       return loaded === target.generation
-        ? confirmed('its loader took the generation')
+        ? confirmed('its loader accepted the generation')
         : unreachable('its loader has not run on this generation');
     },
     noteLoaded: (generation) => {

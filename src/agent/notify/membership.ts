@@ -161,7 +161,7 @@ function present(entry: WorkerLedger | undefined, process: string, look: Look): 
   // Who is dead has no name, and has made nothing of anything.
   const isReplaced = look.mayReplace && isNamed(process) && isReplacedByNotice(entry, nowMs);
   if (!isSame && !isReplaced)
-    return renewed(isNamed(process) ? 'is another process than before' : 'has no process any more');
+    return renewed(isNamed(process) ? 'is a different process than before' : 'no longer has a process');
   if (goneAtMs !== undefined && !isNamed(process)) return renewed('was gone, and is back');
   return { ...known, process };
 }
@@ -291,7 +291,7 @@ export function noteNewlyAffected(host: Host): void {
     return changed === undefined || affectsGroup(group, changed);
   });
   if (concerned.length === 0) return;
-  const now = { wanted: active, text: 'its group uses what has changed since', nowMs: host.clock.nowMs() };
+  const now = { wanted: active, text: 'bundles of its group have changed', nowMs: host.clock.nowMs() };
   const changed = concerned.map(([key, entry]): [string, WorkerLedger] => [key, pending(entry, now)]);
   host.ledger.write(withWorkers(ledger, changed));
 }

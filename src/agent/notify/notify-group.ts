@@ -225,7 +225,7 @@ async function ask(
   options.onNotify?.(workerKey(group.config.name, worker), verb);
   for (let tries = 0; ; tries++) {
     const leftMs = Math.min(timeoutMs, endMs - clock.monotonicMs());
-    if (leftMs <= 0) return { answer: unreachable('the time for its group is over'), verb: 'none' };
+    if (leftMs <= 0) return { answer: unreachable('the timeout of its group is over'), verb: 'none' };
     const ending = signal === undefined ? {} : { signal };
     const answer = await notifyWorker(driver, worker, { verb, target, timeoutMs: leftMs, ...ending });
     const isFinal = answer.kind !== 'unreachable' || verb === 'restart' || tries >= retry;

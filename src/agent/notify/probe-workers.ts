@@ -174,6 +174,6 @@ export function commandsOf(
 }
 
 function noStamp({ name }: WorkerGroupConfig): HookReport {
-  const reason = `group ${name} uses a bundle without a release: its probe has no serial to ask for`;
+  const reason = `group ${name} uses a bundle without a release: its probe has no serial to check`;
   return { verdict: { kind: 'broken', reason }, text: reason, durationMs: 0 };
 }

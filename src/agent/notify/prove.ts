@@ -47,7 +47,7 @@ function shownBy(host: Host, key: string, { target }: NotifyContext): WorkerResu
     worker: workerOf(key),
     state: 'confirmed',
     generation: target.generation,
-    text: 'its probe shows the generation; nobody had to notify it',
+    text: 'its probe shows the generation; no notification was needed',
     atMs: host.clock.nowMs(),
     ...(process === undefined ? {} : { process }),
   };

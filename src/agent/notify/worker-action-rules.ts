@@ -38,7 +38,7 @@ export function nextWorkerActions(
     for (const [key, worker] of own) {
       const why = whyToNotify(worker, ledger, options);
       if (why === undefined) actions.set(key, { kind: 'nothing', reason: whyNothing(worker) });
-      else if (isAsked) actions.set(key, { kind: 'probe', reason: 'it may use the generation already' });
+      else if (isAsked) actions.set(key, { kind: 'probe', reason: 'it may already use the generation' });
       else actions.set(key, notification(worker, options.verbOf(group, workerOf(key)), why));
     }
   }
@@ -47,7 +47,7 @@ export function nextWorkerActions(
 
 /** What it took before needs no restart, whatever else is due. */
 function notification(worker: WorkerLedger, verb: NotifyVerb, reason: string): WorkerAction {
-  if (isDoubted(worker)) return { kind: 'remind', reason: 'its probe says no' };
+  if (isDoubted(worker)) return { kind: 'remind', reason: 'its probe failed' };
   return { kind: verb === 'restart' ? 'restart' : 'notify', reason };
 }
 
@@ -56,7 +56,8 @@ function whyToNotify(
   ledger: Pick<Ledger, 'previous'>,
   { nowMs, who }: ActionOptions,
 ): string | undefined {
-  if (isPending(worker) && (who === 'all' || isTurn(worker, nowMs))) return 'it has not taken the generation';
+  if (isPending(worker) && (who === 'all' || isTurn(worker, nowMs)))
+    return 'it has not accepted the generation';
   if (who === 'all' && refusesInVain(worker, ledger)) return 'it refuses, and may have been repaired';
   return undefined;
 }

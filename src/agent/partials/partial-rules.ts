@@ -28,7 +28,7 @@ export interface FoundPartial {
 
 /**
  * @param maxBytes of all together; the newest stays in any case
- * @returns the names of those that go: too old, of a time to come, or too many beside newer ones
+ * @returns the names of those that go: too old, from the future, or too many beside newer ones
  */
 export function partialsToDrop(
   found: readonly FoundPartial[],

@@ -138,7 +138,7 @@ function removeAllBut({ paths, durable, log }: PartialsHost, kept: readonly stri
       durable.removeTree('partial.sweep', path);
     } catch (error) {
       if (!isWritError(error)) throw error;
-      log.warn({ err: error, name }, 'what is left of a download could not be removed');
+      log.warn({ err: error, name }, 'a partial download could not be removed');
     }
   }
 }

@@ -51,7 +51,7 @@ function countersOf(metrics: Metrics) {
     steps: counter('steps_total', 'Steps of cycles by verdict.', 'step', 'verdict'),
     stepSeconds: counter('step_duration_seconds_total', 'Time in steps of cycles.', 'step'),
     fetched: counter('fetched_bytes_total', 'Bytes of archives that were fetched.'),
-    scrubs: counter('scrubs_total', 'Looks over the policy on disk, by what came of them.', 'result'),
+    scrubs: counter('scrubs_total', 'Scans of the policy on disk, by result.', 'result'),
   };
   for (const outcome of outcomes) counters.cycles.add({ outcome }, 0);
   counters.fetched.add({}, 0);
@@ -75,14 +75,14 @@ const gauges = {
   problems: ['Problems of this host now, by code.', 'code'],
   last_cycle_outcome: ['The outcome of the last cycle is 1, the others 0.', 'outcome'],
   last_cycle_timestamp_seconds: ['When the last cycle ended; 0: none has.'],
-  next_poll_timestamp_seconds: ['When the next poll is due; 0: not known.'],
+  next_poll_timestamp_seconds: ['When the next poll is; 0: unknown.'],
   active_generation: ['The active generation; 0: no policy is active.'],
   active_since_timestamp_seconds: ['When it became active.'],
   confirmed: ['1 when every worker proved the active generation.'],
   bundle_serial: ['Active serial of a bundle.', 'bundle', 'channel'],
   bundle_offered_serial: ['Serial that the server offers.', 'bundle', 'channel'],
-  refused_releases: ['Refused releases that could be tried still.'],
-  held_releases: ['Releases that a person keeps out.'],
+  refused_releases: ['Refused releases that could still be tried.'],
+  held_releases: ['Releases that a person holds.'],
   paused: ['1 while nothing is activated.'],
   workers: ['Workers of a group by state.', 'group', 'state'],
   freshness: ['The state of the metadata is 1, the others 0.', 'state'],

@@ -122,7 +122,7 @@ class Reporter implements ServiceManager {
 
   #statusLine(): NotifyLine {
     const text =
-      this.#state === 'init' ? 'looking at what this host has' : this.#report && statusLine(this.#report);
+      this.#state === 'init' ? 'checking the state of this host' : this.#report && statusLine(this.#report);
     this.#said = `STATUS=${text ?? 'starting'}`;
     return this.#said as NotifyLine;
   }
@@ -144,7 +144,7 @@ class Reporter implements ServiceManager {
     const work = this.#work;
     void this.#notifier.notify([
       'STOPPING=1',
-      `STATUS=${work === undefined ? 'stopping' : 'stopping, what is under way comes to its end first'}`,
+      `STATUS=${work === undefined ? 'stopping' : 'stopping, after the running work is finished'}`,
       // A swap is not left half way: what it still does has deadlines of its own.
       ...(work === undefined ? [] : ([`EXTEND_TIMEOUT_USEC=${Math.ceil(work.boundMs) * 1000}`] as const)),
     ]);

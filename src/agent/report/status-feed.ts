@@ -68,7 +68,7 @@ export function createStatusFeed({ clock, now }: StatusFeedOptions): StatusFeed 
     },
     watch: async (watcher) => {
       if (watchers.size >= maxWatchers) {
-        throw new WritError('AGENT_BUSY', `${maxWatchers} watch this agent already`, {
+        throw new WritError('AGENT_BUSY', `this agent already has ${maxWatchers} watchers`, {
           facts: { expected: maxWatchers },
         });
       }

@@ -58,7 +58,7 @@ function reused({ offered, highest, active }: AgeFacts): AgeVerdict | undefined 
   return {
     kind: 'refused',
     code: 'SERIAL_REUSED',
-    message: `${offered.bundle}: serial ${offered.serial} came before with other content`,
+    message: `${offered.bundle}: serial ${offered.serial} was used before with different content`,
     facts: {
       bundle: offered.bundle,
       serial: offered.serial,
@@ -83,7 +83,7 @@ function rolledBack(facts: AgeFacts): AgeVerdict | undefined {
   return {
     kind: 'refused',
     code: 'SERIAL_ROLLBACK',
-    message: `${offered.bundle}: serial ${offered.serial} is below ${highest}, which was accepted and not withdrawn`,
+    message: `${offered.bundle}: serial ${offered.serial} is below ${highest}, which this host accepted and which was not withdrawn`,
     facts: {
       bundle: offered.bundle,
       channel: offered.channel,
@@ -112,7 +112,7 @@ function fromTheFuture({ offered, nowMs }: AgeFacts): AgeVerdict | undefined {
   return {
     kind: 'refused',
     code: 'CREATED_IN_FUTURE',
-    message: `${offered.bundle}: serial ${offered.serial} was created ${Math.ceil(aheadMs / 1000)} s after this host's time`,
+    message: `${offered.bundle}: serial ${offered.serial} was created ${Math.ceil(aheadMs / 1000)} s ahead of this host's time`,
     facts: { bundle: offered.bundle, serial: offered.serial, aheadMs, expected: maxCreatedAheadMs },
   };
 }

@@ -61,7 +61,7 @@ export function endBlockOfWorkers(
 ): void {
   const known = ledger.read();
   if (known.blocked?.until !== 'workers' || problems.length > 0) return;
-  log.info({ reason: known.blocked.reason }, 'the block is over: every worker uses what is active');
+  log.info({ reason: known.blocked.reason }, 'the block has ended: every worker uses the active generation');
   ledger.write(changeRestrictions(known, { blocked: undefined }));
 }
 

@@ -28,7 +28,7 @@ export function pause(host: Pick<Host, 'ledger' | 'clock'>, request: PauseReques
   const { by, reason, untilMs } = request;
   const atMs = host.clock.nowMs();
   if (untilMs !== undefined && (untilMs <= atMs || untilMs > atMs + maxPauseMs)) {
-    throw new WritError('USAGE', 'a pause ends in the future, and within a year', {
+    throw new WritError('USAGE', 'a pause must end in the future, and within a year', {
       hint: 'Give another end.',
       facts: {
         expected: `between ${timeText(atMs)} and ${timeText(atMs + maxPauseMs)}`,

@@ -41,7 +41,7 @@ export function noteSpaceNeeded(host: Host, results: ReadonlyMap<string, BundleR
     host.ledger.write(changeNeeds(ledger, { spaceNeeded }));
   } catch (error) {
     if (!isWritError(error)) throw error;
-    host.log.warn({ err: error }, 'what the disk lacks could not be noted');
+    host.log.warn({ err: error }, 'the missing disk space could not be recorded');
   }
 }
 

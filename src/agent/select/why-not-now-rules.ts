@@ -1,6 +1,7 @@
 // Why a release that the repository offers is not taken now: every restriction of this host in one place, the first that
 // holds wins. `--force` asks none of them. Pure; what a restriction is for stands where it is set.
 import { type ErrorCode, WritError } from '../../core/errors.js';
+import { whoText } from '../../core/names.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
 import type { Ledger, WaitingRelease } from '../state/ledger.js';
 import { findRefusal, type Refusal } from '../state/refusal-rules.js';
@@ -36,7 +37,7 @@ function refusedBefore(
 ): NotNow | undefined {
   const hold = holds.find((one) => one.bundle === bundle && one.serial >= serial);
   if (hold !== undefined) {
-    const text = `${bundle} ${serial} is held since a rollback by ${hold.by}: ${hold.reason}`;
+    const text = `${bundle} ${serial} is held after a rollback by ${whoText(hold.by)}: ${hold.reason}`;
     const facts = { bundle, serial, by: hold.by, since: hold.atMs };
     return { error: new WritError('RELEASE_HELD', text, { facts }) };
   }
@@ -72,7 +73,7 @@ export function pausedError(
   if (pause === undefined) return undefined;
   const { by, reason, atMs: since, untilMs } = pause;
   const end = untilMs === undefined ? 'until writ resume' : `until ${new Date(untilMs).toISOString()}`;
-  return new WritError('ACTIVATION_PAUSED', `${what} waits: paused by ${by} ${end}: ${reason}`, {
+  return new WritError('ACTIVATION_PAUSED', `${what} waits: paused by ${whoText(by)} ${end}: ${reason}`, {
     facts: { by, reason, since, ...(untilMs === undefined ? {} : { untilMs }) },
   });
 }
@@ -93,18 +94,18 @@ function stillWaiting(
 /** A release that waits for the pace of groups, or because it was tried and got no verdict. */
 export function waitError(bundle: string, { serial, groups, untilMs = 0, vain }: WaitingRelease): WritError {
   if (vain?.isHeld === true) {
-    const text = `${bundle} ${serial} was taken back ${vain.tries} times, for ${groups.join(', ')} met it with silence`;
+    const text = `${bundle} ${serial} was rolled back ${vain.tries} times: ${groups.join(', ')} did not react to it`;
     return new WritError(vain.code, text, { facts: { bundle, serial, groups, tries: vain.tries } });
   }
   const until = `${bundle} ${serial} waits until ${new Date(untilMs).toISOString()}: ${groups.join(', ')}`;
   const facts = { bundle, serial, groups, untilMs };
   if (vain === undefined)
-    return new WritError('ACTIVATION_PACED', `${until} is not to be notified before`, { facts });
+    return new WritError('ACTIVATION_PACED', `${until} is not notified before that`, { facts });
   const why = reasons[vain.code] ?? 'a command gave no verdict';
   return new WritError(vain.code, `${until}: ${why}`, { facts });
 }
 
 const reasons: Readonly<Partial<Record<ErrorCode, string>>> = {
   LOADER_DEFERRED: 'the loader said "not now"',
-  SILENT_REFUSAL: 'the daemon met it with silence',
+  SILENT_REFUSAL: 'the daemon did not react',
 };

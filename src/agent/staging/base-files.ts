@@ -21,7 +21,7 @@ export function openBaseFile(treePath: string, file: ManifestFile): OpenFile {
   const stats = fs.fstatSync(descriptor);
   if (stats.isFile() && stats.size === file.sizeBytes) return { descriptor, path };
   fs.closeSync(descriptor);
-  throw mismatch(path, stats.isFile() ? 'has another size' : 'is no regular file');
+  throw mismatch(path, stats.isFile() ? 'has a different size' : 'is not a regular file');
 }
 
 /** Fills the buffer. @throws WritError DELTA_MISMATCH for a file that ends before that, or that the disk cannot give */

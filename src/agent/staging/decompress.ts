@@ -61,7 +61,7 @@ export async function decompress(
   // Decoders stop at the end of their stream, and say nothing of what lies behind it.
   if (decoder.bytesWritten !== length) {
     const facts = { expected: decoder.bytesWritten, actual: length };
-    throw malformed(packed, 'has data behind its compressed stream', { facts });
+    throw malformed(packed, 'has data after its compressed stream', { facts });
   }
 }
 
@@ -73,7 +73,7 @@ function decodeError(error: unknown, packed: Packed): unknown {
   if (error.syscall !== undefined) return diskError(error, { op: 'stage.tree', path: error.path ?? path });
   const code = error.code ?? '';
   if (!decoderErrors.test(code) && !endedEarly.test(code)) return error;
-  const why = endedEarly.test(code) ? 'data lies behind its compressed stream' : error.message;
+  const why = endedEarly.test(code) ? 'there is data after its compressed stream' : error.message;
   return malformed(packed, `cannot be decompressed: ${why}`, { facts: { target }, cause: error });
 }
 

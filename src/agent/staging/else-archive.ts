@@ -33,11 +33,11 @@ export async function elseArchive<T>(
     if (notTheWays.has(cause.code)) throw cause;
     const { bundle, serial } = target.release;
     const code = cause.code === 'DELTA_MISMATCH' ? 'DELTA_MISMATCH' : 'DELTA_FAILED';
-    const warning = new WritError(code, `${bundle} ${serial} comes as its archive: ${cause.message}`, {
+    const warning = new WritError(code, `${bundle} ${serial} is fetched as an archive: ${cause.message}`, {
       facts: { bundle, serial, because: cause.code },
       cause,
     });
-    host.log.warn({ err: warning }, 'a release could not be made by difference');
+    host.log.warn({ err: warning }, 'a delta could not be applied');
     warnings.push(problemOf(warning));
     return archive();
   }

@@ -162,7 +162,7 @@ function isWorthKeeping(error: unknown, { doneBytes }: Pick<Download, 'doneBytes
 function withKept(error: unknown, { doneBytes }: Pick<Download, 'doneBytes'>, target: SignedTarget): unknown {
   if (!isWritError(error) || error.code !== 'INTERRUPTED') return error;
   const kept = `${sizeText(doneBytes)} of ${sizeText(target.length)} kept`;
-  return new WritError('INTERRUPTED', `${error.message}: ${kept}; the next pull goes on from there`, {
+  return new WritError('INTERRUPTED', `${error.message}: ${kept}; the next pull continues from there`, {
     facts: { ...error.facts, keptBytes: doneBytes, totalBytes: target.length },
     cause: error,
   });

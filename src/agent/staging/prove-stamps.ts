@@ -17,7 +17,7 @@ export function proveStamps(release: ReleaseInfo, manifest: Manifest, tree: stri
   const { stamped, bundle, serial } = release;
   if (stamped === undefined) return;
   const malformed = (what: string): WritError =>
-    new WritError('MANIFEST_MISMATCH', `${bundle} ${serial}: its stamps are not true: ${what}`, {
+    new WritError('MANIFEST_MISMATCH', `${bundle} ${serial}: its stamps are wrong: ${what}`, {
       facts: { bundle, serial },
     });
   const values = { serial: String(serial), source: sourceName(release) };
@@ -25,10 +25,10 @@ export function proveStamps(release: ReleaseInfo, manifest: Manifest, tree: stri
     const file = manifest.files.find(({ path }) => path === stamp.path);
     if (file === undefined) throw malformed(`there is no file ${stamp.path}`);
     if (!isTrue(join(tree, stamp.path), stamp, values))
-      throw malformed(`${stamp.path} was another file before`);
+      throw malformed(`${stamp.path} was a different file before`);
   }
   const digest = manifestDigest(encodeManifest(unstamped(manifest, stamped.stamps)));
-  if (digest !== stamped.source) throw malformed('the source is that of another tree');
+  if (digest !== stamped.source) throw malformed('the source digest is of another tree');
 }
 
 function isTrue(path: string, stamp: Stamp, values: Parameters<typeof unfilled>[2]): boolean {

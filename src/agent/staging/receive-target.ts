@@ -213,7 +213,7 @@ function isCut(problem: unknown): boolean {
 }
 
 function truncated({ target, doneBytes }: Download): WritError {
-  return new WritError('DOWNLOAD_TRUNCATED', `${target.path}: it ended before its signed length`, {
+  return new WritError('DOWNLOAD_TRUNCATED', `${target.path}: it is shorter than its signed length`, {
     facts: { target: target.path, expected: target.length, actual: doneBytes },
   });
 }

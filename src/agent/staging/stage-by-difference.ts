@@ -184,7 +184,7 @@ function proven(path: string, act: () => void): void {
 /** The base was changed, or the delta is another one's: which, is for a look over the base to say. */
 function explained(path: string, error: unknown): unknown {
   if (!isWritError(error)) return error;
-  if (error.code === 'MANIFEST_MISMATCH') return mismatch(path, 'does not become what was signed', error);
+  if (error.code === 'MANIFEST_MISMATCH') return mismatch(path, 'does not match what was signed', error);
   // The disk gave back what it never got, or did not: of the base as of the copy.
   if (error.code === 'DISK_FAILED') return mismatch(path, 'could not be copied', error);
   return error;

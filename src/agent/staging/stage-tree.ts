@@ -188,7 +188,7 @@ function createContentDigest({ sizeBytes }: ManifestFile): ContentDigest {
   return {
     update: (piece) => {
       // What came behind it would be written, and be in no digest.
-      if (whole !== undefined) throw new WritError('INTERNAL', 'content behind the end of a file');
+      if (whole !== undefined) throw new WritError('INTERNAL', 'content after the end of a file');
       if (streamed === undefined && piece.length === sizeBytes) {
         whole = hash('sha256', piece, 'hex');
         return;

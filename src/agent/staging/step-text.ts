@@ -30,8 +30,8 @@ export function fetchedText({
   const notes = got.flatMap(({ bundle, way }) => {
     if (way.kind === 'kept') return [`${bundle.name} from what is kept`];
     return [
-      ...(way.kind === 'difference' ? [`${bundle.name} by difference from ${way.fromSerial}`] : []),
-      ...(fromByte(bundle.name) > 0 ? [`${bundle.name} goes on from byte ${fromByte(bundle.name)}`] : []),
+      ...(way.kind === 'difference' ? [`${bundle.name} by delta from ${way.fromSerial}`] : []),
+      ...(fromByte(bundle.name) > 0 ? [`${bundle.name} continues from byte ${fromByte(bundle.name)}`] : []),
     ];
   });
   const size = sizeText(got.reduce((sum, { bytes }) => sum + bytes, 0));

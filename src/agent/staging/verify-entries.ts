@@ -140,17 +140,17 @@ function requireSame(
 ): asserts file is ManifestFile {
   if (file === undefined) throw mismatch(`${path} is not in the manifest`, { path });
   if (file.path !== path) {
-    throw mismatch(`${path} comes where the manifest has ${file.path}`, {
+    throw mismatch(`${path} is where the manifest has ${file.path}`, {
       path,
       expected: file.path,
       actual: path,
     });
   }
   if (file.sizeBytes !== sizeBytes) {
-    throw mismatch(`${path} has another size`, { path, expected: file.sizeBytes, actual: sizeBytes });
+    throw mismatch(`${path} has a different size`, { path, expected: file.sizeBytes, actual: sizeBytes });
   }
   if (file.executable !== (mode === executableFileMode)) {
-    throw mismatch(`${path} has another executable bit`, { path, actual: mode.toString(8) });
+    throw mismatch(`the executable bit of ${path} differs`, { path, actual: mode.toString(8) });
   }
 }
 

@@ -12,7 +12,8 @@ import type { Host } from '../state/host.js';
 import type { Ledger } from '../state/ledger.js';
 
 /** Who asked for it and how long its steps took died with the agent. */
-const reason = 'the history did not have it: its agent ended before it could say so, or the line was lost';
+const reason =
+  'the history did not contain it: its agent ended before it could write it, or the entry was lost';
 
 /**
  * Writes the missing line of the last committed cycle. Never throws: reporting changes no outcome.
@@ -28,7 +29,7 @@ export function completeHistory(host: Host, recovered: CycleEnd | undefined): vo
     // Somebody moved the link since: nothing is known that would be true of that cycle.
     if (generation === undefined || generation !== ledger.settled) return;
     const result = resultOf(host, ledger, { cycle, generation });
-    host.log.warn({ cycle, result }, 'the history did not have the last cycle');
+    host.log.warn({ cycle, result }, 'the history did not contain the last cycle');
     const entry = { schema: 1, type: 'history.entry', reason, result, steps: [] } as const;
     appendHistory(host.paths, host.durable, entry);
   } catch (error) {

@@ -30,7 +30,7 @@ export function withNotice(ledger: Ledger, { path, text }: Rebuilt): Ledger {
 export function reportNotices(host: Host): readonly Problem[] {
   const { notices } = host.ledger.read();
   if (notices === undefined) return [];
-  const reason = 'the state directory was mended';
+  const reason = 'the state directory was repaired';
   recordEvent(host, { trigger: 'recovery', problems: [], warnings: notices, reason });
   host.ledger.write(changeNotices(host.ledger.read(), { notices: undefined }));
   return notices;

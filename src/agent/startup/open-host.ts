@@ -24,6 +24,7 @@ import {
 import { noteLateAnswer } from '../notify/worker-ledger.js';
 import { endFailedWaits } from '../select/waits.js';
 import type { Host, HostOptions, WorkerGroup } from '../state/host.js';
+import { refuseNewerJournal } from '../state/journal.js';
 import { openLedger } from '../state/ledger-file.js';
 import { type HostPaths, hostPaths } from '../state/paths.js';
 import { retryRefusals } from '../state/refusals.js';
@@ -56,13 +57,14 @@ export async function lockHost(
 
 /**
  * Opens everything a cycle needs; the caller holds the lock.
- * @throws WritError ROOT_MISSING, STATE_DAMAGED, CONFIG_INVALID, LISTEN_FAILED, SOCKET_IN_USE
+ * @throws WritError ROOT_MISSING, STATE_DAMAGED, STATE_TOO_NEW, CONFIG_INVALID, LISTEN_FAILED, SOCKET_IN_USE
  */
 export async function openHost(config: AgentConfig, options: HostOptions): Promise<Host> {
   const paths = hostPaths(config);
   const durable = createDurableFs(options.observer);
   const ledger = openLedger(paths.ledger, durable, () => isNewHost(paths));
   const refusals = openRefusals(paths.rejected, durable);
+  refuseNewerJournal(paths);
   const host = makeHost(config, options, { paths, durable, ledger, refusals });
   await openOrClose(host, host.groups);
   return host;
@@ -183,7 +185,7 @@ export function openClient(
     const { url, redirects } = mirror;
     return openRepositorySource(url, { clock, version, limits: transport, redirects, ...ca });
   });
-  if (source === undefined) throw new WritError('CONFIG_INVALID', '`repository` names no place');
+  if (source === undefined) throw new WritError('CONFIG_INVALID', '`repository` has no URL');
   const store = openTrustStore({
     directory: options.paths.trust,
     bootstrapRoot: config.root,

@@ -39,7 +39,7 @@ export async function mendStateFiles(host: Host): Promise<void> {
   mendHistory(host);
   const refusals = host.refusals.found();
   if (!isWritError(refusals)) return;
-  const text = `${refusals.message}; what was refused before is forgotten, and may be tried again`;
+  const text = `${refusals.message}; earlier refusals are lost, and their releases may be tried again`;
   noteRebuilt(host, { path: host.paths.rejected, text });
   host.refusals.replace({ writ: 1, refusals: [] });
 }
@@ -59,7 +59,7 @@ async function mendLedger(host: Host): Promise<void> {
   // Which worker was notified of what is lost with the ledger. Before it, or a crash between the two would notify nobody.
   notifyEverybodyAgain(host);
   const why = isWritError(found) ? found.message : `${host.paths.ledger} is gone`;
-  const text = `${why}; lost: holds and a pause that the history does not tell of, blocks, counted crashes, answers of workers`;
+  const text = `${why}; lost: held releases and a pause that the history does not contain, blocks, counted crashes, answers of workers`;
   host.ledger.replace(withNotice(ledger, { path: host.paths.ledger, text }));
 }
 

@@ -122,7 +122,7 @@ async function perform(host: Host, plan: RecoveryPlan, attempt: Attempt): Promis
 function noteCrash(host: Host, { journal, candidate }: Attempt, block: 'yes' | 'no'): void {
   const ledger = host.ledger.read();
   const crashes = countCrash(ledger.crashes, candidate);
-  const reason = `generation ${journal.to} did not come to its end; so did ${crashes.count - 1} starts with it before`;
+  const reason = `generation ${journal.to} did not finish; ${crashes.count - 1} earlier starts with it did not finish either`;
   const known = ledger.blocked;
   const releases = { ...known?.releases, ...crashes.manifestDigests };
   const isNew = block === 'yes' && !sameReleases(known?.releases, releases);
@@ -196,7 +196,7 @@ async function isSuitable(host: Host, generation: number): Promise<boolean> {
     return true;
   } catch (error) {
     if (!isWritError(error)) throw error;
-    host.log.warn({ err: error, generation }, 'no way back leads to this generation');
+    host.log.warn({ err: error, generation }, 'no rollback leads to this generation');
     return false;
   }
 }

@@ -83,7 +83,7 @@ async function goBack(host: Host, story: CycleStory, undo: Undo & { move: Move }
   } catch (error) {
     if (activeGenerationNumber(host.paths) !== back) throw error;
     clearJournal(host.paths, host.durable);
-    const text = `generation ${back} is back, but: ${toWritError(error).message}`;
+    const text = `generation ${back} is active again, but: ${toWritError(error).message}`;
     const problem = problemOf(new WritError('ACTIVATION_BLOCKED', text));
     return { ...outcomeIf('yes'), workers: [], problems: [problem, problemOf(error)], warnings: [] };
   }
@@ -125,23 +125,23 @@ function moveOf(host: Host, { cycle, journal, back, signal }: InterruptedSwap, s
 
 function interrupted({ journal: { from, to }, back }: Undo): WritError {
   const before = typeof back === 'number' ? back : 'none';
-  const text = `the move to generation ${to} was cut short; generation ${before} is back`;
+  const text = `the move to generation ${to} was cut short; generation ${before} is active again`;
   return new WritError('INTERRUPTED', text, { facts: { from, to }, hint: 'The next poll tries it again.' });
 }
 
 function otherWayBack({ journal: { from, to }, back }: Undo): WritError {
   return new WritError(
     'STATE_DAMAGED',
-    `generation ${from} is not whole any more; generation ${back} is active`,
+    `generation ${from} is no longer whole; generation ${back} is active`,
     {
       facts: { from, to, back },
-      hint: 'The next cycle fetches what is missing, and makes a new generation.',
+      hint: 'The next cycle fetches the missing files, and makes a new generation.',
     },
   );
 }
 
 function nothingWhole({ from, to }: Journal): WritError {
-  const text = `generations ${from} and ${to} are not whole, and no other one is kept: the link was left where it is`;
+  const text = `generations ${from} and ${to} are not whole, and no other one is kept: the link was not changed`;
   return new WritError('STATE_DAMAGED', text, {
     facts: { from, to },
     hint: 'Run `writ pull --force`: it fetches the policy again and makes a new generation.',
@@ -151,6 +151,6 @@ function nothingWhole({ from, to }: Journal): WritError {
 function blockedBy(host: Host, { journal }: InterruptedSwap): Problem {
   const { blocked } = host.ledger.read();
   const facts = { from: journal.from, to: journal.to };
-  const text = blocked?.reason ?? `generation ${journal.to} did not come to its end`;
+  const text = blocked?.reason ?? `generation ${journal.to} did not finish`;
   return problemOf(new WritError('ACTIVATION_BLOCKED', text, { facts }));
 }

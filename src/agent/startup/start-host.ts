@@ -134,7 +134,7 @@ function noteVerified(host: Host, bootId: string): void {
     host.ledger.write(changeVerified(ledger, { verifiedBootId: bootId }));
   } catch (error) {
     if (!isWritError(error)) throw error;
-    host.log.error({ err: error }, 'it could not be noted that the active generation was verified');
+    host.log.error({ err: error }, 'the verification of the active generation could not be recorded');
   }
 }
 

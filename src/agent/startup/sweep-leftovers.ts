@@ -37,7 +37,7 @@ function tolerate(host: Host, path: string, act: () => void): void {
     act();
   } catch (error) {
     if (!isWritError(error)) throw error;
-    host.log.warn({ err: error, path }, 'a leftover of an earlier run could not be swept');
+    host.log.warn({ err: error, path }, 'a leftover of an earlier run could not be removed');
   }
 }
 
@@ -75,7 +75,7 @@ function newestGeneration(host: Host): number | undefined {
     return Math.max(0, active, journal?.from ?? 0, journal?.to ?? 0, ...listGenerations(host.paths));
   } catch (error) {
     if (!isWritError(error)) throw error;
-    host.log.warn({ err: error }, 'trees without a generation are left alone');
+    host.log.warn({ err: error }, 'trees without a generation are kept');
     return undefined;
   }
 }

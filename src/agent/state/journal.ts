@@ -1,7 +1,8 @@
 // The journal file: there only between swap and commit. Owns reading, writing and clearing it, durably.
-import { WritError } from '../../core/errors.js';
+import { isWritError, WritError } from '../../core/errors.js';
 import { type DurableFs, diskError } from '../../platform/disk/durable-fs.js';
 import { readSmallFile } from '../../platform/read-file.js';
+import { refuseNewer } from './newer-format.js';
 import type { HostPaths } from './paths.js';
 import type { Journal } from './recovery-rules.js';
 import { sealed, unsealed } from './sealed-json.js';
@@ -10,7 +11,7 @@ const maxJournalBytes = 65_536;
 
 /**
  * @returns the swap in flight, or undefined
- * @throws WritError STATE_DAMAGED: a journal is written whole or not at all, so a broken one is no crash's work; DISK_*
+ * @throws WritError STATE_DAMAGED: a journal is written whole or not at all, so a broken one is no crash's work; STATE_TOO_NEW; DISK_*
  */
 export function readJournal(paths: HostPaths): Journal | undefined {
   const verdict = readSmallFile(paths.journal, { maxBytes: maxJournalBytes });
@@ -20,13 +21,30 @@ export function readJournal(paths: HostPaths): Journal | undefined {
       throw diskError(verdict.cause, { op: 'journal:read', path: paths.journal });
     throw damaged(paths, verdict.why);
   }
+  const value = parse(paths, verdict.bytes.toString('utf8'));
+  refuseNewer(paths.journal, value);
+  if (isJournal(value)) return value;
+  throw damaged(paths);
+}
+
+function parse(paths: HostPaths, text: string): unknown {
   try {
-    const value = unsealed(verdict.bytes.toString('utf8'));
-    if (isJournal(value)) return value;
+    return unsealed(text);
   } catch (error) {
     throw damaged(paths, error);
   }
-  throw damaged(paths);
+}
+
+/**
+ * Asked before anything of a host is changed: a start sweeps what is left in staging before it reads the journal.
+ * @throws WritError STATE_TOO_NEW; DISK_*
+ */
+export function refuseNewerJournal(paths: HostPaths): void {
+  try {
+    readJournal(paths);
+  } catch (error) {
+    if (!isWritError(error) || error.code !== 'STATE_DAMAGED') throw error;
+  }
 }
 
 export function writeJournal(paths: HostPaths, durable: DurableFs, journal: Journal): void {

@@ -59,7 +59,7 @@ export function rememberIfPossible({ log }: Pick<Host, 'log'>, remember: () => v
   try {
     remember();
   } catch (error) {
-    log.error({ err: error }, 'what was refused could not be noted: it will be tried again');
+    log.error({ err: error }, 'a refusal could not be recorded: the release will be tried again');
   }
 }
 

@@ -5,6 +5,7 @@ import { isWritError, WritError } from '../../core/errors.js';
 import { everyMistake, validatorOf } from '../../core/schema/own-schemas.js';
 import { type DurableFs, diskError } from '../../platform/disk/durable-fs.js';
 import { readSmallFile } from '../../platform/read-file.js';
+import { refuseNewer } from './newer-format.js';
 import { sealed, unsealed } from './sealed-json.js';
 import { keepBroken } from './set-aside.js';
 
@@ -42,7 +43,7 @@ export interface StateFileOptions<T> {
 /**
  * Opens a document. One that is damaged is opened too, and says so: nothing is guessed, and nothing is written, before
  * its owner has replaced it.
- * @throws WritError DISK_* when the file cannot be read
+ * @throws WritError STATE_TOO_NEW for the file of a later version, which nobody may replace; DISK_* when it cannot be read
  */
 export function openStateFile<T>(options: StateFileOptions<T>): StateFile<T> {
   const { path, durable, op } = options;
@@ -72,7 +73,7 @@ export function openStateFile<T>(options: StateFileOptions<T>): StateFile<T> {
 }
 
 function lostError(path: string): WritError {
-  const hint = 'Start the agent, or run `writ pull`: it is made anew from what lies on the disk.';
+  const hint = 'Start the agent, or run `writ pull`: it is rebuilt from the other files on disk.';
   return new WritError('STATE_DAMAGED', `${path} is gone`, { facts: { path }, hint });
 }
 
@@ -108,8 +109,9 @@ function parse<T>(text: string, options: StateFileOptions<T>): T {
   try {
     value = (options.renew ?? ((read) => read))(unsealed(text));
   } catch (error) {
-    throw damaged(error instanceof SyntaxError ? 'not JSON' : 'it is not what was written', error);
+    throw damaged(error instanceof SyntaxError ? 'not JSON' : 'its content was changed', error);
   }
+  refuseNewer(options.path, value);
   if (validatorOf(options.schema)(value)) return value as T;
   const [first] = everyMistake(options.schema, value);
   throw damaged(`${first?.instancePath || '/'} ${first?.message ?? 'is wrong'}`);
