@@ -49,18 +49,18 @@ export const errorCodes = {
   // usage and configuration
   USAGE: usage('The command line was not understood.', 'Run the command with --help.'),
   CONFIG_UNREADABLE: config('The configuration file cannot be read.', 'Check the path and its permissions.'),
-  CONFIG_SYNTAX: config('The configuration is not valid YAML.', 'Mend the line that is named.'),
-  CONFIG_INVALID: config('The configuration breaks its schema.', 'Mend every line that is named.'),
+  CONFIG_SYNTAX: config('The configuration is not valid YAML.', 'Fix the line that the message names.'),
+  CONFIG_INVALID: config('The configuration breaks its schema.', 'Fix each line listed.'),
   PATH_UNSAFE: config(
-    "A directory in which the agent or a command trusts a name, or the configuration of root's agent, can be changed by others than root and the agent.",
-    'Give what is named to root or the agent, and take write permission from others.',
+    "Users other than root and the agent can change a directory that Writ trusts, or the configuration of root's agent.",
+    'Make root or the agent the owner of the path, and remove write permission for others.',
   ),
   PATH_CROSS_DEVICE: config(
-    'Staging, archives and policy are on different file systems or mounts, so that a rename cannot be atomic.',
+    'Staging, archives and policy are on different file systems or mounts, so a rename cannot be atomic.',
     'Put `state` and `policy` on one file system, and mount nothing on their directories.',
   ),
   SOCKET_PATH_TOO_LONG: config(
-    'A socket path is longer than 107 bytes, the limit of the kernel.',
+    'A socket path is longer than the kernel allows (107 bytes).',
     'Configure a shorter socket path.',
   ),
   ROOT_MISSING: config(
@@ -68,57 +68,57 @@ export const errorCodes = {
     'Copy metadata/1.root.json of the repository to the path that `root` names.',
   ),
   ROOT_UNUSABLE: config(
-    'The file that `root` names is no root, or has not the signatures that it asks for itself.',
+    'The file that `root` names is not root metadata, or lacks the signatures that it requires itself.',
     'Copy metadata/1.root.json of the repository to it, and compare its fingerprint with the publisher.',
   ),
   ROOT_NOT_LINKED: config(
-    'The configured root is neither in the trusted history nor linked to it; trust is never dropped silently.',
+    'The configured root is not in the trusted history and not linked to it. Writ never drops trust silently.',
     'Configure the root of this repository, or use a new state directory for another repository.',
   ),
 
   // trust: TUF metadata
   METADATA_MALFORMED: failed(
-    'A metadata file is not what its role must be.',
-    'Tell the publisher; check for a proxy in between.',
+    'A metadata file does not have the form that its role requires.',
+    'Inform the publisher; check for a proxy in between.',
   ),
   SIGNATURE_THRESHOLD: failed(
-    'Fewer valid signatures than the role needs: changed bytes, a signer missing, or an attack.',
+    'The metadata has fewer valid signatures than its role needs: changed bytes, a missing signer, or an attack.',
     'Compare the repository and its keys with the root this host trusts.',
   ),
   SIGNATURE_WRONG_KEY: failed(
-    'A metadata file is signed, but by no key of its role: another repository, revoked keys, or an attack.',
+    'A metadata file is signed, but not by a key of its role: another repository, revoked keys, or an attack.',
     'Compare the repository URL and its keys with the root this host trusts.',
   ),
   SIGNATURE_DUPLICATE: failed(
-    'One key id signs a metadata file twice.',
-    'Tell the publisher: no honest tool writes this.',
+    'A metadata file has two signatures of one key id.',
+    'Inform the publisher: no honest tool writes this.',
   ),
   METADATA_ROLLBACK: failed(
     'A metadata version is older than one this host has already accepted: a replay or a restored backup.',
     'Restore the newest repository on the server.',
   ),
   METADATA_EXPIRED: failed(
-    'A role has expired: the publisher is asleep, the server is cut off, or somebody freezes this host.',
-    'Sign the role anew: `writ refresh`, for targets and teams `writ sign --role`, for the root `writ root rotate`.',
+    'A role has expired: nobody re-signed it in time, the server no longer gets updates, or an attacker serves old files.',
+    'Re-sign the role: `writ refresh`; for targets and teams `writ sign --role`; for the root `writ root rotate`.',
   ),
   METADATA_MIX: failed(
-    'Metadata files do not belong together (mix-and-match, or a publish that was not written in order).',
+    'Metadata files do not belong together: a mix-and-match attack, or an upload in the wrong order.',
     'Run `writ refresh`, or publish again.',
   ),
   METADATA_MISSING: failed(
-    'The server has no such metadata file.',
+    'The server does not have this metadata file.',
     'Check the repository URL and its upload.',
   ),
   DELEGATION_LIMIT: failed(
-    'Too many delegated roles, or too large ones, would have to be asked for one bundle; whether it is listed is not known.',
-    'Let fewer delegations match the path of the bundle, or put its own first and make it terminating.',
+    'The search for one bundle would need too many delegated roles, or too large ones. Whether the bundle is listed is unknown.',
+    'Make fewer delegations match the path of the bundle, or put its own delegation first and make it terminating.',
   ),
   ROOT_CHAIN_TOO_LONG: failed(
-    'More new roots than one refresh follows; those followed so far are kept.',
-    'Run again: the next refresh goes on from there.',
+    'There are more new roots than one refresh follows. The roots followed so far are kept.',
+    'Run again: the next refresh continues from there.',
   ),
   TRUST_STORE_DAMAGED: failed(
-    'The trust store cannot be used and cannot heal itself.',
+    'The trust store is damaged and cannot be repaired automatically.',
     'Restore trust/ from a backup, or use a new state directory with the bootstrap root.',
   ),
   TARGET_UNKNOWN: failed(
@@ -132,16 +132,16 @@ export const errorCodes = {
   TARGET_MALFORMED: failed('The signed target entry lacks what Writ needs.', 'Publish with `writ publish`.'),
 
   CLOCK_BEHIND: degraded(
-    'The clock of this host is behind the newest time that the repository has signed; that time is used for expiry.',
-    'Set the clock (`timedatectl set-ntp true`). If it is right, the repository was signed by a clock that was ahead: `writ repo status` says so.',
+    'The clock of this host is earlier than the newest signature of the repository. The time of that signature is used for expiry.',
+    'Set the clock (`timedatectl set-ntp true`). If it is right, the repository was signed while a clock was ahead: `writ repo status` shows it.',
   ),
 
   UNTRUSTED_ACTIVE: degraded(
-    "The active release is no longer vouched for: its keys were taken out of trust, and today's metadata does not list it.",
-    'Publish the bundle again with the keys of today, or `writ rollback`; `untrusted: rollback` does so by itself.',
+    'The active release is no longer trusted: its keys were removed, and the current metadata does not list it.',
+    'Publish the bundle again with current keys, or run `writ rollback`. `untrusted: rollback` does so automatically.',
   ),
   RELEASE_UNTRUSTED: usage(
-    'No rollback goes to a release that keys of today do not vouch for.',
+    'A rollback never activates a release that no current key trusts.',
     'Choose another generation (`writ history`), or publish again.',
   ),
   RELEASE_WITHDRAWN: usage(
@@ -149,38 +149,38 @@ export const errorCodes = {
     'Choose another generation, or `writ rollback --force`.',
   ),
   POLICY_STALE: degraded(
-    'Policy could not be proven current for longer than `maxStale`; the last good policy stays.',
-    'Read in `writ status` since when and why; the repository must be reached and verified again.',
+    'The policy could not be proven current for longer than `maxStale`. The last good policy stays active.',
+    '`writ status` says since when and why. The host must reach and verify the repository again.',
   ),
   STALE_COMMAND_FAILED: failed(
-    'The command of `onStale` or `onFresh` did not exit with 0; it is run again later.',
+    'The command of `onStale` or `onFresh` did not exit with 0. It runs again later.',
     'Read its output in `writ history`.',
   ),
 
   // transport
   SERVER_UNREACHABLE: failed('The server cannot be reached.', 'Check the network and the server.'),
-  SERVER_ERROR: failed('The server answered with an error.', 'Look into the log of the server.'),
+  SERVER_ERROR: failed('The server answered with an error.', 'Read the log of the server.'),
   SERVER_BUSY: failed(
-    'The server asks to come back later (Retry-After).',
-    'Wait; the agent does so by itself.',
+    'The server asks to retry later (Retry-After).',
+    'Wait; the agent retries automatically.',
   ),
   REDIRECT_REFUSED: failed(
-    'The server redirects to another scheme or host, to no place, or without end.',
+    'The server redirects to another scheme or host, without a target, or too often.',
     'Configure the final URL, or name its host in `redirects` of this repository.',
   ),
   DOWNLOAD_TOO_LARGE: failed(
-    'A body is longer than its bound: endless data.',
-    'Check the server for a proxy that answers in its place.',
+    'A body is longer than its bound (an endless-data attack, or the wrong file).',
+    'Check whether a proxy answers in place of the server.',
   ),
   DOWNLOAD_TRUNCATED: failed(
     'A body ended before its signed length.',
     'Upload the file again, or run again.',
   ),
   DOWNLOAD_DIGEST: failed(
-    'A body has not the signed digest: tampered, or a mixed upload.',
+    'The digest of a body does not match the signed one: changed bytes, or an incomplete upload.',
     'Upload the repository again.',
   ),
-  DOWNLOAD_TIMEOUT: failed('A body came too slowly.', 'Check the network and the server.'),
+  DOWNLOAD_TIMEOUT: failed('A body arrived too slowly.', 'Check the network and the server.'),
 
   // staging: verdicts on authentic bytes
   ARCHIVE_MALFORMED: rejected(
@@ -193,75 +193,75 @@ export const errorCodes = {
   ),
   ARCHIVE_LIMIT: rejected(
     'The archive breaks a limit of size, count, depth or ratio.',
-    'Publish less, or raise the limit on purpose.',
+    'Publish less, or raise the limit deliberately.',
   ),
   MANIFEST_MALFORMED: rejected('The manifest of the archive is not valid.', 'Publish with `writ publish`.'),
   MANIFEST_DIGEST: rejected(
-    'The manifest has not the digest that was signed.',
+    'The digest of the manifest does not match the signed one.',
     'Publish again from a clean tree.',
   ),
   MANIFEST_MISMATCH: rejected('Files and manifest differ.', 'Publish again from a clean tree.'),
   DELTA_MALFORMED: failed(
-    'The delta of a release does not make what its manifest says.',
-    'Nothing here: the whole archive is fetched instead. Publish again where it stays so.',
+    'The delta of a release does not produce the files in its manifest.',
+    'Nothing on this host: it fetches the whole archive instead. Publish again if it persists.',
   ),
   DELTA_MISMATCH: failed(
-    'What a delta made of the files on this host is not what was signed: they were changed, or the delta is wrong.',
-    'Nothing here: the whole archive was taken, and the policy on disk is looked over. See `writ verify` for what is damaged.',
+    'The files that a delta produced do not match what was signed: local files were changed, or the delta is wrong.',
+    'Nothing on this host: it fetched the whole archive and checks the policy on disk. `writ verify` lists damaged files.',
   ),
   DELTA_FAILED: failed(
-    'A release could not be made by difference, so that its whole archive was taken.',
-    'Nothing here. Where it stays so, look at what the server offers below `targets/`, and publish again.',
+    'A delta could not be applied, so the whole archive was fetched.',
+    'Nothing on this host. If it persists, check what the server has below `targets/`, and publish again.',
   ),
 
   // age
   SERIAL_ROLLBACK: rejected(
-    'The release is older than one this host has accepted, and that one was not withdrawn.',
+    'The release is older than one that this host has accepted and that was not withdrawn.',
     'Publish the older tree again: it gets a new serial.',
   ),
   SERIAL_REUSED: rejected(
-    'The same serial came with other content.',
-    'Publish again: every content needs a serial of its own.',
+    'A known serial came with different content.',
+    'Publish again: each content needs its own serial.',
   ),
   CREATED_IN_FUTURE: rejected(
-    'The release was made later than this host believes it is now.',
+    'The release was created later than the current time of this host.',
     'Set the clock of the host or of the publisher.',
   ),
 
   // checks
   CHECK_FAILED: rejected(
     'A check refused the candidate, or a file of it exceeds a bound of a built-in check.',
-    'Mend what the check names and publish again.',
+    'Fix what the check names and publish again.',
   ),
   CHECK_BROKEN: failed(
-    'A check could not give a verdict: program missing, time over, or killed.',
-    'Install the program or raise its timeout; the release is tried again.',
+    'A check gave no verdict: its program is missing, its time was over, or it was killed.',
+    'Install the program or raise its timeout. The release is tried again.',
   ),
   CHECK_DEFERRED: deferred('A check said "not now" (exit 75).', 'Nothing: the release is tried again.'),
   CANARY_FAILED: rejected(
-    'A canary refused the candidate; nothing that workers can see was touched.',
-    'Mend what it names and publish again.',
+    'A canary refused the candidate. Nothing that workers can see was touched.',
+    'Fix what it names and publish again.',
   ),
   CANARY_BROKEN: failed(
-    'A canary could not give a verdict: program missing, time over, or killed.',
-    'Install the program or raise its timeout; the release is tried again.',
+    'A canary gave no verdict: its program is missing, its time was over, or it was killed.',
+    'Install the program or raise its timeout. The release is tried again.',
   ),
   CANARY_DEFERRED: deferred('A canary said "not now" (exit 75).', 'Nothing: the release is tried again.'),
   SANDBOX_MISSING: failed(
-    'Commands must run in a sandbox, and its programs are not installed.',
-    'Install bubblewrap and util-linux (`apt-get install bubblewrap`); `sandbox: auto` does without.',
+    'Commands must run in a sandbox, but its programs are not installed.',
+    'Install bubblewrap and util-linux (`apt-get install bubblewrap`). `sandbox: auto` runs without them.',
   ),
   SANDBOX_BROKEN: failed(
-    'The sandbox of a command cannot be set up: a path or user that is not there, or a kernel or container that refuses.',
-    'Mend what is named; in a container allow user namespaces (docs/sandbox.md).',
+    'The sandbox of a command cannot be set up: a path or user does not exist, or the kernel or container refuses.',
+    'Fix what the message names; in a container, allow user namespaces (docs/sandbox.md).',
   ),
   CANDIDATE_CHANGED: failed(
-    'A check changed the candidate it was asked to judge.',
-    'Let the check write to {scratch} only.',
+    'A check changed the candidate that it had to judge.',
+    'Make the check write to {scratch} only.',
   ),
   REMEMBERED_REFUSAL: rejected(
-    'This release was refused before and has not changed.',
-    'Publish a new one, or `writ pull --force`.',
+    'This host refused this release before, and the release has not changed.',
+    'Publish a new one, or run `writ pull --force`.',
   ),
 
   // activation
@@ -270,220 +270,227 @@ export const errorCodes = {
     'Read its output in `writ history`.',
   ),
   LOADER_BROKEN: failed(
-    'The loader could not be run to a verdict; the previous generation is active again.',
-    'Install the program or raise its timeout. It is tried again in a minute, at last every hour; `writ pull --force` tries now.',
+    'The loader gave no verdict. The previous generation is active again.',
+    'Install the program or raise its timeout. Writ retries after a minute, then at growing intervals up to an hour; `writ pull --force` retries now.',
   ),
   LOADER_DEFERRED: deferred(
-    'The loader command said "not now"; the previous generation is active again.',
-    'Nothing: it is asked again in a minute, at last every hour. `writ pull --force` asks it now.',
+    'The loader command said "not now". The previous generation is active again.',
+    'Nothing: it runs again after a minute, then at growing intervals up to an hour. `writ pull --force` runs it now.',
   ),
   WORKER_REFUSED: rolledBack('A worker refused the new generation.', 'Read its answer in `writ history`.'),
   WORKER_DIED: rolledBack(
-    'A worker that lived before did not survive the new generation, or did not come up with it.',
+    'A worker that was running died with the new generation, or did not start with it.',
     'Read its own log, and its answer in `writ history`.',
   ),
   LOADER_DUE: degraded(
-    'A loader has not run to a good end since the machine booted; its workers may be without policy.',
-    'Read its output in the log; it is run again, later and later.',
+    'A loader has not succeeded since the machine booted. Its workers may have no policy.',
+    'Read its output in the log. It runs again at growing intervals.',
   ),
   PROBE_FAILED: rolledBack(
     'A probe does not see the new generation.',
-    'Ask the worker yourself; read `writ history`.',
+    'Ask the worker yourself, and read `writ history`.',
   ),
   PROBE_BROKEN: failed(
-    'A probe could not be run to a verdict; the previous generation is active again.',
-    'Install the program or raise its timeout. It is tried again in a minute, at last every hour; `writ pull --force` tries now.',
+    'A probe gave no verdict. The previous generation is active again.',
+    'Install the program or raise its timeout. Writ retries after a minute, then at growing intervals up to an hour; `writ pull --force` retries now.',
   ),
   WORKER_UNREACHABLE: degraded(
-    'A worker cannot be reached; it may answer from an older generation.',
-    'Look whether the worker runs; it is notified again.',
+    'A worker cannot be reached. It may answer from an older generation.',
+    'Check whether the worker runs; it is notified again.',
   ),
   WORKER_LOST_AFTER: degraded(
-    'A worker lives and could not be reached since a release: the release may have talked its refusal away.',
-    'Ask the worker itself what it serves; `writ rollback` takes the release back.',
+    'A worker runs but has been unreachable since a release. The release itself may prevent it from refusing.',
+    'Ask the worker itself what it serves. `writ rollback` restores the previous release.',
   ),
   SILENT_REFUSAL: {
     ...degraded(
-      'A daemon that refuses by silence kept its children for a whole deadline; the previous generation is active again.',
-      'Read its own log. After three tries the release waits for a newer one, `writ resume` or `writ pull --force`.',
+      'A daemon that refuses by silence kept its old children until the deadline. The previous generation is active again.',
+      'Read its own log. After three tries only a newer release, `writ resume` or `writ pull --force` continues.',
     ),
     isUnsaidNo: true,
   },
   WORKERS_MISSING: degraded('Fewer workers than `min` exist.', 'Start the workers of this group.'),
   WORKER_UNCONFIRMED: degraded(
-    'Workers were notified, and none of them proved that it uses the generation.',
-    'Add a probe to this group, or say `confirm: accept`.',
+    'Workers were notified, but none of them proved that it uses the generation.',
+    'Add a probe to this group, or set `confirm: accept`.',
   ),
   PROBE_CHANGED: degraded(
-    'A worker does not use any more what it had proved: a probe that is repeated says no.',
-    'Ask the worker yourself; look for who else changes what it uses. It is notified again after the third no in a row.',
+    'A worker no longer uses what it had proved: a repeated probe failed.',
+    'Ask the worker yourself, and find out what else changes its policy. It is notified again after three failures in a row.',
   ),
   PROBE_SILENT: degraded(
-    'A probe gave no verdict on workers that were notified: what they use is not known by it.',
-    'Run the probe by hand; look at its `unreachable` and `pidFile`, and raise its timeout where the host is slow.',
+    'A probe gave no verdict on notified workers. What they use is unknown.',
+    'Run the probe by hand. Check its `unreachable` and `pidFile`; raise its timeout if the host is slow.',
   ),
   CANARY_SILENT: degraded(
-    'A canary reached nobody, so that nobody has tried the candidate before its swap.',
-    'Run the canary by hand; look at its `unreachable` and `pidFile`.',
+    'A canary reached no worker, so the candidate was not tried before the swap.',
+    'Run the canary by hand. Check its `unreachable` and `pidFile`.',
   ),
   ACTIVATION_BLOCKED: blocked(
-    'Activation is blocked after repeated failures; the last good policy stays.',
-    'Mend the cause, then `writ resume`.',
+    'Activation is blocked after repeated failures. The last good policy stays active.',
+    'Fix the cause, then run `writ resume`.',
   ),
   NO_PREVIOUS: usage('There is no such generation to roll back to.', 'See `writ history`.'),
   ACTIVATION_PAUSED: deferred(
-    'This host is paused: what is active stays, and new releases wait.',
-    '`writ resume`, or `writ pull --force`; see `writ status` for who paused it, and until when.',
+    'This host is paused. The active policy stays, and new releases wait.',
+    'Run `writ resume` or `writ pull --force`. `writ status` says who paused it, and until when.',
   ),
   ACTIVATION_PACED: deferred(
-    'A worker group is not to be notified yet: its changes settle, or it was notified a short while ago.',
-    'Nothing: the newest release is taken then. `writ pull --force` does not wait.',
+    'A worker group is not notified yet: `settle` waits for further changes, or `minInterval` is not over.',
+    'Nothing: the newest release is activated then. `writ pull --force` does not wait.',
   ),
   REQUIRES_UNKNOWN: deferred(
-    'The release requires a feature that the Writ of this host does not know; nothing is taken in its place.',
-    'Upgrade Writ on this host: the next pull takes the release then.',
+    'The release requires a feature that Writ on this host does not know. No other release is activated instead.',
+    'Upgrade Writ on this host. The next pull then activates the release.',
   ),
-  RELEASE_HELD: deferred('A rollback holds this release.', '`writ resume`, or `writ pull --force`.'),
+  RELEASE_HELD: deferred('A rollback holds this release.', 'Run `writ resume` or `writ pull --force`.'),
 
   // our own side of the host
   DISK_FULL: failed(
     'The disk or its inodes are full, or would be with this release.',
-    'Free space on the file system that is named; the agent tries again when there is enough.',
+    'Free space on the file system that the message names. The agent retries when there is enough.',
   ),
   DISK_QUOTA: failed(
     'The quota of the agent on this file system is used up.',
-    'Raise the quota (`quota`, `repquota`), or remove files that count against it; the agent tries again.',
+    'Raise the quota (`quota`, `repquota`), or remove files that count against it. The agent retries.',
   ),
-  DISK_READ_ONLY: failed('The file system is read-only.', 'Look into the kernel log; remount it.'),
+  DISK_READ_ONLY: failed('The file system is read-only.', 'Read the kernel log, and remount it.'),
   DISK_DENIED: failed(
     'The operating system denied a file operation.',
-    'Check owner and mode of what is named, and who you are.',
+    'Check the owner and mode of the path, and which user you are.',
   ),
-  DISK_FAILED: failed('A file operation failed; the candidate is discarded.', 'Look into the kernel log.'),
+  DISK_FAILED: failed('A file operation failed. The candidate is discarded.', 'Read the kernel log.'),
   TOO_MANY_FILES: failed(
     'The process or the host has no file descriptor left.',
-    'Look for who holds them (`lsof`, fs.file-nr), or raise LimitNOFILE; the agent tries again.',
+    'Find out which process has them open (`lsof`, fs.file-nr), or raise LimitNOFILE. The agent retries.',
   ),
   PATH_MOUNTED: failed(
-    'Something is mounted inside a directory that Writ is to remove, and would be removed with it.',
-    'Unmount what is named; what is left there is removed at the next start.',
+    'Something is mounted inside a directory that Writ has to remove; its files would be removed too.',
+    'Unmount it. The rest of the directory is removed at the next start.',
   ),
   LOCK_HELD: busy(
-    'Another process has the lock of this state directory.',
-    'Wait for the process that is named, or end it.',
+    'Another process has locked this state directory.',
+    'Wait for the process that the message names, or stop it.',
   ),
   STATE_DAMAGED: failed(
-    'What lies in the state or policy directory is not what Writ left there.',
-    'A damaged policy is mended by `writ verify --repair`; restore any other file that is named from a backup.',
+    'A file in the state or policy directory is not what Writ wrote there.',
+    '`writ verify --repair` repairs a damaged policy. Restore any other file from a backup.',
   ),
   REPAIR_FAILED: failed(
-    'The policy on disk is damaged, and could not be made anew: neither from what is kept, nor from the repository, nor from an older generation.',
-    'Mend what is named (disk, repository, worker), then `writ verify --repair`.',
+    'The policy on disk is damaged and could not be repaired from kept files, the repository or an older generation.',
+    'Fix what the message names (disk, repository, worker), then run `writ verify --repair`.',
   ),
   REPAIRED_BY_PREVIOUS: degraded(
-    'A damaged release could not be made anew, so that an older generation is active in its place.',
-    'Let the host reach the repository: the next poll, or `writ pull`, brings the release back.',
+    'A damaged release could not be repaired. An older generation is active instead.',
+    'Make the repository reachable: the next poll, or `writ pull`, restores the release.',
+  ),
+  STATE_TOO_NEW: config(
+    'A later version of Writ wrote the state directory, in a format that this version does not know.',
+    'Install the later version again. The running policy stays unchanged.',
   ),
   STATE_REBUILT: degraded(
-    'A file of the state directory was damaged or lost, and was made anew from what lies on the disk.',
-    'Read what is lost in `writ history`; what lay there is kept beside it as FILE.damaged.',
+    'A file of the state directory was damaged or lost. It was rebuilt from the other files on disk.',
+    '`writ history` says what was lost. The damaged file is kept beside it as FILE.damaged.',
   ),
-  AGENT_UNREACHABLE: failed('The agent does not answer on its socket.', 'systemctl status writ-agent'),
+  AGENT_UNREACHABLE: failed(
+    'The agent does not answer on its socket.',
+    'Look into its log: `systemctl status writ-agent`, or where `writ agent` was started.',
+  ),
   AGENT_STOPPING: deferred('The agent is shutting down.', 'Start it again.'),
   LOCK_UNTRIED: busy(
-    'This machine could not run the program that takes the lock: it is stalled, or has no process left.',
-    'Try again; look at its load and at the limit of processes.',
+    'This machine could not start the program that takes the lock: it is stalled, or at its process limit.',
+    'Try again; check its load and its process limit.',
   ),
-  AGENT_BUSY: busy('Too many watch the agent already.', 'End a `writ status --watch`.'),
+  AGENT_BUSY: busy('The agent has too many watchers.', 'Stop a `writ status --watch`.'),
   INTERRUPTED: failed('The command was interrupted.', 'Run it again.'),
 
   // publisher
   KEY_UNREADABLE: failed('A key file cannot be used.', 'Check the path; restore it from its backup.'),
   KEY_EXISTS: usage(
-    'A key file exists already and is never overwritten.',
+    'The key file exists. Writ never overwrites one.',
     'Choose another name, or another directory.',
   ),
   KEYS_IN_REPOSITORY: usage(
-    'Secret keys lie, or would lie, in a repository, or a repository among secret keys: whoever is given the one gets the other.',
-    'Move the keys out of the repository; where it was served or copied with them, rotate them.',
+    'Secret keys are, or would be, in a repository, or a repository is inside a key directory. Copies of one would contain the other.',
+    'Move the keys out of the repository. If it was served or copied with them, rotate the keys.',
   ),
   PASSPHRASE_WRONG: failed('The passphrase does not open the key.', 'Try again.'),
   PASSPHRASE_NEEDED: usage(
-    'A passphrase is needed and nobody can be asked.',
+    'A passphrase is needed, but there is no terminal to ask for it.',
     'Give --passphrase-file F, or set WRIT_PASSPHRASE.',
   ),
   KEYS_MISSING: failed(
-    'Keys to sign a role are missing.',
-    'Bring the key files that are named, or let their holder sign.',
+    'Keys that are needed to sign a role are missing.',
+    'Provide the key files that the message names, or ask their holder to sign.',
   ),
-  REPOSITORY_EXISTS: usage('The directory holds a repository already.', 'Choose another directory.'),
+  REPOSITORY_EXISTS: usage('The directory already contains a repository.', 'Choose another directory.'),
   REPOSITORY_INVALID: failed(
-    'The repository does not verify as a client would verify it; nothing went live.',
-    'Run `writ repo check`; restore what it names from another copy of the repository.',
+    'The repository does not pass the verification of a client. Nothing was published.',
+    'Run `writ repo check`, and restore the files that it names from another copy of the repository.',
   ),
   SIGNED_AHEAD: failed(
-    'The repository was signed by a clock that was ahead: hosts take that time for the present, and see no expiry before it.',
-    'Publishing goes on, by that time. To end it, replace the timestamp key (docs/operations.md, "Signed ahead").',
+    'The repository was signed while a clock was ahead. Hosts use that time as the present, and see no expiry before it.',
+    'Publishing continues with that time. To end it, replace the timestamp key (docs/operations.md, "Signed ahead").',
   ),
   CLOCK_UNSURE: failed(
-    'The clock is more than 30 days past all that was signed, and its kernel says that nobody keeps it right; nothing was signed.',
-    'Set the clock. If it is right, say so: the same command, or `writ refresh` for a server, with --clock-is-right.',
+    'The clock is more than 30 days later than every signature, and the kernel says that it is not synchronised. Nothing was signed.',
+    'Set the clock. If it is right, run the command again (for a server: `writ refresh`) with --clock-is-right.',
   ),
   REPOSITORY_LOCKED: busy(
     'Another process writes this repository.',
-    'Wait for it to end, or let the command wait: --lock-wait 5m.',
+    'Wait until it ends, or make the command wait: --lock-wait 5m.',
   ),
   SOURCE_REFUSED: usage(
-    'SOURCE holds something that cannot be published.',
+    'SOURCE contains something that cannot be published.',
     'Remove it, or publish another directory.',
   ),
   RELEASE_UNKNOWN: usage(
-    'The repository never listed this release.',
+    'The repository has never listed this release.',
     'See `writ repo status` for bundles, channels and serials.',
   ),
   RELEASE_UNAVAILABLE: usage(
-    'There is no release left that the channel could point at, or its archive is gone.',
+    'The channel has no earlier release left to use, or its archive is gone.',
     'Publish a good tree first: it gets the next serial. Then withdraw.',
   ),
   RELEASE_REFUSED: usage(
     'Hosts would refuse this release on this channel, so it is not signed.',
     'Publish the tree again: it gets the next serial.',
   ),
-  ROLE_UNKNOWN: usage('The repository has no such role.', 'See `writ repo status` for its roles.'),
+  ROLE_UNKNOWN: usage('The repository does not have this role.', 'See `writ repo status` for its roles.'),
   DELEGATION_REFUSED: usage(
-    'This delegation would let two roles speak for one path, hide what is published, or mean nothing.',
-    'Change what is named; give each team paths that no other role has.',
+    'This delegation would give one path to two roles, hide published releases, or have no effect.',
+    'Change what the message names; give each team paths that no other role has.',
   ),
   SIGNATURE_DISAGREEMENT: failed(
-    'The two implementations of Ed25519 disagree about a signature; nothing was published.',
-    'Do not use this machine to sign; report it.',
+    'The two implementations of Ed25519 disagree about a signature. Nothing was published.',
+    'Do not sign on this machine, and report the case.',
   ),
 
   SIGNER_FAILED: failed(
-    'The command of an external signer gave no signature; nothing was written.',
-    'Run it by hand; it reads the bytes on stdin and as the file WRIT_SIGN_FILE.',
+    'The command of an external signer returned no signature. Nothing was written.',
+    'Run it by hand. It gets the bytes on stdin and as the file WRIT_SIGN_FILE.',
   ),
   SIGNER_WRONG: failed(
-    'What an external signer wrote verifies under no key of the role; nothing was written.',
-    'Let it write the raw signature, its hex or its base64, made with a key that the role lists.',
+    'The output of an external signer does not verify under any key of the role. Nothing was written.',
+    'It must write the signature raw, in hex or in base64, made with a key that the role lists.',
   ),
 
   // root ceremonies
   ROOT_CHANGE_REFUSED: usage(
-    'The change of the root would be a mistake.',
-    'Read the reason; what is only dangerous can be said on purpose with --yes.',
+    'This change of the root would be a mistake.',
+    'Read the reason. A change that is only dangerous can be confirmed with --yes.',
   ),
   PROPOSAL_MALFORMED: failed(
-    'The file is not a proposal of a root, or hides something in it.',
-    'Ask whoever proposed for the file again, and compare the code by voice.',
+    'The file is not a root proposal, or hides something.',
+    'Ask the proposer for the file again, and compare the code by voice.',
   ),
   PROPOSAL_BASE: failed(
     'The proposal is not based on the root that is trusted here.',
-    'Compare the roots by voice before anybody signs; a proposal on an older root has to be made anew.',
+    'Compare the roots by voice before anybody signs. A proposal for an older root has to be created again.',
   ),
   PROPOSAL_CODE: failed(
-    'The code is not that of this proposal: a typing mistake, or another file than the one you were told about.',
-    'Do not sign it. Ask whoever proposed for the code by voice, and for the file again.',
+    'The code does not match this proposal: a typing mistake, or a different file.',
+    'Do not sign it. Ask the proposer for the code by voice, and for the file again.',
   ),
 
   // server
@@ -492,28 +499,28 @@ export const errorCodes = {
 
   // fleet server: its store
   FLEET_STORE_LOCATION: config(
-    'The store of a fleet server is neither a directory that is one, or can become one, nor a postgres:// URL.',
-    'Name an empty directory on a local disk, the one of before, or a postgres:// URL.',
+    'The store must be a postgres:// URL, or a directory that is empty or already a store.',
+    'Give an empty directory on a local disk, the existing store, or a postgres:// URL.',
   ),
   FLEET_STORE_NEWER: config(
-    'The store was written by a newer version of Writ.',
-    'Start that version, or a newer one; a store never goes back.',
+    'A newer version of Writ wrote the store.',
+    'Start that version or a newer one: a store is never downgraded.',
   ),
   FLEET_STORE_UNREACHABLE: failed(
     'The database of a fleet server does not answer.',
-    'Look at the database; hosts send their reports again by themselves.',
+    'Check the database. Hosts send their reports again automatically.',
   ),
   FLEET_STORE_BUSY: busy(
-    'Somebody else holds the database of a fleet server for longer than the wait allows.',
-    'Try again; look for a program that keeps the store open.',
+    'Another program locked the database of a fleet server for longer than the wait allows.',
+    'Try again; find the program that keeps the store open.',
   ),
   FLEET_STORE_DAMAGED: failed(
-    'The database of a fleet server is damaged, or is something else.',
-    'Put a backup in its place; hosts say anew what they run.',
+    'The database of a fleet server is damaged, or is not such a database.',
+    'Restore a backup. Hosts report again what they run.',
   ),
   FLEET_STORE_FAILED: failed(
     'The database of a fleet server refused an operation.',
-    'Read what it says: a full disk and missing permissions are the usual reasons.',
+    'Read its message: usual reasons are a full disk and missing permissions.',
   ),
 
   // fleet server: what it is asked, and answers
@@ -521,8 +528,12 @@ export const errorCodes = {
     'The token is unknown, of another kind, revoked, expired or used up.',
     'Make a new one with `writ fleet token create`.',
   ),
+  FLEET_IDENTITY_REFUSED: failed(
+    'The identity header of a proxy came twice, without a valid name, or together with a token or a session.',
+    'Make the proxy replace this header and set it once. Sign in by the proxy or by a token, not by both: delete the cookie `writ_session`.',
+  ),
   FLEET_TOKEN_UNKNOWN: failed(
-    'No token has this id.',
+    'There is no token with this id.',
     'Run `writ fleet token list`; the id is not the token itself.',
   ),
   FLEET_HOST_NOT_COVERED: failed(
@@ -531,105 +542,105 @@ export const errorCodes = {
   ),
   FLEET_ENROL_FULL: failed(
     'Too many hosts of this token wait for approval.',
-    'Approve or retire those that wait; a token that others know is revoked.',
+    'Approve or retire the waiting hosts; revoke a token that others know.',
   ),
   FLEET_HOST_UNKNOWN: failed('No host has this key.', 'Run `writ fleet hosts`.'),
   FLEET_FORBIDDEN: failed(
-    'The token, or the session, may not do what was asked.',
-    'Ask with a token of the role that is named: `writ fleet token create --for people --role ROLE`.',
+    'The role of the token or session does not allow this.',
+    'Use a token with the role that the message names: `writ fleet token create --for people --role ROLE`.',
   ),
   FLEET_OVERLOADED: failed(
-    'The fleet server does not take this now: too many ask, or it ends.',
-    'Ask again later; hosts do so by themselves.',
+    'The fleet server cannot accept this now: it has too many requests, or it is stopping.',
+    'Try again later; hosts do so automatically.',
   ),
   FLEET_REFUSED_OFTEN: failed(
-    'From this address came so many credentials that were refused that others are not looked at for a moment.',
-    'Ask again later; hosts do so by themselves. The log of `writ fleet serve` says who asks with what is refused.',
+    'This address sent too many wrong credentials. The server ignores further ones for a moment.',
+    'Try again later; hosts do so automatically. The log of `writ fleet serve` names the clients.',
   ),
   FLEET_UNANSWERED: failed(
-    'The fleet server did not answer, or with something that is no answer of one.',
-    'Look at --url and at `writ fleet serve`; a proxy may have answered in its place.',
+    'The fleet server did not answer, or the answer is not from a fleet server.',
+    'Check --url and `writ fleet serve`; a proxy may have answered instead.',
   ),
   FLEET_WEBHOOK_FAILED: failed(
-    'The receiver behind --webhook did not take what changed in the fleet, or its token or authority cannot be read.',
-    'Look at the receiver. What it was not told is kept, and tried again ever later, after five minutes at most.',
+    'The receiver of --webhook did not accept a notification, or its token or authority file cannot be read.',
+    'Check the receiver. Writ keeps the notifications and retries at growing intervals, at most five minutes.',
   ),
   FLEET_KEY_UNKNOWN: failed(
-    'No host of this fleet has the key that signed.',
-    'Enrol the host again; ask whether the store was replaced.',
+    'The request is signed by a key that no host of this fleet has.',
+    'Enrol the host again; check whether the store was replaced.',
   ),
   FLEET_KEY_WAITING: failed(
-    'The host waits until a person approves it.',
+    'The host waits for the approval of a person.',
     'Run `writ fleet host approve`, or retire it.',
   ),
   FLEET_KEY_RETIRED: failed(
     'The key was retired and is never accepted again.',
-    'Remove STATE/fleet on the host and enrol it anew.',
+    'Remove STATE/fleet on the host and enrol it again.',
   ),
   FLEET_SIGNATURE_REFUSED: failed(
-    'The signature of a request does not hold for what came.',
-    'Look for a proxy that changes bodies; the host signs each request.',
+    'The signature of a request does not match its content.',
+    'Look for a proxy that changes bodies. The host signs each request.',
   ),
   FLEET_REPORT_INVALID: failed(
     'A report breaks its schema or its bounds.',
-    'Look at the version of that host; a report beyond a bound is refused whole.',
+    'Check the version of Writ on that host. A report that exceeds a bound is refused as a whole.',
   ),
 
   // the fleet server, as a host meets it: nothing of it touches a cycle
   FLEET_UNREACHABLE: failed(
     'The fleet server does not answer.',
-    'Nothing on this host waits for it: policy goes on, and what happened is reported later. Look at `fleet.url`, and at the server.',
+    'Nothing on this host waits for it: policy continues, and outcomes are reported later. Check `fleet.url` and the server.',
   ),
   FLEET_CERTIFICATE: failed(
-    'The certificate of the fleet server is not one that this host trusts, or `fleet.ca` cannot be read.',
-    'Let `fleet.ca` be the authority that signed it, and `fleet.url` a name that it holds.',
+    'This host does not trust the certificate of the fleet server, or `fleet.ca` cannot be read.',
+    'Set `fleet.ca` to the authority that signed the certificate, and `fleet.url` to a name in it.',
   ),
   FLEET_BUSY: failed(
-    'The fleet server asks to come back later.',
-    'The host does, by itself. Where it lasts, the server has more hosts than it can serve.',
+    'The fleet server asks to retry later.',
+    'Nothing: the host retries. If it persists, the server has more hosts than it can serve.',
   ),
   FLEET_ANSWER: failed(
-    'What answers at `fleet.url` is no fleet server, or another version of one.',
-    'Ask the address with `curl`: a proxy may answer in its place. Redirects are not followed.',
+    'The server at `fleet.url` is not a fleet server, or has an incompatible version.',
+    'Query the address with `curl`: a proxy may answer instead. Redirects are not followed.',
   ),
   FLEET_TOKEN_UNREADABLE: failed(
-    'The file of the enrolment token cannot be read, or holds none.',
-    'Put a token of `writ fleet token create --for hosts` into `fleet.tokenFile`; it is read again at the next try.',
+    'The file of the enrolment token cannot be read, or contains no token.',
+    'Write a token of `writ fleet token create --for hosts` to `fleet.tokenFile`. It is read again at the next try.',
   ),
   FLEET_COUNTER: failed(
-    'The fleet server has heard a higher number from the key of this host, twice in a row: another machine signs with the same key.',
-    'Find the copy in `writ fleet hosts`; give one of the two a state directory without `fleet`, and a token.',
+    'Twice in a row the fleet server knew a higher counter for the key of this host: another machine uses the same key.',
+    'Find the copy in `writ fleet hosts`. Remove `fleet` from the state directory of one of the two, and give it a token.',
   ),
   FLEET_STATE_DAMAGED: failed(
-    'The key with which this host signs its reports cannot be read.',
-    'Stop the agent, remove `fleet` in the state directory, and give the host a new token; policy is not concerned.',
+    'The key that signs the reports of this host cannot be read.',
+    'Stop the agent, remove `fleet` from the state directory, and give the host a new token. Policy is not affected.',
   ),
 
   // sdk and sockets
   MESSAGE_MALFORMED: failed(
-    'A message on a socket is not one JSON object of at most 64 kB a line.',
+    'A message on a socket is not one line with one JSON object of at most 64 kB.',
     'Use the same version of Writ on both ends.',
   ),
 
   SOCKET_IN_USE: busy(
-    'Another process listens on this socket, or something that is no socket lies in its place.',
-    'End the other process, or configure another socket path.',
+    'Another process listens on this socket, or the path is not a socket.',
+    'Stop the other process, or configure another socket path.',
   ),
 
   PACKAGE_MISSING: usage(
-    'What was asked for is in a package that is not installed here: the fleet server is one of its own.',
+    'This command is in a package that is not installed here.',
     'Install it: `sudo apt install writ-fleet`, or `npm install -g writ` without `--omit=optional`.',
   ),
 
   PROGRAM_REPLACED: failed(
-    'A part of the program that is loaded when it is first needed is gone: Writ was upgraded or removed while this process ran.',
-    'Run the command again; where the agent says it, restart that: sudo systemctl restart writ-agent.',
+    'Writ was upgraded or removed while this process ran, and a part that it needs is gone.',
+    'Run the command again. If the agent reports it, restart the agent: `sudo systemctl restart writ-agent`, or `writ agent` where no unit is installed.',
   ),
 
   // always a bug
   INTERNAL: failed(
-    'Writ met a state it should never be in.',
-    'Report it with the log; the running policy is as the last line says.',
+    'Writ reached a state that should be impossible.',
+    'Report it with the log. The last line says which policy is active.',
   ),
 } as const satisfies Record<string, ErrorRow>;
 

@@ -16,6 +16,11 @@ export function isName(value: unknown): value is string {
   return typeof value === 'string' && nameRegExp.test(value);
 }
 
+/** @returns who gave an order, for people: `root` alone could be the role of the metadata, and `writ` is the agent itself */
+export function whoText(by: string): string {
+  return by === 'writ' ? by : `user ${by}`;
+}
+
 const hexDigest = /^[0-9a-f]{64}$/;
 
 /** @param hex 64 lower-case hex digits; returns undefined for anything else. */

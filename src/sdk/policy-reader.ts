@@ -126,14 +126,14 @@ function policyGeneration({ generation, path }: GenerationMessage): PolicyGenera
     path,
     bundle: (name) => {
       if (isName(name)) return join(path, name);
-      throw new WritError('USAGE', 'this is no bundle name', { facts: { actual: name } });
+      throw new WritError('USAGE', 'this is not a bundle name', { facts: { actual: name } });
     },
   };
 }
 
 function requireUsable(name: string, socket: string): void {
   if (!isWorkerName(name)) {
-    throw new WritError('USAGE', 'this is no name for a worker', {
+    throw new WritError('USAGE', 'this is not a worker name', {
       facts: { actual: name },
       hint: 'Give `name`: letters, digits, ".", "_" and "-", at most 64, a letter or digit first.',
     });

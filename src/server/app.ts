@@ -142,10 +142,18 @@ interface Refusal {
   readonly text: string;
 }
 
-const ending: Refusal = { status: 503, headers: ['Cache-Control', 'no-store'], text: 'the server ends\n' };
-const notAllowed: Refusal = { status: 405, headers: ['Allow', 'GET, HEAD'], text: 'GET and HEAD only\n' };
+const ending: Refusal = {
+  status: 503,
+  headers: ['Cache-Control', 'no-store'],
+  text: 'the server is stopping\n',
+};
+const notAllowed: Refusal = {
+  status: 405,
+  headers: ['Allow', 'GET, HEAD'],
+  text: 'only GET and HEAD are allowed\n',
+};
 const tooLong: Refusal = { status: 414, headers: [], text: 'the address is too long\n' };
-const noBodies: Refusal = { status: 413, headers: [], text: 'no request bodies\n' };
+const noBodies: Refusal = { status: 413, headers: [], text: 'request bodies are not allowed\n' };
 
 const tooMany: Refusal = { status: 431, headers: [], text: 'too many headers\n' };
 

@@ -60,7 +60,7 @@ const toleratedSkewMs = 60_000;
 function aheadReason(state: RepositoryState, nowMs: number): HealthReason[] {
   const signedAtMs = judgedAtMs(state, nowMs);
   if (signedAtMs - nowMs <= toleratedSkewMs) return [];
-  const message = `signed by a clock that was ahead, at ${new Date(signedAtMs).toISOString()}: hosts see no expiry before; replace the timestamp key`;
+  const message = `signed while a clock was ahead, at ${new Date(signedAtMs).toISOString()}: hosts see no expiry before; replace the timestamp key`;
   return [{ level: 'warning', code: 'SIGNED_AHEAD', message }];
 }
 

@@ -22,7 +22,7 @@ export function createServerMetrics(metrics: Metrics): ServerMetrics {
   });
   const aborted = metrics.counter({
     name: 'writ_server_aborted_requests_total',
-    help: 'Requests whose client went away, or was cut off, before its answer was out, by route.',
+    help: 'Requests that ended before their answer was complete, by route.',
     labels: ['route'],
   });
   const sent = metrics.counter({
@@ -32,12 +32,12 @@ export function createServerMetrics(metrics: Metrics): ServerMetrics {
   });
   const refused = metrics.counter({
     name: 'writ_server_refused_connections_total',
-    help: 'Connections that were closed for a bound, by reason.',
+    help: 'Connections that were closed because of a bound, by reason.',
     labels: ['reason'],
   });
   const resigns = metrics.counter({
     name: 'writ_server_resign_total',
-    help: 'Attempts to sign snapshot and timestamp again, by result.',
+    help: 'Attempts to re-sign snapshot and timestamp, by result.',
     labels: ['result'],
   });
   const expiry = metrics.gauge({

@@ -122,7 +122,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
 export function requireRepository(repository: string): void {
   const metadata = statSync(join(repository, 'metadata'), { throwIfNoEntry: false });
   if (metadata?.isDirectory()) return;
-  throw new WritError('USAGE', `${repository} holds no repository: it has no metadata directory`, {
+  throw new WritError('USAGE', `${repository} is not a repository: it has no metadata directory`, {
     hint: 'Give --repository the directory that `writ init` made.',
     facts: { repository },
   });

@@ -86,14 +86,14 @@ function* pathRules(file: Group, options: RuleOptions): Generator<Finding> {
 function* pollRules(file: Group, options: RuleOptions): Generator<Finding> {
   const { every, cron, timeZone } = group(file['poll']);
   if (every !== undefined && cron !== undefined)
-    yield at(['poll'], 'has `every` and `cron`: only one can hold');
+    yield at(['poll'], 'has `every` and `cron`: give one of them');
   if (timeZone !== undefined && cron === undefined)
     yield at(['poll', 'timeZone'], 'is only used with `cron`');
   if (file['poll'] !== undefined && every === undefined && cron === undefined)
     yield at(['poll'], 'needs `every` or `cron`');
   if (typeof cron !== 'string') return;
   const wrong = options.validateCron(cron, typeof timeZone === 'string' ? timeZone : undefined);
-  if (wrong !== undefined) yield at(['poll', 'cron'], `is no schedule: ${wrong}`);
+  if (wrong !== undefined) yield at(['poll', 'cron'], `is not a schedule: ${wrong}`);
 }
 
 /** A command that nothing would ever run is a mistake that shows only in the night in which it is needed. */

@@ -57,7 +57,7 @@ const judgeKeys = {
   retry: key.whole(0, 100),
   ...boxKeys,
 };
-/** How a program says that it reached nobody, of hooks and of the driver `run`. */
+/** How a program says that it reached no worker, of hooks and of the driver `run`. */
 export const unreachable = {
   ...key.object({
     exit: key.list(key.whole(1, 255), { min: 1, max: 32 }),

@@ -22,7 +22,7 @@ export interface HookConfig {
   readonly sandbox?: 'off';
   /** A pattern (flags `mu`): output that it matches is a no, whatever the exit code says. */
   readonly reject?: string;
-  /** How it says that it reached nobody: then its no is none. Of loaders, probes and canaries. */
+  /** How it says that it reached no worker: then its no is none. Of loaders, probes and canaries. */
   readonly unreachable?: Unreachable;
   /** Of the daemon that it speaks to: where that was dead before, a no is none. */
   readonly pidFile?: string;

@@ -48,7 +48,7 @@ function* patternRule(pattern: unknown, path: ConfigPath): Generator<Finding> {
     new RegExp(pattern, 'mu');
   } catch (error) {
     const { message } = error as SyntaxError;
-    yield at(path, message.replace('Invalid regular', 'is no regular'));
+    yield at(path, message.replace('Invalid regular', 'is not a regular'));
   }
 }
 

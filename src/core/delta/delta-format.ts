@@ -63,7 +63,7 @@ export class NumberReader {
       if (this.#count === maxNumberBytes) throw malformedDelta('a number is too long');
       return undefined;
     }
-    if (byte === 0 && this.#count > 1) throw malformedDelta('a number is longer than it needs to be');
+    if (byte === 0 && this.#count > 1) throw malformedDelta('a number is not in its shortest form');
     const value = this.#value;
     if (!Number.isSafeInteger(value)) throw malformedDelta('a number is too large');
     this.#value = 0;

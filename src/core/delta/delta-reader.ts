@@ -89,7 +89,7 @@ export class DeltaReader {
   /** @throws WritError DELTA_MALFORMED; MANIFEST_MALFORMED, ARCHIVE_LIMIT for the signed manifest; and what the visitor throws */
   write(chunk: Buffer): void {
     this.#decodedLeft -= chunk.length;
-    if (this.#decodedLeft < 0) throw malformedDelta('it holds too much for its length');
+    if (this.#decodedLeft < 0) throw malformedDelta('it unpacks to too much for its length');
     for (let at = 0; at < chunk.length; ) {
       if (this.#expected === 'literal') at += this.#takeLiteral(chunk.subarray(at));
       else at += this.#takeByte(chunk[at] ?? 0);
@@ -102,7 +102,7 @@ export class DeltaReader {
   }
 
   #takeByte(byte: number): 1 {
-    if (this.#expected === 'end') throw malformedDelta('it has data behind its end');
+    if (this.#expected === 'end') throw malformedDelta('it has data after its end');
     if (this.#expected === 'magic') {
       this.#takeMagic(byte);
       return 1;
@@ -116,7 +116,7 @@ export class DeltaReader {
   }
 
   #takeMagic(byte: number): void {
-    if (byte !== deltaMagic[this.#magicBytes]) throw malformedDelta('it is none of version 1');
+    if (byte !== deltaMagic[this.#magicBytes]) throw malformedDelta('it is not version 1');
     this.#magicBytes += 1;
     if (this.#magicBytes === deltaMagic.length) this.#expected = 'instruction';
   }
@@ -124,7 +124,7 @@ export class DeltaReader {
   #begin(number: number): void {
     const section = this.#section;
     const length = Math.floor(number / 2);
-    if (length === 0) throw malformedDelta('an instruction makes nothing');
+    if (length === 0) throw malformedDelta('an instruction produces nothing');
     if (length > section.left) {
       throw malformedDelta('a file becomes too long', { expected: section.left, actual: length });
     }

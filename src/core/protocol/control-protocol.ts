@@ -223,7 +223,8 @@ export function boundAnswer<T extends object>(answer: T, maxBytes: number = maxS
     const [longest] = Object.entries(listsOf(bounded)).sort(
       ([, a], [, b]) => sizeOf(b.list) - sizeOf(a.list),
     );
-    if (longest === undefined) throw new WritError('MESSAGE_MALFORMED', 'an answer cannot be made to fit');
+    if (longest === undefined)
+      throw new WritError('MESSAGE_MALFORMED', 'an answer cannot be shortened enough');
     const [name, { list, holder, key }] = longest;
     const keep = Math.floor(list.length / 2);
     dropped[name] = (dropped[name] ?? 0) + list.length - keep;

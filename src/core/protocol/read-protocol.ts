@@ -24,7 +24,7 @@ export interface HealthResult extends HostHealth, Pick<StatusReport, 'host' | 'a
 export function parseReadRequest({ type }: SocketMessage): ReadRequest {
   const known = requests.find((one) => one === type);
   if (known !== undefined) return { type: known };
-  throw new WritError('MESSAGE_MALFORMED', `this socket answers ${requests.join(', ')} alone`, {
+  throw new WritError('MESSAGE_MALFORMED', `this socket answers only ${requests.join(', ')}`, {
     facts: { expected: requests.join(' '), member: 'type' },
     hint: 'Ask on the control socket.',
   });

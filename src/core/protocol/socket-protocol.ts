@@ -29,7 +29,7 @@ export function parseHello(message: SocketMessage): { readonly version: string }
   const version = message['version'];
   if (message['writ'] !== socketProtocolNumber || typeof version !== 'string' || version.length > 64) {
     const facts = { expected: socketProtocolNumber, actual: String(message['writ']).slice(0, 20) };
-    throw new WritError('MESSAGE_MALFORMED', 'the other end does not greet as Writ does', { facts });
+    throw new WritError('MESSAGE_MALFORMED', 'the other end does not greet like Writ', { facts });
   }
   return { version };
 }

@@ -14,8 +14,8 @@ export const entryRules = {
   'not-normalised': 'is not in Unicode normal form C',
   'control-character': 'has a control character',
   backslash: 'has a backslash',
-  character: 'has a character that is no letter, mark, number, punctuation, symbol or space',
-  invisible: 'has a character that shows nothing',
+  character: 'has a character that is not a letter, mark, number, punctuation, symbol or space',
+  invisible: 'has an invisible character',
   absolute: 'is absolute',
   'drive-letter': 'begins with a drive letter',
   'trailing-slash': 'ends with a slash',
@@ -26,11 +26,11 @@ export const entryRules = {
   'path-too-long': 'is too long',
   'too-deep': 'is too deep',
   'reserved-name': 'uses the name of the manifest',
-  duplicate: 'is there twice',
+  duplicate: 'occurs twice',
   'file-over-directory': 'is a file where another path needs a directory',
   'directory-over-file': 'needs a directory where another path is a file',
   twin: 'differs from another path only by case or normalisation',
-  'too-many-directories': 'is in one directory too many',
+  'too-many-directories': 'is in a directory with too many directories',
 } as const;
 
 export type EntryRule = keyof typeof entryRules;

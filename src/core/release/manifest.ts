@@ -82,9 +82,9 @@ function requireFrame(text: string): void {
   const end = text.slice(-40);
   const version = /,"writ":([0-9]{1,9})\}$/.exec(end)?.[1];
   if (version !== undefined && version !== String(formatVersion)) {
-    throw malformed('its format version is not the known one', { actual: Number(version) });
+    throw malformed('its format version is unknown', { actual: Number(version) });
   }
-  throw malformed('it is no list of files in canonical form');
+  throw malformed('it is not a list of files in canonical form');
 }
 
 /** A path as it is written, each of its characters escaped, with all that is written around it. */
@@ -123,7 +123,7 @@ function readRow(row: string, { limits, paths, judge }: RowRules): ManifestFile 
   const sizeBytes = Number(size);
   if (digest === undefined || !Number.isSafeInteger(sizeBytes)) {
     throw malformed(
-      `no row of a file in canonical form: ${JSON.stringify(Buffer.from(row.slice(0, 200), 'latin1').toString())}`,
+      `not a file row in canonical form: ${JSON.stringify(Buffer.from(row.slice(0, 200), 'latin1').toString())}`,
     );
   }
   const alone = judge(pathOf(written), limits);

@@ -15,7 +15,7 @@ export interface ReleaseInfo {
   readonly channel: string;
   /** Only grows per bundle; the age rules judge it. */
   readonly serial: number;
-  /** Free text for people, as a git commit; at most 200 characters. */
+  /** Free text note for people, for example a git commit; at most 200 characters. */
   readonly revision: string;
   /** Epoch milliseconds. */
   readonly createdAtMs: number;

@@ -58,7 +58,7 @@ export function readTarHeader(block: Buffer): TarHeader {
     throw malformed('a header is not POSIX ustar');
   const type = readType(block);
   if (!isZero(field(block, 'link'))) throw refused('an entry names a link target');
-  if (!isZero(field(block, 'end'))) throw malformed('a header has bytes behind its last field');
+  if (!isZero(field(block, 'end'))) throw malformed('a header has bytes after its last field');
   const name = readText(block, 'name');
   const prefix = readText(block, 'prefix');
   return {
@@ -87,7 +87,7 @@ function readText(block: Buffer, name: keyof typeof fields): Buffer {
   const bytes = field(block, name);
   const end = bytes.indexOf(0);
   if (end === -1) return bytes;
-  if (!isZero(bytes.subarray(end))) throw malformed(`a header has bytes behind the end of its ${name}`);
+  if (!isZero(bytes.subarray(end))) throw malformed(`a header has bytes after the end of its ${name}`);
   return bytes.subarray(0, end);
 }
 
@@ -126,7 +126,7 @@ export function readPaxRecords(body: Buffer): PaxRecords {
     at = record.end;
   }
   const size = values.get('size')?.toString('latin1');
-  if (size !== undefined && !/^(0|[1-9][0-9]{0,15})$/.test(size)) throw malformed('a PAX size is no number');
+  if (size !== undefined && !/^(0|[1-9][0-9]{0,15})$/.test(size)) throw malformed('a PAX size is not a number');
   return given({ path: values.get('path'), sizeBytes: size === undefined ? undefined : Number(size) });
 }
 

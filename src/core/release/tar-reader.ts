@@ -78,7 +78,7 @@ export class TarReader {
     this.#bytesAfterEnd += bytes.length;
     // A second archive here would be seen by readers that go on, and by no check of ours.
     if (this.#bytesAfterEnd > maxPaddingBytes || !isZero(bytes))
-      throw malformed('it has data behind its end');
+      throw malformed('it has data after its end');
     return bytes.length;
   }
 
@@ -135,7 +135,7 @@ export class TarReader {
     this.#pax = undefined;
     if (pax?.sizeBytes !== undefined && pax.sizeBytes !== header.sizeBytes) {
       const facts = { expected: header.sizeBytes, actual: pax.sizeBytes };
-      throw malformed('PAX header and header name two sizes', facts);
+      throw malformed('PAX header and header have different sizes', facts);
     }
     // The header's bytes are only lent: the path outlives the chunk.
     const path = Buffer.from(pax?.path ?? header.path);

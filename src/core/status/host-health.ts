@@ -1,6 +1,7 @@
 // The health of a host, judged from its status report: one table of rules, used by `writ health`, `writ status` and
 // the image's health check. Pure. A poll that was missed once is no news; metadata that was refused is.
 import type { ErrorCode } from '../errors.js';
+import { whoText } from '../names.js';
 import { troubleOf } from './freshness.js';
 import type { StatusReport } from './status.js';
 import { workerCodes } from './worker-rules.js';
@@ -109,7 +110,7 @@ function workers({ groups = [] }: StatusReport): HealthFinding[] {
 /** One that ends by itself was meant so; one that nobody ends is a policy that never changes again. */
 function paused({ pause }: StatusReport): HealthFinding[] {
   if (pause === undefined || pause.untilMs !== undefined) return [];
-  const text = `${pause.by} paused this host without an end`;
+  const text = `this host was paused without an end by ${whoText(pause.by)}`;
   return [{ level: 'warning', code: 'ACTIVATION_PAUSED', text }];
 }
 
@@ -118,7 +119,7 @@ function held({ holds, bundles }: StatusReport): HealthFinding[] {
   return holds.flatMap(({ bundle, serial, by }): HealthFinding[] => {
     const waits = bundles.some((one) => one.bundle === bundle && one.server?.serial === serial);
     if (!waits) return [];
-    const text = `${bundle} ${serial}, which the server offers, is held by ${by}`;
+    const text = `${bundle} ${serial}, which the server offers, is held by ${whoText(by)}`;
     return [{ level: 'warning', code: 'RELEASE_HELD', text }];
   });
 }
@@ -148,5 +149,5 @@ function marginMs(role: string, lifeMs: number): number {
 
 function noAgent({ agent }: StatusReport): HealthFinding[] {
   if (agent !== 'stop') return [];
-  return [{ level: 'warning', code: 'NO_AGENT', text: 'no agent runs, nothing is pulled by itself' }];
+  return [{ level: 'warning', code: 'NO_AGENT', text: 'no agent runs, nothing is pulled automatically' }];
 }

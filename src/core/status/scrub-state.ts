@@ -60,9 +60,9 @@ const words: Readonly<Record<DamageKind, string>> = {
   missing: 'is missing',
   extra: 'does not belong there',
   changed: 'changed on disk',
-  type: 'is something else than it was',
-  mode: 'has another mode',
-  owner: 'has another owner',
+  type: 'is no longer the same kind of file',
+  mode: 'has a different mode',
+  owner: 'has a different owner',
   unreadable: 'cannot be read',
 };
 

@@ -118,7 +118,7 @@ function unread({ group, unread: set }: GroupFacts): WorkerFinding[] {
 function unloaded(facts: GroupFacts): WorkerFinding[] {
   const { group, isUnloaded } = facts;
   if (isUnloaded !== 'yes' || living(facts).some(isPending)) return [];
-  const text = `${group}: its loader reached nobody: what is active is not loaded`;
+  const text = `${group}: its loader reached no worker: the active generation is not loaded`;
   return [degraded('WORKER_UNREACHABLE', group, text, { group })];
 }
 
@@ -137,7 +137,7 @@ function pending(facts: GroupFacts): WorkerFinding[] {
       const facts = { group, worker, generation, tries, nextNotificationAtMs };
       if (isLost !== 'yes')
         return { ...degraded('WORKER_UNREACHABLE', group, `${group}/${worker}: ${text}`, facts), level };
-      const lost = `${group}/${worker} lives, and answers nobody since generation ${generation}: ${text}`;
+      const lost = `${group}/${worker} runs, but has not answered since generation ${generation}: ${text}`;
       return { ...degraded('WORKER_LOST_AFTER', group, lost, facts), level: 'critical' };
     });
 }
@@ -163,7 +163,7 @@ function changed(facts: GroupFacts): WorkerFinding[] {
   const doubted = living(facts).filter(({ probed }) => probed !== undefined && probed.wrong > 0);
   return [...new Set(doubted.map(({ probed }) => probed?.text ?? group))].map((text) => {
     const isGivenUp = doubted.some((one) => one.probed?.text === text && isNotifiedInVain(one));
-    const why = isGivenUp ? '; it was notified again and again: someone else changes it' : '';
+    const why = isGivenUp ? '; it was notified several times: something else changes it' : '';
     const found = degraded('PROBE_CHANGED', group, `${text}${why}`, { group });
     return isGivenUp ? { ...found, level: 'critical' } : found;
   });
@@ -204,7 +204,7 @@ function unproven(facts: GroupFacts): WorkerFinding[] {
 }
 
 function unprovenText(group: string, notified: number, all: number, hasProbe: 'yes' | 'no'): string {
-  const who = `${notified} of ${all} workers of group ${group} had the news and proved nothing`;
+  const who = `${notified} of ${all} workers of group ${group} were notified and proved nothing`;
   return hasProbe === 'yes'
     ? `${who}; its probe did not show it`
     : `${who}: a \`probe\` would show what they use`;
@@ -218,13 +218,13 @@ function missing(facts: GroupFacts): WorkerFinding[] {
   if (set !== undefined || (actual >= min && gone === 0)) return [];
   const counts = { group, expected: min, actual };
   if (actual >= min) {
-    const text = `${gone} of ${workers.length} workers of group ${group} ended; ${actual} are there`;
+    const text = `${gone} of ${workers.length} workers of group ${group} ended; ${actual} are left`;
     return [{ ...degraded('WORKERS_MISSING', group, text, counts), effect: 'warning' }];
   }
   const text =
     actual === 0
-      ? `group ${group} has no worker${gone === 0 ? '' : ' any more'}: ${min} must be there`
-      : `group ${group} has ${actual} workers, ${min} must be there`;
+      ? `group ${group} has no worker${gone === 0 ? '' : ' any more'}: at least ${min} required`
+      : `group ${group} has ${actual} workers, at least ${min} required`;
   const found = degraded('WORKERS_MISSING', group, text, counts);
   // All of it was up, and is gone: nobody serves.
   return [actual === 0 && gone > 0 ? { ...found, level: 'critical' } : found];

@@ -124,7 +124,7 @@ class Scanner implements JsonScan {
   }
 
   #duplicate(name: string, offset: number): void {
-    this.problems.push({ offset, text: `the member ${JSON.stringify(name.slice(0, 80))} is there twice` });
+    this.problems.push({ offset, text: `the member ${JSON.stringify(name.slice(0, 80))} occurs twice` });
     if (this.problems.length >= this.#options.maxProblems) throw new JsonMistake('too many mistakes', offset);
   }
 

@@ -32,8 +32,8 @@ export function requireFresh(file: ParsedFile<TopLevelRole>, atMs: number): void
 /** @returns who has to do what, as a sentence; three in four readers of this error have no key that helps. */
 export function renewalOf(role: string): string {
   if (role === 'root') return 'The holders of the root keys sign a new one (`writ root rotate`).';
-  if (role === 'timestamp' || role === 'snapshot') return 'The server signs it anew (`writ refresh`).';
-  return `The holder of its key signs it anew (\`writ sign --role ${role}\`).`;
+  if (role === 'timestamp' || role === 'snapshot') return 'The server must re-sign it (`writ refresh`).';
+  return `The holder of its key must re-sign it (\`writ sign --role ${role}\`).`;
 }
 
 /** Whoever vouches for a file: the keys and the threshold that it names, and its own name and version. */

@@ -45,7 +45,7 @@ export function stillVerifies(known: TrustedSet, proof: ReleaseProof, kept: Kept
   const vouched =
     proof.role === 'targets' ? isVouchedByRoot(file, set.root) : isDelegated(set, file, proof, kept);
   if (vouched) return { kind: 'verifies', by: 'record' };
-  return untrusted(`is not listed, and ${proof.role} in its record is not signed by keys that hold today`);
+  return untrusted(`is not listed, and ${proof.role} in its record is not signed by current keys`);
 }
 
 function untrusted(reason: string): StillVerdict {

@@ -56,7 +56,9 @@ function digestFrom(path: string, file: TargetFile, { known, ...before }: SoFar)
         const actual = digest.digest('hex');
         if (actual === file.hashes[name]) continue;
         const facts = { target: path, expected: `${name}:${file.hashes[name]}`, actual: `${name}:${actual}` };
-        throw new WritError('DOWNLOAD_DIGEST', `${path}: it has not the signed digest`, { facts });
+        throw new WritError('DOWNLOAD_DIGEST', `${path}: its digest does not match the signed one`, {
+          facts,
+        });
       }
     },
   };

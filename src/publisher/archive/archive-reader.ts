@@ -47,7 +47,7 @@ export async function inspectArchive(path: string, limits: ArchiveLimits, more?:
     const manifest = parseManifest(bytes, limits);
     for (const file of manifest.files) await requireFile(reader, file);
     await requireZeros(reader, 1024);
-    if ((await reader.take(1)).length > 0) throw malformed('it goes on after its end');
+    if ((await reader.take(1)).length > 0) throw malformed('it continues after its end');
     return { bytes, manifest };
   });
   const archiveDigest = digestFromHex(digest.digest('hex')) as Digest;
@@ -163,7 +163,7 @@ async function* openArchive(path: string, limits: ArchiveLimits): AsyncGenerator
   }
   try {
     const status = await handle.stat();
-    if (!status.isFile()) throw malformed(`${path} is no regular file`);
+    if (!status.isFile()) throw malformed(`${path} is not a regular file`);
     if (status.size > limits.maxArchiveBytes) throw tooLarge(limits.maxArchiveBytes, status.size);
     for await (const chunk of handle.createReadStream({ autoClose: false })) yield chunk as Buffer;
   } finally {
@@ -249,7 +249,7 @@ async function readManifestBytes(
   const size = Number.parseInt(header.subarray(124, 136).toString('latin1'), 8);
   if (!Number.isSafeInteger(size)) throw malformed('it has no manifest');
   if (!header.equals(tarHeader(manifestName, size, { executable: false }))) {
-    throw malformed('its first entry is no manifest');
+    throw malformed('its first entry is not a manifest');
   }
   requireManifestLength(size, archiveBytes, limits);
   const bytes = await reader.take(size);
@@ -269,18 +269,18 @@ async function requireFile(reader: Reader, file: ManifestFile): Promise<void> {
     digest.update(chunk);
     left -= chunk.length;
   }
-  if (digest.digest('hex') !== digestHex(file.digest)) throw mismatch(`${file.path} has another digest`);
+  if (digest.digest('hex') !== digestHex(file.digest)) throw mismatch(`${file.path} has a different digest`);
   await requireZeros(reader, tarPaddingBytes(file.sizeBytes));
 }
 
 async function requireZeros(reader: Reader, count: number): Promise<void> {
   const bytes = await reader.take(count);
   if (bytes.length === count && bytes.every((byte) => byte === 0)) return;
-  throw malformed('bytes that are no file are not zero, or missing');
+  throw malformed('padding bytes are not zero, or missing');
 }
 
 function malformed(what: string, cause?: unknown): WritError {
-  return new WritError('ARCHIVE_MALFORMED', `the archive is not one of ours: ${what}`, { cause });
+  return new WritError('ARCHIVE_MALFORMED', `the archive is not a Writ archive: ${what}`, { cause });
 }
 
 function mismatch(what: string): WritError {

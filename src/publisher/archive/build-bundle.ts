@@ -130,10 +130,14 @@ function tarBytes(tree: PackedTree): number {
 function requireRatio(tree: PackedTree, archiveBytes: number, limits: ArchiveLimits): void {
   const actual = Math.ceil(tarBytes(tree) / archiveBytes);
   if (actual <= limits.maxRatio) return;
-  throw new WritError('SOURCE_REFUSED', 'SOURCE compresses too well: hosts would take it for a bomb', {
-    facts: { expected: limits.maxRatio, actual },
-    hint: 'Remove the file that is nearly empty content.',
-  });
+  throw new WritError(
+    'SOURCE_REFUSED',
+    'SOURCE compresses too well: hosts would refuse it as a decompression bomb',
+    {
+      facts: { expected: limits.maxRatio, actual },
+      hint: 'Remove the file that compresses to almost nothing.',
+    },
+  );
 }
 
 function tooLarge(expected: number): WritError {

@@ -48,7 +48,7 @@ export async function checkArchive(check: ArchiveCheck): Promise<ReleaseInfo> {
     const { manifestDigest, manifestBytes } = await inspectArchive(archive, limits, more);
     const { digest: expected, length } = release.manifest;
     if (manifestDigest !== expected || manifestBytes !== length) {
-      throw new WritError('MANIFEST_DIGEST', `${path}: the manifest is not the one that was signed`, {
+      throw new WritError('MANIFEST_DIGEST', `${path}: the manifest does not match the signed one`, {
         facts: { expected, actual: manifestDigest },
       });
     }
@@ -67,16 +67,16 @@ async function requireBytes(
   const facts = { target: path, file, expected: length, actual: size ?? 0 };
   // A release has several deltas: only its name says which of them is to be brought back.
   const named = `the ${place.kind} targets/${file}`;
-  if (size === undefined) throw new WritError('TARGET_MISSING', `${named} is not there`, { facts });
+  if (size === undefined) throw new WritError('TARGET_MISSING', `${named} is missing`, { facts });
   if (size !== length) {
     const code = size < length ? 'DOWNLOAD_TRUNCATED' : 'DOWNLOAD_TOO_LARGE';
-    throw new WritError(code, `${named} has ${size} bytes, ${length} are signed`, {
+    throw new WritError(code, `${named} has ${size} bytes, but ${length} were signed`, {
       facts,
     });
   }
   const hashes = { expected: digestHex(place.digest), actual: await digestOfFile(whole, more) };
   if (hashes.actual === hashes.expected) return;
-  throw new WritError('DOWNLOAD_DIGEST', `${named} has not the signed digest`, {
+  throw new WritError('DOWNLOAD_DIGEST', `the digest of ${named} does not match the signed one`, {
     facts: { ...facts, ...hashes },
   });
 }

@@ -15,10 +15,10 @@ const privateNames: Readonly<Record<string, string>> = {
   '.git': 'is where git keeps its history',
   '.hg': 'is where Mercurial keeps its history',
   '.svn': 'is where Subversion keeps its history',
-  '{.env,.env.*,.envrc}': 'is a file of secrets by its name',
-  '{.netrc,.pgpass,.npmrc,.pypirc,.git-credentials}': 'is a file of passwords by its name',
-  '{.ssh,.gnupg,.aws}': 'is a directory of secret keys by its name',
-  '{id_rsa,id_dsa,id_ecdsa,id_ed25519}': 'is a secret key by its name',
+  '{.env,.env.*,.envrc}': 'looks like a file of secrets',
+  '{.netrc,.pgpass,.npmrc,.pypirc,.git-credentials}': 'looks like a file of passwords',
+  '{.ssh,.gnupg,.aws}': 'looks like a directory of secret keys',
+  '{id_rsa,id_dsa,id_ecdsa,id_ed25519}': 'looks like a secret key',
 };
 
 export interface SourceChoice {
@@ -73,8 +73,7 @@ function matcherOf(pattern: string): Matcher {
   if (pattern.length > maxPatternCharacters)
     throw refused('a pattern', `of at most ${maxPatternCharacters} characters`);
   // Taken for a name it would leave nothing out, and what was to be kept back would be signed.
-  if (pattern.startsWith('!'))
-    throw refused(pattern, 'patterns of what is left out, none of what is taken again');
+  if (pattern.startsWith('!')) throw refused(pattern, 'only patterns to leave out, none with "!"');
   const bare = pattern.replace(/^\//, '').replace(/\/+$/, '');
   if (bare === '') throw refused(`"${pattern}"`, 'a pattern with a name in it');
   const isAnchored = pattern.startsWith('/') || bare.includes('/');
@@ -84,7 +83,7 @@ function matcherOf(pattern: string): Matcher {
 }
 
 function refused(what: string, expected: string): WritError {
-  return new WritError('USAGE', `${what} cannot be left out or taken`, {
+  return new WritError('USAGE', `${what} is not a usable pattern`, {
     facts: { expected },
     hint: 'Patterns are as in a .gitignore, without "!": *.bak, /build/, docs/**.',
   });

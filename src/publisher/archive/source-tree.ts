@@ -40,7 +40,7 @@ export function readSourceTree(
 ) {
   const walk = walkSource(source, limits, sourceRules(choice, readIgnored(source)));
   if (walk.refusals.length > 0) throw refusedSource(source, walk.refusals);
-  if (walk.files.length === 0) throw refusedSource(source, ['it holds no file']);
+  if (walk.files.length === 0) throw refusedSource(source, ['it contains no file']);
   const buffer = Buffer.allocUnsafe(readBytes);
   const part = createTally(walk.files.length, (done, total) =>
     report?.progress('read', { done, total, unit: 'files' }),
@@ -126,7 +126,7 @@ function leavesOut({ rules, excluded, refusals }: Walk, path: string, entry: fs.
   if (verdict?.kind === 'excluded' && path !== ignoreFile) excluded.push(path);
   if (verdict?.kind === 'private')
     refusals.push(
-      `${path.slice(0, 300)} ${verdict.why}: leave it out with --exclude or ${ignoreFile}, or say --include`,
+      `${path.slice(0, 300)} ${verdict.why}: exclude it with --exclude or ${ignoreFile}, or give --include`,
     );
   return verdict !== undefined;
 }
@@ -144,7 +144,7 @@ function takeFile({ paths, files, refusals, limits }: Walk, path: string, entry:
   const refusal = entry.isSymbolicLink()
     ? 'is a link'
     : !entry.isFile()
-      ? 'is no regular file'
+      ? 'is not a regular file'
       : verdict.kind === 'refused'
         ? entryRules[verdict.rule]
         : undefined;
@@ -204,7 +204,7 @@ export function openSourceFile(source: string, path: string) {
 export function changedSource(path: string): WritError {
   return new WritError('SOURCE_REFUSED', `${path} changed while it was read`, {
     facts: { path },
-    hint: 'Publish a directory that nobody writes to.',
+    hint: 'Publish a directory that does not change.',
   });
 }
 
@@ -214,7 +214,7 @@ function unreadable(path: string, error: unknown): unknown {
     error.code === 'ENOTDIR' ? 'is a file: a release is a directory' : `cannot be read: ${error.code}`;
   return new WritError('SOURCE_REFUSED', `${path} ${why}`, {
     facts: { path, errno: error.code },
-    hint: 'Give a directory that can be read, without links in it.',
+    hint: 'Give a readable directory without links.',
     cause: error,
   });
 }

@@ -51,7 +51,7 @@ function fileOf({ source, manifest }: SourceTree, path: string): ManifestFile {
   if (file !== undefined) return file;
   throw new WritError('SOURCE_REFUSED', `${source} has no file ${path} to stamp`, {
     facts: { source, path },
-    hint: 'Give the path inside SOURCE, as zones/block.rpz.',
+    hint: 'Give the path inside SOURCE, for example zones/block.rpz.',
   });
 }
 
@@ -68,7 +68,7 @@ function readMarked({ source }: SourceTree, file: ManifestFile): Buffer {
   if (content.includes(stampMarks.serial) || content.includes(stampMarks.source)) return content;
   throw new WritError('SOURCE_REFUSED', `${path} has neither ${stampMarks.serial} nor ${stampMarks.source}`, {
     facts: { path },
-    hint: 'Write one of them where its readers can see it, as in a comment or a record of its own.',
+    hint: 'Write one of them where its readers can see it, for example in a comment or in a record of its own.',
   });
 }
 

@@ -68,5 +68,5 @@ async function* readPieces(path: string): AsyncGenerator<Buffer> {
 }
 
 function wrong(path: string): WritError {
-  return new WritError('DELTA_MALFORMED', `the delta does not make ${path}`, { facts: { path } });
+  return new WritError('DELTA_MALFORMED', `the delta does not produce ${path}`, { facts: { path } });
 }

@@ -52,9 +52,13 @@ export function createExternalSigner(command: ExternalCommand, request: External
       const output = await runSigner(command, request, bytes);
       const signature = findSignature(output, request.keys, bytes);
       if (signature !== undefined) return signature;
-      throw new WritError('SIGNER_WRONG', `the signature of the command is of no key of ${request.role}`, {
-        facts: { role: request.role, command: shown(command), outputBytes: output.length },
-      });
+      throw new WritError(
+        'SIGNER_WRONG',
+        `the signature of the command is not from a key of ${request.role}`,
+        {
+          facts: { role: request.role, command: shown(command), outputBytes: output.length },
+        },
+      );
     },
   };
 }

@@ -140,7 +140,7 @@ export async function requireKeysOf(keys: KeyDirectory, holder: RoleHolder): Pro
   const { threshold, keyids } = role;
   const found = findKeyFiles(keys.path, holder).length;
   const lie = keyFilesIn(keys.path).slice(0, maxNamed);
-  const others = lie.length === 0 ? 'no .key file lies there' : `there lie ${lie.join(', ')}`;
+  const others = lie.length === 0 ? 'it contains no .key file' : `it contains ${lie.join(', ')}`;
   const message = `${keys.path} has ${found} of the ${threshold} ${name} keys that are needed: ${others}`;
   throw new WritError('KEYS_MISSING', message, {
     facts: { role: name, expected: threshold, directory: keys.path, keyIds: keyids },

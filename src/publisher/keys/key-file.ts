@@ -75,7 +75,7 @@ export function replaceKeyFile(options: CreateKeyOptions): void {
   const { path, seed, passphrase, durableFs } = options;
   const text = keyFileText(options);
   const again = unlockKey(parseKeyFile(path, JSON.parse(text)), passphrase);
-  if (!Buffer.from(again).equals(seed)) throw unreadable(path, 'the new file would not open');
+  if (!Buffer.from(again).equals(seed)) throw unreadable(path, 'the new key file cannot be opened');
   durableFs.writeFile('keys.replace', path, text, 0o600);
 }
 
@@ -103,7 +103,7 @@ export function isThere(path: string): boolean {
 }
 
 function keyExists(path: string): WritError {
-  return new WritError('KEY_EXISTS', `${path} exists already`, { facts: { path } });
+  return new WritError('KEY_EXISTS', `${path} exists`, { facts: { path } });
 }
 
 function lock(seed: Uint8Array, passphrase: string): Record<string, unknown> {
@@ -142,7 +142,7 @@ export function readKeyFile(path: string): KeyFile | undefined {
 function parseKeyFile(path: string, value: unknown): KeyFile {
   const file = memberObject(value);
   if (file['writ-key'] !== formatVersion || file['scheme'] !== 'ed25519') {
-    throw unreadable(path, 'its format or scheme is not known');
+    throw unreadable(path, 'its format or scheme is unknown');
   }
   const publicKey = file['public'];
   if (typeof publicKey !== 'string' || !/^[0-9a-f]{64}$/.test(publicKey)) {
@@ -187,7 +187,8 @@ function bytesOf(path: string, value: unknown, length: number): Uint8Array {
  */
 export function unlockKey(file: KeyFile, passphrase: string | undefined): Uint8Array {
   const seed = openSecret(file, passphrase);
-  if (publicKeyOf(seed) !== file.publicKey) throw unreadable(file.path, 'its public key is not its own');
+  if (publicKeyOf(seed) !== file.publicKey)
+    throw unreadable(file.path, 'its public key does not belong to its secret key');
   return seed;
 }
 

@@ -22,9 +22,9 @@ export function requireApart(repository: string, keysDirectory: string): void {
     throw servedKeys(keysDirectory, repository);
   const keys = nearestAbove(repository, (directory) => directory === secret || holdsKeys(directory));
   if (keys === undefined) return;
-  throw new WritError('KEYS_IN_REPOSITORY', `${repository} would lie among the secret keys of ${keys}`, {
+  throw new WritError('KEYS_IN_REPOSITORY', `${repository} would be inside the key directory ${keys}`, {
     facts: { repository, keys },
-    hint: 'Choose a directory for the repository that holds no keys, nor lies in one that does.',
+    hint: 'Choose a directory for the repository that contains no keys and is not inside a key directory.',
   });
 }
 

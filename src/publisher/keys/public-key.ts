@@ -46,7 +46,7 @@ export function readPublicKey(path: string): PublicKey {
   const text = bytes.toString('utf8').trimStart();
   if (text.startsWith(pemBegin)) return completed(path, readPem(path, text), undefined);
   const json = parseStrictJson(bytes);
-  if (json.kind === 'refused') throw unusable(path, `it is no public key: ${json.reason}`);
+  if (json.kind === 'refused') throw unusable(path, `it is not a public key: ${json.reason}`);
   const file = members(json.value);
   return completed(path, keyOf(path, file), file['name']);
 }
@@ -54,7 +54,7 @@ export function readPublicKey(path: string): PublicKey {
 function completed(path: string, key: MetadataKey, name: JsonValue | undefined): PublicKey {
   // A key whose signatures never count would be one key less than the root says.
   if (publicKeyIdentity(key) === undefined)
-    throw unusable(path, 'no host would count it: its type or scheme is not known, or it is too weak');
+    throw unusable(path, 'no host would accept it: its type or scheme is unknown, or it is too weak');
   const fromPath = basename(path).replace(/(?:\.pub|\.pem|\.key)+$/, '');
   return { key, keyId: keyId(key), name: [name, fromPath].find(isSignerName) ?? 'unnamed' };
 }
@@ -66,13 +66,13 @@ function keyOf(path: string, file: Readonly<Record<string, JsonValue>>): Metadat
     if (typeof value === 'string') return metadataKey(value);
     throw unusable(path, 'it has no public key');
   }
-  if (file['writ-pub'] !== formatVersion) throw unusable(path, 'its format is not known');
+  if (file['writ-pub'] !== formatVersion) throw unusable(path, 'its format is unknown');
   if (typeof keytype !== 'string' || typeof scheme !== 'string' || typeof value !== 'string') {
     throw unusable(path, 'a part of it is missing');
   }
   const key = { keytype, scheme, keyval: { public: value } };
   if (file['keyid'] === keyId(key)) return key;
-  throw unusable(path, 'its key id is not that of its key');
+  throw unusable(path, 'its key id does not match its key');
 }
 
 function readPem(path: string, text: string): MetadataKey {

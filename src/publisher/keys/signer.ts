@@ -88,7 +88,7 @@ function requireDistinct(signatures: readonly MetadataSignature[]): void {
   const ids = signatures.map(({ keyid }) => keyid);
   const twice = ids.find((id, index) => ids.indexOf(id) !== index);
   if (twice === undefined) return;
-  throw new WritError('KEYS_MISSING', `two of the signers hold one key, ${twice}`, {
+  throw new WritError('KEYS_MISSING', `two signers have the same key, ${twice}`, {
     facts: { keyId: twice, expected: ids.length, actual: new Set(ids).size },
     hint: 'Give a signer for each key that is needed.',
   });

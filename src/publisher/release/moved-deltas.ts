@@ -46,7 +46,7 @@ export async function makeMovedDeltas(
     .filter((one) => !known.has(one.release.manifest.digest))
     .slice(0, maxDeltas - kept.length);
   if (bases.length === 0) return [];
-  report.begin('delta', `from ${bases.length} before it`);
+  report.begin('delta', `from ${bases.length} earlier releases`);
   const read = await readManifestOf(writer.layout, from, limits);
   if (read === undefined) return [];
   const archiveBytes = from.file.length;

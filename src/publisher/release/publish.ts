@@ -66,7 +66,7 @@ export type PublishResult = Awaited<ReturnType<typeof publishBundle>>;
  * Publishes a directory as the next release of a bundle on a channel.
  * @returns the release, and the role that lists it with its version
  * @throws WritError SOURCE_REFUSED, KEYS_MISSING, KEY_UNREADABLE, PASSPHRASE_NEEDED, PASSPHRASE_WRONG, REPOSITORY_LOCKED,
- *   REPOSITORY_INVALID (nothing went live), SIGNATURE_DISAGREEMENT, USAGE, DISK_*
+ *   REPOSITORY_INVALID (nothing was published), SIGNATURE_DISAGREEMENT, USAGE, DISK_*
  */
 export async function publishBundle(given: PublishOptions) {
   const options = { ...given, holder: 'publish' };
@@ -110,10 +110,10 @@ export async function publishBundle(given: PublishOptions) {
 function requireFeatures(names: readonly string[] = []): void {
   const wrong = names.find((name) => !isFeature(name));
   if (wrong === undefined && new Set(names).size <= maxRequires) return;
-  const message = wrong === undefined ? 'too many features are required' : `${wrong} is no name of a feature`;
+  const message = wrong === undefined ? 'too many features are required' : `${wrong} is not a feature name`;
   throw new WritError('USAGE', message, {
     facts: wrong === undefined ? { expected: maxRequires, actual: names.length } : { feature: wrong },
-    hint: `At most ${maxRequires} names of up to 64 of a-z 0-9 . - that begin with a letter or digit, as waves-1.`,
+    hint: `At most ${maxRequires} names of up to 64 of a-z 0-9 . - that begin with a letter or digit, for example waves-1.`,
   });
 }
 
@@ -172,7 +172,7 @@ async function placeDeltas(
   const { bundle, channel, deltas = defaultDeltas, report } = options;
   if (deltas === 0) return [];
   const releases = lastReleases(before, { bundle, channel, count: deltas });
-  if (releases.length > 0) report.begin('delta', `from ${releases.length} before it`);
+  if (releases.length > 0) report.begin('delta', `from ${releases.length} earlier releases`);
   return makeDeltas(place, treeOfSource(packed), releases, { ...options, archiveBytes });
 }
 

@@ -103,16 +103,16 @@ function affectedHeads(
   const unknown = serials.find((serial) => serial > highest);
   if (unknown === undefined) return heads;
   // Withdrawn before it exists, a serial could never be given to a release.
-  const message = `${bundle} has no serial ${unknown}, the highest ever is ${highest}`;
+  const message = `${bundle} has no serial ${unknown}; the highest so far is ${highest}`;
   throw new WritError('RELEASE_UNKNOWN', message, { facts: { bundle, expected: highest, actual: unknown } });
 }
 
 /** `--to` that moves no channel would be a promise that is not kept. */
 function requireUsedTarget({ to, bundle }: WithdrawRequest, moves: readonly ChannelMove[]): void {
   if (to === undefined || moves.some(({ after }) => after.serial === to)) return;
-  throw new WritError('RELEASE_REFUSED', `no channel of ${bundle} has to move, so none can go to ${to}`, {
+  throw new WritError('RELEASE_REFUSED', `no channel of ${bundle} has to change, so none can get ${to}`, {
     facts: { bundle, serial: to },
-    hint: 'Leave --to out, or withdraw the head of the channel.',
+    hint: 'Omit --to, or withdraw the newest release of the channel.',
   });
 }
 
@@ -137,7 +137,7 @@ function otherChannel({ heads, head, history, withdrawn }: Choice): string | und
       history.some((left) => left.release.channel === one.release.channel && isLeft(left)),
   );
   if (other === undefined) return undefined;
-  return `\`--channel ${other.release.channel}\` takes it back there; on ${head.release.channel} publish a good tree first.`;
+  return `\`--channel ${other.release.channel}\` withdraws it there; on ${head.release.channel}, publish a good tree first.`;
 }
 
 function chooseRelease(choice: Choice): ListedRelease {
@@ -150,7 +150,7 @@ function chooseRelease(choice: Choice): ListedRelease {
   if (to === undefined) {
     const [newest] = standing;
     if (newest === undefined) {
-      const message = `${bundle} ${channel}: no release is left that is not withdrawn and that the keys of today have signed`;
+      const message = `${bundle} ${channel}: no release is left that is not withdrawn and is signed by current keys`;
       throw new WritError('RELEASE_UNAVAILABLE', message, {
         facts: { ...facts, withdrawn: withdrawn.slice(-20) },
         ...given({ hint: otherChannel(choice) }),
@@ -163,7 +163,7 @@ function chooseRelease(choice: Choice): ListedRelease {
   // A release of another channel serves as well: its serial is the bundle's.
   const chosen = [...standing, ...history].find(({ release }) => release.serial === to);
   if (chosen === undefined) {
-    const message = `${bundle} has no serial ${to} that the keys of today vouch for`;
+    const message = `${bundle} has no serial ${to} that current keys trust`;
     throw new WritError('RELEASE_UNKNOWN', message, { facts: { ...facts, serial: to } });
   }
   if (chosen.release.channel !== channel) requireStanding(state, chosen.release);
@@ -193,7 +193,7 @@ function requireFollowed({ state, head, withdrawn }: Choice, to: number): void {
   const { bundle, channel, serial: from } = head.release;
   const facts = { bundle, channel, serial: to };
   if (withdrawn.includes(to)) {
-    throw new WritError('RELEASE_REFUSED', `${bundle} ${to} is withdrawn itself`, { facts });
+    throw new WritError('RELEASE_REFUSED', `${bundle} ${to} is itself withdrawn`, { facts });
   }
   // Also what only former keys have signed: nobody goes back to it, and hosts have accepted it.
   const between = [...serialsListed(state.layout, { bundle, channel })]
@@ -203,7 +203,7 @@ function requireFollowed({ state, head, withdrawn }: Choice, to: number): void {
   const flags = between.slice(0, maxNamed).map((serial) => `--serial ${serial}`);
   throw new WritError('RELEASE_REFUSED', `hosts that accepted ${bundle} ${between[0]} would refuse ${to}`, {
     facts: { ...facts, standing: between.slice(0, maxNamed) },
-    hint: `Withdraw what lies between as well: ${flags.join(' ')}`,
+    hint: `Withdraw the releases between them as well: ${flags.join(' ')}`,
   });
 }
 
@@ -228,7 +228,7 @@ export function requireArchive(layout: RepositoryLayout, entry: ListedRelease): 
   const archive = archiveOf(entry);
   if (archive !== undefined && isThere(layout, archive)) return;
   const path = archive && join(layout.targets, pathOf(archive.place));
-  throw new WritError('RELEASE_UNAVAILABLE', `the archive of ${bundle} ${serial} is not there any more`, {
+  throw new WritError('RELEASE_UNAVAILABLE', `the archive of ${bundle} ${serial} is gone`, {
     facts: { bundle, channel, serial, path },
     hint: `Withdraw it as well (--serial ${serial}), or publish a good tree: it gets the next serial.`,
   });

@@ -111,8 +111,8 @@ export function listNames(directory: string): string[] {
 }
 
 export function noRepository(path: string): WritError {
-  return new WritError('REPOSITORY_INVALID', `${path} is no repository`, {
+  return new WritError('REPOSITORY_INVALID', `${path} is not a repository`, {
     facts: { path },
-    hint: 'Make one with `writ init`, or correct --repository.',
+    hint: 'Create one with `writ init`, or correct --repository.',
   });
 }

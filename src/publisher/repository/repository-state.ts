@@ -135,7 +135,7 @@ function outdatedTargets(): WritError {
   const message = 'the targets are signed by keys that the root no longer lists';
   return new WritError('SIGNATURE_THRESHOLD', message, {
     facts: { role: 'targets' },
-    hint: 'Bring the new targets key, and run `writ root commit` with it again.',
+    hint: 'Provide the new targets key, and run `writ root commit` with it again.',
   });
 }
 
@@ -177,13 +177,13 @@ function readNamed<Role extends 'snapshot' | 'targets'>(
   const file = parseEnvelope(readRequired(join(layout.metadata, name), maxBytes), role);
   requireVoucher(file, roots);
   if (meta !== undefined && isNamedBy(meta, file)) return file;
-  throw new WritError('METADATA_MIX', `${name} is not the one that is named`, { facts: { name } });
+  throw new WritError('METADATA_MIX', `${name} does not match its listed version`, { facts: { name } });
 }
 
 function readRequired(path: string, maxBytes: number): Buffer {
   const bytes = readRepositoryFile(path, maxBytes);
   if (bytes !== undefined) return bytes;
-  throw new WritError('METADATA_MISSING', `${path} is not there`, { facts: { path } });
+  throw new WritError('METADATA_MISSING', `${path} is missing`, { facts: { path } });
 }
 
 function readPending(

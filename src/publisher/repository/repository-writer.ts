@@ -94,7 +94,7 @@ export function createWriter(
       const path = join(layout.metadata, metadataName(role, version));
       // A second content under one version is what clients call an attack.
       if (fs.existsSync(path)) {
-        throw new WritError('REPOSITORY_INVALID', `${path} is there already`, { facts: { path } });
+        throw new WritError('REPOSITORY_INVALID', `${path} exists`, { facts: { path } });
       }
       durableFs.writeFile(`repo.${operationOf(role)}`, path, bytes, 0o644);
     },

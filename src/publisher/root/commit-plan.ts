@@ -62,10 +62,10 @@ function baseOf(proposal: Proposal, roots: readonly ParsedFile<'root'>[]): Parse
   const base = roots.find((root) => root.signed.version === version - 1);
   const taken = roots.find((root) => root.signed.version === version);
   if (taken !== undefined && rootDigest(taken) !== rootDigest(proposal.root)) {
-    throw wrongBase(`the repository has another root v${version} already`, { version });
+    throw wrongBase(`the repository already has a different root v${version}`, { version });
   }
   if (newest !== undefined && newest.signed.version > version) {
-    throw wrongBase(`the repository is at root v${newest.signed.version} already`, { version });
+    throw wrongBase(`the repository is already at root v${newest.signed.version}`, { version });
   }
   if (base !== undefined && rootDigest(base) === proposal.baseDigest) return base;
   throw wrongBase(`the repository is at root v${newest?.signed.version ?? 0}`, {

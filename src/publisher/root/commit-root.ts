@@ -33,7 +33,7 @@ export interface CommitResult {
   readonly signed: Partial<Readonly<Record<LaterRole, number>>>;
   /** Hosts refuse these until they are signed. */
   readonly waiting: readonly LaterRole[];
-  /** A role that has expired: hosts take nothing new, whatever the root says. */
+  /** A role that has expired: hosts accept nothing new, whatever the root says. */
   readonly expired?: string;
 }
 
@@ -68,14 +68,14 @@ export function requireCommittable(plan: CommitPlan, unsignedRoles: CommitOption
     const names = missing.map(({ count, of }) => `${count} of ${of.map(({ name }) => name).join(', ')}`);
     throw new WritError('SIGNATURE_THRESHOLD', `the proposal still needs ${names.join(' and ')}`, {
       facts: { role: 'root', missing },
-      hint: 'Mail it to them: writ sign FILE --key KEY.',
+      hint: 'Send it to them: writ sign FILE --key KEY.',
     });
   }
   if (plan.missing.length === 0 || unsignedRoles === 'accepted') return;
-  const message = `the new keys of ${plan.missing.join(' and ')} are not here: hosts would refuse what is live`;
+  const message = `the new keys of ${plan.missing.join(' and ')} are missing: hosts would refuse the current metadata`;
   throw new WritError('KEYS_MISSING', message, {
     facts: { roles: plan.missing, unvouched: plan.unvouched },
-    hint: 'Bring them with --keys, or say --leave-unsigned and let their holder sign at once.',
+    hint: 'Provide them with --keys, or give --leave-unsigned and let their holder sign at once.',
   });
 }
 

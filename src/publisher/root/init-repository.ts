@@ -50,7 +50,9 @@ export function initRepository(options: InitOptions) {
   const layout = layoutOf(options.repository);
   if (fs.existsSync(layout.metadata)) {
     const facts = { path: options.repository };
-    throw new WritError('REPOSITORY_EXISTS', `${options.repository} holds a repository`, { facts });
+    throw new WritError('REPOSITORY_EXISTS', `${options.repository} already contains a repository`, {
+      facts,
+    });
   }
   requireApart(options.repository, options.keysDirectory);
   const plan = planRoles(options);
@@ -96,22 +98,23 @@ function requireThresholdOf({ rootKeys, rootThreshold, spareRootKey }: InitOptio
     });
   }
   if (rootThreshold < rootKeys || spareRootKey === 'waived') return;
-  const message = `with ${rootThreshold} of ${rootKeys}, one lost root key ends the repository`;
+  const message = `with ${rootThreshold} of ${rootKeys}, one lost root key makes the repository unusable`;
   throw new WritError('USAGE', message, {
     facts: { rootKeys, rootThreshold },
-    hint: 'Make more root keys than the threshold, or say --yes.',
+    hint: 'Create more root keys than the threshold, or give --yes.',
   });
 }
 
 function requireNames({ rootKeys, rootNames = [] }: InitOptions): void {
   const wrong = rootNames.find((name): boolean => !isSignerName(name));
   if (wrong !== undefined) {
-    const message = 'a name is up to 64 letters, digits, spaces and . _ @ - and begins with one';
+    const message =
+      'a name has up to 64 letters, digits, spaces and . _ @ - and begins with a letter or digit';
     throw new WritError('USAGE', message, { facts: { actual: wrong.slice(0, 100) } });
   }
   const all = Array.from({ length: rootKeys }, (_, index) => rootName(index, rootNames));
   if (new Set(all).size === all.length && rootNames.length <= rootKeys) return;
-  throw new WritError('USAGE', 'each root key has one name of its own', {
+  throw new WritError('USAGE', 'each root key needs its own name', {
     facts: { expected: rootKeys, actual: rootNames.length },
   });
 }

@@ -45,10 +45,10 @@ export function parseProposal(bytes: Uint8Array): Proposal {
   const json = parseStrictJson(bytes);
   if (json.kind === 'refused') throw malformed(`${json.reason} at ${json.offset}`);
   const file = members(json.value, ['base', 'chain', 'root', 'writ-proposal'], 'the file');
-  if (file['writ-proposal'] !== formatVersion) throw malformed('its format is not known');
+  if (file['writ-proposal'] !== formatVersion) throw malformed('its format is unknown');
   const { base } = file;
   const baseDigest = typeof base === 'string' ? digestFromHex(base.replace(/^sha256:/, '')) : undefined;
-  if (baseDigest === undefined || base !== baseDigest) throw malformed('base is no digest');
+  if (baseDigest === undefined || base !== baseDigest) throw malformed('base is not a digest');
   const { chain } = file;
   const most = defaultMetadataLimits.maxRootRotations;
   if (!Array.isArray(chain) || chain.length === 0 || chain.length > most) throw malformed('chain');
@@ -77,7 +77,7 @@ function members(
 ): Readonly<Record<string, JsonValue>> {
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
   if (!isObject || Object.keys(value).sort().join() !== names.join()) {
-    throw malformed(`${where} has not the members ${names.join(', ')}`);
+    throw malformed(`${where} does not have the members ${names.join(', ')}`);
   }
   return value as Readonly<Record<string, JsonValue>>;
 }
@@ -110,13 +110,13 @@ export function trustBase({ chain, baseDigest }: Proposal, anchor: Uint8Array): 
     }
   } catch (error) {
     if (!isWritError(error)) throw error;
-    throw wrongBase(`its chain does not lead from root v${set.root.signed.version}: ${error.message}`, {
+    throw wrongBase(`its chain does not start at root v${set.root.signed.version}: ${error.message}`, {
       clientCode: error.code,
     });
   }
   const actual = rootDigest(set.root);
   if (actual === baseDigest) return set.root;
-  throw wrongBase(`it is not based on root v${set.root.signed.version} of yours`, {
+  throw wrongBase(`it is not based on your root v${set.root.signed.version}`, {
     expected: actual,
     actual: baseDigest,
   });
@@ -124,7 +124,7 @@ export function trustBase({ chain, baseDigest }: Proposal, anchor: Uint8Array): 
 
 /** @param what is wrong, as `the repository is at root v3 already` */
 export function wrongBase(what: string, facts: Readonly<Record<string, unknown>> = {}): WritError {
-  return new WritError('PROPOSAL_BASE', `the proposal stands on another root: ${what}`, { facts });
+  return new WritError('PROPOSAL_BASE', `the proposal is based on another root: ${what}`, { facts });
 }
 
 /**

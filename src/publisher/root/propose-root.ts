@@ -52,7 +52,7 @@ export function proposeRoot(options: ProposeOptions): TrustedProposal {
 /** @throws WritError USAGE when the file is there already, DISK_* */
 export function writeNewProposal(path: string, proposal: Proposal, durableFs: DurableFs): void {
   if (fs.existsSync(path)) {
-    throw new WritError('USAGE', `${path} is there already, and may hold signatures`, {
+    throw new WritError('USAGE', `${path} exists, and may contain signatures`, {
       hint: 'Choose another name with -o.',
     });
   }
@@ -100,7 +100,7 @@ function filesOf({ keyFiles, keysDirectory }: SigningHand): KeyFile[] {
   const named = keyFiles.map((path) => {
     const file = readKeyFile(path);
     if (file !== undefined) return file;
-    throw new WritError('KEY_UNREADABLE', `${path} is not there`, { facts: { path } });
+    throw new WritError('KEY_UNREADABLE', `${path} is missing`, { facts: { path } });
   });
   if (keysDirectory === undefined) return named;
   return [
@@ -113,7 +113,7 @@ function noSigner(trusted: TrustedProposal): WritError {
   const { base, proposal } = trusted;
   const ids = [...signingKeys(trusted).keys()];
   const names = ids.map((id) => nameIn(base.signed, proposal.root.signed, id));
-  return new WritError('KEYS_MISSING', `no root key at hand; those who may sign are ${names.join(', ')}`, {
+  return new WritError('KEYS_MISSING', `no root key was given; possible signers are ${names.join(', ')}`, {
     facts: { role: 'root', names },
   });
 }
@@ -137,6 +137,6 @@ export function findAnchor(
   if (root === undefined && newest !== undefined) return newest.bytes;
   throw new WritError('USAGE', 'there is no root to compare the proposal with', {
     facts: { looked: paths },
-    hint: 'Name the root that you trust with --root FILE; it belongs beside your key as root.json.',
+    hint: 'Give the root that you trust with --root FILE; keep it beside your key as root.json.',
   });
 }

@@ -62,7 +62,7 @@ function keysAfter(
   const added = change.add.filter((one) => one.role === role).map(({ key }) => key);
   for (const { keyId, key, name } of [...(replacement?.keys ?? []), ...added]) {
     if (held.has(keyId))
-      throw refused(`${name} (${shortKeyId(keyId)}) is a key of ${role} already`, { role });
+      throw refused(`${name} (${shortKeyId(keyId)}) is already a key of ${role}`, { role });
     held.set(keyId, key);
     names.set(keyId, name);
   }
@@ -79,13 +79,13 @@ function findKey(base: RootSigned, role: TopLevelRole, which: string): string {
   const [id, ...more] = found;
   if (id !== undefined && more.length === 0) return id;
   const known = keyids.map((one) => `${names.get(one) ?? '?'} (${shortKeyId(one)})`).join(', ');
-  const text = id === undefined ? `is no key of ${role}` : `is more than one key of ${role}`;
+  const text = id === undefined ? `is not a key of ${role}` : `is more than one key of ${role}`;
   throw refused(`${which.slice(0, 64)} ${text}; its keys are ${known}`, { role, keyIds: keyids });
 }
 
 function refused(message: string, facts: Readonly<Record<string, unknown>>): WritError {
   return new WritError('ROOT_CHANGE_REFUSED', message, {
     facts,
-    hint: 'See `writ key list`, or name the key by its id.',
+    hint: 'See `writ key list`, or give the key id.',
   });
 }

@@ -31,7 +31,7 @@ export function requireSane(
   if (first === undefined) return;
   throw new WritError('ROOT_CHANGE_REFUSED', first, {
     facts: { reasons },
-    hint: mistakes.length > 0 ? 'Change what the reason names.' : 'If that is what you want, say --yes.',
+    hint: mistakes.length > 0 ? 'Fix what the message names.' : 'If that is what you want, give --yes.',
   });
 }
 
@@ -43,13 +43,13 @@ function mistakesOfRole(next: RootSigned, role: TopLevelRole): string[] {
   const distinct = new Set(known);
   const names = keyids.flatMap((id) => signersOf(next).get(id) ?? []);
   return [
-    ...idle.map((id) => `${role} has a key that can never count, ${id.slice(0, 8)}: take it away`),
+    ...idle.map((id) => `${role} has a key that can never count, ${id.slice(0, 8)}: remove it`),
     // One secret would be two signers for whoever counts ids.
     ...(distinct.size < known.length ? [`${role} has the same public key twice`] : []),
     ...(threshold > distinct.size
       ? [`${role} needs ${threshold} signatures and has ${distinct.size} keys: nobody could ever sign it`]
       : []),
-    ...(new Set(names).size < names.length ? [`two keys of ${role} have one name`] : []),
+    ...(new Set(names).size < names.length ? [`two keys of ${role} have the same name`] : []),
   ];
 }
 
@@ -69,7 +69,7 @@ function mistakesOfClasses(next: RootSigned): string[] {
   const both = identities(['targets']).some((identity) => rootKeys.has(identity));
   return [
     ...(shared ? ['one key would be both online (snapshot, timestamp) and offline (root, targets)'] : []),
-    ...(both ? ['one key would be of both root and targets'] : []),
+    ...(both ? ['one key would belong to both root and targets'] : []),
   ];
 }
 
@@ -96,8 +96,10 @@ function mistakesOfForm(base: RootSigned, next: RootSigned): string[] {
   const idle = Object.keys(next.keys).filter((id) => !listed.has(id));
   return [
     ...(next.version === base.version + 1 ? [] : [`version ${next.version} does not follow ${base.version}`]),
-    ...(next.consistent_snapshot === base.consistent_snapshot ? [] : ['consistent snapshots are switched']),
-    ...hidden.map((name) => `it has a member that nobody would be shown, ${name.slice(0, 64)}`),
+    ...(next.consistent_snapshot === base.consistent_snapshot
+      ? []
+      : ['consistent snapshots would be switched']),
+    ...hidden.map((name) => `it has a member that is not shown to signers, ${name.slice(0, 64)}`),
     ...(idle.length > 0 ? ['it lists a key that belongs to no role'] : []),
   ];
 }
@@ -125,12 +127,12 @@ function dangersOf(base: RootSigned, next: RootSigned): string[] {
   const lowered = topLevelRoles.filter((role) => next.roles[role].threshold < base.roles[role].threshold);
   return [
     ...(threshold === keyids.length
-      ? [`with ${threshold} of ${keyids.length}, one lost root key ends the repository`]
+      ? [`with ${threshold} of ${keyids.length}, one lost root key makes the repository unusable`]
       : []),
     ...(leavers > 0
       ? [
           `the old root needs ${before.threshold} signatures and ${staying} of its keys stay: ` +
-            `${leavers} of those that leave must sign too, which lost keys cannot`,
+            `${leavers} of the removed keys must sign too, which is impossible for lost keys`,
         ]
       : []),
     ...lowered.map((role) => `the threshold of ${role} becomes lower: fewer stolen keys are enough`),

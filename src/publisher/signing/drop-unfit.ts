@@ -68,7 +68,7 @@ function requireNotBehind(live: ReleaseInfo, next: ReleaseInfo): void {
   const back = next.serial < live.serial && !next.withdrawn.includes(live.serial);
   const forgotten = live.withdrawn.find((serial) => !next.withdrawn.includes(serial));
   if (!back && forgotten === undefined) return;
-  throw new WritError('RELEASE_REFUSED', `${live.bundle}: ${next.serial} is behind ${live.serial}`, {
+  throw new WritError('RELEASE_REFUSED', `${live.bundle}: ${next.serial} is older than ${live.serial}`, {
     facts: { bundle: live.bundle, expected: live.serial, actual: next.serial, forgotten },
   });
 }

@@ -81,7 +81,7 @@ export interface OnlineSigningOptions {
 /**
  * Signs, verifies as a client would, and goes live; the caller holds the repository's lock.
  * @returns the versions that hosts see now
- * @throws WritError REPOSITORY_INVALID (nothing went live), SIGNATURE_DISAGREEMENT, DISK_*
+ * @throws WritError REPOSITORY_INVALID (nothing was published), SIGNATURE_DISAGREEMENT, DISK_*
  */
 export async function signOnline(options: OnlineSigningOptions) {
   const { writer, state, signers, roles = onlineRoles, clock, next } = options;
@@ -120,7 +120,7 @@ function requireListed({ live }: RepositoryState, signers: OnlineSigners): void 
     if (listed.length >= threshold) continue;
     throw new WritError('KEYS_MISSING', `the root no longer lists the ${role} keys at hand`, {
       facts: { role, expected: threshold, actual: listed.length, keyIds: keyids },
-      hint: 'Bring the new keys to where the old ones lie.',
+      hint: 'Put the new keys in the place of the old ones.',
     });
   }
 }
@@ -145,7 +145,7 @@ function liveVersion({ live, outdated }: RepositoryState, role: OnlineRole): num
   const forgotten = outdated.includes('timestamp') || outdated.includes('snapshot');
   if (forgotten && version > maxHonestVersion) return 0;
   if (version < Number.MAX_SAFE_INTEGER) return version;
-  throw new WritError('REPOSITORY_INVALID', `no version comes after the ${role} that is live`, {
+  throw new WritError('REPOSITORY_INVALID', `no version can follow the published ${role}`, {
     facts: { role, version },
     hint: `Its key was stolen: replace it with \`writ root rotate --replace ${role}=NEW.pub\`.`,
   });
@@ -204,7 +204,7 @@ function requireNothingIgnored(state: RepositoryState, nowMs: number): void {
   const { live, ignored } = state;
   const dueAtMs = live.timestamp.expiresAtMs - 0.75 * livesOf(live.root.signed).timestamp;
   if (ignored.length === 0 || isWaiting(state) || nowMs >= dueAtMs) return;
-  throw new WritError('REPOSITORY_INVALID', `${ignored.join(', ')} does not verify and cannot go live`, {
+  throw new WritError('REPOSITORY_INVALID', `${ignored.join(', ')} does not verify and cannot be published`, {
     facts: { ignored },
     hint: 'Publish again, with the keys of the role.',
   });

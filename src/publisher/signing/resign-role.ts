@@ -16,7 +16,7 @@ export type ResignRoleResult = SignedChange<VersionedRole>;
 /**
  * Signs `targets`, or a role that they delegate to.
  * @throws WritError ROLE_UNKNOWN, KEYS_MISSING, KEY_UNREADABLE, PASSPHRASE_*, REPOSITORY_LOCKED, REPOSITORY_INVALID
- *   (nothing went live), SIGNATURE_DISAGREEMENT, DISK_*
+ *   (nothing was published), SIGNATURE_DISAGREEMENT, DISK_*
  */
 export async function resignRole(role: string, options: ChangeOptions): Promise<ResignRoleResult> {
   const { keys, report } = options;

@@ -97,7 +97,7 @@ async function verifyFiles(client: RepositoryClient, { release, role }: ListedRe
   const { bundle, channel } = release;
   const target = await client.target(bundle, channel);
   if (target?.vouchedBy.role !== role) {
-    throw new WritError('TARGET_UNKNOWN', `${bundle}/${channel} is not found in ${role}`, {
+    throw new WritError('TARGET_UNKNOWN', `${bundle}/${channel} is missing in ${role}`, {
       facts: { bundle, channel },
     });
   }

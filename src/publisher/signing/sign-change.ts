@@ -43,7 +43,7 @@ export function readSeen({ repository, keys }: Pick<ChangeOptions, 'repository' 
  * @param seen whose root says which online keys are opened, before the lock
  * @param sign decides again, under the lock, and signs; what waits and may not go live is left out of its state, where
  *   this goes live. @returns the state with what was signed as its newest
- * @throws WritError KEY_UNREADABLE, PASSPHRASE_*, REPOSITORY_LOCKED, REPOSITORY_INVALID (nothing went live),
+ * @throws WritError KEY_UNREADABLE, PASSPHRASE_*, REPOSITORY_LOCKED, REPOSITORY_INVALID (nothing was published),
  *   SIGNATURE_DISAGREEMENT, DISK_*, and what sign throws
  */
 export async function changeRepository<Done extends object>(

@@ -47,7 +47,7 @@ export function signedAheadMs(state: Signed, nowMs: number): number | undefined 
 
 /** Where a role ends before the time that hosts were told. */
 export const signedAheadHint =
-  'A clock that was ahead has signed. Sign the role anew (`writ sign --role`), or replace the timestamp key (docs/operations.md, "Signed ahead").';
+  'A clock that was ahead has signed. Re-sign the role (`writ sign --role`), or replace the timestamp key (docs/operations.md, "Signed ahead").';
 
 /** @returns for an edition: the time, and whether a person vouches for it */
 export function signedBy(
@@ -76,7 +76,7 @@ export async function sureClock(
   const lastSignedAt = new Date(lastMs ?? 0).toISOString();
   throw new WritError(
     'CLOCK_UNSURE',
-    `this clock says ${now}, and nothing was signed since ${lastSignedAt}`,
+    `this clock says ${now}, but the last signature is of ${lastSignedAt}`,
     {
       facts: { now, lastSignedAt, silenceMs },
     },

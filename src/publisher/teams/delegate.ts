@@ -23,7 +23,7 @@ export type DelegateResult = ChangeResult<Delegated>;
 /**
  * Changes one delegation.
  * @throws WritError DELEGATION_REFUSED, ROLE_UNKNOWN, USAGE, KEYS_MISSING, KEY_UNREADABLE, PASSPHRASE_*,
- *   REPOSITORY_LOCKED, REPOSITORY_INVALID (nothing went live), SIGNATURE_DISAGREEMENT, DISK_*
+ *   REPOSITORY_LOCKED, REPOSITORY_INVALID (nothing was published), SIGNATURE_DISAGREEMENT, DISK_*
  */
 export async function delegateRole(
   request: DelegationRequest,

@@ -65,7 +65,7 @@ export function planDelegation(
 
 function unknownRole({ targets }: RepositoryState, role: string): WritError {
   const known = delegatedRolesOf(targets).map(({ name }) => name);
-  return new WritError('ROLE_UNKNOWN', `the targets delegate to no ${role}`, {
+  return new WritError('ROLE_UNKNOWN', `the targets do not delegate to ${role}`, {
     facts: { role, known: known.slice(0, 50) },
   });
 }

@@ -28,7 +28,7 @@ const roleName = /^[a-z][a-z0-9-]{0,62}$/;
 export function requireName({ delegated, targets }: RepositoryState, role: string): void {
   if (!roleName.test(role) || reserved.includes(role)) {
     const hint =
-      'A role is named by up to 63 of a-z 0-9 -, begins with a letter, and is none of the top-level roles.';
+      'A role name has up to 63 characters of a-z 0-9 -, begins with a letter, and is not a top-level role.';
     throw new WritError('DELEGATION_REFUSED', `${role.slice(0, 80)} cannot be the name of a team's role`, {
       facts: { role: role.slice(0, 80) },
       hint,
@@ -86,7 +86,7 @@ export function requirePaths({ targets }: RepositoryState, role: DelegatedRole):
   const paths = role.paths ?? [];
   if (paths.length === 0) {
     throw new WritError('USAGE', `${role.name} needs paths`, {
-      hint: "As --paths 'dns-*/*': BUNDLE/CHANNEL.tar.br.",
+      hint: "For example --paths 'dns-*/*'; a path is BUNDLE/CHANNEL.tar.br.",
     });
   }
   if (paths.length > maxPatterns)
@@ -127,11 +127,11 @@ export function requireHandOver(
   const paths = [...taken, ...left];
   const [what, hint] =
     taken.length > 0
-      ? [`the targets list ${taken[0]}, which would hide what ${role} publishes for ever`, 'to the role']
-      : [`${role} lists ${left[0]}, which hosts would not find any more`, 'to the top-level targets'];
+      ? [`the targets list ${taken[0]}, which would always hide what ${role} publishes`, 'to the role']
+      : [`${role} lists ${left[0]}, which hosts would no longer find`, 'to the top-level targets'];
   throw new WritError('DELEGATION_REFUSED', what, {
     facts: { role, targets: paths.slice(0, 20), count: paths.length },
-    hint: `Say --hand-over to give these releases ${hint}.`,
+    hint: `Give --hand-over to move these releases ${hint}.`,
   });
 }
 

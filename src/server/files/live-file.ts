@@ -64,7 +64,7 @@ function load(repository: string, file: string, maxBytes: number): LiveBytes | u
   if (opened === undefined) return undefined;
   try {
     if (opened.length > maxBytes) {
-      throw new WritError('METADATA_MALFORMED', `${file} is too long to be what its name says`, {
+      throw new WritError('METADATA_MALFORMED', `${file} is too long for its role`, {
         facts: { expected: maxBytes, actual: opened.length, file },
       });
     }

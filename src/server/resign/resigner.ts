@@ -125,7 +125,7 @@ async function signWhatIsDue(options: ResignerOptions, before: ResignStatus): Pr
 function requireSigned(view: RepositoryView, nowMs: number): void {
   const due = dueRoles(view.read(), nowMs);
   if (due.length === 0) return;
-  throw new WritError('REPOSITORY_INVALID', `${due.join(' and ')} still due after signing`, {
+  throw new WritError('REPOSITORY_INVALID', `${due.join(' and ')} still expire soon after signing`, {
     facts: { due, pending: view.current().pending },
   });
 }

@@ -39,7 +39,7 @@ function parseLocation(location: string): URL {
   // A password in a URL ends up in logs; a query would be lost before the path.
   const extra = url === undefined ? '' : `${url.username}${url.password}${url.search}${url.hash}`;
   if (!known || extra !== '' || odd) {
-    throw new WritError('CONFIG_INVALID', 'the repository is no plain http, https or file URL', {
+    throw new WritError('CONFIG_INVALID', 'the repository is not a plain http, https or file URL', {
       facts: { expected: 'https://host/path/ or file:///path/' },
       hint: 'Write https://host/path/ or file:///path/, without user, query or fragment.',
     });

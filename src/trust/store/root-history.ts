@@ -56,7 +56,7 @@ export function requireReached(roots: StoredRoots, actual: number): void {
   const message = `no chain of roots leads from version ${actual} to ${expected}`;
   throw new WritError('TRUST_STORE_DAMAGED', message, {
     facts: { expected, actual },
-    hint: `Copy metadata/${actual + 1}.root.json of the repository, and those behind it, to trust/roots/.`,
+    hint: `Copy metadata/${actual + 1}.root.json of the repository, and all later ones, to trust/roots/.`,
   });
 }
 
@@ -91,12 +91,15 @@ function isLinked(bootstrap: TrustedSet, roots: StoredRoots): boolean {
   return tryRoot(() => trustNextRoot(trustFirstRoot(before), bootstrap.root.bytes)) !== undefined;
 }
 
-function notLinked(bootstrap: TrustedSet, trusted: TrustedSet, { versions }: StoredRoots): WritError {
+function notLinked(bootstrap: TrustedSet, trusted: TrustedSet, roots: StoredRoots): WritError {
   const expected = versionOf(trusted);
   const actual = versionOf(bootstrap);
-  const message = `the configured root (version ${actual}) is not in the history that ends in version ${expected}`;
+  const message = `the configured root (version ${actual}) is not in the history, whose last version is ${expected}`;
   const facts = { expected, actual };
-  const begins = versions.some((version) => version <= actual + 1);
+  // A damaged file counts as absent here too: it links nothing, and says nothing of which repository it was.
+  const begins = roots.versions.some(
+    (version) => version <= actual + 1 && knownRoot(roots, version) !== undefined,
+  );
   if (begins || actual >= expected) return new WritError('ROOT_NOT_LINKED', message, { facts });
   // Nothing says of which repository it is: only a person can tell a history that was lost from a root that is wrong.
   const hint = `The history in trust/roots does not reach back to it. If that directory or files of it were lost, copy the configured root to trust/roots/${actual}.root.json. If not, configure the root of this repository.`;

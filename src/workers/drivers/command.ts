@@ -93,7 +93,8 @@ async function notify(
   options: NotifyOptions,
 ): Promise<Answer> {
   // The name of a program may be anything; a name that somebody else gave becomes an argument.
-  if (options.members !== undefined && !isWorkerName(worker)) return unreachable(`${worker} is no name`);
+  if (options.members !== undefined && !isWorkerName(worker))
+    return unreachable(`${worker} is not a valid name`);
   return judge(await run(argv, worker, reset), options);
 }
 

@@ -64,7 +64,7 @@ async function notify(
 
 function judge(path: string, answer: KresdAnswer, expect: string): Answer {
   if (answer.kind === 'malformed') {
-    return unreachable(`${path}: an answer of ${answer.length} bytes was announced: this is no kresd`);
+    return unreachable(`${path}: an answer of ${answer.length} bytes was announced: this is not a kresd`);
   }
   return answer.text === expect ? confirmed(answer.text) : refused(answer.text);
 }

@@ -89,7 +89,7 @@ function createDriver(options: LineOptions, { clock }: DriverContext): Driver {
 /** @returns the rules for each answer: the time of all its lines together is bounded */
 function rulesOf({ end, until, greeting }: LineOptions): () => LineRules {
   if (end !== undefined && until !== undefined)
-    throw new WritError('CONFIG_INVALID', 'reset has `end` and `until`: only one can hold');
+    throw new WritError('CONFIG_INVALID', 'reset has `end` and `until`: give one of them');
   const last = until === undefined ? undefined : patternOf('until', until);
   const first = greeting === undefined ? undefined : patternOf('greeting', greeting);
   return () => ({

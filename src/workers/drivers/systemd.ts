@@ -79,7 +79,7 @@ async function unitsOf(ask: Systemctl, pattern: string): Promise<readonly string
   const isWhole = result.kind === 'exited' && result.exitCode === 0 && !result.truncated;
   const units = isWhole ? parseUnitList(result.stdout) : undefined;
   if (units !== undefined && units.length <= maxUnits) return units;
-  const noList = isWhole ? 'its list has a line that is no unit' : endOf(result);
+  const noList = isWhole ? 'its list has a line that is not a unit' : endOf(result);
   const reason = units === undefined ? noList : `more than ${maxUnits} units`;
   throw unlisted(`systemctl cannot list ${pattern}: ${reason}`, { pattern, reason });
 }
@@ -104,7 +104,7 @@ async function runJob(
 ): Promise<Answer> {
   const { unit, action } = job;
   const { target: _, ...limits } = reset;
-  if (!new RegExp(unitNamePattern).test(unit)) return unreachable(`${unit} is no name of a unit`);
+  if (!new RegExp(unitNamePattern).test(unit)) return unreachable(`${unit} is not a unit name`);
   const startedMs = clock.monotonicMs();
   const before = await stateOf(ask, unit, limits);
   const obstacle = whyNot(before, job);

@@ -74,7 +74,7 @@ function unixPlace(
       // The name of a socket goes into the path of a URL too.
       if (!isWorkerName(worker)) return `${worker} cannot be the name of a worker`;
       const url = plainUrl(`http://localhost${fillPlaceholders(path, target, worker)}`);
-      if (url === undefined) return `${path} is no path of a URL`;
+      if (url === undefined) return `${path} is not a path of a URL`;
       return { url, unixSocket: socketOf(unix, members, worker) };
     },
     listensAt: (worker) =>

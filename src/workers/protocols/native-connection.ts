@@ -75,7 +75,7 @@ export function serveNativeWorker(socket: Socket, options: ConnectionOptions): N
   });
   socket.write(helloLine(writVersion));
   void clock.sleep(helloTimeoutMs, closed.signal).then(() => {
-    if (!dialogue.hasName() && !socket.destroyed) end(stuck('says no hello'));
+    if (!dialogue.hasName() && !socket.destroyed) end(stuck('sends no hello'));
   });
   return {
     notify: (target) => void put(target),

@@ -27,7 +27,7 @@ export type ExpectOptions = OptionsOf<typeof expectProperties, never>;
 /** @throws WritError CONFIG_INVALID */
 export function createExpectation({ expect, expectMatch }: ExpectOptions): Expectation {
   if (expect !== undefined && expectMatch !== undefined)
-    throw new WritError('CONFIG_INVALID', 'reset has `expect` and `expectMatch`: only one can hold');
+    throw new WritError('CONFIG_INVALID', 'reset has `expect` and `expectMatch`: give one of them');
   if (expectMatch !== undefined) {
     const pattern = patternOf('expectMatch', expectMatch);
     return { isGiven: true, judge: (answer) => pattern.test(answer) };

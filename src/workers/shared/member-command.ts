@@ -56,7 +56,7 @@ export async function listByCommand(options: MembersOptions): Promise<readonly s
   if (result.truncated) throw wrong(`it says more than ${maxHookOutputBytes} bytes`);
   const names = [...new Set(result.stdout.split('\n').filter((line) => line !== ''))];
   const noName = names.find((name) => !isWorkerName(name));
-  if (noName !== undefined) throw wrong(`it says what is no name: ${tailOf(noName, 100)}`);
+  if (noName !== undefined) throw wrong(`it printed an invalid name: ${tailOf(noName, 100)}`);
   if (names.length > maxMembers) throw wrong(`it names more than ${maxMembers} workers`);
   return names.sort();
 }

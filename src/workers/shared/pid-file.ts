@@ -18,7 +18,7 @@ export type Daemon =
 export function findDaemon(path: string): Daemon {
   try {
     const file = readPidFile(path);
-    if (file === undefined) return { kind: 'unknown', reason: `${path} is no file that holds a pid` };
+    if (file === undefined) return { kind: 'unknown', reason: `${path} does not contain a pid` };
     const process = findProcess(file.pid);
     if (process === undefined) return { kind: 'dead', reason: `${path}: process ${file.pid} is dead` };
     if (mayMean(file, process)) return { kind: 'found', process };

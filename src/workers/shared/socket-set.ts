@@ -61,7 +61,7 @@ export async function listByGlob(glob: string, kind: 'socket' | 'file'): Promise
       if (isKind(entry) && isWanted(entry.name)) names.push(entry.name);
       // A worker left out in silence would go on with the old policy, and nobody would know.
       if (entries > maxDirectoryEntries || names.length > maxMembers)
-        throw unlisted(`${directory} holds too many entries to tell`, { directory, expected: maxMembers });
+        throw unlisted(`${directory} has too many entries to check`, { directory, expected: maxMembers });
     }
   } catch (error) {
     // The directory of a daemon that is not up yet.
