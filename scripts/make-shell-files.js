@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const { commands } = await import('../dist/src/cli/run.js');
+const { environmentName } = await import('../dist/src/cli/console/flag-environment.js');
 const { commonFlags } = await import('../dist/src/cli/console/flags.js');
 const { topicNames, topicText } = await import('../dist/src/cli/console/help-topics.js');
 const { writVersion } = await import('../dist/src/core/version.js');
@@ -19,6 +20,7 @@ async function readTable() {
         shown: option.flags,
         names: [option.short, option.long].filter((one) => one !== undefined),
         text: option.description,
+        variable: environmentName(name, option),
         takesValue: option.required || option.optional,
         choices: option.argChoices ?? [],
         isPlace: /<[^>]*(?:file|dir|path)[^>]*>/.test(option.flags),
@@ -46,7 +48,9 @@ function commandPage({ name, summary, args, options, examples, exitCodes }) {
     `.SH SYNOPSIS\n.B ${roff(`writ ${name}`)}\n${roff(`[options] ${words}`.trim())}`,
     ...(args.length === 0 ? [] : ['.SH ARGUMENTS', ...args.map(([word, text]) => item(word, text))]),
     '.SH OPTIONS',
-    ...options.map(({ shown, text }) => item(shown, text)),
+    ...options.map(({ shown, text, variable }) =>
+      item(shown, variable === undefined ? text : `${text} (environment: ${variable})`),
+    ),
     '.SH EXAMPLES\n.nf',
     ...examples.map((line) => roff(line)),
     '.fi\n.SH EXIT STATUS',

@@ -15,6 +15,8 @@ import {
 import { join, relative } from 'node:path';
 import { run } from './run.js';
 
+const { author, homepage } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+
 const scripts = ['config', 'preinst', 'postinst', 'prerm', 'postrm'];
 
 /**
@@ -25,7 +27,11 @@ const scripts = ['config', 'preinst', 'postinst', 'prerm', 'postrm'];
 export function makeDebianPackage({ name, architecture, version, epochSeconds, source, tree, destination }) {
   const files = filesOf(tree).map((path) => relative(tree, path));
   const bytes = files.reduce((sum, path) => sum + lstatSync(join(tree, path)).size, 0);
-  const values = { VERSION: version, ARCH: architecture, SIZE: String(Math.ceil(bytes / 1024)) };
+  const size = String(Math.ceil(bytes / 1024));
+  const values = {
+    ...{ VERSION: version, ARCH: architecture, SIZE: size },
+    ...{ MAINTAINER: author, HOMEPAGE: homepage },
+  };
   const filled = (file) =>
     readFileSync(join(source, file), 'utf8').replace(/@([A-Z]+)@/g, (_, key) => values[key]);
   const control = join(tree, 'DEBIAN');

@@ -35,6 +35,7 @@ export function stageWrit(tree, { root, npm, modules, node, ...release }) {
   for (const name of readdirSync(join(root, 'docs')).filter((one) => one.endsWith('.md')))
     document(`docs/${name}`, join(root, 'docs', name));
   cpSync(join(root, 'docs/examples'), join(tree, 'usr/share/doc/writ/examples'), { recursive: true });
+  cpSync(join(root, 'bundles'), join(tree, 'usr/share/doc/writ/examples/bundles'), { recursive: true });
   copyMade(join(root, 'dist/share'), 'usr/share', put);
 }
 
@@ -77,7 +78,7 @@ const packed = (content) => gzipSync(content, { level: constants.Z_BEST_COMPRESS
 /** What changed is in CHANGELOG.md; Debian asks for the version in a form of its own. */
 function debianChange(version, epochSeconds) {
   const at = new Date(epochSeconds * 1000).toUTCString().replace('GMT', '+0000');
-  const author = 'The Writ project <maintainers@writ.invalid>';
+  const { author } = JSON.parse(readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8'));
   return `writ (${version}) stable; urgency=medium\n\n  * See /usr/share/doc/writ/CHANGELOG.md.gz.\n\n -- ${author}  ${at}\n`;
 }
 
