@@ -108,7 +108,7 @@ async function tamper({ stage, host }: Story): Promise<number> {
   });
   await host.expectAnswers({ allowed: false, generation: 2 });
   stage.screen.say(
-    "\nThe byte is put right. A broken download is nobody's verdict, so that the next pull tries again.",
+    '\nThe byte is put right. A broken download is not a verdict on the release, so the next pull tries again.',
   );
   writeFileSync(path, whole);
   const generation = await pullActivates({ stage, host }, 'access 3, third');
@@ -136,7 +136,7 @@ async function failTheCheck({ stage, host }: Story, active: number): Promise<voi
   stage.screen.say('\nThe verdict is remembered: another pull fetches nothing.');
   await stage.writ(['pull', ...host.configFlags], {
     exitCode: 3,
-    says: ['REJECTED  access 4 [REMEMBERED_REFUSAL]', 'nothing of it was fetched'],
+    says: ['REJECTED  access 4 [REMEMBERED_REFUSAL]', 'nothing was fetched'],
   });
 }
 

@@ -35,7 +35,9 @@ export async function startDnsHost(stage: Stage, repositoryUrl: string): Promise
     exitCode: 4,
     says: ['DEGRADED', 'generation 1 is active (dns-edge 1)', 'WORKERS_MISSING'],
   });
-  stage.screen.say('No resolver runs yet: the policy is there, nobody uses it, and the exit code says so.');
+  stage.screen.say(
+    'No resolver runs yet: the policy is active, no worker uses it, and the exit code shows it.',
+  );
   mkdirSync(stage.path('kresd', 'control'), { recursive: true });
   const port = await freePort();
   const workers: Child[] = [];

@@ -36,7 +36,7 @@ async function startFleet(
 ): Promise<{ readonly url: string; readonly token: string }> {
   stage.screen.step(
     'A fleet of three hosts',
-    'A server of its own hears what hosts say of themselves. It holds no key that could sign policy.',
+    'A separate server collects what hosts report. It has no key that could sign policy.',
   );
   await makeToken(stage, ['hosts', '--uses', String(hostNames.length)], hostToken);
   const token = await makeToken(stage, ['people', '--role', 'detail'], peopleToken);
@@ -45,7 +45,7 @@ async function startFleet(
   stage.screen.output(line);
   await startFleetHosts(stage, { repositoryUrl, fleetUrl: url, tokenFile: hostToken });
   await untilAllReport(url, token, 6);
-  stage.screen.say('\nIs release 6 in use everywhere, and does each worker say so itself?');
+  stage.screen.say('\nIs release 6 in use everywhere, and did each worker confirm it?');
   return { url, token };
 }
 
@@ -56,7 +56,7 @@ async function makeToken(stage: Stage, kind: readonly string[], file: string): P
     says: ['CREATED'],
   });
   const token = /^writ_\S+$/m.exec(answer)?.[0];
-  if (token === undefined) throw new Unexpected('the answer holds no token');
+  if (token === undefined) throw new Unexpected('the answer contains no token');
   stage.screen.say(`(that token goes into ${file})`);
   writeFileSync(stage.path(file), token, { mode: 0o600 });
   return token;
