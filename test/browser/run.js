@@ -10,6 +10,10 @@ const missing = [
     existsSync(process.env.WRIT_CHROMIUM ?? '/usr/bin/chromium'),
     'Chromium: sudo apt-get install chromium fonts-dejavu-core (or its path in WRIT_CHROMIUM)',
   ],
+  [
+    existsSync(join(here, '../../site/node_modules/markdown-it')),
+    'the packages of the docs site: npm ci --prefix site',
+  ],
   ...['playwright-core', 'axe-core'].map((name) => [
     existsSync(join(here, 'node_modules', name)),
     `${name}: npm ci --prefix test/browser`,

@@ -53,7 +53,7 @@ const healthCommand = (name: string): string[] => {
 };
 
 describe('Dockerfile', () => {
-  for (const name of ['agent', 'server']) {
+  for (const name of ['agent', 'fleet', 'server']) {
     describe(`target ${name}`, () => {
       it('runs as a user who is not root, by number', () => {
         assert.match(values(name, 'USER').at(-1) ?? '', /^[1-9]\d+:[1-9]\d+$/);
@@ -69,15 +69,27 @@ describe('Dockerfile', () => {
           join(workdir, bin.writ),
         ]);
         const [command] = JSON.parse(values(name, 'CMD').at(-1) ?? '') as string[];
-        assert.equal(command, name === 'agent' ? 'agent' : 'serve');
+        assert.equal(command, name === 'server' ? 'serve' : name);
         assert.ok(existsSync(join(project, 'src/cli/main.ts')));
       });
 
       it('has a health check', () => {
         assert.equal(healthCommand(name)[0], 'node');
       });
+
+      it('has the packages of the fleet server when it is one, and no other time', () => {
+        const installs = values(name, 'RUN').filter((line) => line.includes('npm ci'));
+        const whole = installs.filter((line) => !line.includes('--omit=optional'));
+        assert.equal(whole.length, name === 'fleet' ? 1 : 0);
+        assert.ok(installs.every((line) => line.includes('--omit=dev') && line.includes('--ignore-scripts')));
+      });
     });
   }
+
+  it('puts bubblewrap into the image of the agent, and asks the fleet server as it asks the repository server', () => {
+    assert.ok(values('agent', 'RUN').some((line) => /apt-get install .*\bbubblewrap\b/.test(line)));
+    assert.deepEqual(healthCommand('fleet'), healthCommand('server'));
+  });
 
   it('gives nothing to copy that is not there, or that .dockerignore keeps out', () => {
     const ignore = readFileSync(join(project, '.dockerignore'), 'utf8').split('\n');

@@ -7,7 +7,7 @@ import { loadConfig } from '../../src/agent/config/load-config.js';
 const examples = 'docs/examples';
 
 describe('the sample configurations', () => {
-  for (const name of readdirSync(examples)) {
+  for (const { name } of readdirSync(examples, { withFileTypes: true }).filter((one) => one.isDirectory())) {
     it(`are ones the agent accepts without a warning: ${name}`, () => {
       const { config, warnings } = loadConfig(join(examples, name, 'agent.yaml'));
       assert.deepEqual(warnings, []);

@@ -2,6 +2,7 @@
 // says while a whole life of a fleet is played, and that nothing of it is written by hand.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { parseHostFilter } from '../../src/core/fleet/host-filter.js';
 import { approveHost, retireHost } from '../../src/fleet/hosts/change-host.js';
 import { createIngest } from '../../src/fleet/hosts/ingest.js';
 import { noteAccepting, sweep } from '../../src/fleet/hosts/sweeps.js';
@@ -51,10 +52,12 @@ async function wholeLife(said: Set<string>): Promise<void> {
   await sweep(db, 1);
   await listTokens(db);
   await revokeToken(db, id, change);
-  await saveView(db, 'a', emptyView('https://a/'));
+  await saveView(db, 'a', { ...emptyView('https://a/'), triedAtMs: clock.nowMs() });
   await readView(db, 'a');
   const queries = createFleetQueries(db, bench.store.fleetId, clock);
   await queries.summary('view');
+  const question = { filter: parseHostFilter('standing=behind,bundle=dns,label.a=b'), limit: 1 };
+  await queries.hosts(question, 'view');
 }
 
 describe('the SQL of a fleet server', () => {

@@ -248,7 +248,7 @@ describe('the sandbox under the hardening of the agent', {
     ];
     const sandboxIn = (one: WritRun): DoctorFinding | undefined =>
       (jsonOf(one)['findings'] as DoctorFinding[]).find(({ check }) => check === 'sandbox');
-    assert.match(sandboxIn(run)?.text ?? '', /^a trial was confined as nobody/, run.stdout);
+    assert.match(sandboxIn(run)?.text ?? '', /^a test command was confined as nobody/, run.stdout);
     assert.deepEqual(sandboxIn(run), sandboxIn(plain));
   });
 });

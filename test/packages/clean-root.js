@@ -17,17 +17,26 @@ function sourceOf(release) {
   return lines.find(([, name, part]) => name === release && part === 'main')?.[0];
 }
 
-/** @param {string} folder that does not exist yet */
-export function makeCleanRoot(folder, release = 'bookworm') {
+/**
+ * A bare Debian and the packages named.
+ * @param {string} folder that does not exist yet
+ * @param {string} packages with commas
+ */
+export function debootstrap(folder, release, packages) {
   const source = sourceOf(release);
   if (source === undefined) throw new Error(`apt has no source of ${release} main: sudo apt-get update`);
-  const args = ['--variant=minbase', `--include=${included}`, release, folder, source];
+  const args = ['--variant=minbase', `--include=${packages}`, release, folder, source];
   // A second try: a mirror may be busy for a moment.
   const made = [1, 2].some(() => {
     rmSync(folder, { recursive: true, force: true });
     return spawnSync('debootstrap', args, { stdio: ['ignore', 'ignore', 'inherit'] }).status === 0;
   });
   if (!made) throw new Error(`debootstrap ${args.join(' ')} failed`);
+}
+
+/** @param {string} folder that does not exist yet */
+export function makeCleanRoot(folder, release = 'bookworm') {
+  debootstrap(folder, release, included);
   const inside = (name) => join(folder, name);
   mkdirSync(inside('packages'));
   // The disk of this root need not survive a power cut.

@@ -42,7 +42,8 @@ try {
   }
   sign(first);
   step('sh', ['-c', `lintian --fail-on error,warning --allow-root ${first}/*.deb`]);
-  step(process.execPath, ['--test', join(here, 'packages.test.js')], { WRIT_PACKAGES: first });
+  for (const file of ['fields.test.js', 'packages.test.js'])
+    step(process.execPath, ['--test', join(here, file)], { WRIT_PACKAGES: first });
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }

@@ -56,7 +56,7 @@ describe('the files for shells and man', () => {
   it('complete commands, their second words, flags and topics in bash', needs('bash', 'bash'), () => {
     const offers = (...words: string[]): string[] => bashOffers(made.join(bash), ...words);
     assert.deepEqual(offers('pu'), ['publish', 'pull']);
-    assert.deepEqual(offers('repo', ''), ['status', 'check', 'gc', 'export']);
+    assert.deepEqual(offers('repo', ''), ['status', 'log', 'check', 'gc', 'export']);
     assert.deepEqual(offers('publish', '--exc'), ['--exclude']);
     assert.deepEqual(offers('repo', 'gc', '--ke'), ['--keep']);
     assert.deepEqual(offers('status', '--color', 'n'), ['never']);
@@ -81,7 +81,7 @@ describe('the files for shells and man', () => {
       return execFileSync('zsh', ['-fc', call, 'zsh', file, 'writ', ...words], { encoding: 'utf8' });
     };
     assert.match(offers(''), /^publish:sign a directory/m);
-    assert.equal(offers('repo', ''), 'status\ncheck\ngc\nexport\n');
+    assert.equal(offers('repo', ''), 'status\nlog\ncheck\ngc\nexport\n');
     assert.match(offers('publish', '--'), /^\*--exclude\[leave these files .*\]:value:/m);
     assert.match(offers('repo', 'gc', '--'), /^\*--keep\[/m);
   });

@@ -33,12 +33,17 @@ const ofNotes =
 
 const ofIdentity =
   'no part of the policy: an id that cannot be kept is of one process (test/unit/agent/identity/install-id)';
+const ofCheck =
+  'no part of a host: a scratch directory of one writ check, beside no state (test/scenario/cli/commands/check)';
 const ofFleet =
   'no part of the policy: killed at each of them in test/unit/agent/fleet/host-state, and no cycle comes by';
 
 /** Labels without a case, each with its reason. */
 const exceptions: Readonly<Record<string, string>> = {
   'hook.owner': confined,
+  'check.fetch': ofCheck,
+  'check.place': ofCheck,
+  'check.staging': ofCheck,
   'diff.bundle': ofDiff,
   'diff.remove': ofDiff,
   'diff.scratch': ofDiff,

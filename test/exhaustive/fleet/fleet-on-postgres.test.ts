@@ -1,15 +1,28 @@
 // What must hold of any store, on a real PostgreSQL; test/unit/fleet has the same on the embedded one.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { recount, slotOf, storedCounters } from '../../../src/fleet/hosts/counter-changes.js';
+import { createIngest } from '../../../src/fleet/hosts/ingest.js';
 import { openFleetStore } from '../../../src/fleet/store/open-store.js';
 import { silentLog } from '../../../src/platform/telemetry/silent-log.js';
 import { systemClock } from '../../../src/platform/time/clock.js';
 import { rejectsCode } from '../../kit/assert/assert-code.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
+import { type BenchHost, type FleetBench, fleetBench, reportOf, send } from '../../kit/fleet/fleet-bench.js';
 import { needsPostgres, type RunningPostgres, startPostgres } from '../../kit/fleet/real-postgres.js';
 import { storeCases } from '../../kit/fleet/store-cases.js';
 
 const here = needsPostgres();
+
+/** One host for each of the four lanes of a server: their keys are random. */
+async function hostsOfAllLanes(bench: FleetBench, token: string): Promise<readonly BenchHost[]> {
+  const byLane = new Map<number, BenchHost>();
+  for (let at = 0; byLane.size < 4; at++) {
+    const host = await bench.enrol(token, `web-${at}`);
+    byLane.set(slotOf(host.keyId) % 4, host);
+  }
+  return [...byLane.values()];
+}
 
 describe('a fleet in PostgreSQL', here, () => {
   const directory = tempDir();
@@ -22,6 +35,31 @@ describe('a fleet in PostgreSQL', here, () => {
     directory[Symbol.dispose]();
   });
   storeCases(() => postgres.newDatabase(), 60);
+
+  it('commits reports of other hosts beside a batch that waits for a row', async () => {
+    await using bench = await fleetBench(await postgres.newDatabase(), systemClock);
+    const { db } = bench.store;
+    const { token } = await bench.token();
+    const ingest = createIngest(bench.store, { clock: systemClock, log: silentLog() });
+    const hosts = await hostsOfAllLanes(bench, token);
+    const [held, ...others] = hosts;
+    assert.ok(held !== undefined && others.length === 3);
+    let answered = false;
+    const waiting = await db.transaction().execute(async (trx) => {
+      await trx.updateTable('hosts').set({ health: 'held' }).where('key_id', '=', held.keyId).execute();
+      const verdict = send(ingest, held, reportOf(held.name)).then((said) => {
+        answered = true;
+        return said;
+      });
+      const beside = await Promise.all(others.map((one) => send(ingest, one, reportOf(one.name))));
+      assert.deepEqual(new Set(beside.map(({ kind }) => kind)), new Set(['accepted']));
+      assert.equal(answered, false);
+      return { verdict };
+    });
+    assert.equal((await waiting.verdict).kind, 'accepted');
+    await ingest.close();
+    assert.deepEqual(await storedCounters(db), await recount(db));
+  });
 
   it('says FLEET_STORE_UNREACHABLE where nobody listens, and never the password', async () => {
     const url = 'postgres://writ:hush@127.0.0.1:1/fleet';

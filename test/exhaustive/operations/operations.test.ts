@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { sampled } from '../../kit/assert/sample.js';
+import { oneLine } from '../../kit/pages/page-commands.js';
 import { runbookEvents } from './runbook-events.js';
 import { type CommandStep, type Runbook, readRunbooks } from './runbook-page.js';
 import { type Machine, machines, type RunbookWorld, runbookWorld } from './runbook-world.js';
@@ -54,10 +55,6 @@ function commandsOf(played: readonly Runbook[]): string[] {
       step.kind === 'commands' ? step.commands.map(({ text }) => `${title}\n${text}`) : [],
     ),
   );
-}
-
-function oneLine(text: string): string {
-  return text.replace(/\s+/g, ' ').trim();
 }
 
 describe('docs/operations.md', { concurrency: 2 }, () => {

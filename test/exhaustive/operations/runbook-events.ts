@@ -63,13 +63,13 @@ export const runbookEvents: Readonly<Record<string, Event>> = {
     await typed(world, 'office', 'echo "app.example.com CNAME ." > policy/block.rpz');
   },
   'a host asks before the server has signed': async (world) => {
-    const unit = '/etc/systemd/system/writ-server.service';
-    await typed(world, 'server', `sed -i.keys 's# --keys.*##' ${unit} && systemctl start writ-server`);
+    const env = '/etc/writ/server.env';
+    await typed(world, 'server', `sed -i.keys '/^WRIT_SERVE_KEYS=/d' ${env} && systemctl start writ-server`);
     const pull = await world.type('host', 'writ pull');
     assert.deepEqual([pull.exitCode, /SIGNATURE_WRONG_KEY/.test(pull.output)], [1, true], pull.output);
     const health = await world.type('host', 'writ health');
     assert.deepEqual([health.exitCode, /UNTRUSTED_ACTIVE/.test(health.output)], [2, true], health.output);
-    await typed(world, 'server', `systemctl stop writ-server && mv ${unit}.keys ${unit}`);
+    await typed(world, 'server', `systemctl stop writ-server && mv ${env}.keys ${env}`);
   },
   'two root keys are stolen and used': async (world) => {
     await typed(world, 'dora', 'writ key new thief.key --no-passphrase && cp thief.pub /media/usb/');
@@ -89,18 +89,22 @@ export const runbookEvents: Readonly<Record<string, Event>> = {
     await typed(world, 'host', 'writ pull && writ status | grep "root v2"');
   },
   'the server is started without its keys': async (world) => {
-    const unit = '/etc/systemd/system/writ-server.service';
-    await typed(world, 'server', `sed -i 's# --keys.*##' ${unit} && systemctl restart writ-server`);
+    const env = '/etc/writ/server.env';
+    await typed(world, 'server', `sed -i '/^WRIT_SERVE_KEYS=/d' ${env} && systemctl restart writ-server`);
   },
   'the root was renewed and the targets forgotten': async (world) => {
     await world.sleep(300 * dayMs);
     await renewRoot(world);
   },
   'the repository sleeps for two years': async (world) => {
-    const unit = '/etc/systemd/system/writ-server.service';
-    await typed(world, 'server', `sed -i.awake 's# --keys.*##' ${unit} && systemctl restart writ-server`);
+    const env = '/etc/writ/server.env';
+    await typed(
+      world,
+      'server',
+      `sed -i.awake '/^WRIT_SERVE_KEYS=/d' ${env} && systemctl restart writ-server`,
+    );
     await world.sleep(730 * dayMs);
-    await typed(world, 'server', `mv ${unit}.awake ${unit}`);
+    await typed(world, 'server', `mv ${env}.awake ${env}`);
   },
   'a second host has its root and its configuration': async ({ dir }) => {
     for (const name of ['root.json', 'agent.yaml']) {

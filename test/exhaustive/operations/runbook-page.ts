@@ -2,14 +2,7 @@
 // is kept with the machine it is typed on and what the page says comes of it. Comments of HTML say to the test what
 // readers see anyway in the text: `<!-- on: server; after: 351d -->` before each block, `<!-- event: NAME -->` where
 // something happens that nobody types.
-export interface RunbookCommand {
-  /** As the page has it, without what it says of the result. */
-  readonly text: string;
-  /** From a comment behind the command, `# exit 3: CHECK_FAILED`; 0 without one. */
-  readonly exitCode: number;
-  /** What the output must contain, white space apart. */
-  readonly shows: string;
-}
+import { commandsIn, type PageCommand } from '../../kit/pages/page-commands.js';
 
 export interface CommandStep {
   readonly kind: 'commands';
@@ -19,7 +12,7 @@ export interface CommandStep {
   readonly afterMs: number;
   /** What is typed when a passphrase is asked for; and for the new one, where both are. */
   readonly typed: readonly string[];
-  readonly commands: readonly RunbookCommand[];
+  readonly commands: readonly PageCommand[];
 }
 
 export type RunbookStep = (
@@ -91,14 +84,4 @@ function commandStep(place: string, body: string): CommandStep {
 function machineOf(text: string): CommandStep['machines'][number] {
   const [name = '', ...words] = text.split(' ');
   return { name, words: new Map(words.map((word) => word.split('=') as [string, string])) };
-}
-
-/** One for each line, but for those that go on behind a backslash, in quotes of `<<'END'` or up to END. */
-function commandsIn(body: string): RunbookCommand[] {
-  const whole = /^.*<<-?'?END'?.*\n[\s\S]*?^END$|^(?:.*\\\n)*.*$/gm;
-  const texts = [...body.matchAll(whole)].map(([text]) => text).filter((text) => text.trim() !== '');
-  return texts.map((text) => {
-    const [, command = text, exit, shows = ''] = /^(.*?) +# (?:exit (\d+)(?:: |$))?(.*)$/s.exec(text) ?? [];
-    return { text: command, exitCode: Number(exit ?? 0), shows };
-  });
 }

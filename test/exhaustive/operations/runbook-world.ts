@@ -61,7 +61,7 @@ export async function runbookWorld(): Promise<RunbookWorld> {
   const dir = tempDir();
   for (const name of [...machines, 'shared']) fs.mkdirSync(dir.join(name));
   for (const name of machines) {
-    for (const place of ['home', 'etc/writ', 'etc/systemd/system', 'srv/writ', 'run/writ', 'var/lib']) {
+    for (const place of ['home', 'etc/writ', 'srv/writ', 'run/writ', 'var/lib']) {
       fs.mkdirSync(dir.join(name, place), { recursive: true });
     }
   }
@@ -94,15 +94,15 @@ function worldIn(dir: TempDir, ports: Ports, passedMs: number): RunbookWorld {
       WRIT_TEST_SHIFT_MS: String(shiftMs),
       WRIT_CONFIG: config,
       // Told by voice, and typed where the program asks for it.
-      ...(code === '' ? {} : { WRIT_CONFIRM: code }),
+      ...(code === '' ? {} : { WRIT_SIGN_CONFIRM: code, WRIT_ROOT_COMMIT_CONFIRM: code }),
       ...(passphrase === undefined ? {} : { WRIT_PASSPHRASE: passphrase }),
-      ...(next === undefined ? {} : { WRIT_NEW_PASSPHRASE_FILE: nextFile }),
+      ...(next === undefined ? {} : { WRIT_KEY_PASSPHRASE_NEW_PASSPHRASE_FILE: nextFile }),
     };
   };
   const type: RunbookWorld['type'] = async (machine, text, options = {}) => {
     const env = environment(machine, options);
     const run = await runShell(mapped(machine, text), { cwd: dir.join(machine, 'home'), env });
-    code = /Code (\S+): tell it/.exec(run.output)?.[1] ?? code;
+    code = /Code (\S+): compare it/.exec(run.output)?.[1] ?? code;
     return run;
   };
   const services = (): { machine: Machine; name: string }[] =>
@@ -118,8 +118,10 @@ function worldIn(dir: TempDir, ports: Ports, passedMs: number): RunbookWorld {
       if (run.exitCode !== 0) throw new Error(`${verb} ${name} on ${machine}: ${run.output}`);
     }
   };
-  const hasOnlineKeys = ({ machine, name }: { machine: Machine; name: string }): boolean =>
-    fs.readFileSync(dir.join(machine, 'etc/systemd/system', `${name}.service`), 'utf8').includes('--keys');
+  const hasOnlineKeys = ({ machine, name }: { machine: Machine; name: string }): boolean => {
+    const env = dir.join(machine, 'etc/writ/server.env');
+    return name === 'writ-server' && fs.readFileSync(env, 'utf8').includes('WRIT_SERVE_KEYS=');
+  };
   const stopAll = (): Promise<void> => systemctl('stop', services());
   return {
     dir,
@@ -156,8 +158,7 @@ async function copyWorld(from: TempDir, old: Ports, shiftMs: number): Promise<Ru
   execFileSync('cp', ['-a', `${from.path}/.`, dir.path]);
   const ports = { policy: await freePort(), mirror: await freePort() };
   for (const machine of machines) {
-    const units = fs.readdirSync(dir.join(machine, 'etc/systemd/system'));
-    const files = ['writ/agent.yaml', ...units.map((unit) => `systemd/system/${unit}`)];
+    const files = ['writ/agent.yaml', 'writ/server.env'];
     for (const path of files.map((name) => dir.join(machine, 'etc', name)).filter(fs.existsSync)) {
       const text = fs.readFileSync(path, 'utf8').replaceAll(from.path, dir.path);
       fs.writeFileSync(path, text.replaceAll(`:${old.policy}`, `:${ports.policy}`));

@@ -4,7 +4,9 @@
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { writProgram } from '../../kit/cli/writ-program.js';
+import { projectRoot } from '../../kit/sources/source-files.js';
 
+const units = join(projectRoot, 'packaging/systemd');
 const writ = `exec "${process.execPath}" "${writProgram}" "$@"`;
 
 /** Copies directories with a slash behind them, and files; `user@name:/path` is a path on another machine. */
@@ -25,11 +27,23 @@ while [ $# -gt 1 ]; do
   shift
 done`;
 
-/** Runs the ExecStart of the unit's file, and believes it to be up when it says so. */
+/** What a package of Writ brings to a machine, as far as a page sees it; `lib` knows which ones are there. */
+const apt = `
+[ "$1" = install ] || exit 1
+shift
+here="$WORLD/$MACHINE"; mkdir -p "$here/lib"
+for file; do
+  case "$file" in
+    ./writ_*.deb) touch "$here/lib/writ-agent";;
+    ./writ-server_*.deb) touch "$here/lib/writ-server"; mkdir -p "$here/srv/writ/repo";;
+    *) echo "E: Unable to locate package $file" >&2; exit 100;;
+  esac
+done`;
+
+/** Runs the ExecStart of a unit that Writ ships, with its EnvironmentFile, and believes it to be up when it says so. */
 const systemctl = `
 verb=$1; shift
 [ "$verb" = enable ] && { [ "$1" = --now ] || exit 1; verb=start; shift; }
-[ "$verb" = daemon-reload ] && exit 0
 name=$1
 place="$WORLD/$MACHINE/run"; mkdir -p "$place"
 log="$place/$name.log"; pid="$place/$name.pid"
@@ -41,8 +55,11 @@ stop() {
 }
 start() {
   [ -f "$pid" ] && return 0
-  exec_start=$(sed -n 's#^ExecStart=/usr/local/bin/##p' "$WORLD/$MACHINE/etc/systemd/system/$name.service")
-  [ -n "$exec_start" ] || { echo "Unit $name.service not found." >&2; exit 5; }
+  [ -f "$WORLD/$MACHINE/lib/$name" ] || { echo "Unit $name.service not found." >&2; exit 5; }
+  unit="${units}/$name.service"
+  exec_start=$(sed -n "s#^ExecStart=/usr/bin/##p" "$unit" | sed -E "s# /(etc|srv|var)/# $WORLD/$MACHINE/\\1/#g")
+  env="$WORLD/$MACHINE$(sed -n 's#^EnvironmentFile=-##p' "$unit")"
+  if [ -f "$env" ]; then set -a; . "$env"; set +a; fi
   : >"$log"
   setsid sh -c "exec $exec_start" >>"$log" 2>&1 </dev/null &
   echo $! >"$pid"
@@ -61,15 +78,13 @@ case "$verb" in
   *) echo "systemctl: $verb is not known here" >&2; exit 1;;
 esac`;
 
-const useradd = `case "$*" in "--system --shell /bin/sh --home-dir "*"/srv/writ writ") exit 0;; esac; echo "useradd: $*" >&2; exit 1`;
-
 /** All files are the test's own already; what is named has to be there. */
 const chown = `[ "$1" = -R ] && [ "$2" = writ: ] && shift 2 && ls "$@" >/dev/null`;
 
 /** Puts the programs into a directory, for the front of PATH. */
 export function writeStandIns(directory: string): void {
   mkdirSync(directory);
-  for (const [name, script] of Object.entries({ writ, rsync, systemctl, useradd, chown })) {
+  for (const [name, script] of Object.entries({ writ, rsync, systemctl, apt, chown })) {
     const path = join(directory, name);
     writeFileSync(path, `#!/bin/sh\n${script}\n`);
     chmodSync(path, 0o755);

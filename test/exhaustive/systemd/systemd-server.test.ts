@@ -16,10 +16,10 @@ const options = {
   ...needsBoot(),
 };
 const server = 'writ-server.service';
-const environment = `WRIT_LISTEN=127.0.0.1:443
-WRIT_TLS_CERT=/etc/writ/tls/one.crt
-WRIT_TLS_KEY=/etc/writ/tls/one.pem
-WRIT_KEYS=/etc/writ/online
+const environment = `WRIT_SERVE_LISTEN=127.0.0.1:443
+WRIT_SERVE_TLS_CERT=/etc/writ/tls/one.crt
+WRIT_SERVE_TLS_KEY=/etc/writ/tls/one.pem
+WRIT_SERVE_KEYS=/etc/writ/online
 `;
 
 describe('writ-server.service, under a real systemd', options, () => {

@@ -15,6 +15,8 @@ export interface WritRun {
 export interface RunWritOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
+  /** Where unit files are; left out: nowhere, whatever this machine has. */
+  readonly unitFolders?: readonly string[];
   /** stderr is one, so wide. */
   readonly terminalColumns?: number;
 }
@@ -22,7 +24,7 @@ export interface RunWritOptions {
 /** @param args arguments of `writ`; no terminal is attached, so nothing can be asked */
 export async function runWrit(
   args: readonly string[],
-  { env = {}, cwd, terminalColumns: columns }: RunWritOptions = {},
+  { env = {}, cwd, unitFolders = [], terminalColumns: columns }: RunWritOptions = {},
 ): Promise<WritRun> {
   const [stdout, stderr] = [keptStream(), keptStream()];
   if (columns !== undefined) Object.assign(stderr.stream, { isTTY: true, columns });
@@ -33,6 +35,7 @@ export async function runWrit(
     stdout: stdout.stream as NodeJS.WriteStream,
     stderr: stderr.stream as NodeJS.WriteStream,
     env: { PATH: process.env['PATH'] ?? '', ...env },
+    unitFolders,
     ...(cwd === undefined ? {} : { directory: cwd }),
     on: (signal, listener) => signals.on(signal, listener),
     off: (signal, listener) => signals.off(signal, listener),

@@ -44,7 +44,7 @@ export function webhookCases(newLocation: NewLocation): void {
         ['0001-01-01T00:00:00Z', first?.startsAt, first?.fingerprint],
       );
       assert.match(first?.generatorURL ?? '', /^https:\/\/fleet\.example\.net\/hosts\?where=state%3Drefused/);
-      assert.equal(hook.log.named('the webhook was told').length, 2);
+      assert.equal(hook.log.named('the webhook was notified').length, 2);
     });
 
     it('is not told again by a server that starts anew, nor by a second one beside it', async () => {

@@ -1,8 +1,9 @@
 // `writ reload` as the service manager calls it: the exit code is what came of the configuration and of the pull under it.
 import assert from 'node:assert/strict';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
 import { copyHost, type InstalledHost, installHost } from '../../kit/agent/installed-host.js';
-import { jsonOf } from '../../kit/cli/run-writ.js';
+import { jsonOf, runWrit } from '../../kit/cli/run-writ.js';
 import { startWrit } from '../../kit/cli/writ-process.js';
 
 describe('writ reload', () => {
@@ -43,6 +44,24 @@ describe('writ reload', () => {
     using host = copyHost(installed);
     const run = await host.writ('reload', '--json');
     const { code, hint } = jsonOf(run);
-    assert.deepEqual([run.exitCode, code, hint], [1, 'AGENT_UNREACHABLE', 'sudo systemctl start writ-agent']);
+    assert.deepEqual(
+      [run.exitCode, code, hint],
+      [1, 'AGENT_UNREACHABLE', `writ agent --config ${host.config}`],
+    );
+  });
+
+  it('names the unit where one is installed, as status does, and else the program', async () => {
+    using host = copyHost(installed);
+    const unitFolders = [host.dir.join('units')];
+    const linesIn = async () => {
+      const run = (command: string) => runWrit([command, '--json', '--config', host.config], { unitFolders });
+      return [jsonOf(await run('reload'))['hint'], jsonOf(await run('status'))['next']];
+    };
+    const program = `writ agent --config ${host.config}`;
+    assert.deepEqual(await linesIn(), [program, program]);
+    mkdirSync(host.dir.join('units'));
+    writeFileSync(host.dir.join('units', 'writ-agent.service'), '');
+    const unit = 'sudo systemctl start writ-agent';
+    assert.deepEqual(await linesIn(), [unit, unit]);
   });
 });

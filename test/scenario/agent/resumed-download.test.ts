@@ -53,7 +53,7 @@ function assertRest({ front, length, partials, active }: Scene): void {
   assert.deepEqual([second.status, second.sentBytes], [206, length - offset]);
   assert.match(second.ifRange ?? '', /^"[^"]+"$/);
   // What was on the way when it ended was sent, and may not have been written.
-  assert.ok(offset > 0.5 * length && offset <= 0.6 * length, `it goes on from byte ${offset} of ${length}`);
+  assert.ok(offset > 0.5 * length && offset <= 0.6 * length, `it continues from byte ${offset} of ${length}`);
   assert.ok(second.sentBytes < 0.5 * length);
   assert.equal(active(), zone('one')['block.rpz']);
   assert.deepEqual(fs.readdirSync(partials), []);
@@ -91,11 +91,11 @@ describe('a download that ends after 60 %', () => {
       pull.child.kill(signal);
       const { stdout, stderr } = await pull.ended;
       if (signal !== 'SIGKILL')
-        assert.match(stdout + stderr, /1\.\d MB of 2\.\d MB kept; the next pull goes on/);
+        assert.match(stdout + stderr, /1\.\d MB of 2\.\d MB kept; the next pull continues/);
       assert.deepEqual(fs.readdirSync(host.partials).length, 2, 'the bytes, and which version they are of');
       const next = await host.writ('pull');
       assert.equal(next.exitCode, 0, next.stdout + next.stderr);
-      assert.match(await lastFetch(host), /^9\d\d\.\d kB \(dns-edge goes on from byte 1\d{6}\)$/);
+      assert.match(await lastFetch(host), /^9\d\d\.\d kB \(dns-edge continues from byte 1\d{6}\)$/);
       assertRest(host);
     });
   }

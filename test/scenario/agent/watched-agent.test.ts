@@ -104,7 +104,7 @@ describe('a watched agent', () => {
         `${what} are left out: ${open} can be changed by others than root and the agent`,
       ]),
     );
-    assert.match(report.problems[0]?.hint ?? '', /^Give what is named to root or the agent/);
+    assert.match(report.problems[0]?.hint ?? '', /^Make root or the agent the owner/);
   });
 
   it('keeps its configuration when a reload would move them', async () => {

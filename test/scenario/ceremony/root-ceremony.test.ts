@@ -158,7 +158,7 @@ describe('a person at a terminal', needs('script', 'bsdutils'), () => {
     const code = String(made['code']);
     const file = dir.join('anna', 'root-2.proposal');
     const sign = ['sign', file, '--key', dir.join('anna', 'anna.key')];
-    const question = 'Type the code you were told';
+    const question = 'Type the code that you compared by voice';
     const wrong = await writOnTerminal(sign, Array(3).fill({ question, typed: '3f1a-77c2-3f1a-77c2' }));
     assert.deepEqual([wrong.exitCode, wrong.untyped], [1, 0], wrong.screen);
     assert.ok(wrong.screen.indexOf('who controls every host') < wrong.screen.indexOf(question));

@@ -39,7 +39,7 @@ describe('a question that is answered at a terminal', needs('script', 'bsdutils'
         const run = await writOnTerminal(args, [{ question: '[y/N]', typed }]);
         assert.deepEqual([run.exitCode, run.untyped], [0, 0], run.screen);
         assert.match(run.screen, question);
-        assert.match(run.screen, /LEFT ALONE/);
+        assert.match(run.screen, /NOT CHANGED/);
         assert.deepEqual(directoryState(directory), before);
       }
       // Ctrl-C, and Ctrl-D.

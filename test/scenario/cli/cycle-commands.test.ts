@@ -122,7 +122,7 @@ describe('writ pull', () => {
     });
     const exitCode = await new Promise((resolve) => child.on('close', resolve));
     assert.equal(exitCode, 130);
-    assert.match(stdout, /^INTERRUPTED .*goes on/);
+    assert.match(stdout, /^INTERRUPTED .*continues/);
   });
 
   it('refuses a configuration that is not there', async () => {

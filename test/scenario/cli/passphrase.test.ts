@@ -9,7 +9,7 @@ import { needs } from '../../kit/programs/real-programs.js';
 
 const placesIn = (dir: TempDir): string[] => ['--repository', dir.join('repo'), '--keys', dir.join('keys')];
 const newKeys = 'Passphrase for the new keys';
-const again = 'The same again';
+const again = 'Repeat it';
 const secret = 'correct-horse';
 
 function publishArgs(dir: TempDir): string[] {
@@ -34,7 +34,7 @@ describe('a passphrase at the terminal', needs('script', 'bsdutils'), () => {
     assert.equal(jsonOf(wrong)['code'], 'PASSPHRASE_WRONG');
     const typed = await writOnTerminal(publishArgs(dir), [
       { question: 'Passphrase for', typed: 'wrong' },
-      { question: 'That was not it', typed: secret },
+      { question: 'Wrong passphrase', typed: secret },
     ]);
     assert.equal(typed.exitCode, 0, typed.screen);
     assert.match(typed.screen, /PUBLISHED/);

@@ -99,7 +99,7 @@ describe('writ publish --stamp', () => {
     assert.deepEqual([stamp?.path, stamp?.length], ['block.rpz', source['block.rpz'].length]);
     assert.notEqual(done['source'], done['manifestDigest']);
     assert.match((await publish(dir, '--stamp', 'block.rpz')).stdout, /^NOTHING NEW/);
-    assert.match((await publish(dir)).stderr, /was --stamp left out\?/);
+    assert.match((await publish(dir)).stderr, /was --stamp forgotten\?/);
   });
 });
 
@@ -115,7 +115,7 @@ describe('writ publish --requires', () => {
     assert.deepEqual([dry['serial'], dry['requires']], [2, requires]);
     const run = await publish(dir, ...wanted);
     assert.match(run.stdout, /^PUBLISHED dns-edge stable serial 1 -> 2\n/, 'the same tree, another demand');
-    assert.match(run.stderr, /does not know brake-1, waves-1: its hosts keep the release before/);
+    assert.match(run.stderr, /does not know brake-1, waves-1: its hosts keep the previous release/);
     assert.deepEqual(jsonOf(await publish(dir, ...wanted, '--json'))['outcome'], 'nothing-new');
     const inspected = await writ(dir, 'inspect', 'repo');
     assert.match(inspected.stdout, /\n {2}dns-edge stable 2 requires brake-1, waves-1 of a host\n/);
@@ -256,7 +256,7 @@ describe('writ publish', () => {
     const status = await writ(dir, 'repo', 'status', '--repository', 'repo', '--json');
     assert.deepEqual([status.exitCode, jsonOf(status)['waiting']], [1, true]);
     const refresh = await writ(dir, 'refresh', '--repository', 'repo', '--keys', 'online');
-    assert.equal(refresh.stdout, 'SIGNED snapshot v2, timestamp v2; targets v1 -> v2 went live\n');
+    assert.equal(refresh.stdout, 'SIGNED snapshot v2, timestamp v2; targets v1 -> v2 published\n');
     const seen = jsonOf(await writ(dir, 'inspect', 'repo', '--json'));
     assert.equal((seen['releases'] as { serial: number }[])[0]?.serial, 1);
   });
@@ -318,7 +318,7 @@ describe('a publish beside another one', () => {
     const args = ['--repository', dir.join('repo'), '--keys', dir.join('keys'), '--bundle', 'dns-edge'];
     await using waiting = startWrit(['publish', dir.join('source'), ...args, '--lock-wait', '5m']);
     await waiting.waitForStderr(
-      /waiting up to 5 min for test \(pid \d+\), which holds the repository since 20\d\d-/,
+      /waiting up to 5 min for test \(pid \d+\), which is writing the repository since 20\d\d-/,
     );
     lock.release();
     assert.equal((await waiting.ended).exitCode, 0);

@@ -16,13 +16,13 @@ describe('writ refusals', () => {
     const known = () => answer(refusal(41, 'older'), refusal(42, 'standing'));
     const { run, requests } = await withAgent(['refusals'], known);
     assert.deepEqual(requests, [{ type: 'refusals' }]);
-    assert.match(run.stdout, /^FOUND {5}2 refusals, 1 of what the server offers now\n/);
+    assert.match(run.stdout, /^FOUND {5}2 refusals, 1 of releases that the server offers now\n/);
     const [, , first, second] = run.stdout.split('\n');
     assert.match(
       first ?? '',
       /2026-11-21 09:40 UTC {2}dns-edge .* 42 {2}CHECK_FAILED .*at the next cycle .*zone parses$/,
     );
-    assert.match(second ?? '', / 41 {2}CHECK_FAILED .*no: not offered any more/);
+    assert.match(second ?? '', / 41 {2}CHECK_FAILED .*no: no longer offered/);
     const { run: json } = await withAgent(['refusals', '--json'], known);
     const { type, outcome, refusals } = jsonOf(json);
     assert.deepEqual([type, outcome, (refusals as unknown[]).length], ['refusals.result', 'found', 2]);
@@ -45,7 +45,7 @@ describe('writ refusals forget', () => {
     );
     const older = await withAgent(['refusals', 'forget'], () => answer(refusal(41, 'older')));
     assert.deepEqual(older.requests, [{ type: 'forget', by: 'anna' }]);
-    assert.match(older.run.stdout, /is not offered any more\n$/);
+    assert.match(older.run.stdout, /is no longer offered\n$/);
     const none = await withAgent(['refusals', 'forget', '--json'], () => answer());
     assert.deepEqual([jsonOf(none.run)['outcome'], none.run.exitCode], ['unchanged', 0]);
   });

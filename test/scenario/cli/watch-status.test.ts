@@ -30,7 +30,7 @@ describe('writ status --watch', () => {
     assert.equal(exitCode, 1);
     assert.match(
       stdout,
-      /\nENDED {2}the agent has ended; what it made active stays active\nNext: writ status /,
+      /\nENDED {2}the agent has ended; the active policy stays active\nNext: writ status /,
     );
     const lines = stdout.split('\n').filter((line) => line.includes('generation 2 is active\t'));
     assert.equal(lines.length, 1, stdout);

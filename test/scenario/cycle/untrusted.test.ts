@@ -204,7 +204,7 @@ describe('a rollback', () => {
     assert.equal(test.read('access/policy.yaml'), 'version: 2\n');
     assert.match(
       showStatus(statusReport(test.host, facts)).lines.join('\n'),
-      /UNTRUSTED access 1 in generation 1: no rollback goes there/,
+      /UNTRUSTED access 1 in generation 1: no rollback activates it/,
     );
   });
 

@@ -64,7 +64,7 @@ describe('a release that a publisher made a delta of', () => {
       keptOf(site, 3).filter((name) => name.startsWith('delta')),
       [],
     );
-    await until(() => JSON.stringify(agent.log.lines).includes('which a delta did not fit'));
+    await until(() => JSON.stringify(agent.log.lines).includes('because a delta did not match it'));
     assert.ok(await isBackupWhole(site), 'what a rollback goes to was made anew');
   });
 

@@ -31,7 +31,7 @@ describe('an update by difference', () => {
     const text = events.flatMap((one) =>
       one.type === 'step.finished' && one.step === 'fetch' ? one.text : [],
     );
-    assert.match(text.join(), /^\d+ B \(access by difference from 1\)$/);
+    assert.match(text.join(), /^\d+ B \(access by delta from 1\)$/);
     assert.deepEqual(await look(bench.test.host), []);
     assert.deepEqual(fs.readdirSync(bench.test.host.paths.staging), []);
   });
@@ -93,8 +93,7 @@ describe('an update by difference', () => {
       const { result, events } = await test.sync();
       assert.equal(result.outcome, 'activated');
       assert.equal(fetched(), turn.deltas);
-      if (serial > 1)
-        assert.match(JSON.stringify(events), /access by difference from 1, zones by difference from 1/);
+      if (serial > 1) assert.match(JSON.stringify(events), /access by delta from 1, zones by delta from 1/);
     }
   });
 
@@ -108,7 +107,7 @@ describe('an update by difference', () => {
     bench.fetched();
     await bench.publish(3);
     const { events } = await bench.test.sync();
-    assert.match(JSON.stringify(events), /access by difference from 1/);
+    assert.match(JSON.stringify(events), /access by delta from 1/);
     assert.equal(bench.test.read('access/policy.yaml'), 'version: 3\n');
   });
 });

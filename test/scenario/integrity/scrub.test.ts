@@ -41,7 +41,7 @@ async function atRest(agent: AgentInProcess, site: AgentSite): Promise<void> {
   await until(() => site.clock.sleeping() === 4);
 }
 
-const looks = (agent: AgentInProcess): number => agent.log.named('looked over the policy on disk').length;
+const looks = (agent: AgentInProcess): number => agent.log.named('scanned the policy on disk').length;
 
 async function history(agent: AgentInProcess): Promise<HistoryEntry[]> {
   const answers = await agent.ask({ type: 'history', limit: 100 });

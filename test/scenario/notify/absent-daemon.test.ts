@@ -72,7 +72,7 @@ describe('a daemon that is reached by a loader', () => {
     const first = await test.pull();
     assert.deepEqual([first.outcome, first.exitCode, first.generation], ['degraded', 4, 1]);
     assert.deepEqual([refusals(test), test.host.ledger.read().unloaded], [[], ['ns']]);
-    assert.match(first.problems[0]?.message ?? '', /its loader: it reached nobody: exit 1/);
+    assert.match(first.problems[0]?.message ?? '', /its loader: it reached no worker: exit 1/);
     up(dir);
     const second = await test.pull();
     assert.deepEqual([second.outcome, second.confirmed], ['unchanged', true]);

@@ -43,7 +43,7 @@ describe('a probe that reached nobody, beside a worker that vouches for itself',
     );
     assert.match(
       first.warnings[0]?.message ?? '',
-      /^ns: it reached nobody \(.*pdi cannot be read: ENOENT\): exit 1/,
+      /^ns: it reached no worker \(.*pdi cannot be read: ENOENT\): exit 1/,
     );
     assert.deepEqual(health(test), ['warning PROBE_SILENT']);
   });
@@ -108,7 +108,7 @@ describe('a probe that reached nobody, beside a worker that vouches for itself',
     const { warnings } = await test.pull();
     assert.deepEqual(
       warnings.map(({ message }) => message),
-      ['ns/b: it reached nobody: exit 1'],
+      ['ns/b: it reached no worker: exit 1'],
     );
   });
 });
@@ -140,7 +140,7 @@ describe('a canary that reached nobody', () => {
       [update.outcome, update.warnings.map(({ code }) => code)],
       ['activated', ['CANARY_SILENT']],
     );
-    assert.match(update.warnings[0]?.message ?? '', /^ns: its canary: it reached nobody: exit 1/);
+    assert.match(update.warnings[0]?.message ?? '', /^ns: its canary: it reached no worker: exit 1/);
     assert.deepEqual([await warningsOf(test), health(test)], [['CANARY_SILENT'], ['warning CANARY_SILENT']]);
     says(dir, 0);
     await release(test, 3);

@@ -191,7 +191,7 @@ describe('a worker that appears while the others are told', () => {
 });
 
 describe('a rolling group that goes back', () => {
-  it('spares nobody who is another process than before: it may have read what was refused', async () => {
+  it('spares nobody who is a different process than before: it may have read what was refused', async () => {
     const driver = scriptedDriver({ a: confirms, b: confirms });
     driver.processes.set('a', 'first-a').set('b', 'first-b');
     using test = testHost({ groups: { app: { driver, config: { rolling: 1 } } } });

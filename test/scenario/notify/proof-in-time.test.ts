@@ -82,7 +82,7 @@ describe('a way back on which the probe says no too', () => {
   });
 });
 
-describe('a due worker that says yes while its probe says no', () => {
+describe('a due worker that says yes while its probe failed', () => {
   it('stays due: what it says has to be seen', async () => {
     using dir = tempDir();
     const { config, up } = probeOf(dir);

@@ -105,7 +105,7 @@ describe('the history of a host that was killed behind its swap', async () => {
       durationMs: 0,
     });
     assert.deepEqual([steps, by], [[], undefined]);
-    assert.match(reason ?? '', /its agent ended before it could say so/);
+    assert.match(reason ?? '', /its agent ended before it could write it/);
     assert.deepEqual(
       workers.map((one) => [one.group, one.worker, one.state, one.generation]),
       [['app', 'a', 'confirmed', 2]],

@@ -47,7 +47,7 @@ async function heard(
 export const agentCases: readonly Case[] = [
   {
     name: 'killed',
-    what: 'an agent runs; killed, later started again, nothing is published; asked until Writ says so, 60 s at most',
+    what: 'an agent runs; killed, later started again, nothing is published; asked until Writ reports it, 60 s at most',
     without: [],
     never: noProcess,
     play: async (scene) => {
@@ -62,7 +62,7 @@ export const agentCases: readonly Case[] = [
   },
   {
     name: 'emptied',
-    what: 'an agent runs; somebody removes what the daemon uses, nothing is published; asked until Writ says so, `probe.every` and 30 s at most, and until a notification has restored it',
+    what: 'an agent runs; somebody removes what the daemon uses, nothing is published; asked until Writ reports it, `probe.every` and 30 s at most, and until a notification has restored it',
     without: [],
     never: ({ empty }) => (typeof empty === 'function' ? undefined : empty.never),
     play: async (scene) => {

@@ -20,7 +20,7 @@ export const outageCases: readonly Case[] = [
   },
   {
     name: 'dead of it',
-    what: 'v2 is active, and the daemon dies behind the pull; nothing is published',
+    what: 'v2 is active, and the daemon dies after the pull; nothing is published',
     without: [],
     never: noProcess,
     play: async (scene) => {
@@ -47,7 +47,7 @@ export const outageCases: readonly Case[] = [
   },
   {
     name: 'hung',
-    what: 'stopped (SIGSTOP) while v2 is pulled; goes on later',
+    what: 'stopped (SIGSTOP) while v2 is pulled; continued later',
     without: [],
     never: noProcess,
     play: async (scene) => {
@@ -62,7 +62,7 @@ export const outageCases: readonly Case[] = [
   },
   {
     name: 'absent',
-    what: 'v1 is the first release, and the daemon is not there yet; it comes later',
+    what: 'v1 is the first release, and the daemon does not run yet; it is started later',
     without: [],
     never: noProcess,
     play: async (scene) => {

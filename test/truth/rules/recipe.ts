@@ -22,7 +22,7 @@ export function readRecipe(page: string): Recipe {
 
 /** What becomes of somebody else's change of what its worker uses. */
 export interface Repeat {
-  /** So often its probe is asked again; 0: it is not, or there is none. */
+  /** So often its probe runs again; 0: it is not, or there is none. */
   readonly everyMs: number;
   /** `no`: it cannot be notified, so that only another release mends it. */
   readonly restores: 'yes' | 'no';

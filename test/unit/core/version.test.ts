@@ -1,11 +1,17 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import { writVersion } from '../../../src/core/version.js';
+import { homePage, writVersion } from '../../../src/core/version.js';
+
+const inPackage = JSON.parse(readFileSync(new URL('../../../../package.json', import.meta.url), 'utf8'));
 
 describe('the version said on sockets', () => {
   it('is that of the package', () => {
-    const text = readFileSync(new URL('../../../../package.json', import.meta.url), 'utf8');
-    assert.equal(writVersion, JSON.parse(text).version);
+    assert.equal(writVersion, inPackage.version);
+  });
+
+  it('has the home page of the package', () => {
+    assert.equal(homePage, inPackage.homepage);
+    assert.match(homePage, /^https:.*\/$/);
   });
 });

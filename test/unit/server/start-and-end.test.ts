@@ -88,7 +88,7 @@ describe('start and end', () => {
     await until(() => client.closed);
     assert.match(
       end,
-      /a{20}HTTP\/1\.1 503 [\s\S]*\r\nConnection: close\r\n[\s\S]*\r\n\r\nthe server ends\n$/,
+      /a{20}HTTP\/1\.1 503 [\s\S]*\r\nConnection: close\r\n[\s\S]*\r\n\r\nthe server is stopping\n$/,
     );
   });
 

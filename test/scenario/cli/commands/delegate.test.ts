@@ -57,7 +57,7 @@ describe('writ delegate', () => {
     const publish = await writ(dir, 'publish', 'source', '--keys', 'team-dns-team', '--bundle', 'dns-edge');
     assert.match(publish.stdout, /^SIGNED dns-edge stable serial 2; /, publish.stderr);
     const refresh = await writ(dir, 'refresh', '--keys', 'keys');
-    assert.match(refresh.stdout, /; dns-team v2 went live\n$/);
+    assert.match(refresh.stdout, /; dns-team v2 published\n$/);
     assert.equal((await writ(dir, 'repo', 'check')).exitCode, 0);
     const status = await writ(dir, 'repo', 'status');
     assert.match(status.stdout, /\n {4}dns-team +2 +1 +1 /);
@@ -69,7 +69,7 @@ describe('writ delegate', () => {
     const { delegate } = made(dir);
     await writ(dir, ...delegate, '--yes');
     const again = await writ(dir, ...delegate, '--yes');
-    assert.equal(again.stdout, 'NOTHING NEW dns-team is as you say\n');
+    assert.equal(again.stdout, 'NOTHING NEW dns-team is already like this\n');
     const both = await writ(dir, ...delegate, '--remove', '--yes', '--json');
     assert.deepEqual([both.exitCode, jsonOf(both)['code']], [2, 'USAGE']);
     const removed = await writ(dir, 'delegate', 'dns-team', '--keys', 'keys', '--remove', '--yes');

@@ -71,7 +71,7 @@ describe('writ doctor', () => {
       [1, 'doctor.result', 'warning', 1, 1],
     );
     const agent = (findings as DoctorFinding[]).find(({ check }) => check === 'agent');
-    assert.deepEqual([agent?.state, agent?.next], ['warn', 'sudo systemctl start writ-agent']);
+    assert.deepEqual([agent?.state, agent?.next], ['warn', `writ agent --config ${host.config}`]);
   });
 
   it('exits 2 with failures, also without a configuration', async () => {

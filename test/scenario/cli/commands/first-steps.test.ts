@@ -15,7 +15,7 @@ describe('a place that is the wrong one', () => {
     assert.equal(absent.hint, 'Correct --config, or WRIT_CONFIG.');
     mkdirSync(dir.join('folder'));
     const folder = throwsCode('CONFIG_UNREADABLE', () => readConfigFile(dir.join('folder')));
-    assert.match(folder.message, /it is no regular file$/);
+    assert.match(folder.message, /it is not a regular file$/);
   });
 
   it('is no repository, whatever command is told so', async () => {
@@ -36,7 +36,7 @@ describe('a place that is the wrong one', () => {
       ]) {
         const { code, hint } = jsonOf(await runWrit([...command, ...place]));
         const said = [code, hint];
-        const expected = ['REPOSITORY_INVALID', 'Make one with `writ init`, or correct --repository.'];
+        const expected = ['REPOSITORY_INVALID', 'Create one with `writ init`, or correct --repository.'];
         assert.deepEqual(said, expected, `${command[0]} ${repository}`);
       }
     }

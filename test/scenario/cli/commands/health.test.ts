@@ -55,7 +55,7 @@ describe('writ health', () => {
     using host = await installHost();
     const run = await host.writ('health');
     assert.equal(run.exitCode, 1, run.stdout);
-    assert.match(run.stdout, /^WARNING {2}no agent runs, nothing is pulled by itself \[NO_AGENT\] /);
+    assert.match(run.stdout, /^WARNING {2}no agent runs, nothing is pulled automatically \[NO_AGENT\] /);
   });
 
   it('is critical when nobody can say how the host is', async () => {
@@ -112,12 +112,12 @@ describe('writ health of somebody who may not look', asRoot, () => {
     };
     assert.match(
       await said(120_000),
-      /^0 ACTIVE {2}.*\n {2}by {8}status\.json, 2 min old: no socket is open/,
+      /^0 ACTIVE {2}.*\n {2}by {8}status\.json, 2 min old: this user cannot open a socket/,
     );
-    assert.match(await said(600_000), /^1 error\[AGENT_UNREACHABLE\]: .*its last word is 10 min old/);
+    assert.match(await said(600_000), /^1 error\[AGENT_UNREACHABLE\]: .*its last status is 10 min old/);
   });
 
-  it('is unknown, and neither well nor an alarm, when that is old, of a time to come, or not to be read', async () => {
+  it('is unknown, and neither well nor an alarm, when that is old, from the future, or not to be read', async () => {
     const unknown = [3, 'unknown', undefined];
     assert.deepEqual(await told(181_000), unknown);
     assert.deepEqual(await told(-600_000), unknown);

@@ -44,7 +44,7 @@ describe('a repository that was copied by half', () => {
     fs.rmSync(`${repository.directory}/metadata/3.snapshot.json`);
     const check = await repo(dir, 'check');
     assert.equal(check.exitCode, 1);
-    assert.match(check.stderr, /\troles\tFAIL\t.*\n.*\tarchives\tskip\tnot looked at/);
+    assert.match(check.stderr, /\troles\tFAIL\t.*\n.*\tarchives\tskip\tnot checked/);
     const gc = jsonOf(await repo(dir, 'gc', '--yes', '--json'));
     assert.equal(gc['code'], 'REPOSITORY_INVALID');
     assert.match(String(gc['hint']), /^Run `writ repo check`/);

@@ -27,11 +27,11 @@ describe('writ withdraw', () => {
     assert.equal(run.exitCode, 0, run.stderr);
     assert.equal(
       run.stdout,
-      'WITHDRAWN dns-edge 2\n  stable  2 -> 1 (good)\n  Hosts go back at their next poll; one that is away follows when it returns.\n',
+      'WITHDRAWN dns-edge 2\n  stable  2 -> 1 (good)\n  Hosts follow at their next poll; an offline host follows when it returns.\n',
     );
     assert.match(run.stderr, /\tsign\tok\ttargets v4, snapshot v4, timestamp v4/);
     const again = await writ(dir, 'withdraw', '--serial', '2');
-    assert.deepEqual([again.exitCode, again.stdout], [0, 'NOTHING NEW dns-edge 2 is withdrawn already\n']);
+    assert.deepEqual([again.exitCode, again.stdout], [0, 'NOTHING NEW dns-edge 2 is already withdrawn\n']);
     const json = jsonOf(await writ(dir, 'withdraw', '--serial', '2', '--json'));
     assert.deepEqual([json['type'], json['changed']], ['withdraw.result', false]);
   });

@@ -54,7 +54,7 @@ describe('a wrong place or number', () => {
     }
     const { code, hint } = problemOf(await site.json('rollback', '99'));
     assert.equal(code, 'NO_PREVIOUS');
-    assert.match(hint, /^To go back to: 2, 1; /);
+    assert.match(hint, /^Kept generations: 2, 1; /);
   });
 
   it('as what is to be published, and as the keys to do it with, is named', async () => {
@@ -72,9 +72,9 @@ describe('a wrong place or number', () => {
     assert.match(file.message, /tree\/a\.rpz is a file/);
     const none = await publish('tree', 'other');
     assert.equal(none.code, 'KEYS_MISSING');
-    assert.match(none.message, /has 0 of the 1 targets keys that are needed: no \.key file lies there/);
+    assert.match(none.message, /has 0 of the 1 targets keys that are needed: it contains no \.key file/);
     fs.copyFileSync(dir.join('keys', 'snapshot.key'), dir.join('other', 'snapshot.key'));
-    assert.match((await publish('tree', 'other')).message, /there lie snapshot\.key$/);
+    assert.match((await publish('tree', 'other')).message, /it contains snapshot\.key$/);
   });
 
   it('as the run directory, which is a file, is no silence of an agent', async () => {
@@ -83,7 +83,7 @@ describe('a wrong place or number', () => {
     const site = writSite(dir, { sandbox: 'off', run: dir.join('file') });
     const { code, message } = problemOf(await site.json('pull'));
     assert.equal(code, 'DISK_FAILED');
-    assert.match(message, /file is no directory/);
+    assert.match(message, /file is not a directory/);
     const status = await site.writ('status', '--json');
     assert.notEqual(jsonOf(status)['code'], 'AGENT_UNREACHABLE', status.stdout);
   });

@@ -64,7 +64,7 @@ describe('runParseCheck', () => {
     );
   });
 
-  it('refuses what does not fit the schema, with line, column and pointer', async () => {
+  it('refuses what does not match the schema, with line, column and pointer', async () => {
     const files = { 'a.yaml': 'port: 53\nhost: 10.0.0.1\n', 'b.yaml': 'host: here\nport: many\n' };
     const { verdict, text } = await check({ files, hostSchema: schema });
     assert.equal(verdict.kind, 'refused');
@@ -188,7 +188,7 @@ describe('what ends a check of files', () => {
     const files = { 'a.yaml': 'a: 1\n' };
     const memory = await check({ files, hostSchema: huge, config: { maxMemoryBytes: 8_000_000 } });
     assert.deepEqual([memory.verdict, memory.exceeded], [schemaUnusable, undefined]);
-    assert.match(memory.hint ?? '', /Mend the schema/);
+    assert.match(memory.hint ?? '', /Fix the schema/);
     const circle = await check({ files, hostSchema: '{"$ref":"#"}' });
     assert.deepEqual(circle.verdict, schemaUnusable);
   });

@@ -113,8 +113,8 @@ describe('runChecks', () => {
     const result = await run({ one: [unusable] });
     const { code, hint, message } = result.problems.get('one') ?? assert.fail();
     assert.equal(code, 'CHECK_BROKEN');
-    assert.match(hint, /Mend the schema on this host/);
-    assert.doesNotMatch(message, /Mend the schema/);
+    assert.match(hint, /Fix the schema on this host/);
+    assert.doesNotMatch(message, /Fix the schema/);
   });
 
   it('goes on after a refusal, and a refusal is worse than a broken or deferring check', async () => {

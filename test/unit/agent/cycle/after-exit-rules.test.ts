@@ -6,7 +6,7 @@ import { cycleResult } from '../../../kit/cli/cycle-results.js';
 
 const alarm: Problem = {
   code: 'UNTRUSTED_ACTIVE',
-  message: 'dns 2 is active and nobody vouches for it',
+  message: 'dns 2 is active and no trusted role lists it',
   hint: 'Publish it again.',
   facts: { bundle: 'dns', serial: 2, generation: 2 },
 };
@@ -32,7 +32,7 @@ function exit(more: Partial<CycleResult> = {}): CycleResult {
   });
 }
 
-describe('a pull whose active release was left because nobody vouches for it', () => {
+describe('a pull whose active release was left because no trusted role lists it', () => {
   it('says what the cycle said when nothing was left', () => {
     const alone = alarmed();
     assert.equal(afterExit(alone, undefined), alone);

@@ -62,7 +62,7 @@ describe('permissions', () => {
 
   it('names the groups of which no user is known: they may be unable to', () => {
     const judged = judgePermissions({ policy, groups: ['ns', 'app'], readers, parts: [file('/f', 0o644)] });
-    assert.match(judged.text, /by uid 53; under which user app runs is not known$/);
+    assert.match(judged.text, /by uid 53; the user of app is unknown$/);
   });
 });
 

@@ -9,6 +9,7 @@ import {
   type SandboxFacts,
   type StateFacts,
 } from '../../../../src/agent/doctor/check-host.js';
+import { serviceLines } from '../../../../src/core/status/agent-service.js';
 
 const GB = 1e9;
 const free = { bytes: 41 * GB, inodes: 1e6, totalInodes: 2e6, blockBytes: 4096, totalBytes: 100 * GB };
@@ -52,7 +53,7 @@ describe('the state directory', () => {
   const whole: StateFacts = { path: '/var/lib/writ', presence: 'there', needBytes: 2 * GB, free };
   const cases: readonly (readonly [string, Partial<StateFacts>, string, RegExp])[] = [
     ['whole and with room', {}, 'ok', /flushing works, 41.0 GB free$/],
-    ['not made yet', { presence: 'absent' }, 'ok', /made at the first start/],
+    ['not made yet', { presence: 'absent' }, 'ok', /created at the first start/],
     [
       'with less room than the largest release needs',
       { free: { ...free, bytes: GB } },
@@ -88,12 +89,15 @@ describe('the state directory', () => {
 });
 
 describe('the agent', () => {
+  const service = serviceLines('installed');
   const running: AgentFactsSeen = {
+    service,
     socket: '/run/writ/agent.sock',
     state: 'run',
     versions: { agent: '1.0.0', own: '1.0.0' },
   };
   const own = { own: '1.0.0' };
+  const nobody = { socket: '/s', versions: own, service };
 
   it('is ok when it answers', () => {
     assert.equal(judgeAgent(running).state, 'ok');
@@ -107,8 +111,8 @@ describe('the agent', () => {
   });
 
   it('could not be looked at by who may hear nobody: that is no failure', () => {
-    const { state, text, next } = judgeAgent({ socket: '/s', unknown: 'denied', versions: own });
-    assert.deepEqual([state, text, next], ['warn', 'could not be looked at: denied', 'sudo writ doctor']);
+    const { state, text, next } = judgeAgent({ ...nobody, unknown: 'denied' });
+    assert.deepEqual([state, text, next], ['warn', 'could not be checked: denied', 'sudo writ doctor']);
   });
 
   it('is a warning when none runs, or another version', () => {
@@ -118,8 +122,15 @@ describe('the agent', () => {
     assert.deepEqual([old.state, old.next], ['warn', 'sudo systemctl restart writ-agent']);
   });
 
+  it('is started as a program where no unit of it is installed', () => {
+    const bare = { ...running, service: serviceLines('absent') };
+    assert.equal(judgeAgent({ ...bare, state: 'stop' }).next, 'writ agent');
+    const old = judgeAgent({ ...bare, versions: { agent: '0.9.0', own: '1.0.0' } });
+    assert.doesNotMatch(String(old.next), /systemctl/);
+  });
+
   it('is a warning that names who holds the lock in its place', () => {
-    const { state, text } = judgeAgent({ socket: '/s', lockHolder: 'pull (pid 12)', versions: own });
+    const { state, text } = judgeAgent({ ...nobody, lockHolder: 'pull (pid 12)' });
     assert.equal(state, 'warn');
     assert.match(text, /pull \(pid 12\)/);
   });
@@ -130,7 +141,7 @@ describe('the agent', () => {
       message: 'it said nothing for 10 s',
       hint: 'sudo systemctl status writ-agent',
     };
-    const { state, code, next } = judgeAgent({ socket: '/s', error, versions: own });
+    const { state, code, next } = judgeAgent({ ...nobody, error });
     assert.deepEqual([state, code, next], ['FAIL', 'AGENT_UNREACHABLE', error.hint]);
   });
 });
@@ -183,6 +194,6 @@ describe('the sandbox', () => {
 
   it('says what is in force', () => {
     const { text } = judgeSandbox({ mode: 'auto', commands: 1, seen: on });
-    assert.equal(text, 'a trial was confined as nobody, user namespace: yes');
+    assert.equal(text, 'a test command was confined as nobody, user namespace: yes');
   });
 });

@@ -117,7 +117,7 @@ describe('names', () => {
   it('that only a worker of Writ can resolve are a warning', () => {
     const { state, text } = judgeNames(loop);
     assert.equal(state, 'warn');
-    assert.match(text, /policy\.example\.net .*127\.0\.0\.1.*resolver/);
+    assert.match(text, /127\.0\.0\.1 resolves policy\.example\.net.*resolver/);
     assert.equal(judgeNames({ ...loop, nameservers: ['::1', '127.0.0.1'] }).state, 'warn');
   });
 

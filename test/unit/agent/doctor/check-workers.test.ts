@@ -23,9 +23,9 @@ describe('a group of workers', () => {
     ['with a dead one', { members: [alive('1'), dead('2')] }, 'warn', /1 of 2 dead: 2/],
     ['of the dead', { members: [dead('1'), dead('2')] }, 'FAIL', /2 of 2 dead/],
     ['with fewer living than must be', { members: [alive('1'), dead('2')], min: 2 }, 'FAIL', /1 of 2 dead/],
-    ['that is empty', { members: [] }, 'warn', /nobody is there/],
+    ['that is empty', { members: [] }, 'warn', /has no worker now/],
     ['that is empty and must not be', { members: [], min: 1 }, 'FAIL', /at least 1 wanted/],
-    ['with too few', { min: 3 }, 'FAIL', /2 there, at least 3/],
+    ['with too few', { min: 3 }, 'FAIL', /2 found, at least 3/],
     [
       'with one not told',
       { members: [alive('1'), { ...alive('2'), state: 'unreachable' }] },
@@ -36,7 +36,7 @@ describe('a group of workers', () => {
       'with too few, one of them not told',
       { members: [{ ...alive('1'), state: 'unreachable' }], min: 2 },
       'FAIL',
-      /1 there, at least 2/,
+      /1 found, at least 2/,
     ],
     ['that nobody can list', { unlisted: 'permission denied' }, 'FAIL', /permission denied/],
   ];
@@ -73,7 +73,7 @@ describe('a group of workers, as a running agent knows it', () => {
     [
       'that may be empty, and is',
       [{ ...group, workers: 0, min: 0 }, { generation: 1 }],
-      'warn limits: nobody is there just now',
+      'warn limits has no worker now',
     ],
     ['before the first policy', [group, {}], 'skip limits: no policy is active yet'],
   ];

@@ -9,6 +9,7 @@ import { after, before, describe, it } from 'node:test';
 import { readOfflineStatus } from '../../../../src/agent/control/from-disk.js';
 import { runDoctor } from '../../../../src/agent/doctor/doctor.js';
 import { toWritError } from '../../../../src/core/errors.js';
+import { serviceLines } from '../../../../src/core/status/agent-service.js';
 import type { DoctorCheck, DoctorFinding } from '../../../../src/core/status/doctor.js';
 import { judgeHealth } from '../../../../src/core/status/host-health.js';
 import { systemClock } from '../../../../src/platform/time/clock.js';
@@ -25,11 +26,12 @@ let installed: InstalledHost;
 async function examine(host: InstalledHost, { aheadMs = 0 } = {}): Promise<DoctorFinding[]> {
   const clock = { ...systemClock, nowMs: () => Date.now() + aheadMs };
   const common = { configPath: host.config, version: '0.1.0' };
+  const service = serviceLines('absent');
   const heard = await readOfflineStatus({ ...common, nowMs: clock.nowMs() }).then(
     (report) => ({ kind: 'disk', report }) as const,
     (error: unknown) => ({ kind: 'failed', why: toWritError(error) }) as const,
   );
-  return runDoctor({ ...common, clock, heard, etc: host.dir.join('etc') });
+  return runDoctor({ ...common, clock, heard, service, etc: host.dir.join('etc') });
 }
 
 function etcOf(host: InstalledHost, files: Readonly<Record<string, string>>): void {

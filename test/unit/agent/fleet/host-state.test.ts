@@ -76,6 +76,17 @@ describe('what a host keeps of its fleet', () => {
     assert.deepEqual(clone.outcomes().pending, []);
   });
 
+  it('is not begun anew where a later version wrote it: no counter is given twice, and no outcome forgotten', () => {
+    for (const file of ['key.json', 'counter.json', 'outcomes.json']) {
+      using dir = tempDir();
+      open(dir.path).nextCounter();
+      const path = dir.join(file);
+      fs.writeFileSync(path, '{"writ":2}');
+      throwsCode('STATE_TOO_NEW', () => open(dir.path));
+      assert.equal(fs.readFileSync(path, 'utf8'), '{"writ":2}');
+    }
+  });
+
   it('flushes one counter in 64', () => {
     using dir = tempDir();
     const trap = operationTrap();

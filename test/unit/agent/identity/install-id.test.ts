@@ -34,7 +34,7 @@ function open(dir: TempDir, marks?: Marks, observer?: OperationObserver): Opened
 const text = (dir: TempDir): string => fs.readFileSync(dir.join(file), 'utf8');
 
 describe('the install id of a host', () => {
-  it('is made at the first start, for its owner alone, and is the same from then on', () => {
+  it('is created at the first start, for its owner alone, and is the same from then on', () => {
     using dir = tempDir();
     const { id } = open(dir);
     assert.match(id, /^[0-9a-f]{32}$/);
@@ -69,7 +69,6 @@ describe('the install id of a host', () => {
   const damages: [string, (dir: TempDir) => void][] = [
     ['is empty', (dir) => fs.writeFileSync(dir.join(file), '')],
     ['has a bit turned', (dir) => fs.writeFileSync(dir.join(file), text(dir).replace('"id":"0', '"id":"1'))],
-    ['is of a later version', (dir) => fs.writeFileSync(dir.join(file), '{"writ":2,"id":"x","marks":{}}\n')],
     [
       'has an id that is none',
       (dir) => fs.writeFileSync(dir.join(file), '{"writ":1,"id":"../x","marks":{}}\n'),
@@ -93,6 +92,28 @@ describe('the install id of a host', () => {
       assert.equal(open(dir).id, anew.id);
       assert.ok(fs.existsSync(dir.join(`${file}.damaged`)));
     });
+
+  it('is the one that a later version wrote, whose file stays as it is, in every start behind a downgrade', () => {
+    using dir = tempDir();
+    const later = `{"writ":2,"id":"${'a'.repeat(32)}","marks":{"chassis":7}}\n`;
+    fs.writeFileSync(dir.join(file), later);
+    const { id, log } = open(dir);
+    assert.equal(id, 'a'.repeat(32));
+    assert.match(log, /STATE_TOO_NEW/);
+    assert.equal(open(dir).id, id);
+    assert.equal(text(dir), later);
+    assert.deepEqual(fs.readdirSync(dir.path), [file]);
+  });
+
+  it('is of one process where a later version names none that is understood, and its file stays', () => {
+    for (const named of ['"../x"', '7', `"${'a'.repeat(70_000)}"`]) {
+      using dir = tempDir();
+      const later = `{"writ":2,"id":${named},"marks":{}}\n`;
+      fs.writeFileSync(dir.join(file), later);
+      assert.match(open(dir).id, /^[0-9]{32}$/);
+      assert.equal(text(dir), later);
+    }
+  });
 
   it('is of one process where the disk takes nothing, and the agent starts', () => {
     using dir = tempDir();

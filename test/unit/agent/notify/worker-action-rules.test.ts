@@ -39,17 +39,17 @@ const appeared: Partial<WorkerLedger> = { appeared: true };
 describe('the next action about a worker', () => {
   it('is to notify who is due, in its turn, or at once when a person asks', () => {
     assert.deepEqual(decide({ a: {}, b: later }), [
-      'app/a: notify, for it has not taken the generation',
+      'app/a: notify, for it has not accepted the generation',
       'app/b: nothing, for its next try is later',
     ]);
     assert.deepEqual(decide({ b: later }, { who: 'all' }), [
-      'app/b: notify, for it has not taken the generation',
+      'app/b: notify, for it has not accepted the generation',
     ]);
   });
 
   it('is a restart where only that takes over what has changed', () => {
     assert.deepEqual(decide({ a: {} }, { verbOf: () => 'restart' }), [
-      'app/a: restart, for it has not taken the generation',
+      'app/a: restart, for it has not accepted the generation',
     ]);
   });
 
@@ -82,11 +82,11 @@ describe('the next action about a worker', () => {
   });
 
   it('is to ask the probe of a group of which nobody has confirmed the generation, once', () => {
-    const probed = 'probe, for it may use the generation already';
+    const probed = 'probe, for it may already use the generation';
     const two = { a: appeared, b: { state: 'unreachable' } } as const;
     assert.deepEqual(decide(two, { probe: 'yes' }), [`app/a: ${probed}`, `app/b: ${probed}`]);
     assert.deepEqual(decide({ a: appeared }, { probe: 'yes', probes: 'asked' }), [
-      'app/a: notify, for it has not taken the generation',
+      'app/a: notify, for it has not accepted the generation',
     ]);
   });
 

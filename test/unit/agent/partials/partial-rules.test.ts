@@ -47,7 +47,7 @@ describe('partials', () => {
     assert.deepEqual(drop([partial('a', dayMs - 1), partial('b', dayMs)]), ['b']);
   });
 
-  it('of a time to come go as well: they would stay for ever', () => {
+  it('from the future go as well: they would stay for ever', () => {
     assert.deepEqual(drop([partial('a', -1000), partial('b', -dayMs)]), ['b']);
   });
 

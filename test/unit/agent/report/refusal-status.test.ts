@@ -93,7 +93,7 @@ describe('a refusal that a person has forgotten', () => {
     const [entry] = readHistory(test.host.paths, { limit: 1 });
     assert.deepEqual(
       [entry?.by, entry?.result.trigger, entry?.reason],
-      ['anna', 'forget', 'forgotten as refused: access 2'],
+      ['anna', 'forget', 'refusals forgotten: access 2'],
     );
     const { problems } = await test.pull();
     assert.deepEqual(

@@ -190,7 +190,7 @@ describe('a pause', () => {
     const entries = readHistory(host.paths, { limit: 10 }).map((one) => [one.by, one.reason]);
     assert.deepEqual(entries.reverse(), [
       ['anna', 'paused until 2026-11-01T01:00:00.000Z: change freeze'],
-      ['writ', 'the pause by anna is over: change freeze'],
+      ['writ', 'the pause by user anna is over: change freeze'],
       ['anna', 'paused until it is resumed: change freeze'],
       ['otto', 'ended: pause of anna: change freeze'],
     ]);

@@ -149,7 +149,7 @@ describe('an archive that was cut', () => {
       'INTERRUPTED',
       fetchArchive({ ...it.options, signal: abort.signal, onProgress }),
     );
-    assert.match(error.message, /: 30\.0 kB of 100\.0 kB kept; the next pull goes on from there$/);
+    assert.match(error.message, /: 30\.0 kB of 100\.0 kB kept; the next pull continues from there$/);
     assert.deepEqual([error.facts['keptBytes'], error.facts['totalBytes']], [30_000, archive.length]);
   });
 

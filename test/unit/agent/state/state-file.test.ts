@@ -9,6 +9,7 @@ import { openLedger } from '../../../../src/agent/state/ledger-file.js';
 import { hostPaths } from '../../../../src/agent/state/paths.js';
 import type { Journal } from '../../../../src/agent/state/recovery-rules.js';
 import { openRefusals } from '../../../../src/agent/state/refusals-file.js';
+import { sealed } from '../../../../src/agent/state/sealed-json.js';
 import type { StateFile } from '../../../../src/agent/state/state-file.js';
 import { WritError } from '../../../../src/core/errors.js';
 import type { Digest } from '../../../../src/core/names.js';
@@ -72,7 +73,7 @@ describe('a state file', () => {
   });
 
   it('that is damaged says so, is never guessed at, and never overwritten by accident', () => {
-    const damaged = ['', '{', 'null', '[]', '{"writ":2}', '{"writ":1,"nextGeneration":0}'];
+    const damaged = ['', '{', 'null', '[]', '{"writ":"2"}', '{"writ":1,"nextGeneration":0}'];
     for (const text of damaged) {
       using dir = tempDir();
       const path = dir.join('file.json');
@@ -85,6 +86,27 @@ describe('a state file', () => {
         assert.equal(fs.readFileSync(path, 'utf8'), text);
       }
     }
+  });
+
+  it('of a later format is opened by nobody: what it says is not known, and it is no damage to be made anew', () => {
+    using dir = tempDir();
+    const path = dir.join('file.json');
+    for (const text of [sealed({ writ: 2, kept: 'elsewhere' }), '{"writ":3}']) {
+      fs.writeFileSync(path, text);
+      for (const open of [openLedger, openRefusals]) {
+        const { facts, kind } = throwsCode('STATE_TOO_NEW', () => open(path, durable));
+        assert.deepEqual([facts['path'], facts['expected'], kind], [path, 1, 'config']);
+      }
+      assert.deepEqual([fs.readFileSync(path, 'utf8'), fs.readdirSync(dir.path)], [text, ['file.json']]);
+    }
+  });
+
+  it('whose later format is a turned bit is damaged, and no later version is looked for', () => {
+    using dir = tempDir();
+    const path = dir.join('ledger.json');
+    fs.writeFileSync(path, sealed({ ...emptyLedger() }).replace('"writ":1', '"writ":3'));
+    const found = openLedger(path, durable).found();
+    assert.equal(found instanceof WritError && found.code, 'STATE_DAMAGED');
   });
 
   it('that is damaged is replaced, and kept aside, with no moment without a file', () => {
@@ -253,6 +275,14 @@ describe('the journal', () => {
     assert.equal(readJournal(paths), undefined);
   });
 
+  it('of a later format is no damage: the swap that it tells of is not guessed at', () => {
+    using dir = tempDir();
+    const paths = hostPaths({ state: dir.path, policy: dir.path, run: dir.path, socket: '' });
+    fs.writeFileSync(paths.journal, sealed({ ...journal, writ: 2 }));
+    const { facts } = throwsCode('STATE_TOO_NEW', () => readJournal(paths));
+    assert.deepEqual(facts, { path: paths.journal, expected: 1, actual: 2 });
+  });
+
   it('that is damaged is no journal: half a swap must not be guessed at', () => {
     using dir = tempDir();
     const paths = hostPaths({ state: dir.path, policy: dir.path, run: dir.path, socket: '' });
@@ -260,7 +290,7 @@ describe('the journal', () => {
       '{',
       'null',
       '7',
-      JSON.stringify({ ...journal, writ: 2 }),
+      JSON.stringify({ ...journal, writ: '2' }),
       JSON.stringify({ ...journal, to: '2' }),
       JSON.stringify({ ...journal, from: 1.5 }),
       JSON.stringify({ ...journal, direction: 'sideways' }),

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { CommandDefinition, CommandEntry } from '../../../../src/cli/console/command.js';
 import { durationFlag, nameFlag, numberFlag } from '../../../../src/cli/console/flag-values.js';
-import { optional, preset } from '../../../../src/cli/console/flags.js';
+import { optional, preset, required } from '../../../../src/cli/console/flags.js';
 import { parseCommandLine } from '../../../../src/cli/console/program.js';
+import type { WritError } from '../../../../src/core/errors.js';
 
 const surroundings = { version: '1.2.3', env: {}, stdout: process.stdout };
 
@@ -62,20 +63,64 @@ describe('parseCommandLine', () => {
   });
 
   it('takes a flag from its environment variable, and the flag before it', async () => {
-    const env = { WRIT_PAINT_NAME: 'ochre' };
+    const env = { WRIT_PAINT_PAINT_NAME: 'ochre' };
     const fromEnvironment = await parseIn(env, 'paint', 'wall');
     const fromFlag = await parseIn(env, 'paint', 'wall', '--paint-name', 'umber');
     assert.equal(fromEnvironment.kind === 'command' && paintName(fromEnvironment.flags), 'ochre');
     assert.equal(fromFlag.kind === 'command' && paintName(fromFlag.flags), 'umber');
   });
 
+  it('has a variable of its own for each command, also where two commands share the flag', async () => {
+    const env = { WRIT_REPO_STATUS_PAINT_NAME: 'ochre' };
+    for (const [name, expected] of [
+      ['repo status', 'ochre'],
+      ['paint', undefined],
+      ['repo check', undefined],
+    ] as const) {
+      const found = await parseIn(env, ...name.split(' '), 'wall');
+      assert.equal(found.kind === 'command' && paintName(found.flags), expected, name);
+    }
+  });
+
+  it('refuses a variable of an older version where the command would have read it, and names the new one', async () => {
+    const env = { WRIT_PAINT_NAME: 'ochre' };
+    await assert.rejects(parseIn(env, 'paint', 'wall'), (error: WritError) => {
+      assert.equal(error.code, 'USAGE');
+      assert.match(error.message, /^WRIT_PAINT_NAME is set/);
+      assert.match(error.hint, /WRIT_PAINT_PAINT_NAME, or give --paint-name/);
+      return true;
+    });
+    await assert.rejects(parseIn({ WRIT_PAINT_NAME: '' }, 'sand', 'wall'), { code: 'USAGE' });
+    for (const more of [[], ['--paint-name', 'umber']] as const) {
+      const given = more.length === 0 ? { ...env, WRIT_PAINT_PAINT_NAME: 'umber' } : env;
+      const found = await parseIn(given, 'paint', 'wall', ...more);
+      assert.equal(
+        found.kind === 'command' && paintName(found.flags),
+        'umber',
+        'it would not have been read',
+      );
+    }
+    assert.equal((await parseIn(env, 'paint', '--help')).kind, 'text');
+    assert.equal((await parseIn({ WRIT_PAINT: 'x', WRIT_NAME: 'x' }, 'paint', 'wall')).kind, 'command');
+  });
+
+  it('names the new variable of a flag that must be given, and not only the flag', async () => {
+    const flags = { wall: required('--wall <dir>', 'which') };
+    const load = () => Promise.resolve({ command: { ...definition, flags } });
+    const entries = [{ name: 'paint', summary: 'paints', load }];
+    const env = { WRIT_WALL: 'north' };
+    const refused = parseCommandLine(['paint', 'x'], entries, { ...surroundings, env });
+    const hint = 'Set WRIT_PAINT_WALL, or give --wall; unset WRIT_WALL. See writ help environment.';
+    await assert.rejects(refused, { code: 'USAGE', hint });
+  });
+
   it('looks at no environment but the one that it is given', async () => {
-    process.env['WRIT_PAINT_NAME'] = 'ochre';
+    process.env['WRIT_PAINT_PAINT_NAME'] = 'ochre';
     try {
       const found = await parse('paint', 'wall');
       assert.equal(found.kind === 'command' && paintName(found.flags), undefined);
     } finally {
-      delete process.env['WRIT_PAINT_NAME'];
+      delete process.env['WRIT_PAINT_PAINT_NAME'];
     }
   });
 
@@ -123,7 +168,7 @@ describe('parseCommandLine', () => {
       assert.equal(help.kind, 'text');
       if (help.kind !== 'text') return;
       assert.ok(help.text.startsWith('Examples:\n  $ writ paint wall\n'));
-      assert.ok(help.text.includes('WRIT_DRY_FOR'));
+      assert.ok(help.text.includes('WRIT_PAINT_DRY_FOR'));
       assert.ok(help.text.endsWith('Exit codes:\n  0  painted\n'));
     }
   });

@@ -53,6 +53,20 @@ describe('answers', () => {
     assert.equal(err.text(), '');
   });
 
+  it('with --quiet are whole, or their first line and what is shown once, or nothing, as their command says', () => {
+    const shown = (quiet?: 'nothing' | 'first-line'): string => {
+      const { renderer, out } = rendered({ quiet: true });
+      renderer.answer({ ...answer, kept: ['Passphrase  abc'] }, quiet);
+      return out.text();
+    };
+    assert.equal(shown('nothing'), 'Passphrase  abc\n');
+    assert.equal(shown('first-line'), 'ROLLED BACK generation 17\nPassphrase  abc\n');
+    assert.ok(shown().endsWith('Next: writ history\n'));
+    const { renderer, out } = rendered({ quiet: true, json: true });
+    renderer.answer(answer, 'nothing');
+    assert.equal(JSON.parse(out.text()).next, 'writ history', 'a script that asked for JSON gets it');
+  });
+
   it('are one JSON object with --json', () => {
     const { renderer, out } = rendered({ json: true });
     renderer.answer(answer);
@@ -154,9 +168,23 @@ describe('errors', () => {
     assert.equal(renderer.error(error), 1);
     assert.match(
       err.text(),
-      /^error\[METADATA_EXPIRED\]: timestamp has expired \(expected 1, actual 2\)\nhint: .+\n$/,
+      /^error\[METADATA_EXPIRED\]: timestamp has expired \(expected 1, actual 2\)\nhint: .+\ndocs: https:\/\/writ\.invalid\/errors\/METADATA_EXPIRED\n$/,
     );
     assert.equal(out.text(), '');
+  });
+
+  it('name no page of what was mistyped or broken off', () => {
+    for (const code of ['USAGE', 'INTERRUPTED'] as const) {
+      const { renderer, err } = rendered();
+      renderer.error(new WritError(code, 'x'));
+      assert.doesNotMatch(err.text(), /docs/);
+    }
+  });
+
+  it('name their page with --json, whatever they are', () => {
+    const { renderer, out } = rendered({ json: true });
+    renderer.error(new WritError('USAGE', 'x'));
+    assert.equal(JSON.parse(out.text()).docs, 'https://writ.invalid/errors/USAGE');
   });
 
   it('are verbose without what a terminal would obey', () => {
@@ -176,7 +204,10 @@ describe('errors', () => {
     const stands = policyStands(error, 17);
     const people = rendered();
     people.renderer.error(stands);
-    assert.match(people.err.text(), /\n {2}Generation 17 stays active; nothing was changed\.\nhint: .+\n$/);
+    assert.match(
+      people.err.text(),
+      /\n {2}Generation 17 stays active; nothing was changed\.\nhint: .+\ndocs: .+\n$/,
+    );
     const script = rendered({ json: true });
     script.renderer.error(stands);
     assert.equal(JSON.parse(script.out.text()).changed, false);
@@ -202,6 +233,27 @@ describe('errors', () => {
 
 describe('narration', () => {
   const clock = fakeClock({ nowMs: Date.UTC(2026, 10, 21) });
+
+  it('says of each step its own time, also where all ends are said at the end', () => {
+    const { renderer, err } = rendered();
+    const clock = fakeClock();
+    const reporter = renderer.reporter(clock);
+    const step = (name: string, ms: number): void => {
+      reporter.begin(name);
+      clock.advance(ms);
+    };
+    step('roots', 1000);
+    step('roles', 2000);
+    step('archives', 3000);
+    step('archives', 500);
+    for (const name of ['roots', 'roles', 'archives', 'never begun']) reporter.finish(name, '');
+    const times = err
+      .text()
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.split('\t').at(-1));
+    assert.deepEqual(times, ['1.0 s', '2.0 s', '3.5 s', 'ok']);
+  });
 
   it('on a terminal says each step once, also with --verbose', async () => {
     const { renderer, err } = rendered({ verbose: true }, { columns: 80 });

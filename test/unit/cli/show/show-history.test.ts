@@ -10,6 +10,14 @@ import { historyEntries } from '../../../kit/cli/status-reports.js';
 describe('the history of a host', () => {
   it('is one line a cycle', () =>
     matchesFile('test/golden/history/list.txt', blockText(showHistory(historyEntries))));
+  it('names a user as one: `root` alone could be the role of the metadata', () => {
+    const [entry] = historyEntries;
+    const lineBy = (by: string) => showHistory([{ ...entry!, by }]).lines.join();
+    const headBy = (by: string) => showCycle({ ...entry!, by }).lines[0] ?? '';
+    assert.match(lineBy('root'), / user root /);
+    assert.match(headBy('root'), / by user root\b/);
+    assert.match(headBy('writ'), / by writ\b/);
+  });
   it('may be empty', () => matchesFile('test/golden/history/empty.txt', blockText(showHistory([]))));
   it('says in a few words why a bundle did not move', () => {
     const [entry] = historyEntries;

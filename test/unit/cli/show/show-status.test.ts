@@ -249,7 +249,7 @@ describe('the status of a host', () => {
     assert.equal(statusWord(statusReport({ problems })), 'damaged');
     for (const agent of ['run', 'stop'] as const) {
       const [head = ''] = showStatus(statusReport({ problems, agent })).lines;
-      assert.match(head, /generation 18 is active, and what lies on disk is damaged/);
+      assert.match(head, /generation 18 is active, and the policy on disk is damaged/);
     }
   });
 

@@ -32,7 +32,7 @@ const whole: VerifyResult = {
 describe('writ verify', () => {
   it('names what it looked at', () => {
     assert.deepEqual(showVerified(whole).lines, [
-      'WHOLE  generation 2 (active), generation 1 (previous) in 1.2 s: everything is as it was signed.',
+      'WHOLE  generation 2 (active), generation 1 (previous) in 1.2 s: everything matches what was signed.',
     ]);
     assert.match(showVerified({ ...whole, outcome: 'empty', generations: [] }).lines[0] ?? '', /^EMPTY/);
   });
@@ -53,11 +53,11 @@ describe('writ verify', () => {
     const [active, previous] = whole.generations;
     const generations = [active!, { ...previous!, damage: [file] }];
     const [head, , rest] = showVerified({ ...whole, outcome: 'damaged', exitCode: 1, generations }).lines;
-    assert.match(head ?? '', /^DAMAGED {2}generation 1 \(previous\) in 1\.2 s: not everything/);
+    assert.match(head ?? '', /^DAMAGED {2}generation 1 \(previous\) in 1\.2 s: some files do not match/);
     assert.equal(rest, '  whole: generation 2 (active)');
   });
 
-  it('says what became of a backup that could not be made anew, and does not send in a circle', () => {
+  it('says what became of a backup that could not be repaired, and does not send in a circle', () => {
     const backup = {
       generation: 1,
       role: 'previous',
@@ -71,13 +71,13 @@ describe('writ verify', () => {
     } as const;
     const seen = showVerified({ ...lost, unrepaired: [{ ...backup, end: 'given-up' }] });
     const line =
-      '  generation 1 (previous) is no backup any more, the next release makes a new one: no record [STATE_DAMAGED]';
+      '  generation 1 (previous) is no longer a backup, the next release makes a new one: no record [STATE_DAMAGED]';
     assert.ok(seen.lines.includes(line), seen.lines.join('\n'));
     assert.equal(seen.next, undefined);
     const generations = [{ generation: 1, role: 'previous', damage: [file] }] as const;
     const kept = { ...whole, outcome: 'damaged', exitCode: 1, generations } as const;
     const tried = showVerified({ ...kept, unrepaired: [{ ...backup, end: 'kept' }] });
-    assert.ok(tried.lines.some((one) => one.includes('could not be made anew')));
+    assert.ok(tried.lines.some((one) => one.includes('could not be repaired')));
     assert.equal(tried.next, 'writ status');
   });
 

@@ -120,7 +120,7 @@ describe('the sandbox in a configuration', () => {
     ['a way around', check({ binds: ['/run/x/../writ'] }), /without \. and \.\./],
     ['a double slash', check({ binds: ['/run//other'] }), /without \. and \.\./],
     ['a relative path', check({ binds: ['run'] }), /an absolute path/],
-    ['a pattern that is none', check({ reject: '(' }), /checks\/0\/reject: is no regular expression/],
+    ['a pattern that is none', check({ reject: '(' }), /checks\/0\/reject: is not a regular expression/],
     ['little memory', check({ memory: '1kB' }), /memory: must be from 1000 kB/],
     ['no process', check({ processes: 0 }), /a whole number from 1/],
     ['a network in words', check({ network: 'yes' }), /true or false/],

@@ -154,7 +154,7 @@ describe('a fleet whose repositories are read', () => {
     const two = of(repository({ roles: near }), repository({ url: 'https://b/', roles: [key('root', -1)] }));
     assert.deepEqual(
       summarize(facts(two)).findings.map(({ text }) => text),
-      ['root of https://b/ has expired: hosts take nothing new', 'timestamp of https://a/ ends in 1 h'],
+      ['root of https://b/ has expired: hosts accept nothing new', 'timestamp of https://a/ expires in 1 h'],
     );
   });
 

@@ -22,6 +22,14 @@ describe('a filter of hosts', () => {
     assert.deepEqual(plain(''), { bundle: {}, labels: {} });
   });
 
+  it('knows the standing of a release, and no other word for it', () => {
+    assert.deepEqual(plain('standing=behind,bundle=dns'), {
+      bundle: { standing: 'behind', bundle: 'dns' },
+      labels: {},
+    });
+    throwsCode('USAGE', () => parseHostFilter('standing=late'));
+  });
+
   it('takes commas, backslashes and equals signs of a value', () => {
     assert.deepEqual(plain('label.a=x\\,y\\\\z=1,host=😀'), {
       bundle: {},

@@ -89,7 +89,7 @@ const rows: readonly Row[] = [
   ],
   ['it has just appeared', [group([worker('pending')])], false, [unreachable]],
   [
-    'its probe says no by now, though nobody asks for proofs',
+    'its probe failed by now, though nobody asks for proofs',
     [group([worker('notified', { probed: { wrong: 1, text: 'ns: exit 1' } })], { confirm: 'accept' })],
     false,
     [['PROBE_CHANGED', 'degraded', 'warning']],
@@ -101,19 +101,19 @@ const rows: readonly Row[] = [
     [['PROBE_CHANGED', 'degraded', 'warning']],
   ],
   [
-    'its probe says no whatever it is told',
+    'its probe failed whatever it is told',
     [group([worker('notified', { probed: { wrong: 9, text: 'ns: exit 1', notices: 5 } })])],
     false,
     [['PROBE_CHANGED', 'degraded', 'critical']],
   ],
   [
-    'its probe says no, and its last notification is on its way',
+    'its probe failed, and its last notification is on its way',
     [group([worker('pending', { probed: { wrong: 9, text: 'ns: exit 1', notices: 5 } })])],
     false,
     [['PROBE_CHANGED', 'degraded', 'warning']],
   ],
   [
-    'its probe says no, and it could not be notified because of it',
+    'its probe failed, and it could not be notified because of it',
     [group([worker('unreachable', { probed: { wrong: 4, text: 'ns: exit 1', notices: 1 } })])],
     false,
     [unreachable, ['PROBE_CHANGED', 'degraded', 'warning']],

@@ -121,7 +121,7 @@ describe('listening on a unix socket', () => {
     await listener.close();
   });
 
-  it('never has another mode than its own, and is changed by nobody afterwards', async () => {
+  it('never has a different mode than its own, and is changed by nobody afterwards', async () => {
     using dir = tempDir();
     const { disk, calls } = observed();
     const path = dir.join('s');

@@ -48,6 +48,19 @@ describe('createLog', () => {
   });
 });
 
+describe('a log for people', () => {
+  it('is lines in place of JSON, of both kinds of log', async () => {
+    for (const kind of ['createLog', 'createBusyLog']) {
+      const result = await runScript(
+        `const log = await import(at('src/platform/telemetry/log.js'));
+         log.${kind}('agent', 'info', 'lines').warn({ cycle: 'c-1' }, 'swapped');`,
+      );
+      const { stderr = '' } = result as { stderr?: string };
+      assert.match(stderr, /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ {2}warn {3}swapped {2}cycle=c-1\n$/, kind);
+    }
+  });
+});
+
 describe('createBusyLog', () => {
   const script = (end: string): string =>
     `const { createBusyLog } = await import(at('src/platform/telemetry/log.js'));

@@ -77,7 +77,7 @@ describe('readSourceTree', () => {
       using dir = tempDir();
       const source = writeTree(dir.join('s'), { ok: 'ok', [path]: 'secret' });
       const [refusal] = refusalsOf(source);
-      assert.match(String(refusal), /--exclude or \.writignore, or say --include$/);
+      assert.match(String(refusal), /--exclude or \.writignore, or give --include$/);
       const name = path.split('/').find((part) => /^(\.|id_)/.test(part)) ?? '';
       assert.deepEqual(pathsOf(source, { exclude: [name] }).paths, ['ok']);
       assert.ok(pathsOf(source, { include: [name] }).paths.includes(path));

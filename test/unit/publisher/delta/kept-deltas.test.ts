@@ -153,7 +153,7 @@ describe('the deltas of a release', () => {
     assert.equal(deltasOf(repository).length, 3);
     const { problems, notes } = await check(repository);
     assert.deepEqual(problems, []);
-    assert.match(notes.join(), /the bases of 3 deltas are not there any more/);
+    assert.match(notes.join(), /the bases of 3 deltas are gone/);
     await repository.refresh();
     assert.equal((await publish(5)).release.deltas?.length, 1);
   });
@@ -168,7 +168,7 @@ describe('the deltas of a release', () => {
     fs.rmSync(join(targets, base));
     const { problems, notes } = await check(repository);
     assert.deepEqual(problems, []);
-    assert.deepEqual(notes, ['the base of 1 delta is not there any more: compared by digest alone']);
+    assert.deepEqual(notes, ['the base of 1 delta is gone: compared by digest only']);
   });
 
   it('are exported with it, and go with it', async () => {

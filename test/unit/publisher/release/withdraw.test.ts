@@ -132,7 +132,7 @@ describe('withdrawRelease', () => {
     await repository.publish({ file: 'two' }, { channel: 'staging' });
     await promoteRelease({ bundle, from: 'staging', to: 'stable' }, options);
     const error = await rejectsCode('RELEASE_UNAVAILABLE', withdraw(repository, [2]));
-    assert.match(error.hint, /^`--channel stable` takes it back there; on staging publish/);
+    assert.match(error.hint, /^`--channel stable` withdraws it there; on staging, publish/);
     const named = await rejectsCode('RELEASE_UNAVAILABLE', withdraw(repository, [2], { channel: 'staging' }));
     assert.match(named.hint, /^Publish a good tree first/);
     assert.equal((await withdraw(repository, [2], { channel: 'stable' })).kind, 'live');

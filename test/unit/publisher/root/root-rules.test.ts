@@ -202,7 +202,7 @@ describe('a danger in a next root', () => {
     const keys = ['x', 'y', 'z'].map((name) => newKey(dir, name));
     const { dangers: found } = judgeRoot(base, change(base, { replace: [{ role: root, keys }] }));
     assert.equal(found.length, 1);
-    assert.match(found[0] ?? '', /2 of those that leave/);
+    assert.match(found[0] ?? '', /2 of the removed keys/);
   });
 });
 

@@ -141,7 +141,7 @@ describe('a clock that is 30 days past all that was signed', () => {
     }
   });
 
-  it('is asked about whatever a team has signed of a time to come', async () => {
+  it('is asked about whatever a team has signed from the future', async () => {
     using dir = tempDir();
     const it = await later(dir, 30);
     const state = stateOf(it.repository);

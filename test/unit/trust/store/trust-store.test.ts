@@ -182,6 +182,16 @@ describe('trust store: the bootstrap root', () => {
     assert.equal((await it.boot().refresh()).roles.root.version, 4);
   });
 
+  it('names the way where the beginning of the history is damaged', async () => {
+    using it = await rotatedHost(3);
+    writeFileSync(join(it.trust, 'roots', '1.root.json'), '{');
+    for (const version of [2, 3]) rmSync(join(it.trust, 'roots', `${version}.root.json`));
+    const { hint } = await rejectsCode('ROOT_NOT_LINKED', it.boot().refresh());
+    assert.match(hint, /copy the configured root to trust\/roots\/1\.root\.json/);
+    writeFileSync(join(it.trust, 'roots', '1.root.json'), it.repository.bootstrapRoot);
+    assert.equal((await it.boot().refresh()).roles.root.version, 4);
+  });
+
   it('of another repository is refused, whatever its version, and trust is kept', async () => {
     using it = await rotatedHost(0);
     const other = new RepositorySimulator({ nowMs: startMs });

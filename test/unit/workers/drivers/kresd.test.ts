@@ -33,7 +33,7 @@ describe('what the yes of a kresd worker is worth', () => {
       { ...driverContext(), ...(checked === undefined ? {} : { checked }) },
     ).verdictClass;
 
-  it('is early where nobody vouches for it: it says yes to a list that it could not parse', () => {
+  it('is early where no trusted role lists it: it says yes to a list that it could not parse', () => {
     assert.deepEqual([classOf({}), classOf({}, 'no')], ['early', 'early']);
   });
 

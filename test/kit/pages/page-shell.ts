@@ -1,0 +1,145 @@
+// Types the commands of a page into one shell, as its reader would: variables, directories and background jobs stay from one
+// command to the next. Owns a bare home directory, the user that types, the words that are replaced (ports, paths of an
+// installed package), and the end of everything that was started; what should come of a command is the page's.
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import * as fs from 'node:fs';
+import { userInfo } from 'node:os';
+import { writProgram } from '../cli/writ-program.js';
+import type { TempDir } from '../disk/temp-dir.js';
+import { projectRoot } from '../sources/source-files.js';
+import { blocksOf, commandsIn, oneLine, type PageCommand } from './page-commands.js';
+
+export interface PageShell extends AsyncDisposable {
+  /** Types every command of the `sh` blocks in a text, and holds each to what the text says of it. */
+  play(text: string): Promise<void>;
+  type(text: string): Promise<Typed>;
+}
+
+export interface Typed {
+  readonly exitCode: number;
+  /** stdout and stderr, as a terminal would show them. */
+  readonly output: string;
+}
+
+export interface PageShellOptions {
+  /** `nobody` where the test is root; the one who runs the test otherwise. */
+  readonly user: 'nobody' | 'root';
+  /** The working directory; the bare home by default. */
+  readonly cwd?: string;
+  /** What stands in the page, and what is typed in its place; the longest first. */
+  readonly words?: Readonly<Record<string, string>>;
+  readonly env?: Readonly<Record<string, string>>;
+  /** Other programs for the front of PATH, as shell scripts by their name. */
+  readonly programs?: Readonly<Record<string, string>>;
+  /** Behind a command that matches, what is waited for: a condition of the shell, tried for half a minute. */
+  readonly settles?: readonly (readonly [command: RegExp, condition: string])[];
+}
+
+/** Where the package puts what the examples need, and where a checkout has it. */
+export const packagedExamples = {
+  '/usr/share/doc/writ/examples/bundles': `${projectRoot}/bundles`,
+  '/usr/share/doc/writ/examples': `${projectRoot}/docs/examples`,
+};
+const nobody = 65_534;
+const mark = '--- the command has ended: ';
+const commandTimeoutMs = 60_000;
+
+/** @param dir becomes the home of the one who types */
+export function pageShell(dir: TempDir, options: PageShellOptions): PageShell {
+  const { words = {}, settles = [] } = options;
+  const bin = dir.join('.bin');
+  fs.mkdirSync(bin);
+  const programs = { writ: `exec "${process.execPath}" "${writProgram}" "$@"`, ...options.programs };
+  for (const [name, script] of Object.entries(programs))
+    fs.writeFileSync(`${bin}/${name}`, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+  const shell = start(dir, options, bin);
+  let received = '';
+  let heard: () => void = () => undefined;
+  for (const stream of [shell.stdout, shell.stderr])
+    stream?.setEncoding('utf8').on('data', (chunk: string) => {
+      received += chunk;
+      heard();
+    });
+  const type = async (text: string): Promise<Typed> => {
+    received = '';
+    const typed = replaced(text, words);
+    // Nothing to read but what the command itself brings.
+    shell.stdin?.write(`eval ${quoted(typed)} </dev/null; printf '\\n%s%s\\n' '${mark}' "$?"\n`);
+    const ended = await new Promise<RegExpExecArray>((resolve, reject) => {
+      const fail = (why: string): void => reject(new Error(`${why}: ${typed}\n${received}`));
+      const timer = globalThis.setTimeout(() => fail('a minute is over'), commandTimeoutMs);
+      const closed = (): void => fail('the shell has ended');
+      shell.once('close', closed);
+      heard = () => {
+        const found = new RegExp(`\\n?${mark}(\\d+)\\n`).exec(received);
+        if (found === null) return;
+        globalThis.clearTimeout(timer);
+        shell.off('close', closed);
+        resolve(found);
+      };
+    });
+    return { exitCode: Number(ended[1]), output: received.slice(0, ended.index) };
+  };
+  const settle = async (text: string): Promise<void> => {
+    for (const [command, condition] of settles.filter(([command]) => command.test(text))) {
+      const waited = await type(
+        `for n in $(seq 300); do if ${condition}; then break; fi; sleep 0.1; done; ${condition}`,
+      );
+      assert.equal(waited.exitCode, 0, `${command} did not come to ${condition}\n${waited.output}`);
+    }
+  };
+  const one = async ({ text, exitCode, shows }: PageCommand): Promise<void> => {
+    const run = await type(text);
+    const said = `$ ${text}\n${run.output}`;
+    assert.equal(run.exitCode, exitCode, said);
+    const wanted = replaced(shows, words);
+    assert.ok(oneLine(run.output).includes(oneLine(wanted)), `"${wanted}" is not in\n${said}`);
+    await settle(text);
+  };
+  return {
+    type,
+    play: async (text) => {
+      const commands = blocksOf(text).flatMap(commandsIn);
+      assert.ok(commands.length > 0, 'no command in it');
+      for (const command of commands) await one(command);
+    },
+    [Symbol.asyncDispose]: async () => {
+      if (shell.exitCode !== null || shell.signalCode !== null) return;
+      const ended = new Promise((resolve) => shell.once('close', resolve));
+      // All that it started are in its group.
+      process.kill(-(shell.pid ?? 0), 'SIGKILL');
+      await ended;
+    },
+  };
+}
+
+function start(
+  dir: TempDir,
+  { user, cwd = dir.path, env = {} }: PageShellOptions,
+  bin: string,
+): ChildProcess {
+  const drops = user === 'nobody' && userInfo().uid === 0;
+  if (drops) fs.chownSync(dir.path, nobody, nobody);
+  fs.chmodSync(dir.path, 0o755);
+  return spawn('bash', ['--noprofile', '--norc'], {
+    cwd,
+    detached: true,
+    env: {
+      PATH: `${bin}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin`,
+      HOME: dir.path,
+      LC_ALL: 'C',
+      ...env,
+    },
+    ...(drops ? { uid: nobody, gid: nobody } : {}),
+    stdio: 'pipe',
+  });
+}
+
+function replaced(text: string, words: Readonly<Record<string, string>>): string {
+  return Object.entries(words).reduce((all, [from, to]) => all.replaceAll(from, to), text);
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}

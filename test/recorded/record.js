@@ -1,0 +1,55 @@
+// Records what a version of Writ leaves on the disk, for the tests of upgrades: a repository with its keys, and the state of a
+// host that pulled two releases and went back to the first. The keys are made here for these tests alone, and guard nothing.
+// Run it once for a version, at its tag: node test/recorded/record.js dist/writ/main.js [OUT.tar.gz]
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+
+const program = resolve(process.argv[2] ?? 'dist/writ/main.js');
+const version = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version;
+const out = resolve(process.argv[3] ?? join(import.meta.dirname, `v${version}.tar.gz`));
+const place = mkdtempSync(join(tmpdir(), 'writ-record-'));
+const at = (...names) => join(place, ...names);
+const [repository, keys, config] = [at('repository'), at('keys'), at('agent.yaml')];
+const writ = (...args) => execFileSync(process.execPath, [program, ...args], { stdio: 'inherit' });
+
+/** So that no test of it fails by its age. */
+const lives = ['root', 'targets', 'snapshot', 'timestamp'].flatMap((role) => [`--${role}-life`, '3650d']);
+
+function publish(text) {
+  writeFileSync(at('source', 'block.rpz'), text);
+  writ('publish', at('source'), ...['--repository', repository, '--keys', keys, '--bundle', 'dns-edge']);
+}
+
+try {
+  mkdirSync(at('source'));
+  writ('init', '--repository', repository, '--keys', keys, '--no-passphrase', ...lives);
+  const settings = { repository: `file://${repository}`, root: join(repository, 'metadata', '1.root.json') };
+  const places = { state: at('state'), run: at('run'), sandbox: 'off', bundles: [{ name: 'dns-edge' }] };
+  const host = { id: 'recorded' };
+  writeFileSync(config, JSON.stringify({ ...settings, ...places, host }));
+  publish('version 1\n');
+  writ('pull', '--config', config);
+  // For a replay: what the host has seen is later.
+  copyFileSync(join(repository, 'metadata', 'timestamp.json'), at('older-timestamp.json'));
+  publish('version 2\n');
+  writ('pull', '--config', config);
+  writ('rollback', '--config', config);
+  const who = ['--owner=0', '--group=0', '--numeric-owner', '--sort=name'];
+  execFileSync('tar', [
+    '-czf',
+    out,
+    ...who,
+    '-C',
+    place,
+    'repository',
+    'keys',
+    'state',
+    'run',
+    'older-timestamp.json',
+  ]);
+  process.stdout.write(`${out}\n`);
+} finally {
+  rmSync(place, { recursive: true, force: true });
+}

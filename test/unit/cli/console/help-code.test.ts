@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { codeText, nearCodes } from '../../../../src/cli/console/help-code.js';
+import { type ErrorCode, errorCodes } from '../../../../src/core/error-codes.js';
+import { errorPage } from '../../../../src/core/error-docs.js';
+import { docsOf } from '../../../../src/core/errors.js';
+
+const all = Object.keys(errorCodes) as ErrorCode[];
+
+describe('the help on a code', () => {
+  it('has all of its page, in lines of a terminal', () => {
+    for (const code of all) {
+      const text = codeText(code) ?? '';
+      const words = text.replace(/\s+/g, ' ');
+      const { meaning, kind, exit, effect, hint } = errorPage(code);
+      assert.ok(text.startsWith(`${code}\n`), code);
+      for (const part of [
+        meaning,
+        `Kind ${kind}, ${exit}`,
+        `Policy ${effect}`,
+        `What to do ${hint}`,
+        docsOf(code),
+      ])
+        assert.ok(words.includes(part), `${code}: ${part}`);
+      const long = text.split('\n').filter((line) => line.length > 80 && line.trim().includes(' '));
+      assert.deepEqual(long, []);
+    }
+  });
+
+  it('takes a code in any case, and with hyphens', () => {
+    assert.equal(codeText('download_digest'), codeText('DOWNLOAD_DIGEST'));
+    assert.equal(codeText('Download-Digest'), codeText('DOWNLOAD_DIGEST'));
+    assert.equal(codeText('toString'), undefined);
+  });
+});
+
+describe('codes near to what was typed', () => {
+  it('differ little, the nearest first', () => {
+    assert.equal(nearCodes('download_digst')[0], 'DOWNLOAD_DIGEST');
+    assert.equal(nearCodes('LOCK_HOLD')[0], 'LOCK_HELD');
+  });
+
+  it('have the part that was typed, a few of them', () => {
+    assert.deepEqual(
+      nearCodes('metadata_m'),
+      all.filter((code) => code.includes('METADATA_M')),
+    );
+    assert.equal(nearCodes('metadata').length, 5);
+  });
+
+  it('are none for what is like no code, too short, or too long to be one', () => {
+    for (const name of ['xyzzyplugh', 'a', '', 'DOWNLOAD_DIGEST'.repeat(1000)])
+      assert.deepEqual(nearCodes(name), [], name.slice(0, 20));
+  });
+});
