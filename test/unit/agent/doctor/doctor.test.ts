@@ -217,7 +217,7 @@ describe('writ doctor', () => {
     writeFileSync(tree, 'no directory');
     const findings = await examine(host);
     assert.match(of(findings, 'workers')[0] ?? '', /^FAIL ns has no worker now/);
-    assert.match(of(findings, 'permissions')[0] ?? '', /^warn could not be looked at/);
+    assert.match(of(findings, 'permissions')[0] ?? '', /^warn could not be checked/);
   });
 
   it('sees that a control socket is left by the dead', async () => {
