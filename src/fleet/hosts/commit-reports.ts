@@ -81,13 +81,15 @@ async function readHosts(
   { db, seen }: CommitContext,
   batch: readonly TakenReport[],
 ): Promise<ReadonlyMap<string, StoredHost>> {
+  const keyIds = batch.map(({ signed }) => signed.keyId);
+  const overlay = seen.overlay(keyIds);
   const rows = await db
     .selectFrom('hosts')
     .select(storedColumns)
-    .where('key_id', 'in', paddedKeys(batch.map(({ signed }) => signed.keyId)))
+    .where('key_id', 'in', paddedKeys(keyIds))
     .where('kind', '=', 'writ')
     .execute();
-  return new Map(rows.map((row) => [row.key_id, seen.over(row)]));
+  return new Map(rows.map((row) => [row.key_id, overlay(row)]));
 }
 
 const storedColumns = [

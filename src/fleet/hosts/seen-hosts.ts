@@ -23,10 +23,18 @@ export class SeenHosts {
     return this.#seen.size;
   }
 
-  /** @returns the row as it is with what was not written yet */
-  over(host: StoredHost): StoredHost {
-    const seen = this.#seen.get(host.key_id);
-    return seen !== undefined && seen.counter > host.counter ? { ...host, ...seen } : host;
+  /**
+   * Asked before the rows are read: a keepalive that is written while they are read is in neither of the two, and its replay
+   * would be taken for news.
+   * @param keyIds of the hosts whose rows are to be read
+   * @returns what makes of a row what it is with the keepalives that it may not have yet
+   */
+  overlay(keyIds: readonly string[]): (host: StoredHost) => StoredHost {
+    const noted = new Map(keyIds.map((keyId) => [keyId, this.#seen.get(keyId)]));
+    return (host) => {
+      const seen = noted.get(host.key_id);
+      return seen !== undefined && seen.counter > host.counter ? { ...host, ...seen } : host;
+    };
   }
 
   note(seen: SeenHost): void {

@@ -1,10 +1,14 @@
 // Cases of any store: what reports do to it, one after the other and many at once.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { KyselyPlugin } from 'kysely';
 import { approveHost, retireHost } from '../../../src/fleet/hosts/change-host.js';
+import { commitReports } from '../../../src/fleet/hosts/commit-reports.js';
 import { recount, storedCounters } from '../../../src/fleet/hosts/counter-changes.js';
 import { createIngest, type Ingest } from '../../../src/fleet/hosts/ingest.js';
+import { SeenHosts } from '../../../src/fleet/hosts/seen-hosts.js';
 import type { HostRow } from '../../../src/fleet/store/tables.js';
+import { RowWriter } from '../../../src/fleet/store/write-rows.js';
 import { silentLog } from '../../../src/platform/telemetry/silent-log.js';
 import { fakeClock } from '../clock/fake-clock.js';
 import {
@@ -238,6 +242,29 @@ export function ingestCases(newLocation: NewLocation): void {
         assert.deepEqual([after.counter, after.last_seen_ms > before.last_seen_ms], [50, true]);
         const second = await send(ingestOf(bench), host, reportOf('web-1'), { counter: 51 });
         assert.deepEqual(second, accepted());
+      }));
+
+    it('that is written while the row of its host is read holds against a replay all the same', () =>
+      within(async ({ bench, host, row }) => {
+        const { db } = bench.store;
+        const [writer, seen] = [new RowWriter(), new SeenHosts()];
+        // Behind each statement that reads: the row is read, and the keepalive is written before anybody looks at the row.
+        const writesSeen: KyselyPlugin = {
+          transformQuery: ({ node }) => node,
+          transformResult: async ({ result }) => {
+            await seen.write(db, writer);
+            return result;
+          },
+        };
+        const counter = 50;
+        const { body_digest, every_ms } = await row();
+        seen.note({ key_id: host.keyId, counter, body_digest, last_seen_ms: 1, every_ms, skew_ms: 0 });
+        const context = { db: db.withPlugin(writesSeen), writer, seen, factor: 1 };
+        const signed = { keyId: host.keyId, counter, createdAtMs: 0, bodyDigest: 'f'.repeat(64) };
+        const taken = { signed, report: reportOf('web-1'), receivedAtMs: 1 };
+        const [verdict] = await commitReports(context, [taken]);
+        assert.ok(verdict?.kind === 'challenge' && verdict.challenge.counter === 50, JSON.stringify(verdict));
+        assert.deepEqual([(await row()).counter, seen.size], [50, 0]);
       }));
 
     it('that is repeated at another server, before the first one wrote it, says again what it said, and no more', () =>
