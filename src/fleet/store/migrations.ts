@@ -13,6 +13,7 @@ export const migrations: readonly Migration[] = [
   { version: 1, up: first },
   { version: 2, up: alarms },
   { version: 3, up: withRepositories },
+  { version: 4, up: withLookIndexes },
 ];
 
 interface Table {
@@ -142,6 +143,20 @@ async function alarms(db: Kysely<AnyTables>): Promise<void> {
 async function withRepositories(db: Kysely<AnyTables>): Promise<void> {
   const texts = ['id', 'url', 'view'];
   await create(db, { name: 'repositories', key: ['id'], texts, numbers: ['tried_at_ms'] });
+}
+
+/**
+ * All that a look over the whole fleet counts by: it then reads no row of a host, which has a report of a page or two. A
+ * keepalive changes the first one alone, which it changed before.
+ */
+async function withLookIndexes(db: Kysely<AnyTables>): Promise<void> {
+  await db.schema.dropIndex('hosts_by_state_agent_last_seen_ms').execute();
+  const looked = {
+    hosts_by_silence: ['state', 'agent', 'last_seen_ms', 'every_ms', 'kind'],
+    hosts_by_look: ['state', 'kind', 'agent', 'cloned', 'version', 'root_version', 'root_digest'],
+  };
+  for (const [name, columns] of Object.entries(looked))
+    await db.schema.createIndex(name).on('hosts').columns(columns).execute();
 }
 
 async function create(db: Kysely<AnyTables>, { name, key, texts, numbers }: Table): Promise<void> {

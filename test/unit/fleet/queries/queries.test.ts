@@ -1,6 +1,7 @@
 // The queries on a store that hosts reported to: what is counted, who is found, and what a wait is judged on.
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
+import { sql } from 'kysely';
 import { parseHostFilter } from '../../../../src/core/fleet/host-filter.js';
 import { judgeWait } from '../../../../src/core/fleet/wait-verdict.js';
 import { retireHost } from '../../../../src/fleet/hosts/change-host.js';
@@ -61,6 +62,25 @@ describe('the queries of a fleet', () => {
   let stores = 0;
   const open = (): Promise<Fleet> => fleet(directory.join(`queries-${++stores}`));
   after(() => directory[Symbol.dispose]());
+
+  it('count a whole fleet by indexes: they read the rows of the twenty hosts that were heard last, and no other', async () => {
+    const said: string[] = [];
+    const onSql = (text: string): void => void said.push(text);
+    await using bench = await fleetBench(directory.join(`queries-${++stores}`), fakeClock(), { onSql });
+    const { db, fleetId } = bench.store;
+    said.length = 0;
+    await createFleetQueries(db, fleetId, fakeClock()).summary('view');
+    const looks = said.filter((text) => text.includes('from "hosts"'));
+    assert.equal(looks.length, 6);
+    for (const look of looks) {
+      const asked = sql.raw<{ detail: string }>(`explain query plan ${look.replaceAll('?', '1')}`);
+      const [scan] = (await asked.execute(db)).rows;
+      const wanted = look.includes('"report"')
+        ? /INDEX hosts_by_silence \(state=. AND agent=.\)$/
+        : /COVERING INDEX hosts_by_/;
+      assert.match(scan?.detail ?? '', wanted, look);
+    }
+  });
 
   it('count releases by state, with the tail and who refused, and show lines to who may see them', async () => {
     await using f = await open();
