@@ -6,10 +6,12 @@ import { setTimeout } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { type FleetStore, openFleetStore } from '../../src/fleet/store/open-store.js';
 import { createToken } from '../../src/fleet/tokens/tokens.js';
+import type { TlsFiles } from '../../src/platform/serve/tls-files.js';
 import { silentLog } from '../../src/platform/telemetry/silent-log.js';
 import { systemClock } from '../../src/platform/time/clock.js';
 import { startWrit } from '../../test/kit/cli/writ-process.js';
 import { needsPostgres, startPostgres } from '../../test/kit/fleet/real-postgres.js';
+import { makeCertificate } from '../../test/kit/net/certificate.js';
 import type { Figure } from '../at-rest.js';
 import { cpuMsOf, cpuMsOfTree, residentBytesOf } from '../measure/process-cost.js';
 import { sampleReport } from './sample-host.js';
@@ -52,46 +54,70 @@ export async function fleetFigures(
 ): Promise<readonly Figure[]> {
   mkdirSync(directory, { mode: 0o755 });
   say(`a fleet of ${size.hosts} hosts, embedded`);
-  const embedded = await figuresOn({ name: 'embedded', location: join(directory, 'store') }, size);
+  const embedded = await figuresOn(
+    { name: 'embedded', location: join(directory, 'store'), certificates: directory },
+    size,
+  );
   if (needsPostgres().skip !== undefined) return embedded;
   say(`a fleet of ${size.hosts} hosts, PostgreSQL`);
   mkdirSync(join(directory, 'postgres'));
   await using postgres = await startPostgres(join(directory, 'postgres'));
-  const onPostgres = { name: 'PostgreSQL', location: await postgres.newDatabase(), pid: postgres.pid() };
+  const location = await postgres.newDatabase();
+  const onPostgres = { name: 'PostgreSQL', location, certificates: directory, pid: postgres.pid() };
   return [...embedded, ...(await figuresOn(onPostgres, size))];
 }
 
 interface Place {
   readonly name: string;
   readonly location: string;
+  /** The directory in which one is made. */
+  readonly certificates: string;
   /** Of the database, where it is another process. */
   readonly pid?: number;
 }
 
 async function figuresOn(
-  { name, location, pid: database }: Place,
+  { name, location, certificates, pid: database }: Place,
   size: FleetSize,
 ): Promise<readonly Figure[]> {
   const { store, hosts, token } = await filled(location, size);
   const storeBytes = await bytesOf(store, location);
-  const serve = ['fleet', 'serve', '--store', location, '--listen', '127.0.0.1:0'];
-  // Its log into nothing: a pipe costs whoever reads it.
-  await using server = startWrit(serve, {}, { under: ['sh', '-c', 'exec "$@" 2>/dev/null', 'sh'] });
-  const [, address = ''] = await server.waitForStdout(/LISTENING (\S+)/);
-  const url = new URL(address);
-  const pid = server.child.pid ?? 0;
-  const load = { url, fleet: store.fleetId, hosts, rounds: size.rounds, pid, database };
-  const figures: Figure[] = await screenFigures(name, url, token, size.hosts);
-  for (const [at, kind] of kinds.entries()) {
-    const rate = await reportRate({ ...load, kind, begunRounds: at * size.rounds });
-    figures.push(...rateFigures(`fleet, ${name}: signed ${kind}`, rate));
+  const fleet = { fleet: store.fleetId, hosts, rounds: size.rounds, database };
+  const figures: Figure[] = [];
+  {
+    await using server = await serving(location);
+    figures.push(...(await screenFigures(name, server.url, token, size.hosts)));
+    for (const [at, kind] of kinds.entries()) {
+      const rate = await reportRate({ ...fleet, ...server, kind, begunRounds: at * size.rounds });
+      figures.push(...rateFigures(`fleet, ${name}: signed ${kind}`, rate));
+    }
+    const value = residentBytesOf(server.pid) / 1e6;
+    figures.push({ name: `fleet, ${name}: resident behind it`, value, unit: 'MB' });
   }
-  const resident = { name: `fleet, ${name}: resident behind it`, value: residentBytesOf(pid) / 1e6 };
-  return [
-    ...figures,
-    { ...resident, unit: 'MB' },
-    { name: '- its store before', value: storeBytes / 1e6, unit: 'MB' },
-  ];
+  // Another process, so that the memory of the first one is what it is without TLS.
+  await using secure = await serving(location, await makeCertificate(certificates, name));
+  const kind = kinds[2];
+  const rate = await reportRate({ ...fleet, ...secure, kind, begunRounds: kinds.length * size.rounds });
+  figures.push(...rateFigures(`fleet, ${name}: signed ${kind}, TLS`, rate));
+  return [...figures, { name: '- its store before', value: storeBytes / 1e6, unit: 'MB' }];
+}
+
+interface Serving extends AsyncDisposable {
+  readonly url: URL;
+  readonly pid: number;
+}
+
+async function serving(location: string, tls?: TlsFiles): Promise<Serving> {
+  const secured = tls === undefined ? [] : ['--tls-cert', tls.certFile, '--tls-key', tls.keyFile];
+  const serve = ['fleet', 'serve', '--store', location, '--listen', '127.0.0.1:0', ...secured];
+  // Its log into nothing: a pipe costs whoever reads it.
+  const server = startWrit(serve, {}, { under: ['sh', '-c', 'exec "$@" 2>/dev/null', 'sh'] });
+  const [, address = ''] = await server.waitForStdout(/LISTENING (\S+)/);
+  return {
+    url: new URL(address),
+    pid: server.child.pid ?? 0,
+    [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+  };
 }
 
 /** In the order in which they are sent. */
