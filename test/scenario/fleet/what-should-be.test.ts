@@ -6,10 +6,12 @@ import { describe, it } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { FleetSummary } from '../../../src/core/fleet/answers.js';
 import { withdrawRelease } from '../../../src/publisher/release/withdraw.js';
+import { startServer } from '../../../src/server/server.js';
 import { writSite } from '../../kit/agent/writ-site.js';
 import { jsonOf, runWrit } from '../../kit/cli/run-writ.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { servedFleet } from '../../kit/fleet/served-fleet.js';
+import { makeCertificate } from '../../kit/net/certificate.js';
 import { changeOptions } from '../../kit/repository/sample-repository.js';
 
 const workers = [{ name: 'dns', uses: ['dns-edge'], reset: { run: ['true'], confirms: true } }];
@@ -70,6 +72,44 @@ describe('a fleet server with a repository', () => {
     const health = await fetch(new URL('/healthz', fleet.url));
     assert.equal(health.status, 200);
     assert.equal(((await health.json()) as { unread: string[] }).unread.length, 1);
+  });
+
+  it('reads a mirror over TLS by the authorities that it is given, past one that they do not know', async () => {
+    using dir = tempDir();
+    const { repository } = writSite(dir, { sandbox: 'off', workers, host: { id: 'web-1' } });
+    await repository.publish({ 'block.rpz': 'version 1\n' });
+    const serve = async (name: string) => {
+      const tls = await makeCertificate(dir.path, name);
+      const at = { repository: repository.directory, host: '127.0.0.1', port: 0, tls };
+      return { ...tls, ...(await startServer(at)) };
+    };
+    const [known, unknown] = [await serve('known'), await serve('unknown')];
+    try {
+      const mirrors = ['--repository', `${unknown.url} ${known.url}`, '--root', repository.rootPath];
+      await using fleet = await servedFleet(
+        ...mirrors,
+        '--repository-ca',
+        known.certFile,
+        '--read-every',
+        '1s',
+      );
+      const read = async () => {
+        const summary = jsonOf(await runWrit(['fleet', 'status', '--store', fleet.store, '--json']));
+        return (summary as unknown as FleetSummary).repositories?.[0];
+      };
+      let now = await read();
+      for (let look = 0; look < 240 && (now?.releases.length ?? 0) === 0; look++) {
+        await pause(500);
+        now = await read();
+      }
+      assert.deepEqual([now?.url, now?.failing], [`${unknown.url}/`, undefined]);
+      assert.deepEqual(
+        now?.releases.map(({ bundle, serial }) => [bundle, serial]),
+        [['dns-edge', 1]],
+      );
+    } finally {
+      await Promise.all([known.close(), unknown.close()]);
+    }
   });
 
   it('refuses addresses and roots that do not go together', async () => {
