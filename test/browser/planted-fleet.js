@@ -5,14 +5,21 @@ import { createHash, randomBytes } from 'node:crypto';
 const dist = new URL('../../dist/', import.meta.url);
 const load = (path) => import(new URL(path, dist).href);
 
-const [{ fleetBench, reportOf }, { startFleetServer }, { createIngest }, { silentLog }, { systemClock }] =
-  await Promise.all([
-    load('test/kit/fleet/fleet-bench.js'),
-    load('src/fleet/http/fleet-server.js'),
-    load('src/fleet/hosts/ingest.js'),
-    load('src/platform/telemetry/silent-log.js'),
-    load('src/platform/time/clock.js'),
-  ]);
+const [
+  { fleetBench, reportOf },
+  { saveView },
+  { startFleetServer },
+  { createIngest },
+  { silentLog },
+  { systemClock },
+] = await Promise.all([
+  load('test/kit/fleet/fleet-bench.js'),
+  load('src/fleet/repositories/stored-views.js'),
+  load('src/fleet/http/fleet-server.js'),
+  load('src/fleet/hosts/ingest.js'),
+  load('src/platform/telemetry/silent-log.js'),
+  load('src/platform/time/clock.js'),
+]);
 const { tempDir, memory } = await load('test/kit/disk/temp-dir.js');
 
 /**
@@ -60,6 +67,8 @@ export async function plantedFleet(plant) {
           .execute();
       return hosts;
     },
+    /** As if another server of this fleet had read it. */
+    repository: (view) => saveView(db, view.url, view),
     report: async (host, more) => {
       const report = reportOf(host.name, { installId: installIdOf(host), ...more });
       const body = Buffer.from(JSON.stringify(report));
@@ -118,6 +127,28 @@ export function running(serial, { state = 'confirmed', offered, ...more } = {}) 
       { bundle: 'access', channel: 'stable', active: access },
     ],
     ...more.report,
+  };
+}
+
+/** What a server concluded from a repository that signed 42 of dns-edge behind 41 and 40, and 9 of access. */
+export function signedRepository(url) {
+  const now = Date.now();
+  const entry = (bundle, serial, ageMs) => ({
+    ...{ bundle, channel: 'stable', serial, manifest: digest(serial), manifestBytes: 2100 },
+    ...{ archive: digest(serial + 100), archiveBytes: 61_000, revision: `r${serial}`, role: 'targets' },
+    ...{ createdAtMs: now - ageMs, seenAtMs: now - ageMs, requires: [], stamps: [], withdrawn: [] },
+  });
+  const role = (name, version, days) => ({ role: name, version, expiresAtMs: now + days * day });
+  return {
+    ...{ url, checkedAtMs: now, triedAtMs: now, roots: ['b'.repeat(64), 'c'.repeat(64)] },
+    roles: [
+      role('timestamp', 1310, 6.2),
+      role('snapshot', 220, 29),
+      role('targets', 41, 340),
+      role('root', 2, 211),
+    ],
+    entries: [entry('access', 9, 20 * day), entry('dns-edge', 42, 3_600_000)],
+    past: [entry('dns-edge', 41, 9 * day), entry('dns-edge', 40, 16 * day)],
   };
 }
 

@@ -1,11 +1,12 @@
 // Draws the pictures of docs/images anew, for a person to look at: `npm run build && node test/browser/screenshots.js`.
 import { join } from 'node:path';
 import { openBrowser } from './browser.js';
-import { plantedFleet, refusal, running } from './planted-fleet.js';
+import { plantedFleet, refusal, running, signedRepository } from './planted-fleet.js';
 
 const folder = join(import.meta.dirname, '../../docs/images');
 
 async function plant(fleet) {
+  await fleet.repository(signedRepository('https://policy.example.net/repo/'));
   for (let turn = 0; turn < 40; turn++) {
     const site = ['fra', 'ams', 'lhr'][turn % 3];
     const host = await fleet.enrol(`edge-${site}1-${String(turn).padStart(2, '0')}`);
