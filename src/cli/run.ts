@@ -174,7 +174,7 @@ async function runCommand(
   const { stdin, stderr, env, directory } = surroundings;
   const type = `${command.replace(' ', '-')}.result`;
   const renderer = createRenderer(flags, surroundings, type);
-  const signal = listenForSignals(definition.onSignal, renderer, surroundings);
+  const { signal, exitCodeOf } = listenForSignals(definition.onSignal, renderer, surroundings);
   const canAsk = flags.input === true && stdin.isTTY === true && stderr.isTTY === true;
   const reporter = renderer.reporter(systemClock);
   const startedMs = systemClock.monotonicMs();
@@ -197,25 +197,31 @@ async function runCommand(
     });
     if (flags.verbose === true && definition.onSignal === undefined)
       reporter.finish('total', `${((systemClock.monotonicMs() - startedMs) / 1000).toFixed(1)} s`);
-    renderer.answer(answer, definition.quiet);
-    return answer.exitCode ?? 0;
+    const exitCode = exitCodeOf(answer.exitCode ?? 0);
+    renderer.answer({ ...answer, exitCode }, definition.quiet);
+    return exitCode;
   } catch (error) {
     const failure = deniedOr(toWritError(error));
-    const exitCode = failure.code === 'INTERRUPTED' ? undefined : definition.failureExitCode;
+    const exitCode = failure.code === 'INTERRUPTED' ? exitCodeOf(130) : definition.failureExitCode;
     return renderer.error(failure, exitCode);
   }
 }
 
-/** The first signal asks a draining command to end; any other ends the process at once. */
+/**
+ * The first signal asks a draining command to end; any other ends the process at once.
+ * @returns exitCodeOf: 130, which such a command answers when it was interrupted, as the code of the signal that did it
+ */
 function listenForSignals(
   onSignal: 'drain' | undefined,
   renderer: Renderer,
   surroundings: Surroundings,
-): AbortSignal {
+): { readonly signal: AbortSignal; exitCodeOf(exitCode: number): number } {
   const controller = new AbortController();
+  let first: keyof typeof signalExitCode = 'SIGINT';
   for (const name of ['SIGINT', 'SIGTERM'] as const) {
     surroundings.on(name, () => {
       const isFirst = !controller.signal.aborted;
+      if (isFirst) first = name;
       // Who listens ends a program that it started: it must not go on, and sign, without us.
       controller.abort();
       if (onSignal === 'drain' && isFirst) return;
@@ -223,7 +229,8 @@ function listenForSignals(
       surroundings.exit(renderer.error(error, signalExitCode[name]));
     });
   }
-  return controller.signal;
+  const exitCodeOf = (code: number): number => (code === 130 ? signalExitCode[first] : code);
+  return { signal: controller.signal, exitCodeOf };
 }
 
 /** What was typed was not understood, so --json is looked for by hand: a script gets JSON here too. */

@@ -282,7 +282,7 @@ export const errorCodes = {
     'A worker that was running died with the new generation, or did not start with it.',
     'Read its own log, and its answer in `writ history`.',
   ),
-  LOADER_DUE: degraded(
+  LOADER_PENDING: degraded(
     'A loader has not succeeded since the machine booted. Its workers may have no policy.',
     'Read its output in the log. It runs again at growing intervals.',
   ),

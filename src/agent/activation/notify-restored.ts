@@ -76,7 +76,7 @@ async function proveBack(
   }
 }
 
-/** "Not now" must not block the policy that is back: its loaders run later, and LOADER_DUE says so until then. */
+/** "Not now" must not block the policy that is back: its loaders run later, and LOADER_PENDING says so until then. */
 async function loadBack(host: Host, context: NotifyContext): Promise<LoadReport['unreached'] | undefined> {
   try {
     const { unreached } = await runLoaders(host, context);

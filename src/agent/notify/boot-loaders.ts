@@ -31,7 +31,7 @@ function loading(groups: readonly WorkerGroup[]): readonly WorkerGroup[] {
 
 /**
  * Runs the loaders that are pending.
- * @returns LOADER_DUE with what a loader said that did not end well; undefined when none is pending any more
+ * @returns LOADER_PENDING with what a loader said that did not end well; undefined when none is pending any more
  */
 export async function loadAtBoot(
   host: Host,
@@ -60,7 +60,7 @@ export async function loadAtBoot(
   } catch (error) {
     host.log.error({ err: error }, 'a loader did not run for this boot');
     const { code, message } = toWritError(error);
-    return problemOf(new WritError('LOADER_DUE', message, { facts: { code } }));
+    return problemOf(new WritError('LOADER_PENDING', message, { facts: { code } }));
   } finally {
     area.remove(host.log);
   }

@@ -32,7 +32,7 @@ export async function askForCycle(
     const result = await own({ ...options, onEvent });
     for (const { code, message } of result.warnings.filter(isOfFleet))
       context.reporter.warn(`${message} [${code}]`);
-    return result;
+    return context.signal.aborted ? asInterrupted(result) : result;
   };
   try {
     const asked = { ...question, onMessage: onEvent };
@@ -59,13 +59,19 @@ export function cycleAnswer(result: CycleResult | 'interrupted'): Answer {
   };
 }
 
-const interruptedAnswer: Answer = {
+/** Without an agent this command is the cycle: the signal ended both, where the swap had not been yet. */
+function asInterrupted(result: CycleResult): CycleResult {
+  const isEnded = result.outcome === 'failed' && result.problems[0]?.code === 'INTERRUPTED';
+  return isEnded ? { ...result, exitCode: interruptedAnswer.exitCode } : result;
+}
+
+const interruptedAnswer = {
   outcome: 'interrupted',
   exitCode: 130,
   details: { code: 'INTERRUPTED' },
   lines: ['INTERRUPTED  the agent continues this cycle; only this command has stopped waiting.'],
   next: 'writ status',
-};
+} satisfies Answer;
 
 /** After a lost connection nobody knows; after these no cycle has begun. */
 function isBeforeAnyCycle(error: unknown): boolean {

@@ -48,7 +48,7 @@ export function unboundedPace(signal?: AbortSignal): Pace {
         sincePause = 0;
         await letOthersRun();
       }
-      if (signal?.aborted) throw new WritError('INTERRUPTED', 'the verification was interrupted');
+      if (signal?.aborted) throw new WritError('INTERRUPTED', 'the reading was interrupted');
     },
   };
 }

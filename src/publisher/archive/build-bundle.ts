@@ -19,13 +19,14 @@ interface PackOptions {
   readonly limits: ArchiveLimits;
   readonly durableFs: DurableFs;
   readonly report?: Pick<WorkReport, 'progress'>;
+  readonly signal?: AbortSignal;
 }
 
 /**
  * Writes the archive of a tree and flushes it; its directory is the caller's to flush. Leaves no file behind
  * when it fails.
  * @throws WritError SOURCE_REFUSED when SOURCE changed since it was read, or the archive would break a limit
- *   that hosts hold to (size, ratio); DISK_*
+ *   that hosts hold to (size, ratio); INTERRUPTED; DISK_*
  */
 export async function packBundle(tree: PackedTree, options: PackOptions) {
   const { archivePath, durableFs, limits } = options;
@@ -49,10 +50,11 @@ export async function packBundle(tree: PackedTree, options: PackOptions) {
 
 const writeOp = 'repo.archive:write';
 
-function* watched(tree: PackedTree, { report }: PackOptions): Generator<Buffer> {
+function* watched(tree: PackedTree, { report, signal }: PackOptions): Generator<Buffer> {
   const total = tarBytes(tree);
   let done = 0;
   for (const chunk of tarChunks(tree)) {
+    if (signal?.aborted) throw new WritError('INTERRUPTED', 'the packing was interrupted');
     yield chunk;
     done += chunk.length;
     report?.progress('pack', { done, total, unit: 'bytes' });

@@ -9,6 +9,7 @@ import { type Digest, digestFromHex } from '../../core/names.js';
 import { createPathSet, entryRules, judgeEntryPath, type PathSet } from '../../core/release/entry-rules.js';
 import { encodeManifest, type ManifestFile, manifestDigest } from '../../core/release/manifest.js';
 import { createTally, type More, type WorkReport } from '../../core/work-report.js';
+import { type Pace, unboundedPace } from '../../platform/time/rate-limit.js';
 import {
   ignoreFile,
   maxIgnoreBytes,
@@ -18,7 +19,7 @@ import {
 } from './source-rules.js';
 
 /** SOURCE as it was read: its manifest stands for it from here on. */
-export type SourceTree = Readonly<ReturnType<typeof readSourceTree>>;
+export type SourceTree = Readonly<Awaited<ReturnType<typeof readSourceTree>>>;
 
 /** SOURCE as it is packed. */
 export type PackedTree = SourceTree & {
@@ -28,15 +29,19 @@ export type PackedTree = SourceTree & {
 
 const maxRefusalsSaid = 20;
 
+export interface ReadOptions extends SourceChoice {
+  readonly report?: Pick<WorkReport, 'progress'>;
+  readonly signal?: AbortSignal;
+}
+
 /**
  * @param source a directory, or a link to one
- * @throws WritError SOURCE_REFUSED with every refusal (the first 20) in its facts; USAGE for a pattern of the choice
+ * @throws WritError SOURCE_REFUSED with every refusal (the first 20) in its facts; USAGE for a pattern of the choice; INTERRUPTED
  */
-export function readSourceTree(
+export async function readSourceTree(
   source: string,
   limits: ArchiveLimits,
-  report?: Pick<WorkReport, 'progress'>,
-  choice: SourceChoice = {},
+  { report, signal, ...choice }: ReadOptions = {},
 ) {
   const walk = walkSource(source, limits, sourceRules(choice, readIgnored(source)));
   if (walk.refusals.length > 0) throw refusedSource(source, walk.refusals);
@@ -45,9 +50,12 @@ export function readSourceTree(
   const part = createTally(walk.files.length, (done, total) =>
     report?.progress('read', { done, total, unit: 'files' }),
   );
-  const files = walk.files.map((path) =>
-    digestFile(source, path, { maxBytes: limits.maxFileBytes, buffer, more: part(1) }),
-  );
+  const pace = unboundedPace(signal);
+  const files: ManifestFile[] = [];
+  for (const path of walk.files) {
+    const digesting = { maxBytes: limits.maxFileBytes, buffer, pace, more: part(1) };
+    files.push(await digestFile(source, path, digesting));
+  }
   const totalBytes = files.reduce((total, file) => total + file.sizeBytes, 0);
   if (totalBytes > limits.maxTreeBytes) throw tooMuch('bytes', limits.maxTreeBytes, totalBytes);
   const bytes = encodeManifest({ files });
@@ -159,10 +167,19 @@ export const readBytes = 1_048_576;
 interface Digesting {
   readonly maxBytes: number;
   readonly buffer: Buffer;
+  readonly pace: Pace;
   readonly more: More;
 }
 
-function digestFile(source: string, path: string, { maxBytes, buffer, more }: Digesting): ManifestFile {
+/** To open a file takes as long as to digest so much: a signal must not wait for all of many small ones. */
+const bytesPerOpen = 65_536;
+
+async function digestFile(
+  source: string,
+  path: string,
+  { maxBytes, buffer, pace, more }: Digesting,
+): Promise<ManifestFile> {
+  await pace.spent(bytesPerOpen);
   const opened = openSourceFile(source, path);
   try {
     const digest = createHash('sha256');
@@ -174,6 +191,7 @@ function digestFile(source: string, path: string, { maxBytes, buffer, more }: Di
       if (sizeBytes > maxBytes) throw tooMuch(`bytes in ${path}`, maxBytes, sizeBytes);
       digest.update(buffer.subarray(0, count));
       more(count / opened.sizeBytes);
+      await pace.spent(count);
     }
     const found = digestFromHex(digest.digest('hex')) as Digest;
     return { path, sizeBytes, digest: found, executable: opened.executable };

@@ -74,7 +74,7 @@ export async function publishBundle(given: PublishOptions) {
   requireText(options.revision, 'the revision');
   requireFeatures(options.requires);
   report.begin('read', options.source);
-  const tree = readSourceTree(options.source, options.limits, options.report, options);
+  const tree = await readSourceTree(options.source, options.limits, options);
   const source = readStamps(tree, options.stamp ?? []);
   const seen = readSeen(options);
   const known = sameRelease(seen, source, options);
@@ -196,7 +196,7 @@ export async function previewPublish(options: PublishOptions) {
   requireText(options.revision, 'the revision');
   requireFeatures(options.requires);
   options.report.begin('read', options.source);
-  const tree = readSourceTree(options.source, options.limits, options.report, options);
+  const tree = await readSourceTree(options.source, options.limits, options);
   const source = readStamps(tree, options.stamp ?? []);
   const state = readSeen(options);
   const known = sameRelease(state, source, options);

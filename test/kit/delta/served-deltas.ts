@@ -18,8 +18,8 @@ export interface PublishedTree {
   readonly manifestBytes: Buffer;
 }
 
-export function publishedTree(directory: string): PublishedTree {
-  const { manifest } = readSourceTree(directory, defaultArchiveLimits);
+export async function publishedTree(directory: string): Promise<PublishedTree> {
+  const { manifest } = await readSourceTree(directory, defaultArchiveLimits);
   return { directory, manifest, manifestBytes: encodeManifest(manifest) };
 }
 

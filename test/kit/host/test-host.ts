@@ -147,7 +147,7 @@ export function testHost(options: TestHostOptions = {}): TestHost {
       const { archive, manifestBytes } = await pack(source, dir.join(`archive-${packed}`));
       const manifest = { digest: manifestDigest(manifestBytes), length: manifestBytes.length };
       const trees = published.get(bundle) ?? [];
-      const next = publishedTree(source);
+      const next = await publishedTree(source);
       const deltas = options.deltas && offerDeltas(repository, options.deltas, { bundle, trees, next });
       published.set(bundle, [...trees, next]);
       repository.publishRelease(
@@ -185,7 +185,7 @@ async function pack(
   archivePath: string,
 ): Promise<{ archive: Buffer; manifestBytes: Buffer }> {
   const durableFs = createDurableFs();
-  const tree = readSourceTree(source, defaultArchiveLimits);
+  const tree = await readSourceTree(source, defaultArchiveLimits);
   await packBundle(tree, { archivePath, limits: defaultArchiveLimits, durableFs });
   return { archive: fs.readFileSync(archivePath), manifestBytes: encodeManifest(tree.manifest) };
 }

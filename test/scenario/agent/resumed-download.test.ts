@@ -89,7 +89,8 @@ describe('a download that ends after 60 %', () => {
       await using pull = host.start('pull');
       await written(host);
       pull.child.kill(signal);
-      const { stdout, stderr } = await pull.ended;
+      const { exitCode, stdout, stderr } = await pull.ended;
+      assert.equal(exitCode, { SIGKILL: null, SIGINT: 130, SIGTERM: 143 }[signal]);
       if (signal !== 'SIGKILL')
         assert.match(stdout + stderr, /1\.\d MB of 2\.\d MB kept; the next pull continues/);
       assert.deepEqual(fs.readdirSync(host.partials).length, 2, 'the bytes, and which version they are of');

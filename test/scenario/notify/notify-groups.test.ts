@@ -228,7 +228,7 @@ describe('"not now" (exit 75)', () => {
     const settler = createSettler();
     const { signal } = new AbortController();
     const first = await settler.turn(test.host, { signal, loader: undefined });
-    assert.equal(first.loader?.code, 'LOADER_DUE');
+    assert.equal(first.loader?.code, 'LOADER_PENDING');
     fs.writeFileSync(ready, '');
     await test.clock.advance(5000);
     const second = await settler.turn(test.host, { signal, loader: first.loader });

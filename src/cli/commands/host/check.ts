@@ -144,12 +144,12 @@ async function checkAll(wanted: readonly Wanted[], checking: Checking): Promise<
 }
 
 async function pack({ bundle, source }: Wanted, { directory, flags, context }: Checking) {
-  const { reporter, at } = context;
+  const { reporter, signal, at } = context;
   reporter.begin('read', source);
-  const tree = readSourceTree(at(source), defaultArchiveLimits, reporter, flags);
+  const tree = await readSourceTree(at(source), defaultArchiveLimits, { ...flags, report: reporter, signal });
   const archivePath = join(directory, `${bundle.name}.tar.br`);
   const packed = await packBundle(tree, {
-    ...{ archivePath, limits: defaultArchiveLimits, durableFs: createDurableFs(), report: reporter },
+    ...{ archivePath, limits: defaultArchiveLimits, durableFs: createDurableFs(), report: reporter, signal },
   });
   reporter.drop('read');
   const manifest = { digest: tree.manifestDigest, length: tree.manifestBytes.length };

@@ -24,7 +24,7 @@ export const command: CommandDefinition<FlagValues<typeof flags>> = {
     '1  no answer; with --watch: the agent has ended',
     '2  usage or configuration',
     '7  --watch: the agent has too many watchers',
-    '130  ended by a signal',
+    '130  ended by Ctrl-C',
   ],
   onSignal: 'drain',
   quiet: 'first-line',

@@ -4,8 +4,10 @@ import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { until } from '../../../kit/assert/until.js';
 import { writ } from '../../../kit/cli/publisher-cli.js';
 import { jsonOf } from '../../../kit/cli/run-writ.js';
+import { startWrit } from '../../../kit/cli/writ-process.js';
 import { writProgram } from '../../../kit/cli/writ-program.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 import { writeTree } from '../../../kit/disk/write-tree.js';
@@ -148,6 +150,64 @@ describe('writ check', () => {
     assert.equal(answer.outcome, 'accepted', JSON.stringify(answer));
     assert.match(answer.checks[0]?.text ?? '', /^dns-edge\n/);
     if (process.getuid?.() === 0) assert.match(answer.checks[0]?.text ?? '', /nobody/);
+  });
+});
+
+/** @returns the processes with this text in their command line */
+function running(text: string): readonly string[] {
+  return fs
+    .readdirSync('/proc')
+    .filter((pid) => /^\d+$/.test(pid))
+    .filter((pid) => commandLine(pid).includes(text));
+}
+
+function commandLine(pid: string): string {
+  try {
+    return fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+describe('a signal to writ check', () => {
+  for (const [signal, exitCode] of [
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const) {
+    it(`ends the reading of a large directory with ${exitCode}, and leaves nothing (${signal})`, async () => {
+      using dir = tempDir();
+      oneBundle(dir, [grep]);
+      fs.mkdirSync(dir.join('tmp'));
+      for (let n = 0; n < 8; n += 1) {
+        fs.writeFileSync(dir.join(`policy/hole-${n}`), '');
+        fs.truncateSync(dir.join(`policy/hole-${n}`), 450_000_000);
+      }
+      const args = ['check', dir.join('policy'), '--config', dir.join('agent.yaml'), '--json', '-v'];
+      await using checking = startWrit(args, { TMPDIR: dir.join('tmp') });
+      await checking.waitForStderr(/\tread\tbegin\t/);
+      checking.child.kill(signal);
+      const run = await checking.ended;
+      const { code, exitCode: said } = jsonOf(run);
+      assert.deepEqual([run.exitCode, said, code], [exitCode, exitCode, 'INTERRUPTED'], run.stderr);
+      assert.match(run.stdout, /the reading was interrupted/);
+      assert.deepEqual(fs.readdirSync(dir.join('tmp')), []);
+    });
+  }
+
+  it('ends the sandbox of a check with it', needs('bwrap', 'bubblewrap'), async () => {
+    using dir = tempDir();
+    // Nothing else sleeps so long.
+    const mark = `10000.${process.pid}`;
+    oneBundle(dir, [shell(`exec sleep ${mark}`)], { sandbox: 'required' });
+    fs.mkdirSync(dir.join('tmp'));
+    const args = ['check', dir.join('policy'), '--config', dir.join('agent.yaml'), '--json'];
+    await using checking = startWrit(args, { TMPDIR: dir.join('tmp') });
+    await until(() => running(`sleep\0${mark}`).length > 0);
+    checking.child.kill('SIGINT');
+    const run = await checking.ended;
+    assert.deepEqual([run.exitCode, jsonOf(run)['code']], [130, 'INTERRUPTED'], run.stdout + run.stderr);
+    await until(() => running(mark).length === 0);
+    assert.deepEqual(fs.readdirSync(dir.join('tmp')), []);
   });
 });
 

@@ -199,7 +199,7 @@ describe('the loaders at a start', () => {
     const { test } = world;
     world.says(1);
     const { notLoaded, damage } = await start(reboot(test));
-    assert.deepEqual([notLoaded?.code, damage], ['LOADER_DUE', undefined]);
+    assert.deepEqual([notLoaded?.code, damage], ['LOADER_PENDING', undefined]);
     assert.equal(test.read('access/policy.yaml'), 'version: 1\n');
     world.says(0);
     const host = test.reopen();

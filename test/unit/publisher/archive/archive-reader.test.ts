@@ -15,7 +15,7 @@ import { manifestBombs } from '../../../kit/repository/manifest-bombs.js';
 const files = { a: 'aaaa', '+bin/b': 'b', 'zöne/日本': 'long', empty: '', large: randomBytes(2_100_000) };
 
 async function packed(dir: TempDir): Promise<{ path: string; manifestDigest: string }> {
-  const tree = readSourceTree(writeTree(dir.join('source'), files), limits);
+  const tree = await readSourceTree(writeTree(dir.join('source'), files), limits);
   const path = dir.join('archive.tar.br');
   await packBundle(tree, { archivePath: path, limits, durableFs: createDurableFs() });
   return { path, manifestDigest: tree.manifestDigest };

@@ -40,7 +40,7 @@ const expectedOrder = [
 ];
 
 async function pack(dir: TempDir, source: string, name = 'archive', tight = limits) {
-  const tree = readSourceTree(source, tight);
+  const tree = await readSourceTree(source, tight);
   const packed = await packBundle(tree, { archivePath: dir.join(name), limits: tight, durableFs });
   return { tree, packed, archive: fs.readFileSync(packed.archivePath) };
 }
@@ -166,7 +166,7 @@ describe('packBundle', () => {
     it(`refuses SOURCE that changed after it was read: ${name}; and leaves no archive`, async () => {
       using dir = tempDir();
       const source = writeTree(dir.join('s'), { a: '1111', b: 'b' });
-      const tree = readSourceTree(source, limits);
+      const tree = await readSourceTree(source, limits);
       change(source);
       const packing = packBundle(tree, { archivePath: dir.join('archive'), limits, durableFs });
       await assert.rejects(packing, { code: 'SOURCE_REFUSED' });
@@ -184,11 +184,28 @@ describe('packBundle', () => {
     assert.ok(!fs.existsSync(dir.join('archive')));
   });
 
+  it('ends at a signal, and leaves no archive', async () => {
+    using dir = tempDir();
+    const tree = await readSourceTree(writeTree(dir.join('s'), { a: randomBytes(3_000_000) }), limits);
+    const controller = new AbortController();
+    const report = { progress: () => controller.abort() };
+    const { signal } = controller;
+    const packing = packBundle(tree, {
+      archivePath: dir.join('archive'),
+      limits,
+      durableFs,
+      report,
+      signal,
+    });
+    await assert.rejects(packing, { code: 'INTERRUPTED' });
+    assert.ok(!fs.existsSync(dir.join('archive')));
+  });
+
   it('flushes the archive under its label', async () => {
     using dir = tempDir();
     const seen: string[] = [];
     const watched = createDurableFs({ after: ({ op }) => seen.push(op) });
-    const tree = readSourceTree(writeTree(dir.join('s'), { a: 'a' }), limits);
+    const tree = await readSourceTree(writeTree(dir.join('s'), { a: 'a' }), limits);
     await packBundle(tree, { archivePath: dir.join('archive'), limits, durableFs: watched });
     assert.deepEqual(seen, ['repo.archive:write']);
   });
@@ -197,7 +214,7 @@ describe('packBundle', () => {
 describe('packBundle', () => {
   it('says of a place that it cannot write to that the disk refused, and not that it failed inside', async () => {
     using dir = tempDir();
-    const tree = readSourceTree(writeTree(dir.join('source'), content), limits);
+    const tree = await readSourceTree(writeTree(dir.join('source'), content), limits);
     const archivePath = dir.join('none', 'archive');
     const error = await rejectsCode('DISK_FAILED', packBundle(tree, { archivePath, limits, durableFs }));
     assert.deepEqual([error.facts['op'], error.facts['path']], ['repo.archive:write', archivePath]);

@@ -10,9 +10,9 @@ import { writeTree } from '../../../kit/disk/write-tree.js';
 
 const limits = defaultArchiveLimits;
 
-function refusalsOf(source: string, tight = limits): readonly unknown[] {
+async function refusalsOf(source: string, tight = limits): Promise<readonly unknown[]> {
   try {
-    readSourceTree(source, tight);
+    await readSourceTree(source, tight);
   } catch (error) {
     if (!isWritError(error)) throw error;
     assert.equal(error.code, 'SOURCE_REFUSED');
@@ -22,10 +22,10 @@ function refusalsOf(source: string, tight = limits): readonly unknown[] {
 }
 
 describe('readSourceTree', () => {
-  it('lists files by path bytes and drops empty directories, saying so', () => {
+  it('lists files by path bytes and drops empty directories, saying so', async () => {
     using dir = tempDir();
     const files = { 'b/c': 'c', a: 'a', 'b-': '', 'none/inner/': '', 'b/empty/': '' };
-    const tree = readSourceTree(writeTree(dir.join('s'), files), limits);
+    const tree = await readSourceTree(writeTree(dir.join('s'), files), limits);
     assert.deepEqual(
       tree.manifest.files.map((file) => file.path),
       ['a', 'b-', 'b/c'],
@@ -33,20 +33,19 @@ describe('readSourceTree', () => {
     assert.deepEqual(tree.droppedDirectories, ['b/empty', 'none', 'none/inner']);
   });
 
-  it('takes a link to a directory as SOURCE itself', () => {
+  it('takes a link to a directory as SOURCE itself', async () => {
     using dir = tempDir();
     writeTree(dir.join('s'), { a: 'a' });
     fs.symlinkSync('s', dir.join('link'));
-    assert.equal(readSourceTree(dir.join('link'), limits).manifest.files.length, 1);
+    assert.equal((await readSourceTree(dir.join('link'), limits)).manifest.files.length, 1);
   });
 
-  const noReport = undefined;
-  const pathsOf = (source: string, choice = {}): { paths: string[]; excluded: string[] } => {
-    const { manifest, excluded } = readSourceTree(source, limits, noReport, choice);
+  const pathsOf = async (source: string, choice = {}) => {
+    const { manifest, excluded } = await readSourceTree(source, limits, choice);
     return { paths: manifest.files.map((file) => file.path), excluded };
   };
 
-  it('leaves out what --exclude and .writignore name, and .writignore itself', () => {
+  it('leaves out what --exclude and .writignore name, and .writignore itself', async () => {
     using dir = tempDir();
     const source = writeTree(dir.join('s'), {
       '.writignore': '# drafts\n\n/build/\n*.bak\nsub/build\n',
@@ -59,7 +58,7 @@ describe('readSourceTree', () => {
       'notes/n': 'n',
     });
     fs.symlinkSync('a', `${source}/link.bak`);
-    const { paths, excluded } = pathsOf(source, { exclude: ['notes/'] });
+    const { paths, excluded } = await pathsOf(source, { exclude: ['notes/'] });
     assert.deepEqual(paths, ['a', 'deep/build/kept']);
     assert.deepEqual(excluded, ['a.bak', 'build', 'link.bak', 'notes', 'sub/b.bak', 'sub/build']);
   });
@@ -73,23 +72,23 @@ describe('readSourceTree', () => {
     'keys/id_ed25519',
   ];
   for (const path of secrets) {
-    it(`refuses ${path} unless it is left out or included`, () => {
+    it(`refuses ${path} unless it is left out or included`, async () => {
       using dir = tempDir();
       const source = writeTree(dir.join('s'), { ok: 'ok', [path]: 'secret' });
-      const [refusal] = refusalsOf(source);
+      const [refusal] = await refusalsOf(source);
       assert.match(String(refusal), /--exclude or \.writignore, or give --include$/);
       const name = path.split('/').find((part) => /^(\.|id_)/.test(part)) ?? '';
-      assert.deepEqual(pathsOf(source, { exclude: [name] }).paths, ['ok']);
-      assert.ok(pathsOf(source, { include: [name] }).paths.includes(path));
+      assert.deepEqual((await pathsOf(source, { exclude: [name] })).paths, ['ok']);
+      assert.ok((await pathsOf(source, { include: [name] })).paths.includes(path));
     });
   }
 
-  it('finds a secret below a directory with a dot, too', () => {
+  it('finds a secret below a directory with a dot, too', async () => {
     using dir = tempDir();
-    assert.equal(refusalsOf(writeTree(dir.join('s'), { '.config/app/.env': 'secret' })).length, 1);
+    assert.equal((await refusalsOf(writeTree(dir.join('s'), { '.config/app/.env': 'secret' }))).length, 1);
   });
 
-  it('takes names that only look like those of secrets', () => {
+  it('takes names that only look like those of secrets', async () => {
     using dir = tempDir();
     const source = writeTree(dir.join('s'), {
       '.gitignore': '',
@@ -97,30 +96,30 @@ describe('readSourceTree', () => {
       'a.env': '',
       'id_rsa.pub': '',
     });
-    assert.equal(pathsOf(source).paths.length, 4);
+    assert.equal((await pathsOf(source)).paths.length, 4);
   });
 
   for (const pattern of ['!kept', '/', ' '.repeat(2), 'x'.repeat(1001)]) {
-    it(`refuses the pattern ${pattern.slice(0, 6)}`, () => {
+    it(`refuses the pattern ${pattern.slice(0, 6)}`, async () => {
       using dir = tempDir();
       const source = writeTree(dir.join('s'), { a: 'a' });
       const wanted = { code: 'USAGE' };
-      if (pattern.trim() !== '') assert.throws(() => pathsOf(source, { exclude: [pattern] }), wanted);
+      if (pattern.trim() !== '') await assert.rejects(pathsOf(source, { exclude: [pattern] }), wanted);
       fs.writeFileSync(`${source}/.writignore`, `${pattern}\n`);
-      if (pattern.trim() !== '') assert.throws(() => pathsOf(source), wanted);
-      else assert.deepEqual(pathsOf(source).paths, ['a']);
+      if (pattern.trim() !== '') await assert.rejects(pathsOf(source), wanted);
+      else assert.deepEqual((await pathsOf(source)).paths, ['a']);
     });
   }
 
-  it('bounds a .writignore, and follows no link for it', () => {
+  it('bounds a .writignore, and follows no link for it', async () => {
     using dir = tempDir();
     const source = writeTree(dir.join('s'), { a: 'a', '.writignore': '#'.repeat(65_537) });
-    assert.throws(() => pathsOf(source), { code: 'SOURCE_REFUSED' });
+    await assert.rejects(pathsOf(source), { code: 'SOURCE_REFUSED' });
     fs.writeFileSync(`${source}/.writignore`, 'p\n'.repeat(1001));
-    assert.throws(() => pathsOf(source), { code: 'USAGE' });
+    await assert.rejects(pathsOf(source), { code: 'USAGE' });
     fs.rmSync(`${source}/.writignore`);
     fs.symlinkSync('/etc/passwd', `${source}/.writignore`);
-    assert.throws(() => pathsOf(source), { code: 'SOURCE_REFUSED' });
+    await assert.rejects(pathsOf(source), { code: 'SOURCE_REFUSED' });
   });
 
   const hostile: Readonly<Record<string, (source: string) => void>> = {
@@ -137,29 +136,51 @@ describe('readSourceTree', () => {
     'a directory whose name breaks the rules': (source) => fs.mkdirSync(`${source}/dir.`),
   };
   for (const [name, make] of Object.entries(hostile)) {
-    it(`refuses ${name}`, () => {
+    it(`refuses ${name}`, async () => {
       using dir = tempDir();
       const source = writeTree(dir.join('s'), { ok: 'ok' });
       make(source);
-      assert.equal(refusalsOf(source).length, 1);
+      assert.equal((await refusalsOf(source)).length, 1);
     });
   }
 
-  it('says all refusals at once, to a bound', () => {
+  it('says all refusals at once, to a bound', async () => {
     using dir = tempDir();
     const source = writeTree(dir.join('s'), { ok: 'ok' });
     for (const name of ['one', 'two', 'three']) fs.symlinkSync('ok', `${source}/${name}`);
-    assert.equal(refusalsOf(source).length, 3);
+    assert.equal((await refusalsOf(source)).length, 3);
     for (let n = 0; n < 50; n += 1) fs.symlinkSync('ok', `${source}/n${n}`);
-    assert.equal(refusalsOf(source).length, 20);
+    assert.equal((await refusalsOf(source)).length, 20);
   });
 
-  it('refuses a tree without a file, a missing one, and a file in its place', () => {
+  it('ends at a signal, also between many small files', async () => {
     using dir = tempDir();
-    refusalsOf(writeTree(dir.join('empty'), { 'sub/': '' }));
-    refusalsOf(dir.join('missing'));
+    const source = writeTree(dir.join('s'), { a: 'a', b: 'b' });
+    const controller = new AbortController();
+    const report = { progress: () => controller.abort() };
+    const reading = readSourceTree(source, limits, { report, signal: controller.signal });
+    await assert.rejects(reading, { code: 'INTERRUPTED' });
+    assert.deepEqual((await pathsOf(source)).paths, ['a', 'b']);
+  });
+
+  it('lets a signal come while many small files are read', async () => {
+    using dir = tempDir();
+    const names = Array.from({ length: 200 }, (_, at) => [`f${at}`, 'x'] as const);
+    const source = writeTree(dir.join('s'), Object.fromEntries(names));
+    let hasTurned = false;
+    setImmediate(() => {
+      hasTurned = true;
+    });
+    await readSourceTree(source, limits);
+    assert.ok(hasTurned);
+  });
+
+  it('refuses a tree without a file, a missing one, and a file in its place', async () => {
+    using dir = tempDir();
+    await refusalsOf(writeTree(dir.join('empty'), { 'sub/': '' }));
+    await refusalsOf(dir.join('missing'));
     fs.writeFileSync(dir.join('file'), '');
-    refusalsOf(dir.join('file'));
+    await refusalsOf(dir.join('file'));
   });
 
   for (const [name, tight] of Object.entries({
@@ -169,9 +190,9 @@ describe('readSourceTree', () => {
     depth: { ...limits, maxDepth: 1 },
     'size of the manifest': { ...limits, maxManifestBytes: 100 },
   })) {
-    it(`is bounded by ${name}`, () => {
+    it(`is bounded by ${name}`, async () => {
       using dir = tempDir();
-      refusalsOf(writeTree(dir.join('s'), { a: '123456', 'b/c': '1234' }), tight);
+      await refusalsOf(writeTree(dir.join('s'), { a: '123456', 'b/c': '1234' }), tight);
     });
   }
 });

@@ -114,10 +114,10 @@ describe('a publish with stamps', () => {
     });
   }
 
-  it('is refused for more files, or more bytes, than are held in memory', () => {
+  it('is refused for more files, or more bytes, than are held in memory', async () => {
     using dir = tempDir();
     const many = Object.fromEntries(Array.from({ length: 101 }, (_, at) => [`f${at}`, '@writ.serial@']));
-    const source = readSourceTree(writeTree(dir.join('many'), many), defaultArchiveLimits);
+    const source = await readSourceTree(writeTree(dir.join('many'), many), defaultArchiveLimits);
     const refusal = (expected: number, actual: number) => ({
       code: 'SOURCE_REFUSED',
       facts: { expected, actual },
@@ -126,13 +126,13 @@ describe('a publish with stamps', () => {
     assert.equal(readStamps(source, Object.keys(many).slice(1)).contents.size, 100);
     writeTree(dir.join('large'), { a: '@writ.serial@' });
     fs.truncateSync(dir.join('large/a'), 64_000_001);
-    const large = readSourceTree(dir.join('large'), defaultArchiveLimits);
+    const large = await readSourceTree(dir.join('large'), defaultArchiveLimits);
     assert.throws(() => readStamps(large, ['a']), refusal(64_000_000, 64_000_001));
   });
 
-  it('is refused when the file changed since the tree was read', () => {
+  it('is refused when the file changed since the tree was read', async () => {
     using dir = tempDir();
-    const source = readSourceTree(writeTree(dir.join('source'), tree), defaultArchiveLimits);
+    const source = await readSourceTree(writeTree(dir.join('source'), tree), defaultArchiveLimits);
     fs.writeFileSync(dir.join('source/block.rpz'), zone.replace('bad', 'new'));
     assert.throws(() => readStamps(source, stamp), {
       code: 'SOURCE_REFUSED',
