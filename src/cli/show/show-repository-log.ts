@@ -1,9 +1,10 @@
 // `writ repo log` for people: one line an act, the newest first, then what a machine signed, where the log begins, and what it
 // cannot say. Pure: a log in, lines out.
 
+import type { OnlineSummary } from '../../publisher/upkeep/log-online.js';
 import type { LogProblem } from '../../publisher/upkeep/log-reading.js';
 import type { DelegationAct, LogAct, ReleaseAct, RootAct } from '../../publisher/upkeep/log-rules.js';
-import type { LogEntry, OnlineSummary, RepositoryLog } from '../../publisher/upkeep/repository-log.js';
+import type { LogEntry, RepositoryLog } from '../../publisher/upkeep/repository-log.js';
 import { counted, secondTime, table } from './show-text.js';
 
 /** What is written beside the log for people, whatever it holds. */
@@ -76,7 +77,7 @@ function releaseText(act: ReleaseAct): string {
     `${bundle} ${channel} ${serials}`,
     ...(revision === '' ? [] : [`(${revision})`]),
     ...(fromChannel === undefined ? [] : [`from ${fromChannel}`]),
-    ...(withdrawn === undefined ? [] : [`took back ${withdrawn.join(', ')}`]),
+    ...(withdrawn === undefined ? [] : [`withdrew ${withdrawn.join(', ')}`]),
     ...(reason === undefined ? [] : [`because: ${reason}`]),
   ].join(' ');
 }

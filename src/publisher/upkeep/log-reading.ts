@@ -1,9 +1,9 @@
 // What the log of a repository reads with: its bounds, what did not verify, and what a verified version is.
 import { isWritError } from '../../core/errors.js';
 import { parseIsoTime } from '../../core/release/release.js';
-import type { Authority } from '../../core/tuf/metadata-checks.js';
+import { type Authority, requireDigests } from '../../core/tuf/metadata-checks.js';
 import { countValidSigners } from '../../core/tuf/signature-schemes.js';
-import type { ParsedFile, TopLevelRole } from '../../core/tuf/tuf-metadata.js';
+import type { MetaFile, ParsedFile, TopLevelRole } from '../../core/tuf/tuf-metadata.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { nameOfKey } from '../keys/signer-names.js';
 import type { RepositoryLayout } from '../repository/repository-layout.js';
@@ -22,6 +22,18 @@ export interface LogVersion<Role extends TopLevelRole> {
   readonly signedAtMs?: number;
   /** Keys of the role with a valid signature. */
   readonly signers: readonly LogSigner[];
+}
+
+/** What a verified snapshot or timestamp says of a file, by its name in metadata/. */
+export type NamedFiles = ReadonlyMap<string, MetaFile>;
+
+/**
+ * Whoever has a key can sign a version twice: the one that hosts saw is the one that was named.
+ * @throws WritError METADATA_MIX for other bytes; a file that no kept version names is left to its signatures
+ */
+export function requireNamed(named: NamedFiles, name: string, file: ParsedFile<TopLevelRole>): void {
+  const meta = named.get(name);
+  if (meta !== undefined) requireDigests(file.name, meta, file.bytes);
 }
 
 export interface LogProblem {

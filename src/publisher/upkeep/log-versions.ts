@@ -23,7 +23,14 @@ import {
   versionsOnDisk,
 } from '../repository/repository-layout.js';
 import { readOwnRoot } from '../repository/repository-state.js';
-import { describe, type LogReading, type LogVersion, note } from './log-reading.js';
+import {
+  describe,
+  type LogReading,
+  type LogVersion,
+  type NamedFiles,
+  note,
+  requireNamed,
+} from './log-reading.js';
 
 /**
  * The chain of roots from the first one on that is believed.
@@ -95,12 +102,14 @@ export interface RoleVersions {
 
 const maxMissingNamed = 100;
 
+export interface Vouching {
+  readonly charges: readonly InCharge[];
+  /** What the kept snapshots name. */
+  readonly named: NamedFiles;
+}
+
 /** Reads the versions of a role from the newest on, as far as the bounds go. */
-export function readLogVersions(
-  reading: LogReading,
-  role: string,
-  charges: readonly InCharge[],
-): RoleVersions {
+export function readLogVersions(reading: LogReading, role: string, vouching: Vouching): RoleVersions {
   const onDisk = versionsOnDisk(reading.layout, role).reverse();
   const looked: number[] = [];
   const found: { readonly entry: LogVersion<'targets'>; readonly by: ChargeRange }[] = [];
@@ -108,7 +117,7 @@ export function readLogVersions(
     const path = join(reading.layout.metadata, metadataName(role, version));
     if (!reading.take(sizeOf(path))) break;
     looked.push(version);
-    const one = attempt(reading, path, role, () => readOne(path, { role, version, charges }));
+    const one = attempt(reading, path, role, () => readOne(path, { role, version, ...vouching }));
     if (one !== undefined) found.push(one);
   }
   found.reverse();
@@ -137,13 +146,12 @@ interface ChargeRange {
   readonly newest: number;
 }
 
-interface Wanted {
+interface Wanted extends Vouching {
   readonly role: string;
   readonly version: number;
-  readonly charges: readonly InCharge[];
 }
 
-function readOne(path: string, { role, version, charges }: Wanted) {
+function readOne(path: string, { role, version, charges, named }: Wanted) {
   const bytes = readRepositoryFile(path, limits.maxTargetsBytes);
   if (bytes === undefined)
     throw new WritError('METADATA_MISSING', `${path} is not there`, { facts: { path } });
@@ -162,6 +170,7 @@ function readOne(path: string, { role, version, charges }: Wanted) {
   const newest = vouching.at(-1);
   const charge = newest === undefined ? undefined : charges[newest];
   if (newest === undefined || charge === undefined) throw refusalOf(file, charges);
+  requireNamed(named, metadataName(role, version), file);
   const by: ChargeRange = { oldest: vouching[0] ?? newest, newest };
   return { entry: describe(file, charge.authority, charge.signed), by };
 }

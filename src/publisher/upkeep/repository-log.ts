@@ -1,31 +1,23 @@
 // `writ repo log`: who signed what and when, from the signed metadata that a repository still has, the newest first. Joins
 // the versions that log-versions has verified with the acts of log-rules; says where the log begins, and what of it cannot
 // be verified. Reads only.
-
-import { join } from 'node:path';
-import { isWritError } from '../../core/errors.js';
-import { defaultMetadataLimits as limits, metadataBytesByRole } from '../../core/limits.js';
-import { isVouchedByRoot, rootAuthority } from '../../core/tuf/metadata-checks.js';
-import { type OnlineRole, onlineRoles, parseEnvelope } from '../../core/tuf/tuf-metadata.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { handedOverBy } from '../repository/listing.js';
+import { layoutOf, type RepositoryLayout, rolesOnDisk } from '../repository/repository-layout.js';
 import {
-  layoutOf,
-  metadataName,
-  type RepositoryLayout,
-  readRepositoryFile,
-  rolesOnDisk,
-  versionsOnDisk,
-} from '../repository/repository-layout.js';
+  type Live,
+  liveVersions,
+  namedBy,
+  type OnlineSummary,
+  onlineSummary,
+  onlineVersions,
+} from './log-online.js';
 import {
   defaultLogBounds,
-  describe,
   type LogBounds,
   type LogProblem,
-  type LogReading,
   type LogSigner,
   type LogVersion,
-  note,
   openLogReading,
 } from './log-reading.js';
 import { asMoves, delegationActs, type LogAct, releaseActs, rootAct } from './log-rules.js';
@@ -57,18 +49,6 @@ export interface LogBeginning {
   readonly olderAre: 'gone' | 'not-read';
 }
 
-/** Signatures that a machine makes again and again. */
-export interface OnlineSummary {
-  readonly role: OnlineRole;
-  readonly firstVersion: number;
-  readonly lastVersion: number;
-  /** Kept versions that verify. */
-  readonly verified: number;
-  readonly firstSignedAtMs?: number;
-  readonly lastSignedAtMs?: number;
-  readonly signers: readonly LogSigner[];
-}
-
 export interface RepositoryLog {
   /** Newest first. */
   readonly entries: readonly LogEntry[];
@@ -96,13 +76,15 @@ export function readRepositoryLog({
   const layout = layoutOf(repository);
   const reading = openLogReading(layout, clock, bounds);
   const roots = readLogRoots(reading, keysDirectory);
-  const online = onlineSummaries(reading, roots);
-  const targets = readLogVersions(reading, 'targets', chargeOfRoots(roots));
+  const timestamps = onlineVersions(reading, 'timestamp', { roots, named: new Map() });
+  const snapshots = onlineVersions(reading, 'snapshot', { roots, named: namedBy(timestamps) });
+  const named = namedBy(snapshots);
+  const targets = readLogVersions(reading, 'targets', { charges: chargeOfRoots(roots), named });
   const charges = chargeOfTeams(targets.versions);
   const teams = teamsOf(layout, charges.keys()).map((role) => {
-    return { role, read: readLogVersions(reading, role, charges.get(role) ?? []) };
+    return { role, read: readLogVersions(reading, role, { charges: charges.get(role) ?? [], named }) };
   });
-  const live = liveVersions(layout, roots);
+  const live = liveVersions(timestamps, snapshots);
   const roles = [{ role: 'targets', read: targets }, ...teams];
   const entries = [
     ...rootEntries(roots),
@@ -115,7 +97,7 @@ export function readRepositoryLog({
     missing: roles.flatMap(({ role, read }) =>
       read.missing.length === 0 ? [] : [{ role, versions: read.missing }],
     ),
-    online,
+    online: [...onlineSummary('snapshot', snapshots), ...onlineSummary('timestamp', timestamps)],
     problems: reading.problems,
   };
 }
@@ -149,8 +131,6 @@ function rootEntries(roots: readonly LogVersion<'root'>[]): LogEntry[] {
     return [entryOf('root', root, rootAct(before?.file.signed, root.file.signed))];
   });
 }
-
-type Live = ReadonlyMap<string, number>;
 
 function targetsEntries({ versions }: RoleVersions, live: Live): LogEntry[] {
   return versions.flatMap((one, index) => {
@@ -221,77 +201,4 @@ function entryOf(
 function newestFirst(entries: readonly LogEntry[]): LogEntry[] {
   const placed = entries.map((entry, index) => ({ entry, index, atMs: entry.signedAtMs ?? 0 }));
   return placed.sort((a, b) => b.atMs - a.atMs || b.index - a.index).map(({ entry }) => entry);
-}
-
-/** What hosts see now, by role; nothing where that does not verify: `writ repo check` says why. */
-function liveVersions(layout: RepositoryLayout, roots: readonly LogVersion<'root'>[]): Live {
-  try {
-    const bytes = readRepositoryFile(layout.timestamp, limits.maxTimestampBytes);
-    const timestamp = bytes && parseEnvelope(bytes, 'timestamp');
-    if (timestamp === undefined || !roots.some(({ file }) => isVouchedByRoot(timestamp, file)))
-      return new Map();
-    const path = join(
-      layout.metadata,
-      metadataName('snapshot', timestamp.signed.meta['snapshot.json'].version),
-    );
-    const read = readRepositoryFile(path, limits.maxSnapshotBytes);
-    const snapshot = read && parseEnvelope(read, 'snapshot');
-    if (snapshot === undefined || !roots.some(({ file }) => isVouchedByRoot(snapshot, file)))
-      return new Map();
-    const versions = Object.entries(snapshot.signed.meta);
-    return new Map(versions.map(([name, { version }]) => [name.replace(/\.json$/, ''), version]));
-  } catch (error) {
-    if (isWritError(error) && !error.code.startsWith('DISK_')) return new Map();
-    throw error;
-  }
-}
-
-/** So many versions of snapshot are looked at for the sum. */
-const maxOnlineVersions = 200;
-
-function onlineSummaries(reading: LogReading, roots: readonly LogVersion<'root'>[]): OnlineSummary[] {
-  return onlineRoles.flatMap((role) => {
-    const read = onlineVersions(reading, role, roots);
-    const [first, last] = [read[0], read.at(-1)];
-    if (first === undefined || last === undefined) return [];
-    const signers = new Map(read.flatMap((one) => one.signers).map((one) => [one.keyId, one]));
-    return {
-      role,
-      firstVersion: first.version,
-      lastVersion: last.version,
-      verified: read.length,
-      ...(first.signedAtMs === undefined ? {} : { firstSignedAtMs: first.signedAtMs }),
-      ...(last.signedAtMs === undefined ? {} : { lastSignedAtMs: last.signedAtMs }),
-      signers: [...signers.values()],
-    };
-  });
-}
-
-/** @returns those that a root of the chain vouches for, oldest first; the problem of every other is noted */
-function onlineVersions(
-  reading: LogReading,
-  role: OnlineRole,
-  roots: readonly LogVersion<'root'>[],
-): LogVersion<OnlineRole>[] {
-  const { layout, problems } = reading;
-  const names =
-    role === 'timestamp'
-      ? ['timestamp.json']
-      : versionsOnDisk(layout, role)
-          .slice(-maxOnlineVersions)
-          .map((version) => metadataName(role, version));
-  return names.flatMap((name) => {
-    try {
-      const bytes = readRepositoryFile(join(layout.metadata, name), metadataBytesByRole(limits)[role]);
-      if (bytes === undefined) return [];
-      const file = parseEnvelope(bytes, role);
-      const root = roots.findLast((one) => isVouchedByRoot(file, one.file));
-      if (root !== undefined) return [describe(file, rootAuthority(root.file, role), root.file.signed)];
-      const message = `${role}: no root of the repository lists the keys that signed it`;
-      problems.push({ where: `metadata/${name}`, code: 'SIGNATURE_THRESHOLD', message });
-    } catch (error) {
-      note(reading, `metadata/${name}`, error);
-    }
-    return [];
-  });
 }

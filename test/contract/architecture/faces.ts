@@ -424,6 +424,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'describe-keys',
     'export-repository',
     'inspect-delta',
+    'log-online',
     'log-reading',
     'log-rules',
     'repository-log',

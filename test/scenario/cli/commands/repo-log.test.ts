@@ -75,7 +75,7 @@ describe('writ repo log', () => {
     const text = await writ(dir, 'repo', 'log', '--repository', 'repo', '--keys', 'keys');
     assert.match(
       text.stdout,
-      /withdraw +targets v6 .* dns-edge stable 3 -> 2 \(r2\) took back 3 because: too much\n/,
+      /withdraw +targets v6 .* dns-edge stable 3 -> 2 \(r2\) withdrew 3 because: too much\n/,
     );
     assert.match(text.stdout, /promote .* dns-edge stable 1 -> 2 \(r2\) from canary\n/);
     assert.match(text.stdout, /does not say which person used a shared key/);

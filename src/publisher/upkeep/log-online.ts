@@ -1,0 +1,106 @@
+// Snapshot and timestamp for the log of a repository: machines sign them again and again, so they are a sum there and no acts.
+// Knows which version hosts see, and which bytes were named for each file. Reads only.
+import { join } from 'node:path';
+import { defaultMetadataLimits as limits, metadataBytesByRole } from '../../core/limits.js';
+import { isVouchedByRoot, rootAuthority } from '../../core/tuf/metadata-checks.js';
+import { type MetaFile, type OnlineRole, parseEnvelope } from '../../core/tuf/tuf-metadata.js';
+import { metadataName, readRepositoryFile, versionsOnDisk } from '../repository/repository-layout.js';
+import {
+  describe,
+  type LogReading,
+  type LogSigner,
+  type LogVersion,
+  type NamedFiles,
+  note,
+  requireNamed,
+} from './log-reading.js';
+
+/** Signatures that a machine makes again and again. */
+export interface OnlineSummary {
+  readonly role: OnlineRole;
+  readonly firstVersion: number;
+  readonly lastVersion: number;
+  /** Kept versions that verify. */
+  readonly verified: number;
+  readonly firstSignedAtMs?: number;
+  readonly lastSignedAtMs?: number;
+  readonly signers: readonly LogSigner[];
+}
+
+/** Versions that hosts see, by role. */
+export type Live = ReadonlyMap<string, number>;
+
+/** What hosts see now, by role; nothing where that does not verify: `writ repo check` says why. */
+export function liveVersions(
+  timestamps: readonly LogVersion<'timestamp'>[],
+  snapshots: readonly LogVersion<'snapshot'>[],
+): Live {
+  const version = timestamps.at(-1)?.file.signed.meta['snapshot.json'].version;
+  const live = snapshots.find((one) => one.version === version)?.file.signed.meta ?? {};
+  return new Map(Object.entries(live).map(([name, meta]) => [roleOf(name), meta.version]));
+}
+
+/** @returns what the versions name, by file; where two name the same, the newer one counts: hosts see that */
+export function namedBy(versions: readonly LogVersion<OnlineRole>[]): NamedFiles {
+  const metas = versions.flatMap(({ file }) => Object.entries<MetaFile>(file.signed.meta));
+  return new Map(metas.map(([name, meta]) => [metadataName(roleOf(name), meta.version), meta]));
+}
+
+const roleOf = (file: string): string => file.replace(/\.json$/, '');
+
+/** So many versions of snapshot are looked at for the sum. */
+const maxOnlineVersions = 200;
+
+export function onlineSummary(role: OnlineRole, read: readonly LogVersion<OnlineRole>[]): OnlineSummary[] {
+  const [first, last] = [read[0], read.at(-1)];
+  if (first === undefined || last === undefined) return [];
+  const signers = new Map(read.flatMap((one) => one.signers).map((one) => [one.keyId, one]));
+  return [
+    {
+      role,
+      firstVersion: first.version,
+      lastVersion: last.version,
+      verified: read.length,
+      ...(first.signedAtMs === undefined ? {} : { firstSignedAtMs: first.signedAtMs }),
+      ...(last.signedAtMs === undefined ? {} : { lastSignedAtMs: last.signedAtMs }),
+      signers: [...signers.values()],
+    },
+  ];
+}
+
+interface Vouching {
+  readonly roots: readonly LogVersion<'root'>[];
+  readonly named: NamedFiles;
+}
+
+/** @returns those that a root of the chain vouches for, oldest first; the problem of every other is noted */
+export function onlineVersions<Role extends OnlineRole>(
+  reading: LogReading,
+  role: Role,
+  { roots, named }: Vouching,
+): LogVersion<Role>[] {
+  const { layout, problems } = reading;
+  const names =
+    role === 'timestamp'
+      ? ['timestamp.json']
+      : versionsOnDisk(layout, role)
+          .slice(-maxOnlineVersions)
+          .map((version) => metadataName(role, version));
+  return names.flatMap((name) => {
+    try {
+      const bytes = readRepositoryFile(join(layout.metadata, name), metadataBytesByRole(limits)[role]);
+      if (bytes === undefined) return [];
+      const file = parseEnvelope(bytes, role);
+      const root = roots.findLast((one) => isVouchedByRoot(file, one.file));
+      if (root !== undefined) {
+        requireNamed(named, name, file);
+        return [describe(file, rootAuthority(root.file, role), root.file.signed)];
+      }
+      const message = `${role}: no root of the repository lists the keys that signed it`;
+      problems.push({ where: `metadata/${name}`, code: 'SIGNATURE_THRESHOLD', message });
+    } catch (error) {
+      note(reading, `metadata/${name}`, error);
+    }
+    return [];
+  });
+}
