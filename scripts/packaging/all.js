@@ -36,6 +36,7 @@ function packages() {
 }
 
 function images() {
+  timed('a build that fails', () => node(['--test', 'test/packages/failed-build.test.js']));
   const debian = join(folder, 'debian');
   const needed = 'ca-certificates,libatomic1,libstdc++6';
   timed('a base by debootstrap', () => debootstrap(debian, 'bookworm', needed));
@@ -47,11 +48,8 @@ function images() {
     made = buildImages({ root, node: program, debian, folder });
   });
   try {
-    const megabytes = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
-    for (const { name, bytes } of made.images)
-      process.stdout.write(
-        `writ-${name}: ${megabytes(bytes - made.baseBytes)} on top of a base of ${megabytes(made.baseBytes)}\n`,
-      );
+    for (const { name, size } of made.images)
+      process.stdout.write(`writ-${name}: ${size}, with a base of ${made.baseSize}\n`);
     const described = join(folder, 'images.json');
     writeFileSync(described, JSON.stringify({ ...made, work }));
     timed('images started', () =>

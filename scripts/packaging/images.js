@@ -9,40 +9,40 @@ export const targets = ['agent', 'server', 'fleet'];
 /**
  * @param {{ root: string, node: string, debian: string, folder: string }} given `node` is the program that the packages have, `debian` a
  *   root by debootstrap, `folder` where storage and mounts are
- * @returns per target its image: configuration as Docker reads it, bytes on top of the base, and the folder where it is mounted
+ * @returns per target its image: configuration as Docker reads it, its size, and the folder where it is mounted until `release`
  */
 export function buildImages({ root, node, debian, folder }) {
   const storage = ['--root', join(folder, 'storage'), '--runroot', join(folder, 'run')];
   const buildah = (...args) => run('buildah', [...storage, ...args]).trim();
+  const release = () => buildah('rm', '--all');
   addNode(debian, node);
-  const base = nameOfBase(root);
+  try {
+    const base = nameOfBase(root);
+    makeBase(buildah, debian, base);
+    const trust = trustOf(folder);
+    const images = targets.map((name) => makeImage(buildah, { root, name, trust }));
+    return { baseSize: sizeOf(buildah, base), images, release };
+  } catch (error) {
+    // A mount that outlives us is in the way of whoever removes the folder.
+    release();
+    throw error;
+  }
+}
+
+function makeBase(buildah, debian, base) {
   const scratch = buildah('from', 'scratch');
   buildah('add', scratch, debian, '/');
   buildah('commit', '--quiet', '--rm', scratch, base);
-  const baseBytes = sizeOf(buildah, base);
-  const trust = trustOf(folder);
-  // Docker's format: OCI's has no HEALTHCHECK.
-  const how = [
-    '--isolation',
-    'chroot',
-    '--network',
-    'host',
-    '--format',
-    'docker',
-    '--layers',
-    '--pull=false',
-  ];
-  return {
-    baseBytes,
-    images: targets.map((name) => {
-      const image = `localhost/writ-${name}`;
-      buildah('bud', ...how, ...trust, '--target', name, '--tag', image, root);
-      const container = buildah('from', '--pull=false', image);
-      const { config } = JSON.parse(buildah('inspect', container)).Docker;
-      return { name, config, bytes: sizeOf(buildah, image), mounted: buildah('mount', container) };
-    }),
-    release: () => buildah('rm', '--all'),
-  };
+}
+
+/** In Docker's format: OCI's has no HEALTHCHECK. */
+function makeImage(buildah, { root, name, trust }) {
+  const image = `localhost/writ-${name}`;
+  const how = ['--isolation=chroot', '--network=host', '--format=docker', '--layers', '--pull=false'];
+  buildah('bud', ...how, ...trust, '--target', name, '--tag', image, root);
+  const container = buildah('from', '--pull=false', image);
+  const { config } = JSON.parse(buildah('inspect', container)).Docker;
+  return { name, config, size: sizeOf(buildah, image), mounted: buildah('mount', container) };
 }
 
 /** The base image has node and npm; npm is this machine's. */
@@ -74,7 +74,8 @@ function trustOf(folder) {
   ];
 }
 
+/** @returns with its unit, and with what the base has */
 function sizeOf(buildah, image) {
-  const listed = JSON.parse(buildah('images', '--json', image));
-  return listed[0].size;
+  const [{ size }] = JSON.parse(buildah('images', '--json', image));
+  return size;
 }

@@ -25,13 +25,22 @@ function sourceOf(release) {
 export function debootstrap(folder, release, packages) {
   const source = sourceOf(release);
   if (source === undefined) throw new Error(`apt has no source of ${release} main: sudo apt-get update`);
-  const args = ['--variant=minbase', `--include=${packages}`, release, folder, source];
+  // Mounts of its own: what it mounts in the folder goes with it, whatever becomes of it.
+  const args = [
+    '--mount',
+    'debootstrap',
+    '--variant=minbase',
+    `--include=${packages}`,
+    release,
+    folder,
+    source,
+  ];
   // A second try: a mirror may be busy for a moment.
   const made = [1, 2].some(() => {
     rmSync(folder, { recursive: true, force: true });
-    return spawnSync('debootstrap', args, { stdio: ['ignore', 'ignore', 'inherit'] }).status === 0;
+    return spawnSync('unshare', args, { stdio: ['ignore', 'ignore', 'inherit'] }).status === 0;
   });
-  if (!made) throw new Error(`debootstrap ${args.join(' ')} failed`);
+  if (!made) throw new Error(`unshare ${args.join(' ')} failed`);
 }
 
 /** @param {string} folder that does not exist yet */

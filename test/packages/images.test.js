@@ -6,19 +6,30 @@ import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, writeFileSync }
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
+import { freePort } from './free-port.js';
 
 const { images, work } = JSON.parse(readFileSync(process.env.WRIT_IMAGES, 'utf8'));
 const writ = join(import.meta.dirname, '../../dist/writ/main.js');
-const ports = { server: 18_080, fleet: 18_090 };
+const ports = { server: await freePort(), fleet: await freePort() };
 const imageOf = (name) => images.find((one) => one.name === name);
 const started = [];
 after(() => {
   for (const child of started) child.kill('SIGKILL');
 });
 
-/** `exec` all along: the process that is started is the program itself, whose signals and exit code are seen here. */
-function argvOf({ config, mounted }, command, env) {
-  const inside = ['mount --bind /proc "$0/proc"', 'mount --bind /dev "$0/dev"', 'exec chroot "$@"'];
+/**
+ * Nothing but volumes can be written to, as with --read-only; the agent has its sockets in /run/writ beside them.
+ * `exec` all along: the process that is started is the program itself, whose signals and exit code are seen here.
+ */
+function argvOf({ name, config, mounted }, command, env) {
+  const written = Object.keys(config.Volumes ?? {}).concat(name === 'agent' ? ['/run/writ'] : []);
+  const inside = [
+    'mount --bind "$0" "$0"',
+    ...written.map((path) => `mount --bind "$0${path}" "$0${path}"`),
+    'mount -o remount,bind,ro "$0"',
+    ...['/proc', '/dev'].map((path) => `mount --bind ${path} "$0${path}"`),
+    'exec chroot "$@"',
+  ];
   const all = [...config.Env, ...Object.entries(env).map(([key, value]) => `${key}=${value}`)];
   const user = `--userspec=${config.User}`;
   const chroot = [mounted, user, mounted, 'env', '-i', ...all, ...command];
@@ -85,10 +96,14 @@ function publish() {
     chmodSync(path, path === etc ? 0o755 : 0o644);
 }
 
+/** @returns whom `writ health` could ask: the running agent, or only the disk */
+const seenBy = () => JSON.parse(ask('agent', ['writ', 'health', '--json']).stdout).source;
+
 describe('every image', () => {
   for (const { name } of images)
     it(`runs as a user who is not root, and has Writ: ${name}`, () => {
       assert.equal(ask(name, ['id', '-u']).stdout, '10001\n');
+      assert.notEqual(ask(name, ['touch', '/tmp/one']).status, 0);
       assert.match(ask(name, ['writ', '--version']).stdout, /^\d+\.\d+\.\d+\n$/);
     });
 
@@ -96,6 +111,7 @@ describe('every image', () => {
     const having = (place) =>
       images.filter(({ mounted }) => existsSync(join(mounted, place))).map(({ name }) => name);
     assert.deepEqual(having('usr/bin/bwrap'), ['agent']);
+    assert.equal(ask('agent', ['bwrap', '--version']).status, 0);
     assert.deepEqual(having('opt/writ/node_modules/fastify'), ['fleet']);
   });
 });
@@ -113,13 +129,15 @@ describe('the images of server and agent', () => {
   });
 
   it('activate the policy of that repository, and are healthy', async () => {
+    assert.notEqual(health('agent').status, 0);
     const pulled = ask('agent', ['writ', 'pull', '--json']);
     assert.equal(pulled.status, 0, `${pulled.stdout}${pulled.stderr}`);
     const place = 'var/lib/writ/policy/current/access/rules.txt';
     assert.equal(readFileSync(join(imageOf('agent').mounted, place), 'utf8'), 'one\n');
-    assert.notEqual(health('agent').status, 0);
+    // Healthy is who has good policy, with an agent or without one.
     const agent = start('agent');
-    await until(() => health('agent').status === 0, 'a healthy agent');
+    await until(() => seenBy() === 'agent', 'an agent that answers');
+    assert.equal(health('agent').status, 0);
     await endsAtTerm(agent);
   });
 
@@ -135,7 +153,8 @@ describe('the image of the fleet', () => {
     assert.equal(health('fleet', env).status, 1);
     const fleet = start('fleet', undefined, env);
     await until(() => health('fleet', env).status === 0, 'a healthy fleet server');
-    assert.ok(existsSync(join(imageOf('fleet').mounted, 'var/lib/writ-fleet')));
+    const token = ['writ', 'fleet', 'token', 'create', '--for', 'hosts'];
+    assert.match(ask('fleet', token, env).stdout, /^writ_host_/m);
     await endsAtTerm(fleet);
   });
 });
