@@ -17,6 +17,16 @@ describe('a built package', () => {
       assert.equal(ask('-f', join(built, deb), 'Homepage').trim(), homepage);
     });
 
+  for (const deb of debs)
+    it(`has no map of sources: ${deb.split('_')[0]}`, () => {
+      const names = ask('-c', join(built, deb)).split('\n');
+      assert.ok(names.length > 5);
+      assert.deepEqual(
+        names.filter((one) => one.endsWith('.map')),
+        [],
+      );
+    });
+
   it('of a host brings the bundles of the demo as examples', () => {
     const deb = debs.find((one) => one.startsWith('writ_'));
     assert.match(

@@ -15,6 +15,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { makeCleanRoot } from './clean-root.js';
+import { freePort } from './free-port.js';
 
 const built = process.env.WRIT_PACKAGES;
 const folder = mkdtempSync('/var/tmp/writ-root-');
@@ -47,7 +48,7 @@ function asLater(name) {
 
 async function until(isSo, what) {
   for (let tries = 0; tries < 240; tries += 1) {
-    if (isSo()) return;
+    if (await isSo()) return;
     await setTimeout(500);
   }
   assert.fail(`two minutes, and not yet: ${what}`);
@@ -82,7 +83,21 @@ describe('the packages of a host', () => {
     const refused = root.run('writ fleet serve --store /tmp/store');
     assert.equal(refused.status, 2, refused.text);
     assert.match(refused.stderr, /PACKAGE_MISSING.*writ-fleet/);
-    root.ok('writ serve --help');
+  });
+
+  it('bring manual pages and completion for three shells', () => {
+    const share = join(import.meta.dirname, '../../dist/share');
+    const made = readdirSync(share, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => `${entry.parentPath.slice(share.length)}/${entry.name}`.replace(/\.1$/, '.1.gz'));
+    for (const folder of ['bash-completion', 'zsh', 'fish', 'man'])
+      assert.ok(
+        made.some((path) => path.startsWith(`/${folder}/`)),
+        folder,
+      );
+    for (const path of made) assert.ok(existsSync(root.inside(`usr/share${path}`)), path);
+    const asked = '. /usr/share/bash-completion/completions/writ && complete -p writ';
+    assert.match(root.ok(`bash -c '${asked}'`), / writ\n$/);
   });
 
   it('lead from one edited file and a start of the agent to a verified policy', async () => {
@@ -120,6 +135,19 @@ describe('the packages of a host', () => {
     root.ok('writ verify');
   });
 
+  it('serve a repository without the package writ-server, which brings a unit and a user', async () => {
+    const listen = `127.0.0.1:${await freePort()}`;
+    const server = root.start(`writ serve --repository /srv/repo --listen ${listen}`);
+    const isServed = () =>
+      fetch(`http://${listen}/metadata/1.root.json`).then(
+        ({ ok }) => ok,
+        () => false,
+      );
+    await until(isServed, 'a server that answers');
+    server.kill('SIGKILL');
+    await ended(server);
+  });
+
   it('keep the state when they are removed', async () => {
     agent.kill('SIGKILL');
     await ended(agent);
@@ -142,11 +170,13 @@ describe('the packages of a host', () => {
   it('leave nothing when debconf says so', () => {
     root.ok('echo "writ writ/keep-state boolean false" | debconf-set-selections');
     root.ok(`dpkg -i ${debs.writ} && mkdir -p /var/lib/writ/fleet && dpkg --purge writ`);
-    assert.equal(root.ok('find /etc /usr /var /run /lib /srv -path "*writ*" -not -path "/srv/repo*"'), '');
+    const ours = '-not -path "/srv/repo*" -not -path "/packages/*" -not -path "/proc/*"';
+    assert.equal(root.ok(`find / -path "*writ*" ${ours}`), '');
   });
 });
 
 describe('the packages of servers', () => {
+  const units = 'lib/systemd/system';
   let server;
   after(() => server?.kill('SIGKILL'));
 
@@ -158,6 +188,33 @@ describe('the packages of servers', () => {
     assert.match(refused.stderr, /depends on writ \(= /);
     root.ok(`dpkg -i ${debs['writ-fleet']}`);
   });
+
+  it('have units that systemd says nothing about, whose documents are there', () => {
+    const names = readdirSync(root.inside(units)).filter((name) => name.startsWith('writ-'));
+    assert.ok(names.length >= 5, names.join());
+    // The manual pages are looked for below: a bare Debian has no man.
+    assert.equal(root.ok(`cd /${units} && systemd-analyze verify --man=no ${names.join(' ')}`), '');
+    const text = names.map((name) => readFileSync(root.inside(join(units, name)), 'utf8')).join('\n');
+    const documents = [...text.matchAll(/^Documentation=(.*)$/gm)].flatMap(([, all]) => all.split(' '));
+    assert.ok(documents.length >= 5, documents.join());
+    for (const one of documents) {
+      const page = one.replace(/^man:(\S+)\((\d)\)$/, 'file:///usr/share/man/man$2/$1.$2.gz');
+      assert.ok(existsSync(root.inside(page.replace(/^file:\/\//, ''))), one);
+    }
+  });
+
+  for (const [command, file] of [
+    ['serve --repository /srv/repo', 'server.env'],
+    ['fleet serve', 'fleet.env'],
+  ])
+    it(`say which name took the place of an older one in ${file}, and do not start`, () => {
+      appendFileSync(root.inside(`etc/writ/${file}`), 'WRIT_LISTEN=127.0.0.1:0\n');
+      const refused = root.run(`set -a; . /etc/writ/${file}; writ ${command}`);
+      // 2 is in RestartPreventExitStatus= of the units: the message stands at the end of the journal.
+      assert.equal(refused.status, 2, refused.text);
+      const name = `WRIT_${command.split(' --')[0].replace(' ', '_').toUpperCase()}_LISTEN`;
+      assert.match(refused.stderr, new RegExp(`WRIT_LISTEN is set.*Set ${name}`, 's'));
+    });
 
   it('serve a fleet', async () => {
     server = root.start('writ fleet serve --store /root/store --listen 127.0.0.1:0');

@@ -42,7 +42,7 @@ try {
   }
   sign(first);
   step('sh', ['-c', `lintian --fail-on error,warning --allow-root ${first}/*.deb`]);
-  for (const file of ['fields.test.js', 'packages.test.js'])
+  for (const file of ['fields.test.js', 'npm.test.js', 'packages.test.js'])
     step(process.execPath, ['--test', join(here, file)], { WRIT_PACKAGES: first });
 } finally {
   rmSync(folder, { recursive: true, force: true });
