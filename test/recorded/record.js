@@ -1,7 +1,9 @@
-// Records what a version of Writ leaves on the disk, for the tests of upgrades: a repository with its keys, and the state of a
-// host that pulled two releases and went back to the first. The keys are made here for these tests alone, and guard nothing.
+// Records what a version of Writ leaves on the disk, for the tests of upgrades: a repository with its keys, the state of a host
+// that pulled two releases and went back to the first, and the store of the fleet server that it reported to. Keys and
+// tokens are made here for these tests alone, and guard nothing.
 // Run it once for a version, at its tag: node test/recorded/record.js dist/writ/main.js [OUT.tar.gz]
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -22,13 +24,33 @@ function publish(text) {
   writ('publish', at('source'), ...['--repository', repository, '--keys', keys, '--bundle', 'dns-edge']);
 }
 
+/** @returns the fleet server, once it answers, and its address */
+async function serveFleet() {
+  const serve = ['fleet', 'serve', '--store', at('fleet'), '--listen', '127.0.0.1:0'];
+  const server = spawn(process.execPath, [program, ...serve], { stdio: ['ignore', 'pipe', 'ignore'] });
+  let text = '';
+  for await (const part of server.stdout) {
+    text += part;
+    const url = /LISTENING (\S+)\n/.exec(text)?.[1];
+    if (url !== undefined) return { server, url };
+  }
+  throw new Error('the fleet server ended');
+}
+
+function tokenForHosts() {
+  const create = ['fleet', 'token', 'create', '--for', 'hosts', '--store', at('fleet'), '--json'];
+  return JSON.parse(execFileSync(process.execPath, [program, ...create], { encoding: 'utf8' })).token;
+}
+
+const { server, url } = await serveFleet();
 try {
   mkdirSync(at('source'));
+  writeFileSync(at('token'), tokenForHosts());
   writ('init', '--repository', repository, '--keys', keys, '--no-passphrase', ...lives);
   const settings = { repository: `file://${repository}`, root: join(repository, 'metadata', '1.root.json') };
   const places = { state: at('state'), run: at('run'), sandbox: 'off', bundles: [{ name: 'dns-edge' }] };
-  const host = { id: 'recorded' };
-  writeFileSync(config, JSON.stringify({ ...settings, ...places, host }));
+  const about = { host: { id: 'recorded' }, fleet: { url, tokenFile: at('token') } };
+  writeFileSync(config, JSON.stringify({ ...settings, ...places, ...about }));
   publish('version 1\n');
   writ('pull', '--config', config);
   // For a replay: what the host has seen is later.
@@ -36,20 +58,13 @@ try {
   publish('version 2\n');
   writ('pull', '--config', config);
   writ('rollback', '--config', config);
+  server.kill('SIGTERM');
+  await once(server, 'exit');
   const who = ['--owner=0', '--group=0', '--numeric-owner', '--sort=name'];
-  execFileSync('tar', [
-    '-czf',
-    out,
-    ...who,
-    '-C',
-    place,
-    'repository',
-    'keys',
-    'state',
-    'run',
-    'older-timestamp.json',
-  ]);
+  const parts = ['repository', 'keys', 'state', 'run', 'fleet', 'older-timestamp.json'];
+  execFileSync('tar', ['-czf', out, ...who, '-C', place, ...parts]);
   process.stdout.write(`${out}\n`);
 } finally {
+  server.kill('SIGKILL');
   rmSync(place, { recursive: true, force: true });
 }

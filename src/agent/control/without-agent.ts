@@ -189,12 +189,17 @@ export function rollbackAlone(
     readonly force?: boolean;
   },
 ): Promise<CycleResult> {
-  return withHost(options, 'rollback', async (host) => {
-    await awaitWorkers(host, options.signal, awaitedIn(options.onEvent));
+  return withHost(options, 'rollback', async (host, { recovered }) => {
+    const { by, reason, signal, version } = options;
+    await awaitWorkers(host, signal, awaitedIn(options.onEvent));
     const end = await rollBack(host, options);
-    const { by, reason } = options;
-    createRecorder().record(host, end, { by, ...(reason === undefined ? {} : { reason }) });
-    return { answer: end.result, last: isMistyped(end.result) ? undefined : end.result };
+    createRecorder().record(host, end, { by, ...given({ reason }) });
+    const { result } = end;
+    if (isMistyped(result)) return { answer: result };
+    const status = () => statusWithout(host, version, { last: result });
+    const ends = recovered === undefined ? [end] : [recovered, end];
+    const unheard = await tellFleet(host, { ends, status, signal });
+    return { answer: { ...result, warnings: [...result.warnings, ...unheard] }, last: result };
   });
 }
 

@@ -1,4 +1,4 @@
-// The one report of a host that lives without an agent, at the end of its pull: the outcomes of that pull, and how the host is.
+// The one report of a host that lives without an agent, at the end of its pull or rollback: the outcomes of it, and how the host is.
 // Bounded in time; what goes wrong is a warning beside the result, which stays as it is.
 import type { Problem } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';

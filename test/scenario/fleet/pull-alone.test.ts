@@ -1,4 +1,4 @@
-// `writ pull` on a host without an agent reports once, and its result is the same whatever becomes of that.
+// `writ pull` and `writ rollback` on a host without an agent report once, and their result is the same whatever becomes of that.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
@@ -31,6 +31,28 @@ describe('a pull without an agent', () => {
     assert.equal(fleet.stored().length, 2);
     assert.deepEqual(fleet.stored()[1]?.outcomes, []);
     assert.equal(fleet.enrolments.length, 1);
+  });
+
+  it('is not the only one that tells: a rollback says what the host runs now', async () => {
+    using dir = tempDir();
+    await using fleet = await fleetStandIn();
+    const site = hostIn(dir, fleet);
+    for (const version of [1, 2]) {
+      await site.repository.publish(zone(version));
+      await site.writ('pull');
+    }
+    assert.equal((await site.writ('rollback', '--generation', '7')).exitCode, 2);
+    assert.equal(fleet.stored().length, 2, 'a typing error is no news');
+    assert.equal((await site.writ('rollback')).exitCode, 0);
+    const last = fleet.stored().at(-1);
+    assert.deepEqual([fleet.stored().length, last?.bundles[0]?.active?.serial], [3, 1]);
+    assert.equal(last?.outcomes[0]?.trigger, 'rollback');
+    fleet.bend = (request) => void request.socket.destroy();
+    await site.repository.publish(zone(3));
+    await site.writ('pull');
+    const unheard = await site.writ('rollback');
+    assert.equal(unheard.exitCode, 0);
+    assert.match(unheard.stderr, /FLEET_UNREACHABLE/);
   });
 
   it('says on stderr that nobody heard it, and ends as ever', async () => {

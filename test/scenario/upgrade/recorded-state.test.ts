@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { jsonOf, runWrit, type WritRun } from '../../kit/cli/run-writ.js';
+import { startWrit } from '../../kit/cli/writ-process.js';
 import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
 import { projectRoot } from '../../kit/sources/source-files.js';
 
@@ -48,6 +49,25 @@ for (const tarball of fs.readdirSync(recorded).filter((name) => name.endsWith('.
       assert.equal((await site.json('status'))['generation'], 1);
     });
 
+    it('is a fleet that knows its host, which goes on reporting under the key that it enrolled with', async () => {
+      using dir = tempDir();
+      const site = recordedSite(dir, tarball);
+      const store = ['--store', dir.join('fleet')];
+      const hosts = async () => jsonOf(await runWrit(['fleet', 'hosts', ...store, '--json']))['hosts'];
+      const [before] = (await hosts()) as readonly FleetHost[];
+      assert.deepEqual([before?.host, serialsOf(before)], ['recorded', [1]]);
+      await using server = startWrit(['fleet', 'serve', ...store, '--listen', '127.0.0.1:0']);
+      const [, url = ''] = await server.waitForStdout(/LISTENING (\S+)/);
+      site.configure({ host: { id: 'recorded' }, fleet: { url, tokenFile: dir.join('absent') } });
+      assert.equal((await site.publish('version 3\n')).exitCode, 0);
+      assert.equal((await site.host('pull')).exitCode, 0);
+      const all = (await hosts()) as readonly FleetHost[];
+      assert.deepEqual(
+        all.map((one) => [one.key, serialsOf(one)]),
+        [[before?.key, [3]]],
+      );
+    });
+
     it('is a repository that checks, and goes on from its serial', async () => {
       using dir = tempDir();
       const site = recordedSite(dir, tarball);
@@ -68,10 +88,13 @@ function recordedSite(dir: TempDir, tarball: string) {
   const places = { state: dir.join('state'), run: dir.join('run'), root: dir.join('keys', 'root.json') };
   const bundles = [{ name: 'dns-edge' }];
   const settings = { repository: pathToFileURL(repository).href, sandbox: 'off', bundles };
-  fs.writeFileSync(config, JSON.stringify({ ...settings, ...places }));
+  const configure = (more: object): void =>
+    fs.writeFileSync(config, JSON.stringify({ ...settings, ...places, ...more }));
+  configure({});
   const host = (...args: string[]): Promise<WritRun> => runWrit([...args, '--config', config]);
   return {
     host,
+    configure,
     json: async (...args: string[]) => jsonOf(await host(...args, '--json')),
     publish: (text: string): Promise<WritRun> => {
       fs.mkdirSync(source, { recursive: true });
@@ -81,6 +104,14 @@ function recordedSite(dir: TempDir, tarball: string) {
     },
   };
 }
+
+interface FleetHost {
+  readonly key: string;
+  readonly host: string;
+  readonly bundles: readonly { readonly active?: { readonly serial: number } }[];
+}
+
+const serialsOf = (host: FleetHost | undefined) => host?.bundles.map(({ active }) => active?.serial);
 
 function holdsOf(status: Readonly<Record<string, unknown>>): readonly string[] {
   const holds = status['holds'] as readonly { readonly bundle: string; readonly serial: number }[];
