@@ -2,6 +2,7 @@
 // in the ledger; refreshes, looks over the disk, status and the notifying of what is active already go on.
 
 import { WritError } from '../../core/errors.js';
+import { whoText } from '../../core/names.js';
 import type { HistoryEntry, PauseResult, ResumeResult } from '../../core/protocol/control-protocol.js';
 import type { Host } from '../state/host.js';
 import { type Ledger, ledgerSection, type Pause } from '../state/ledger.js';
@@ -90,7 +91,7 @@ export function resume(host: Pick<Host, 'ledger'>): ResumeResult {
   const holds = ledger.holds.map((one) => ({ kind: 'hold' as const, what: `${one.bundle} ${one.serial}` }));
   const block = blocked === undefined ? [] : [{ kind: 'block' as const, what: blocked.reason }];
   const paused =
-    pause === undefined ? [] : [{ kind: 'pause' as const, what: `${pause.by}: ${pause.reason}` }];
+    pause === undefined ? [] : [{ kind: 'pause' as const, what: `${whoText(pause.by)}: ${pause.reason}` }];
   const silent = heldBySilence(ledger).map((what) => ({ kind: 'hold' as const, what }));
   host.ledger.write(withoutSilence(withoutRestrictions(changePause(ledger, { pause: undefined }))));
   return { schema: 1, type: 'resume.result', ended: [...paused, ...holds, ...silent, ...block] };

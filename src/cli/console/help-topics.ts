@@ -38,8 +38,8 @@ One name for several commands:
                           or --passphrase-command
   NO_COLOR                no colours; FORCE_COLOR: colours also without a terminal
 
-WRIT_<FLAG> without a command, as WRIT_TO, was read by v0.1.0. A command that would have
-read it now ends with 2 and names the new one.
+WRIT_<FLAG> without a command, as WRIT_TO, steers nothing: a command that has this flag
+ends with 2 then, and names the variable that it reads.
 
 Set by Writ for the commands that it runs:
 

@@ -133,9 +133,9 @@ function requireVoucher(file: ParsedFile<LaterRole>, roots: readonly ParsedFile<
 
 function outdatedTargets(): WritError {
   const message = 'the targets are signed by keys that the root no longer lists';
-  return new WritError('SIGNATURE_THRESHOLD', message, {
-    facts: { role: 'targets' },
-    hint: 'Provide the new targets key, and run `writ root commit` with it again.',
+  return new WritError('REPOSITORY_INVALID', `the repository does not verify: ${message}`, {
+    facts: { role: 'targets', clientCode: 'SIGNATURE_THRESHOLD' },
+    hint: "Run `writ root commit` with the same proposal again and with the new targets key: in --keys, or --signer 'targets=CMD'.",
   });
 }
 

@@ -29,8 +29,11 @@ export function createExpectation({ expect, expectMatch }: ExpectOptions): Expec
   if (expect !== undefined && expectMatch !== undefined)
     throw new WritError('CONFIG_INVALID', 'reset has `expect` and `expectMatch`: give one of them');
   if (expectMatch !== undefined) {
-    const pattern = patternOf('expectMatch', expectMatch);
-    return { isGiven: true, judge: (answer) => pattern.test(answer) };
+    const sample = patternOf('expectMatch', fillPattern(expectMatch, String));
+    const isFixed = expectMatch === fillPattern(expectMatch, String);
+    const patternFor = (fill: (text: string) => string): BoundedPattern =>
+      isFixed ? sample : patternOf('expectMatch', fillPattern(expectMatch, fill));
+    return { isGiven: true, judge: (answer, fill) => patternFor(fill).test(answer) };
   }
   requireKnownPlaceholders('reset.expect', [expect ?? '']);
   return {
@@ -38,6 +41,17 @@ export function createExpectation({ expect, expectMatch }: ExpectOptions): Expec
     judge: (answer, fill) =>
       expect === undefined || withoutLineEnd(answer) === withoutLineEnd(fill(expect)) ? 'yes' : 'no',
   };
+}
+
+/** Braces around letters are no regular expression of their own: nothing else can be meant. */
+const placeholder = /(?<!\\)\{(?:current|generation|worker)\}/g;
+
+/** What is filled in stands for itself, and a generation for the whole number: 1 is not proved by 12. */
+function fillPattern(source: string, fill: (text: string) => string): string {
+  return source.replace(placeholder, (one) => {
+    const text = fill(one).replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
+    return one === '{generation}' ? `(?:(?<![0-9])${text}(?![0-9]))` : `(?:${text})`;
+  });
 }
 
 /** @throws WritError CONFIG_INVALID when it is no regular expression */

@@ -88,7 +88,9 @@ function answer(
       `  secret  ${path}      ${secretLine}`,
       `  public  ${publicPath}      give this one to others`,
       ...madeUpLines('Passphrase', chosen),
-      'It signs no role until the other key holders add it:',
+      'It signs no role until it is added to one: of a team by',
+      `  writ delegate TEAM --paths 'NAME*/*' --key ${shellWord(publicPath)} --repository DIR --keys DIR`,
+      'of the root by its key holders:',
     ],
     next: `writ root add-key ${shellWord(publicPath)} --repository DIR -o root.proposal`,
   };

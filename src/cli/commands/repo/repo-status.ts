@@ -27,7 +27,7 @@ const flags = {
   keys: ownRootFlag,
   failWithin: preset(
     '--fail-within <duration>',
-    'warn about roles that expire within',
+    "warn about roles that expire within; at most a quarter of a role's life",
     monthMs,
     durationFlag,
     '30d',

@@ -173,7 +173,7 @@ function nextOf({ waiting, expired }: CommitResult, flags: CommitFlags, file: st
   const repository = `--repository ${shellWord(flags.repository)} --keys DIR`;
   const isTargets = waiting.includes('targets') || expired === 'targets';
   if (waiting.includes('targets')) {
-    return `writ root commit ${shellWord(file)} ${repository}   (with the new keys of ${waiting.join(', ')})`;
+    return `writ root commit ${shellWord(file)} ${repository}   (with the new keys of ${waiting.join(', ')}, or --signer)`;
   }
   if (waiting.length === 0 && (expired === undefined || isTargets)) return undefined;
   return `writ refresh ${repository}   (with the keys of snapshot and timestamp; or start the server with them)`;

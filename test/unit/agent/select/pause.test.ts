@@ -172,7 +172,7 @@ describe('a pause', () => {
     assert.ok(pauseNow(test.host.ledger.read(), Number.MAX_SAFE_INTEGER));
     pause(test.host, { by: 'otto', reason: 'longer', untilMs: test.clock.nowMs() + 1 });
     assert.equal(test.host.ledger.read().pause?.by, 'otto');
-    assert.deepEqual(resume(test.host).ended, [{ kind: 'pause', what: 'otto: longer' }]);
+    assert.deepEqual(resume(test.host).ended, [{ kind: 'pause', what: 'user otto: longer' }]);
     assert.deepEqual(resume(test.host).ended, []);
   });
 
@@ -192,7 +192,7 @@ describe('a pause', () => {
       ['anna', 'paused until 2026-11-01T01:00:00.000Z: change freeze'],
       ['writ', 'the pause by user anna is over: change freeze'],
       ['anna', 'paused until it is resumed: change freeze'],
-      ['otto', 'ended: pause of anna: change freeze'],
+      ['otto', 'ended: pause of user anna: change freeze'],
     ]);
     const pauses = readHistory(host.paths, { limit: 10 }).map((one) => one.pause);
     const atMs = clock.nowMs();

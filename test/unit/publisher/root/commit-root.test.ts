@@ -146,7 +146,8 @@ describe('new keys that are elsewhere', () => {
     const result = await commit(repository, signed, { unsignedRoles: 'accepted' });
     assert.deepEqual(result.waiting, ['targets', 'snapshot', 'timestamp']);
     // Built on targets of a key that was taken away, a release would launder what a thief signed.
-    await rejectsCode('REPOSITORY_INVALID', repository.publish({ a: 'b' }));
+    const refused = await rejectsCode('REPOSITORY_INVALID', repository.publish({ a: 'b' }));
+    assert.match(refused.hint, /`writ root commit` .* again and with the new targets key/);
     await rejectsCode('REPOSITORY_INVALID', repository.refresh());
     fs.cpSync(dir.join('anna'), repository.keys, { recursive: true });
     const again = await commit(repository, signed);
