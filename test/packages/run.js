@@ -1,8 +1,9 @@
 // `npm run test:packages`: builds the packages twice and compares them, lints them, and installs, upgrades, removes and purges them in a
-// clean Debian 12. As root, with debootstrap and lintian; `-- --one-build` leaves the comparison out.
+// clean Debian 12, and in one that is booted. As root, with debootstrap and lintian; `-- --one-build` leaves the comparison out.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { makeCleanRoot } from './clean-root.js';
 
 const here = import.meta.dirname;
 const root = join(here, '../..');
@@ -42,8 +43,10 @@ try {
   }
   sign(first);
   step('sh', ['-c', `lintian --fail-on error,warning --allow-root ${first}/*.deb`]);
-  for (const file of ['fields.test.js', 'npm.test.js', 'packages.test.js'])
-    step(process.execPath, ['--test', join(here, file)], { WRIT_PACKAGES: first });
+  const clean = join(folder, 'clean');
+  makeCleanRoot(clean);
+  for (const file of ['fields.test.js', 'npm.test.js', 'packages.test.js', 'boot.test.js'])
+    step(process.execPath, ['--test', join(here, file)], { WRIT_PACKAGES: first, WRIT_CLEAN_ROOT: clean });
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }

@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { tempDir } from '../../kit/disk/temp-dir.js';
-import { type BootedSystemd, bootSystemd, needsBoot } from '../../kit/programs/booted-systemd.js';
+import { bootSystemd, needsBoot } from '../../kit/programs/booted-systemd.js';
+import type { BootedSystemd } from '../../kit/programs/machine-boot.js';
 import { installUsers, machineWithWrit } from '../../kit/programs/machine-with-writ.js';
 import { needs } from '../../kit/programs/real-programs.js';
 import { installWeb, webGroup } from '../../kit/programs/served-units.js';

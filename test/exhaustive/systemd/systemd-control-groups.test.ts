@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { tempDir } from '../../kit/disk/temp-dir.js';
-import { type BootedSystemd, bootSystemd, needsControllers } from '../../kit/programs/booted-systemd.js';
+import { bootSystemd, needsControllers } from '../../kit/programs/booted-systemd.js';
+import type { BootedSystemd } from '../../kit/programs/machine-boot.js';
 import { installUsers, machineWithWrit } from '../../kit/programs/machine-with-writ.js';
 
 const agent = 'writ-agent.service';

@@ -7,12 +7,8 @@ import { defaultPath } from '../../../src/platform/process/run-command.js';
 import type { Driver } from '../../../src/workers/contract/driver.js';
 import { systemd } from '../../../src/workers/drivers/systemd.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
-import {
-  type BootedSystemd,
-  bootSystemd,
-  machineDisk,
-  needsBoot,
-} from '../../kit/programs/booted-systemd.js';
+import { bootSystemd, machineDisk, needsBoot } from '../../kit/programs/booted-systemd.js';
+import type { BootedSystemd } from '../../kit/programs/machine-boot.js';
 import { driverContext } from '../../kit/workers/driver-context.js';
 
 const reset = { target: { generation: 7, path: '/policy/generations/7' }, timeoutMs: 20_000 };

@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { tempDir } from '../../kit/disk/temp-dir.js';
-import { type BootedSystemd, bootSystemd, needsBoot } from '../../kit/programs/booted-systemd.js';
+import { bootSystemd, needsBoot } from '../../kit/programs/booted-systemd.js';
+import type { BootedSystemd } from '../../kit/programs/machine-boot.js';
 import { installUsers, machineWithWrit } from '../../kit/programs/machine-with-writ.js';
 
 /** Shows what it finds at its start. */

@@ -5,7 +5,8 @@ import { systemClock } from '../../../src/platform/time/clock.js';
 import { quietPolls } from '../agent/quiet-polls.js';
 import type { TempDir } from '../disk/temp-dir.js';
 import { type SampleRepository, sampleRepository } from '../repository/sample-repository.js';
-import { type BootedSystemd, type MachineDisk, machineDisk } from './booted-systemd.js';
+import { type MachineDisk, machineDisk } from './booted-systemd.js';
+import type { BootedSystemd } from './machine-boot.js';
 
 export interface MachineWithWrit {
   readonly disk: MachineDisk;

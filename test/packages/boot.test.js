@@ -1,0 +1,198 @@
+// The promise of the README and docs/install.md, kept on booted machines: a bare Debian, the packages as apt installs them, the commands as
+// the page has them, units that systemd starts. Two machines: one that serves a repository and a fleet and is a host itself, and
+// one that the five commands make a host of that fleet.
+import assert from 'node:assert/strict';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import { blocksOf, sectionOf } from '../../dist/test/kit/pages/page-commands.js';
+import { bootRoot } from './booted-root.js';
+import { makeCleanRoot } from './clean-root.js';
+
+const built = process.env.WRIT_PACKAGES;
+const [page, fleetPage] = ['install.md', 'fleet.md'].map((name) =>
+  readFileSync(join(import.meta.dirname, '../../docs', name), 'utf8'),
+);
+const repository = 'http://127.0.0.1:8080/';
+const fleetUrl = 'http://127.0.0.1:8443';
+const folder = mkdtempSync('/var/tmp/writ-boot-');
+/** Never written: each machine has its own disk over it. */
+const lower = process.env.WRIT_CLEAN_ROOT ?? join(folder, 'clean');
+const machines = [];
+
+before(() => {
+  if (!existsSync(lower)) makeCleanRoot(lower);
+});
+after(async () => {
+  for (const machine of machines) await machine.cutPower();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const placeOf = (name) => join(folder, name);
+
+async function boot(name, networkOf) {
+  const machine = await bootRoot({ ...{ lower, folder: placeOf(name), name }, networkOf });
+  machines.push(machine);
+  return machine;
+}
+
+/** As a bare Debian has it: what the packages ask for is apt's to bring, from what it has fetched and verified before. */
+async function bare(name, networkOf) {
+  const root = join(placeOf(name), 'upper/root');
+  mkdirSync(root, { recursive: true });
+  for (const deb of readdirSync(built).filter((one) => one.endsWith('.deb')))
+    cpSync(join(built, deb), join(root, deb));
+  const machine = await boot(name, networkOf);
+  await machine.sh('dpkg --purge bubblewrap libatomic1');
+  // Nobody is there to say yes, and what was fetched before is what is needed, not what is recommended.
+  const answers = 'APT::Get::Assume-Yes "true"; APT::Install-Recommends "false";';
+  await machine.sh(`echo '${answers}' > /etc/apt/apt.conf.d/answers`);
+  return machine;
+}
+
+async function until(ask, what) {
+  for (let tries = 0; tries < 120; tries += 1) {
+    if (await ask()) return;
+    await setTimeout(500);
+  }
+  assert.fail(`a minute, and not yet: ${what}`);
+}
+
+const policy = '/var/lib/writ/policy/current/access';
+const statusOf = async (machine) => JSON.parse(await machine.sh('writ status --json'));
+const timeOf = async (machine, unit) => Number(await machine.show(unit, 'ActiveEnterTimestampMonotonic'));
+
+/** The bytes of the whole tree, by digest. */
+const treeOf = (machine, path) => machine.sh(`cd ${path}/ && find . -type f | sort | xargs sha256sum`);
+
+async function stopsInTime(machine, unit) {
+  const began = Date.now();
+  await machine.sh(`systemctl stop ${unit}`);
+  assert.ok(Date.now() - began < 15_000, `${unit} stopped after ${Date.now() - began} ms`);
+  assert.equal(await machine.show(unit, 'Result'), 'success');
+}
+
+let office;
+const publish = (revision) =>
+  office.sh(`writ publish source --repository repo --keys keys --bundle access --revision ${revision}
+    cp -r repo/. /srv/writ/repo`);
+
+describe('a bare Debian', () => {
+  it('becomes a server of policy and of a fleet by the packages, each under a user of its own', async () => {
+    office = await bare('office');
+    await office.sh('apt install ./writ_*.deb ./writ-server_*.deb ./writ-fleet_*.deb');
+    const enabled = await office.sh('systemctl is-enabled writ-agent writ-server writ-fleet; true');
+    assert.equal(enabled, 'disabled\n'.repeat(3));
+    await office.sh(
+      'mkdir -p source/deep && echo one > source/rules.txt && head -c 300000 /dev/urandom > source/deep/data',
+    );
+    await office.sh('writ init --repository repo --keys keys --no-passphrase');
+    await publish('first');
+    await office.sh(`sed -i 's/^# \\(WRIT_FLEET_SERVE_LISTEN=\\).*/\\1127.0.0.1:8443/' /etc/writ/fleet.env`);
+    await office.sh('systemctl enable --now writ-server writ-fleet');
+    for (const [unit, user] of [
+      ['writ-server', 'writ'],
+      ['writ-fleet', 'writ-fleet'],
+    ])
+      assert.equal(await office.sh(`stat -c %U /proc/${await office.show(unit, 'MainPID')}`), `${user}\n`);
+  });
+
+  it('is a host with verified policy by one edited file and one start', async () => {
+    await office.sh('cp repo/metadata/1.root.json /etc/writ/root.json');
+    const marks = `s|^# repository:.*|repository: ${repository}|; s/^# \\(bundles:\\|  - name: access\\)/\\1/`;
+    await office.sh(`sed -i '${marks}' /etc/writ/agent.yaml`);
+    await office.sh('systemctl enable --now writ-agent');
+    assert.equal(await treeOf(office, policy), await treeOf(office, '/root/source'));
+    await office.sh('writ verify');
+    const { outcome, health, agent, sandbox, bundles } = await statusOf(office);
+    assert.deepEqual([outcome, health, agent, sandbox.state], ['active', 'ok', 'run', 'on']);
+    assert.deepEqual([bundles[0].serial, bundles[0].revision], [1, 'first']);
+    assert.equal(await office.show('writ-agent', 'ActiveState'), 'active');
+  });
+
+  it('gets the second release by a pull, and its agent stops at once', async () => {
+    await office.sh('echo two > source/rules.txt && rm -r source/deep');
+    await publish('second');
+    await office.sh('writ pull');
+    assert.equal(await treeOf(office, policy), await treeOf(office, '/root/source'));
+    assert.equal((await statusOf(office)).bundles[0].revision, 'second');
+    await stopsInTime(office, 'writ-agent');
+    assert.equal(await treeOf(office, policy), await treeOf(office, '/root/source'));
+  });
+});
+
+describe('the five commands of docs/install.md', () => {
+  const section = sectionOf(page, 'From nothing to a host of a fleet');
+  const commands = blocksOf(section, '')[0].trimEnd().split('\n');
+  const [smallest] = blocksOf(page, 'yaml');
+  const [, fleetLine] = /`(fleet: \{.*?\})`/.exec(page);
+  let host;
+
+  /** As a person has it for the servers of this test, from what the page shows. */
+  function agentYaml() {
+    return `${smallest}${fleetLine}\n`
+      .replace('https://policy.example.net/', repository)
+      .replace('https://fleet.example.net:8443', fleetUrl);
+  }
+  const asFleet = (line) => office.sh(`runuser -u writ-fleet -- ${line} --store /var/lib/writ-fleet`);
+
+  it('begin with three files, in a machine that has nothing else', async () => {
+    host = await bare('edge-1', office.pid1);
+    const [, create] = blocksOf(fleetPage, '')[0].split('\n');
+    const token = await office.sh(`runuser -u writ-fleet -- ${create}`);
+    const given = {
+      'agent.yaml': agentYaml(),
+      'root.json': await office.sh('cat repo/metadata/1.root.json'),
+      'fleet.token': /^writ_\S+$/m.exec(token)[0],
+    };
+    for (const [name, text] of Object.entries(given))
+      writeFileSync(join(placeOf('edge-1'), 'upper/root', name), text);
+    assert.equal(commands.length, 5);
+  });
+
+  for (const [at, line] of commands.entries())
+    it(`${at + 1}: ${line}`, async () => {
+      await host.sh(line);
+    });
+
+  it('end in a host that the fleet counts, whose token is gone', async () => {
+    assert.equal(await host.sh('ls /etc/writ'), 'agent.yaml\nroot.json\n');
+    assert.equal(await treeOf(host, policy), await treeOf(office, '/root/source'));
+    assert.match(await asFleet('writ fleet status'), /1 host\b/);
+    const { hosts } = JSON.parse(await asFleet('writ fleet status --json'));
+    assert.equal(hosts.accepted, 1);
+    const { fleet } = await statusOf(host);
+    assert.equal(fleet.state, 'reporting');
+  });
+
+  it('last: after a boot the policy is there, the units come up in order, and the host reports again', async () => {
+    await host.powerOff();
+    host = await boot('edge-1', office.pid1);
+    await host.becomes('writ-policy.target', 'ActiveState', 'active');
+    const [agent, ready, target] = [
+      await timeOf(host, 'writ-agent'),
+      await timeOf(host, 'writ-policy-ready'),
+      await timeOf(host, 'writ-policy.target'),
+    ];
+    assert.ok(agent > 0 && agent <= ready && ready <= target, `${agent} ${ready} ${target}`);
+    assert.equal(await treeOf(host, policy), await treeOf(office, '/root/source'));
+    const heard = async () => {
+      const { fleet } = await statusOf(host);
+      return (
+        fleet.state === 'reporting' && fleet.acknowledgedAtMs !== undefined && fleet.problem === undefined
+      );
+    };
+    await until(heard, 'a report of the host that was booted');
+    await stopsInTime(host, 'writ-agent');
+  });
+});
