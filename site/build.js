@@ -34,7 +34,7 @@ export async function buildSite(bend = (_source, text) => text) {
     }
     const link = linkBetween(placeOf(source), isCopy ? copyOf(target) : placeOf(target));
     return `${path === '' ? '' : encodeURI(link)}${anchor === undefined ? '' : `#${anchor}`}`;
-  });
+  }, nameOf);
   for (let source = waiting.shift(); source !== undefined; source = waiting.shift()) {
     const text = source === commandsPage ? await commandsText() : bend(source, readSource(source));
     const page = { ...markdown(source, text, problems), source, path: placeOf(source) };
@@ -48,6 +48,17 @@ export async function buildSite(bend = (_source, text) => text) {
   const { missing } = sidebarGaps();
   problems.push(...missing.map((page) => `${page}: has no place in site/sidebar.js`), ...brokenLinks(files));
   return { files, problems };
+}
+
+/** As the sidebar says, or the heading of the page. */
+function nameOf(source, href) {
+  const target = whatIsAt(targetOf(source, href.split('#')[0]));
+  if (!target?.endsWith('.md')) return undefined;
+  const { label } =
+    sidebar()
+      .flatMap(({ entries }) => entries)
+      .find((one) => one.source === target) ?? {};
+  return label ?? /^# (.+)$/m.exec(readSource(target))?.[1].replaceAll('`', '');
 }
 
 /** A folder with a README is that README. */

@@ -4,8 +4,12 @@ import MarkdownIt from 'markdown-it';
 
 const escaped = (text) => text.replace(/[&<>"]/g, (one) => `&#${one.charCodeAt(0)};`);
 
-/** @returns what renders a page. @param resolve (source, href, kind) => the link to write, or undefined where it leads nowhere */
-export function createMarkdown(resolve) {
+/**
+ * @param resolve (source, href, kind) => the link to write, or undefined where it leads nowhere
+ * @param nameOf (source, href) => what the page is called that a link leads to: a reader of the site knows no names of files
+ * @returns what renders a page
+ */
+export function createMarkdown(resolve, nameOf = () => undefined) {
   // HTML is on only so that comments are seen, and dropped: other HTML is refused.
   const markdown = new MarkdownIt({ html: true });
   const refuse = (text, { source, problems }) => {
@@ -26,6 +30,7 @@ export function createMarkdown(resolve) {
     const env = { source, problems };
     const tokens = markdown.parse(text, env);
     const headings = addAnchors(tokens);
+    nameLinks(tokens, (href) => nameOf(source, href));
     followLinks(tokens, (href, kind, line) => {
       const link = resolve(source, href, kind);
       if (link === undefined) problems.push(`${source}:${line}: nothing is at ${href}`);
@@ -79,6 +84,18 @@ function followLinks(tokens, follow) {
       const name = child.type === 'image' ? 'src' : 'href';
       if (child.type !== 'image' && child.type !== 'link_open') continue;
       child.attrSet(name, follow(child.attrGet(name), child.type, (map?.[0] ?? 0) + 1));
+    }
+  }
+}
+
+/** Where the text of a link is the file that it leads to, and nothing else. */
+function nameLinks(tokens, nameOf) {
+  for (const { children } of tokens) {
+    for (const [index, child] of (children ?? []).entries()) {
+      const [text, end] = children.slice(index + 1, index + 3);
+      if (child.type !== 'link_open' || end?.type !== 'link_close' || !/^[\w./-]+\.md$/.test(text.content))
+        continue;
+      text.content = nameOf(child.attrGet('href')) ?? text.content;
     }
   }
 }

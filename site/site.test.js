@@ -38,6 +38,15 @@ describe('the site', () => {
     }
   });
 
+  it('calls a page by its name where the repository calls it by its file', () => {
+    const page = site.files.get('index.html');
+    assert.match(page, /<a href="install\.html">Install<\/a>/);
+    assert.match(page, /<a href="errors\/index\.html">Error codes<\/a>/);
+    for (const [path, html] of site.files)
+      if (path.endsWith('.html'))
+        assert.doesNotMatch(String(html), /<a [^>]*\.html[^>]*>[\w./-]+\.md<\/a>/, path);
+  });
+
   it('has the help of every command', () => {
     const page = site.files.get('commands.html');
     assert.match(page, /<h2 id="writ-publish">/);
