@@ -37,7 +37,7 @@ const effectOfCode: Readonly<Partial<Record<ErrorCode, string>>> = {
   STATE_REBUILT:
     'The active policy stays. If the ledger or the journal was lost, every worker is notified again.',
   INTERRUPTED:
-    'The active policy is the old or the new generation, whole. The next start finishes or undoes what was started.',
+    'The active policy is the old or the new generation, complete. The next start finishes or undoes what was started.',
   INTERNAL: 'Unknown in general: the last line of the command and `writ status` say it.',
 };
 

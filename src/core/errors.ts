@@ -93,7 +93,7 @@ export function isMissingPart(value: unknown): boolean {
 
 export function replacedProgram(cause?: unknown): WritError {
   const text =
-    'the program was replaced on disk since this process began, or is not whole: a part of it is missing';
+    'the program was replaced on disk since this process began, or is incomplete: a part of it is missing';
   const [missing] = cause instanceof Error ? cause.message.slice(0, 500).split('\n') : [];
   return new WritError('PROGRAM_REPLACED', text, {
     ...(missing === undefined ? {} : { facts: { missing } }),

@@ -40,7 +40,7 @@ export interface Look {
   /** What was damaged; the repair may have mended it. */
   readonly damage: readonly DamageFound[];
   readonly repair?: RepairEnd;
-  readonly outcome: 'whole' | 'damaged' | 'repaired';
+  readonly outcome: 'intact' | 'damaged' | 'repaired';
 }
 
 /**
@@ -78,7 +78,7 @@ async function lookAgain(host: Host, options: LookOptions): Promise<Found> {
 
 function noteNothing(host: Host, { contents }: LookOptions): Look {
   if (contents === 'digests') writeState(host, afterNothing(host.ledger.read().scrub, host.clock.nowMs()));
-  return { damage: [], outcome: 'whole' };
+  return { damage: [], outcome: 'intact' };
 }
 
 function note(host: Host, found: Found, options: LookOptions): Look {

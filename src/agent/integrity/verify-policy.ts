@@ -76,7 +76,7 @@ function shownOf(damage: readonly DamageFound[]): DamageFound[] {
 
 function outcomeOf(isWhole: boolean, found: readonly DamageFound[]): VerifyResult['outcome'] {
   if (!isWhole) return 'damaged';
-  return found.length > 0 ? 'repaired' : 'whole';
+  return found.length > 0 ? 'repaired' : 'intact';
 }
 
 function repairOf({ repair }: Look): { repair?: CycleResult } {

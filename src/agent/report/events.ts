@@ -111,7 +111,7 @@ function trust(before: StatusReport, after: StatusReport): HostEvent[] {
 }
 
 function looks(before: StatusReport, { scrub }: StatusReport): HostEvent[] {
-  if (scrub === undefined || scrub.outcome === 'whole' || scrub.atMs === before.scrub?.atMs) return [];
+  if (scrub === undefined || scrub.outcome === 'intact' || scrub.atMs === before.scrub?.atMs) return [];
   return [event(`policy.${scrub.outcome}`, { found: scrub.found })];
 }
 

@@ -132,7 +132,7 @@ function interrupted({ journal: { from, to }, back }: Undo): WritError {
 function otherWayBack({ journal: { from, to }, back }: Undo): WritError {
   return new WritError(
     'STATE_DAMAGED',
-    `generation ${from} is no longer whole; generation ${back} is active`,
+    `generation ${from} is no longer intact; generation ${back} is active`,
     {
       facts: { from, to, back },
       hint: 'The next cycle fetches the missing files, and makes a new generation.',
@@ -141,7 +141,7 @@ function otherWayBack({ journal: { from, to }, back }: Undo): WritError {
 }
 
 function nothingWhole({ from, to }: Journal): WritError {
-  const text = `generations ${from} and ${to} are not whole, and no other one is kept: the link was not changed`;
+  const text = `generations ${from} and ${to} are not intact, and no other one is kept: the link was not changed`;
   return new WritError('STATE_DAMAGED', text, {
     facts: { from, to },
     hint: 'Run `writ pull --force`: it fetches the policy again and makes a new generation.',

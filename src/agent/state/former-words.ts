@@ -1,4 +1,5 @@
-// The words that a ledger of before v0.1.0 may hold: what was `told` is `notified`, who was `waiting` is `pending`. Read once,
+// The words that a ledger of before v0.1.0 may hold: what was `told` is `notified`, who was `waiting` is `pending`, a
+// disk that was `whole` is `intact`. Read once,
 // for the first write keeps the new ones; knows no meaning. Goes with v0.1.0, from which on a format has a number.
 
 const renamedMembers: Readonly<Record<string, string>> = {
@@ -11,9 +12,11 @@ const renamedStates: Readonly<Record<string, string>> = { told: 'notified', wait
 /** @param ledger parsed, not judged yet; @returns the same under the words of today */
 export function inTodaysWords(ledger: unknown): unknown {
   if (!isRecord(ledger)) return ledger;
-  const { workers } = ledger;
+  const { workers, scrub } = ledger;
   const known = isRecord(workers) ? { workers: mapValues(workers, workerInTodaysWords) } : {};
-  return renamed({ ...ledger, ...known });
+  const looked =
+    isRecord(scrub) && scrub['outcome'] === 'whole' ? { scrub: { ...scrub, outcome: 'intact' } } : {};
+  return renamed({ ...ledger, ...known, ...looked });
 }
 
 function workerInTodaysWords(worker: unknown): unknown {

@@ -78,7 +78,7 @@ export const ledgerSchema: object = record({
   'links?': objectOf(objectOf(text)),
   'scrub?': record({
     atMs: number,
-    outcome: oneOf('whole', 'damaged', 'repaired'),
+    outcome: oneOf('intact', 'damaged', 'repaired'),
     damage: listOf(record(damage)),
     found: number,
     counts: record({ looks: number, damaged: number, repaired: number, failed: number }),

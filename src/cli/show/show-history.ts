@@ -60,13 +60,13 @@ function generations({ fromGeneration, generation, changed }: HistoryEntry['resu
 }
 
 function whatText(result: HistoryEntry['result']): string {
-  const [mended] = result.warnings;
-  if (result.type === 'repair.result' && result.problems.length === 0 && mended !== undefined)
-    return firstLine(`repaired: ${mended.message}`);
+  const [repaired] = result.warnings;
+  if (result.type === 'repair.result' && result.problems.length === 0 && repaired !== undefined)
+    return firstLine(`repaired: ${repaired.message}`);
   const bundles = result.bundles.filter((one) => one.outcome !== 'unchanged').map(bundleText);
   if (bundles.length > 0) return bundles.join('; ');
   const [problem] = result.problems;
-  const said = problem ?? mended;
+  const said = problem ?? repaired;
   return said === undefined ? '' : `${said.code}: ${firstLine(said.message)}`;
 }
 

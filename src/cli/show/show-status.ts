@@ -28,7 +28,7 @@ import {
 } from './show-text.js';
 import { workerLines } from './show-workers.js';
 
-/** What stands beside an active policy until it is mended: a pull ends with 4 for the same. */
+/** What stands beside an active policy until it is repaired: a pull ends with 4 for the same. */
 const isDegraded = (code: ErrorCode): boolean => standingWorkerCodes.has(code) || isUnsaidNo(code);
 
 /** @returns the one word for the state of the host; the worst wins */
@@ -162,7 +162,7 @@ function mirrorLines({ mirrors = [], atMs }: StatusReport): string[] {
 function scrubLines({ scrub, atMs }: StatusReport): string[] {
   if (scrub === undefined) return [];
   const damaged = `${counted(scrub.found, 'thing')} damaged`;
-  const words = { whole: 'whole', damaged, repaired: `${damaged}, mended` };
+  const words = { intact: 'intact', damaged, repaired: `${damaged}, repaired` };
   return [`  on disk   ${words[scrub.outcome]}, scanned ${roughly(atMs - scrub.atMs)} ago`];
 }
 

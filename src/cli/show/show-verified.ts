@@ -1,4 +1,4 @@
-// `writ verify` for people: the outcome, what is damaged or was mended, and one line to go on with. Pure.
+// `writ verify` for people: the outcome, what is damaged or was repaired, and one line to go on with. Pure.
 import type { Bounded } from '../../core/protocol/control-protocol.js';
 import { damageText } from '../../core/status/scrub-state.js';
 import type { VerifiedGeneration, VerifyResult } from '../../core/status/verify-report.js';
@@ -14,8 +14,8 @@ export function showVerified(result: Bounded<VerifyResult>): Block {
   switch (outcome) {
     case 'empty':
       return { lines: ['EMPTY  no policy is active on this host.', ...more] };
-    case 'whole':
-      return { lines: [`WHOLE  ${looked}: everything matches what was signed.`, ...more] };
+    case 'intact':
+      return { lines: [`INTACT  ${looked}: everything matches what was signed.`, ...more] };
     case 'repaired': {
       const block = repair === undefined || !repair.changed ? { lines: [] } : showResult(repair);
       const lines = [`REPAIRED  ${looked}: everything matches what was signed again.`, ...damageLines(found)];
@@ -25,11 +25,11 @@ export function showVerified(result: Bounded<VerifyResult>): Block {
       const lines = generations.flatMap((one) => damageLines(one.damage));
       const why = repair?.problems.map(({ code, message }) => `  [${code}] ${message}`) ?? [];
       const bad = generations.filter((one) => one.damage.length > 0);
-      const whole = generations.filter((one) => one.damage.length === 0);
-      // What is signed by a key that is trusted no more may be whole: then nothing is named as damaged.
+      const intact = generations.filter((one) => one.damage.length === 0);
+      // What is signed by a key that is trusted no more may be intact: then nothing is named as damaged.
       const named = bad.length === 0 ? looked : `${listed(bad)} in ${seconds(durationMs)}`;
       const head = `DAMAGED  ${named}: some files do not match what was signed. [STATE_DAMAGED]`;
-      const rest = bad.length === 0 || whole.length === 0 ? [] : [`  whole: ${listed(whole)}`];
+      const rest = bad.length === 0 || intact.length === 0 ? [] : [`  intact: ${listed(intact)}`];
       return { lines: [head, ...lines, ...rest, ...why, ...more], next: nextOf(result) };
     }
   }

@@ -22,7 +22,7 @@ export interface DamageFound {
 export interface ScrubState {
   /** Epoch milliseconds: when the last look ended. Of no look yet: when nothing was active, and all that is was staged later. */
   readonly atMs: number;
-  readonly outcome: 'whole' | 'damaged' | 'repaired';
+  readonly outcome: 'intact' | 'damaged' | 'repaired';
   /** What is damaged still, at most `maxKeptDamage` of it. */
   readonly damage: readonly DamageFound[];
   /** How many there were in all, when it was last looked. */
@@ -166,7 +166,7 @@ export function nextLookMs(
  */
 export function afterNothing(state: ScrubState | undefined, atMs: number): ScrubState {
   const counts = state?.counts ?? noScrubCounts;
-  return { atMs, outcome: 'whole', damage: [], found: 0, counts, failures: 0 };
+  return { atMs, outcome: 'intact', damage: [], found: 0, counts, failures: 0 };
 }
 
 /** The part of a look that the next state is made of. */
@@ -188,7 +188,7 @@ export function afterLook(state: ScrubState | undefined, look: LookEnd): ScrubSt
   const behind = look.behind ?? (isMended ? undefined : state?.behind);
   return {
     atMs,
-    outcome: isMended ? 'repaired' : isDamaged ? 'damaged' : 'whole',
+    outcome: isMended ? 'repaired' : isDamaged ? 'damaged' : 'intact',
     damage: isMended ? [] : damage.slice(0, maxKeptDamage),
     found: damage.length,
     counts: {

@@ -158,7 +158,7 @@ export interface HeldStatus {
 /** The last look over the policy on disk. */
 export interface ScrubStatus {
   readonly atMs: number;
-  readonly outcome: 'whole' | 'damaged' | 'repaired';
+  readonly outcome: 'intact' | 'damaged' | 'repaired';
   /** How many damaged things that look found. */
   readonly found: number;
   /** What is damaged still; at most 20. */

@@ -27,7 +27,7 @@ export interface VerifyResult {
   readonly schema: 1;
   readonly type: 'verify.result';
   /** `empty`: nothing is active. `repaired`: damage was found, and all is whole now. */
-  readonly outcome: 'whole' | 'repaired' | 'damaged' | 'empty';
+  readonly outcome: 'intact' | 'repaired' | 'damaged' | 'empty';
   /** 0 when all that this host relies on is whole in the end, otherwise 1. */
   readonly exitCode: 0 | 1;
   readonly generations: readonly VerifiedGeneration[];

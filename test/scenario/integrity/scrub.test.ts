@@ -60,7 +60,7 @@ describe('the timer', () => {
     await atRest(agent, site);
     await site.clock.advance(hourMs);
     await until(() => looks(agent) === 1);
-    assert.equal((await agent.status()).scrub?.outcome, 'whole');
+    assert.equal((await agent.status()).scrub?.outcome, 'intact');
     spoil(site);
     await until(() => site.clock.sleeping() === 4);
     await site.clock.advance(hourMs);
@@ -185,7 +185,7 @@ describe('a look beside a cycle', () => {
     assert.equal((await pull).outcome, 'activated');
     const { outcome, exitCode, generations } = await verified;
     assert.deepEqual([exitCode, generations[0]?.role, generations[0]?.damage], [0, 'active', []]);
-    assert.ok(['whole', 'repaired'].includes(outcome));
+    assert.ok(['intact', 'repaired'].includes(outcome));
     assert.equal(fs.readFileSync(file(site), 'utf8'), 'version 2\n');
   });
 });
@@ -210,7 +210,7 @@ describe('writ verify', () => {
     }
     const whole = await writ('verify');
     assert.deepEqual(
-      [whole.exitCode, /WHOLE {2}generation 2 \(active\), generation 1 \(previous\)/.test(whole.stdout)],
+      [whole.exitCode, /INTACT {2}generation 2 \(active\), generation 1 \(previous\)/.test(whole.stdout)],
       [0, true],
     );
 

@@ -21,7 +21,7 @@ type VerifyFlags = FlagValues<typeof flags>;
 export const command: CommandDefinition<VerifyFlags> = {
   examples: ['writ verify', 'writ verify --repair --json'],
   exitCodes: [
-    '0  whole; with --repair also when the repair succeeded',
+    '0  intact; with --repair also when the repair succeeded',
     '1  damage was found and remains, or the check failed',
     '2  usage or configuration',
     '7  another process is busy',

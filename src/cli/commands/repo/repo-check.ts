@@ -1,4 +1,4 @@
-// `writ repo check`: is everything that hosts could be sent to there, whole, and signed by who must sign it.
+// `writ repo check`: is everything that hosts could be sent to there, intact, and signed by who must sign it.
 
 import { defaultArchiveLimits } from '../../../core/limits.js';
 import { sizeText } from '../../../core/size-text.js';
@@ -63,7 +63,7 @@ function answer(report: CheckReport, { repository }: RepoCheckFlags): Answer {
   const details = { repository, ...report };
   if (count === 0) {
     const text = `${counted(roots, 'root')}, ${counted(roles.length, 'role')}, ${archivesText(report)}`;
-    return { outcome: 'whole', details, lines: [`WHOLE ${repository} verifies: ${text}`] };
+    return { outcome: 'intact', details, lines: [`INTACT ${repository} verifies: ${text}`] };
   }
   return {
     outcome: 'damaged',

@@ -45,7 +45,7 @@ describe('writ publish', () => {
     assert.match(shown.stdout, new RegExp(`${delta.bytes} B x1`));
     const inspected = jsonOf(await run('inspect', repository, '--json'));
     assert.deepEqual((inspected['releases'] as { deltas: unknown }[])[0]?.deltas, [delta]);
-    assert.match((await run('repo', 'check', ...places)).stdout, /^WHOLE .*, 1 archive, .*, 1 delta$/m);
+    assert.match((await run('repo', 'check', ...places)).stdout, /^INTACT .*, 1 archive, .*, 1 delta$/m);
     assert.equal(jsonOf(await run('repo', 'check', ...places, '--json'))['deltas'], 1);
 
     const before = fs.readdirSync(join(repository, 'targets/dns'));

@@ -23,7 +23,7 @@ describe('writ repo check', () => {
     const repository = await published(dir);
     const whole = await repo(dir, 'check');
     assert.equal(whole.exitCode, 0, whole.stdout);
-    assert.match(whole.stdout, /^WHOLE repo verifies: 1 root, 3 roles, 1 archive, /);
+    assert.match(whole.stdout, /^INTACT repo verifies: 1 root, 3 roles, 1 archive, /);
     fs.rmSync(`${repository.directory}/targets`, { recursive: true });
     const damaged = await repo(dir, 'check');
     assert.equal(damaged.exitCode, 1);

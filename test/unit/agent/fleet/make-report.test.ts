@@ -87,7 +87,7 @@ const full: Full<StatusReport> = {
     },
   ],
   scrub: {
-    ...{ atMs, outcome: 'whole', found: 0, counts: { looks: 1, damaged: 0, repaired: 0, failed: 0 } },
+    ...{ atMs, outcome: 'intact', found: 0, counts: { looks: 1, damaged: 0, repaired: 0, failed: 0 } },
     damage: [{ generation: 1, part: 'tree', kind: 'changed', bundle: 'old', tree: 't', path: 'a/b' }],
   },
   sandbox: {

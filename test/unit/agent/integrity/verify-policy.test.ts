@@ -92,7 +92,7 @@ describe('a damaged backup', () => {
       [2, 'active', 0],
       [1, 'previous', 0],
     ]);
-    assert.equal((await verify(test, 'no')).outcome, 'whole');
+    assert.equal((await verify(test, 'no')).outcome, 'intact');
   });
 
   it('whose tree was edited is made anew, and the ledger names the new one in its place', async () => {
@@ -122,7 +122,7 @@ describe('a damaged backup', () => {
     );
     assert.deepEqual([host.ledger.read().previous, host.ledger.read().lastKnownGood], [undefined, 2]);
     const again = await verify(test, 'no');
-    assert.deepEqual([again.outcome, again.exitCode, again.unrepaired], ['whole', 0, undefined]);
+    assert.deepEqual([again.outcome, again.exitCode, again.unrepaired], ['intact', 0, undefined]);
   });
 
   it('is given up also where it is the last known good one', async () => {
@@ -181,7 +181,7 @@ describe('a damaged backup', () => {
       [2, 'active', 0],
       [3, 'last-known-good', 0],
     ]);
-    assert.deepEqual([host.ledger.read().lastKnownGood, (await verify(test, 'no')).outcome], [3, 'whole']);
+    assert.deepEqual([host.ledger.read().lastKnownGood, (await verify(test, 'no')).outcome], [3, 'intact']);
   });
 });
 

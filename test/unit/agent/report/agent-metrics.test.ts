@@ -136,7 +136,7 @@ describe('the metrics of the agent', () => {
     const scrub = (looks: number) =>
       statusReport({
         scrub: {
-          ...{ atMs: 0, outcome: 'whole', found: 0, damage: [] },
+          ...{ atMs: 0, outcome: 'intact', found: 0, damage: [] },
           counts: { looks, damaged: 1, repaired: 1, failed: 0 },
         },
       });

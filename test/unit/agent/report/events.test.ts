@@ -120,13 +120,13 @@ describe('the events of a change', () => {
 
   it('say when a look found damage, and when it was mended', () => {
     const counts = { looks: 1, damaged: 1, repaired: 0, failed: 0 };
-    const scrub = (outcome: 'whole' | 'damaged' | 'repaired', atMs: number) => ({
+    const scrub = (outcome: 'intact' | 'damaged' | 'repaired', atMs: number) => ({
       scrub: { atMs, outcome, found: 2, damage: [], counts },
     });
     assert.deepEqual(changes({}, scrub('damaged', 1)), [['policy.damaged', { found: 2 }]]);
     assert.deepEqual(changes(scrub('damaged', 1), scrub('repaired', 2)), [['policy.repaired', { found: 2 }]]);
     assert.deepEqual(changes(scrub('repaired', 2), scrub('repaired', 2)), []);
-    assert.deepEqual(changes(scrub('repaired', 2), scrub('whole', 3)), []);
+    assert.deepEqual(changes(scrub('repaired', 2), scrub('intact', 3)), []);
   });
 
   it('say when a problem comes and goes, and a block by its own name', () => {

@@ -132,7 +132,7 @@ describe('a ledger that is', () => {
       ...{ cycle: newCycleId(), signal: new AbortController().signal, contents: 'digests' as const },
       ...{ repair: 'no' as const, download: 'no' as const, exclusive: exclusiveAlone, pace: unboundedPace() },
     });
-    assert.deepEqual([looked.outcome, fs.existsSync(host.paths.ledger)], ['whole', false]);
+    assert.deepEqual([looked.outcome, fs.existsSync(host.paths.ledger)], ['intact', false]);
     await test.publish('access', { 'policy.yaml': 'version: 3\n' }, { serial: 3 });
     const again = test.reopen();
     await start(again);

@@ -17,6 +17,14 @@ const former = {
     holds: [],
     loadDue: true,
   },
+  scrub: {
+    atMs: 8,
+    outcome: 'whole',
+    damage: [],
+    found: 0,
+    counts: { looks: 1, damaged: 0, repaired: 0, failed: 0 },
+    failures: 0,
+  },
   workers: {
     'dns/a': {
       wanted: 3,
@@ -51,7 +59,7 @@ describe('a ledger in the words of before', () => {
         ...{ notificationId: 'c-1.3', notifiedAtMs: 7 },
       },
     });
-    assert.equal(ledger.read().loadPending, true);
+    assert.deepEqual([ledger.read().loadPending, ledger.read().scrub?.outcome], [true, 'intact']);
   });
 
   it('keeps the words of today from its first write on', () => {

@@ -18,7 +18,7 @@ const file: DamageFound = {
 const whole: VerifyResult = {
   schema: 1,
   type: 'verify.result',
-  outcome: 'whole',
+  outcome: 'intact',
   exitCode: 0,
   generations: [
     { generation: 2, role: 'active', damage: [] },
@@ -32,7 +32,7 @@ const whole: VerifyResult = {
 describe('writ verify', () => {
   it('names what it looked at', () => {
     assert.deepEqual(showVerified(whole).lines, [
-      'WHOLE  generation 2 (active), generation 1 (previous) in 1.2 s: everything matches what was signed.',
+      'INTACT  generation 2 (active), generation 1 (previous) in 1.2 s: everything matches what was signed.',
     ]);
     assert.match(showVerified({ ...whole, outcome: 'empty', generations: [] }).lines[0] ?? '', /^EMPTY/);
   });
@@ -49,12 +49,12 @@ describe('writ verify', () => {
     assert.equal(tried.next, 'writ status');
   });
 
-  it('names as damaged what is, and says which generations are whole', () => {
+  it('names as damaged what is, and says which generations are intact', () => {
     const [active, previous] = whole.generations;
     const generations = [active!, { ...previous!, damage: [file] }];
     const [head, , rest] = showVerified({ ...whole, outcome: 'damaged', exitCode: 1, generations }).lines;
     assert.match(head ?? '', /^DAMAGED {2}generation 1 \(previous\) in 1\.2 s: some files do not match/);
-    assert.equal(rest, '  whole: generation 2 (active)');
+    assert.equal(rest, '  intact: generation 2 (active)');
   });
 
   it('says what became of a backup that could not be repaired, and does not send in a circle', () => {

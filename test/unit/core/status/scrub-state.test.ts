@@ -59,7 +59,7 @@ describe('the memory of looks', () => {
     const mended = afterLook(again, { ...found, repair: 'succeeded' });
     assert.deepEqual([mended.outcome, mended.failures, mended.damage, mended.found], ['repaired', 0, [], 1]);
     assert.deepEqual(mended.counts, { looks: 4, damaged: 3, repaired: 1, failed: 2 });
-    assert.equal(afterLook(mended, { atMs: 3, damage: [], repair: 'none' }).outcome, 'whole');
+    assert.equal(afterLook(mended, { atMs: 3, damage: [], repair: 'none' }).outcome, 'intact');
   });
 
   it('keeps a bounded list', () => {
@@ -82,7 +82,7 @@ describe('a look at a host on which nothing is active', () => {
     const found = { atMs: 2, damage: [file] };
     const before = afterLook(state(), { ...found, repair: 'failed' });
     const after = afterNothing(before, 3);
-    assert.deepEqual([after.atMs, after.damage, after.failures, after.outcome], [3, [], 0, 'whole']);
+    assert.deepEqual([after.atMs, after.damage, after.failures, after.outcome], [3, [], 0, 'intact']);
     assert.deepEqual(after.counts, before.counts);
     assert.equal(afterNothing(undefined, 3).counts.looks, 0);
   });
