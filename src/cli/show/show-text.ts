@@ -1,17 +1,18 @@
 // Words for times, durations and tables, as every command writes them: UTC always, aligned columns, no colour.
 // Pure text; knows no result.
 import type { Bounded } from '../../core/protocol/control-protocol.js';
+import { isoTime } from '../../core/text/iso-time.js';
 import { printable } from '../../core/text/printable.js';
 import { columnsOf } from '../console/terminal-text.js';
 
-/** @returns `2026-11-21 14:32:05`, in UTC */
+/** @returns `2026-11-21 14:32:05`, in UTC; a dash for what no calendar has */
 export function secondTime(atMs: number): string {
-  return new Date(atMs).toISOString().slice(0, 19).replace('T', ' ');
+  return isoTime(atMs)?.slice(0, 19).replace('T', ' ') ?? '-';
 }
 
 /** @returns `2026-11-21 14:32 UTC` */
 export function minuteTime(atMs: number): string {
-  return `${secondTime(atMs).slice(0, 16)} UTC`;
+  return isoTime(atMs) === undefined ? '-' : `${secondTime(atMs).slice(0, 16)} UTC`;
 }
 
 /** @returns `1.1 s` */

@@ -147,7 +147,7 @@ const verbs: Readonly<Record<OfferedState, string>> = {
   deferred: 'put off',
 };
 
-/** One finding for each release: its codes are in the groups. */
+/** One finding for each release, what most hosts say first: its codes are in the groups. */
 function offers(state: OfferedState, code: FleetFinding['code']): Rule {
   const level = state === 'refused' || state === 'rolled-back' ? 'critical' : 'warning';
   return ({ offers }) => {
@@ -156,14 +156,19 @@ function offers(state: OfferedState, code: FleetFinding['code']): Rule {
       const release = JSON.stringify([one.bundle, one.channel, one.serial]);
       groups.set(release, [...(groups.get(release) ?? []), one]);
     }
-    return [...groups.values()].map((all) => {
-      const [first] = all as [OfferGroup];
-      const hosts = all.reduce((sum, one) => sum + one.hosts, 0);
-      const codes = [...new Set(all.map((one) => one.code))].slice(0, 3).join(', ');
-      const text = `${hostsText(hosts)} ${verbs[state]} ${first.bundle} ${first.serial} (${codes})`;
-      const where = `state=${state},bundle=${first.bundle},channel=${first.channel},serial=${first.serial}`;
-      return { level, code, text, where };
-    });
+    const counted = [...groups.values()].map((all) => ({
+      all,
+      hosts: all.reduce((sum, one) => sum + one.hosts, 0),
+    }));
+    return counted
+      .toSorted((a, b) => b.hosts - a.hosts)
+      .map(({ all, hosts }) => {
+        const [first] = all as [OfferGroup];
+        const codes = [...new Set(all.map((one) => one.code))].slice(0, 3).join(', ');
+        const text = `${hostsText(hosts)} ${verbs[state]} ${first.bundle} ${first.serial} (${codes})`;
+        const where = `state=${state},bundle=${first.bundle},channel=${first.channel},serial=${first.serial}`;
+        return { level, code, text, where };
+      });
   };
 }
 
@@ -179,8 +184,9 @@ function nobody({ hosts, releases }: FleetFacts): FleetFinding[] {
   return [{ level: 'warning', code: 'NO_HOSTS', text: 'no host is enrolled' }];
 }
 
-function silent({ hosts, silence }: FleetFacts): FleetFinding[] {
-  if (silence === 'too-early' || hosts.silent === 0) return [];
+/** Each host is judged by its own interval: one that asked for a day keeps nobody else's silence from being seen. */
+function silent({ hosts }: FleetFacts): FleetFinding[] {
+  if (hosts.silent === 0) return [];
   const text = `${hostsText(hosts.silent)} ${hosts.silent === 1 ? 'is' : 'are'} silent`;
   return [{ level: 'warning', code: 'SILENT', text, where: 'state=silent' }];
 }

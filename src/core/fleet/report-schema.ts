@@ -1,11 +1,14 @@
 // The JSON Schemas of what a host sends to a fleet server, with the bounds of report.ts. Members that are unknown are let
 // through: a newer host may say more. Texts that become columns hold what can be seen, and no NUL, which PostgreSQL does not take.
 // Not among those that the build compiles: every command would load their code, and only a server asks.
+import { namePattern } from '../names.js';
+import { latestTimeMs } from '../text/iso-time.js';
 import { fleetBounds } from './report.js';
 
 const { maxNameLength, maxLabels, maxBundles, maxGroups, maxOutcomes, maxFindings } = fleetBounds;
 
 const whole = { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
+const time = { ...whole, maximum: latestTimeMs };
 /** As `host.labels` may be: nothing that steers a terminal, turns the text around it or makes two names look like one. */
 export const plainPattern = '^[\\p{L}\\p{M}\\p{N}\\p{P}\\p{S} ]*$';
 const text = (maxLength: number): object => ({
@@ -14,6 +17,8 @@ const text = (maxLength: number): object => ({
   pattern: plainPattern,
 });
 const name = { ...text(maxNameLength), minLength: 1 };
+/** Of a bundle, a channel or a group. With a comma one would be several conditions in the filters that findings have. */
+const plainName = { type: 'string', pattern: namePattern };
 const id = { type: 'string', pattern: '^[A-Za-z0-9-]{1,64}$' };
 const code = { type: 'string', pattern: '^[A-Z][A-Z0-9_]{0,63}$' };
 const digest = { type: 'string', pattern: '^[0-9a-f]{64}$' };
@@ -35,12 +40,12 @@ function listOf(items: object, maxItems: number): object {
 const active = members({
   serial: whole,
   manifest: digest,
-  sinceMs: whole,
+  sinceMs: time,
   state: { enum: ['confirmed', 'notified', 'unconfirmed'] },
 });
 
 const offered = members(
-  { serial: whole, state: { enum: ['refused', 'rolled-back', 'deferred', 'failed'] }, code, atMs: whole },
+  { serial: whole, state: { enum: ['refused', 'rolled-back', 'deferred', 'failed'] }, code, atMs: time },
   // What a checker printed: control characters are taken out where it is stored, and shown by nobody as they are.
   {
     line: { type: 'string', maxLength: fleetBounds.maxLineLength },
@@ -53,8 +58,8 @@ const outcome = members(
     n: { ...whole, minimum: 1 },
     trigger: text(32),
     outcome: text(32),
-    atMs: whole,
-    bundles: listOf(members({ bundle: name, channel: name, serial: whole }), maxBundles),
+    atMs: time,
+    bundles: listOf(members({ bundle: plainName, channel: plainName, serial: whole }), maxBundles),
   },
   { code },
 );
@@ -68,15 +73,15 @@ export const reportSchema = members(
     labels,
     installId: id,
     bootId: id,
-    atMs: whole,
+    atMs: time,
     everyMs: { ...whole, minimum: 1000, maximum: 86_400_000 },
     agent: { enum: ['init', 'run', 'shutdown', 'stop', 'pull'] },
     health: { enum: ['ok', 'warning', 'critical'] },
     findings: listOf(code, maxFindings),
-    trust: listOf(members({ role: name, version: whole, expiresAtMs: whole }), maxBundles),
+    trust: listOf(members({ role: name, version: whole, expiresAtMs: time }), maxBundles),
     freshness: text(64),
-    bundles: listOf(members({ bundle: name, channel: name }, { active, offered }), maxBundles),
-    groups: listOf(members({ group: name, workers: whole, confirmed: whole, min: whole }), maxGroups),
+    bundles: listOf(members({ bundle: plainName, channel: plainName }, { active, offered }), maxBundles),
+    groups: listOf(members({ group: plainName, workers: whole, confirmed: whole, min: whole }), maxGroups),
     outcomes: listOf(outcome, maxOutcomes),
   },
   { generation: whole, root: members({ version: whole, sha256: digest }) },

@@ -152,4 +152,6 @@ export const fleetBounds = {
   maxNameLength: 255,
   maxLineLength: 200,
   maxOutputBytes: 4096,
+  /** Of objects and lists in one another, also in members that are not known. */
+  maxDepth: 32,
 } as const;

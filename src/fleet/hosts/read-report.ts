@@ -31,6 +31,8 @@ function readBody<T>(body: Uint8Array, schema: object): ReadBody<T> {
   } catch {
     return { kind: 'refused', reason: 'it is not JSON in UTF-8' };
   }
+  // What is written again is written by recursion: one that is too deep would take the batch that it came in with it.
+  if (!isWithin(data, fleetBounds.maxDepth)) return { kind: 'refused', reason: 'it is nested too deeply' };
   const validate = validatorOf(schema);
   if (validate(data)) return { kind: 'read', data: data as T };
   const [mistake] = validate.errors ?? [];
@@ -38,6 +40,11 @@ function readBody<T>(body: Uint8Array, schema: object): ReadBody<T> {
     kind: 'refused',
     reason: `${mistake?.instancePath.slice(0, 200) ?? ''} ${mistake?.keyword ?? ''}`,
   };
+}
+
+function isWithin(data: unknown, depth: number): boolean {
+  if (typeof data !== 'object' || data === null) return true;
+  return depth > 0 && Object.values(data).every((one) => isWithin(one, depth - 1));
 }
 
 function hasTwice(values: readonly (string | number)[]): boolean {

@@ -1,5 +1,6 @@
 // What only `operate` may: tokens, and hosts that wait or leave. Each change is in the audit under the name of who asked.
 import type { Kysely } from 'kysely';
+import { plainPattern } from '../../core/fleet/report-schema.js';
 import { given } from '../../core/given.js';
 import { approveHost, retireHost } from '../hosts/change-host.js';
 import { findHost } from '../queries/host-pages.js';
@@ -12,11 +13,16 @@ const newToken = object(
   {
     kind: { enum: ['hosts', 'people', 'opa'] },
     role: { enum: ['view', 'detail', 'operate'] },
-    note: textSchema(200),
+    note: { ...textSchema(200), pattern: plainPattern },
     uses: numberSchema(1, 1_000_000),
     lifetimeMs: numberSchema(1000, 10 * 366 * 86_400_000),
-    hosts: textSchema(255),
-    labels: { type: 'object', maxProperties: 64, additionalProperties: { type: 'string', maxLength: 255 } },
+    hosts: { ...textSchema(255), pattern: plainPattern },
+    labels: {
+      type: 'object',
+      maxProperties: 64,
+      propertyNames: { ...textSchema(255), pattern: plainPattern },
+      additionalProperties: { type: 'string', maxLength: 255, pattern: plainPattern },
+    },
   },
   ['kind'],
 );

@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import type { RequestListener, Server } from 'node:http';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { WritError } from '../../core/errors.js';
+import type { Role } from '../../core/fleet/answers.js';
 import { fleetBounds } from '../../core/fleet/report.js';
 import { given } from '../../core/given.js';
 import type { Logger } from '../../platform/telemetry/log.js';
@@ -31,13 +32,21 @@ export interface AppOptions {
 }
 
 const nobody: Caller = { who: '', role: 'view' };
-const contentPolicy = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'";
+const guards = {
+  'cache-control': 'no-store',
+  'content-security-policy': "default-src 'self'; frame-ancestors 'none'; base-uri 'none'",
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+};
 
 export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   const app = fastify({
     serverFactory: (handler) => options.createServer(handler),
     bodyLimit: fleetBounds.maxReportBytes,
     routerOptions: { maxParamLength: 1000 },
+    // An address that cannot be read meets no hook.
+    frameworkErrors: (error, _request, reply) =>
+      sendError(error, reply.headers(guards) as FastifyReply, options.log),
     ajv: { customOptions: { removeAdditional: false, coerceTypes: true, allErrors: false } },
     // The listener has them, before a request is understood.
     requestTimeout: 0,
@@ -88,12 +97,7 @@ function withoutProto(key: string, value: unknown): unknown {
 
 function watch(app: FastifyInstance, { log, metrics, isEnding }: AppOptions): void {
   app.addHook('onRequest', async (_request, reply) => {
-    void reply.headers({
-      'cache-control': 'no-store',
-      'content-security-policy': contentPolicy,
-      'referrer-policy': 'no-referrer',
-      'x-content-type-options': 'nosniff',
-    });
+    void reply.headers(guards);
     if (!isEnding()) return;
     void reply.header('connection', 'close');
     throw new WritError('FLEET_OVERLOADED', 'the server is stopping');
@@ -128,6 +132,12 @@ function add(app: FastifyInstance, route: Route, { store, clock, bound, identity
   const { method, url, querystring, params, body, raw, access, handle } = route;
   const isOpen = access === 'anyone' || access === 'host' || access === 'opa';
   const callers = new WeakMap<FastifyRequest, Caller>();
+  const admit = async (request: FastifyRequest, needed: Role) => {
+    const asked = { db: store.db, bound, nowMs: clock.nowMs(), ...given({ identity }) };
+    const caller = await callerOf(asked, request);
+    requireRole(caller, needed);
+    return caller;
+  };
   app.route({
     method,
     url,
@@ -140,15 +150,16 @@ function add(app: FastifyInstance, route: Route, { store, clock, bound, identity
     // Before the body is read: who may not ask is not listened to.
     onRequest: async (request: FastifyRequest) => {
       if (isOpen) return;
-      const asked = { db: store.db, bound, nowMs: clock.nowMs(), ...given({ identity }) };
-      const caller = await callerOf(asked, request);
-      requireRole(caller, access);
+      const caller = await admit(request, access);
       // A proxy's own cookie goes along with another site's form, as a session's would.
       if (caller.by !== 'token' && method !== 'GET') requireSameOrigin(request.headers);
       callers.set(request, caller);
     },
     handler: async (request: FastifyRequest, reply: FastifyReply) =>
-      handle({ request, reply, caller: callers.get(request) ?? nobody }),
+      handle({
+        ...{ request, reply, caller: callers.get(request) ?? nobody },
+        again: async () => (isOpen ? nobody : admit(request, access)),
+      }),
   });
 }
 

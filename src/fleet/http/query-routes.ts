@@ -44,7 +44,10 @@ function summaryRoutes(queries: FleetQueries, events: SummaryEvents): Route[] {
       url: '/v1/events',
       summary: 'The summary each time it changed, at most once a second, as server-sent events',
       access: 'view',
-      handle: ({ reply, caller }) => events.follow(reply, caller.role),
+      handle: ({ request, reply, caller, again }) =>
+        request.method === 'HEAD'
+          ? reply.type('text/event-stream; charset=utf-8').send()
+          : events.follow(reply, { role: caller.role, again }),
     },
   ];
 }

@@ -12,6 +12,8 @@ export interface Asked {
   readonly reply: FastifyReply;
   /** Nobody in particular where `access` is no role. */
   readonly caller: Caller;
+  /** For an answer that goes on: who asks by the same credential now. @throws as it did before the answer */
+  readonly again: () => Promise<Caller>;
 }
 
 export interface Route {

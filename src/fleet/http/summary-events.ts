@@ -1,15 +1,21 @@
-// The summary to whoever follows it: one look a second for all of them, sent where it changed. Owns the number of followers and
-// how long one is followed, so that a revoked token is asked for again within minutes.
+// The summary to whoever follows it: one look a second for all of them, sent where it changed, and to nobody whose credential is not
+// good any more. Owns the number of followers and how long one is followed.
 import type { FastifyReply } from 'fastify';
-import { WritError } from '../../core/errors.js';
+import { type ErrorCode, isWritError, WritError } from '../../core/errors.js';
 import type { FleetSummary, Role } from '../../core/fleet/answers.js';
 import type { Logger } from '../../platform/telemetry/log.js';
 import type { Clock } from '../../platform/time/clock.js';
 
 export interface SummaryEvents {
   /** @throws FLEET_OVERLOADED beyond the bound */
-  follow(reply: FastifyReply, role: Role): FastifyReply;
+  follow(reply: FastifyReply, who: FollowerOf): FastifyReply;
   close(): void;
+}
+
+export interface FollowerOf {
+  readonly role: Role;
+  /** @throws FLEET_TOKEN_REFUSED and the like, from when on the credential of the request is not good any more */
+  readonly again: () => Promise<unknown>;
 }
 
 export interface EventsOptions {
@@ -23,10 +29,12 @@ const everyMs = 1000;
 /** A comment, so that proxies and our own bound on idle connections see life. */
 const beatMs = 15_000;
 const followMs = 300_000;
+const awayCodes: readonly ErrorCode[] = [
+  ...(['FLEET_REFUSED_OFTEN', 'FLEET_STORE_BUSY', 'FLEET_STORE_FAILED', 'FLEET_STORE_UNREACHABLE'] as const),
+];
 
-interface Follower {
+interface Follower extends FollowerOf {
   readonly reply: FastifyReply;
-  readonly role: Role;
   readonly sinceMs: number;
   lastMs: number;
   sent: string;
@@ -51,10 +59,10 @@ export function createSummaryEvents({ summary, clock, log }: EventsOptions): Sum
       const now = await summary(role);
       // An age alone is no news.
       const news = JSON.stringify({ ...now, atMs: 0, countedAtMs: 0 });
-      for (const one of mine) tell(one, now, news);
+      await Promise.all(mine.map((one) => tell(one, now, news)));
     }
   };
-  const tell = (one: Follower, now: FleetSummary, news: string): void => {
+  const tell = async (one: Follower, now: FleetSummary, news: string): Promise<void> => {
     const nowMs = clock.monotonicMs();
     if (nowMs - one.sinceMs > followMs) {
       one.reply.raw.end();
@@ -63,6 +71,9 @@ export function createSummaryEvents({ summary, clock, log }: EventsOptions): Sum
     if (news === one.sent && nowMs - one.lastMs < beatMs) return;
     // Who does not read gets nothing more until he does: what waits is one summary.
     if (one.reply.raw.writableLength > 0) return;
+    const still = await stillGood(one);
+    if (still === 'refused') one.reply.raw.end();
+    if (still !== 'good' || one.reply.raw.writableEnded) return;
     one.reply.raw.write(
       news === one.sent ? ': still the same\n\n' : `event: summary\ndata: ${JSON.stringify(now)}\n\n`,
     );
@@ -70,11 +81,11 @@ export function createSummaryEvents({ summary, clock, log }: EventsOptions): Sum
     one.lastMs = nowMs;
   };
   return {
-    follow: (reply, role) => {
+    follow: (reply, who) => {
       if (followers.size >= maxFollowers)
         throw new WritError('FLEET_OVERLOADED', `${maxFollowers} follow the summary already`);
       const nowMs = clock.monotonicMs();
-      const follower = { reply, role, sinceMs: nowMs, lastMs: nowMs, sent: '' };
+      const follower = { ...who, reply, sinceMs: nowMs, lastMs: nowMs, sent: '' };
       reply.hijack();
       reply.raw.writeHead(200, {
         'content-type': 'text/event-stream; charset=utf-8',
@@ -93,4 +104,16 @@ export function createSummaryEvents({ summary, clock, log }: EventsOptions): Sum
       for (const { reply } of followers) reply.raw.end();
     },
   };
+}
+
+/** Asked before each word: a token that was revoked, or a session that ended, hears nothing more. */
+async function stillGood({ again }: FollowerOf): Promise<'good' | 'refused' | 'unknown'> {
+  try {
+    await again();
+    return 'good';
+  } catch (error) {
+    // A store that is away, or a bound that others have used up, ends nobody.
+    const isAway = !isWritError(error) || awayCodes.includes(error.code);
+    return isAway ? 'unknown' : 'refused';
+  }
 }

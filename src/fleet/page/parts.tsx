@@ -1,8 +1,9 @@
 // The small parts that every page is made of: times, names that others chose, badges, tables that scroll. They hold what is
 // hostile: a name is shown with its invisible characters written out, apart from the direction of the text around it.
 import type { ComponentChildren, VNode } from 'preact';
+import { isoTime } from '../../core/text/iso-time.js';
 import { printable } from '../../core/text/printable.js';
-import { isoTime, timeText } from './words.js';
+import { timeText } from './words.js';
 
 export type Tone = 'ok' | 'warning' | 'critical' | 'quiet';
 

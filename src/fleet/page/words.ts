@@ -1,5 +1,6 @@
 // Numbers, times and names as every page writes them: UTC, thousands with commas, ages in one or two units. Pure text; knows
 // no answer and no HTML.
+import { isoTime } from '../../core/text/iso-time.js';
 
 const units = [
   ['d', 86_400_000],
@@ -33,12 +34,6 @@ export function ageText(durationMs: number): string {
 export function timeText(atMs: number): string {
   const iso = isoTime(atMs);
   return iso === undefined ? '-' : `${iso.slice(0, 19).replace('T', ' ')} UTC`;
-}
-
-/** @returns undefined for what no calendar has: a host may send any number */
-export function isoTime(atMs: number): string | undefined {
-  const time = new Date(atMs);
-  return Number.isNaN(time.getTime()) ? undefined : time.toISOString();
 }
 
 /** @returns `6 d left`, `5 h left`, `expired 2 d ago` */

@@ -23,7 +23,10 @@ interface Counted {
   readonly roots: readonly string[];
 }
 
-/** Of releases and of offers that an answer has: the rest is the oldest. */
+/**
+ * Of releases and of offers that an answer has. Bundles that most hosts report come first: one host can invent a thousand names,
+ * and would push out what the others say.
+ */
 const maxRows = 2000;
 
 /** Repositories are summed up: after a root ceremony half of the hosts know another root, and the manifest is the same. */
@@ -35,6 +38,10 @@ async function countedOf(db: Kysely<Tables>, filter: ReleaseFilter): Promise<rea
       of.fn.sum<number>('count').as('hosts'),
       of.fn.min<string>('repository').as('first_root'),
       of.fn.max<string>('repository').as('last_root'),
+      of.fn
+        .sum<number>(of.fn.sum<number>('count'))
+        .over((rows) => rows.partitionBy(['bundle', 'channel']))
+        .as('weight'),
     ]);
   if (filter.bundle !== undefined) query = query.where('bundle', '=', filter.bundle);
   if (filter.channel !== undefined) query = query.where('channel', '=', filter.channel);
@@ -42,15 +49,24 @@ async function countedOf(db: Kysely<Tables>, filter: ReleaseFilter): Promise<rea
   const rows = await query
     .groupBy(['bundle', 'channel', 'serial', 'manifest', 'state'])
     .having((of) => of.fn.sum<number>('count'), '>', 0)
+    .orderBy('weight', 'desc')
     .orderBy('bundle')
     .orderBy('channel')
     .orderBy('serial', 'desc')
     .limit(maxRows)
     .execute();
-  return rows.map(({ first_root, last_root, ...row }) => {
-    const roots = [first_root, last_root];
-    return { ...row, serial: Number(row.serial), hosts: Number(row.hosts), roots };
-  });
+  return rows
+    .map(({ first_root, last_root, weight: _, ...row }) => {
+      const roots = [first_root, last_root];
+      return { ...row, serial: Number(row.serial), hosts: Number(row.hosts), roots };
+    })
+    .sort(byRelease);
+}
+
+function byRelease(a: Counted, b: Counted): number {
+  if (a.bundle !== b.bundle) return a.bundle < b.bundle ? -1 : 1;
+  if (a.channel !== b.channel) return a.channel < b.channel ? -1 : 1;
+  return b.serial - a.serial;
 }
 
 export interface ReleaseCounts {

@@ -14,6 +14,7 @@ import type { Tables } from '../store/tables.js';
 import type { Asking } from './host-lines.js';
 import { isSilentRow, readAccepting } from './host-where.js';
 import { countReleases } from './release-counts.js';
+import { agreedRoles } from './role-rules.js';
 
 type Db = Kysely<Tables>;
 type Slow = Pick<FleetSummary, 'hosts' | 'roots' | 'versions' | 'keys' | 'silence' | 'countedAtMs'>;
@@ -150,7 +151,7 @@ async function silenceOf(db: Db, { nowMs, fleet }: Omit<Asking, 'role' | 'views'
   return nowMs - Number(fleet.accepting_since_ms) > enoughMs ? 'judged' : 'too-early';
 }
 
-/** The latest word of each role among those that were heard last: one host with an old copy proves nothing about a key. */
+/** What those that were heard last agree on: one host with an old copy, or a lie, proves nothing about a key. */
 async function keysOf(db: Db): Promise<Slow['keys']> {
   const rows = await db
     .selectFrom('hosts')
@@ -161,14 +162,11 @@ async function keysOf(db: Db): Promise<Slow['keys']> {
     .orderBy('last_seen_ms', 'desc')
     .limit(20)
     .execute();
-  const newest = new Map<string, Slow['keys'][number]>();
-  for (const { report } of rows) {
+  const said = rows.map(({ report }) => {
     const { trust = [] } = report === '' ? {} : (JSON.parse(report) as Partial<FleetReport>);
-    for (const one of trust) {
-      if ((newest.get(one.role)?.version ?? 0) < one.version) newest.set(one.role, one);
-    }
-  }
-  return [...newest.values()].toSorted((a, b) => a.expiresAtMs - b.expiresAtMs).slice(0, maxRows);
+    return trust;
+  });
+  return agreedRoles(said).slice(0, maxRows);
 }
 
 /** The groups with most hosts get what those said first, and since when. */

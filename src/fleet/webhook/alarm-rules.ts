@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto';
 import type { FleetFinding, FleetSummary } from '../../core/fleet/answers.js';
 import { isNearEnd, knownRoles } from '../../core/fleet/fleet-summary.js';
+import { isoTime } from '../../core/text/iso-time.js';
 import type { AlarmRow } from '../store/tables.js';
 
 export interface Alarm {
@@ -72,7 +73,7 @@ function hostsOf(finding: FleetFinding, { offers }: FleetSummary): number {
 function rolesOf(summary: FleetSummary): Alarm[] {
   const { fleet, atMs } = summary;
   return knownRoles(summary).flatMap(({ role, name, expiresAtMs }) => {
-    const at = new Date(expiresAtMs).toISOString();
+    const at = isoTime(expiresAtMs) ?? 'at no time';
     if (expiresAtMs <= atMs) {
       const text = `${name} has expired (${at}): hosts accept nothing new`;
       return [alarm(fleet, { code: 'ROLE_EXPIRED', level: 'critical', text }, { role: name })];

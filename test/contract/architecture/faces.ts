@@ -299,6 +299,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
   'core/text': [
     'both-ends',
     'canonical-json',
+    'iso-time',
     'json-scan',
     'printable',
     'strict-json',

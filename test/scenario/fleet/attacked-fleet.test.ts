@@ -136,6 +136,39 @@ describe('who attacks a fleet server', () => {
   });
 });
 
+describe('who lost a right', () => {
+  it('hears nothing more on a stream that is open, once the token is revoked', async () => {
+    await using fleet = await servedFleet();
+    const host = await fleet.host('web-1');
+    const operate = await fleet.token('--for', 'people', '--role', 'operate');
+    const revoked = await fleet.token('--for', 'people', '--role', 'detail');
+    const stream = await fleet.get('/v1/events', revoked);
+    const { tokens } = (await (await fleet.get('/v1/tokens', operate)).json()) as {
+      tokens: readonly { id: string; role?: string }[];
+    };
+    const id = tokens.find(({ role }) => role === 'detail')?.id ?? assert.fail();
+    const authorization = `Bearer ${operate}`;
+    const gone = await fetch(`${fleet.url}/v1/tokens/${id}`, {
+      method: 'DELETE',
+      headers: { authorization },
+    });
+    assert.equal(gone.status, 200);
+    await host.report({ bundles: [bundleAt(42)] });
+    const text = await stream.text();
+    assert.ok(!text.includes('"serial":42'), text);
+  });
+
+  it('is answered a HEAD of the stream at once, and an address that cannot be read in our words', async () => {
+    await using fleet = await servedFleet();
+    const view = await fleet.token('--for', 'people');
+    const head = { method: 'HEAD', headers: { authorization: `Bearer ${view}` } };
+    assert.equal((await fetch(`${fleet.url}/v1/events`, head)).status, 200);
+    const unread = await fleet.get('/v1/hosts/%', view);
+    assert.deepEqual([unread.status, unread.headers.get('x-content-type-options')], [400, 'nosniff']);
+    assert.equal(await codeOf(unread), 'USAGE');
+  });
+});
+
 describe('a wait whose server goes away', () => {
   it('says so at once, and at the end what it last knew and of when', async () => {
     await using fleet = await servedFleet();

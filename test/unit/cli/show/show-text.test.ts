@@ -9,6 +9,13 @@ describe('words for times', () => {
     assert.equal(minuteTime(atMs), '2026-11-21 14:32 UTC');
   });
 
+  it('are a dash for what no calendar has', () => {
+    assert.deepEqual(
+      [secondTime, minuteTime].map((text) => text(Number.MAX_SAFE_INTEGER)),
+      ['-', '-'],
+    );
+  });
+
   for (const [ms, text] of [
     [-5, '0 s'],
     [0, '0 s'],

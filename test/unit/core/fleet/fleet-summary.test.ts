@@ -84,10 +84,14 @@ describe('the sentence about a fleet', () => {
     assert.equal(findings[1]?.code, 'ROLLED_BACK');
   });
 
-  it('names nobody silent before two intervals have passed since the start', () => {
-    const silent = { ...hosts, silent: 3 };
-    assert.deepEqual(codes({ hosts: silent, silence: 'too-early' }), []);
-    assert.deepEqual(codes({ hosts: silent }), ['SILENT']);
+  it('names who is silent, also while it is too early for a host with a longer interval', () => {
+    assert.deepEqual(codes({ hosts: { ...hosts, silent: 3 }, silence: 'too-early' }), ['SILENT']);
+    assert.deepEqual(codes({ silence: 'too-early' }), []);
+  });
+
+  it('begins with what most hosts refused, whatever names one host invents', () => {
+    const offers = [offer({ bundle: '0', hosts: 1 }), offer({ hosts: 2 })];
+    assert.match(summarize(facts({ offers })).sentence, /^2 hosts refused dns 43 /);
   });
 
   it('warns of a key before it ends, an offline one two weeks ahead', () => {

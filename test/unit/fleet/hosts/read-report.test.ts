@@ -4,9 +4,17 @@ import { fleetBounds } from '../../../../src/core/fleet/report.js';
 import { readEnrolRequest, readReport } from '../../../../src/fleet/hosts/read-report.js';
 import { bundleAt, reportOf } from '../../../kit/fleet/fleet-bench.js';
 
-const bytes = (data: unknown): Uint8Array => Buffer.from(JSON.stringify(data));
+/** Written by hand where it is too deep to be written by recursion. */
+const bytes = (data: unknown): Uint8Array =>
+  Buffer.from(
+    JSON.stringify(data).replace(
+      /"\[nested (\d+)\]"/,
+      (_, depth: string) => '['.repeat(Number(depth)) + ']'.repeat(Number(depth)),
+    ),
+  );
 const times = <T>(count: number, make: (at: number) => T): T[] =>
   Array.from({ length: count }, (_, at) => make(at));
+const nested = (depth: number): object => ({ toJSON: () => `[nested ${depth}]` });
 const labelsOf = (count: number) => Object.fromEntries(times(count, (at) => [`l${at}`, 'v']));
 const outcome = (n: number) => ({ n, trigger: 'poll', outcome: 'activated', atMs: 1, bundles: [] }) as const;
 
@@ -15,6 +23,7 @@ describe('a report as it came', () => {
   const taken: readonly (readonly [string, object])[] = [
     ['an honest one', {}],
     ['members that are newer than this server', { waves: [{ any: 'thing' }] }],
+    ['a few lists in one another where nothing is known', { waves: nested(30) }],
     ['64 labels', { labels: labelsOf(fleetBounds.maxLabels) }],
     ['1000 bundles', { bundles: bundlesOf(fleetBounds.maxBundles) }],
     ['100 outcomes', { outcomes: times(100, (at) => outcome(at + 1)) }],
@@ -46,6 +55,11 @@ describe('a report as it came', () => {
       },
     ],
     ['a number beyond what is exact', { atMs: 2 ** 53 }],
+    ['a time that no calendar has', { atMs: 8_640_000_000_000_001 }],
+    ['an end that no calendar has', { trust: [{ role: 'root', version: 1, expiresAtMs: 2 ** 53 - 1 }] }],
+    ['a bundle that is two conditions of a filter', { bundles: [bundleAt(1, { bundle: 'dns,serial=9' })] }],
+    ['33 lists in one another where nothing is known', { waves: nested(33) }],
+    ['100,000 lists in one another', { waves: nested(100_000) }],
     ['a fraction', { everyMs: 1000.5 }],
     ['an interval of nothing', { everyMs: 0 }],
     ...['\u001b', '\u007f', '\u009b', '\u00ad', '\u200b', '\u2028', '\u202e', '\u2066', '\ufeff'].flatMap(

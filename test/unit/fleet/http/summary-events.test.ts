@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import { describe, it } from 'node:test';
+import { WritError } from '../../../../src/core/errors.js';
 import type { FleetSummary } from '../../../../src/core/fleet/answers.js';
 import { createSummaryEvents } from '../../../../src/fleet/http/summary-events.js';
 import { silentLog } from '../../../../src/platform/telemetry/silent-log.js';
@@ -8,11 +9,15 @@ import { throwsCode } from '../../../kit/assert/assert-code.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 
 type Reply = Parameters<ReturnType<typeof createSummaryEvents>['follow']>[0];
+const viewer = { role: 'view', again: async () => undefined } as const;
 
 function fakeReply() {
   const written: string[] = [];
   const raw = Object.assign(new EventEmitter(), {
-    ...{ writableLength: 0, writeHead: () => undefined, end: () => undefined },
+    ...{ writableLength: 0, writableEnded: false, writeHead: () => undefined },
+    end: () => {
+      raw.writableEnded = true;
+    },
     write: (text: string) => written.push(text),
   });
   return { reply: { raw, hijack: () => undefined } as unknown as Reply, raw, written };
@@ -23,10 +28,10 @@ describe('the summary to those who follow it', () => {
     const summary = async () => ({}) as FleetSummary;
     const events = createSummaryEvents({ summary, clock: fakeClock(), log: silentLog() });
     const all = Array.from({ length: 200 }, fakeReply);
-    for (const { reply } of all) events.follow(reply, 'view');
-    throwsCode('FLEET_OVERLOADED', () => events.follow(fakeReply().reply, 'view'));
+    for (const { reply } of all) events.follow(reply, viewer);
+    throwsCode('FLEET_OVERLOADED', () => events.follow(fakeReply().reply, viewer));
     all[0]?.raw.emit('close');
-    events.follow(fakeReply().reply, 'view');
+    events.follow(fakeReply().reply, viewer);
     events.close();
   });
 
@@ -36,10 +41,39 @@ describe('the summary to those who follow it', () => {
     const summary = async () => ({ atMs: ++looks, countedAtMs: looks, sentence: 'same' }) as FleetSummary;
     const events = createSummaryEvents({ summary, clock, log: silentLog() });
     const [one, two] = [fakeReply(), fakeReply()];
-    for (const { reply } of [one, two]) events.follow(reply, 'view');
+    for (const { reply } of [one, two]) events.follow(reply, viewer);
     for (let at = 0; at < 5; at++) await clock.advance(1000);
     assert.ok(looks >= 5 && looks <= 7, `${looks} looks`);
     assert.equal(one.written.filter((text) => text.startsWith('event: summary')).length, 1);
     events.close();
   });
+
+  for (const [code, isEnded] of [
+    ['FLEET_TOKEN_REFUSED', true],
+    ['FLEET_FORBIDDEN', true],
+    ['FLEET_STORE_UNREACHABLE', false],
+    ['FLEET_REFUSED_OFTEN', false],
+  ] as const)
+    it(`says nothing more from ${code} on, and ${isEnded ? 'ends' : 'goes on when that is over'}`, async () => {
+      const clock = fakeClock();
+      let looks = 0;
+      const summary = async () => ({ sentence: `${++looks}` }) as FleetSummary;
+      const events = createSummaryEvents({ summary, clock, log: silentLog() });
+      const { reply, raw, written } = fakeReply();
+      let failing = false;
+      const again = async (): Promise<void> => {
+        if (failing) throw new WritError(code, 'not now');
+      };
+      events.follow(reply, { role: 'view', again });
+      await clock.advance(1000);
+      failing = true;
+      await clock.advance(1000);
+      const before = written.length;
+      await clock.advance(1000);
+      failing = false;
+      assert.equal(written.length, before);
+      await clock.advance(2000);
+      assert.deepEqual([raw.writableEnded, written.length > before], [isEnded, !isEnded]);
+      events.close();
+    });
 });

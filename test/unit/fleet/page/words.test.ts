@@ -1,11 +1,11 @@
 // Numbers and times as people read them, at their edges.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { isoTime } from '../../../../src/core/text/iso-time.js';
 import { ownPath } from '../../../../src/fleet/page/addresses.js';
 import {
   ageText,
   counted,
-  isoTime,
   leftText,
   shareText,
   skewText,

@@ -124,6 +124,29 @@ describe('the queries of a fleet', () => {
     assert.ok(JSON.stringify(await f.queries.host('web-2', 'detail')).includes('secret output'));
   });
 
+  it('show what many hosts say, whatever names one host invents', async () => {
+    await using f = await open();
+    const [one, two, liar] = (await f.hosts(3)) as [BenchHost, BenchHost, BenchHost];
+    const invented = Array.from({ length: 1000 }, (_, at) =>
+      bundleAt(1, { bundle: `0-${at}`, offered: { serial: 2, state: 'refused', code: 'A', atMs: 5 } }),
+    );
+    await send(f.ingest, liar, reportOf('web-3', { bundles: invented }));
+    await send(f.ingest, one, reportOf('web-1', { bundles: [bundleAt(2)] }));
+    await send(f.ingest, two, reportOf('web-2', { bundles: [bundleAt(1, { offered: refusal('') })] }));
+    const { releases, offers } = await f.queries.summary('view');
+    const dns = releases.filter(({ bundle }) => bundle === 'dns').map(({ serial, place }) => [serial, place]);
+    assert.deepEqual(dns, [
+      [2, 'newest'],
+      [1, 'tail'],
+    ]);
+    assert.equal(offers.filter(({ bundle }) => bundle === 'dns').length, 1);
+    assert.equal(releases.length + offers.length, 2000);
+    assert.deepEqual(
+      releases,
+      releases.toSorted((a, b) => (a.bundle < b.bundle ? -1 : a.bundle > b.bundle ? 1 : b.serial - a.serial)),
+    );
+  });
+
   it('leave a retired host out of every count, and find it where it is asked for', async () => {
     await using f = await open();
     const [one] = (await f.hosts(1)) as [BenchHost];

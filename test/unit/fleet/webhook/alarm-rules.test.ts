@@ -27,6 +27,11 @@ function storedAfter(...looks: readonly (readonly [ReturnType<typeof summaryWith
 }
 
 describe('alarms of a fleet', () => {
+  it('are told whatever time a host gave for the end of a role', () => {
+    const keys = [{ role: 'root', version: 1, expiresAtMs: Number.MAX_SAFE_INTEGER }];
+    assert.deepEqual(names(summaryWith({ keys, offers: [refusedOffer] })), ['WritFleetRefused']);
+  });
+
   it('are what is wrong with it, the gravest first; an empty fleet rings for nobody', () => {
     assert.deepEqual(names(well), []);
     assert.deepEqual(names(summaryWith({ hosts: { ...hosts, accepted: 0, silent: 0 } })), []);
