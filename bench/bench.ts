@@ -1,5 +1,5 @@
 // Writ beside what else delivers trees of files, in one run on one machine: `npm run bench`, with `-- --short` in under a
-// minute, with `-- --full` the growth of each cost too. Asserts nothing: the counts that must hold are asserted by
+// minute, with `-- --full` the growth of each cost too. Asserts nothing: the counts that must not change are asserted by
 // test/exhaustive/counts, and times are read by people.
 import {
   chmodSync,

@@ -28,7 +28,7 @@ export const allSizes: GrowthSizes = {
   changed: [1, 10, 100, 1000, 10_000],
   changedOf: 10_000,
   bundles: [1, 5, 20, 50],
-  // The most connections that `writ serve` holds are 10,000, or half of the descriptors: 9,968 where those are 20,000.
+  // The most connections that `writ serve` keeps are 10,000, or half of the descriptors: 9,968 where those are 20,000.
   hosts: [1, 10, 100, 1000, 9900],
   polls: 5000,
 };

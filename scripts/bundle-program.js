@@ -13,7 +13,7 @@ import {
 import { basename, join } from 'node:path';
 import { build } from 'esbuild';
 
-/** What starts by itself, or is found beside its importer at run time: all lie in one folder. */
+/** What starts by itself, or is found beside its importer at run time: all are in one folder. */
 const entryPoints = [
   'cli/main.js',
   'agent/checks/parse-check-worker.js',

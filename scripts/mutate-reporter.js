@@ -1,6 +1,6 @@
 // A reporter of node:test for scripts/mutate.js: one JSON line for each case that ended, with how it failed, and for
 // each suite that was skipped. Writes to the file itself, at once: a run that is forced to its end would cut off what
-// a stream still holds.
+// a stream still has.
 import { appendFileSync } from 'node:fs';
 
 /** What Node 20 says of the cases that a name pattern leaves out; newer ones do not mention them. */

@@ -63,10 +63,10 @@ const deadlineFactor = 20;
  */
 const sharing = ['contract/', 'scenario/', 'unit/'];
 const filesInProcess = 12;
-/** But for one that waits for processes of its own, which all would wait for, and one that makes a host for all its suites. */
+/** Except for one that waits for processes of its own, which all would wait for, and one that makes a host for all its suites. */
 const neverShared = ['unit/trust/attacks/two-processes', 'scenario/cli/cli-speaks'];
 
-/** The exhaustive tests are those below test/exhaustive, but for their samples. */
+/** The exhaustive tests are those below test/exhaustive, except for their samples. */
 export function isExhaustive(name) {
   return name.startsWith('exhaustive/') && !name.endsWith('.sample');
 }

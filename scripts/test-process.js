@@ -18,7 +18,7 @@ const running = new Set();
 /**
  * @param {{ files: readonly string[], timeoutMs: number, caseText?: string }} unit files that share a process, by their
  * whole paths; how long each may take alone; what the names of the cases must have in them
- * @returns for each file what came of it: its events, the wall and CPU seconds, and `trouble` when it did not end well
+ * @returns for each file its result: its events, the wall and CPU seconds, and `trouble` when it did not end well
  */
 export async function runUnit(unit) {
   const { files } = unit;
@@ -123,7 +123,7 @@ function waitFor(argv, eventsPath, limits) {
       clearInterval(timer);
       killGroup(child);
       running.delete(child);
-      // A process of another group may hold the output open for ever.
+      // A process of another group may keep the output open for ever.
       await Promise.race([once(child, 'close'), sleep(1000, undefined, { ref: false })]);
       resolve({ output, end: { exitCode, signal, late } });
     });

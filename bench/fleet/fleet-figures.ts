@@ -92,7 +92,7 @@ async function figuresOn(
       figures.push(...rateFigures(`fleet, ${name}: signed ${kind}`, rate));
     }
     const value = residentBytesOf(server.pid) / 1e6;
-    figures.push({ name: `fleet, ${name}: resident behind it`, value, unit: 'MB' });
+    figures.push({ name: `fleet, ${name}: resident after it`, value, unit: 'MB' });
   }
   // Another process, so that the memory of the first one is what it is without TLS.
   await using secure = await serving(location, await makeCertificate(certificates, name));
@@ -153,7 +153,7 @@ async function screenFigures(name: string, url: URL, token: string, hosts: numbe
   const median = others.sort((a, b) => a - b)[Math.floor(others.length / 2)] ?? Number.NaN;
   return [
     { name: `fleet, ${name}: first screen with ${hosts} hosts`, value: median, unit: 'ms' },
-    { name: '- the first look of all, behind a start', value: first, unit: 'ms' },
+    { name: '- the first look of all, after a start', value: first, unit: 'ms' },
   ];
 }
 

@@ -1,4 +1,4 @@
-// Signed reports as hosts send them, made before they are sent so that signing is no part of the measured time, and sent over connections
+// Signed reports as hosts send them, made before they are sent so that signing is not a part of the measured time, and sent over connections
 // that are kept, each asking again when it was answered. From this process: what that costs is said beside what it asks for.
 import { sign } from 'node:crypto';
 import { once } from 'node:events';
@@ -71,11 +71,11 @@ export async function sendAll(load: SignedLoad, byHost: readonly (readonly Buffe
 async function connected(url: URL): Promise<Socket> {
   const isTls = url.protocol === 'https:';
   const at = { port: Number(url.port), host: url.hostname };
-  // The certificate is the bench's own, and what a host does to judge it is no part of what the server pays.
+  // The certificate is the bench's own, and what a host does to judge it is not a part of what the server pays.
   const socket = isTls ? connectTls({ ...at, rejectUnauthorized: false }) : connect(at);
   socket.setNoDelay().setEncoding('latin1');
   await once(socket, isTls ? 'secureConnect' : 'connect');
-  // Its 'close' behind it ends the request that waits; when another one has failed, nobody listens any more.
+  // Its 'close' after it ends the request that waits; when another one has failed, nobody listens any more.
   socket.on('error', () => undefined);
   return socket;
 }

@@ -15,7 +15,7 @@ export function thisMachine(): Machine {
   return {
     cores: availableParallelism(),
     memoryBytes: totalmem(),
-    // Of the kernel the version alone; what comes behind it may name who made it.
+    // Of the kernel the version alone; what comes after it may name who made it.
     kernel: /^\d+\.\d+/.exec(release())?.[0] ?? 'unknown',
     node: process.version,
     load: loadavg()[0] ?? 0,

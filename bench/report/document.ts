@@ -12,7 +12,7 @@ export interface Section {
 export function putSection(document: string, { name, text }: Section): string {
   const [begin, end] = [`<!-- bench:${name} -->`, `<!-- /bench:${name} -->`];
   const [from, to] = [document.indexOf(begin), document.indexOf(end)];
-  if (from < 0 || to < from) throw new Error(`the document has no ${begin} with ${end} behind it`);
+  if (from < 0 || to < from) throw new Error(`the document has no ${begin} with ${end} after it`);
   return `${document.slice(0, from + begin.length)}\n${text.trim()}\n${document.slice(to)}`;
 }
 

@@ -1,4 +1,4 @@
-// Who is to be woken when: a heap of numbered hosts by their time, which holds millions.
+// Who is to be woken when: a heap of numbered hosts by their time, which has room for millions.
 
 export interface Wake {
   readonly atMs: number;

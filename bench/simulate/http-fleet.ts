@@ -27,18 +27,18 @@ export interface HttpFleetOptions {
 }
 
 export interface HttpFleet {
-  /** Reports that were stored before the outage, and behind it. */
+  /** Reports that were stored before the outage, and after it. */
   readonly stored: readonly [before: number, after: number];
   /** Tries in vain, by their code. */
   readonly failed: Readonly<Record<string, number>>;
-  /** Hosts that were heard with what they had to tell behind the outage. */
+  /** Hosts that were heard with what they had to report after the outage. */
   readonly healed: number;
 }
 
 interface Life {
   readonly config: FleetConfig;
   readonly stop: AbortSignal;
-  /** Grows when there is something new to tell. */
+  /** Grows when there is something new to report. */
   serial: number;
   phase: 0 | 1;
   readonly stored: [before: number, after: number];
@@ -139,7 +139,7 @@ interface Attempt {
   readonly told: number;
 }
 
-/** @returns what the server has been told */
+/** @returns the serial that the server was sent */
 async function attempt(life: Life, { number, state, times, told }: Attempt): Promise<number> {
   const { config, stop, serial } = life;
   times.began();

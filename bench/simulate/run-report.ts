@@ -31,8 +31,8 @@ export function summarize(
     ['a release', steady / 2, steady],
     ['outage, first ten minutes', steady, steady + Math.min(600, outage)],
     ['outage, the rest', steady + Math.min(600, outage), end],
-    ['behind it, first ten minutes', end, end + Math.min(600, after)],
-    ['behind it, the rest', end + Math.min(600, after), end + after],
+    ['after it, first ten minutes', end, end + Math.min(600, after)],
+    ['after it, the rest', end + Math.min(600, after), end + after],
   ];
   const times = spans
     .filter(([, from, to]) => to > from)
@@ -64,7 +64,7 @@ export function drawRun({
   reportBytes,
 }: SimulatedRun): string {
   const shown = (value: number): string => value.toFixed(value < 10 ? 2 : 0);
-  const head = ['', 'requests/s', 'fullest 10 s', 'fullest second', 'requests', 'told something new'];
+  const head = ['', 'requests/s', 'fullest 10 s', 'fullest second', 'requests', 'reported something new'];
   const rows = times.map(({ name, load, changed }) => [
     ...[name, shown(load.perSecond), shown(load.windowPeak), String(load.peak)],
     ...[String(load.requests), String(changed)],
@@ -72,7 +72,7 @@ export function drawRun({
   const healed =
     healedMs === undefined
       ? 'not all were heard again'
-      : `all were heard ${(healedMs / 1000).toFixed(0)} s behind it`;
+      : `all were heard ${(healedMs / 1000).toFixed(0)} s after it`;
   return [
     `${options.hosts} hosts, a report each ${options.everyMs / 1000} s, seed ${options.seed}, fault: ${options.fault}`,
     alignTable([head, ...rows]),

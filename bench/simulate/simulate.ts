@@ -1,4 +1,4 @@
-// `npm run simulate -- --hosts 100000`: what a fleet asks of its server in virtual time, on a normal day, in an outage of a day and behind it,
+// `npm run simulate -- --hosts 100000`: what a fleet asks of its server in virtual time, on a normal day, in an outage of a day and after it,
 // by the schedule and the retries that hosts run. The same for the same seed. Exit 1 where hosts come as a herd.
 // `--http`: a few of them in real time over real HTTP (`--hosts 50 --every 10`), exit 1 where one is not heard again.
 import { parseArgs } from 'node:util';

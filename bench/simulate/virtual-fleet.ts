@@ -19,7 +19,7 @@ export type Fault = 'none' | 'one phase' | 'impatient';
 export interface FleetTimes {
   /** All is well, with a release in its middle. */
   readonly steadyMs: number;
-  /** Nobody answers; each host has news to tell in the meantime. */
+  /** Nobody answers; each host has news to report in the meantime. */
   readonly outageMs: number;
   readonly afterMs: number;
 }
@@ -39,11 +39,11 @@ export interface VirtualFleetOptions {
 export interface VirtualFleet {
   /** Of requests, by the second since the beginning. */
   readonly asked: LoadCurve;
-  /** Of those that were stored and told something new. */
+  /** Of those that were stored and reported something new. */
   readonly changed: LoadCurve;
   /** Answered 503. */
   readonly turnedAway: number;
-  /** From the end of the outage until the last host was heard with what it had to tell; undefined where one was not. */
+  /** From the end of the outage until the last host was heard with what it had to report; undefined where one was not. */
   readonly healedMs: number | undefined;
   /** As it was granted last, in the mean. */
   readonly grantedMs: number;
@@ -138,7 +138,7 @@ class Simulation {
     return { times, pollPhaseMs, wakeAtMs: 0, learnsAtMs: Number.POSITIVE_INFINITY, hasNews: false };
   }
 
-  /** Each host has taken it, or refused it, behind its own next poll. */
+  /** Each host has taken it, or refused it, after its own next poll. */
   #release(atMs: number): void {
     for (const [number, host] of this.#hosts.entries()) {
       const nowMs = this.#beganAtMs + atMs;

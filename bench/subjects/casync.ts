@@ -1,4 +1,4 @@
-// casync over HTTP: chunks of 64 kB, extracted anew for the first sync, and with what is there as a seed for the update.
+// casync over HTTP: chunks of 64 kB, extracted from nothing for the first sync, and with what is there as a seed for the update.
 import { join } from 'node:path';
 import { measured, shell } from '../measure/measured-program.js';
 import type { Sample } from '../measure/sample.js';

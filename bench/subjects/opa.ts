@@ -16,7 +16,7 @@ const run = [
 export const opa: Subject = {
   name: 'OPA',
   needs: [{ program: 'opa', debianPackage: 'opa (not of Debian: any on the PATH)' }, webNeed],
-  note: '`opa run` until its bundle is active and kept, over HTTP by nginx; nobody signed it, it holds all in memory, an update is all bytes again',
+  note: '`opa run` until its bundle is active and kept, over HTTP by nginx; nobody signed it, it keeps all in memory, an update is all bytes again',
   setUp: async ({ directory, first, second, web }) => {
     const build = (name: string, source: string) => {
       const data = join(directory, name);

@@ -52,7 +52,7 @@ export function stageFleet(tree, { root, modules, ...release }) {
   cpSync(modules, join(tree, home, 'node_modules'), { recursive: true });
 }
 
-/** How each package puts what every one has: units, users, directories, copyright, changes, and what lintian is told. */
+/** How each package puts what every one has: units, users, directories, copyright, changes, and the overrides of lintian. */
 function placesOf(tree, root, name, { version, epochSeconds }) {
   const put = (path, content) => {
     mkdirSync(dirname(join(tree, path)), { recursive: true });

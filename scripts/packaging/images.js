@@ -1,5 +1,5 @@
 // The three images of the Dockerfile, built by buildah without an engine and without a registry of images: the base that the Dockerfile
-// names is made by debootstrap and has the Node of the packages. Everything lies in one folder, and goes with it.
+// names is made by debootstrap and has the Node of the packages. Everything is in one folder, and goes with it.
 import { chmodSync, copyFileSync, cpSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { run } from './run.js';

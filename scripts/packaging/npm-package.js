@@ -8,7 +8,7 @@ const forDevelopment = ['scripts', 'devDependencies'];
 
 /**
  * @param {string} root of a built checkout
- * @param {string} folder to stage in, made anew
+ * @param {string} folder to stage in, created again
  */
 export function stageNpmPackage(root, folder) {
   rmSync(folder, { recursive: true, force: true });

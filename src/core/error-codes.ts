@@ -27,7 +27,7 @@ export interface ErrorRow {
   readonly meaning: string;
   /** One sentence: what a person does next. */
   readonly hint: string;
-  /** The generation is taken back though nobody said no: its releases are tried again, and never remembered as refused. */
+  /** The generation is taken back though nobody refused: its releases are tried again, and never remembered as refused. */
   readonly isUnsaidNo?: true;
 }
 
@@ -646,7 +646,7 @@ export const errorCodes = {
 
 export type ErrorCode = keyof typeof errorCodes;
 
-/** True for what takes a generation back though nobody said no. */
+/** True for what takes a generation back though nobody refused. */
 export function isUnsaidNo(code: ErrorCode): boolean {
   const row: ErrorRow = errorCodes[code];
   return row.isUnsaidNo === true;

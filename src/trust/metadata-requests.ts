@@ -1,5 +1,5 @@
 // Single requests for metadata: one at a time, counted, each under its bound. Owns the names under which metadata
-// lies in a repository; what the bytes are worth is not known here.
+// is in a repository; what the bytes are worth is not known here.
 import { WritError } from '../core/errors.js';
 import type { TrustedSet } from '../core/tuf/trusted-set.js';
 import type { MetaFile } from '../core/tuf/tuf-metadata.js';

@@ -1,6 +1,6 @@
 // Notifying workers that the previous generation is back: in full verbs, everybody who may have read the other one, those
 // included that refused it or are gone since. Whoever is dead is started again where `onDead` says so. What even this
-// does not mend is thrown, and ends in a block.
+// does not repair is thrown, and ends with a block.
 import type { WorkerResult } from '../../core/cycle/cycle-report.js';
 import { isWritError, toWritError } from '../../core/errors.js';
 import type { MoveResult } from '../job/cycle-result.js';
@@ -57,7 +57,7 @@ export async function notifyRestored(
   return { workers, problems: problemsIn(findings), warnings: warningsIn(findings) };
 }
 
-/** Of whom the probe says no here stays pending: the block that follows is over some day. */
+/** Of whom the probe refuses here stays pending: the block that follows is over some day. */
 async function proveBack(
   host: Host,
   context: NotifyContext,

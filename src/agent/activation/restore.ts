@@ -1,5 +1,5 @@
-// The way back when somebody says no after the swap: the refusal is remembered, the journal turned, the link put back,
-// and everybody notified again. What even that cannot mend ends in a block. Serves every move, and the undo of a recovery.
+// The way back when somebody refuses after the swap: the refusal is remembered, the journal turned, the link put back,
+// and everybody notified again. What even that cannot repair ends with a block. Serves every move, and the undo of a recovery.
 import { outcomeOf, problemOf } from '../../core/cycle/problem.js';
 import { type ErrorCode, isUnsaidNo, toWritError, WritError } from '../../core/errors.js';
 import { withRetired } from '../generations/generation-notes.js';
@@ -49,7 +49,7 @@ export async function restorePrevious(
 }
 
 function outcomeOfNo(no: WritError): 'rolled-back' | 'deferred' | 'failed' {
-  // Nobody has said no: it is taken back, and never remembered as refused.
+  // Nobody has refused: it is taken back, and never remembered as refused.
   if (isUnsaidNo(no.code)) return 'rolled-back';
   const said = outcomeOf(no);
   return said === 'rolled-back' || said === 'deferred' ? said : 'failed';
@@ -82,7 +82,7 @@ export interface RestoreOptions {
   readonly progress?: MoveProgress | undefined;
 }
 
-/** What a way back leaves: it is complete even so, for nobody says no. */
+/** What a way back leaves: it is complete even so, for nobody refuses. */
 export type Restored = Pick<MoveResult, 'workers' | 'problems' | 'warnings'>;
 
 /** Puts the link back and notifies the workers; also the undo of a recovery. */

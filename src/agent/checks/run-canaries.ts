@@ -27,7 +27,7 @@ export interface CanaryResult {
 }
 
 /**
- * Runs all of them, also after a no: whoever mends a policy wants every mistake at once.
+ * Runs all of them, also after a refusal: whoever repairs a policy wants every mistake at once.
  * @throws WritError INTERRUPTED when the signal aborts: a canary that we ended has said nothing
  */
 export async function runCanaries(options: CanaryOptions): Promise<CanaryResult> {

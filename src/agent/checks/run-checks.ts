@@ -43,7 +43,7 @@ export interface CheckOptions extends CandidateContext {
 }
 
 /**
- * Runs all checks, also after a refusal: whoever mends a policy wants every mistake at once.
+ * Runs all checks, also after a refusal: whoever repairs a policy wants every mistake at once.
  * @throws WritError INTERRUPTED when the signal aborts
  */
 export async function runChecks(options: CheckOptions): Promise<CheckResult> {

@@ -85,7 +85,7 @@ async function askUntilYes(
 
 const neverAsked: Answer = { verdict: { kind: 'broken', reason: 'no time was left to run it' }, text: '' };
 
-/** It had to stay: an exit code of its own choosing is a no, unless it says that it could not even begin. */
+/** It had to stay: an exit code of its own choosing is a refusal, unless it says that it could not even begin. */
 function verdictOfTheDead({ kind, reason }: HookVerdict): HookVerdict {
   switch (kind) {
     case 'refused':

@@ -1,5 +1,5 @@
 // The agent's configuration from disk: reads the file, adds what only this host knows (its id, the drivers that
-// are built in, the cron parser, what lies on it), and turns mistakes into one error. Never changes anything.
+// are built in, the cron parser, what is on it), and turns mistakes into one error. Never changes anything.
 import { hostname } from 'node:os';
 import { validateDetailed } from '#node-cron';
 import type { AgentConfig } from '../../core/config/config.js';

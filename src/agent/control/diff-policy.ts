@@ -1,5 +1,5 @@
 // `writ diff`: two kept generations, or what is active and what the server lists now. Reads the policy of this host and
-// changes nothing of it: what it downloads lies in a directory of its own, with a copy of this host's trust, so that it neither
+// changes nothing of it: what it downloads is in a directory of its own, with a copy of this host's trust, so that it neither
 // waits for the agent nor is in its way.
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
@@ -84,7 +84,7 @@ function compare(from: Policy, to: Policy, { texts }: DiffPolicyOptions): Bundle
   return diffPolicies({ from, to, ...read });
 }
 
-/** What lies on disk is shown only where it is what was signed. */
+/** What is on disk is shown only where it is what was signed. */
 function readerOf(policy: Policy): ReadSide {
   return (bundle, path) => {
     const part = policy.get(bundle);

@@ -1,4 +1,4 @@
-// `writ status` and `writ history` of a host without a running agent: what lies on disk. Takes no lock, changes
+// `writ status` and `writ history` of a host without a running agent: what is on disk. Takes no lock, changes
 // nothing, and loads nothing that speaks to a network.
 
 import * as fs from 'node:fs';
@@ -48,7 +48,7 @@ export function readLastWord({
   nowMs,
 }: Pick<OfflineOptions, 'configPath' | 'nowMs'>): LastWord | undefined {
   const { state, run, ...paths } = hostPaths(agentPlaces(configPath));
-  // What lies there is believed, as the answer of a socket is.
+  // What is there is believed, as the answer of a socket is.
   requireSafePlace(run, agentOwners(state));
   const report = readStatusFile(paths);
   return report && { report, ageMs: nowMs - report.atMs };

@@ -55,13 +55,13 @@ function leftWarning(result: CycleResult, exit: CycleResult): Problem {
 
 /**
  * @param result of the cycle
- * @param repair of the same command, before it; absent when all was whole
+ * @param repair of the same command, before it; absent when all was complete
  * @returns the result as seen from before the repair: a generation that the repair made is no `unchanged`
  */
 export function afterRepair(result: CycleResult, repair: CycleResult | undefined): CycleResult {
   if (repair === undefined) return result;
   const warnings = [...repair.warnings, ...result.warnings];
-  // A repair that did not move the link is said by what is wrong still, and the cycle has judged that anew.
+  // A repair that did not move the link is said by what is wrong still, and the cycle has judged that again.
   if (!repair.changed) return { ...result, warnings };
   const { fromGeneration: _, ...rest } = result;
   const whole = {

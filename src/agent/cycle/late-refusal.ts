@@ -142,7 +142,7 @@ export function leaveWhenRefused(
   };
 }
 
-/** Who says no, to what, and what could be gone back to. */
+/** Who refuses, what, and what could be gone back to. */
 function situationOf(host: Host, refusal: WritError): string {
   const { settled, previous, blocked } = host.ledger.read();
   const refused = resultsIn(refusal).filter((one) => one.state === 'refused');

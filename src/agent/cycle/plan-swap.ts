@@ -20,7 +20,7 @@ import type { Host } from '../state/host.js';
 import type { Ledger } from '../state/ledger.js';
 import { rememberBlamed } from '../state/refusals.js';
 
-/** What to do with a candidate. `records`: releases whose tree is whole and of which what is kept is damaged. */
+/** What to do with a candidate. `records`: releases whose tree is complete and of which what is kept is damaged. */
 export type SwapPlan = { readonly records: readonly StagedBundle[] } & (
   | { readonly kind: 'none' }
   | { readonly kind: 'swap'; readonly candidate: readonly PlacedBundle[]; readonly move: Move }

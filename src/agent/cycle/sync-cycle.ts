@@ -120,7 +120,7 @@ function noteAftermath({ host, record, story }: Job): void {
   }
 }
 
-/** Where no bundle is behind, nobody goes on with anything; and behind a disk that said no, with nothing. Else the next cycle does. */
+/** Where no bundle is behind, nobody goes on with anything; and behind a disk that refused, with nothing. Else the next cycle does. */
 function sweepFetched(host: Host, { error, bundles }: Job['record']): void {
   const isDone = ({ outcome }: BundleResult): boolean => outcome === 'unchanged' || isActivation(outcome);
   const isOver = error === undefined ? [...bundles.values()].every(isDone) : error.code.startsWith('DISK_');

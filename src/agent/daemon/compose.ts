@@ -65,7 +65,7 @@ export interface AgentCalls {
   /** The end of a cycle or a rollback. */
   readonly note: (end: CycleEnd, asked: Asked) => void;
   readonly noteLook: (look: Look) => void;
-  /** What is wrong outside of cycles, until it is mended: active trees, pending loaders, a reload that failed. */
+  /** What is wrong outside of cycles, until it is repaired: active trees, pending loaders, a reload that failed. */
   readonly problems: Map<'damage' | 'loader' | 'reload', Problem | undefined>;
   /** @throws WritError what is wrong with the new configuration */
   readonly reload: () => Promise<void>;
@@ -101,7 +101,7 @@ export function composeAgent(options: AgentOptions, agent: AgentCalls) {
       admit();
       const after = { contact, untrustedExit, note };
       const { result, exit } = await runCycleAndExit(host(), { ...run, signal: stop }, after);
-      // Apart as well: it takes its turn for what it mends.
+      // Apart as well: it takes its turn for what it repairs.
       void lookAfterMismatch(result, { host, exclusive, onLook: agent.noteLook, signal: stop });
       // Apart, so that who waits for the cycle does not wait for an operator's command.
       void exclusive(watchAge);

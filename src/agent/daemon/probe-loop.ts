@@ -21,7 +21,7 @@ export interface ProberOptions {
   /** Gives each group its phase, with the group's name. */
   readonly installId: string;
   readonly exclusive: Exclusive;
-  /** Something was asked, and may be known anew. */
+  /** Something was asked, and may be known again. */
   readonly onAsked: () => void;
   readonly stop: AbortSignal;
   /** For tests: in place of every `probe.every`, which may be no shorter than 30 s. */

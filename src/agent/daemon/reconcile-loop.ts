@@ -28,7 +28,7 @@ export interface Settler {
   ): Promise<Turn>;
 }
 
-/** A worker said no to what is active already, long after its cycle. */
+/** A worker refused what is active already, long after its cycle. */
 type OnRefused = (host: Host, refusal: WritError) => Promise<void>;
 
 /** How often an agent looks after its workers by itself. */

@@ -1,5 +1,5 @@
 // Looks over the active policy from time to time, in the background and at a bounded rate, as long as the agent runs, and
-// when somebody asks. Owns the times; what a look finds and mends is scrub's.
+// when somebody asks. Owns the times; what a look finds and repairs is scrub's.
 import type { CycleEventLine } from '../../core/cycle/cycle-report.js';
 import { isWritError } from '../../core/errors.js';
 import { nextLookMs } from '../../core/status/scrub-state.js';

@@ -1,5 +1,5 @@
 // What a host keeps of its fleet over restarts, and in which order: a key is durable before anybody has heard of it, a counter
-// before it is sent, an outcome when it happened. A damaged counter or list of outcomes begins anew, for the server's answers
+// before it is sent, an outcome when it happened. A damaged counter or list of outcomes begins again, for the server's answers
 // put both right; a damaged key is a person's to replace.
 
 import { WritError } from '../../core/errors.js';

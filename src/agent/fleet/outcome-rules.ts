@@ -43,7 +43,7 @@ function sameApartFromTime(a: OutcomeReport | undefined, b: OutcomeReport): bool
 
 /**
  * What is left when a server has stored outcomes up to a number. One that is above all of ours is from a time that this host has
- * lost (a snapshot, a damaged file): what is pending was taken for old, and is numbered anew behind it.
+ * lost (a snapshot, a damaged file): what is pending was taken for old, and is numbered again behind it.
  */
 export function withoutStored(file: OutcomesFile, stored: number): OutcomesFile {
   if (stored <= file.last) {

@@ -1,5 +1,5 @@
 // A generation on disk against what it must be: its links, the tree of each bundle, and what is kept to make that tree
-// anew (manifest, record, archive). Reads only, as fast as its pace allows. Whatever is wrong is in the findings: what
+// again (manifest, record, archive). Reads only, as fast as its pace allows. Whatever is wrong is in the findings: what
 // cannot be read does not keep the rest from being looked at.
 
 import * as fs from 'node:fs';
@@ -79,7 +79,7 @@ export function isTreeWhole({ tree, manifest }: ExaminedBundle): boolean {
   return tree.length === 0 && manifest !== undefined;
 }
 
-/** True for a damaged generation of which this host has all that its releases are made anew from. */
+/** True for a damaged generation of which this host has all that its releases are made again from. */
 export function isMendable({ links, bundles }: ExaminedGeneration): boolean {
   return links.length === 0 && bundles.every((one) => isTreeWhole(one) || one.kept.length === 0);
 }
@@ -208,7 +208,7 @@ interface TreeFacts {
   readonly kept: Manifest | undefined;
 }
 
-/** Where the manifest is lost too, a tree of which the signed manifest can be made is whole. */
+/** Where the manifest is lost too, a tree of which the signed manifest can be made is complete. */
 async function judgeTree(
   host: DiskView,
   { bundle, treePath, signed, kept }: TreeFacts,

@@ -20,7 +20,7 @@ export function notedLinks(ledger: Ledger, generation: number): NotedLinks | und
 }
 
 /**
- * Notes what a generation holds that is whole now, and forgets those that are gone. What is noted already stays: a
+ * Notes what a generation holds that is complete now, and forgets those that are gone. What is noted already stays: a
  * generation never changes.
  */
 export function noteLinks(paths: HostPaths, ledger: Ledger, generation: number): Ledger {
@@ -72,7 +72,7 @@ export function leftAtMs({ paths, ledger }: Pick<Host, 'paths' | 'ledger'>, gene
 const toleranceMs = 60_000;
 
 /**
- * A time ahead of the clock is of a clock that was wrong, and would be kept for years: its grace begins anew.
+ * A time ahead of the clock is of a clock that was wrong, and would be kept for years: its grace begins again.
  * @param generations those whose grace matters
  * @returns the same ledger when there is none
  */

@@ -1,4 +1,4 @@
-// What is kept to make a release anew where there is no network: its archive, or the archive of a release before it with every
+// What is kept to make a release again where there is no network: its archive, or the archive of a release before it with every
 // delta since. Owns these files of a kept release and the list of them; each is kept once, by as many names as releases need
 // it, so that none of them lives by another's leave. Judges nothing: what is made of them has a signed digest.
 import * as fs from 'node:fs';
@@ -60,7 +60,7 @@ function row({ length, digest, manifest }: KeptFile): object {
 }
 
 /**
- * Reads which files a kept release is made anew from; they may be gone.
+ * Reads which files a kept release is made again from; they may be gone.
  * @param own what it is with an archive of its own, by its record
  * @throws WritError STATE_DAMAGED for a list that cannot be read, or leads to another release
  */

@@ -11,7 +11,7 @@ import { type KeptManifest, manifestFile, openManifest, releasePath } from './re
 const provenOf = new WeakMap<HostPaths, Map<string, string>>();
 
 /**
- * As openManifest, but for a file that was proven before and has not been changed, moved or replaced since. A disk that
+ * As openManifest, except for a file that was proven before and has not been changed, moved or replaced since. A disk that
  * turns bits by itself leaves no such trace: that is the scrub's to find, as in every other file.
  * @throws WritError STATE_DAMAGED
  */

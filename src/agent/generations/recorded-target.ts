@@ -56,7 +56,7 @@ export interface TargetWish {
 }
 
 /**
- * Finds what a release must be, to make it anew: the very same one, and only while it is vouched for.
+ * Finds what a release must be, to make it again: the very same one, and only while it is vouched for.
  * @throws WritError RELEASE_UNTRUSTED; STATE_DAMAGED when neither the record nor the trusted metadata has it
  */
 export function targetToRepair(host: Host, { bundle, channel, release }: TargetWish): SignedTarget {

@@ -73,7 +73,7 @@ export function keepRelease(paths: HostPaths, durable: DurableFs, options: KeepO
   if (lookAt(aside)) durable.rename('flush.record-replaced', aside, removed);
 }
 
-/** @returns the entry of a record, as it lies on disk */
+/** @returns the entry of a record, as it is on disk */
 export function recordText({ target, stagedAtMs }: Pick<KeepOptions, 'target' | 'stagedAtMs'>): string {
   const record = {
     writ: 1,
@@ -124,7 +124,7 @@ export function archivePathOf(paths: HostPaths, bundle: string, release: string)
 
 /**
  * @param record of that release
- * @returns the files that it is made anew from without a network; they may be gone
+ * @returns the files that it is made again from without a network; they may be gone
  * @throws WritError STATE_DAMAGED
  */
 export function keptCopyOf(
@@ -180,7 +180,7 @@ export function readLastVoucher(paths: HostPaths, bundle: string, name: string):
 }
 
 /**
- * Reads every file that vouched for a release: for a repair, which keeps it anew.
+ * Reads every file that vouched for a release: for a repair, which keeps it again.
  * @throws WritError STATE_DAMAGED
  */
 export function readVouchers(paths: HostPaths, bundle: string, name: string): Vouchers {

@@ -1,4 +1,4 @@
-// A lost record or manifest of a kept release, written anew in its place: each file whole, by way of staging, so that a crash
+// A lost record or manifest of a kept release, written again in its place: each file whole, through staging, so that a crash
 // leaves nothing. Where what it says comes from, and whether it may, is the repair's.
 import { dirname, join } from 'node:path';
 import { encodeManifest, type Manifest } from '../../core/release/manifest.js';

@@ -1,4 +1,4 @@
-// Lists what really lies below a directory, following no link, whatever its names are. Owns the walk, its depth and the
+// Lists what really is below a directory, following no link, whatever its names are. Owns the walk, its depth and the
 // pauses in it; judges nothing.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ export interface TreeNode {
 const nodesPerPause = 512;
 
 /**
- * Yields every node below `root`, the root itself left out; a node that vanishes meanwhile is left out too. What lies in
+ * Yields every node below `root`, the root itself left out; a node that vanishes meanwhile is left out too. What is in
  * a directory that no release can have is not listed: who may write here could hide or bury the rest behind it.
  * Lets the event loop run in between. Errors are those of the system (ENOENT for a root that is not there).
  */

@@ -1,5 +1,5 @@
 // One command in the sandbox: what its keys ask for, and what this host can give, become a box; what it must not
-// see is covered, and what it is shown of policy lies at the live path. Decides nothing about its verdict.
+// see is covered, and what it is shown of policy is at the live path. Decides nothing about its verdict.
 import * as fs from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { HookConfig } from '../../core/config/config.js';

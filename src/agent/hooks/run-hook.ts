@@ -1,6 +1,6 @@
 // Runs one user's command (check, canary, loader, probe) with its placeholders, its cleared environment and a private
 // empty directory, in the sandbox where there is one, and judges its end. Knows no bundle and no generation: its
-// caller says which paths to show, what lies at the live policy path, and of which ends it wants another try.
+// caller says which paths to show, what is at the live policy path, and of which ends it wants another try.
 
 import { join } from 'node:path';
 import type { HookConfig } from '../../core/config/config.js';
@@ -74,7 +74,7 @@ async function runEither(
     // The one place it can write: what would be in /tmp goes there.
     const env = { TMPDIR: scratch, ...line.env };
     const result = await confined.run(scratch, { ...limits, ...line, env });
-    // A command that met a full disk may have said no because of it.
+    // A command that met a full disk may have refused because of it.
     return guard?.signal.aborted ? { kind: 'not-started', reason: diskReason } : result;
   } finally {
     guard?.stop();
@@ -145,7 +145,7 @@ const notPrintable = /(?![\n\t])[\p{Cc}\p{Cf}]/gu;
 /** The rest of the agent waits meanwhile: a pattern that takes longer on 64 kB is a mistake. */
 const patternTimeoutMs = 500;
 
-/** What the end of a command means by the user's own rules: `reject` makes any end a no; a no to nobody is none. */
+/** What the end of a command means by the user's own rules: `reject` makes any end a refusal; a no to nobody is none. */
 function judgeAgain(hook: HookConfig, result: CommandResult, daemon: Daemon | undefined): HookReport {
   const report = reportOf(result);
   const { kind, reason } = report.verdict;

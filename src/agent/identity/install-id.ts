@@ -1,4 +1,4 @@
-// STATE/install-id.json: the random id of this installation, created at the first start of an agent, and anew on a machine that was
+// STATE/install-id.json: the random id of this installation, created at the first start of an agent, and again on a machine that was
 // cloned. The host's time to poll comes from it, so that clones of one image do not ask in the same second. Never keeps an agent
 // from starting, and is no part of the policy: a command without an agent does not read it.
 import { randomBytes } from 'node:crypto';

@@ -1,4 +1,4 @@
-// What is kept beside a whole tree, written anew from what this host knows still: the manifest from the tree itself, the
+// What is kept beside a whole tree, written again from what this host knows still: the manifest from the tree itself, the
 // record from the signed metadata. Needs no room to unpack anything, and touches no tree; an archive is staging's.
 import { isWritError } from '../../core/errors.js';
 import { unboundedPace } from '../../platform/time/rate-limit.js';

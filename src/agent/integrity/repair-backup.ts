@@ -1,4 +1,4 @@
-// Makes a damaged backup whole: the generation that a rollback would go to, built anew under a number of its own and
+// Makes a damaged backup whole: the generation that a rollback would go to, built again under a number of its own and
 // named in the ledger in the old one's place. One that nobody can have again is given up: the ledger names it no more.
 // `current` does not move, and nobody is notified.
 import type { Problem } from '../../core/cycle/cycle-report.js';
@@ -21,7 +21,7 @@ import { failuresIn, keepRecords, repairCandidate } from './repair-plan.js';
 export type BackupEnd =
   /** The generation that is the backup now: the same one where only what is kept was damaged. */
   | { readonly kind: 'made'; readonly generation: number }
-  /** It could not be made anew this time, or a rollback can go to it as it is. */
+  /** It could not be made again this time, or a rollback can go to it as it is. */
   | { readonly kind: 'kept'; readonly generation: number; readonly problem: Problem }
   | { readonly kind: 'given-up'; readonly problem: Problem };
 
@@ -71,7 +71,7 @@ async function remakeBackup(job: Job, generation: number, signal: AbortSignal): 
   return { kind: 'made', generation: reserved.generation };
 }
 
-/** What nobody knows the signed digests of, or vouches for any more: no repository that comes back mends that. */
+/** What nobody knows the signed digests of, or vouches for any more: no repository that comes back repairs that. */
 const lostForGood: ReadonlySet<string> = new Set(['STATE_DAMAGED', 'RELEASE_UNTRUSTED']);
 
 /** Only fresh metadata can say so; and a backup that a rollback could go to is one still. */

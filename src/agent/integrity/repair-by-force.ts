@@ -1,4 +1,4 @@
-// `writ pull --force` has staged every release anew: what is damaged takes its new tree from there, by the same move as
+// `writ pull --force` has staged every release again: what is damaged takes its new tree from there, by the same move as
 // any repair. Decides; writes nothing.
 import { isOfLinks } from '../../core/status/scrub-state.js';
 import { unboundedPace } from '../../platform/time/rate-limit.js';
@@ -14,8 +14,8 @@ export interface ForcedRepair extends RepairCandidate {
 }
 
 /**
- * @param candidate everything that is configured, staged anew where it could be
- * @returns undefined when what is active is whole
+ * @param candidate everything that is configured, staged again where it could be
+ * @returns undefined when what is active is complete
  * @throws WritError INTERRUPTED, DISK_*
  */
 export async function planForcedRepair(

@@ -1,4 +1,4 @@
-// The last resort of a repair: an older generation that is whole, vouched for and not withdrawn takes the damaged one's
+// The last resort of a repair: an older generation that is complete, vouched for and not withdrawn takes the damaged one's
 // place. No hold is put on what is left: as soon as its release can be had again, a cycle brings it back.
 import type { BundleResult, Problem } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';

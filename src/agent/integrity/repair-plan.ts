@@ -119,7 +119,7 @@ export function failuresIn(selections: readonly Selection[]): Problem[] {
 
 export interface RepairCandidate {
   readonly candidate: readonly PlacedBundle[];
-  /** Whole trees whose kept release was damaged: only that is written anew. */
+  /** Whole trees whose kept release was damaged: only that is written again. */
   readonly records: readonly StagedBundle[];
   /** Names of the bundles that get a new tree. */
   readonly replaced: readonly string[];
@@ -145,7 +145,7 @@ export async function repairCandidate(
 }
 
 /**
- * Takes what is damaged from what was staged; a tree that is whole is never touched.
+ * Takes what is damaged from what was staged; a tree that is complete is never touched.
  * @param found the bundles as they are
  * @param bundles what the next generation is to hold, staged where it could be
  */
@@ -177,7 +177,7 @@ async function isAsMade(host: Host, found: ExaminedBundle, { manifest }: StagedB
   return (await verifyTree(found.treePath, manifest, { contents: 'digests', ...rights })).length === 0;
 }
 
-/** Writes what is kept of these releases anew; their trees stay as they are. */
+/** Writes what is kept of these releases again; their trees stay as they are. */
 export function keepRecords(host: Host, records: readonly StagedBundle[], staging: string): void {
   for (const { target, copy, manifestBytes } of records) {
     keepRelease(host.paths, host.durable, {

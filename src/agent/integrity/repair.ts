@@ -1,6 +1,6 @@
 // Makes a damaged policy whole: new trees of the very same releases, a new generation, and the ordinary swap with all
 // that follows. Each release comes from its kept archive, else from the repository; when one cannot be had, an older
-// generation that is whole takes over. Nothing is ever written into a tree that exists. Checks are not run again: the
+// generation that is complete takes over. Nothing is ever written into a tree that exists. Checks are not run again: the
 // bytes are those that passed them.
 import type { CycleEventLine, Problem } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
@@ -38,7 +38,7 @@ import {
 
 export interface RepairOptions {
   readonly cycle: string;
-  /** `no`: only what lies on this host is used, and an older generation rather than the network. */
+  /** `no`: only what is on this host is used, and an older generation rather than the network. */
   readonly download: 'yes' | 'no';
   readonly signal: AbortSignal;
   readonly onEvent?: (event: CycleEventLine) => void;
@@ -50,8 +50,8 @@ export interface RepairEnd extends CycleEnd {
 }
 
 /**
- * Looks over the active policy and mends what is damaged. The caller has the host for itself.
- * @returns undefined when it is whole. Never rejects for what the repair meets: REPAIR_FAILED, REPAIRED_BY_PREVIOUS
+ * Looks over the active policy and repairs what is damaged. The caller has the host for itself.
+ * @returns undefined when it is complete. Never rejects for what the repair meets: REPAIR_FAILED, REPAIRED_BY_PREVIOUS
  *   and what workers said are in the result
  * @throws WritError INTERRUPTED, DISK_*, STATE_DAMAGED when not even looking is possible
  */

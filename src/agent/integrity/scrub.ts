@@ -37,14 +37,14 @@ export interface LookOptions extends RepairOptions {
 }
 
 export interface Look {
-  /** What was damaged; the repair may have mended it. */
+  /** What was damaged; the repair may have repaired it. */
   readonly damage: readonly DamageFound[];
   readonly repair?: RepairEnd;
   readonly outcome: 'intact' | 'damaged' | 'repaired';
 }
 
 /**
- * Looks, and mends if it may.
+ * Looks, and repairs if it may.
  * @param host asked each time: a reload may have replaced it
  * @throws WritError INTERRUPTED, DISK_*, STATE_DAMAGED when looking itself is not possible
  */

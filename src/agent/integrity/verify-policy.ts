@@ -1,5 +1,5 @@
 // `writ verify`: looks over everything that this host relies on, the active generation and what a rollback could go to,
-// and with a repair asked for mends it. Says how it is in the end, and never more than it has read.
+// and with a repair asked for repairs it. Says how it is in the end, and never more than it has read.
 import type { CycleEventLine, CycleResult } from '../../core/cycle/cycle-report.js';
 import type { DamageFound } from '../../core/status/scrub-state.js';
 import type {
@@ -83,7 +83,7 @@ function repairOf({ repair }: Look): { repair?: CycleResult } {
   return repair === undefined ? {} : { repair: repair.result };
 }
 
-/** After a repair it is read again: only what was seen to be whole is said to be. */
+/** After a repair it is read again: only what was seen to be complete is said to be. */
 async function activeInTheEnd(
   host: Host,
   look: Look,

@@ -114,7 +114,7 @@ export function openStory(options: StoryOptions): CycleStory {
     restore: (act) => run('restore', act),
     nextNotificationId: notificationIds(cycle),
     progress: (step, doneBytes, totalBytes) => {
-      // It begins anew where a mirror brought the wrong bytes, or the cycle tries again without a bundle.
+      // It begins again where a mirror brought the wrong bytes, or the cycle tries again without a bundle.
       const moreBytes = doneBytes < fetched.doneBytes ? doneBytes : doneBytes - fetched.doneBytes;
       fetched.bytes += Math.max(0, moreBytes - fetched.wasHereBytes);
       fetched.wasHereBytes = Math.max(0, fetched.wasHereBytes - moreBytes);

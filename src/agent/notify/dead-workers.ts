@@ -52,7 +52,7 @@ export async function aliveWorkers(groups: readonly WorkerGroup[]): Promise<Read
   return alive;
 }
 
-/** @returns the members but for those that are asked about and dead: who is killed leaves its socket or pid file behind */
+/** @returns the members except for those that are asked about and dead: who is killed leaves its socket or pid file behind */
 export async function withoutDead(
   { driver }: WorkerGroup,
   members: readonly Member[],

@@ -37,10 +37,10 @@ export interface ReconcileOptions extends Pick<NotifyContext, 'signal' | 'nextNo
   readonly staging: () => string;
   /** `all`: also those whose next try is later, since a person asked. */
   readonly who: 'all' | 'whose-turn-it-is';
-  /** Groups whose sets are read anew; all of them when it is left out. */
+  /** Groups whose sets are read again; all of them when it is left out. */
   readonly groups?: readonly WorkerGroup[];
   /** As readSets; `the-answered` when it is left out. */
   readonly doubt?: SetsOptions['doubt'];
-  /** A worker, or a probe, said no to what is active already. Called once everything else is noted. */
+  /** A worker, or a probe, refused what is active already. Called once everything else is noted. */
   readonly onRefused?: (refusal: WritError) => Promise<void>;
 }

@@ -37,7 +37,7 @@ export interface NotifyOptions {
   readonly restartDead?: 'yes';
   /** Before each notification. */
   readonly onNotify?: (key: string, verb: NotifyVerb) => void;
-  /** Where more are notified after these: asked of those that answered. @throws WritError a no */
+  /** Where more are notified after these: asked of those that answered. @throws WritError a refusal */
   readonly prove?: (group: WorkerGroup, results: readonly WorkerResult[]) => Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-// How each worker takes over a generation: by a reset, or by a restart where what it cannot read anew has changed. Level,
+// How each worker takes over a generation: by a reset, or by a restart where what it cannot read again has changed. Level,
 // not edge: what counts is what that worker used last, not what the cycle happened to change.
 import { orUndefined } from '../../core/errors.js';
 import { changedPaths, needsRestart, type PolicyFiles } from '../../core/release/affected-groups.js';

@@ -91,7 +91,7 @@ function questionsOf(
 
 /**
  * Exit 0 alone means this generation. A worker may take a moment to use what it was notified of: its no is asked again too,
- * and "not now". @throws WritError PROBE_FAILED, PROBE_BROKEN for a no, and where there is no verdict
+ * and "not now". @throws WritError PROBE_FAILED, PROBE_BROKEN for a refusal, and where there is no verdict
  */
 async function ask(
   host: Host,

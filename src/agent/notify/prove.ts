@@ -55,7 +55,7 @@ function shownBy(host: Host, key: string, { target }: NotifyContext): WorkerResu
 
 /**
  * Asks the probes of the groups about those that were notified.
- * @returns what they proved; `unreachable` of whom a probe said no, or could say nothing
+ * @returns what they proved; `unreachable` of whom a probe refused, or could say nothing
  */
 export async function proveNotified(
   host: Host,

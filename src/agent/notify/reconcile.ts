@@ -30,7 +30,7 @@ export interface ReconcileResult {
 const nothing: ReconcileResult = { results: [], problems: [], warnings: [], readMs: new Map() };
 
 /**
- * Reads the sets again, decides, asks probes, decides for whom they said no, and notifies those; what each has found is
+ * Reads the sets again, decides, asks probes, decides for whom they refused, and notifies those; what each has found is
  * noted before the next begins. Never rejects for what workers do. @throws WritError DISK_*, STATE_DAMAGED
  */
 export async function reconcileWorkers(host: Host, options: ReconcileOptions): Promise<ReconcileResult> {
@@ -93,7 +93,7 @@ function contextOf(
   return { groups, target, signal, nextNotificationId, only, staging: staging(), manner: { verbOf } };
 }
 
-/** What was said before somebody said no counts too. */
+/** What was said before somebody refused counts too. */
 async function notifyPending(host: Host, context: NotifyContext): Promise<Notified> {
   const { unreached, refusal: no } = await runPendingLoaders(host, context);
   try {

@@ -24,17 +24,17 @@ export function refusal(
   });
 }
 
-/** @returns names of the groups that said no; none where the error is nobody's no */
+/** @returns names of the groups that refused; none where the error is nobody's no */
 export function groupsIn({ facts }: WritError): readonly string[] {
   return (facts['groups'] ?? []) as readonly string[];
 }
 
-/** @returns every answer that was had when somebody said no; none where a loader or a probe of a whole group said it */
+/** @returns every answer that was had when somebody refused; none where a loader or a probe of a whole group said it */
 export function resultsIn({ facts }: WritError): readonly WorkerResult[] {
   return (facts['results'] ?? []) as readonly WorkerResult[];
 }
 
-/** @returns the refusal of workers that said no by themselves, as one that connected late; undefined when nobody did */
+/** @returns the refusal of workers that refused by themselves, as one that connected late; undefined when nobody did */
 export function standingRefusal({ ledger }: Pick<Host, 'ledger'>, active: number): WritError | undefined {
   const refused = Object.entries(ledger.read().workers).flatMap(([key, one]) => {
     const { state, wanted, goneAtMs, text, atMs } = one;

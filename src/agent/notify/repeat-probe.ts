@@ -87,7 +87,7 @@ export async function repeatProbe(host: Host, group: WorkerGroup, asked: Asked):
 }
 
 /**
- * In a cycle: the probes that said no or were not heard, of groups that are not asked by the clock, are asked again, or a
+ * In a cycle: the probes that refused or were not heard, of groups that are not asked by the clock, are asked again, or a
  * finding would stand until the next release.
  * @param options.who `all`: also those that are asked by the clock, since a person wants to know
  */

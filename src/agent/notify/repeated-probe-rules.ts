@@ -70,7 +70,7 @@ export function unheard(probed: ProbeCounts | undefined, silence: string): Probe
   return { ...probed, wrong: probed?.wrong ?? 0, silence };
 }
 
-/** Its probe said no, or was not heard, and nothing has ended that. */
+/** Its probe refused, or was not heard, and nothing has ended that. */
 export function isOpen({ goneAtMs, probed }: WorkerLedger): boolean {
   return goneAtMs === undefined && probed !== undefined && (probed.wrong > 0 || probed.silence !== undefined);
 }

@@ -58,7 +58,7 @@ export interface Member {
 }
 
 /**
- * Reads the set of a group anew.
+ * Reads the set of a group again.
  * @returns its workers, or the reason why nobody can say who they are: then they are neither gone nor confirmed
  */
 export async function readMembers({ driver, config }: WorkerGroup): Promise<readonly Member[] | WritError> {

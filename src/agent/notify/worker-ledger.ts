@@ -124,7 +124,7 @@ export function noteLateAnswer(host: Pick<Host, 'ledger'>, result: WorkerResult,
     ...(process === undefined ? {} : { process }),
     ...(silence === undefined ? {} : { silence }),
   };
-  // A worker whose group the last move did not concern is notified of what is active when it connects anew.
+  // A worker whose group the last move did not concern is notified of what is active when it connects again.
   if ([known?.wanted, active].includes(result.generation)) noteWorkers(host, [{ ...own, ...result }]);
 }
 

@@ -1,5 +1,5 @@
 // The directory of partials: one file for each signed digest, appended to while its bytes come, and a note beside it of which
-// version a mirror said they are. Owns their names, and what may lie there; who writes holds the lock of the state directory.
+// version a mirror said they are. Owns their names, and what may be there; who writes holds the lock of the state directory.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { isWritError, orUndefined } from '../../core/errors.js';
@@ -19,7 +19,7 @@ export interface Partial extends OpenFile {
   /** Which version comes from now on; flushes nothing, since the digest of the whole decides. */
   note(seen: SeenVersion | undefined): void;
   /**
-   * It is whole: gives it a second name, in staging. Under the first one it waits for the end of the cycle: until it is kept with a
+   * It is complete: gives it a second name, in staging. Under the first one it waits for the end of the cycle: until it is kept with a
    * generation, the next run needs it. @throws WritError DISK_*
    */
   take(to: string): void;
@@ -47,7 +47,7 @@ export interface WholeFile {
 export function openPartial(host: PartialsHost, { length, digest }: WholeFile): Partial {
   const { paths, durable } = host;
   const path = join(paths.partials, digestHex(digest));
-  // A rename takes the place of anything else that lies under the name of a note.
+  // A rename takes the place of anything else that is under the name of a note.
   if (lookAt(noteOf(path))?.isDirectory()) durable.removeTree('partial.replace', noteOf(path));
   const { descriptor, foundBytes } = openOrMake(durable, path, length);
   const seen = foundBytes > 0 ? readNote(noteOf(path)) : undefined;

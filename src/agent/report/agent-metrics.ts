@@ -1,6 +1,6 @@
 // What the agent notifies Prometheus, by name. An observer: counters grow at the end of a cycle, gauges are read from the last
 // report when somebody asks. Names are a promise. Labels come from the configuration and from fixed sets, never from
-// what workers, servers or bundles say, but for delegated roles, of which the first few have a series.
+// what workers, servers or bundles say, except for delegated roles, of which the first few have a series.
 import { outcomes } from '../../core/cycle/sync-machine.js';
 import { judgeHealth } from '../../core/status/host-health.js';
 import type { StatusReport } from '../../core/status/status.js';

@@ -1,4 +1,4 @@
-// Writes status.json anew while an agent runs, whether or not there is news: who reads it without asking the agent knows by
+// Writes status.json again while an agent runs, whether or not there is news: who reads it without asking the agent knows by
 // its age whether one is there. Owns how often.
 import type { Clock } from '../../platform/time/clock.js';
 

@@ -1,6 +1,6 @@
 // /run/writ/status.json (0644; with `read` 0640, for its group): what everybody on the host may know, without a socket.
 // Written when it says something new, so that a poll with nothing to do writes nothing, and at each beat of an agent. Nothing
-// of it is flushed: it is made anew, and means nothing after a power cut. Hook output and workers' answers stay out.
+// of it is flushed: it is made again, and means nothing after a power cut. Hook output and workers' answers stay out.
 
 import type { Problem } from '../../core/cycle/cycle-report.js';
 import { errorCodes } from '../../core/error-codes.js';

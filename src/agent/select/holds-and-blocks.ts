@@ -24,7 +24,7 @@ export function withoutHoldsUpTo(ledger: Ledger, { bundle, serial }: NewRelease)
   return changeRestrictions(ledger, { holds });
 }
 
-/** A candidate that a person lets in again begins anew: its next crash is the first. */
+/** A candidate that a person lets in again begins again: its next crash is the first. */
 export function withoutRestrictions(ledger: Ledger): Ledger {
   return changeRestrictions(ledger, { holds: [], crashes: undefined, blocked: undefined });
 }

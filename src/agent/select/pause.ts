@@ -49,7 +49,7 @@ export function pauseText({ reason, untilMs }: Pick<PauseRequest, 'reason' | 'un
 }
 
 /**
- * For a ledger that is made anew: a pause that only it knew must not end by its loss. A line of before, which has it as text
+ * For a ledger that is made again: a pause that only it knew must not end by its loss. A line of before, which has it as text
  * alone, tells of none; its end was never longer than a year away.
  * @param history newest first
  */

@@ -80,13 +80,13 @@ export function endFailedWaits({ ledger }: Pick<Host, 'ledger'>): void {
   );
 }
 
-/** @returns the releases that are held since silence was taken for a no, as `dns-edge 42` */
+/** @returns the releases that are held since silence was taken for a refusal, as `dns-edge 42` */
 export function heldBySilence({ waiting = {} }: Pick<Ledger, 'waiting'>): string[] {
   const held = Object.entries(waiting).filter(([, { vain }]) => vain?.isHeld === true);
   return held.map(([bundle, { serial }]) => `${bundle} ${serial}`);
 }
 
-/** @returns the ledger in which nothing is held any more since silence was taken for a no */
+/** @returns the ledger in which nothing is held any more since silence was taken for a refusal */
 export function withoutSilence(ledger: Ledger): Ledger {
   const left = Object.entries(ledger.waiting ?? {}).filter(([, { vain }]) => vain?.isHeld !== true);
   return withWaiting(ledger, left);

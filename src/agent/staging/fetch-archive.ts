@@ -153,7 +153,7 @@ function requireRoomFor({ partials, target }: FetchOptions, room: RoomOptions): 
   }
 }
 
-/** Of a disk that said no nobody knows what it holds; and a full one gets its room back. */
+/** Of a disk that refused nobody knows what it holds; and a full one gets its room back. */
 function isWorthKeeping(error: unknown, { doneBytes }: Pick<Download, 'doneBytes'>): boolean {
   return doneBytes > 0 && isWritError(error) && !error.code.startsWith('DISK_');
 }

@@ -1,4 +1,4 @@
-// Makes a release anew from what is kept of it where that is no archive of its own: the archive of a release before it, then one
+// Makes a release again from what is kept of it where that is no archive of its own: the archive of a release before it, then one
 // delta after the other, each tree of it proven by its manifest's digest. Asks no network. The last tree alone stays.
 import { join } from 'node:path';
 import { given } from '../../core/given.js';

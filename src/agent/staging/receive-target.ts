@@ -1,6 +1,6 @@
 // Takes the bytes of one signed file from a mirror, at their place in an open file: bounded by the signed length, digested while they
 // come, over as many cuts as a transfer may have. What is there already is digested before anything is asked for. Owns when it
-// begins anew; where the file lies, and what becomes of it, is its caller's.
+// begins again; where the file lies, and what becomes of it, is its caller's.
 import * as fs from 'node:fs';
 import { isWritError, toWritError, WritError } from '../../core/errors.js';
 import { maxResumptions } from '../../core/limits.js';
@@ -41,7 +41,7 @@ export interface Download extends DownloadOptions {
 }
 
 /**
- * Digests what is there; a whole that has not the signed digest is thrown away.
+ * Digests what is there; a whole that lacks the signed digest is thrown away.
  * @throws WritError INTERRUPTED, DISK_*
  */
 export async function beginDownload(options: DownloadOptions, signal?: AbortSignal): Promise<Download> {
@@ -95,7 +95,7 @@ export interface Turn {
 }
 
 /**
- * Takes what is missing from one mirror. When the whole has not the signed digest, the bytes from before may be at fault. Those
+ * Takes what is missing from one mirror. When the whole lacks the signed digest, the bytes from before may be at fault. Those
  * of an earlier run may be this mirror's own, so the next one is asked for the whole, or this one where it is the last; beside
  * those of a mirror before, this one is judged by its own alone, or a liar's half would discredit the honest.
  * @throws WritError DOWNLOAD_DIGEST, and what the transfer throws

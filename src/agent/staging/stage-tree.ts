@@ -41,7 +41,7 @@ export interface TreeWriter {
   /** @throws WritError MANIFEST_MISMATCH when the content is not what the manifest says */
   close(): void;
   /**
-   * In place of open, write and close: a copy of a file of this disk, digested as it lies there now.
+   * In place of open, write and close: a copy of a file of this disk, digested as it is there now.
    * @throws WritError as close; and what the pace throws
    */
   copy(file: ManifestFile, from: OpenFile, pace: Pace): Promise<void>;

@@ -41,7 +41,7 @@ export interface TreePlace {
 export interface MakeOptions extends TreePlace {
   readonly target: SignedTarget;
   readonly copy: KeptCopy;
-  /** Of the copy, what lies in staging already. */
+  /** Of the copy, what is in staging already. */
   readonly fetchedBytes: number;
 }
 

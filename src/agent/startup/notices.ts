@@ -1,4 +1,4 @@
-// What a start found broken and made anew, said once with its code: noted in the ledger before anything is replaced,
+// What a start found broken and made again, said once with its code: noted in the ledger before anything is replaced,
 // so that no crash can lose it, and gone from there when it is in log and history.
 import type { Problem } from '../../core/cycle/cycle-report.js';
 import { rebuiltProblem, recordEvent } from '../job/record.js';
@@ -14,7 +14,7 @@ export interface Rebuilt {
   readonly text: string;
 }
 
-/** Notes that a file is about to be made anew. */
+/** Notes that a file is about to be made again. */
 export function noteRebuilt(host: Pick<Host, 'ledger'>, rebuilt: Rebuilt): void {
   host.ledger.write(withNotice(host.ledger.read(), rebuilt));
 }

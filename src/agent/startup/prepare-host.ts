@@ -10,7 +10,7 @@ import { listDirectories } from '../generations/generations.js';
 import type { HostPaths } from '../state/paths.js';
 
 /**
- * Creates what is missing, with exact modes, and checks that nobody else can change what lies in them.
+ * Creates what is missing, with exact modes, and checks that nobody else can change what is in them.
  * @throws WritError PATH_UNSAFE, PATH_CROSS_DEVICE, DISK_*
  */
 export function prepareHost(paths: HostPaths, durable: DurableFs): void {

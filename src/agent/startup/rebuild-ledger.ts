@@ -1,4 +1,4 @@
-// A ledger that is damaged or lost, made anew from what lies on the disk: numbers above everything ever seen, serials
+// A ledger that is damaged or lost, made again from what is on the disk: numbers above everything ever seen, serials
 // from the kept records and from trust, times above every tree's. What nobody else wrote down is lost, and said.
 import * as fs from 'node:fs';
 import { basename } from 'node:path';
@@ -30,7 +30,7 @@ import { keepBroken } from '../state/set-aside.js';
 import { noteRebuilt, withNotice } from './notices.js';
 
 /**
- * Mends the state files that could not be read, before anything is decided by them. Idempotent: until it has ended the
+ * Repairs the state files that could not be read, before anything is decided by them. Idempotent: until it has ended the
  * files are as broken as they were.
  * @throws WritError STATE_DAMAGED for a `current` that Writ did not make; DISK_*
  */
@@ -44,7 +44,7 @@ export async function mendStateFiles(host: Host): Promise<void> {
   host.refusals.replace({ writ: 1, refusals: [] });
 }
 
-/** The ledger is made anew from it before, as far as it can be read. */
+/** The ledger is made again from it before, as far as it can be read. */
 function mendHistory(host: Host): void {
   for (const path of foreignInHistory(host.paths)) {
     noteRebuilt(host, { path, text: foreignText(path) });

@@ -1,5 +1,5 @@
 // What a start does before anything else: sweep leftovers, repair the state files, and finish or undo the swap that a
-// crash left. Gathers the facts, also which generations are whole to go to; performs the plan of recovery-rules; decides
+// crash left. Gathers the facts, also which generations are complete to go to; performs the plan of recovery-rules; decides
 // nothing about trust.
 import { isWritError } from '../../core/errors.js';
 import { unboundedPace } from '../../platform/time/rate-limit.js';
@@ -140,7 +140,7 @@ export type Examined = Map<number, ExaminedGeneration>;
 
 interface Wholeness {
   readonly isWhole: (generation: number) => Promise<boolean>;
-  /** The copies that are kept make the same releases anew, without a network. */
+  /** The copies that are kept make the same releases again, without a network. */
   readonly isMendable: (generation: number) => Promise<boolean>;
 }
 
@@ -160,8 +160,8 @@ function createLook(host: Host, { signal, examined }: RecoveryOptions): Wholenes
 }
 
 /**
- * Where an undo puts the link: the generation before the swap when it is whole, or when this start can make it anew (an
- * older one would take an acknowledged release back); else the last known good one, else the newest that is whole and
+ * Where an undo puts the link: the generation before the swap when it is complete, or when this start can make it again (an
+ * older one would take an acknowledged release back); else the last known good one, else the newest that is complete and
  * that a rollback could go to, else the one that the swap brought. A repair that did not come to its end is not tried
  * again here: it may be what crashes.
  */

@@ -1,5 +1,5 @@
 // Performs what recovery has planned for a swap that a crash left behind its link: on to its end, back, or nothing but
-// saying so where no generation is whole. Decides nothing; every part may be done again by the next start.
+// saying so where no generation is complete. Decides nothing; every part may be done again by the next start.
 import type { Problem } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { toWritError, WritError } from '../../core/errors.js';
@@ -22,7 +22,7 @@ export interface InterruptedSwap {
   readonly cycle: string;
   readonly signal: AbortSignal;
   readonly journal: Journal;
-  /** Where the way back leads, also from a way forward on which somebody says no. */
+  /** Where the way back leads, also from a way forward on which somebody refuses. */
   readonly back: WayBack;
 }
 
@@ -41,7 +41,7 @@ export function undoSwap(host: Host, undo: Undo): Promise<CycleEnd> {
   return inJob(host, undo, 'swap', (_, story, move) => goBack(host, story, { ...undo, move }));
 }
 
-/** Leaves the link, for nothing else is whole: what is to be done is said, and the start goes on. */
+/** Leaves the link, for nothing else is complete: what is to be done is said, and the start goes on. */
 export function stayBehindSwap(host: Host, left: InterruptedSwap & Pick<Undo, 'block'>): Promise<CycleEnd> {
   return inJob(host, left, 'swap', async () => {
     clearJournal(host.paths, host.durable);
@@ -69,7 +69,7 @@ function isKnown({ journal }: Pick<InterruptedSwap, 'journal'>): boolean {
   return journal.cycle !== unknownCycle;
 }
 
-/** With the link back, workers that say no must not keep the agent from starting: that is a block, said loudly. */
+/** With the link back, workers that refuse must not keep the agent from starting: that is a block, said loudly. */
 async function goBack(host: Host, story: CycleStory, undo: Undo & { move: Move }): Promise<MoveResult> {
   const { journal, back, block, notify, move } = undo;
   const problems = [

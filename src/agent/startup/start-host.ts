@@ -34,15 +34,15 @@ export interface Started {
   readonly repaired: CycleEnd | undefined;
   /** What is wrong with the active policy still. */
   readonly damage: WritError | undefined;
-  /** What was mended in the state directory: said in log and history already. */
+  /** What was repaired in the state directory: said in log and history already. */
   readonly notices: readonly Problem[];
   /** Why a loader is still pending. */
   readonly notLoaded: Problem | undefined;
 }
 
 /**
- * All that a start does before the first cycle, for the agent and for a command without one: mend the state files,
- * finish or undo what a crash left, make sure that the active generation is whole, and run the loaders of a new boot.
+ * All that a start does before the first cycle, for the agent and for a command without one: repair the state files,
+ * finish or undo what a crash left, make sure that the active generation is complete, and run the loaders of a new boot.
  */
 export async function startHost(host: Host, options: StartOptions): Promise<Started> {
   const end = howItEnded(host);
@@ -79,7 +79,7 @@ interface Verify extends Pick<StartOptions, 'looksLater'> {
 /**
  * A zero exit of `sync -f` can hide an error that another process consumed: after a boot or an unclean end the
  * active trees are read in full before the agent is ready; after a clean one, names, types, sizes and modes do, and of a
- * pull that a full look was not long before, less. What is damaged is mended from what this host has: no start waits for a
+ * pull that a full look was not long before, less. What is damaged is repaired from what this host has: no start waits for a
  * network.
  */
 async function verifyActive(

@@ -19,7 +19,7 @@ export function sweepLeftovers(host: Host): void {
   const each = (paths: readonly string[], sweep: (path: string) => void): void => {
     for (const path of paths) tolerate(host, path, () => sweep(path));
   };
-  // First: what lies in staging may be an older copy of what has to go back.
+  // First: what is in staging may be an older copy of what has to go back.
   tolerate(host, paths.archives, () => settleReplacedReleases(paths, durable));
   each(inside(paths.staging), (path) => durable.removeTree('recover.sweep-staging', path));
   sweepPartials(host);

@@ -18,7 +18,7 @@ export function crashesOf(known: CrashCount | undefined, candidate: ReleaseDiges
 
 /**
  * Counts one more. Of two candidates in a row the releases that both had are the suspects: a publisher who publishes
- * something else beside a release that brings hosts down must not start its count anew each time.
+ * something else beside a release that brings hosts down must not start its count again each time.
  */
 export function countCrash(known: CrashCount | undefined, candidate: ReleaseDigests): CrashCount {
   if (known === undefined || !isSameCandidate(known.manifestDigests, candidate))

@@ -7,7 +7,7 @@ import { ledgerSchema } from './ledger-schema.js';
 import { openStateFile, type StateFile } from './state-file.js';
 
 /**
- * @param mayBegin false on a host that has had a ledger: then one that is gone is not begun anew by a first write, for
+ * @param mayBegin false on a host that has had a ledger: then one that is gone is not begun again by a first write, for
  *   its numbers would be used twice
  * @throws WritError DISK_* when it cannot be read; one that is damaged is opened, and says so
  */

@@ -1,5 +1,5 @@
 // What a ledger.json must look like to be believed at all. Owns shapes, no meaning: those are ledger's. A file that does
-// not fit is damaged, and is made anew from what lies on the disk.
+// not fit is damaged, and is made again from what is on the disk.
 import { errorCodes } from '../../core/error-codes.js';
 
 /** Also of times: none is later than what a Date can say. */
@@ -10,7 +10,7 @@ const oneOf = (...values: readonly string[]): object => ({ enum: values });
 const objectOf = (additionalProperties: object): object => ({ type: 'object', additionalProperties });
 const listOf = (items: object): object => ({ type: 'array', items });
 
-/** @param members by name; one that may be absent has a name that ends in `?` */
+/** @param members by name; one that may be absent has a name that ends with `?` */
 function record(members: Readonly<Record<string, object>>): object {
   const names = Object.keys(members);
   return {

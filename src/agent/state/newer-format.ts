@@ -1,5 +1,5 @@
 // What a file of the state directory says of its own format, and the refusal of one that a later version of Writ wrote. Such
-// a file is no damage: made anew, it would lose the serials that keep an older release out. A later format keeps the member
+// a file is no damage: made again, it would lose the serials that keep an older release out. A later format keeps the member
 // `writ` and the seal, so that this version can see that it is one. Never writes.
 import { WritError } from '../../core/errors.js';
 

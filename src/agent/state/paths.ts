@@ -1,4 +1,4 @@
-// Where everything lies on a host, and how names in it are made and read.
+// Where everything is on a host, and how names in it are made and read.
 // Owns names only: it touches no file.
 import { join } from 'node:path';
 import type { AgentConfig } from '../../core/config/config.js';

@@ -9,7 +9,7 @@ export interface Journal {
   /** Absent at a first activation. */
   readonly from?: number;
   readonly to: number;
-  /** `forward` until somebody said no; then the link goes back. */
+  /** `forward` until somebody refused; then the link goes back. */
   readonly direction: 'forward' | 'back';
   readonly startedAtMs: number;
   /** `repair`: the same releases in new trees, or an older generation in place of a damaged one. */
@@ -17,7 +17,7 @@ export interface Journal {
 }
 
 /**
- * Where the way back leads: a generation that is whole or that the same start mends, `nothing` before a first activation,
+ * Where the way back leads: a generation that is complete or that the same start repairs, `nothing` before a first activation,
  * `lost` when there is none.
  */
 export type WayBack = number | 'nothing' | 'lost';
@@ -28,7 +28,7 @@ export interface DiskFacts {
   /** Every file of the journal's new generation is there as it was signed. */
   readonly isWhole: boolean;
   readonly back: WayBack;
-  /** The way back leads to a damaged generation that the same start makes anew: nobody is notified of it as it is. */
+  /** The way back leads to a damaged generation that the same start makes again: nobody is notified of it as it is. */
   readonly isBackDamaged?: boolean;
   /** The ledger says that this very move reached its commit. */
   readonly isCommitted: boolean;
@@ -39,7 +39,7 @@ export type RecoveryPlan =
   | { readonly action: 'none' }
   /** The link never moved: forget the swap, nobody was notified. */
   | { readonly action: 'discard' }
-  /** Everything was done but for clearing the journal: workers that said yes are not asked again. */
+  /** Everything was done except for clearing the journal: workers that said yes are not asked again. */
   | { readonly action: 'clear' }
   /** The link moved: notify the workers, then commit. */
   | { readonly action: 'finish' }
@@ -50,7 +50,7 @@ export type RecoveryPlan =
       readonly block: 'yes' | 'no';
       readonly notify: 'yes' | 'no';
     }
-  /** Nothing is whole: the link stays where it is, and a person is told what to do. */
+  /** Nothing is complete: the link stays where it is, and a person is told what to do. */
   | { readonly action: 'stay'; readonly block: 'yes' | 'no' };
 
 /** Unfinished attempts of one candidate after its swap, the first included, before activation is blocked. */
@@ -81,7 +81,7 @@ function isMove({ from, to }: Journal): boolean {
   return from !== to;
 }
 
-/** Of a journal that was made anew: no cycle that anybody ran. */
+/** Of a journal that was made again: no cycle that anybody ran. */
 export const unknownCycle = 'c-0';
 
 /**

@@ -80,7 +80,7 @@ export interface Offer {
 
 /**
  * A refusal is of today while its release could still be tried. A channel points at one release alone, so that a newer one
- * there, or none, makes it history: it would otherwise warn for ever of what is mended.
+ * there, or none, makes it history: it would otherwise warn for ever of what is repaired.
  */
 export function isStanding({ serial, manifestDigest }: Refusal, { offered, activeSerial }: Offer): boolean {
   if (offered === 'unknown') return activeSerial === undefined || activeSerial <= serial;

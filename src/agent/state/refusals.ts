@@ -86,7 +86,7 @@ function refusalOf(
 
 /**
  * At every start: what was refused is tried again at once after a boot, and under another configuration, which may
- * have mended the check that said no. A restart of the agent alone asks nobody again.
+ * have repaired the check that refused. A restart of the agent alone asks nobody again.
  */
 export function retryAtStart(host: Host, { booted }: { readonly booted: 'yes' | 'no' }): void {
   if (booted === 'yes' || host.refusals.read().config !== configDigest(host.config)) retryRefusals(host);

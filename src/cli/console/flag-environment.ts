@@ -1,6 +1,6 @@
 // Which environment variable gives the value of a flag: WRIT_<COMMAND>_<FLAG>, made from the table of commands, so that a name
 // that one command reads steers no other. Owns the few names that several commands share, and those that older versions
-// read: one that is set ends in an error and steers nothing. Pure.
+// read: one that is set ends with an error and steers nothing. Pure.
 import type { Option } from '#commander';
 import { WritError } from '../../core/errors.js';
 import type { Surroundings } from './command.js';

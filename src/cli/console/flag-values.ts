@@ -1,5 +1,5 @@
 // Parsers for the values of flags, for the rows of a table of flags: each refuses with what it would have taken.
-// Pure but for commander's own error type; a new kind of value gets its parser here.
+// Pure except for commander's own error type; a new kind of value gets its parser here.
 import { InvalidArgumentError } from '#commander';
 import { WritError } from '../../core/errors.js';
 import { isName, parseDuration } from '../../core/names.js';

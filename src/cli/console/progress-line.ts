@@ -12,7 +12,7 @@ export function createProgressLine(): (amount: Amount, nowMs: number) => string 
   let lastDone = 0;
   return (amount, nowMs) => {
     const { done } = amount;
-    // What was here before a resumed download is no rate, and a step that begins anew is measured anew.
+    // What was here before a resumed download is no rate, and a step that begins again is measured again.
     if (start === undefined || done < lastDone) start = { done, atMs: nowMs };
     lastDone = done;
     const measuredMs = nowMs - start.atMs;

@@ -8,7 +8,7 @@ import type { CommandContext } from './command.js';
 /**
  * Anything but y is no.
  * @param question one line without the `[y/N]`
- * @returns false when the person said no
+ * @returns false when the person refused
  * @throws WritError USAGE when nobody can be asked; INTERRUPTED
  */
 export async function askYes(

@@ -21,7 +21,7 @@ export type RenderOptions = Pick<CommonFlags, 'color'> & Partial<CommonFlags>;
 
 export type Renderer = ReturnType<typeof createRenderer>;
 
-/** @param type of the JSON object of an error, and of an answer that says no other */
+/** @param type of the JSON object of an error, and of an answer that has no other */
 export function createRenderer(
   options: RenderOptions,
   streams: Pick<Surroundings, 'stdout' | 'stderr' | 'env'>,
@@ -113,7 +113,7 @@ function drawPage(stdout: NodeJS.WriteStream, lines: readonly string[]): void {
 
 const outcomeWord = /^[A-Z]{2,}(?: [A-Z]{2,})*(?![a-z])/;
 
-/** @param columns of the terminal that lines must not wrap on; left out: they are whole */
+/** @param columns of the terminal that lines must not wrap on; left out: they are complete */
 function linesOfAnswer(answer: Answer, paint: Paint, columns?: number): string[] {
   const style = levelStyle[answer.level ?? levelOf(answer.exitCode)];
   const lines = answer.lines.map((line) => fit(printable(line), columns));

@@ -1,5 +1,5 @@
 // Text of others on a terminal: what would move the cursor or turn the text is shown escaped, and widths are counted in
-// columns. Pure; owns no colour and no word of its own.
+// columns. Pure; owns no colour and nothing of its own.
 import { unprintable } from '../../core/text/printable.js';
 
 /** @returns JSON of the same value: JSON.stringify leaves U+007F to U+009F as they are, and a terminal obeys them */

@@ -1,5 +1,5 @@
-// How a host is, for commands that only look: as the agent says, or what lies on disk, or status.json, which an agent writes
-// anew every minute. Owns who is asked and in which order; whose word is good enough is whose-word-rules'.
+// How a host is, for commands that only look: as the agent says, or what is on disk, or status.json, which an agent writes
+// again every minute. Owns who is asked and in which order; whose word is good enough is whose-word-rules'.
 import { problemOf } from '../../core/cycle/problem.js';
 import { isWritError, WritError } from '../../core/errors.js';
 import type { StatusReport } from '../../core/status/status.js';

@@ -24,7 +24,7 @@ type Try = CycleResult | WritError;
 /**
  * A try that is under way when the time is over comes to its end.
  * @returns exit code 0 when a verified policy is active, whatever became of a newer one; else that of the last try
- * @throws WritError at once for what no waiting mends, and the last try's at the end
+ * @throws WritError at once for what no waiting repairs, and the last try's at the end
  */
 export async function waitForPolicy(options: WaitOptions): Promise<Answer> {
   const { clock, signal } = options.context;
@@ -50,7 +50,7 @@ async function tryOnce(pull: WaitOptions['pull']): Promise<Try | 'interrupted'> 
   }
 }
 
-/** Nobody mends a configuration or a permission while this command waits. */
+/** Nobody repairs a configuration or a permission while this command waits. */
 function isForGood(last: Try): boolean {
   if (!isWritError(last)) return last.exitCode === configExitCode;
   const { kind, code, facts } = deniedOr(last);

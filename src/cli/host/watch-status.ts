@@ -35,7 +35,7 @@ export async function watchStatus(options: WatchOptions): Promise<'ended' | 'int
     const seen = await readKnownReport(flags, context);
     notify(seen);
     const untilMs = seen.kind === 'file' ? context.clock.monotonicMs() + maxWordAgeMs - seen.ageMs : Infinity;
-    // What nobody writes anew any more is no word to go on showing.
+    // What nobody writes again any more is no word to go on showing.
     const isGood = (): boolean => context.clock.monotonicMs() <= untilMs && identityOf(configPath) === before;
     while (!context.signal.aborted && isGood()) {
       await context.clock.sleep(lookEveryMs, context.signal);

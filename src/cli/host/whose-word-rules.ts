@@ -25,7 +25,7 @@ export const maxWordAgeMs = 180_000;
 
 export function whoseWord({ door, word, state }: Heard): WhoseWord {
   const isFresh = word !== undefined && Math.abs(word.ageMs) <= maxWordAgeMs;
-  // An agent that ends in order says so, and so does a pull by cron.
+  // An agent that ends with order says so, and so does a pull by cron.
   const speaksForAgent = word !== undefined && word.agent !== 'stop';
   if (door === 'nobody' && state !== 'denied') {
     if (!speaksForAgent) return 'disk';

@@ -46,7 +46,7 @@ export async function createOnlineSigner(
         await resign(roles);
       } catch (error) {
         if (!isWritError(error) || error.code !== 'KEYS_MISSING') throw error;
-        // A new root lists other keys: those may lie beside the old ones already.
+        // A new root lists other keys: those may be beside the old ones already.
         signers = await openOnlineSigners(repository, keys);
         await resign(roles);
       }

@@ -1,4 +1,4 @@
-// `writ sign --role`: a role that lists releases is signed anew; until when it holds now, and who takes it live.
+// `writ sign --role`: a role that lists releases is signed again; until when it holds now, and who takes it live.
 import {
   previewResign,
   type ResignRoleResult,

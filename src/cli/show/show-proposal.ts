@@ -27,7 +27,7 @@ export function describeProposal({ base, proposal }: TrustedProposal) {
   return { difference: compareRoots(base.signed, next), dangers, tallies };
 }
 
-/** @returns all that a signer has to be shown, but for the dangers */
+/** @returns all that a signer has to be shown, except for the dangers */
 export function proposalLines(trusted: TrustedProposal): string[] {
   const { difference, tallies } = describeProposal(trusted);
   return [...differenceLines(difference), ...controlLines(difference), `  ${needText(tallies)}`];

@@ -160,7 +160,7 @@ function showRejected(result: CycleResult): Block {
       `REJECTED  ${offered(refused)}${codeText(result)}`,
       ...details,
       ...others,
-      // No word of the release, and for whoever uses the policy it may be the worse news.
+      // Nothing of the release, and for whoever uses the policy it may be the worse news.
       ...result.problems.filter(({ code }) => workerCodes.has(code)).map(problemLine),
       `  ${staysText(result)}${result.changed ? '.' : '; no worker was touched.'}`,
       ...(remembered ? ['  It was refused before and has not changed: nothing was fetched.'] : []),
@@ -178,7 +178,7 @@ function showRolledBack(result: CycleResult): Block {
   const now = result.changed ? activeText(result) : back;
   const said = result.problems.filter((one) => one.code !== 'REMEMBERED_REFUSAL');
   const isPlain = result.confirmed || generation === undefined || result.workers.length === 0;
-  // Nobody has said no, and nothing is remembered: its problem says when it is tried again.
+  // Nobody has refused, and nothing is remembered: its problem says when it is tried again.
   const isRemembered = refused.length > 0 && !result.problems.some(({ code }) => isUnsaidNo(code));
   return {
     lines: [

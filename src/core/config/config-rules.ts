@@ -77,7 +77,7 @@ function* pathRules(file: Group, options: RuleOptions): Generator<Finding> {
     yield* socketRule(`${run}/read.sock`, ['run']);
   if (typeof state !== 'string' || typeof policy !== 'string') return;
   const [inner, outer] = [slashed(policy), slashed(state)];
-  // The public side must not be, or lie in, a directory that holds private state, `policy/` alone excepted.
+  // The public side must not be, or be in, a directory that holds private state, `policy/` alone excepted.
   if ((inner.startsWith(outer) && inner !== `${outer}policy/`) || outer.startsWith(inner)) {
     yield at(['policy'], `must be ${outer}policy or lie outside ${outer} and not around it`);
   }

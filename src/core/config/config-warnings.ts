@@ -1,5 +1,5 @@
 // What is worth a look in a configuration and no mistake: bundles that nothing examines, checks of what is in use already, daemons that are known to say yes to
-// what they cannot read, directories that a daemon has still to make. Pure; what lies on the host is asked of whoever can look.
+// what they cannot read, directories that a daemon has still to make. Pure; what is on the host is asked of whoever can look.
 
 import { durationMs } from '../names.js';
 import type { ConfigFile } from './config-schema.js';

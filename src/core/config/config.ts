@@ -20,13 +20,13 @@ export interface HookConfig {
   readonly box?: HookBox;
   /** `off`: it acts on the host, as a loader that applies policy, with all that the agent may do. */
   readonly sandbox?: 'off';
-  /** A pattern (flags `mu`): output that it matches is a no, whatever the exit code says. */
+  /** A pattern (flags `mu`): output that it matches is a refusal, whatever the exit code says. */
   readonly reject?: string;
   /** How it says that it reached no worker: then its no is none. Of loaders, probes and canaries. */
   readonly unreachable?: Unreachable;
   /** Of the daemon that it speaks to: where that was dead before, a no is none. */
   readonly pidFile?: string;
-  /** Further tries of one that ended without a verdict, and of a probe that said no; left out: none. */
+  /** Further tries of one that ended without a verdict, and of a probe that refused; left out: none. */
   readonly retry?: number;
 }
 

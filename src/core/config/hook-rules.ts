@@ -32,7 +32,7 @@ function* unused(hook: Group, path: ConfigPath, keys: readonly string[], why: st
     if (hook[key] !== undefined) yield at([...path, key], why);
 }
 
-/** What is said of a command's own words: which of them are a no, and which say that nobody was there. */
+/** What is said of a command's own words: which of them are a refusal, and which say that nobody was there. */
 function* wordRules(hook: Group, path: ConfigPath): Generator<Finding> {
   yield* patternRule(hook['reject'], [...path, 'reject']);
   yield* patternRule(group(hook['unreachable'])['match'], [...path, 'unreachable', 'match']);

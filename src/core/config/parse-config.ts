@@ -94,7 +94,7 @@ function workersOf(data: unknown): Group[] {
   return list(group(data)['workers']).map(group);
 }
 
-/** What only the drivers themselves know, a group each; one with another mistake is tried when that is mended. */
+/** What only the drivers themselves know, a group each; one with another mistake is tried when that is repaired. */
 function tryDrivers(
   data: unknown,
   found: readonly Finding[],

@@ -1,6 +1,6 @@
 // Mistakes that a start takes, for hosts were set up with them, and `writ config check` refuses: placeholders that nobody
 // fills in, programs, files and groups that are not there, words that are no more. Each would show itself in the night of the first
-// release. Works on data of any shape; what lies on the host is asked of whoever can look.
+// release. Works on data of any shape; what is on the host is asked of whoever can look.
 import { unknownText } from './config-errors.js';
 import { at, type ConfigPath, type Finding, type Group, group, list, valuesAt } from './findings.js';
 
@@ -98,7 +98,7 @@ function* fileRules(file: Group, look: HostLook): Generator<Finding> {
     textsAt(file, `${place}.*`).filter(({ path, text }) => path.at(-1) !== 0 && installed.test(text)),
   );
   for (const { path, text } of [...named, ...given]) {
-    // A schema may lie in the bundle; a glob or a placeholder names nothing yet.
+    // A schema may be in the bundle; a glob or a placeholder names nothing yet.
     if (!text.startsWith('/') || /[*?[{]/.test(text)) continue;
     const why = look.file(text);
     if (why !== undefined) yield at(path, why);

@@ -4,8 +4,8 @@ import type { ErrorCode } from '../error-codes.js';
 import type { Outcome, Step } from './sync-machine.js';
 
 /**
- * Who asked for the cycle. `repair`: policy on disk was not what was signed, and was made anew. Five are none: `verify`, a look
- * found that and mended nothing; `stale`, policy grew too old or is fresh again; `pending`, workers were notified apart from the cycles; `pause`, one began or ended; `forget`, a person
+ * Who asked for the cycle. `repair`: policy on disk was not what was signed, and was made again. Five are none: `verify`, a look
+ * found that and repaired nothing; `stale`, policy grew too old or is fresh again; `pending`, workers were notified apart from the cycles; `pause`, one began or ended; `forget`, a person
  * had refusals forgotten.
  */
 export type Trigger =

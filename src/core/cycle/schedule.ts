@@ -46,7 +46,7 @@ export function firstPollAt(options: FirstPollOptions): number {
 interface DelayOptions extends PollOptions {
   /** Failures of the way to the server in a row; 0 after a success. */
   readonly failures: number;
-  /** From 0 to below 1, drawn anew each time. */
+  /** From 0 to below 1, drawn again each time. */
   readonly random01: number;
 }
 
@@ -79,7 +79,7 @@ function notBefore(atMs: number, options: PollOptions): number {
 interface WaitDelayOptions {
   /** Tries so far, at least 1. */
   readonly tries: number;
-  /** From 0 to below 1, drawn anew each time. */
+  /** From 0 to below 1, drawn again each time. */
   readonly random01: number;
   /** What the server has asked for, if it did. */
   readonly retryAfterMs?: number;

@@ -62,14 +62,14 @@ export function worstOutcome(all: readonly Outcome[]): Outcome {
 
 export type CycleState =
   | { readonly name: 'running'; readonly step: Step }
-  /** The swap has happened and somebody said no: the previous generation goes back. */
+  /** The swap has happened and somebody refused: the previous generation goes back. */
   | { readonly name: 'restoring'; readonly after: Step }
   | { readonly name: 'ended'; readonly outcome: Outcome };
 
 export type CycleEvent =
   | { readonly type: 'done' }
   /**
-   * `nothing` is left to do: no new release, or every new one was refused before the swap. `stopped`: the step said no,
+   * `nothing` is left to do: no new release, or every new one was refused before the swap. `stopped`: the step refused,
    * or could not be done.
    */
   | { readonly type: 'nothing' | 'stopped'; readonly outcome: Outcome }

@@ -1,7 +1,7 @@
 // Reads a delta as it arrives, decompressed, in pieces of any size, and tells a visitor how each new file is made of its base.
 // Pure, and flat in memory: the two manifests and one piece. Reads no instruction of a file before the new manifest has its signed
 // digest; holds every number to the sizes in there before anybody allocates, reads or writes by it. It reads no base either:
-// the base is hostile input too, and only the digest of what was made of it says that it was whole.
+// the base is hostile input too, and only the digest of what was made of it says that it was complete.
 import type { ArchiveLimits } from '../limits.js';
 import { type Manifest, type ManifestFile, manifestDigest, parseManifest } from '../release/manifest.js';
 import type { ReleaseInfo } from '../release/release.js';

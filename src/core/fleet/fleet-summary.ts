@@ -39,7 +39,7 @@ const hour = 3_600_000;
 const marginMs: Readonly<Record<string, number>> = { timestamp: 24 * hour, snapshot: 72 * hour };
 const offlineMarginMs = 14 * 24 * hour;
 
-/** @returns whether somebody should sign this role anew */
+/** @returns whether somebody should sign this role again */
 export function isNearEnd(role: string, leftMs: number): boolean {
   return leftMs < (marginMs[role] ?? offlineMarginMs);
 }

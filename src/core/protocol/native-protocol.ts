@@ -76,7 +76,7 @@ export function parseAgentMessage(message: SocketMessage): GenerationMessage | u
   return { type, ...about(message), path };
 }
 
-/** @returns the reason cut to 1 kB: a no that is too long is still a no */
+/** @returns the reason cut to 1 kB: a no that is too long is still a refusal */
 export function boundReason(reason: string): string {
   if (Buffer.byteLength(reason) <= maxReasonBytes) return reason;
   // A character that the cut goes through becomes a replacement character of 3 bytes.

@@ -1,5 +1,5 @@
 // Which worker groups a new generation concerns: those that use a bundle of which a path in `when` changed.
-// Pure but for the glob matcher; compares manifests, never files.
+// Pure except for the glob matcher; compares manifests, never files.
 import picomatch from '#picomatch';
 import type { WorkerGroupConfig } from '../config/config.js';
 import { diffManifests, type Manifest } from './manifest.js';

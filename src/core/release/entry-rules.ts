@@ -154,7 +154,7 @@ function keyOf(folded: string): string {
   return folded.length <= longestKey ? folded : `\n${hash('sha256', folded, 'base64')}`;
 }
 
-/** The paths of one bundle so far: add() refuses what cannot lie beside them in one tree. */
+/** The paths of one bundle so far: add() refuses what cannot be beside them in one tree. */
 export interface PathSet {
   /** @param path a path that judgeEntryPath accepted. After a refusal the set is of no further use. */
   add(path: string): PathVerdict;

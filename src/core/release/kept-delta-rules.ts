@@ -1,4 +1,4 @@
-// How long a row of deltas a host keeps behind one archive. What it has for itself is made anew by them one after the other, so
+// How long a row of deltas a host keeps behind one archive. What it has for itself is made again by them one after the other, so
 // that the row is bounded in time and in bytes. Pure.
 
 import type { Digest } from '../names.js';

@@ -44,7 +44,7 @@ function encodeFile({ path, digest, sizeBytes, executable }: ManifestFile): stri
   return `{"executable":${executable},"path":"${text}","sha256":"${digestHex(digest)}","size":${sizeBytes}}`;
 }
 
-/** @param bytes the manifest as it lies in the archive */
+/** @param bytes the manifest as it is in the archive */
 export function manifestDigest(bytes: Uint8Array): Digest {
   return digestFromHex(createHash('sha256').update(bytes).digest('hex')) as Digest;
 }

@@ -9,7 +9,7 @@ export const blockBytes = 512;
 export interface TarHeader {
   /** `x` is a PAX header for the next file. */
   readonly type: 'file' | 'pax';
-  /** Path bytes as they lie in the header, prefix joined; not judged here. */
+  /** Path bytes as they are in the header, prefix joined; not judged here. */
   readonly path: Buffer;
   readonly sizeBytes: number;
   readonly mode: number;

@@ -9,7 +9,7 @@ export interface Mount {
   /** Which directory (or file) of the file system is mounted. */
   readonly root: string;
   readonly mountPoint: string;
-  /** Of an overlay: what lies below it. */
+  /** Of an overlay: what is below it. */
   readonly lowerDirectories: readonly string[];
 }
 
@@ -84,7 +84,7 @@ function joinPath(directory: string, path: string): string {
  */
 export function placeOf(path: string, mounts: readonly Mount[]): FilePlace | undefined {
   let found: Mount | undefined;
-  // Of two mounts on one point the later one lies on top.
+  // Of two mounts on one point the later one is on top.
   for (const mount of mounts) {
     if (mount.mountPoint.length < (found?.mountPoint.length ?? 0)) continue;
     if (restBelow(path, mount.mountPoint) !== undefined) found = mount;
@@ -105,7 +105,7 @@ const removed = /(?: \(deleted\)|\/\/deleted)$/;
 
 /**
  * @param policy the place of `policy/`
- * @returns the generation or tree that the place is, or lies in; undefined for `policy/` itself, what is above it and
+ * @returns the generation or tree that the place is, or is in; undefined for `policy/` itself, what is above it and
  *   all else: who holds those holds no generation
  */
 export function heldAt(place: FilePlace, policy: FilePlace): Held | undefined {

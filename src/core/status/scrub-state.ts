@@ -1,5 +1,5 @@
 // What a look over the policy on disk can find, what the host remembers of it, and when it looks again. Pure: how files
-// are read, and how damage is mended, is the agent's. A file that somebody edited is simply "changed on disk".
+// are read, and how damage is repaired, is the agent's. A file that somebody edited is simply "changed on disk".
 
 export type DamagedPart = 'current' | 'generation' | 'tree' | 'manifest' | 'record' | 'archive';
 
@@ -46,12 +46,12 @@ export const noScrubCounts: ScrubCounts = { looks: 0, damaged: 0, repaired: 0, f
 
 export const maxKeptDamage = 20;
 
-/** True for damage that only a swap mends: a link leads elsewhere, or a generation has other entries. */
+/** True for damage that only a swap repairs: a link leads elsewhere, or a generation has other entries. */
 export function isOfLinks({ part }: DamageFound): boolean {
   return part === 'current' || part === 'generation';
 }
 
-/** True for damage to a copy that is kept to make a tree again: the tree that is in use may be whole. */
+/** True for damage to a copy that is kept to make a tree again: the tree that is in use may be complete. */
 export function isOfKept({ part }: DamageFound): boolean {
   return part === 'manifest' || part === 'record' || part === 'archive';
 }
@@ -90,7 +90,7 @@ export function damageSummary(damage: readonly DamageFound[], found: number = da
   return more > 0 ? `${shown.join('; ')}; ${more} more` : shown.join('; ');
 }
 
-/** A repair has mended it, or a cycle has replaced it: only what is in use now counts. */
+/** A repair has repaired it, or a cycle has replaced it: only what is in use now counts. */
 export interface InUse {
   readonly generation: number | undefined;
   /** Directory of each active tree, by bundle. */
@@ -108,7 +108,7 @@ export function standingDamage(state: ScrubState | undefined, { generation, tree
 
 /**
  * What of the policy a look reads: every byte; names, types, sizes and modes; or the links, and what they and the records
- * name: trees, manifests and archives, without what lies in them.
+ * name: trees, manifests and archives, without what is in them.
  */
 export type LookDepth = 'digests' | 'sizes' | 'places';
 
@@ -118,7 +118,7 @@ export interface StartFacts {
   readonly readSinceBoot: 'yes' | 'no';
   /** Whether the next pull of a host that lives by cron looks when it is due; an agent looks by itself, and rests on nothing at its start. */
   readonly looksLater: 'pull' | 'nobody';
-  /** Whether a loader or a worker is still to be brought to what lies there. */
+  /** Whether a loader or a worker is still to be brought to what is there. */
   readonly isOwed: 'yes' | 'no';
   readonly state: ScrubState | undefined;
   /** Undefined where no look is wanted in between. */

@@ -4,7 +4,7 @@ import type { ErrorCode } from '../error-codes.js';
 import { judgeHealth } from './host-health.js';
 import type { StatusReport } from './status.js';
 
-/** With one of these nobody vouches for what lies on disk. */
+/** With one of these nobody vouches for what is on disk. */
 const unverified: ReadonlySet<ErrorCode> = new Set(['STATE_DAMAGED', 'UNTRUSTED_ACTIVE', 'INTERNAL']);
 
 /**

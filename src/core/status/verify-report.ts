@@ -14,7 +14,7 @@ export interface VerifiedGeneration {
   readonly damage: readonly DamageFound[];
 }
 
-/** A damaged backup that a repair could not make anew. */
+/** A damaged backup that a repair could not make again. */
 export interface UnrepairedBackup {
   readonly generation: number;
   readonly role: Exclude<VerifiedRole, 'active'>;
@@ -26,9 +26,9 @@ export interface UnrepairedBackup {
 export interface VerifyResult {
   readonly schema: 1;
   readonly type: 'verify.result';
-  /** `empty`: nothing is active. `repaired`: damage was found, and all is whole now. */
+  /** `empty`: nothing is active. `repaired`: damage was found, and all is complete now. */
   readonly outcome: 'intact' | 'repaired' | 'damaged' | 'empty';
-  /** 0 when all that this host relies on is whole in the end, otherwise 1. */
+  /** 0 when all that this host relies on is complete in the end, otherwise 1. */
   readonly exitCode: 0 | 1;
   readonly generations: readonly VerifiedGeneration[];
   /** What was damaged before a repair. */

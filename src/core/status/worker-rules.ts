@@ -147,7 +147,7 @@ function isDoubtedAlone({ state, probed }: WorkerFacts): boolean {
   return state === 'pending' && (probed?.wrong ?? 0) > 0;
 }
 
-/** Whoever says no to what is active, and could not be helped by going back. */
+/** Whoever refuses what is active, and could not be helped by going back. */
 function refused(facts: GroupFacts): WorkerFinding[] {
   const { group } = facts;
   return living(facts)
@@ -194,7 +194,7 @@ function canarySilent({ group, canarySilence }: GroupFacts): WorkerFinding[] {
 function unproven(facts: GroupFacts): WorkerFinding[] {
   const { group, confirm, hasProbe } = facts;
   const there = living(facts);
-  // Of whom the probe says no by now is another finding.
+  // Of whom the probe refuses by now is another finding.
   const notified = there.filter(({ state, probed }) => state === 'notified' && !probed?.wrong).length;
   if (notified === 0 || confirm === 'accept') return [];
   const found = degraded('WORKER_UNCONFIRMED', group, unprovenText(group, notified, there.length, hasProbe), {

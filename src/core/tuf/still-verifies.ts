@@ -32,7 +32,7 @@ export type StillVerdict =
   | { readonly kind: 'verifies'; readonly by: 'listed' | 'record' }
   | { readonly kind: 'untrusted'; readonly reason: string };
 
-/** The file of a delegated role as this host keeps it, if it is whole; whether anybody vouches for it is not known yet. */
+/** The file of a delegated role as this host keeps it, if it is complete; whether anybody vouches for it is not known yet. */
 export type KeptRole = (name: string) => ParsedFile<'targets'> | undefined;
 
 /** @param known also in the middle of a refresh: what the newest root does not vouch for counts nothing here */

@@ -53,7 +53,7 @@ export const maxHeldBytes = 6_000_000;
 
 /**
  * Takes up a file that trustDelegated or keptDelegated has found good. Where all that is held would be too much, holding
- * begins anew with this file, and the others are read again when they are needed: the searches for many bundles would
+ * begins again with this file, and the others are read again when they are needed: the searches for many bundles would
  * otherwise fill the memory of a host, each within its bounds.
  */
 export function withDelegated(set: TrustedSet, file: ParsedFile<'targets'>): TrustedSet {

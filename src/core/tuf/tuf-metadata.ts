@@ -38,7 +38,7 @@ export interface MetadataSignature {
   readonly sig: string;
 }
 
-/** The file as it lies in the repository: `signed` keeps every member that was received. */
+/** The file as it is in the repository: `signed` keeps every member that was received. */
 export interface Envelope<Signed> {
   readonly signatures: readonly MetadataSignature[];
   readonly signed: Signed;

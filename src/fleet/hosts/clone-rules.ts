@@ -1,4 +1,4 @@
-// Tells a machine that started anew from two machines under one key: an id that was gone comes back. Pure.
+// Tells a machine that started again from two machines under one key: an id that was gone comes back. Pure.
 
 export interface SeenIds {
   readonly installId: string;

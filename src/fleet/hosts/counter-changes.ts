@@ -1,5 +1,5 @@
 // Numbers of hosts by (repository, bundle, channel, manifest, state), changed by the difference that a host's rows make, and
-// counted anew from all rows for tests. A retired or waiting host has no rows of bundles, so that it is in no number.
+// counted again from all rows for tests. A retired or waiting host has no rows of bundles, so that it is in no number.
 import type { Kysely } from 'kysely';
 import type { CounterRow, HostBundleRow, Tables } from '../store/tables.js';
 import type { RowWriter } from '../store/write-rows.js';

@@ -1,4 +1,4 @@
-// How many reports come in a second, and by how much longer than they ask hosts are to wait for it. Pure but for its own counts; time
+// How many reports come in a second, and by how much longer than they ask hosts are to wait for it. Pure except for its own counts; time
 // is handed in.
 
 const overMs = 10_000;

@@ -5,7 +5,7 @@ import type { HostBundleRow, OutcomeRow, Tables } from '../store/tables.js';
 
 type LabelRow = Tables['host_labels'];
 
-/** A keepalive says the same as the report before it, but for its time, and has no outcome. */
+/** A keepalive says the same as the report before it, except for its time, and has no outcome. */
 export function stateDigest({ atMs: _, outcomes: __, ...state }: FleetReport): string {
   return createHash('sha256').update(JSON.stringify(state)).digest('hex');
 }

@@ -1,5 +1,5 @@
 // The three files that the pages load, each under a name with its digest: a browser keeps them for a year, and never one of
-// another version. Read once, when the server starts; they lie beside this file, and beside the bundled program.
+// another version. Read once, when the server starts; they are beside this file, and beside the bundled program.
 import { createHash } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { WritError } from '../../core/errors.js';

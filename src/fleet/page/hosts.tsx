@@ -69,7 +69,7 @@ export function hostsPage(asked: HostsQuestion, { hosts, next }: HostsPage, fram
   });
 }
 
-/** @returns the page that says why a filter was not understood, with the filter to mend */
+/** @returns the page that says why a filter was not understood, with the filter to repair */
 export function refusedFilterPage(where: string, message: string, frame: Frame): string {
   return renderPage({
     ...frame,

@@ -61,7 +61,7 @@ async function gather<Name extends ChannelName>(
   return { entries, unread, ...(trouble === undefined ? {} : { trouble }) };
 }
 
-/** Files of other publishers may lie beside ours. */
+/** Files of other publishers may be beside ours. */
 function nameOf(file: FoundFile): (ChannelName & { readonly file: FoundFile })[] {
   const [, bundle = '', channel = ''] = /^([^/]+)\/([^/]+)\.tar\.br$/.exec(file.path) ?? [];
   return isName(bundle) && isName(channel) ? [{ bundle, channel, file }] : [];

@@ -1,4 +1,4 @@
-// The rows of repositories: what a server concluded, for the queries of all. Owns how a view lies in a row, what
+// The rows of repositories: what a server concluded, for the queries of all. Owns how a view is in a row, what
 // is remembered of it, and which are too old to look at.
 import type { Kysely } from 'kysely';
 import type { RepositoryView } from '../../core/fleet/signed-releases.js';

@@ -1,5 +1,5 @@
 // Opens the store of a fleet server: a directory of this machine, or a PostgreSQL. Both have one schema and one set of
-// queries. Owns what a location means and who may read the files; what lies in the tables is their rooms'.
+// queries. Owns what a location means and who may read the files; what is in the tables is their rooms'.
 import { randomUUID } from 'node:crypto';
 import { chmodSync, closeSync, mkdirSync, openSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';

@@ -87,7 +87,7 @@ export async function runWebhook({ db, fleetId }: FleetStore, options: WebhookOp
   }
 }
 
-/** Taken anew when half of it is over, and given back at the end: the next server need not wait. */
+/** Taken again when half of it is over, and given back at the end: the next server need not wait. */
 function heldLease(db: Kysely<Tables>, clock: Clock) {
   const holder = randomUUID();
   let untilMs = Number.NEGATIVE_INFINITY;

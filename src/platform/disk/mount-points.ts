@@ -5,7 +5,7 @@ import { basename, dirname, join } from 'node:path';
 import { unlessRefused } from '../../core/errors.js';
 import { parseMountInfo } from '../../core/status/mount-table.js';
 
-/** @returns every mount point of this mount namespace, the later ones lie on top; none where /proc is not there */
+/** @returns every mount point of this mount namespace, the later ones are on top; none where /proc is not there */
 export function readMountPoints(table = '/proc/self/mountinfo'): readonly string[] {
   const text = unlessRefused(() => fs.readFileSync(table, 'utf8')) ?? '';
   return parseMountInfo(text).map((mount) => mount.mountPoint);
@@ -17,7 +17,7 @@ export function mountAtOrBelow(path: string, points: readonly string[]): string 
   return points.find((point) => point === real || point.startsWith(`${real}/`));
 }
 
-/** @returns the mount point that the path lies in; two paths with different ones cannot be renamed into each other */
+/** @returns the mount point that the path is in; two paths with different ones cannot be renamed into each other */
 export function mountOf(path: string, points: readonly string[]): string {
   const real = fs.realpathSync(path);
   const found = points.filter((point) => point === '/' || real === point || real.startsWith(`${point}/`));

@@ -153,7 +153,7 @@ async function answeredInTime<T>(
   const silence = clock.sleep(timeoutMs, waiting.signal).then(async (): Promise<never> => {
     if (signal.aborted) throw interrupted();
     // Who was stopped, or got no turn, is told of the time before it is told of what has come. The rest of this turn, and a
-    // whole one: then all that lies in the socket has been read.
+    // whole one: then all that is in the socket has been read.
     await letOthersRun();
     await letOthersRun();
     throw unreachable('silent', `${what} for ${timeoutMs / 1000} s`, options);

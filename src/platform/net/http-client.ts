@@ -58,10 +58,10 @@ export interface HttpDoor {
 
 const maxHeaderBytes = 16_384;
 const maxDiscardedBytes = 16_384;
-/** Each begins the idle time of undici anew: without a bound they would fill the whole deadline of an archive. */
+/** Each begins the idle time of undici again: without a bound they would fill the whole deadline of an archive. */
 const maxInterimAnswers = 16;
 
-/** @param baseUrl an http or https URL that ends in a slash; nothing is sent before the first request */
+/** @param baseUrl an http or https URL that ends with a slash; nothing is sent before the first request */
 export function openHttpDoor(baseUrl: URL, options: HttpOptions): HttpDoor {
   let agent: Promise<Agent> | undefined;
   const load = (): Promise<Agent> => {

@@ -13,7 +13,7 @@ export interface MetricsListenerOptions {
     | { readonly kind: 'tcp'; readonly host: string; readonly port: number }
     | { readonly kind: 'unix'; readonly path: string };
   readonly durable: DurableFs;
-  /** The page, made anew for each request. */
+  /** The page, made again for each request. */
   readonly text: () => Promise<string>;
   readonly contentType: string;
   readonly clock: Pick<Clock, 'sleep'>;
@@ -56,7 +56,7 @@ interface Page {
 
 /**
  * One request a connection, so that no place is kept for a next one. The server of HTTP never listens itself: its own timeouts
- * look at nobody whom it did not accept, and each byte that drips in would begin them anew.
+ * look at nobody whom it did not accept, and each byte that drips in would begin them again.
  */
 function createPage(options: MetricsListenerOptions): Page {
   const { clock } = options;

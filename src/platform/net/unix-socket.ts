@@ -142,7 +142,7 @@ export interface ExchangeOptions<T> {
   readonly request: Uint8Array | string;
   /** Takes the next bytes; anything but undefined is the answer and ends the exchange. */
   readonly read: (chunk: Uint8Array) => T | undefined;
-  /** For protocols whose answer ends with the connection: gives the answer, if it is whole. */
+  /** For protocols whose answer ends with the connection: gives the answer, if it is complete. */
   readonly readEnd?: () => T | undefined;
   /** `after-request`: for the rare listener that answers only when its client has shut its side. */
   readonly halfClose?: 'never' | 'after-request';

@@ -1,4 +1,4 @@
-// The kernel's name for the time since the machine booted: what lies in /run ends with it.
+// The kernel's name for the time since the machine booted: what is in /run ends with it.
 import { readFileSync } from 'node:fs';
 
 /** @returns an id that no other boot has */

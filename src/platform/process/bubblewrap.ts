@@ -111,7 +111,7 @@ function dropArgv({ setpriv }: BoxPrograms, { uid, gid, groups }: UserIds): stri
   return [setpriv, `--reuid=${uid}`, `--regid=${gid}`, own, ...none, '--'];
 }
 
-/** Inside of the user namespace, where processes are counted anew. A core file would leave policy behind. */
+/** Inside of the user namespace, where processes are counted again. A core file would leave policy behind. */
 function limitArgv({ prlimit }: BoxPrograms, { maxDataBytes, maxProcesses }: Box): string[] {
   const data = maxDataBytes === undefined ? [] : [`--data=${maxDataBytes}`];
   const processes = maxProcesses === undefined ? [] : [`--nproc=${maxProcesses}`];

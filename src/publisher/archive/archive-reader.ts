@@ -60,11 +60,11 @@ export async function inspectArchive(path: string, limits: ArchiveLimits, more?:
   };
 }
 
-/** A release whose archive lies in the repository. */
+/** A release whose archive is in the repository. */
 export type StoredRelease = Pick<ListedRelease, 'file' | 'release'>;
 
 /**
- * The manifest of a release that lies in the repository, for telling what changed since.
+ * The manifest of a release that is in the repository, for telling what changed since.
  * @returns undefined when the archive is not there or is not the one: a comparison is worth no failure
  */
 export function readManifestOf(
@@ -82,7 +82,7 @@ export function readManifestOf(
 }
 
 /**
- * Reads files out of an archive that lies in the repository, from its start to the last of them.
+ * Reads files out of an archive that is in the repository, from its start to the last of them.
  * @param wanted by path; what `take` returns gets the bytes, which are lent and not digested yet
  * @returns undefined when one of them is not there, or is not what the manifest says
  */

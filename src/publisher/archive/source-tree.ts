@@ -105,7 +105,7 @@ function walkSource(source: string, limits: ArchiveLimits, rules: SourceRules): 
   return walk;
 }
 
-/** @returns how many files lie below */
+/** @returns how many files are below */
 function walkDirectory(walk: Walk, directory: string): number {
   let count = 0;
   // As bytes: a name that is not UTF-8 would come as another name.

@@ -41,7 +41,7 @@ export async function requireLeads(trial: DeltaTrial): Promise<void> {
   await readDelta(trial.path, reader);
 }
 
-/** @returns the files of the base that a delta copies from. @throws WritError as requireLeads, but for what a file becomes */
+/** @returns the files of the base that a delta copies from. @throws WritError as requireLeads, except for what a file becomes */
 export async function sourcesOf(trial: Omit<DeltaTrial, 'source'>): Promise<ManifestFile[]> {
   const sources: ManifestFile[] = [];
   const nothing = (): void => undefined;

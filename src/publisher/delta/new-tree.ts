@@ -42,7 +42,7 @@ export function treeOfSource(tree: PackedTree): NewTree {
   };
 }
 
-/** @param release whose archive lies in the repository, and whose manifest was read there */
+/** @param release whose archive is in the repository, and whose manifest was read there */
 export function treeOfArchive(release: Base): NewTree {
   const { manifest, manifestBytes } = release.read;
   return {

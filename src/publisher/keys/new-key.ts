@@ -9,7 +9,7 @@ import { encodePublicKey, publicPathOf } from './public-key.js';
 import { createSigner, type KeySigner } from './signer.js';
 
 interface NewKeyOptions {
-  /** Ends with `.key`; the public file lies beside it. */
+  /** Ends with `.key`; the public file is beside it. */
   readonly path: string;
   readonly name: string;
   /** Absent: the secret is not encrypted. */
@@ -50,7 +50,7 @@ export function writeKeyPair(options: NewKeyOptions): KeySigner {
   return signer;
 }
 
-/** Makes what a directory lies in. @throws WritError DISK_* */
+/** Makes what a directory is in. @throws WritError DISK_* */
 export function makeParents(directory: string): void {
   const parent = dirname(directory);
   try {

@@ -28,7 +28,7 @@ export function encodePublicKey(key: MetadataKey, name: string): string {
   return `${JSON.stringify(file, null, 2)}\n`;
 }
 
-/** @returns the .pub that lies beside a .key */
+/** @returns the .pub that is beside a .key */
 export function publicPathOf(keyPath: string): string {
   return keyPath.replace(/(?:\.key)?$/, '.pub');
 }

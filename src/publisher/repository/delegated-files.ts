@@ -1,4 +1,4 @@
-// The files of delegated roles as they lie in a repository: what hosts see, and what waits to go live. A file counts
+// The files of delegated roles as they are in a repository: what hosts see, and what waits to go live. A file counts
 // when the keys that the delegating targets name have signed it, and when it speaks of nothing but its own paths.
 import { join } from 'node:path';
 import { WritError } from '../../core/errors.js';

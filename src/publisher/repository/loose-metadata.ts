@@ -1,4 +1,4 @@
-// Metadata of a repository as it lies there, whoever signed it. For questions where a file counts because somebody may
+// Metadata of a repository as it is there, whoever signed it. For questions where a file counts because somebody may
 // have read it: what must be kept, what hosts may have accepted. Never for what is believed.
 import { join } from 'node:path';
 import { defaultMetadataLimits as limits } from '../../core/limits.js';

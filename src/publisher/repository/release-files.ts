@@ -1,5 +1,5 @@
 // Which files belong to a release, where they lie, and how long they are signed to be: its archive, and its deltas. What looks after
-// the one looks after the others. Pure, but for the question whether they are there.
+// the one looks after the others. Pure, except for the question whether they are there.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { digestFromHex } from '../../core/names.js';

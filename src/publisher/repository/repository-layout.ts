@@ -1,4 +1,4 @@
-// Where things lie in a repository on disk, and which versions are there.
+// Where things are in a repository on disk, and which versions are there.
 // Reads names and bytes; what they are worth is repository-state's to say, and writing is repository-writer's.
 import * as fs from 'node:fs';
 import { basename, dirname, join } from 'node:path';
@@ -36,7 +36,7 @@ export interface FilePlace {
   readonly digest: Digest;
 }
 
-/** @returns where it lies below targets/: its digest is in its name, so it never changes */
+/** @returns where it is below targets/: its digest is in its name, so it never changes */
 export function pathOf({ kind, bundle, channel, digest }: FilePlace): string {
   const name = kind === 'archive' ? targetPath(bundle, channel) : deltaPath(bundle, channel);
   return join(dirname(name), `${digestHex(digest)}.${basename(name)}`);
@@ -49,7 +49,7 @@ export function isReleaseFile(name: string): boolean {
 
 const numbered = /^([1-9][0-9]{0,9})\.(.+)\.json$/;
 
-/** @returns the versions of a role that lie there, ascending; whatever wrote them */
+/** @returns the versions of a role that are there, ascending; whatever wrote them */
 export function versionsOnDisk(layout: RepositoryLayout, role: string): number[] {
   const versions = listNames(layout.metadata).flatMap((name) => {
     const match = numbered.exec(name);

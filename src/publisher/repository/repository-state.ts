@@ -103,7 +103,7 @@ export function isSameFile(file: ParsedFile<'targets'>, other: ParsedFile<'targe
 
 /**
  * The chain of roots alone, for ceremonies: it holds when every other role is lost or expired.
- * @returns the anchor as it lies there, and every root from it on
+ * @returns the anchor as it is there, and every root from it on
  * @throws WritError REPOSITORY_INVALID
  */
 export function readRoots(
@@ -217,7 +217,7 @@ export function invalid(error: unknown): unknown {
     return error;
   return new WritError('REPOSITORY_INVALID', `the repository does not verify: ${error.message}`, {
     facts: { ...error.facts, clientCode: error.code },
-    // What a host is told to do is no help to who holds the repository; who signs what has expired is, but for what is
+    // What a host is told to do is no help to who holds the repository; who signs what has expired is, except for what is
     // signed right now: the command that failed would be its own way out.
     ...(error.code === 'METADATA_EXPIRED' && !isOnlineRole(String(error.facts['role']))
       ? { hint: error.hint }

@@ -63,7 +63,7 @@ export async function withRepository<T>(
   }
 }
 
-/** For `init`, which makes the directory that the lock lies in; all others use withRepository. */
+/** For `init`, which makes the directory that the lock is in; all others use withRepository. */
 export function createWriter(
   layout: RepositoryLayout,
   { durableFs, clock }: Pick<WriterOptions, 'durableFs' | 'clock'>,

@@ -30,7 +30,7 @@ export interface PlanOptions {
 }
 
 /**
- * @returns the next root as it will lie in the repository, whether an earlier run has written this very one, the
+ * @returns the next root as it will be in the repository, whether an earlier run has written this very one, the
  *   repository's state under the root of now, and what has to be signed
  * @throws WritError PROPOSAL_BASE, ROOT_CHANGE_REFUSED, SIGNATURE_THRESHOLD when signers are missing, METADATA_EXPIRED,
  *   REPOSITORY_INVALID

@@ -56,7 +56,7 @@ export function initRepository(options: InitOptions) {
   }
   requireApart(options.repository, options.keysDirectory);
   const plan = planRoles(options);
-  // Keys too, and a root that lies there: it is somebody's trust in another repository.
+  // Keys too, and a root that is there: it is somebody's trust in another repository.
   requireNoKeys(plan.paths);
   const rootBytes = makeWhole(options, layout, plan);
   return {

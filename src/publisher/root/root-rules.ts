@@ -59,7 +59,7 @@ function identityOf(root: RootSigned, id: string): string | undefined {
   return key === undefined || keyId(key) !== id ? undefined : publicKeyIdentity(key);
 }
 
-/** A key that lies on a server must not be able to sign what people sign. */
+/** A key that is on a server must not be able to sign what people sign. */
 function mistakesOfClasses(next: RootSigned): string[] {
   const identities = (roles: readonly TopLevelRole[]): string[] =>
     roles.flatMap((role) => next.roles[role].keyids.flatMap((id) => identityOf(next, id) ?? []));

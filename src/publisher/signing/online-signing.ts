@@ -110,7 +110,7 @@ export async function signOnline(options: OnlineSigningOptions) {
 
 /**
  * Signers that were opened before a root took their keys away sign nothing more: not even a snapshot that would
- * be refused afterwards and lie there.
+ * be refused afterwards and are there.
  * @throws WritError KEYS_MISSING
  */
 function requireListed({ live }: RepositoryState, signers: OnlineSigners): void {

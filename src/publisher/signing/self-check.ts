@@ -19,7 +19,7 @@ import { signedAheadHint, signedAheadMs } from './signing-time.js';
 interface Place {
   /** Of the repository. */
   readonly directory: string;
-  /** Files that do not lie there yet, by path, as `metadata/timestamp.json`. */
+  /** Files that do not be there yet, by path, as `metadata/timestamp.json`. */
   readonly overlay?: ReadonlyMap<string, Uint8Array>;
   readonly clock: Clock;
 }
@@ -53,7 +53,7 @@ export function refreshAsNewHost(anchor: Uint8Array, place: Place): Promise<void
 
 interface NextFiles {
   readonly state: RepositoryState;
-  /** Not live yet; everything that it leads to lies in its place already. */
+  /** Not live yet; everything that it leads to is in its place already. */
   readonly timestamp: Uint8Array;
   /** Not live yet either: the next root of a ceremony. */
   readonly next?: ParsedFile<'root'> | undefined;

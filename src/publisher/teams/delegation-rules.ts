@@ -64,7 +64,7 @@ export function requireKeys(
   if (online !== undefined) {
     throw refused(`${online.name} is a key of the server`, { role: name, keyId: online.keyId });
   }
-  // A key that leaves its safe once a year would come to lie on a desk.
+  // A key that leaves its safe once a year would come to be on a desk.
   const rootKey = change?.keys?.find((key) => root.keyids.includes(key.keyId));
   if (rootKey === undefined) return;
   throw refused(`${rootKey.name} is a root key`, { role: name, keyId: rootKey.keyId });

@@ -173,7 +173,7 @@ function copyMetadata(
   return new Set([...roots, ...targets, snapshot, 'timestamp.json']);
 }
 
-/** The export as a host will see it: from the first root, before its timestamp lies there. */
+/** The export as a host will see it: from the first root, before its timestamp is there. */
 async function verifyExport(state: RepositoryState, directory: string, clock: Clock): Promise<void> {
   const overlay = new Map([['metadata/timestamp.json', state.live.timestamp.bytes]]);
   try {

@@ -53,7 +53,7 @@ interface ListedDelta {
   readonly history: readonly ListedRelease[];
 }
 
-/** @returns undefined where it lies in no repository, or no release of it has this delta */
+/** @returns undefined where it is in no repository, or no release of it has this delta */
 function findListed(path: string, digest: Digest): ListedDelta | undefined {
   const directory = dirname(resolve(path));
   const layout = layoutOf(dirname(dirname(directory)));

@@ -13,7 +13,7 @@ import { judgeAnswer, rangeHeaders, type WantedRange } from './range-rules.js';
 import type { FetchVerdict, RepositorySource } from './source.js';
 import { decodePath } from './source-path.js';
 
-/** @param baseUrl ends in a slash */
+/** @param baseUrl ends with a slash */
 export function openHttpSource(baseUrl: URL, options: HttpOptions): RepositorySource {
   const { metadataTimeoutMs, archiveTimeoutMs } = options.limits;
   const door = openHttpDoor(baseUrl, options);

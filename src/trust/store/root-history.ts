@@ -1,4 +1,4 @@
-// Which root a host trusts, from what lies in its store: root.json, the history, and the bootstrap root that was
+// Which root a host trusts, from what is in its store: root.json, the history, and the bootstrap root that was
 // shipped with it. Owns healing of a damaged root.json and the link between bootstrap and history. Pure over
 // the bytes it is given.
 import { isWritError, WritError } from '../../core/errors.js';

@@ -24,7 +24,7 @@ export interface Target {
  * What one worker said, or did not:
  * `confirmed`   it proved that it uses this generation; only a driver of class `true` may say so;
  * `notified`    it was notified; whether it obeyed is unknown;
- * `refused`     it said no: the generation is rolled back;
+ * `refused`     it refused: the generation is rolled back;
  * `unreachable` nobody answered in time: retried apart from the cycle, never a reason to roll back.
  */
 export interface Answer {
@@ -55,7 +55,7 @@ export interface Driver {
   /** Notifies one worker and waits for its answer. Never throws for what a worker does. */
   reset(worker: string, options: ResetOptions): Promise<Answer>;
   /**
-   * Ends one worker, starts it anew, and waits until it is ready to serve; for what a running process cannot take
+   * Ends one worker, starts it again, and waits until it is ready to serve; for what a running process cannot take
    * over, as its own configuration. Left out where the driver has no such verb. Never throws for what a worker does.
    * A process that is up again is `notified`: that it read this generation, only a probe or its own answer shows.
    */

@@ -1,4 +1,4 @@
-// Whether a worker lives that may be away for a moment, as one that reloads or connects anew. Owns how often it is
+// Whether a worker lives that may be away for a moment, as one that reloads or connects again. Owns how often it is
 // looked for; what a look sees is the driver's.
 import type { Clock } from '../../platform/time/clock.js';
 import type { Liveness } from './driver.js';

@@ -65,7 +65,7 @@ function createDriver(options: CommandOptions): Driver {
     members: async () => (members === undefined ? [basename(program)] : listByCommand(members)),
     reset: async (worker, reset) => {
       const answer = await notify(run, worker, reset, { ...options, isUnreached });
-      // A program that cannot connect ends like one whose daemon said no: who is dead has said nothing.
+      // A program that cannot connect ends like one whose daemon refused: who is dead has said nothing.
       const isDead = answer.kind === 'refused' && (await daemon?.liveness?.(worker)) === 'dead';
       return isDead ? unreachable(`nobody lives there: ${answer.text}`) : answer;
     },

@@ -24,7 +24,7 @@ import { pathGlobPattern, socketLiveness } from '../shared/socket-set.js';
 
 const maxAnswerBytes = 64_000;
 const maxTailCharacters = 1000;
-/** A daemon that reloads may bind its port anew; this where somebody else reloads it. */
+/** A daemon that reloads may bind its port again; this where somebody else reloads it. */
 const leastGraceMs = 3000;
 
 /** Of the connection or a secret: those have a way of their own, or none. */

@@ -41,7 +41,7 @@ function createDriver(options: NativeOptions, context: DriverContext): Driver {
   const path = join(context.runDirectory, 'workers', `${options.native}.sock`);
   requireSocketPath(path);
   const log = context.log.child({ group: context.group });
-  /** Every open connection: who connects anew has answered nothing yet, whatever it said over the one before. */
+  /** Every open connection: who connects again has answered nothing yet, whatever it said over the one before. */
   const connections = new Map<NativeConnection, { readonly identity: string; id?: string }>();
   const ids = (): string[] => [...connections.values()].flatMap(({ id }) => id ?? []);
   const beganAtMs = context.clock.nowMs();
@@ -126,5 +126,5 @@ function freeId(name: string, taken: readonly string[]): string {
   return `${name}#${number}`;
 }
 
-/** A worker may connect anew, as the library does after a moment; one that stays away does not live for us. */
+/** A worker may connect again, as the library does after a moment; one that stays away does not live for us. */
 const reconnectGraceMs = 2000;

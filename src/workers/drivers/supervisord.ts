@@ -123,7 +123,7 @@ async function restartOne(place: SupervisordPlace, worker: string, reset: ResetO
 }
 
 /**
- * A process that ended while it started said no. Supervisord 4 has the same fault for one that it could not even
+ * A process that ended while it started refused. Supervisord 4 has the same fault for one that it could not even
  * execute, tells the two apart only in words, and takes the words back while it tries again by itself.
  */
 async function settledStart(

@@ -125,7 +125,7 @@ async function runJob(
 
 /**
  * The job ran, and what failed is the unit's own command, or its start: systemctl has one text for that. A right that
- * is missing, a bus that is away or a job that somebody else took back is no word of the unit, with the same exit code.
+ * is missing, a bus that is away or a job that somebody else took back is nothing of the unit, with the same exit code.
  */
 function saysNo(result: CommandResult): boolean {
   return result.kind === 'exited' && /^Job for \S+ failed/m.test(result.stderr);
@@ -133,7 +133,7 @@ function saysNo(result: CommandResult): boolean {
 
 function whyNot(state: UnitState | undefined, { action, down }: Job): string | undefined {
   if (state === undefined) return 'systemctl cannot show it';
-  // Whose files are gone or masked may still run: some jobs fail at once, which is no word of the unit, others do nothing.
+  // Whose files are gone or masked may still run: some jobs fail at once, which is nothing of the unit, others do nothing.
   if (state.load !== 'loaded') return `its unit file is ${state.load}`;
   if (livenessOf(state) !== 'alive' && !(down === 'started' && livenessOf(state) === 'dead'))
     return `it is ${state.active}`;

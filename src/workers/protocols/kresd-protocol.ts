@@ -20,7 +20,7 @@ const lengthBytes = 4;
 
 /**
  * Reads one answer: an optional prompt, a big-endian length in 4 bytes, that many bytes of text.
- * @returns a function that takes the next bytes and gives the answer once it is whole; what follows it is not ours
+ * @returns a function that takes the next bytes and gives the answer once it is complete; what follows it is not ours
  */
 export function createKresdReader(): (chunk: Uint8Array) => KresdAnswer | undefined {
   const chunks: Uint8Array[] = [];

@@ -21,7 +21,7 @@ export type LineAnswer =
   | { readonly kind: 'malformed'; readonly reason: string };
 
 export interface LineReader {
-  /** Takes the next bytes. @returns the answer once it is whole; what follows it is not ours */
+  /** Takes the next bytes. @returns the answer once it is complete; what follows it is not ours */
   push(chunk: Uint8Array): LineAnswer | undefined;
   /** The other end closed. @returns the answer, where that is its end */
   end(): LineAnswer | undefined;

@@ -1,4 +1,4 @@
-// Workers that a command of the user names, one a line, as the servers of a pool: asked anew whenever the set is
+// Workers that a command of the user names, one a line, as the servers of a pool: asked again whenever the set is
 // read. Owns the bounds on what it says; a name goes into arguments, paths and URLs, so that it is only a name.
 import type { WritError } from '../../core/errors.js';
 import { maxHookOutputBytes } from '../../core/limits.js';

@@ -80,7 +80,7 @@ export async function socketLiveness(place: SocketPlace): Promise<Liveness> {
 }
 
 /**
- * Which process a socket's file belongs to, as far as the file shows: a daemon that starts again binds it anew.
+ * Which process a socket's file belongs to, as far as the file shows: a daemon that starts again binds it again.
  * @returns what no other socket under this path has had; undefined when there is none
  */
 export async function socketIdentity(path: string): Promise<string | undefined> {

@@ -1,5 +1,5 @@
 // How a program says that it did not reach its daemon, as its user has written it down: rndc, knotc and nearly all others end
-// alike for a daemon that says no and for one that is down. Only what the user names counts: a guess would talk a no away.
+// alike for a daemon that refuses and for one that is down. Only what the user names counts: a guess would talk a no away.
 import type { Unreachable } from '../../core/config/config.js';
 import type { BoundedPattern } from '../../platform/bounded-pattern.js';
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { findWords } from './find-words.js';
-import { proseOfSource, readProgramTexts } from './program-texts.js';
+import { commentsOfSource, proseOfSource, readComments, readProgramTexts } from './program-texts.js';
 import { wordList } from './word-list.js';
 
 /** Texts in which a word of the list is right, each with its reason. */
@@ -15,7 +15,7 @@ const allowed: readonly { readonly text: string; readonly reason: string }[] = [
 ];
 
 describe('the texts of the program', () => {
-  const texts = readProgramTexts();
+  const texts = ['src', 'bench', 'scripts'].flatMap(readProgramTexts);
 
   it('use no word of the list', () => {
     const wrong = texts
@@ -41,6 +41,30 @@ describe('the texts of the program', () => {
   it('are allowed a word only while they have it', () => {
     const unused = allowed.filter(({ text }) => !texts.some(({ prose }) => prose.includes(text)));
     assert.deepEqual(unused, []);
+  });
+});
+
+/** It only shrinks: what is left in comments of src is rewritten with the lines that it is in. */
+const mostLeftInComments = 640;
+
+describe('comments', () => {
+  const inComments = (folder: string): readonly string[] =>
+    readComments(folder).flatMap(({ path, prose }) =>
+      findWords(prose, wordList).map(({ line, found, say }) => `${path}:${line} "${found}": ${say}`),
+    );
+
+  it('of bench and scripts use no word of the list', () => {
+    assert.deepEqual(['bench', 'scripts'].flatMap(inComments), []);
+  });
+
+  it('of src use no more of them than are left', () => {
+    const left = inComments('src');
+    assert.ok(left.length <= mostLeftInComments, `${left.length} are left:\n${left.join('\n')}`);
+  });
+
+  it('are found in each form that has a line to itself, without code spans', () => {
+    const source = "/** One. */\n * two `mend`\n// three\nconst a = 'b'; // four";
+    assert.equal(commentsOfSource(source), 'One. */\ntwo 0\nthree\n');
   });
 });
 

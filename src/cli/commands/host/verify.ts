@@ -1,4 +1,4 @@
-// `writ verify`: is what lies on this host what was signed? With --repair what is not is made anew.
+// `writ verify`: is what is on this host what was signed? With --repair what is not is made again.
 
 import { isWritError } from '../../../core/errors.js';
 import type { VerifyResult } from '../../../core/status/verify-report.js';

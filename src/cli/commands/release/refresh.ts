@@ -1,4 +1,4 @@
-// `writ refresh`: signs snapshot and timestamp anew, and takes targets that wait for them live.
+// `writ refresh`: signs snapshot and timestamp again, and takes targets that wait for them live.
 import { given } from '../../../core/given.js';
 import { isOnlineRole, onlineRoles } from '../../../core/tuf/tuf-metadata.js';
 import {

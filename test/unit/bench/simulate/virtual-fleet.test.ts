@@ -33,7 +33,7 @@ describe('a simulated fleet', () => {
 
   it('has told behind an outage whatever it had to tell, within four intervals', () => {
     const run = runOf();
-    const told = ['behind it, first ten minutes', 'behind it, the rest'].map(
+    const told = ['after it, first ten minutes', 'after it, the rest'].map(
       (name) => timeOf(run, name).changed,
     );
     assert.equal(told[0]! + told[1]!, 300);
@@ -42,7 +42,7 @@ describe('a simulated fleet', () => {
 
   it('is a herd where no host has a turn of its own', () => {
     const { herds } = runOf({ fault: 'one phase' });
-    assert.ok(herds.includes('steady') && herds.includes('behind it, the rest'), herds.join());
+    assert.ok(herds.includes('steady') && herds.includes('after it, the rest'), herds.join());
   });
 
   it('is a herd where hosts try every ten seconds', () => {

@@ -30,7 +30,7 @@ const downloading = { doneBytes: 12_000_000, totalBytes: 40_000_000 };
 const cases: Readonly<Record<string, readonly [word: string, report: StatusReport]>> = {
   active: ['active', statusReport()],
   'first-download': ['empty', { ...emptyHost(), downloading }],
-  'mended-on-disk': [
+  'repaired-on-disk': [
     'active',
     statusReport({
       scrub: {
