@@ -100,6 +100,7 @@ describe('a bare Debian', () => {
     await publish('first');
     await office.sh(`sed -i 's/^# \\(WRIT_FLEET_SERVE_LISTEN=\\).*/\\1127.0.0.1:8443/' /etc/writ/fleet.env`);
     await office.sh('systemctl enable --now writ-server writ-fleet');
+    await office.sh('systemctl reload writ-server writ-fleet');
     for (const [unit, user] of [
       ['writ-server', 'writ'],
       ['writ-fleet', 'writ-fleet'],

@@ -1,32 +1,56 @@
-// A clean Debian that is booted: its systemd as process 1, its own disk over the clean root, and a shell of root in it as a person has
-// one. Its network is its own, with loopback alone, or that of another one. Touches nothing of the clean root.
+// A Debian that is booted: its systemd as process 1, what is written on a disk over the root it comes from, and a shell of root in it as a
+// person has one. Its network is its own, with loopback alone, or that of another process. Touches nothing of the root below.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { bootMachine } from '../../dist/test/kit/programs/machine-boot.js';
 
-const disk = `
+const overClean = `
 mount -t overlay -o "lowerdir=$LOWER,upperdir=$DISK/upper,workdir=$DISK/work" none "$DISK/root"
 cd "$DISK/root"
 mkdir -p .old`;
+
+/** No layer may lie in another one: what is written goes into memory. */
+const overThis = `
+mount -t tmpfs -o mode=755 none "$DISK/root"
+cd "$DISK/root"
+mkdir upper work root
+mount -t overlay -o lowerdir=/,upperdir=upper,workdir=work none root
+cd root
+mkdir -p .old given
+mount --bind "$DISK/given" given
+: >etc/fstab
+echo "$NAME" >etc/hostname`;
 
 /**
  * @param {{ lower: string, folder: string, name: string, networkOf?: number }} wanted `folder` keeps what is written: a second boot
  *   from it finds it again
  */
-export async function bootRoot({ lower, folder, name, networkOf }) {
+export function bootRoot({ lower, folder, name, networkOf }) {
   for (const part of ['upper/etc', 'work', 'root']) mkdirSync(join(folder, part), { recursive: true });
   writeFileSync(join(folder, 'upper/etc/hostname'), `${name}\n`);
   writeFileSync(join(folder, 'upper/etc/hosts'), `127.0.0.1 localhost ${name}\n`);
+  return open({ disk: overClean, env: { LOWER: lower, DISK: folder }, folder, name, networkOf });
+}
+
+/**
+ * What this machine has installed, with none of its services.
+ * @param {{ folder: string, name: string, networkOf?: number }} wanted what lies in `given` of the folder is in /given
+ */
+export function bootThis({ folder, name, networkOf }) {
+  for (const part of ['given', 'root']) mkdirSync(join(folder, part), { recursive: true });
+  const env = { DISK: folder, NAME: name };
+  return open({ disk: overThis, env, folder, name, networkOf, unit: 'basic.target' });
+}
+
+async function open({ folder, name, ...boot }) {
   const scriptLog = join(folder, 'script.log');
   const logs = [scriptLog, join(folder, 'upper/var/log/systemd.log')];
-  const machine = await bootMachine({
-    ...{ disk, env: { LOWER: lower, DISK: folder }, scriptLog, networkOf, commandMs: 180_000 },
-    troubles: () =>
-      logs
-        .filter((path) => existsSync(path))
-        .map((path) => readFileSync(path, 'utf8'))
-        .join('\n'),
-  });
+  const troubles = () =>
+    logs
+      .filter((path) => existsSync(path))
+      .map((path) => readFileSync(path, 'utf8'))
+      .join('\n');
+  const machine = await bootMachine({ ...boot, scriptLog, troubles, commandMs: 180_000 });
   const environment = ['HOME=/root', 'LC_ALL=C.UTF-8', 'DEBIAN_FRONTEND=noninteractive'];
   const type = (line) => machine.run('env', '-C', '/root', ...environment, 'sh', '-c', line);
   return {

@@ -1,5 +1,6 @@
 // `npm run test:packages`: builds the packages twice and compares them, lints them, and installs, upgrades, removes and purges them in a
-// clean Debian 12, and in one that is booted. As root, with debootstrap and lintian; `-- --one-build` leaves the comparison out.
+// clean Debian 12, and in one that is booted. As root, with debootstrap and lintian; `-- --one-build` leaves the comparison out;
+// `-- --whole` adds the other ways to a host, by npm and by Ansible.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -45,7 +46,8 @@ try {
   step('sh', ['-c', `lintian --fail-on error,warning --allow-root ${first}/*.deb`]);
   const clean = join(folder, 'clean');
   makeCleanRoot(clean);
-  for (const file of ['fields.test.js', 'npm.test.js', 'packages.test.js', 'boot.test.js'])
+  const others = process.argv.includes('--whole') ? ['other-ways.test.js'] : [];
+  for (const file of ['fields.test.js', 'npm.test.js', 'packages.test.js', 'boot.test.js', ...others])
     step(process.execPath, ['--test', join(here, file)], { WRIT_PACKAGES: first, WRIT_CLEAN_ROOT: clean });
 } finally {
   rmSync(folder, { recursive: true, force: true });

@@ -42,6 +42,8 @@ export interface Boot {
   readonly env: Readonly<Record<string, string>>;
   /** What the script printed goes into this file. */
   readonly scriptLog: string;
+  /** What is to be reached at its start: multi-user.target. */
+  readonly unit?: string;
   /** Of another machine, whose network it is to have; left out: a network of its own. */
   readonly networkOf?: number;
   /** 60 s. */
@@ -80,7 +82,7 @@ ln -s /proc/self/fd dev/fd
 pivot_root . .old
 umount -l .old
 exec env -i container=writ-test PATH=/usr/bin:/usr/sbin \\
-  /lib/systemd/systemd --system --unit=multi-user.target --log-target=kmsg
+  /lib/systemd/systemd --system --unit="$UNIT" --log-target=kmsg
 `;
 
 /** Resolves when process 1 takes orders; its jobs may still be waiting. */
@@ -117,14 +119,17 @@ export async function bootMachine(boot: Boot): Promise<BootedSystemd> {
   }
 }
 
-function start({ disk, env, scriptLog, networkOf }: Boot, group: string): ChildProcess {
+function start(
+  { disk, env, scriptLog, unit = 'multi-user.target', networkOf }: Boot,
+  group: string,
+): ChildProcess {
   const script = `set -e\n${disk}${becomeSystemd}`;
   // Process 1 alone is in the group: no group with a process in it can give its controllers to groups below.
   const enter = ['sh', '-c', 'echo 0 >"$0/cgroup.procs" && exec unshare --cgroup sh -c "$1"', group, script];
   const network = networkOf === undefined ? ['unshare', '--net'] : ['nsenter', '-t', String(networkOf), '-n'];
   // It dies with us, and everything in the machine with it.
   return spawn('setpriv', ['--pdeathsig', 'KILL', ...network, 'unshare', ...namespaces, ...enter], {
-    env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', ...env },
+    env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', ...env, UNIT: unit },
     stdio: ['ignore', 'ignore', fs.openSync(scriptLog, 'w')],
   });
 }
