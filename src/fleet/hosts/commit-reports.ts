@@ -175,6 +175,7 @@ async function write(
     plan.host.state === 'waiting' ? [] : outcomeRows(before.key_id, taken.report, taken.receivedAtMs),
   );
   await writer.write(trx, 'outcomes', outcomes, { key: ['key_id', 'n'] });
+  await forgetOutcomes(trx, changed);
   for (const { before, plan } of changed) await noteInAudit(trx, before, plan.host);
   // Last of all: another server that changes the same numbers waits from here to the commit.
   await writeCounters(trx, writer, counters);
@@ -245,6 +246,31 @@ async function writeLabels(
 /** No column holds the character between them. */
 function keyOf(...columns: readonly string[]): string {
   return columns.join('\n');
+}
+
+/** The newest of each host stay: one that reports outcomes without end does not fill the store. */
+const keptOutcomes = 500;
+const forgetEvery = 100;
+
+async function forgetOutcomes(trx: Kysely<Tables>, changed: readonly ChangedHost[]): Promise<void> {
+  const part = (last: number): number => Math.floor(last / forgetEvery);
+  const grown = changed.filter(
+    ({ before, plan }) => part(before.last_outcome) !== part(plan.host.last_outcome),
+  );
+  for (const { key_id } of grown.map(({ before }) => before))
+    await trx
+      .deleteFrom('outcomes')
+      .where('key_id', '=', key_id)
+      .where('n', '<=', (of) =>
+        of
+          .selectFrom('outcomes')
+          .select('n')
+          .where('key_id', '=', key_id)
+          .orderBy('n', 'desc')
+          .limit(1)
+          .offset(keptOutcomes),
+      )
+      .execute();
 }
 
 async function noteInAudit(trx: Kysely<Tables>, before: StoredHost, after: HostRow): Promise<void> {

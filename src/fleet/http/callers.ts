@@ -31,6 +31,8 @@ export type Asking = Pick<FastifyRequest, 'headers' | 'ip'>;
 
 export const sessionCookie = 'writ_session';
 const sessionMs = 12 * 3_600_000;
+/** The newest stay: who signs in again and again does not fill the store. */
+const sessionsOfToken = 100;
 
 type Known = Caller & { readonly by: 'token' | 'session' | 'proxy' };
 
@@ -117,6 +119,19 @@ export async function beginSession(parts: CallerParts, token: string, asking: As
   await db.deleteFrom('sessions').where('expires_at_ms', '<=', nowMs).execute();
   const row = { digest: tokenDigest(session), token_id: id, expires_at_ms: nowMs + sessionMs };
   await db.insertInto('sessions').values(row).execute();
+  await db
+    .deleteFrom('sessions')
+    .where('token_id', '=', id)
+    .where('expires_at_ms', '<=', (of) =>
+      of
+        .selectFrom('sessions')
+        .select('expires_at_ms')
+        .where('token_id', '=', id)
+        .orderBy('expires_at_ms', 'desc')
+        .limit(1)
+        .offset(sessionsOfToken),
+    )
+    .execute();
   return session;
 }
 

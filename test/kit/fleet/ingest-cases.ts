@@ -97,6 +97,20 @@ export function ingestCases(newLocation: NewLocation): void {
         assert.deepEqual([agent, health, root_version, last_outcome, revision], ['run', 'ok', 1, 7, 1]);
       }));
 
+    it('keeps the newest outcomes of a host that reports them without end', () =>
+      within(async ({ bench, ingest, host }) => {
+        const some = (from: number) =>
+          Array.from({ length: 100 }, (_, at) => {
+            return { n: from + at, trigger: 'poll', outcome: 'activated', atMs: 1, bundles: [] } as const;
+          });
+        for (let from = 1; from < 900; from += 100)
+          await send(ingest, host, reportOf('web-1', { generation: from, outcomes: some(from) }));
+        const { db } = bench.store;
+        const left = await db.selectFrom('outcomes').select('n').orderBy('n').execute();
+        const numbers = left.map(({ n }) => Number(n));
+        assert.deepEqual([numbers.length, numbers[0], numbers.at(-1)], [500, 401, 900]);
+      }));
+
     it('moves numbers by what changed, and takes away what is gone', () =>
       within(async ({ bench, ingest, host }) => {
         const two = [bundleAt(1), bundleAt(1, { channel: 'canary' })];

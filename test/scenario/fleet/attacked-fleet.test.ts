@@ -136,7 +136,7 @@ describe('who attacks a fleet server', () => {
   });
 });
 
-describe('who lost a right', () => {
+describe('who has a token, or had one', () => {
   it('hears nothing more on a stream that is open, once the token is revoked', async () => {
     await using fleet = await servedFleet();
     const host = await fleet.host('web-1');
@@ -156,6 +156,25 @@ describe('who lost a right', () => {
     await host.report({ bundles: [bundleAt(42)] });
     const text = await stream.text();
     assert.ok(!text.includes('"serial":42'), text);
+  });
+
+  it('keeps the newest hundred sessions of a token, and no more', async () => {
+    await using fleet = await servedFleet();
+    const [view, other] = [await fleet.token('--for', 'people'), await fleet.token('--for', 'people')];
+    const form = { 'content-type': 'application/x-www-form-urlencoded', 'sec-fetch-site': 'same-origin' };
+    const signIn = async (token: string): Promise<string> => {
+      const sent = { method: 'POST', headers: form, body: `token=${token}`, redirect: 'manual' } as const;
+      const answer = await fetch(`${fleet.url}/sign-in`, sent);
+      return answer.headers.get('set-cookie')?.split(';')[0] ?? assert.fail(`${answer.status}`);
+    };
+    const statusOf = async (cookie: string): Promise<number> =>
+      (await fetch(`${fleet.url}/v1/summary`, { headers: { cookie } })).status;
+    const beside = await signIn(other);
+    const cookies: string[] = [];
+    for (let at = 0; at < 105; at++) cookies.push(await signIn(view));
+    assert.deepEqual(await Promise.all([cookies[0] ?? '', cookies.at(-1) ?? '', beside].map(statusOf)), [
+      ...[401, 200, 200],
+    ]);
   });
 
   it('is answered a HEAD of the stream at once, and an address that cannot be read in our words', async () => {
