@@ -1,7 +1,7 @@
 // Where things are in a repository on disk, and which versions are there.
 // Reads names and bytes; what they are worth is repository-state's to say, and writing is repository-writer's.
 import * as fs from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
 import { isSystemError, isWritError, WritError } from '../../core/errors.js';
 import { type Digest, deltaPath, digestHex, targetPath } from '../../core/names.js';
 import { roleFileName } from '../../core/tuf/delegations.js';
@@ -90,14 +90,21 @@ export function unlessRefused<T>(read: () => T): T | undefined {
   }
 }
 
-/** What a killed writer left behind; only the holder of the lock may call this. */
-export function removeLeftovers(layout: RepositoryLayout): void {
+/** @returns paths below the repository of what a writer has not finished: one that runs, or one that was killed */
+export function leftoversIn(layout: RepositoryLayout): string[] {
   const bundles = listNames(layout.targets).map((name) => join(layout.targets, name));
-  for (const directory of [layout.directory, layout.metadata, ...bundles]) {
-    for (const name of listNames(directory)) {
-      if (isTemporaryName(name)) fs.rmSync(join(directory, name), { force: true });
-    }
-  }
+  return [layout.directory, layout.metadata, ...bundles].flatMap((directory) =>
+    listNames(directory)
+      .filter(isTemporaryName)
+      .map((name) => relative(layout.directory, join(directory, name))),
+  );
+}
+
+/** What a killed writer left behind; only the holder of the lock may call this. @returns the paths below the repository */
+export function removeLeftovers(layout: RepositoryLayout): string[] {
+  const leftovers = leftoversIn(layout);
+  for (const path of leftovers) fs.rmSync(join(layout.directory, path), { force: true });
+  return leftovers;
 }
 
 /** @returns the names in a directory, sorted; none when it is not there. @throws WritError DISK_* */

@@ -37,12 +37,12 @@ export interface WriterOptions extends LockWait {
 }
 
 /**
- * Holds the repository's lock while `act` runs, having removed what a killed writer left.
+ * Holds the repository's lock while `act` runs, having removed what a killed writer left: `act` gets those paths.
  * @throws WritError REPOSITORY_LOCKED, REPOSITORY_INVALID when there is no repository, and what act throws
  */
 export async function withRepository<T>(
   options: WriterOptions,
-  act: (writer: RepositoryWriter) => Promise<T>,
+  act: (writer: RepositoryWriter, leftovers: readonly string[]) => Promise<T>,
 ): Promise<T> {
   const layout = layoutOf(options.repository);
   if (!fs.existsSync(layout.metadata)) throw noRepository(options.repository);
@@ -56,8 +56,8 @@ export async function withRepository<T>(
     code: 'REPOSITORY_LOCKED',
   });
   try {
-    removeLeftovers(layout);
-    return await act(createWriter(layout, options));
+    const leftovers = removeLeftovers(layout);
+    return await act(createWriter(layout, options), leftovers);
   } finally {
     lock.release();
   }

@@ -12,6 +12,7 @@ import { readLoosely } from '../repository/loose-metadata.js';
 import { deltasOf } from '../repository/release-files.js';
 import {
   layoutOf,
+  leftoversIn,
   listNames,
   metadataName,
   pathOf,
@@ -39,7 +40,10 @@ export type Collectable = Readonly<ReturnType<typeof collectable>>;
 export function planCollection(options: CollectOptions): readonly Collectable[] {
   const state = readRepositoryState(layoutOf(options.repository));
   const kept = keptVersions(state, options);
-  return [...collectMetadata(state.layout, kept), ...collectArchives(state.layout, kept, options)];
+  const { layout } = state;
+  // Whether a writer still runs, only the lock shows: who removes has it.
+  const leftovers = leftoversIn(layout).map((path) => collectable(layout, 'leftover', path));
+  return [...collectMetadata(layout, kept), ...collectArchives(layout, kept, options), ...leftovers];
 }
 
 /**
@@ -52,7 +56,7 @@ export async function removeCollected(
   planned: readonly Collectable[],
   options: CollectOptions & LockWait & { readonly durableFs: DurableFs },
 ): Promise<readonly Collectable[]> {
-  return withRepository({ ...options, holder: 'gc' }, async ({ layout }) => {
+  return withRepository({ ...options, holder: 'gc' }, async ({ layout }, leftovers) => {
     const seen = new Set(planned.map(({ path }) => path));
     const now = planCollection(options).filter(({ path }) => seen.has(path));
     const directories = new Set<string>();
@@ -62,7 +66,7 @@ export async function removeCollected(
       directories.add(join(whole, '..'));
     }
     for (const directory of directories) options.durableFs.flushDirectory('repo.gc:flush', directory);
-    return now;
+    return [...now, ...planned.filter(({ path }) => leftovers.includes(path))];
   });
 }
 
@@ -160,7 +164,11 @@ function namesOf(path: string, target: TargetFile): string[] {
 }
 
 /** @param path below the repository */
-function collectable(layout: RepositoryLayout, kind: 'metadata' | 'archive' | 'delta', path: string) {
+function collectable(
+  layout: RepositoryLayout,
+  kind: 'metadata' | 'archive' | 'delta' | 'leftover',
+  path: string,
+) {
   const status = fs.statSync(join(layout.directory, path), { throwIfNoEntry: false });
   return { kind, path, bytes: status?.size ?? 0 };
 }

@@ -45,6 +45,33 @@ async function collect(repository: SampleRepository, more: Partial<CollectOption
   return removed.map(({ path }) => path);
 }
 
+describe('what an interrupted publish left', () => {
+  it('is listed, and removed whatever its age', async () => {
+    using dir = tempDir();
+    const { repository } = await withReleases(dir, 1);
+    const paths = ['.writ-tmp-a827e4370cc8', 'targets/dns-edge/.writ-tmp-b827e4370cc8'];
+    for (const path of paths) fs.writeFileSync(`${repository.directory}/${path}`, 'half');
+    assert.deepEqual(
+      planCollection(options(repository)).map(({ kind, path, bytes }) => [kind, path, bytes]),
+      paths.map((path) => ['leftover', path, 4]),
+    );
+    assert.deepEqual(await collect(repository), paths);
+    assert.deepEqual(planCollection(options(repository)), []);
+  });
+
+  it('is not said to be removed where its writer finished meanwhile', async () => {
+    using dir = tempDir();
+    const { repository } = await withReleases(dir, 1);
+    const path = `${repository.directory}/.writ-tmp-a827e4370cc8`;
+    fs.writeFileSync(path, 'half');
+    const given = options(repository);
+    const planned = planCollection(given);
+    fs.rmSync(path);
+    const removing = { ...given, durableFs: createDurableFs(), lockWaitMs: 0 };
+    assert.deepEqual(await removeCollected(planned, removing), []);
+  });
+});
+
 function filesIn(repository: SampleRepository, directory: string): string[] {
   return fs.readdirSync(`${repository.directory}/${directory}`).sort();
 }
