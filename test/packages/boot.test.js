@@ -104,8 +104,13 @@ describe('a bare Debian', () => {
     for (const [unit, user] of [
       ['writ-server', 'writ'],
       ['writ-fleet', 'writ-fleet'],
-    ])
-      assert.equal(await office.sh(`stat -c %U /proc/${await office.show(unit, 'MainPID')}`), `${user}\n`);
+    ]) {
+      const pid = await office.show(unit, 'MainPID');
+      assert.equal(await office.sh(`stat -c %U /proc/${pid}`), `${user}\n`);
+      // The signal arrives, and ends nothing.
+      await office.sh(`systemctl reload ${unit}`);
+      assert.equal(await office.show(unit, 'MainPID'), pid);
+    }
   });
 
   it('is a host with verified policy by one edited file and one start', async () => {
