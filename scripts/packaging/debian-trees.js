@@ -17,7 +17,9 @@ const home = 'usr/lib/writ';
 /** @param from paths: `root` of the checkout, `npm` staged, `modules` of every host, `node` { program, license } */
 export function stageWrit(tree, { root, npm, modules, node, ...release }) {
   const { put, units, document, debian } = placesOf(tree, root, 'writ', release);
-  cpSync(join(npm, 'dist'), join(tree, home, 'dist'), { recursive: true });
+  const share = join(npm, 'dist/share');
+  // Its place on Debian is /usr/share, below.
+  cpSync(join(npm, 'dist'), join(tree, home, 'dist'), { recursive: true, filter: (from) => from !== share });
   put(`${home}/package.json`, readFileSync(join(npm, 'package.json'), 'utf8'));
   cpSync(modules, join(tree, home, 'node_modules'), { recursive: true });
   mkdirSync(join(tree, home, 'bin'));

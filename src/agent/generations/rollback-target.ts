@@ -63,7 +63,7 @@ function isRefused(host: Host, { bundles }: ActivePolicy): boolean {
 }
 
 function holdsRefused(number: number): WritError {
-  return new WritError('NO_PREVIOUS', `generation ${number} holds a release that was refused`, {
+  return new WritError('NO_PREVIOUS', `generation ${number} contains a release that was refused`, {
     facts: { wanted: number },
     hint: `Choose another generation in \`writ history\`, or force it: \`writ rollback ${number}\`.`,
   });

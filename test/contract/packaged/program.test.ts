@@ -39,7 +39,7 @@ describe('the program', () => {
     assert.equal(join(projectRoot, bin.writ), realpathSync(writProgram));
     assert.deepEqual(
       files.filter((name) => name.startsWith('dist/')),
-      ['dist/writ', 'dist/src/sdk/*.d.ts'],
+      ['dist/writ', 'dist/src/sdk/*.d.ts', 'dist/share'],
     );
     const copied = readFileSync(join(projectRoot, 'Dockerfile'), 'utf8').match(/^COPY --from=build .*$/gm);
     assert.deepEqual(copied, ['COPY --from=build /src/dist/writ/ dist/writ/']);
