@@ -106,6 +106,12 @@ export function readDirectory(path: string): string[] {
   }
 }
 
+/** Where releases are kept. Also behind a start: somebody may have removed one from under a running agent. @throws WritError DISK_* */
+export function makePlaces({ policy, generations, bundles, archives }: HostPaths, durable: DurableFs): void {
+  for (const path of [policy, generations, bundles]) durable.ensureDirectory('prepare.public', path, 0o755);
+  durable.ensureDirectory('prepare.private', archives, 0o700);
+}
+
 /** @returns the numbers of all generations on disk, ascending. */
 export function listGenerations(paths: HostPaths): number[] {
   return listEntries(paths.generations)

@@ -120,7 +120,6 @@ async function mend(job: Job, repair: Repair): Promise<void> {
   }
   const to = repair.generation;
   await story.step('flush', async () => {
-    makePlaces(host);
     await placeCandidate(host, candidate, repair);
     keepRecords(host, records, staging);
     return { value: undefined, text: `generation ${to}` };
@@ -190,10 +189,4 @@ async function refreshIfAllowed(host: Host, { download, signal }: Repair['option
 
 function verdictOf(selections: readonly Selection[]): 'ok' | 'fail' {
   return failuresIn(selections).length > 0 ? 'fail' : 'ok';
-}
-
-/** Somebody may have removed all of the public side. */
-function makePlaces({ paths, durable }: Host): void {
-  durable.ensureDirectory('repair.bundles', paths.bundles, 0o755);
-  durable.ensureDirectory('repair.generations', paths.generations, 0o755);
 }

@@ -6,7 +6,7 @@ import { WritError } from '../../core/errors.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import { mountOf, readMountPoints } from '../../platform/disk/mount-points.js';
 import { requireOwnDirectory, requireSafePlace } from '../../platform/disk/safe-path.js';
-import { listDirectories } from '../generations/generations.js';
+import { listDirectories, makePlaces } from '../generations/generations.js';
 import type { HostPaths } from '../state/paths.js';
 
 /**
@@ -16,13 +16,11 @@ import type { HostPaths } from '../state/paths.js';
 export function prepareHost(paths: HostPaths, durable: DurableFs): void {
   ensureParents(durable, paths.state);
   durable.ensureDirectory('prepare.state', paths.state, 0o711);
-  for (const path of [paths.trust, paths.staging, paths.partials, paths.archives]) {
+  for (const path of [paths.trust, paths.staging, paths.partials]) {
     durable.ensureDirectory('prepare.private', path, 0o700);
   }
   ensureParents(durable, paths.policy);
-  for (const path of [paths.policy, paths.generations, paths.bundles]) {
-    durable.ensureDirectory('prepare.public', path, 0o755);
-  }
+  makePlaces(paths, durable);
   ensureParents(durable, paths.run);
   durable.ensureDirectory('prepare.run', paths.run, 0o755);
   const { state, trust, staging, partials, archives, policy, generations, bundles, run } = paths;

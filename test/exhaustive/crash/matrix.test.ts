@@ -96,8 +96,6 @@ const exceptions: Readonly<Record<string, string>> = {
   // Without its directory a kept release has no archive either, which a start cannot have again.
   'repair.record-bundle': prepared,
   'repair.record-directory': prepared,
-  'repair.bundles': prepared,
-  'repair.generations': prepared,
   'trust.directory': prepared,
 };
 

@@ -40,6 +40,26 @@ describe('a cycle without a `current` and without a download', () => {
     });
   }
 
+  for (const gone of [
+    'generations',
+    'bundles',
+    'policy',
+    'archives',
+    'staging',
+    'partials',
+    'trust',
+  ] as const) {
+    it(`makes its places again where somebody removed them from under a running agent: ${gone}`, async () => {
+      using one = await bench();
+      const { test, host } = one;
+      fs.rmSync(host.paths[gone], { recursive: true });
+      await test.publish('access', files(2), { serial: 2 });
+      const first = await test.pull();
+      assert.notEqual(first.outcome, 'failed', JSON.stringify(first.problems));
+      assert.deepEqual(await look(host), []);
+    });
+  }
+
   it('makes no empty generation of a policy of which nothing is left', async () => {
     using one = await bench();
     const { test, host } = one;
