@@ -12,7 +12,7 @@ const intro = `# Error codes
 
 Every error of Writ has a code. Match on the code, never on the text of a message: texts may change, codes do not.
 With \`--json\` an error is an object with \`code\`, \`kind\`, \`message\`, \`hint\`, \`docs\` and \`facts\`;
-\`docs\` is the address of its page. \`writ help CODE\` prints it without a network.
+\`docs\` is the command that prints its page, without a network.
 
 The kind says what has to happen next, and gives the exit code:
 

@@ -261,7 +261,7 @@ export const errorCodes = {
   ),
   REMEMBERED_REFUSAL: rejected(
     'This host refused this release before, and the release has not changed.',
-    'Publish a new one, or run `writ pull --force`.',
+    'Publish a new one. If this host was at fault, fix it, then run `writ refusals forget` and `writ pull`.',
   ),
 
   // activation
@@ -328,7 +328,7 @@ export const errorCodes = {
   ),
   ACTIVATION_BLOCKED: blocked(
     'Activation is blocked after repeated failures. The last good policy stays active.',
-    'Fix the cause, then run `writ resume`.',
+    'Fix what the message names first: `writ history` has each attempt and its answer. `writ resume` is the last step, and tries again.',
   ),
   NO_PREVIOUS: usage('There is no such generation to roll back to.', 'See `writ history`.'),
   ACTIVATION_PAUSED: deferred(

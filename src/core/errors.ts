@@ -1,13 +1,12 @@
 // The one error type of Writ: a code from the catalogue, the facts, a hint and its exit code.
 // Core returns verdicts where it can; what throws, throws this. Never holds secrets or unbounded text.
 import { type ErrorCode, type ErrorKind, type ErrorRow, errorCodes } from './error-codes.js';
-import { homePage } from './version.js';
 
 export { type ErrorCode, type ErrorKind, exitCodeOfKind, isUnsaidNo } from './error-codes.js';
 
-/** @returns the address of the page of a code */
+/** @returns the command that prints the page of a code, with no network */
 export function docsOf(code: ErrorCode): string {
-  return `${homePage}errors/${code}`;
+  return `writ help ${code}`;
 }
 
 /** Facts beside the message; values are bounded and safe to print. */

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { HookConfig } from '../../core/config/config.js';
 import type { HookVerdict, HookVerdictKind } from '../../core/cycle/hook-verdict.js';
 import { type ErrorCode, type ErrorFacts, WritError } from '../../core/errors.js';
+import { given } from '../../core/given.js';
 import type { DiskGuardOptions } from '../../platform/disk/disk-guard.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import type { Sandbox } from '../state/host.js';
@@ -60,6 +61,8 @@ export interface HookReport {
   readonly code?: ErrorCode | undefined;
   /** What a person may want to change. */
   readonly hint?: string;
+  /** Whether it had the host's network; left out where it ran as it is. */
+  readonly sandboxed?: 'with-network' | 'without-network';
 }
 
 /** For commands that judge a candidate. */
@@ -109,11 +112,24 @@ const says: Readonly<Record<NoYes, string>> = {
  */
 export function hookError(
   role: keyof typeof codes,
-  { verdict: { kind }, code: ours, hint }: Pick<HookReport, 'verdict' | 'code' | 'hint'>,
+  { verdict: { kind }, code: ours, hint, sandboxed }: Omit<HookReport, 'text' | 'durationMs'>,
   { text, facts }: { readonly text: (says: string) => string; readonly facts: ErrorFacts },
 ): WritError | undefined {
   if (kind === 'ok' || kind === 'warned' || kind === 'unreachable') return undefined;
   const code = ours ?? codes[role][kind];
   if (code === undefined) return undefined;
-  return new WritError(code, text(says[kind]), { facts, ...(hint === undefined ? {} : { hint }) });
+  return new WritError(code, text(says[kind]), {
+    facts,
+    ...given({ hint: hint ?? probeHint(role, sandboxed) }),
+  });
+}
+
+/** A probe reaches out more than any other command: what it did not reach is rarely the policy's fault. */
+function probeHint(role: keyof typeof codes, sandboxed: HookReport['sandboxed']): string | undefined {
+  if (role !== 'probe' || sandboxed === undefined) return undefined;
+  const what =
+    sandboxed === 'without-network'
+      ? 'without network and with an empty /run: `network: true` or `binds` of the probe open them'
+      : 'with an empty /run: `binds` of the probe shows a path of it';
+  return `Ask the worker yourself, and read \`writ history\`. The probe ran in the sandbox, ${what}.`;
 }

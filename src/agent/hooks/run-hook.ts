@@ -40,7 +40,8 @@ export async function runHook(options: HookOptions): Promise<HookReport> {
       options.confine?.sandbox.forget();
       return notRun(`the sandbox could not be set up: ${result.reason}`, 'SANDBOX_BROKEN');
     }
-    return withHint(judgeAgain(hook, result, daemon), argv, confined);
+    const report = judgeAgain(hook, result, daemon);
+    return confined === undefined ? report : inSandbox(report, argv, { hook, confined });
   } finally {
     removeScratch('hook.remove', durable, home);
   }
@@ -182,15 +183,17 @@ function rejectedBy({ reject }: HookConfig, { text }: HookReport): HookReport['v
 const maxHintCharacters = 4000;
 
 /** What is hidden looks as if it were missing: who reads "No such file" looks in the wrong place. */
-function withHint(
+function inSandbox(
   report: HookReport,
   argv: readonly string[],
-  confined: Confinement | undefined,
+  { hook, confined }: { readonly hook: HookConfig; readonly confined: Confinement },
 ): HookReport {
-  if (confined === undefined || report.verdict.kind === 'ok') return report;
+  if (report.verdict.kind === 'ok') return report;
+  const sandboxed = hook.box?.network === 'yes' ? 'with-network' : 'without-network';
   const hidden = confined.hiddenIn([...argv, report.text.slice(0, maxHintCharacters)].join('\n'));
-  if (hidden === undefined) return report;
-  return { ...report, hint: `The sandbox hides ${hidden}: add it to \`binds\` of this command.` };
+  if (hidden === undefined) return { ...report, sandboxed };
+  const hint = `The sandbox hides ${hidden}: add it to \`binds\` of this command.`;
+  return { ...report, sandboxed, hint };
 }
 
 /** What a command made unreadable for us stays until the jail goes; that says nothing about its verdict. */

@@ -2,7 +2,6 @@
 // Pure text of the catalogue; it writes nothing.
 import { type ErrorCode, errorCodes } from '../../core/error-codes.js';
 import { errorPage } from '../../core/error-docs.js';
-import { docsOf } from '../../core/errors.js';
 
 const columns = 80;
 const nameColumns = 11;
@@ -28,8 +27,6 @@ export function codeText(name: string): string | undefined {
         (line, index) => `${(index === 0 ? title : '').padEnd(nameColumns)} ${line}`,
       ),
     ),
-    '',
-    `docs: ${docsOf(code)}`,
     '',
   ].join('\n');
 }

@@ -1,6 +1,5 @@
 // The last block of `writ pull` and `writ rollback`: the outcome in capitals, what happens to the running policy,
 // and one line to go on with. Pure: a result in, lines out. What is said must be in the result.
-
 import type { BundleResult, CycleResult, Problem } from '../../core/cycle/cycle-report.js';
 import { problemText } from '../../core/cycle/problem-text.js';
 import { isActivation, type Outcome } from '../../core/cycle/sync-machine.js';
@@ -14,7 +13,7 @@ export interface Block {
   readonly lines: readonly string[];
   /** A command to paste. */
   readonly next?: string | undefined;
-  /** The command that takes it back; and the address of the page about the code in the first line. */
+  /** The command that takes it back; and the one that prints the page of the code in the first line. */
   readonly undo?: string | undefined;
   readonly docs?: string | undefined;
 }
@@ -47,7 +46,8 @@ const blocks: Readonly<Record<Outcome, (result: CycleResult) => Block>> = {
     const isHeld = hasProblem(result, 'RELEASE_HELD') || hasProblem(result, 'ACTIVATION_PAUSED');
     return showStopped(result, 'DEFERRED', isHeld ? 'writ resume' : 'writ status');
   },
-  blocked: (result) => showStopped(result, 'BLOCKED', 'writ resume'),
+  // Not `writ resume`, the last step of the hint: the cause comes first.
+  blocked: (result) => showStopped(result, 'BLOCKED', 'writ history'),
 };
 
 function showUnchanged(result: CycleResult): Block {
@@ -164,7 +164,7 @@ function showRejected(result: CycleResult): Block {
       ...result.problems.filter(({ code }) => workerCodes.has(code)).map(problemLine),
       `  ${staysText(result)}${result.changed ? '.' : '; no worker was touched.'}`,
       ...(remembered ? ['  It was refused before and has not changed: nothing was fetched.'] : []),
-      ...retryText(refused),
+      ...[...retryText(refused), ...(remembered ? [`  hint: ${errorCodes.REMEMBERED_REFUSAL.hint}`] : [])],
     ],
     next: remembered ? 'writ status' : `writ history --cycle ${result.cycle}`,
   };

@@ -5,7 +5,7 @@ import { docsOf } from '../../../src/core/errors.js';
 
 describe('what is documented of a code', () => {
   it('has an address of its own', () => {
-    assert.equal(docsOf('DOWNLOAD_DIGEST'), 'https://writ.invalid/errors/DOWNLOAD_DIGEST');
+    assert.equal(docsOf('DOWNLOAD_DIGEST'), 'writ help DOWNLOAD_DIGEST');
   });
 
   it('has the effect of its kind, or its own where that differs', () => {

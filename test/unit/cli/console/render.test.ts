@@ -168,7 +168,7 @@ describe('errors', () => {
     assert.equal(renderer.error(error), 1);
     assert.match(
       err.text(),
-      /^error\[METADATA_EXPIRED\]: timestamp has expired \(expected 1, actual 2\)\nhint: .+\ndocs: https:\/\/writ\.invalid\/errors\/METADATA_EXPIRED\n$/,
+      /^error\[METADATA_EXPIRED\]: timestamp has expired \(expected 1, actual 2\)\nhint: .+\ndocs: writ help METADATA_EXPIRED\n$/,
     );
     assert.equal(out.text(), '');
   });
@@ -184,7 +184,7 @@ describe('errors', () => {
   it('name their page with --json, whatever they are', () => {
     const { renderer, out } = rendered({ json: true });
     renderer.error(new WritError('USAGE', 'x'));
-    assert.equal(JSON.parse(out.text()).docs, 'https://writ.invalid/errors/USAGE');
+    assert.equal(JSON.parse(out.text()).docs, 'writ help USAGE');
   });
 
   it('are verbose without what a terminal would obey', () => {

@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { type HookReport, hookError } from '../../../../src/agent/hooks/hook.js';
+import type { WritError } from '../../../../src/core/errors.js';
+
+function errorOf(role: 'check' | 'probe', report: Partial<HookReport>): WritError {
+  const output = 'curl: (7) connect ECONNREFUSED';
+  const whole: HookReport = {
+    verdict: { kind: 'refused', reason: 'exit 7' },
+    text: output,
+    durationMs: 1,
+    ...report,
+  };
+  return hookError(role, whole, { text: () => `gateway: exit 7: ${output}`, facts: {} }) ?? assert.fail();
+}
+
+describe('the error of a probe that ran in the sandbox', () => {
+  it('says so, and how to open it, with what the probe wrote', () => {
+    const { code, message, hint } = errorOf('probe', { sandboxed: 'without-network' });
+    assert.equal(code, 'PROBE_FAILED');
+    assert.match(message, /connect ECONNREFUSED/);
+    assert.match(hint, /in the sandbox, without network.*`network: true` or `binds`/);
+  });
+
+  it('says nothing of a network that it had', () => {
+    const { hint } = errorOf('probe', { sandboxed: 'with-network' });
+    assert.match(hint, /in the sandbox, with an empty \/run: `binds`/);
+    assert.doesNotMatch(hint, /without network/);
+  });
+
+  it('gives way to a path that is known to be hidden, and is none without a sandbox or of a check', () => {
+    const hidden = 'The sandbox hides /run/a: add it.';
+    assert.equal(errorOf('probe', { sandboxed: 'without-network', hint: hidden }).hint, hidden);
+    assert.doesNotMatch(errorOf('probe', {}).hint, /sandbox/);
+    assert.doesNotMatch(errorOf('check', { sandboxed: 'without-network' }).hint, /sandbox/);
+  });
+});
