@@ -440,6 +440,10 @@ export const errorCodes = {
     'Another process writes this repository.',
     'Wait until it ends, or make the command wait: --lock-wait 5m.',
   ),
+  REPOSITORY_OWNER: usage(
+    'Root would write in a repository of another user, who could not open its lock or re-sign it any more. Nothing was written.',
+    'Run the command as the owner, or publish into a directory of root and copy it as the owner (docs/server.md, "One machine publishes and serves").',
+  ),
   SOURCE_REFUSED: usage(
     'SOURCE contains something that cannot be published.',
     'Remove it, or publish another directory.',
@@ -575,7 +579,7 @@ export const errorCodes = {
   ),
   FLEET_KEY_RETIRED: failed(
     'The key was retired and is never accepted again.',
-    'Remove STATE/fleet on the host and enrol it again.',
+    'To enrol the host with a new key, write a token of `writ fleet token create --for hosts` to `fleet.tokenFile`, then: `systemctl stop writ-agent`, `rm -r /var/lib/writ/fleet` (`fleet` of the state directory), `systemctl start writ-agent`.',
   ),
   FLEET_SIGNATURE_REFUSED: failed(
     'The signature of a request does not match its content.',
@@ -605,7 +609,7 @@ export const errorCodes = {
   ),
   FLEET_TOKEN_UNREADABLE: failed(
     'The file of the enrolment token cannot be read, or contains no token.',
-    'Write a token of `writ fleet token create --for hosts` to `fleet.tokenFile`. It is read again at the next try.',
+    'Write a token of `writ fleet token create --for hosts` to `fleet.tokenFile`, that line alone (-q). It is read again at the next try, at most four times `fleet.every` later; `writ reload` tries at once.',
   ),
   FLEET_COUNTER: failed(
     'Twice in a row the fleet server knew a higher counter for the key of this host: another machine uses the same key.',

@@ -20,7 +20,7 @@ import { bootRoot } from './booted-root.js';
 import { makeCleanRoot } from './clean-root.js';
 
 const built = process.env.WRIT_PACKAGES;
-const [page, fleetPage] = ['install.md', 'fleet.md'].map((name) =>
+const [page, fleetPage, serverPage] = ['install.md', 'fleet.md', 'server.md'].map((name) =>
   readFileSync(join(import.meta.dirname, '../../docs', name), 'utf8'),
 );
 const repository = 'http://127.0.0.1:8080/';
@@ -53,7 +53,7 @@ async function bare(name, networkOf) {
   for (const deb of readdirSync(built).filter((one) => one.endsWith('.deb')))
     cpSync(join(built, deb), join(root, deb));
   const machine = await boot(name, networkOf);
-  await machine.sh('dpkg --purge bubblewrap libatomic1');
+  await machine.sh('dpkg --purge bubblewrap libatomic1 rsync');
   // Nobody is there to say yes, and what was fetched before is what is needed, not what is recommended.
   const answers = 'APT::Get::Assume-Yes "true"; APT::Install-Recommends "false";';
   await machine.sh(`echo '${answers}' > /etc/apt/apt.conf.d/answers`);
@@ -83,9 +83,13 @@ async function stopsInTime(machine, unit) {
 }
 
 let office;
+const [setUp, publishing] = blocksOf(sectionOf(serverPage, 'One machine publishes and serves'));
+/** What `init` asks a person for. */
+const passphrase = 'export WRIT_PASSPHRASE=of-this-hour';
 const publish = (revision) =>
-  office.sh(`writ publish source --repository repo --keys keys --bundle access --revision ${revision}
-    cp -r repo/. /srv/writ/repo`);
+  office.sh(`set -e; ${passphrase}; cd /srv/office
+    ${publishing.replace('--bundle access', `$& --revision ${revision}`)}`);
+const source = '/srv/office/policy';
 
 describe('a bare Debian', () => {
   it('becomes a server of policy and of a fleet by the packages, each under a user of its own', async () => {
@@ -93,13 +97,16 @@ describe('a bare Debian', () => {
     await office.sh('apt install ./writ_*.deb ./writ-server_*.deb ./writ-fleet_*.deb');
     const enabled = await office.sh('systemctl is-enabled writ-agent writ-server writ-fleet; true');
     assert.equal(enabled, 'disabled\n'.repeat(3));
-    await office.sh(
-      'mkdir -p source/deep && echo one > source/rules.txt && head -c 300000 /dev/urandom > source/deep/data',
-    );
-    await office.sh('writ init --repository repo --keys keys --no-passphrase');
+    await office.sh(`set -e; ${passphrase}; ${setUp}`);
+    await office.sh(`mkdir -p ${source}/deep && echo one > ${source}/rules.txt
+      head -c 300000 /dev/urandom > ${source}/deep/data`);
     await publish('first');
+    assert.equal(await office.sh('find /srv/writ /etc/writ/online ! -user writ'), '');
     await office.sh(`sed -i 's/^# \\(WRIT_FLEET_SERVE_LISTEN=\\).*/\\1127.0.0.1:8443/' /etc/writ/fleet.env`);
-    await office.sh('systemctl enable --now writ-server writ-fleet');
+    await office.sh('systemctl enable --now writ-fleet');
+    const next =
+      'runuser -u writ-fleet -- writ fleet token create -q --for hosts --store /var/lib/writ-fleet';
+    await office.sh(`journalctl -u writ-fleet | grep -q -- '${next}'`);
     await office.sh('systemctl reload writ-server writ-fleet');
     for (const [unit, user] of [
       ['writ-server', 'writ'],
@@ -114,11 +121,11 @@ describe('a bare Debian', () => {
   });
 
   it('is a host with verified policy by one edited file and one start', async () => {
-    await office.sh('cp repo/metadata/1.root.json /etc/writ/root.json');
+    await office.sh('cp /srv/office/repo/metadata/1.root.json /etc/writ/root.json');
     const marks = `s|^# repository:.*|repository: ${repository}|; s/^# \\(bundles:\\|  - name: access\\)/\\1/`;
     await office.sh(`sed -i '${marks}' /etc/writ/agent.yaml`);
     await office.sh('systemctl enable --now writ-agent');
-    assert.equal(await treeOf(office, policy), await treeOf(office, '/root/source'));
+    assert.equal(await treeOf(office, policy), await treeOf(office, source));
     await office.sh('writ verify');
     const { outcome, health, agent, sandbox, bundles } = await statusOf(office);
     assert.deepEqual([outcome, health, agent, sandbox.state], ['active', 'ok', 'run', 'on']);
@@ -127,13 +134,39 @@ describe('a bare Debian', () => {
   });
 
   it('gets the second release by a pull, and its agent stops at once', async () => {
-    await office.sh('echo two > source/rules.txt && rm -r source/deep');
+    await office.sh(`echo two > ${source}/rules.txt && rm -r ${source}/deep`);
     await publish('second');
     await office.sh('writ pull');
-    assert.equal(await treeOf(office, policy), await treeOf(office, '/root/source'));
+    assert.equal(await treeOf(office, policy), await treeOf(office, source));
     assert.equal((await statusOf(office)).bundles[0].revision, 'second');
     await stopsInTime(office, 'writ-agent');
-    assert.equal(await treeOf(office, policy), await treeOf(office, '/root/source'));
+    assert.equal(await treeOf(office, policy), await treeOf(office, source));
+  });
+});
+
+describe('a machine that publishes and serves', () => {
+  const refresh = 'writ refresh --repository /srv/writ/repo --keys /etc/writ/online';
+  const files = () => office.sh('find /srv/writ -type f -printf "%P %U %m %T@\\n" | sort');
+
+  it('refuses root in what the server owns, by name, and writes nothing', async () => {
+    const before = await files();
+    const { exitCode, stderr } = await office.type(refresh);
+    assert.equal(exitCode, 2);
+    assert.match(stderr, /REPOSITORY_OWNER.*belongs to writ.*runuser -u writ -- writ/s);
+    assert.equal(await files(), before);
+  });
+
+  it('never puts an older timestamp over the one that the server signed', async () => {
+    const version = async () =>
+      JSON.parse(await office.sh('cat /srv/writ/repo/metadata/timestamp.json')).signed.version;
+    const before = await version();
+    await office.sh(`runuser -u writ -- ${refresh}`);
+    const signed = await version();
+    assert.ok(signed > before);
+    await office.sh(`echo three > ${source}/rules.txt`);
+    await publish('third');
+    assert.ok((await version()) > signed);
+    assert.equal(await office.sh('find /srv/writ ! -user writ'), '');
   });
 });
 
@@ -155,11 +188,12 @@ describe('the five commands of docs/install.md', () => {
   it('begin with three files, in a machine that has nothing else', async () => {
     host = await bare('edge-1', office.pid1);
     const [, create] = blocksOf(fleetPage, '')[0].split('\n');
-    const token = await office.sh(`runuser -u writ-fleet -- ${create}`);
+    const token = await office.sh(`umask 077; runuser -u writ-fleet -- ${create} && cat fleet.token`);
+    assert.equal(await office.sh('stat -c "%a %U" fleet.token'), '600 root\n');
     const given = {
       'agent.yaml': agentYaml(),
-      'root.json': await office.sh('cat repo/metadata/1.root.json'),
-      'fleet.token': /^writ_\S+$/m.exec(token)[0],
+      'root.json': await office.sh('cat /srv/office/repo/metadata/1.root.json'),
+      'fleet.token': token,
     };
     for (const [name, text] of Object.entries(given))
       writeFileSync(join(placeOf('edge-1'), 'upper/root', name), text);
@@ -173,12 +207,24 @@ describe('the five commands of docs/install.md', () => {
 
   it('end in a host that the fleet counts, whose token is gone', async () => {
     assert.equal(await host.sh('ls /etc/writ'), 'agent.yaml\nroot.json\n');
-    assert.equal(await treeOf(host, policy), await treeOf(office, '/root/source'));
+    assert.equal(await treeOf(host, policy), await treeOf(office, source));
     assert.match(await asFleet('writ fleet status'), /1 host\b/);
     const { hosts } = JSON.parse(await asFleet('writ fleet status --json'));
     assert.equal(hosts.accepted, 1);
     const { fleet } = await statusOf(host);
     assert.equal(fleet.state, 'reporting');
+  });
+
+  it('are a host of the fleet again after it was retired, by the commands of the hint', async () => {
+    const code = async () => (await statusOf(host)).fleet.problem?.code;
+    assert.match(await asFleet('writ fleet host retire edge-1'), /writ help FLEET_KEY_RETIRED/);
+    await host.sh('writ reload');
+    await until(async () => (await code()) === 'FLEET_KEY_RETIRED', 'a refusal of the key');
+    const { hint } = (await statusOf(host)).fleet.problem;
+    await host.sh('cp /root/fleet.token /etc/writ/');
+    for (const [, command] of hint.matchAll(/`((?:systemctl|rm) [^`]*)`/g)) await host.sh(command);
+    await until(async () => (await statusOf(host)).fleet.state === 'reporting', 'a report under a new key');
+    await host.sh('rm /etc/writ/fleet.token');
   });
 
   it('last: after a boot the policy is there, the units come up in order, and the host reports again', async () => {
@@ -191,7 +237,7 @@ describe('the five commands of docs/install.md', () => {
       await timeOf(host, 'writ-policy.target'),
     ];
     assert.ok(agent > 0 && agent <= ready && ready <= target, `${agent} ${ready} ${target}`);
-    assert.equal(await treeOf(host, policy), await treeOf(office, '/root/source'));
+    assert.equal(await treeOf(host, policy), await treeOf(office, source));
     const heard = async () => {
       const { fleet } = await statusOf(host);
       return (

@@ -5,7 +5,7 @@ import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 
 /** What the packages depend on, so that an install needs no network; what a bare Debian has anyway is the rest. */
-const included = 'systemd,bubblewrap,libatomic1,libstdc++6,debconf';
+const included = 'systemd,bubblewrap,libatomic1,libstdc++6,debconf,rsync';
 
 /** @returns the first source of this machine that has the release's main archive */
 function sourceOf(release) {

@@ -152,6 +152,9 @@ describe('the packages of a host', () => {
     agent.kill('SIGKILL');
     await ended(agent);
     root.ok('mkdir -p /var/lib/writ/fleet && echo secret > /var/lib/writ/fleet/key.json');
+    root.ok(
+      'systemctl enable writ-agent && echo secret > /etc/writ/fleet.token && echo own > /etc/writ/own.pem',
+    );
     root.ok('dpkg --remove writ');
     assert.equal(existsSync(root.inside('usr/lib/writ')), false);
     assert.ok(existsSync(root.inside(policy)));
@@ -159,9 +162,11 @@ describe('the packages of a host', () => {
     assert.ok(existsSync(root.inside('etc/writ/agent.yaml')));
   });
 
-  it('keep it when they are purged, and say where, but not the key of reports', () => {
+  it('keep it when they are purged, and say what stays, but no secret and nothing enabled', () => {
     const said = root.ok('dpkg --purge writ');
     assert.match(said, /stays in \/var\/lib\/writ;/);
+    assert.match(said, /left in \/etc\/writ: own\.pem$/m);
+    assert.equal(root.ok('rm /etc/writ/own.pem && rmdir /etc/writ && find /etc -name "*writ*"'), '');
     assert.ok(existsSync(root.inside(policy)));
     assert.equal(existsSync(root.inside('var/lib/writ/fleet')), false);
     assert.equal(existsSync(root.inside('etc/writ/agent.yaml')), false);
@@ -169,7 +174,10 @@ describe('the packages of a host', () => {
 
   it('leave nothing when debconf says so', () => {
     root.ok('echo "writ writ/keep-state boolean false" | debconf-set-selections');
-    root.ok(`dpkg -i ${debs.writ} && mkdir -p /var/lib/writ/fleet && dpkg --purge writ`);
+    root.ok(`dpkg -i ${debs.writ} && mkdir -p /var/lib/writ/fleet`);
+    const { status, stdout } = root.run('systemctl is-enabled writ-agent');
+    assert.deepEqual([status, stdout], [1, 'disabled\n']);
+    root.ok('dpkg --purge writ');
     const ours = '-not -path "/srv/repo*" -not -path "/packages/*" -not -path "/proc/*"';
     assert.equal(root.ok(`find / -path "*writ*" ${ours}`), '');
   });

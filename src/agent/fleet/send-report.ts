@@ -72,7 +72,14 @@ function readToken(path: string): string {
   const verdict = readSmallFile(path, { maxBytes: maxTokenBytes });
   const text = verdict.kind === 'read' ? verdict.bytes.toString('latin1').trim() : '';
   if (/^[\x21-\x7e]{1,512}$/.test(text)) return text;
-  const why = verdict.kind === 'read' ? 'it is not a token' : verdict.why;
+  const lines = text.split('\n').length;
+  const content =
+    text === ''
+      ? 'it is empty'
+      : lines > 1
+        ? `it has ${lines} lines, and a token is one line`
+        : 'it is not a token';
+  const why = verdict.kind === 'read' ? content : verdict.why;
   throw new WritError('FLEET_TOKEN_UNREADABLE', `${path}: ${why}`, { facts: { path } });
 }
 

@@ -3,7 +3,11 @@
 import { Option } from '#commander';
 
 /** An option of commander. `value` is never there: the compiler takes the type of the flag's value from it. */
-export type Flag<Value> = Option & { readonly value?: Value };
+export type Flag<Value> = Option & {
+  readonly value?: Value;
+  /** Name of a flag that says the same thing in another way: where that one was typed, this one's variable is not read. */
+  readonly rival?: string;
+};
 
 /** A flag for each value, under its name, as `lockWait` for --lock-wait. */
 export type FlagTable<Values> = { readonly [Name in keyof Values]: Flag<Values[Name]> };
@@ -46,6 +50,11 @@ export function preset<Value>(
 ): Flag<Value> {
   const option = optional(flags, text, parse).default(value, shown);
   return option as Flag<Value>;
+}
+
+/** @returns the flag, whose variable is not read where the other one was typed. @param rival as `tokenFile` */
+export function besides<Value>(flag: Flag<Value>, rival: string): Flag<Value> {
+  return Object.assign(flag, { rival });
 }
 
 const color: Flag<'auto' | 'always' | 'never'> = new Option('--color <when>', 'colours');

@@ -5,7 +5,7 @@ import { Argument, Command, CommanderError, Option } from '#commander';
 import { WritError } from '../../core/errors.js';
 import type { CommandDefinition, CommandEntry, Surroundings } from './command.js';
 import { environmentName, refuseFormerNames } from './flag-environment.js';
-import { type CommonFlags, commonFlags } from './flags.js';
+import { type CommonFlags, commonFlags, type Flag } from './flags.js';
 import { rootHelp, topicNames, topicText } from './help-topics.js';
 
 /** What was typed, understood: a command with its values, or a text to show. */
@@ -97,11 +97,22 @@ class WritCommand extends Command {
 
   /** In place of commander's own, which reads the environment of the process whatever we were given. */
   _parseOptionsEnv(): void {
-    for (const option of optionsLeft(this)) {
-      const value = option.envVar === undefined ? undefined : this.#env[option.envVar];
-      if (value !== undefined) this.emit(`optionEnv:${option.name()}`, value);
+    const left = optionsLeft(this);
+    const fromEnvironment = ({ envVar }: Option) => (envVar === undefined ? undefined : this.#env[envVar]);
+    for (const option of left) {
+      const value = fromEnvironment(option);
+      const rival = rivalIn(this, option);
+      if (value === undefined || (rival !== undefined && !left.includes(rival))) continue;
+      if (rival !== undefined && fromEnvironment(rival) !== undefined)
+        throw new WritError('USAGE', `${option.envVar} and ${rival.envVar} are both set: unset one of them`);
+      this.emit(`optionEnv:${option.name()}`, value);
     }
   }
+}
+
+/** @returns the flag that says the same thing in another way: a flag beats the environment, also that of its rival */
+function rivalIn(command: Command, option: Flag<unknown>): Option | undefined {
+  return command.options.find((one) => one.attributeName() === option.rival);
 }
 
 /** @returns those that have no value, or only their default */

@@ -2,19 +2,22 @@
 // it was named. Owns the flags and which of them go together.
 import { WritError } from '../../core/errors.js';
 import type { CommandContext } from '../console/command.js';
-import { type FlagValues, optional } from '../console/flags.js';
+import { besides, type FlagValues, optional } from '../console/flags.js';
 import type { FleetDoor } from './door.js';
 
 export const doorFlags = {
-  url: optional('--url <url>', 'address of the fleet server').env('WRIT_FLEET_URL'),
+  url: besides(optional('--url <url>', 'address of the fleet server').env('WRIT_FLEET_URL'), 'store'),
   tokenFile: optional('--token-file <file>', 'file with a token for people').env('WRIT_FLEET_TOKEN_FILE'),
   ca: optional('--ca <file>', "authorities to trust for --url instead of the system's, PEM").env(
     'WRIT_FLEET_CA',
   ),
-  store: optional(
-    '--store <store>',
-    "the server's own store, on its machine: a directory or a postgres:// URL",
-  ).env('WRIT_FLEET_STORE'),
+  store: besides(
+    optional(
+      '--store <store>',
+      "the server's own store, on its machine: a directory or a postgres:// URL",
+    ).env('WRIT_FLEET_STORE'),
+    'url',
+  ),
 };
 export type DoorFlags = FlagValues<typeof doorFlags>;
 

@@ -1,4 +1,4 @@
-// The numbers of a system user by its name. Reads /etc/passwd and /etc/group only; a user that
+// The numbers of a system user by its name, and its name by the number. Reads /etc/passwd and /etc/group only; a user that
 // lives in a directory service is given by its number, and then has no group but its own number.
 import { accountRows, isAccountId, noAccount } from './account-files.js';
 
@@ -33,4 +33,16 @@ export function lookUpUser(user: string | number, files: UserFiles = systemFiles
     isAccountId(id) && members.split(',').includes(name) ? [Number(id)] : [],
   );
   return { uid: Number(uid), gid: Number(gid), groups };
+}
+
+/** @returns its name, or the number as a text where /etc/passwd has none */
+export function userName(uid: number, files: UserFiles = systemFiles): string {
+  const [name = ''] = accountRows(files.passwd).find((row) => row[2] === String(uid)) ?? [];
+  return name === '' ? String(uid) : name;
+}
+
+/** @returns what root types before a command to run it as this user. runuser knows names only */
+export function asUser(uid: number): string {
+  const name = userName(uid);
+  return name === String(uid) ? `setpriv --reuid=${name} --clear-groups` : `runuser -u ${name} --`;
 }

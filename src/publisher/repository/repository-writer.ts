@@ -19,6 +19,7 @@ import {
   removeLeftovers,
   versionsOnDisk,
 } from './repository-layout.js';
+import { requireOwnRepository } from './repository-owner.js';
 
 export type RepositoryWriter = ReturnType<typeof createWriter>;
 
@@ -38,7 +39,7 @@ export interface WriterOptions extends LockWait {
 
 /**
  * Holds the repository's lock while `act` runs, having removed what a killed writer left: `act` gets those paths.
- * @throws WritError REPOSITORY_LOCKED, REPOSITORY_INVALID when there is no repository, and what act throws
+ * @throws WritError REPOSITORY_LOCKED, REPOSITORY_OWNER, REPOSITORY_INVALID when there is no repository, and what act throws
  */
 export async function withRepository<T>(
   options: WriterOptions,
@@ -46,6 +47,7 @@ export async function withRepository<T>(
 ): Promise<T> {
   const layout = layoutOf(options.repository);
   if (!fs.existsSync(layout.metadata)) throw noRepository(options.repository);
+  requireOwnRepository(options.repository);
   const lock = await takeLock({
     path: layout.lock,
     holder: options.holder,

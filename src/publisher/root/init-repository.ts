@@ -22,6 +22,7 @@ import {
   timestampContent,
 } from '../repository/metadata-content.js';
 import { layoutOf, metadataName, type RepositoryLayout } from '../repository/repository-layout.js';
+import { requireOwnRepository } from '../repository/repository-owner.js';
 import { anchorName } from '../repository/repository-state.js';
 import { createWriter } from '../repository/repository-writer.js';
 
@@ -43,7 +44,7 @@ export interface InitOptions {
 
 export type InitResult = ReturnType<typeof initRepository>;
 
-/** @throws WritError USAGE, REPOSITORY_EXISTS, KEYS_IN_REPOSITORY, KEY_EXISTS, SIGNATURE_DISAGREEMENT, DISK_* */
+/** @throws WritError USAGE, REPOSITORY_EXISTS, REPOSITORY_OWNER, KEYS_IN_REPOSITORY, KEY_EXISTS, SIGNATURE_DISAGREEMENT, DISK_* */
 export function initRepository(options: InitOptions) {
   requireThresholdOf(options);
   requireNames(options);
@@ -54,6 +55,7 @@ export function initRepository(options: InitOptions) {
       facts,
     });
   }
+  requireOwnRepository(options.repository);
   requireApart(options.repository, options.keysDirectory);
   const plan = planRoles(options);
   // Keys too, and a root that is there: it is somebody's trust in another repository.

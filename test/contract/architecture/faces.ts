@@ -396,6 +396,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'metadata-content',
     'release-files',
     'repository-layout',
+    'repository-owner',
     'repository-state',
     'repository-writer',
   ],

@@ -81,6 +81,26 @@ describe('the commands of a fleet', () => {
     assert.match(log.stdout, /token [0-9a-f]{12} +host\.retire/);
   });
 
+  it('take the store that was typed, whatever server a variable names, and one of two that were typed', async () => {
+    await using fleet = await servedFleet();
+    const env = { WRIT_FLEET_URL: 'https://127.0.0.1:9', WRIT_FLEET_TOKEN_FILE: '/nowhere' };
+    const store = ['--store', fleet.store];
+    const taken = await runWrit(['fleet', 'hosts', ...store], { env });
+    assert.equal(taken.exitCode, 0, taken.stderr);
+    const two = await runWrit(['fleet', 'hosts', ...store, '--url', fleet.url]);
+    assert.match(two.stderr, /--url and --store both select a server: give one of them/);
+  });
+
+  it('print a token alone with -q, as a file of a host has it', async () => {
+    await using fleet = await servedFleet();
+    const create = ['fleet', 'token', 'create', '--for', 'hosts', '--store', fleet.store];
+    assert.match((await runWrit([...create, '-q'])).stdout, /^writ_host\w*_[\w-]+\n$/);
+    const { stdout } = await runWrit(create);
+    assert.match(stdout, /^CREATED .*\nwrit_host\w*_[\w-]+\nUndo: /);
+    const listed = await runWrit(['fleet', 'token', 'list', '-q', '--store', fleet.store]);
+    assert.match(listed.stdout, /hosts/);
+  });
+
   it('revoke a token, which ends what it may', async () => {
     await using fleet = await servedFleet();
     const door = await fleet.door('operate');

@@ -95,8 +95,52 @@ describe('a fleet server that answers', () => {
     await site.untilSo(() => agent.log.named('the fleet server has no report').length > 0);
     assert.equal((await agent.status()).fleet?.problem?.code, 'FLEET_TOKEN_UNREADABLE');
     assert.equal(fleet.asked(), 0);
+    fs.writeFileSync(
+      site.tokenFile,
+      'CREATED   1 for hosts\nwrit_host_good\nUndo: writ fleet token revoke 1\n',
+    );
+    const before = agent.log.named('the fleet server has no report').length;
+    agent.reload();
+    await site.untilSo(() => agent.log.named('the fleet server has no report').length > before);
+    assert.match(
+      (await agent.status()).fleet?.problem?.message ?? '',
+      /it has 3 lines, and a token is one line$/,
+    );
     fs.writeFileSync(site.tokenFile, 'writ_host_good');
     await site.untilSo(() => fleet.stored().length > 0, 10_000);
+  });
+});
+
+describe('a host whose key was retired', () => {
+  it('is a host of the fleet again by what the hint says: the directory away, a token, and a start', async () => {
+    using dir = tempDir();
+    await using fleet = await fleetStandIn();
+    const site = fleetSite(dir, fleet);
+    {
+      await using agent = site.start();
+      await site.untilSo(() => fleet.stored().length > 0);
+      fleet.retired.add(fleet.reports[0]?.keyId ?? '');
+      agent.reload();
+      await site.untilSo(() => agent.log.named('the fleet server has no report').length > 0);
+      const { code, hint } = (await agent.status()).fleet?.problem ?? assert.fail();
+      assert.equal(code, 'FLEET_KEY_RETIRED');
+      const commands = [
+        'systemctl stop writ-agent',
+        'rm -r /var/lib/writ/fleet',
+        'systemctl start writ-agent',
+      ];
+      assert.deepEqual(
+        [...hint.matchAll(/`((?:systemctl|rm) [^`]*)`/g)].map(([, command]) => command),
+        commands,
+      );
+    }
+    const stored = fleet.stored().length;
+    fs.rmSync(site.paths.fleet, { recursive: true });
+    await using again = site.start();
+    await again.ready;
+    await site.untilSo(() => fleet.stored().length > stored);
+    assert.equal(fleet.enrolments.length, 2);
+    assert.equal((await again.status()).fleet?.problem, undefined);
   });
 });
 

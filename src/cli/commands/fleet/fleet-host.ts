@@ -43,7 +43,8 @@ function changed(verb: (typeof verbs)[number], key: string, host: string): Answe
     return { outcome: 'approved', details: { key, host }, lines: [`APPROVED  ${host}  ${key}`] };
   const lines = [
     `RETIRED   ${host}  ${key}`,
-    '  Its key is refused from now on; the host itself is not changed.',
+    '  Its key is refused for ever; the host itself is not changed, and goes on with its policy.',
+    '  It comes back by enrolling with a new key: writ help FLEET_KEY_RETIRED.',
   ];
   return { outcome: 'retired', details: { key, host }, lines };
 }

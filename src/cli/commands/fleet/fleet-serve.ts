@@ -10,6 +10,7 @@ import type { WebhookTarget } from '../../../fleet/webhook/webhook.js';
 import { notifyManagerOfServer } from '../../../platform/serve/sd-ready.js';
 import { createBusyLog } from '../../../platform/telemetry/log.js';
 import { openNotifier } from '../../../platform/telemetry/sd-notify.js';
+import { asUser } from '../../../platform/users/user-id.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import { durationFlag, repeatedText } from '../../console/flag-values.js';
 import { type FlagValues, optional, preset, required } from '../../console/flags.js';
@@ -17,6 +18,7 @@ import { logForm, logLevel } from '../../console/log-flags.js';
 import { identityFlags, identityRule } from '../../fleet/identity-flags.js';
 import { readAuthorities } from '../../fleet/read-authorities.js';
 import { listeningFlags, reloadAtHangup, tlsFiles } from '../../serving/listening.js';
+import { shellWord } from '../../show/show-repository.js';
 
 const flags = {
   store: required('--store <store>', 'directory (created when missing), or a postgres:// URL').env(
@@ -93,7 +95,7 @@ export const command: CommandDefinition<ServeFlags> = {
     const { url, fleetId } = server;
     const manager = notifyManagerOfServer(openNotifier({ ...context, log, pid: process.pid }), context.clock);
     const stopReloading = reloadAtHangup({ server, manager, log }, context);
-    context.announce(listening(url, fleetId));
+    context.announce(listening(url, fleetId, flags.store));
     manager.listening(url);
     if (!context.signal.aborted) await once(context.signal, 'abort');
     manager.stopping();
@@ -187,12 +189,18 @@ function repositoriesOf(
   return { repositories: { followed, state: directory, everyMs } };
 }
 
-function listening(url: string, fleet: string): Answer {
+function listening(url: string, fleet: string, store: string): Answer {
+  // Root reads this in the journal of a server that is another user's, and may not make files in its store.
+  const uid = process.getuid?.() ?? 0;
+  // A database's address may have a password in it.
+  const where = isDatabaseUrl(store) ? 'S' : shellWord(store);
+  const create = `writ fleet token create -q --for hosts --store ${where} > fleet.token`;
+  const command = uid === 0 ? create : `${asUser(uid)} ${create}`;
   return {
     type: 'fleet-serve.listening',
     outcome: 'listening',
     details: { url, fleet },
     lines: [`LISTENING ${url}`],
-    next: `create a token for hosts: writ fleet token create --for hosts --store S; then \`fleet: { url: ${url}, tokenFile: FILE }\` in agent.yaml`,
+    next: `create a token for hosts: ${command}; then \`fleet: { url: ${url}, tokenFile: FILE }\` in agent.yaml`,
   };
 }

@@ -40,6 +40,7 @@ export const command: CommandDefinition<TokenFlags> = {
   examples: [
     'writ fleet token create --for people --role operate --store /var/lib/writ-fleet',
     "writ fleet token create --for hosts --uses 50 --expires 1d --hosts 'edge-*' --label site=fra --store /var/lib/writ-fleet",
+    'writ fleet token create -q --for hosts --store /var/lib/writ-fleet > fleet.token',
     'writ fleet token list --store /var/lib/writ-fleet',
   ],
   exitCodes: [
@@ -51,6 +52,7 @@ export const command: CommandDefinition<TokenFlags> = {
     ['<action>', 'create, list or revoke'],
     ['[id]', 'revoke: which one, by the id of the list'],
   ],
+  quiet: 'nothing',
   flags,
   run: async ([action, id], flags, context) => {
     if (action === 'create' && id === undefined) return create(flags, context);
@@ -73,12 +75,15 @@ async function create(flags: TokenFlags, context: CommandContext): Promise<Answe
   const wanted = { kind, ...given({ role, note, uses, lifetimeMs, hosts, labels }) };
   const { id, token } = await askFleet(flags, context, (door) => door.createToken(wanted));
   const lines = [`CREATED   ${id} for ${kind}${kind === 'people' ? `, role ${role ?? 'view'}` : ''}`, token];
-  return { outcome: 'created', details: { id, token }, lines, undo: `writ fleet token revoke ${id}` };
+  // With --quiet the token alone: it goes into a file.
+  const kept = [token];
+  return { outcome: 'created', details: { id, token }, lines, kept, undo: `writ fleet token revoke ${id}` };
 }
 
 async function list(flags: TokenFlags, context: CommandContext): Promise<Answer> {
   const tokens = await askFleet(flags, context, (door) => door.tokens());
-  return { outcome: tokens.length === 0 ? 'empty' : 'found', details: { tokens }, lines: showTokens(tokens) };
+  const lines = showTokens(tokens);
+  return { outcome: tokens.length === 0 ? 'empty' : 'found', details: { tokens }, lines, kept: lines };
 }
 
 async function revoke(id: string, flags: TokenFlags, context: CommandContext): Promise<Answer> {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { CommandDefinition, CommandEntry } from '../../../../src/cli/console/command.js';
 import { durationFlag, nameFlag, numberFlag } from '../../../../src/cli/console/flag-values.js';
-import { optional, preset, required } from '../../../../src/cli/console/flags.js';
+import { besides, optional, preset, required } from '../../../../src/cli/console/flags.js';
 import { parseCommandLine } from '../../../../src/cli/console/program.js';
 import type { WritError } from '../../../../src/core/errors.js';
 
@@ -112,6 +112,28 @@ describe('parseCommandLine', () => {
     const refused = parseCommandLine(['paint', 'x'], entries, { ...surroundings, env });
     const hint = 'Set WRIT_PAINT_WALL, or give --wall; unset WRIT_WALL. See writ help environment.';
     await assert.rejects(refused, { code: 'USAGE', hint });
+  });
+
+  it('reads no variable of a flag whose rival was typed, and refuses two variables by their names', async () => {
+    const flags = {
+      door: besides(optional('--door <url>', 'one way'), 'gate'),
+      gate: besides(optional('--gate <dir>', 'another way'), 'door'),
+    };
+    const load = () => Promise.resolve({ command: { ...definition, flags } });
+    const entries = [{ name: 'paint', summary: 'paints', load }];
+    const flagsOf = async (env: Readonly<Record<string, string>>, ...typed: string[]) => {
+      const found = await parseCommandLine(['paint', 'x', ...typed], entries, { ...surroundings, env });
+      const { door, gate } = (found.kind === 'command' ? found.flags : {}) as Record<string, unknown>;
+      return [door, gate];
+    };
+    const one = { WRIT_PAINT_DOOR: 'a' };
+    const both = { ...one, WRIT_PAINT_GATE: 'b' };
+    assert.deepEqual(await flagsOf(one), ['a', undefined]);
+    assert.deepEqual(await flagsOf(one, '--gate', 'c'), [undefined, 'c']);
+    assert.deepEqual(await flagsOf(both, '--door', 'c'), ['c', undefined]);
+    assert.deepEqual(await flagsOf({}, '--door', 'c', '--gate', 'd'), ['c', 'd']);
+    const message = 'WRIT_PAINT_DOOR and WRIT_PAINT_GATE are both set: unset one of them';
+    await assert.rejects(flagsOf(both), { code: 'USAGE', message });
   });
 
   it('looks at no environment but the one that it is given', async () => {

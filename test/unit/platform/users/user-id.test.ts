@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import { lookUpUser, type UserFiles } from '../../../../src/platform/users/user-id.js';
+import { asUser, lookUpUser, type UserFiles, userName } from '../../../../src/platform/users/user-id.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 
 function files(dir: TempDir): UserFiles {
@@ -31,5 +31,19 @@ describe('lookUpUser', () => {
 
   it('reads the files of this host', () => {
     assert.equal(lookUpUser('root').uid, 0);
+  });
+});
+
+describe('userName', () => {
+  it('gives the name of a number, and the number where there is none', () => {
+    using dir = tempDir();
+    assert.deepEqual([userName(104, files(dir)), userName(4000, files(dir))], ['unbound', '4000']);
+  });
+});
+
+describe('asUser', () => {
+  it('is what root types: runuser for a name, which knows no numbers', () => {
+    assert.equal(asUser(0), 'runuser -u root --');
+    assert.equal(asUser(4_000_000), 'setpriv --reuid=4000000 --clear-groups');
   });
 });
