@@ -83,7 +83,7 @@ async function untilEndIsNotified(
 
 /** Runs an agent whose surroundings are given; resolves when it has ended. */
 export async function startAgent(options: AgentOptions): Promise<void> {
-  const config = loadForAgent(options.configPath, options.log);
+  const { config, digest } = loadForAgent(options.configPath, options.log);
   const lock = await lockHost(config, options, { holder: 'agent', waitMs: 0, signal: options.stop });
   options.log.info({ state: config.state }, 'lock taken');
   try {
@@ -91,7 +91,7 @@ export async function startAgent(options: AgentOptions): Promise<void> {
     await using watchers = await openWatchers(config, options);
     const host = await openHost(config, options);
     const observers = [...(options.observers ?? []), ...watchers.observers];
-    await new RunningAgent({ ...options, observers, leftOut: watchers.problems }, host).run();
+    await new RunningAgent({ ...options, observers, leftOut: watchers.problems }, { host, digest }).run();
   } finally {
     lock.release();
   }

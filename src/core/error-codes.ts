@@ -51,6 +51,10 @@ export const errorCodes = {
   CONFIG_UNREADABLE: config('The configuration file cannot be read.', 'Check the path and its permissions.'),
   CONFIG_SYNTAX: config('The configuration is not valid YAML.', 'Fix the line that the message names.'),
   CONFIG_INVALID: config('The configuration breaks its schema.', 'Fix each line listed.'),
+  CONFIG_CHANGED: degraded(
+    'The configuration file is not what the running agent has read.',
+    '`writ reload` makes the agent read it; `writ config check` says before that what is wrong with it.',
+  ),
   PATH_UNSAFE: config(
     "Users other than root and the agent can change a directory that Writ trusts, or the configuration of root's agent.",
     'Make root or the agent the owner of the path, and remove write permission for others.',

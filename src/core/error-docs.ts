@@ -27,6 +27,7 @@ const effectOfCode: Readonly<Partial<Record<ErrorCode, string>>> = {
   LOADER_BROKEN:
     'The previous generation is active again (at a first activation: none). The release is not remembered as ' +
     'refused: the next cycle tries it again.',
+  CONFIG_CHANGED: 'None: the agent goes on with the configuration that it has read.',
   ACTIVATION_BLOCKED:
     'The last good policy stays active. Refresh, scrub and status continue; nothing is activated until the block ends.',
   RELEASE_HELD: 'The active policy stays unchanged until a newer serial is published or the hold ends.',
@@ -42,7 +43,7 @@ const effectOfCode: Readonly<Partial<Record<ErrorCode, string>>> = {
 };
 
 /** Codes that never end a command. */
-const warnings: ReadonlySet<ErrorCode> = new Set(['STATE_REBUILT']);
+const warnings: ReadonlySet<ErrorCode> = new Set(['STATE_REBUILT', 'CONFIG_CHANGED']);
 
 export interface ErrorPage {
   readonly code: ErrorCode;

@@ -1,8 +1,14 @@
+// The configurations in the documents: the agent takes the samples, and each command says what it asks. Commands run in the
+// sandbox: one that asks over the network or a socket below /run has to say so, or a reader's first release is refused.
 import assert from 'node:assert/strict';
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { parse } from 'yaml';
 import { loadConfig } from '../../src/agent/config/load-config.js';
+import { group, list } from '../../src/core/config/findings.js';
+import { blocksOf } from '../kit/pages/page-commands.js';
+import { projectRoot } from '../kit/sources/source-files.js';
 
 const examples = 'docs/examples';
 
@@ -14,4 +20,79 @@ describe('the sample configurations', () => {
       assert.equal(config.workers[0]?.uses[0], config.bundles[0]?.name);
     });
   }
+});
+
+const folders = [
+  ...['.', 'docs', 'docs/daemons', 'docs/examples', 'packaging/debian/writ'],
+  ...['access', 'dns-edge', 'limits'].map((name) => join(examples, name)),
+];
+
+function filesIn(folder: string): string[] {
+  const names = readdirSync(join(projectRoot, folder)).filter((name) => /\.(md|yaml)$/.test(name));
+  return names.map((name) => join(folder, name));
+}
+
+/** With the marks of its comments gone where every line is one, as in the file of the package. */
+function configurationsOf(path: string): string[] {
+  const text = readFileSync(join(projectRoot, path), 'utf8');
+  if (path.endsWith('.md')) return blocksOf(text, 'yaml');
+  if (/^[^#\n]/m.test(text)) return [text];
+  return [text.split(/^#$/m).slice(1).join('').replace(/^# /gm, '')];
+}
+
+/** Every command that is given a sandbox, wherever it stands. */
+function commandsOf(data: unknown): Record<string, unknown>[] {
+  const file = Array.isArray(data) ? {} : group(data);
+  const checks = list(file['bundles']).flatMap((one) => list(group(one)['checks']));
+  const hooks = [file, ...list(file['workers'])].flatMap((one) =>
+    ['canary', 'load', 'probe'].map((key) => group(one)[key]),
+  );
+  return [...checks, ...hooks].map((one) => ({ ...group(one) })).filter(({ run }) => run !== undefined);
+}
+
+const overNetwork =
+  /\b(curl|wget|dig|drill|kdig|nc|ask-txt|ask-resolver)\b|(?:https?|smtp|tcp|udp):\/\/|@127\.0\.0\.1/;
+const overSocket =
+  /\/run\/|\b(clamdscan|birdc|fail2ban-client (?:ping|get)|varnishadm|psql|redis-cli|mysql)\b/;
+
+function whyNotReached({
+  run,
+  network,
+  binds = [],
+  writable = [],
+  sandbox,
+}: Record<string, unknown>): string[] {
+  const text = list(run).join(' ');
+  if (sandbox === 'off' || sandbox === false || network === true) return [];
+  if (overNetwork.test(text)) return [`without \`network: true\`: ${text}`];
+  const shown = [...list(binds), ...list(writable)].length > 0;
+  return overSocket.test(text) && !shown ? [`without \`binds\` or \`sandbox: off\`: ${text}`] : [];
+}
+
+const files = folders.flatMap(filesIn);
+
+describe('the configurations in the documents', () => {
+  it('give each command the network or the socket that it asks', () => {
+    const found = files.flatMap((path) =>
+      configurationsOf(path).flatMap((text) =>
+        commandsOf(parse(text)).flatMap((hook) => whyNotReached(hook).map((why) => `${path}: ${why}`)),
+      ),
+    );
+    assert.deepEqual(found, []);
+  });
+
+  it('are seen, with the commands of the file that a package installs', () => {
+    const commands = files.flatMap((path) =>
+      configurationsOf(path).flatMap((text) => commandsOf(parse(text))),
+    );
+    assert.ok(commands.length >= 25, `${commands.length} commands`);
+    const [packaged = ''] = configurationsOf('packaging/debian/writ/agent.yaml');
+    assert.equal(list(group(parse(packaged))['workers']).length, 1);
+  });
+
+  it('would be found otherwise', () => {
+    assert.equal(whyNotReached({ run: ['curl', '-fsS', 'http://127.0.0.1/'] }).length, 1);
+    assert.equal(whyNotReached({ run: ['clamdscan', '--version'] }).length, 1);
+    assert.deepEqual(whyNotReached({ run: ['postconf', '-n'] }), []);
+  });
 });

@@ -34,7 +34,7 @@ export function readConfigFile(path: string): string {
 }
 
 function readUpTo(descriptor: number, maxBytes: number): string {
-  const buffer = Buffer.alloc(maxBytes);
+  const buffer = Buffer.allocUnsafe(maxBytes);
   let filled = 0;
   for (;;) {
     const count = readSync(descriptor, buffer, filled, maxBytes - filled, null);

@@ -1,5 +1,6 @@
 // The agent's configuration from disk: reads the file, adds what only this host knows (its id, the drivers that
 // are built in, the cron parser, what is on it), and turns mistakes into one error. Never changes anything.
+import { createHash } from 'node:crypto';
 import { hostname } from 'node:os';
 import { validateDetailed } from '#node-cron';
 import type { AgentConfig } from '../../core/config/config.js';
@@ -7,7 +8,7 @@ import { type ConfigMistake, configError, mistakeLine } from '../../core/config/
 import { defaultPlaces } from '../../core/config/config-values.js';
 import { type DriverTrial, inOrder, type ParsedConfig, parseConfig } from '../../core/config/parse-config.js';
 import type { HostLook } from '../../core/config/tolerated-rules.js';
-import { isWritError } from '../../core/errors.js';
+import { isWritError, WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
 import { createDurableFs } from '../../platform/disk/durable-fs.js';
 import type { Logger } from '../../platform/telemetry/log.js';
@@ -19,6 +20,8 @@ import { hostLook } from './host-look.js';
 
 export interface LoadedConfig {
   readonly config: AgentConfig;
+  /** Of the text of the file, comments and all. */
+  readonly digest: string;
   /** What a start takes, and `writ config check` refuses. */
   readonly tolerated: readonly ConfigMistake[];
   readonly warnings: readonly ConfigMistake[];
@@ -37,15 +40,16 @@ export interface LoadOptions {
  * `facts.mistakes`
  */
 export function loadConfig(path: string, options: LoadOptions = {}): LoadedConfig {
-  const parsed = parse(path, options);
+  const text = readConfigFile(path);
+  const parsed = parse(text, options);
   if (!parsed.ok) throw configError(path, parsed.mistakes);
   const { ok: _, ...loaded } = parsed;
-  return loaded;
+  return { ...loaded, digest: textDigest(text) };
 }
 
 /** As loadConfig, and what a start only warns of is a mistake here. @throws WritError as loadConfig */
 export function checkConfig(path: string, options: LoadOptions = { look: hostLook() }): LoadedConfig {
-  const parsed = parse(path, options);
+  const parsed = parse(readConfigFile(path), options);
   const refused = [...(parsed.ok ? [] : parsed.mistakes), ...parsed.tolerated];
   if (refused.length > 0) throw configError(path, inOrder(refused));
   return loadConfig(path, options);
@@ -58,17 +62,44 @@ export function loadToAct(path: string): AgentConfig {
 }
 
 /** As loadConfig, at a start and a reload: what `writ config check` would refuse, and what is worth a look, is in the log. @throws WritError as loadToAct */
-export function loadForAgent(path: string, log: Logger, look: HostLook = hostLook()): AgentConfig {
+export function loadForAgent(
+  path: string,
+  log: Logger,
+  look: HostLook = hostLook(),
+): Pick<LoadedConfig, 'config' | 'digest'> {
   requireOwnConfig(path);
-  const { config, tolerated, warnings } = loadConfig(path, { look });
+  const { config, digest, tolerated, warnings } = loadConfig(path, { look });
   const doubts = [...tolerated, ...warnings].map(mistakeLine);
   log.info({ path, warnings }, 'configuration read');
   if (doubts.length > 0) log.warn({ path, doubts }, 'configuration: see writ config check');
-  return config;
+  return { config, digest };
 }
 
-function parse(path: string, { look }: LoadOptions): ParsedConfig {
-  return parseConfig(readConfigFile(path), {
+/** @param digest of what the agent has read. @returns CONFIG_CHANGED where the file does not say that any more */
+export function changeOfFile(path: string, digest: string): WritError | undefined {
+  const now = digestNow(path);
+  if (now === digest) return undefined;
+  const what = isWritError(now)
+    ? `the agent goes on, but ${now.message}`
+    : `${path} is not what the agent has read`;
+  return new WritError('CONFIG_CHANGED', what, { facts: { path } });
+}
+
+function digestNow(path: string): string | WritError {
+  try {
+    return textDigest(readConfigFile(path));
+  } catch (error) {
+    if (isWritError(error)) return error;
+    throw error;
+  }
+}
+
+function textDigest(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}
+
+function parse(text: string, { look }: LoadOptions): ParsedConfig {
+  return parseConfig(text, {
     ...given({ look }),
     drivers: driverKinds,
     validateCron,

@@ -4,7 +4,7 @@ import type { CycleResult } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { toWritError } from '../../core/errors.js';
 import type { AgentState, HeldStatus, StatusReport } from '../../core/status/status.js';
-import { loadForAgent } from '../config/load-config.js';
+import { changeOfFile, loadForAgent } from '../config/load-config.js';
 import { openAgentSockets } from '../control/agent-sockets.js';
 import type { Asked } from '../control/cycle-and-exit.js';
 import { pullUnlessStopping } from '../cycle/cycle-runner.js';
@@ -28,14 +28,17 @@ export class RunningAgent {
   readonly #parts: AgentParts;
   readonly #recorder = createRecorder();
   #host: Host;
+  /** Of the configuration file, as it was read. */
+  #digest: string;
   #state: AgentState = 'init';
   #last: CycleResult | undefined;
   #waitingReload: Promise<void> | undefined;
   readonly #problems: AgentCalls['problems'] = new Map();
 
-  constructor(options: AgentOptions, host: Host) {
+  constructor(options: AgentOptions, { host, digest }: { readonly host: Host; readonly digest: string }) {
     this.#options = options;
     this.#host = host;
+    this.#digest = digest;
     this.#parts = composeAgent(options, {
       host: () => this.#host,
       installId: openInstallId(host, options.install),
@@ -124,7 +127,8 @@ export class RunningAgent {
 
   #status(held: readonly HeldStatus[] = this.#parts.collector.report().held): StatusReport {
     const { contact, collector, poller, prober, downloads, fleet } = this.#parts;
-    const { version, leftOut } = this.#options;
+    const { version, leftOut, configPath } = this.#options;
+    const changed = changeOfFile(configPath, this.#digest);
     return statusReport(this.#host, {
       version,
       state: this.#state,
@@ -134,6 +138,7 @@ export class RunningAgent {
       problems: [
         ...[...(leftOut ?? []), ...this.#problems.values(), ...collector.report().problems],
         fleet.problem(),
+        changed && problemOf(changed),
       ],
       last: this.#last,
       provenAtMs: prober.provenAtMs(),
@@ -175,7 +180,9 @@ export class RunningAgent {
       // From here on the file is read: who asks now needs another one.
       this.#waitingReload = undefined;
       try {
-        this.#host = await replaceHost(this.#host, loadForAgent(configPath, log), this.#options);
+        const { config, digest } = loadForAgent(configPath, log);
+        this.#host = await replaceHost(this.#host, config, this.#options);
+        this.#digest = digest;
       } catch (error) {
         const problem = toWritError(error);
         log.error({ err: problem }, 'the configuration was not reloaded; the old one stays');

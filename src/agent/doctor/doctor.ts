@@ -9,7 +9,7 @@ import { policyChecks } from './check-policy.js';
 import { serverChecks } from './check-server.js';
 import { workerChecks } from './check-workers.js';
 import type { Checks, DoctorContext } from './doctor-context.js';
-import { couldNotLook } from './judged.js';
+import { couldNotLook, judgeChange } from './judged.js';
 
 export interface DoctorOptions extends Pick<DoctorContext, 'version' | 'clock' | 'heard' | 'service'> {
   readonly configPath: string;
@@ -36,7 +36,11 @@ export async function runDoctor({
   const places = orUndefined(() => agentPlaces(configPath)) ?? {
     ...{ state, run, policy: `${state}/policy`, socket: `${run}/agent.sock` },
   };
-  const findings: DoctorFinding[] = [{ check: 'configuration', ...judged }];
+  const changed = given.heard.report?.problems.find(({ code }) => code === 'CONFIG_CHANGED');
+  const findings: DoctorFinding[] = [
+    { check: 'configuration', ...judged },
+    ...(changed === undefined ? [] : [{ check: 'configuration' as const, ...judgeChange(changed) }]),
+  ];
   for (const checksOf of subjects)
     findings.push(...(await examine(await checksOf({ ...given, places, config, etc }))));
   return findings;

@@ -19,6 +19,11 @@ export function fail(text: string, next: string, code?: string): Judged {
   return { state: 'FAIL', text, next, ...(code === undefined ? {} : { code }) };
 }
 
+/** @param problem CONFIG_CHANGED, of the running agent */
+export function judgeChange({ message, code }: Pick<Trouble, 'message' | 'code'>): Judged {
+  return { ...warn(message, 'writ reload'), code };
+}
+
 /** What an error says of itself. */
 export interface Trouble {
   readonly code: string;

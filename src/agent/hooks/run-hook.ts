@@ -4,6 +4,7 @@
 
 import { join } from 'node:path';
 import type { HookConfig } from '../../core/config/config.js';
+import { nearest } from '../../core/config/config-errors.js';
 import { type HookVerdictKind, judgeHook } from '../../core/cycle/hook-verdict.js';
 import { type ErrorCode, isWritError, type WritError } from '../../core/errors.js';
 import { maxHookOutputBytes } from '../../core/limits.js';
@@ -31,7 +32,7 @@ export async function runHook(options: HookOptions): Promise<HookReport> {
     // Its home stays ours, and out of reach of anybody else who runs as that user.
     if (confined?.user !== undefined) durable.changeOwner('hook.owner', values.scratch, confined.user);
     const argv = expand(hook.run, values);
-    if (typeof argv === 'string') return notRun(`${argv} has no value here`);
+    if (typeof argv === 'string') return notRun(argv);
     const env = { ...environmentOf(places, values.scratch), ...options.env };
     // Looked at before: who dies of a command has answered it.
     const daemon = hook.pidFile === undefined ? undefined : findDaemon(hook.pidFile);
@@ -103,7 +104,10 @@ type Placeholders = Pick<HookPlaces, 'candidate' | 'bundle'> & {
   readonly scratch: string;
 };
 
-/** One pass, so that a path with braces in it is not expanded again. @returns the name of a placeholder without value */
+/**
+ * One pass, so that a path with braces in it is not expanded again.
+ * @returns why not: a placeholder without value, or a misspelt one, by which a command would judge nothing
+ */
 function expand(run: HookConfig['run'], values: Placeholders): [string, ...string[]] | string {
   let missing: string | undefined;
   const expandOne = (text: string): string =>
@@ -112,9 +116,21 @@ function expand(run: HookConfig['run'], values: Placeholders): [string, ...strin
       if (value === undefined) missing = whole;
       return value ?? whole;
     });
+  const wrong = run.flatMap((text) => misspelt(text))[0];
+  if (wrong !== undefined) return wrong;
   const [program, ...args] = run;
   const argv: [string, ...string[]] = [expandOne(program), ...args.map(expandOne)];
-  return missing ?? argv;
+  return missing === undefined ? argv : `${missing} has no value here`;
+}
+
+const placeholders = ['candidate', 'current', 'bundle', 'scratch'];
+
+/** Words in braces are for programs too, as `{print}`: only what is nearly one of ours is a mistake. */
+function misspelt(text: string): string[] {
+  return [...text.matchAll(/(?<!\$)\{([a-z]+)\}/g)].flatMap(([whole, name = '']) => {
+    const meant = placeholders.includes(name) ? undefined : nearest(name, placeholders);
+    return meant === undefined ? [] : `unknown placeholder ${whole}; did you mean {${meant}}?`;
+  });
 }
 
 function environmentOf({ generation, bundle }: HookPlaces, scratch: string): Record<string, string> {

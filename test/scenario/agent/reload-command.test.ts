@@ -40,6 +40,49 @@ describe('writ reload', () => {
     assert.equal(said, '  The configuration was read again and is in use.');
   });
 
+  it('is what status, health and doctor ask for, where the file is not what the agent has read', async () => {
+    using host = copyHost(installed);
+    host.configure({ poll: { every: '1d' } });
+    await using agent = startWrit(['agent', '--config', host.config]);
+    await agent.waitForStderr(/"state":"run"/);
+    const codes = async (): Promise<unknown[]> => {
+      const { problems } = jsonOf(await host.writ('status', '--json')) as { problems: { code: string }[] };
+      return problems.map(({ code }) => code);
+    };
+    assert.deepEqual(await codes(), []);
+    host.configure({ poll: { every: '2d' } });
+    assert.deepEqual(await codes(), ['CONFIG_CHANGED']);
+    assert.match(
+      (await host.writ('status')).stdout,
+      /CONFIG_CHANGED .* is not what the agent has read\n.*Next: `writ reload`/,
+    );
+    const health = await host.writ('health');
+    assert.match(health.stdout, /^WARNING .*\[CONFIG_CHANGED\]/);
+    const { findings } = jsonOf(await host.writ('doctor', '--json')) as {
+      findings: Record<string, unknown>[];
+    };
+    const [said] = findings.filter(({ code }) => code === 'CONFIG_CHANGED');
+    assert.deepEqual([said?.['check'], said?.['state']], ['configuration', 'warn']);
+    assert.equal(said?.['next'], `writ reload --config ${host.config}`);
+    await host.writ('reload');
+    assert.deepEqual(await codes(), []);
+  });
+
+  it('does not judge what is active again: a forced pull does', async () => {
+    using host = copyHost(installed);
+    await using agent = startWrit(['agent', '--config', host.config]);
+    await agent.waitForStderr(/"state":"run"/);
+    await host.writ('pull');
+    host.configure({ bundles: [{ name: 'dns-edge', checks: [{ name: 'never', run: ['false'] }] }] });
+    assert.equal((await host.writ('reload')).exitCode, 0);
+    assert.equal(jsonOf(await host.writ('verify', '--json'))['outcome'], 'intact');
+    const forced = jsonOf(await host.writ('pull', '--force', '--json'));
+    assert.deepEqual(
+      [forced['outcome'], forced['code'], forced['generation']],
+      ['rejected', 'CHECK_FAILED', 2],
+    );
+  });
+
   it('has nothing to reload where no agent runs', async () => {
     using host = copyHost(installed);
     const run = await host.writ('reload', '--json');

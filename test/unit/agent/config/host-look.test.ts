@@ -48,7 +48,7 @@ describe('#checkConfig', () => {
     assert.match(message, /\/read\/group: .*no-such-group/);
     assert.equal(examineConfiguration(path).judged.state, 'FAIL');
     const log = logLines();
-    assert.equal(loadForAgent(path, log.log).read?.group, 'no-such-group');
+    assert.equal(loadForAgent(path, log.log).config.read?.group, 'no-such-group');
     assert.match(JSON.stringify(log.named('configuration: see writ config check')), /no-such-group/);
   });
 

@@ -3,6 +3,7 @@ import { chmodSync, chownSync, mkdirSync, renameSync, rmSync, symlinkSync, write
 import { hostname } from 'node:os';
 import { describe, it } from 'node:test';
 import {
+  changeOfFile,
   hostIdOf,
   loadConfig,
   loadForAgent,
@@ -147,8 +148,24 @@ describe('the id of a host', () => {
   });
 });
 
+describe('a configuration file that an agent has read', () => {
+  it('is another one after any change of its text, or when it is gone', () => {
+    using folder = tempDir();
+    const path = folder.join('agent.yaml');
+    writeFileSync(path, minimal);
+    const { digest } = loadConfig(path);
+    assert.equal(changeOfFile(path, digest), undefined);
+    writeFileSync(path, `${minimal}# mended\n`);
+    assert.equal(changeOfFile(path, digest)?.code, 'CONFIG_CHANGED');
+    writeFileSync(path, minimal);
+    assert.equal(changeOfFile(path, digest), undefined);
+    rmSync(path);
+    assert.match(changeOfFile(path, digest)?.message ?? '', /^the agent goes on, but .* it is not there$/);
+  });
+});
+
 describe('the configuration of a root agent', { skip: process.getuid?.() !== 0 }, () => {
-  const load = (path: string) => loadForAgent(path, silentLog(), anything);
+  const load = (path: string) => loadForAgent(path, silentLog(), anything).config;
 
   it('is refused where others can write it, or put another in its place', () => {
     using folder = tempDir();

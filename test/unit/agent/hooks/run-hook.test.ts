@@ -88,6 +88,14 @@ describe('runHook', () => {
     assert.match(verdict.reason, /\{bundle\}/);
   });
 
+  it('gives no verdict where a placeholder is misspelt, and leaves words that are for the program', async () => {
+    const { verdict } = await run({ run: ['true', '-c', 'x={bundel}/a'] });
+    assert.equal(verdict.kind, 'broken');
+    assert.match(verdict.reason, /unknown placeholder \{bundel\}; did you mean \{bundle\}\?/);
+    const { text } = await run({ run: ['printf', '%s|', '{print}', '${curent}', '{}'] });
+    assert.equal(text, '{print}|${curent}|{}|');
+  });
+
   it('has both streams in its text, without what a terminal obeys', async () => {
     const { text, verdict } = await run({ run: shell("printf 'out\\033[31m\\n'; echo err >&2; exit 3") });
     assert.equal(verdict.kind, 'refused');
