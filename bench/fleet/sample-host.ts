@@ -36,7 +36,7 @@ export function sampleReport(sample: SampleHost, more: Partial<ReportFacts> = {}
     ...{ identity: identityOfSample(number), everyMs, detail: 'codes' },
     manifests: new Map(bundles.map((bundle, at) => [bundle, manifestOf(at === 0 ? serial : 7)])),
     rootDigest: sampleRoot.sha256,
-    confirmers: [{ group: group.group, uses: bundles }],
+    users: [{ group: group.group, uses: bundles, proof: 'can confirm' }],
     ...{ speaker: 'agent', outcomes: [], dropped: 0, ...more },
   });
 }

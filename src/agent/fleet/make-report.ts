@@ -17,7 +17,7 @@ import { fleetBounds } from '../../core/fleet/report.js';
 import { given, withoutUndefined } from '../../core/given.js';
 import { isName } from '../../core/names.js';
 import { judgeHealth } from '../../core/status/host-health.js';
-import type { BundleStatus, StatusReport } from '../../core/status/status.js';
+import type { BundleStatus, StatusReport, WorkerStatus } from '../../core/status/status.js';
 import { fitted } from './fit-report.js';
 
 /** Who a host is, as far as its fleet hears of it. */
@@ -32,6 +32,13 @@ export interface HostIdentity {
 /** Who reports: a running agent, or a pull on a host that lives without one, which is neither stopped nor ill for it. */
 export type Speaker = 'agent' | 'pull';
 
+/** A group, the bundles that it uses, and whether an answer or a probe of it can prove what it uses. */
+export interface BundleUser {
+  readonly group: string;
+  readonly uses: readonly string[];
+  readonly proof: 'can confirm' | 'none';
+}
+
 /** What a report has that no status says. */
 export interface ReportFacts {
   readonly identity: HostIdentity;
@@ -41,8 +48,7 @@ export interface ReportFacts {
   readonly manifests: ReadonlyMap<string, string>;
   /** Digest of the trusted root's file, hex. */
   readonly rootDigest?: string | undefined;
-  /** The groups in which somebody can confirm. */
-  readonly confirmers: readonly { readonly group: string; readonly uses: readonly string[] }[];
+  readonly users: readonly BundleUser[];
   readonly speaker: Speaker;
   readonly outcomes: readonly OutcomeReport[];
   /** Of outcomes that were given up. */
@@ -115,16 +121,25 @@ function bundleReport(status: StatusReport, one: BundleStatus, facts: ReportFact
   return { bundle, channel, ...given({ active, offered: offeredOf(status, one, facts.detail) }) };
 }
 
-/** Never more than was proved: a bundle is in use as far as those show who use it and can say so. */
-function activeState(status: StatusReport, bundle: string, { confirmers }: ReportFacts): ActiveState {
-  const groups = confirmers.filter(({ uses }) => uses.includes(bundle)).map(({ group }) => group);
+/** Never more than was proved: a bundle is in use as far as those show who use it and can say so, and the others were reached. */
+function activeState(status: StatusReport, bundle: string, facts: ReportFacts): ActiveState {
+  const users = facts.users.filter(({ uses }) => uses.includes(bundle));
   const known = new Map((status.groups ?? []).map((one) => [one.group, one]));
-  const canConfirm = groups.some((group) => {
+  const canConfirm = users.some(({ group, proof }) => {
     const { workers = 1, min = 1 } = known.get(group) ?? {};
-    return workers > 0 || min > 0;
+    return proof === 'can confirm' && (workers > 0 || min > 0);
   });
-  if (!canConfirm) return 'notified';
-  return status.confirmed && status.generation !== undefined ? 'confirmed' : 'unconfirmed';
+  if (canConfirm) return status.confirmed && status.generation !== undefined ? 'confirmed' : 'unconfirmed';
+  const areReached = users.every(({ group }) => {
+    const { workers = 0, min = 0 } = known.get(group) ?? {};
+    return workers >= min && status.workers.filter((one) => one.group === group).every(isReached);
+  });
+  return areReached ? 'notified' : 'unconfirmed';
+}
+
+/** Who is gone, and listed until its set is believed, is nobody to reach. */
+function isReached({ state, notified, wanted, goneAtMs }: WorkerStatus): boolean {
+  return goneAtMs !== undefined || state === 'confirmed' || (state === 'notified' && notified === wanted);
 }
 
 function groupReport({ group, workers, confirmed, min }: GroupReport): GroupReport {

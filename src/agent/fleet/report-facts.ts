@@ -1,4 +1,4 @@
-// What a report needs beside the status: digests of what is active and of the trusted root, and who can confirm. Reads the
+// What a report needs beside the status: digests of what is active and of the trusted root, and who uses what. Reads the
 // records of the host; a part that cannot be read is left out, for the status says what is wrong with it.
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import type { ReportFacts } from './make-report.js';
 
 const maxRootBytes = 16_000_000;
 
-type HostFacts = Pick<ReportFacts, 'manifests' | 'rootDigest' | 'confirmers'>;
+type HostFacts = Pick<ReportFacts, 'manifests' | 'rootDigest' | 'users'>;
 
 export interface FactsReader {
   read(
@@ -34,7 +34,7 @@ export function createFactsReader(): FactsReader {
       return {
         manifests: manifests?.digests ?? new Map(),
         rootDigest: root?.digest,
-        confirmers: confirmersOf(host),
+        users: usersOf(host),
       };
     },
   };
@@ -54,12 +54,10 @@ function rootDigest({ paths }: Host): string | undefined {
   return createHash('sha256').update(verdict.bytes).digest('hex');
 }
 
-/** Whoever is silent, and has no probe, proves nothing. */
-function confirmersOf({ groups }: Host): ReportFacts['confirmers'] {
-  return groups
-    .filter(
-      ({ config, driver }) =>
-        config.probe !== undefined || (driver !== undefined && driver.verdictClass !== 'silent'),
-    )
-    .map(({ config: { name, uses } }) => ({ group: name, uses }));
+/** Without a probe only an answer that comes behind the effect proves anything (docs/drivers.md). */
+function usersOf({ groups }: Host): ReportFacts['users'] {
+  return groups.map(({ config: { name, uses, probe }, driver }) => {
+    const canConfirm = probe !== undefined || driver?.verdictClass === 'true';
+    return { group: name, uses, proof: canConfirm ? 'can confirm' : 'none' };
+  });
 }

@@ -43,6 +43,16 @@ export function wantGeneration(
   });
 }
 
+/** A person has mended what made them refuse: what they said before is no reason any more to leave what is active. */
+export function withRefusedAskedAgain(ledger: Ledger, nowMs: number): Ledger {
+  const refused = Object.entries(ledger.workers).filter(([, { state }]) => state === 'refused');
+  const text = 'not notified yet';
+  return withWorkers(
+    ledger,
+    refused.map(([key, one]) => [key, pending(one, { wanted: one.wanted, text, nowMs })] as const),
+  );
+}
+
 /** @param workers by key; @returns the ledger with these entries, and all others as they are */
 export function withWorkers(ledger: Ledger, workers: readonly (readonly [string, WorkerLedger])[]): Ledger {
   return changeWorkers(ledger, { workers: { ...ledger.workers, ...Object.fromEntries(workers) } });

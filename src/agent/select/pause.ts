@@ -4,6 +4,7 @@
 import { WritError } from '../../core/errors.js';
 import { whoText } from '../../core/names.js';
 import type { HistoryEntry, PauseResult, ResumeResult } from '../../core/protocol/control-protocol.js';
+import { withRefusedAskedAgain } from '../notify/worker-ledger.js';
 import type { Host } from '../state/host.js';
 import { type Ledger, ledgerSection, type Pause } from '../state/ledger.js';
 import { withoutRestrictions } from './holds-and-blocks.js';
@@ -84,8 +85,11 @@ export function endPauseWhenOver({ ledger, clock }: Pick<Host, 'ledger' | 'clock
   return noted;
 }
 
-/** `writ resume`: ends a pause, every hold and a block, so that the next cycle takes what the repository offers. */
-export function resume(host: Pick<Host, 'ledger'>): ResumeResult {
+/**
+ * `writ resume`: ends a pause, every hold and a block, so that the next cycle takes what the repository offers. Workers whose
+ * refusal led to the block are notified again before anything is judged by it.
+ */
+export function resume(host: Pick<Host, 'ledger' | 'clock'>): ResumeResult {
   const ledger = host.ledger.read();
   const { blocked, pause } = ledger;
   const holds = ledger.holds.map((one) => ({ kind: 'hold' as const, what: `${one.bundle} ${one.serial}` }));
@@ -93,7 +97,8 @@ export function resume(host: Pick<Host, 'ledger'>): ResumeResult {
   const paused =
     pause === undefined ? [] : [{ kind: 'pause' as const, what: `${whoText(pause.by)}: ${pause.reason}` }];
   const silent = heldBySilence(ledger).map((what) => ({ kind: 'hold' as const, what }));
-  host.ledger.write(withoutSilence(withoutRestrictions(changePause(ledger, { pause: undefined }))));
+  const free = withoutSilence(withoutRestrictions(changePause(ledger, { pause: undefined })));
+  host.ledger.write(blocked === undefined ? free : withRefusedAskedAgain(free, host.clock.nowMs()));
   return { schema: 1, type: 'resume.result', ended: [...paused, ...holds, ...silent, ...block] };
 }
 

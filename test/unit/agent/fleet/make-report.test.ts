@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import {
+  type BundleUser,
   type HostIdentity,
   makeReport,
   newsOf,
@@ -119,6 +120,9 @@ const full: Full<StatusReport> = {
 };
 
 const identity: HostIdentity = { installId: 'abc', bootId: 'boot', host: 'edge-1', labels: { site: 'fra' } };
+const dns = (uses: readonly string[], proof: BundleUser['proof'] = 'can confirm'): BundleUser => ({
+  ...{ group: 'dns', uses, proof },
+});
 const facts = (more: Partial<ReportFacts> = {}): ReportFacts => ({
   speaker: 'agent',
   ...{ identity, everyMs: 300_000, detail: 'codes', rootDigest: 'd'.repeat(64) },
@@ -126,7 +130,7 @@ const facts = (more: Partial<ReportFacts> = {}): ReportFacts => ({
     ['dns-edge', 'a'.repeat(64)],
     ['access', 'b'.repeat(64)],
   ]),
-  confirmers: [{ group: 'dns', uses: ['dns-edge', 'access'] }],
+  users: [dns(['dns-edge', 'access'])],
   outcomes: [],
   dropped: 0,
   ...more,
@@ -216,11 +220,25 @@ describe('a report', () => {
   it('says confirmed only where the host says so, and somebody there can', () => {
     assert.deepEqual(states(full), ['confirmed', 'confirmed']);
     assert.deepEqual(states({ ...full, confirmed: false }), ['unconfirmed', 'unconfirmed']);
-    assert.deepEqual(states(full, { confirmers: [] }), ['notified', 'notified']);
-    assert.deepEqual(states(full, { confirmers: [{ group: 'dns', uses: ['access'] }] }), [
-      'notified',
-      'confirmed',
-    ]);
+    assert.deepEqual(states(full, { users: [] }), ['notified', 'notified']);
+    assert.deepEqual(states(full, { users: [dns(['access'])] }), ['notified', 'confirmed']);
+  });
+
+  it('says notified of workers that cannot confirm once each of them was reached, and unconfirmed until then', () => {
+    const [planted] = full.workers;
+    assert.ok(planted !== undefined);
+    const { goneAtMs: _, ...one } = planted;
+    const cannot = { users: [dns(['dns-edge', 'access'], 'none')] };
+    const withWorker = (more: Partial<StatusReport['workers'][number]>): StatusReport => ({
+      ...{ ...full, confirmed: false },
+      groups: [{ ...full.groups[0], group: 'dns', workers: 1, confirmed: 0, min: 1, findings: [] }],
+      workers: [{ ...one, group: 'dns', wanted: 4, notified: 4, state: 'notified', ...more }],
+    });
+    const told = (more: Partial<StatusReport['workers'][number]>) => states(withWorker(more), cannot)[0];
+    assert.equal(told({}), 'notified');
+    assert.equal(told({ notified: 3 }), 'unconfirmed');
+    for (const state of ['unreachable', 'pending', 'refused'] as const)
+      assert.equal(told({ state }), 'unconfirmed', state);
   });
 
   it('says notified where nobody is there and nobody must be, and unconfirmed where somebody is missing', () => {

@@ -1,0 +1,64 @@
+// A worker that refuses everything blocks a host. A person mends it, runs `writ resume` and pulls: what it said before must not take
+// away what stayed active. Real agent, real program as the worker.
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { type WritSite, writSite } from '../../kit/agent/writ-site.js';
+import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
+
+interface Blocked {
+  readonly site: WritSite;
+  readonly active: () => string;
+  /** The worker says yes from now on. */
+  mend(): void;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** Version 2 is active; version 3 was refused, and so was the way back. */
+async function blockedSite(dir: TempDir, confirms: object, by: 'agent' | 'pull'): Promise<Blocked> {
+  const [script, fault] = [dir.join('reset.sh'), dir.join('fault')];
+  fs.writeFileSync(script, `#!/bin/sh\nif test -e ${fault}; then echo no; exit 1; fi\n`, { mode: 0o755 });
+  const group = { name: 'dns', uses: ['dns-edge'], reset: { run: [script], ...confirms } };
+  const site = writSite(dir, { sandbox: 'off', workers: [group] });
+  await site.repository.publish({ 'block.rpz': 'version 0\n' });
+  const agent = by === 'agent' ? await site.agent() : undefined;
+  for (const version of [1, 2, 3]) {
+    if (version === 3) fs.writeFileSync(fault, '');
+    await site.repository.publish({ 'block.rpz': `version ${version}\n` });
+    const { outcome } = await site.json('pull');
+    assert.equal(outcome, version === 3 ? 'blocked' : 'activated');
+  }
+  return {
+    site,
+    active: () => fs.readFileSync(join(site.state, 'policy/current/dns-edge/block.rpz'), 'utf8'),
+    mend: () => fs.rmSync(fault),
+    [Symbol.asyncDispose]: async () => agent?.[Symbol.asyncDispose](),
+  };
+}
+
+describe('a block that a person has ended', () => {
+  for (const [kind, confirms] of [
+    ['confirms', { confirms: true }],
+    ['only accepts', {}],
+  ] as const)
+    for (const by of ['agent', 'pull'] as const)
+      it(`keeps what stayed active, and notifies the worker that refused it (it ${kind}, ${by})`, async () => {
+        using dir = tempDir();
+        await using blocked = await blockedSite(dir, confirms, by);
+        const { site, active, mend } = blocked;
+        const before = (await site.json('status'))['generation'];
+        mend();
+        assert.equal((await site.writ('resume')).exitCode, 0);
+        await site.writ('pull');
+        assert.equal(active(), 'version 2\n');
+        const { workers, generation } = await site.json('status');
+        const [worker] = workers as readonly { readonly state: string; readonly notified?: number }[];
+        assert.deepEqual(
+          [generation, worker?.state, worker?.notified],
+          [before, kind === 'confirms' ? 'confirmed' : 'notified', before],
+        );
+        assert.equal((await site.json('pull', '--force'))['outcome'], 'activated');
+        assert.equal(active(), 'version 3\n');
+      });
+});
