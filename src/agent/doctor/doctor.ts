@@ -4,6 +4,7 @@ import { defaultPlaces } from '../../core/config/config-values.js';
 import { orUndefined, toWritError } from '../../core/errors.js';
 import type { DoctorFinding } from '../../core/status/doctor.js';
 import { agentPlaces } from '../config/config-file.js';
+import { fleetChecks } from './check-fleet.js';
 import { examineConfiguration, hostChecks } from './check-host.js';
 import { policyChecks } from './check-policy.js';
 import { serverChecks } from './check-server.js';
@@ -22,6 +23,7 @@ const subjects: readonly ((context: DoctorContext) => Checks | Promise<Checks>)[
   policyChecks,
   serverChecks,
   workerChecks,
+  fleetChecks,
 ];
 
 /** @returns a finding for each thing that was looked at, in the order of the checks; never rejects */

@@ -36,6 +36,7 @@ export function failOf({ message, hint, code }: Trouble): Judged {
 }
 
 /** @returns a finding for what its check could not look at */
-export function couldNotLook(why: string): Judged {
-  return warn(`could not be checked: ${why}`, 'sudo writ doctor');
+export function couldNotLook(why: string, uid = process.geteuid?.()): Judged {
+  // Root sees all that there is: to ask once more as root would say the same.
+  return warn(`could not be checked: ${why}`, uid === 0 ? 'writ status' : 'sudo writ doctor');
 }

@@ -16,6 +16,7 @@ export type DoctorCheck =
   | 'server'
   | 'names'
   | 'workers'
+  | 'fleet'
   | 'apparmor';
 
 export interface DoctorFinding {
