@@ -450,7 +450,7 @@ export const errorCodes = {
   ),
   SOURCE_REFUSED: usage(
     'SOURCE contains something that cannot be published.',
-    'Remove it, or publish another directory.',
+    'Remove it, leave it out with --exclude or in .writignore, or publish another directory.',
   ),
   RELEASE_UNKNOWN: usage(
     'The repository has never listed this release.',

@@ -3,6 +3,7 @@
 // Owns parsing, help and usage errors; it writes nothing and decides no outcome.
 import { Argument, Command, CommanderError, Option } from '#commander';
 import { WritError } from '../../core/errors.js';
+import { given } from '../../core/given.js';
 import type { CommandDefinition, CommandEntry, Surroundings } from './command.js';
 import { environmentName, refuseFormerNames } from './flag-environment.js';
 import { type CommonFlags, commonFlags, type Flag } from './flags.js';
@@ -36,7 +37,7 @@ export async function parseCommandLine(
 ): Promise<Invocation> {
   const texts: string[] = [];
   let invocation: Invocation | undefined;
-  let typed: { readonly name: string; readonly command: Command } | undefined;
+  let typed: Typed | undefined;
   const program = createProgram(surroundings, (text) => texts.push(text));
   const listener: Listener = {
     typed: (name, command) => {
@@ -59,7 +60,8 @@ export async function parseCommandLine(
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     if (error.code === 'commander.missingMandatoryOptionValue') refuseFormer();
-    if (error.exitCode !== 0) throw usageError(error, groupTyped(program, argv));
+    if (error.exitCode === 0) return { kind: 'text', text: texts.join('') };
+    throw typed === undefined ? usageError(error, groupTyped(program, argv)) : flagError(error, typed, argv);
   }
   if (invocation === undefined) return { kind: 'text', text: texts.join('') };
   refuseFormer();
@@ -82,8 +84,9 @@ async function helpOn([name]: readonly string[], program: Command): Promise<stri
 
 /** Its flags can also come from the environment that it is given, under the names that the help shows. */
 class WritCommand extends Command {
-  /** Its declarations leave out that a command is an EventEmitter. */
+  /** Its declarations leave out that a command is an EventEmitter, and how it refuses a flag. */
   declare emit: (event: string, value: string) => boolean;
+  declare unknownOption: (flag: string) => never;
   readonly #env: Surroundings['env'];
 
   constructor(name: string | undefined, env: Surroundings['env']) {
@@ -188,12 +191,48 @@ function completeCommand(sub: Command, name: string, definition: CommandDefiniti
   sub.addHelpText('after', `\nExit codes:\n${exitCodes}`);
 }
 
+/** @returns the first word that looks like a flag, and is none of the command's */
+function strangeIn(argv: readonly string[], { options }: Command): string | undefined {
+  const end = argv.indexOf('--');
+  const words = (end === -1 ? argv : argv.slice(0, end)).map((word) => word.split('=')[0] ?? '');
+  return words.find((word) => word.startsWith('--') && !options.some(({ long }) => long === word));
+}
+
+function flagsOf({ options }: Command): string {
+  return options.map(({ long, short }) => long ?? short).join(' ');
+}
+
+interface Typed {
+  readonly name: string;
+  readonly command: Command;
+}
+
+/** Of a command that was found. What was mistyped is said before what is missing for it. */
+function flagError(error: CommanderError, { name, command }: Typed, argv: readonly string[]): WritError {
+  const isMissing = error.code === 'commander.missingMandatoryOptionValue';
+  const strange = isMissing ? strangeIn(argv, command) : undefined;
+  const said = strange === undefined ? error : refusalOf(strange, command);
+  const isUnknown = said.code === 'commander.unknownOption';
+  return usageError(said, command, isUnknown ? `The flags of writ ${name}: ${flagsOf(command)}.` : undefined);
+}
+
+/** With commander's suggestion, which it makes only when it throws. */
+function refusalOf(flag: string, command: Command): CommanderError {
+  try {
+    return (command as WritCommand).unknownOption(flag);
+  } catch (error) {
+    if (error instanceof CommanderError) return error;
+    throw error;
+  }
+}
+
 /** @returns the group whose name was typed, as `config`, or the program */
 function groupTyped(program: Command, [first]: readonly string[]): Command {
   return program.commands.find((one) => one.name() === first && one.commands.length > 0) ?? program;
 }
 
-function usageError(error: CommanderError, parent: Command): WritError {
+/** @param hint where commander has no suggestion */
+function usageError(error: CommanderError, parent: Command, hint?: string): WritError {
   if (error.code === 'commander.help') {
     const words = parent.parent === null ? 'writ' : `writ ${parent.name()}`;
     const names = parent.commands.map((command) => command.name()).join(', ');
@@ -202,6 +241,6 @@ function usageError(error: CommanderError, parent: Command): WritError {
   const [message = '', ...rest] = error.message.replace(/^error: /, '').split('\n');
   const suggestion = rest.join(' ').trim();
   return suggestion === ''
-    ? new WritError('USAGE', message)
+    ? new WritError('USAGE', message, given({ hint }))
     : new WritError('USAGE', message, { hint: suggestion.replace(/^\((.*)\)$/, '$1') });
 }

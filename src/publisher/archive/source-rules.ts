@@ -41,7 +41,9 @@ export interface SourceRules {
  * @throws WritError USAGE for a pattern that nobody can take
  */
 export function sourceRules({ exclude = [], include = [] }: SourceChoice, ignored = ''): SourceRules {
-  const isExcluded = anyOf([...exclude, ...patternsOf(ignored)]);
+  const [isTyped, isIgnored] = [anyOf(exclude), anyOf(patternsOf(ignored), `${ignoreFile}: `)];
+  const isExcluded: Matcher = (path, isDirectory) =>
+    isTyped(path, isDirectory) || isIgnored(path, isDirectory);
   const isIncluded = anyOf(include);
   const secrets = Object.entries(privateNames).map(([glob, why]) => ({ is: anyOf([glob]), why }));
   return {
@@ -62,20 +64,23 @@ function patternsOf(text: string): string[] {
 
 type Matcher = (path: string, isDirectory: boolean) => boolean;
 
-function anyOf(patterns: readonly string[]): Matcher {
-  if (patterns.length > maxPatterns) throw refused(`${patterns.length} patterns`, `at most ${maxPatterns}`);
-  const matchers = patterns.map(matcherOf);
+/** @param place where they are, said before what is wrong with one; none for what was typed */
+function anyOf(patterns: readonly string[], place = ''): Matcher {
+  if (patterns.length > maxPatterns)
+    throw refused(`${place}${patterns.length} patterns`, `at most ${maxPatterns}`);
+  const matchers = patterns.map((pattern) => matcherOf(pattern, place));
   return (path, isDirectory) => matchers.some((matches) => matches(path, isDirectory));
 }
 
 /** As in a .gitignore: without a slash a name anywhere, with one a path from the top; a slash at the end is a directory alone. */
-function matcherOf(pattern: string): Matcher {
+function matcherOf(pattern: string, place: string): Matcher {
   if (pattern.length > maxPatternCharacters)
-    throw refused('a pattern', `of at most ${maxPatternCharacters} characters`);
+    throw refused(`${place}a pattern`, `of at most ${maxPatternCharacters} characters`);
   // Taken for a name it would leave nothing out, and what was to be kept back would be signed.
-  if (pattern.startsWith('!')) throw refused(pattern, 'only patterns to leave out, none with "!"');
+  if (pattern.startsWith('!'))
+    throw refused(`${place}${pattern}`, 'only patterns to leave out, none with "!"');
   const bare = pattern.replace(/^\//, '').replace(/\/+$/, '');
-  if (bare === '') throw refused(`"${pattern}"`, 'a pattern with a name in it');
+  if (bare === '') throw refused(`${place}"${pattern}"`, 'a pattern with a name in it');
   const isAnchored = pattern.startsWith('/') || bare.includes('/');
   const matches = picomatch(isAnchored ? bare : `**/${bare}`, { dot: true, strictBrackets: false });
   const onlyDirectories = pattern.endsWith('/');

@@ -237,9 +237,13 @@ function unreadable(path: string, error: unknown): unknown {
   });
 }
 
+/** In the message; the facts have more. */
+const maxNamed = 5;
+
 function refusedSource(source: string, refusals: readonly string[]): WritError {
-  const more = refusals.length > 1 ? ` (and ${refusals.length - 1} more)` : '';
-  return new WritError('SOURCE_REFUSED', `${source}: ${refusals[0]}${more}`, { facts: { source, refusals } });
+  const more = refusals.length > maxNamed ? ` (and ${refusals.length - maxNamed} more)` : '';
+  const named = refusals.slice(0, maxNamed).join('\n  ');
+  return new WritError('SOURCE_REFUSED', `${source}: ${named}${more}`, { facts: { source, refusals } });
 }
 
 function tooMuch(what: string, expected: number, actual: number): WritError {

@@ -177,6 +177,22 @@ describe('parseCommandLine', () => {
     await assert.rejects(parse(), { message: /^writ needs a command: .*paint/, hint: 'Run writ --help.' });
   });
 
+  it('names the flags of a command for one that it does not have', async () => {
+    const hint = /^The flags of writ paint: --coats --dry-for --paint-name --json /;
+    await assert.rejects(parse('paint', 'wall', '--now'), { message: "unknown option '--now'", hint });
+  });
+
+  it('names a mistyped flag, and not the required one that is missing for it', async () => {
+    const flags = { wall: required('--wall <dir>', 'which') };
+    const load = () => Promise.resolve({ command: { ...definition, flags } });
+    const typed = (...argv: string[]) =>
+      parseCommandLine(argv, [{ name: 'paint', summary: 'paints', load }], surroundings);
+    const meant = { message: "unknown option '--wlal'", hint: 'Did you mean --wall?' };
+    await assert.rejects(typed('paint', 'x', '--wlal', 'north'), meant);
+    await assert.rejects(typed('paint', 'x', '--wlal=north', '--json'), meant);
+    await assert.rejects(typed('paint', 'x', '--json'), { message: /^required option '--wall/ });
+  });
+
   it('suggests the command that was meant', async () => {
     await assert.rejects(parse('pain'), { code: 'USAGE', hint: 'Did you mean paint?' });
   });

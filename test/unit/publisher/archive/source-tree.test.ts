@@ -153,6 +153,15 @@ describe('readSourceTree', () => {
     assert.equal((await refusalsOf(source)).length, 20);
   });
 
+  it('names the first five in its message, and where a pattern is that it does not take', async () => {
+    using dir = tempDir();
+    const source = writeTree(dir.join('s'), { ok: 'ok' });
+    for (let n = 1; n <= 6; n += 1) fs.symlinkSync('ok', `${source}/n${n}`);
+    await assert.rejects(readSourceTree(source, limits), /n1 .*\n.*n5 [^\n]* \(and 1 more\)$/s);
+    const other = writeTree(dir.join('o'), { ok: 'ok', '.writignore': '!.env\n' });
+    await assert.rejects(readSourceTree(other, limits), /^WritError: \.writignore: !\.env is not a usable/);
+  });
+
   it('ends at a signal, also between many small files', async () => {
     using dir = tempDir();
     const source = writeTree(dir.join('s'), { a: 'a', b: 'b' });
