@@ -128,7 +128,8 @@ export class RunningAgent {
   #status(held: readonly HeldStatus[] = this.#parts.collector.report().held): StatusReport {
     const { contact, collector, poller, prober, downloads, fleet } = this.#parts;
     const { version, leftOut, configPath } = this.#options;
-    const changed = changeOfFile(configPath, this.#digest);
+    // A reload that was refused says more of it.
+    const changed = this.#problems.has('reload') ? undefined : changeOfFile(configPath, this.#digest);
     return statusReport(this.#host, {
       version,
       state: this.#state,
