@@ -218,7 +218,10 @@ describe('the five commands of docs/install.md', () => {
   it('are a host of the fleet again after it was retired, by the commands of the hint', async () => {
     const code = async () => (await statusOf(host)).fleet.problem?.code;
     assert.match(await asFleet('writ fleet host retire edge-1'), /writ help FLEET_KEY_RETIRED/);
-    await host.sh('writ reload');
+    // A host reports what is new at once, and nothing new minutes later.
+    await office.sh(`echo four > ${source}/rules.txt`);
+    await publish('fourth');
+    await host.sh('writ pull');
     await until(async () => (await code()) === 'FLEET_KEY_RETIRED', 'a refusal of the key');
     const { hint } = (await statusOf(host)).fleet.problem;
     await host.sh('cp /root/fleet.token /etc/writ/');
