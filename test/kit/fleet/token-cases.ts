@@ -1,13 +1,41 @@
 // Cases of any store: tokens.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { checkToken, listTokens, revokeToken, takeUse } from '../../../src/fleet/tokens/tokens.js';
+import { beginSession } from '../../../src/fleet/http/callers.js';
+import { createRefusalBound } from '../../../src/fleet/http/refusal-bound.js';
+import {
+  checkToken,
+  listTokens,
+  revokeToken,
+  takeUse,
+  tokenDigest,
+} from '../../../src/fleet/tokens/tokens.js';
 import { rejectsCode } from '../assert/assert-code.js';
 import { fakeClock } from '../clock/fake-clock.js';
 import { fleetBench, type NewLocation } from './fleet-bench.js';
 
 export function tokenCases(newLocation: NewLocation): void {
   describe('tokens', () => {
+    it('keep their newest hundred sessions: who signs in without end fills nothing', async () => {
+      const clock = fakeClock();
+      await using bench = await fleetBench(await newLocation(), clock);
+      const { db } = bench.store;
+      const [often, other] = [await bench.token({ kind: 'people' }), await bench.token({ kind: 'people' })];
+      const asking = { headers: {}, ip: '192.0.2.1' };
+      const signIn = (token: string): Promise<string> =>
+        beginSession({ db, bound: createRefusalBound(clock), nowMs: clock.nowMs() }, token, asking);
+      await signIn(other.token);
+      let last = '';
+      for (let times = 0; times < 103; times++) {
+        await clock.advance(1);
+        last = await signIn(often.token);
+      }
+      const kept = await db.selectFrom('sessions').selectAll().execute();
+      const of = (id: string) => kept.filter((one) => one.token_id === id);
+      assert.deepEqual([of(often.id).length, of(other.id).length], [100, 1]);
+      assert.ok(kept.some(({ digest }) => digest === tokenDigest(last)));
+    });
+
     it('are said once, kept as a digest, and good for their kind alone', async () => {
       const clock = fakeClock();
       await using bench = await fleetBench(await newLocation(), clock);
