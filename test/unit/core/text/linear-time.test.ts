@@ -1,5 +1,5 @@
-// Whoever sends four times as much may cost four times the time, and not sixteen: every parser of what comes from outside
-// against the shapes that are known to be dear. Time of the processor, best of five: what others do here is left out.
+// Whoever sends sixteen times as much may cost sixteen times the time, and not 256 times: every parser of what comes from
+// outside against the shapes that are known to be dear.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { LineCounter } from 'yaml';
@@ -16,39 +16,17 @@ import { yamlData } from '../../../../src/core/text/yaml-data.js';
 import { parseYaml } from '../../../../src/core/text/yaml-parse.js';
 import { searchTarget } from '../../../../src/core/tuf/target-search.js';
 import { parseEnvelope } from '../../../../src/core/tuf/tuf-metadata.js';
+import { assertNoSquare } from '../../../kit/assert/growth.js';
 import { fileEntry } from '../../../kit/repository/archive-builder.js';
 import { row } from '../../../kit/repository/manifest-bombs.js';
 import { minimal, parse as parseConfig } from '../config/parsed-text.js';
-
-const maxFactor = 6;
-/** What takes less is not measured: the clock of the processor has steps of a millisecond and more. */
-const leastMs = 8;
 
 interface Case {
   /** Builds an input with so many parts. */
   readonly of: (count: number) => string;
   readonly read: (text: string) => unknown;
-  /** Parts of the smaller input; enough to take some milliseconds. */
+  /** Parts of an input that takes some milliseconds. */
   readonly count: number;
-}
-
-function cpuMs(act: () => unknown): number {
-  const before = process.cpuUsage();
-  act();
-  const { user, system } = process.cpuUsage(before);
-  return (user + system) / 1000;
-}
-
-/** Best of five. */
-function best(read: () => unknown): number {
-  return Math.min(...Array.from({ length: 5 }, () => cpuMs(read)));
-}
-
-/** @returns undefined when one of five runs keeps the bound, as the best of five then does; else the best, in ms */
-function firstAbove(maxMs: number, read: () => unknown): number | undefined {
-  let least = Number.POSITIVE_INFINITY;
-  for (let run = 0; run < 5 && least > maxMs; run += 1) least = Math.min(least, cpuMs(read));
-  return least > maxMs ? least : undefined;
 }
 
 const list = (count: number, of: (index: number) => string, between = ''): string =>
@@ -215,24 +193,24 @@ const cases: Readonly<Record<string, Case>> = {
   },
 };
 
-describe('four times as much', () => {
+describe('sixteen times as much', () => {
   for (const [name, { of, read, count }] of Object.entries(cases)) {
-    it(`of ${name} takes at most six times as long`, () => {
-      const reading = (parts: number): (() => unknown) => {
+    it(`of ${name} takes no square of the time`, () => {
+      assertNoSquare(count, (parts) => {
         const text = of(parts);
         return () => orUndefined(() => read(text));
-      };
-      best(reading(Math.ceil(count / 4)));
-      const [few, many] = [reading(count), reading(4 * count)];
-      // What is linear is so at least once, whatever the collector of memory does at the other times.
-      const seen: string[] = [];
-      for (let tries = 0; tries < 3; tries += 1) {
-        const littleMs = best(few);
-        const muchMs = firstAbove(maxFactor * Math.max(littleMs, leastMs), many);
-        if (muchMs === undefined) return;
-        seen.push(`${littleMs} ms, then ${muchMs} ms`);
-      }
-      assert.fail(seen.join('; '));
+      });
     });
   }
+
+  it('of work that takes a square is seen', () => {
+    // As long as the square of its parts says, by the clock that is read.
+    const cpuMs = (): number => Object.values(process.cpuUsage()).reduce((sum, us) => sum + us, 0) / 1000;
+    const spend = (ms: number): void => {
+      const endMs = cpuMs() + ms;
+      while (cpuMs() < endMs);
+    };
+    assert.throws(() => assertNoSquare(4, (parts) => () => spend(parts ** 2)), { code: 'ERR_ASSERTION' });
+    assertNoSquare(4, (parts) => () => spend(parts));
+  });
 });
