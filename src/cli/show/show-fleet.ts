@@ -21,7 +21,7 @@ export function showSummary(summary: FleetSummary): string[] {
   return [
     `${words[summary.level]} ${summary.sentence}`,
     ...summary.findings.map(({ level, text }) => `  ${level}: ${text}`),
-    `${hostsLine(hosts)}${summary.silence === 'too-early' ? '; too early to say who is silent' : ''}`,
+    `${hostsLine(hosts)}${hosts.unjudged > 0 ? `; too early to say whether ${unjudgedText(hosts)}` : ''}`,
     ...titled(
       'releases in use',
       table(
@@ -93,6 +93,10 @@ function repositoryLines(
       : ['should be in use', ...table(['bundle', 'channel', { right: 'serial' }, 'revision'], should)]),
     ...(ends.length === 0 ? [] : [`  left: ${ends.join(', ')}`]),
   ];
+}
+
+function unjudgedText({ unjudged }: FleetSummary['hosts']): string {
+  return unjudged === 1 ? '1 host is silent' : `${unjudged} hosts are silent`;
 }
 
 function hostsLine(hosts: FleetSummary['hosts']): string {

@@ -74,6 +74,8 @@ export interface HostCounts {
   /** Ended in order, not heard since. */
   readonly stopped: number;
   readonly silent: number;
+  /** Not heard for two of their intervals, as the fleet has not been listening for as long: perhaps silent. */
+  readonly unjudged: number;
   readonly cloned: number;
   /** Plain OPAs, unsigned: in no other number. */
   readonly opa: number;
@@ -91,7 +93,7 @@ export interface FleetSummary {
   readonly hosts: HostCounts;
   /** When hosts and roots were counted; releases and offers are of `atMs`. */
   readonly countedAtMs: number;
-  /** `too-early`: not two intervals since the server began to accept. */
+  /** `too-early`: more than half of the hosts that run are `unjudged`. What one host claims decides nothing. */
   readonly silence: 'judged' | 'too-early';
   readonly releases: readonly ReleaseCount[];
   readonly offers: readonly OfferGroup[];

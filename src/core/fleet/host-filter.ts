@@ -16,7 +16,7 @@ export interface BundleFilter {
 
 export interface HostFilter {
   readonly bundle: BundleFilter;
-  readonly is?: 'waiting' | 'accepted' | 'retired' | 'silent' | 'stopped' | 'cloned';
+  readonly is?: 'waiting' | 'accepted' | 'retired' | 'silent' | 'unjudged' | 'stopped' | 'cloned';
   readonly host?: string;
   readonly health?: string;
   readonly version?: string;
@@ -33,7 +33,7 @@ type Draft = { bundle: Record<string, unknown>; labels: Record<string, string>; 
 
 const active = ['confirmed', 'notified', 'unconfirmed'];
 const offered = ['refused', 'rolled-back', 'deferred', 'failed'];
-const own = ['waiting', 'accepted', 'retired', 'silent', 'stopped', 'cloned'];
+const own = ['waiting', 'accepted', 'retired', 'silent', 'unjudged', 'stopped', 'cloned'];
 
 const keys: Readonly<Record<string, (draft: Draft, value: string) => void>> = {
   state: (draft, value) => {

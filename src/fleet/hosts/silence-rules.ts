@@ -16,6 +16,12 @@ export function isSilent(host: Host, fleet: Fleet, nowMs: number): boolean {
   return host.state === 'accepted' && host.agent === 'run' && silentMs(host, fleet, nowMs) > 0;
 }
 
+/** It would be silent, had the fleet accepted for its two intervals: it may have spoken to nobody. */
+export function isUnjudged(host: Host, fleet: Fleet, nowMs: number): boolean {
+  const always = { accepting_since_ms: 0, accepting_until_ms: nowMs };
+  return isSilent(host, always, nowMs) && !isSilent(host, fleet, nowMs);
+}
+
 /** An ephemeral host that said nothing for a day is gone, whatever its last word was. */
 export function isGone(host: Host, fleet: Fleet, nowMs: number): boolean {
   const quietMs = nowMs - Math.max(host.last_seen_ms, fleet.accepting_since_ms);

@@ -50,8 +50,19 @@ function Findings({ findings }: { readonly findings: readonly FleetFinding[] }):
   );
 }
 
+function TooEarly({ unjudged }: { readonly unjudged: number }): VNode {
+  const address = hostsAddress([condition('state', 'unjudged')]);
+  const who = `${grouped(unjudged)} ${unjudged === 1 ? 'host is' : 'hosts are'}`;
+  return (
+    <p class="warning">
+      Too early to say whether <a href={address}>{who} silent</a>: the server has not listened for two of
+      their intervals.
+    </p>
+  );
+}
+
 function Silence({ summary }: { readonly summary: FleetSummary }): VNode {
-  const { hosts, silence, countedAtMs, atMs } = summary;
+  const { hosts, countedAtMs, atMs } = summary;
   const rows = [
     ['accepted', hosts.accepted, hostsAddress([condition('state', 'accepted')])],
     ['silent', hosts.silent, hostsAddress([condition('state', 'silent')])],
@@ -62,9 +73,7 @@ function Silence({ summary }: { readonly summary: FleetSummary }): VNode {
   ] as const;
   return (
     <Section id="hosts" title="Hosts and silence">
-      {silence === 'judged' ? null : (
-        <p class="warning">The server has not been up for two intervals: nobody is called silent yet.</p>
-      )}
+      {hosts.unjudged > 0 ? <TooEarly unjudged={hosts.unjudged} /> : null}
       <dl class="tiles">
         {rows.map(([name, count, address]) => (
           <div class={count > 0 && (name === 'silent' || name === 'cloned') ? 'warning' : undefined}>

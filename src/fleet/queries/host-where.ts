@@ -10,18 +10,35 @@ import { releaseName } from './standing-query.js';
 type Builder = ExpressionBuilder<Tables, 'hosts'>;
 type Condition = ReturnType<Builder['and']>;
 
+type At = Omit<Asking, 'role' | 'views'>;
+
 /** As silence-rules judges one host: the same bounds, in the words of a query. */
-export function isSilentRow(eb: Builder, { nowMs, fleet }: Omit<Asking, 'role' | 'views'>): Condition {
-  const isAccepting = nowMs - Number(fleet.accepting_until_ms) <= acceptingGapMs;
-  const latestMs = nowMs - lastSeenLagMs;
-  const granted = eb.parens(eb('hosts.every_ms', '*', 2));
+export function isSilentRow(eb: Builder, at: At): Condition {
+  return eb.and([isOverdueRow(eb, at), wasHeardRow(eb, at)]);
+}
+
+/** Each by its own interval: one that asked for a day keeps nobody else from being judged. */
+export function isUnjudgedRow(eb: Builder, at: At): Condition {
+  return eb.and([isOverdueRow(eb, at), eb.not(wasHeardRow(eb, at))]);
+}
+
+function isOverdueRow(eb: Builder, { nowMs }: At): Condition {
   return eb.and([
-    eb(eb.lit(isAccepting ? 1 : 0), '=', 1),
     eb('hosts.state', '=', 'accepted'),
     eb('hosts.agent', '=', 'run'),
-    eb(eb('hosts.last_seen_ms', '+', granted), '<', latestMs),
-    eb(granted, '<', latestMs - Number(fleet.accepting_since_ms)),
+    eb(eb('hosts.last_seen_ms', '+', granted(eb)), '<', nowMs - lastSeenLagMs),
   ]);
+}
+
+/** The fleet accepts, and has for as long as this host may be quiet. */
+function wasHeardRow(eb: Builder, { nowMs, fleet }: At): Condition {
+  const isAccepting = nowMs - Number(fleet.accepting_until_ms) <= acceptingGapMs;
+  const acceptedMs = nowMs - lastSeenLagMs - Number(fleet.accepting_since_ms);
+  return eb.and([eb(eb.lit(isAccepting ? 1 : 0), '=', 1), eb(granted(eb), '<', acceptedMs)]);
+}
+
+function granted(eb: Builder) {
+  return eb.parens(eb('hosts.every_ms', '*', 2));
 }
 
 /** @param releases names of those that the filter's standing is of, as standing-query has them */
@@ -48,6 +65,8 @@ function ofState(eb: Builder, is: HostFilter['is'], asking: Asking): Condition {
       return eb.and([eb('hosts.state', '!=', 'retired')]);
     case 'silent':
       return isSilentRow(eb, asking);
+    case 'unjudged':
+      return isUnjudgedRow(eb, asking);
     case 'stopped':
       return eb.and([eb('hosts.state', '=', 'accepted'), eb('hosts.agent', '=', 'stop')]);
     case 'cloned':

@@ -8,11 +8,10 @@ import type { FleetReport } from '../../core/fleet/report.js';
 import type { RepositoryView } from '../../core/fleet/signed-releases.js';
 import { given } from '../../core/given.js';
 import type { Clock } from '../../platform/time/clock.js';
-import { lastSeenLagMs } from '../hosts/silence-rules.js';
 import type { StoredViews } from '../repositories/stored-views.js';
 import type { Tables } from '../store/tables.js';
 import type { Asking } from './host-lines.js';
-import { isSilentRow, readAccepting } from './host-where.js';
+import { isSilentRow, isUnjudgedRow, readAccepting } from './host-where.js';
 import { countReleases } from './release-counts.js';
 import { agreedRoles } from './role-rules.js';
 
@@ -102,7 +101,7 @@ async function countSlowly(db: Db, nowMs: number): Promise<Slow> {
   return {
     countedAtMs: nowMs,
     hosts,
-    silence: await silenceOf(db, { nowMs, fleet }),
+    silence: silenceOf(hosts),
     roots: roots.map((one) => ({
       version: Number(one.root_version),
       digest: one.root_digest,
@@ -123,32 +122,34 @@ async function countHosts(db: Db, at: Omit<Asking, 'role' | 'views'>) {
     .execute();
   const count = (fits: (row: (typeof rows)[number]) => boolean): number =>
     rows.filter(fits).reduce((sum, row) => sum + Number(row.hosts), 0);
-  const silent = await db
-    .selectFrom('hosts')
-    .select((of) => of.fn.countAll<number>().as('hosts'))
-    .where('kind', '=', 'writ')
-    .where((eb) => isSilentRow(eb, at))
-    .executeTakeFirstOrThrow();
   return {
     accepted: count(({ kind, state }) => kind === 'writ' && state === 'accepted'),
     waiting: count(({ kind, state }) => kind === 'writ' && state === 'waiting'),
     stopped: count(({ kind, state, agent }) => kind === 'writ' && state === 'accepted' && agent === 'stop'),
-    silent: Number(silent.hosts),
+    silent: await countRows(db, at, isSilentRow),
+    unjudged: await countRows(db, at, isUnjudgedRow),
     cloned: count(({ kind, cloned }) => kind === 'writ' && Number(cloned) === 1),
     opa: count(({ kind }) => kind === 'opa'),
   };
 }
 
-/** Too early for all while it is for the host that was granted the longest interval. */
-async function silenceOf(db: Db, { nowMs, fleet }: Omit<Asking, 'role' | 'views'>): Promise<Slow['silence']> {
-  const row = await db
+async function countRows(
+  db: Db,
+  at: Omit<Asking, 'role' | 'views'>,
+  fits: typeof isSilentRow,
+): Promise<number> {
+  const { hosts } = await db
     .selectFrom('hosts')
-    .select((of) => of.fn.max<number>('every_ms').as('every'))
-    .where('state', '=', 'accepted')
-    .where('agent', '=', 'run')
-    .executeTakeFirst();
-  const enoughMs = 2 * Number(row?.every ?? 0) + lastSeenLagMs;
-  return nowMs - Number(fleet.accepting_since_ms) > enoughMs ? 'judged' : 'too-early';
+    .select((of) => of.fn.countAll<number>().as('hosts'))
+    .where('kind', '=', 'writ')
+    .where((eb) => fits(eb, at))
+    .executeTakeFirstOrThrow();
+  return Number(hosts);
+}
+
+/** In one word for all: by most of them, so that nobody's claim about its own interval speaks for the fleet. */
+function silenceOf({ accepted, stopped, unjudged }: Slow['hosts']): Slow['silence'] {
+  return 2 * unjudged > accepted - stopped ? 'too-early' : 'judged';
 }
 
 /** What those that were heard last agree on: one host with an old copy, or a lie, proves nothing about a key. */

@@ -85,12 +85,12 @@ function rolesOf(summary: FleetSummary): Alarm[] {
   });
 }
 
-/** @param summary of now; where it is too early to judge silence, what was silent stays so */
+/** @param summary of now; while a host that is not heard cannot be judged, what was silent stays so */
 export function planAlarms(stored: readonly AlarmRow[], summary: FleetSummary, nowMs: number): AlarmPlan {
   const now = new Map(alarmsOf(summary).map((one) => [one.fingerprint, one]));
   const known = new Set(stored.map(({ fingerprint }) => fingerprint));
   const isUnjudged = (row: AlarmRow): boolean =>
-    summary.silence === 'too-early' && labelsIn(row)['alertname'] === 'WritFleetSilent';
+    summary.hosts.unjudged > 0 && labelsIn(row)['alertname'] === 'WritFleetSilent';
   const after = stored.map((row): AlarmRow => {
     if (now.has(row.fingerprint) || isUnjudged(row))
       return row.ends_at_ms === 0 ? row : { ...row, ends_at_ms: 0 };

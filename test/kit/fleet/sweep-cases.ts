@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { createIngest } from '../../../src/fleet/hosts/ingest.js';
+import { isSilent, isUnjudged, lastSeenLagMs } from '../../../src/fleet/hosts/silence-rules.js';
 import { noteAccepting, runSweeps, sweep } from '../../../src/fleet/hosts/sweeps.js';
+import { createFleetQueries } from '../../../src/fleet/queries/fleet-queries.js';
 import { takeLease } from '../../../src/fleet/store/leases.js';
 import { silentLog } from '../../../src/platform/telemetry/silent-log.js';
 import { fakeClock } from '../clock/fake-clock.js';
@@ -36,6 +38,39 @@ export function sweepCases(newLocation: NewLocation): void {
         [await since(1_000_000), await since(1_030_000), await since(1_060_001)],
         [1_000_000, 1_000_000, 1_060_001],
       );
+    });
+
+    it('leave silence to be judged for each host by its own interval: one that claims a day delays no other', async () => {
+      const clock = fakeClock({ mode: 'skip' });
+      await using bench = await fleetBench(await newLocation(), clock);
+      const { db, fleetId } = bench.store;
+      const { token } = await bench.token();
+      const ingest = createIngest(bench.store, { clock, log: silentLog() });
+      for (const [name, everyMs] of [
+        ['quick', 60_000],
+        ['slow', 300_000],
+        ['daily', dayMs],
+      ] as const)
+        await send(ingest, await bench.enrol(token, name), reportOf(name, { everyMs }));
+      await ingest.close();
+      const sinceMs = clock.nowMs() + 3 * dayMs;
+      await noteAccepting(db, sinceMs);
+      const rows = await db.selectFrom('hosts').selectAll().execute();
+      const counted = async (nowMs: number) => {
+        await db.updateTable('fleet').set({ accepting_until_ms: nowMs }).execute();
+        const at = { nowMs: () => nowMs, monotonicMs: () => nowMs };
+        const { hosts, silence } = await createFleetQueries(db, fleetId, at).summary('view');
+        const fleet = await db.selectFrom('fleet').selectAll().executeTakeFirstOrThrow();
+        const ruled = [isSilent, isUnjudged].map((is) => rows.filter((row) => is(row, fleet, nowMs)).length);
+        assert.deepEqual([hosts.silent, hosts.unjudged], ruled, 'the query and the rule are one');
+        return [hosts.silent, hosts.unjudged, silence];
+      };
+      const pastMs = (everyMs: number): number => sinceMs + 2 * everyMs + lastSeenLagMs;
+      assert.deepEqual(await counted(sinceMs + 1), [0, 3, 'too-early']);
+      assert.deepEqual(await counted(pastMs(60_000) + 1), [1, 2, 'too-early']);
+      assert.deepEqual(await counted(pastMs(300_000)), [1, 2, 'too-early']);
+      assert.deepEqual(await counted(pastMs(300_000) + 1), [2, 1, 'judged']);
+      assert.deepEqual(await counted(pastMs(dayMs) + 1), [3, 0, 'judged']);
     });
 
     it('retire an ephemeral host that stopped, and one that said nothing for a day', async () => {

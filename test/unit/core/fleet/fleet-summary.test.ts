@@ -4,7 +4,7 @@ import type { OfferGroup, ReleaseCount, RepositoryStatus } from '../../../../src
 import { type FleetFacts, summarize } from '../../../../src/core/fleet/fleet-summary.js';
 
 const hour = 3_600_000;
-const hosts = { accepted: 3, waiting: 0, stopped: 0, silent: 0, cloned: 0, opa: 0 };
+const hosts = { accepted: 3, waiting: 0, stopped: 0, silent: 0, unjudged: 0, cloned: 0, opa: 0 };
 const release = (more: Partial<ReleaseCount> = {}): ReleaseCount => ({
   ...{
     bundle: 'dns',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { isGone, isSilent, lastSeenLagMs } from '../../../../src/fleet/hosts/silence-rules.js';
+import { isGone, isSilent, isUnjudged, lastSeenLagMs } from '../../../../src/fleet/hosts/silence-rules.js';
 
 describe('silence of a host', () => {
   const everyMs = 300_000;
@@ -36,6 +36,19 @@ describe('silence of a host', () => {
     const laterMs = sinceMs + 2 * everyMs + lastSeenLagMs;
     assert.equal(isSilent(host, fleetAt(laterMs, sinceMs), laterMs), false);
     assert.equal(isSilent(host, fleetAt(laterMs + 1, sinceMs), laterMs + 1), true);
+  });
+
+  it('is open for a host whose intervals are over before the server has listened for as long, and for no other', () => {
+    const sinceMs = 500_000_000;
+    const laterMs = sinceMs + 2 * everyMs + lastSeenLagMs;
+    const open = (nowMs: number, more: object = {}): boolean =>
+      isUnjudged({ ...host, ...more }, fleetAt(nowMs, sinceMs), nowMs);
+    assert.deepEqual([open(sinceMs + 1), open(laterMs), open(laterMs + 1)], [true, true, false]);
+    assert.equal(open(laterMs, { last_seen_ms: sinceMs }), false, 'it still has time');
+    assert.equal(open(laterMs, { agent: 'stop' }), false);
+    // One that asks for a day is open for two days, alone.
+    assert.equal(open(laterMs + 1, { every_ms: 86_400_000, last_seen_ms: sinceMs - 200_000_000 }), true);
+    assert.equal(isUnjudged(host, fleetAt(dueMs - 30_000), dueMs + 1), true, 'no server accepts');
   });
 
   it('is not told while no server accepts', () => {

@@ -78,11 +78,18 @@ describe('the first screen', () => {
     assert.match(text, /timestamp 7 expired 1 s ago/);
   });
 
+  it('says of how many hosts it is too early to say whether they are silent, and names them by a filter', () => {
+    const { hosts } = summary();
+    const html = firstScreen(summary({ hosts: { ...hosts, silent: 2, unjudged: 1 } }), frame);
+    assert.match(textOf(html), /Too early to say whether 1 host is silent/);
+    assert.ok(html.includes('href="/hosts?where=state%3Dunjudged"'));
+    assert.doesNotMatch(textOf(firstScreen(summary({ silence: 'too-early' }), frame)), /too early/i);
+  });
+
   it('reads well without a host', () => {
-    const none = { releases: [], roots: [], versions: [], keys: [], silence: 'too-early' } as const;
+    const none = { releases: [], roots: [], versions: [], keys: [] };
     const text = textOf(firstScreen(summary({ ...none, level: 'warning' }), frame));
     assert.match(text, /No host has reported an active release/);
-    assert.match(text, /nobody is called silent yet/);
     assert.match(text, /No host has refused anything/);
   });
 });

@@ -7,7 +7,7 @@ import { refusedOffer, summaryWith } from '../../../kit/fleet/webhook-bench.js';
 
 const refused = summaryWith({ offers: [refusedOffer] });
 const well = summaryWith();
-const hosts = { accepted: 13, waiting: 0, stopped: 0, silent: 2, cloned: 0, opa: 0 };
+const hosts = { accepted: 13, waiting: 0, stopped: 0, silent: 2, unjudged: 0, cloned: 0, opa: 0 };
 const names = (summary: ReturnType<typeof summaryWith>): (string | undefined)[] =>
   alarmsOf(summary).map(({ labels }) => labels['alertname']);
 
@@ -106,9 +106,9 @@ describe('alarms of a fleet', () => {
     assert.deepEqual([gone, untold], [[stored[0]?.fingerprint], []]);
   });
 
-  it('of silence stay as they are while it is too early to judge it: a restart resolves nothing', () => {
+  it('of silence stay as they are while a quiet host cannot be judged: a restart resolves nothing', () => {
     const silent = summaryWith({ hosts });
-    const early = summaryWith({ silence: 'too-early' });
+    const early = summaryWith({ hosts: { ...hosts, silent: 0, unjudged: 1 } });
     const stored = storedAfter([silent, 1000], [early, 2000]);
     assert.deepEqual(
       stored.map((row) => [labelsIn(row)['alertname'], row.ends_at_ms]),
