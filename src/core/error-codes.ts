@@ -526,9 +526,13 @@ export const errorCodes = {
     'The database of a fleet server is damaged, or is not such a database.',
     'Restore a backup. Hosts report again what they run.',
   ),
+  FLEET_STORE_UNWRITABLE: failed(
+    'The database of a fleet server cannot be written: its disk is full, read-only or failing.',
+    'Free space on that disk. Hosts enrol and report again automatically; everybody else tries again.',
+  ),
   FLEET_STORE_FAILED: failed(
     'The database of a fleet server refused an operation.',
-    'Read its message: usual reasons are a full disk and missing permissions.',
+    'Read its message: a usual reason is missing permissions.',
   ),
 
   // fleet server: what it is asked, and answers

@@ -21,6 +21,7 @@ const statuses: Readonly<Partial<Record<ErrorCode, number>>> = {
   FLEET_OVERLOADED: 503,
   FLEET_STORE_BUSY: 503,
   FLEET_STORE_UNREACHABLE: 503,
+  FLEET_STORE_UNWRITABLE: 503,
 };
 
 export interface ErrorAnswer {
@@ -39,8 +40,8 @@ export function errorAnswer(error: unknown): ErrorAnswer {
   const known: Known = isWritError(error) ? { error } : requestError(error as Partial<FastifyError>);
   const status = known.status ?? statuses[known.error.code] ?? 500;
   const { code, message, hint, facts } = known.error;
-  // What the database or a bug says may quote a row.
-  const isOurs = status === 500;
+  // What the database or a bug says may quote a row, or name where the database is.
+  const isOurs = status === 500 || code.startsWith('FLEET_STORE_');
   const said = isOurs ? 'the server could not answer; its log says why' : message;
   const { expected, actual } = isOurs ? {} : facts;
   return { status, body: { schema: 1, type: 'error', code, message: said, hint, expected, actual }, isOurs };

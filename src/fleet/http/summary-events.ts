@@ -30,7 +30,8 @@ const everyMs = 1000;
 const beatMs = 15_000;
 const followMs = 300_000;
 const awayCodes: readonly ErrorCode[] = [
-  ...(['FLEET_REFUSED_OFTEN', 'FLEET_STORE_BUSY', 'FLEET_STORE_FAILED', 'FLEET_STORE_UNREACHABLE'] as const),
+  ...(['FLEET_REFUSED_OFTEN', 'FLEET_STORE_BUSY', 'FLEET_STORE_FAILED'] as const),
+  ...(['FLEET_STORE_UNREACHABLE', 'FLEET_STORE_UNWRITABLE'] as const),
 ];
 
 interface Follower extends FollowerOf {

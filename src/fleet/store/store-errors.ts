@@ -6,8 +6,12 @@ import { type ErrorCode, isWritError, WritError } from '../../core/errors.js';
 const meanings: readonly (readonly [RegExp, ErrorCode])[] = [
   [/^SQLITE_(?:BUSY|LOCKED)|^55P03$|^40001$|^40P01$/, 'FLEET_STORE_BUSY'],
   [/^SQLITE_(?:CORRUPT|NOTADB)|^XX00[12]$/, 'FLEET_STORE_DAMAGED'],
-  // Connections, shutdown, too many clients, and what a socket says.
-  [/^08|^57P|^53300$|^E[A-Z]+$|^SQLITE_CANTOPEN|^CLOSED$/, 'FLEET_STORE_UNREACHABLE'],
+  [
+    /^SQLITE_(?:FULL|READONLY|IOERR)|^53100$|^25006$|^58030$|^(?:ENOSPC|EDQUOT|EROFS|EIO)$/,
+    'FLEET_STORE_UNWRITABLE',
+  ],
+  // Connections, shutdown, what it has too little of, no answer within the bound of a statement, and what a socket says.
+  [/^08|^57P|^57014$|^53[0234]00$|^E[A-Z]+$|^SQLITE_CANTOPEN|^CLOSED$/, 'FLEET_STORE_UNREACHABLE'],
 ];
 
 /** @param code SQLite's, SQLSTATE or a system call's; '' where the driver said none */

@@ -42,7 +42,7 @@ interface EnrolMore {
 export async function fleetBench(
   location: string,
   clock: Clock,
-  more: { readonly onSql?: (sql: string) => void } = {},
+  more: { readonly onSql?: (sql: string) => void; readonly busyTimeoutMs?: number } = {},
 ): Promise<FleetBench> {
   const store = await openFleetStore(location, { clock, log: silentLog(), ...more });
   return {

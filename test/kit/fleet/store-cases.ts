@@ -2,6 +2,7 @@
 
 import { enrolCases } from './enrol-cases.js';
 import type { NewLocation } from './fleet-bench.js';
+import { fullCases } from './full-cases.js';
 import { ingestCases } from './ingest-cases.js';
 import { openCases } from './open-cases.js';
 import { randomCases } from './random-cases.js';
@@ -17,5 +18,6 @@ export function storeCases(newLocation: NewLocation, runs: number): void {
   ingestCases(newLocation);
   sweepCases(newLocation);
   webhookCases(newLocation);
+  fullCases(newLocation);
   randomCases(newLocation, runs);
 }

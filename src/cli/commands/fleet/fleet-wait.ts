@@ -119,7 +119,7 @@ async function wait(
 /** Codes of a server that may be there again in a moment. */
 const passing: readonly ErrorCode[] = [
   ...(['FLEET_UNANSWERED', 'FLEET_OVERLOADED', 'FLEET_REFUSED_OFTEN', 'INTERNAL'] as const),
-  ...(['FLEET_STORE_BUSY', 'FLEET_STORE_UNREACHABLE'] as const),
+  ...(['FLEET_STORE_BUSY', 'FLEET_STORE_UNREACHABLE', 'FLEET_STORE_UNWRITABLE'] as const),
 ];
 
 /** @returns a code where nobody answers for now */

@@ -1,0 +1,47 @@
+// A store on which nothing can be written, as on a disk that is full, until it is freed: for one on PostgreSQL a trigger says
+// what the server would, the embedded one runs out of pages by itself. What is there can be read.
+import { sql } from 'kysely';
+import type { FleetStore } from '../../../src/fleet/store/open-store.js';
+
+const tables = ['hosts', 'host_bundles', 'host_labels', 'outcomes', 'tokens', 'sessions', 'audit'];
+const verbs = ['insert', 'update', 'delete'];
+
+/** @returns frees it again */
+export async function fillStore(store: FleetStore): Promise<() => Promise<void>> {
+  return store.kind === 'postgres' ? fillPostgres(store) : fillEmbedded(store);
+}
+
+async function fillPostgres({ db }: FleetStore): Promise<() => Promise<void>> {
+  const run = (text: string) => sql.raw(text).execute(db);
+  await run(
+    "create function full_disk() returns trigger as $$ begin raise exception 'could not extend file' using errcode = '53100'; end $$ language plpgsql",
+  );
+  for (const table of tables)
+    await run(
+      `create trigger full_disk before insert or update or delete on ${table} for each row execute function full_disk()`,
+    );
+  return async () => void (await run('drop function full_disk() cascade'));
+}
+
+async function fillEmbedded({ db }: FleetStore): Promise<() => Promise<void>> {
+  const run = (text: string) => sql.raw(text).execute(db);
+  await run('create table ballast (content blob)');
+  for (const table of tables)
+    for (const verb of verbs)
+      await run(
+        `create trigger full_${table}_${verb} before ${verb} on ${table} begin insert into ballast values (zeroblob(4000000)); end`,
+      );
+  const [pages] = (await sql.raw<{ page_count: number }>('pragma page_count').execute(db)).rows;
+  await boundPages(db, Number(pages?.page_count) + 10);
+  return async () => {
+    await boundPages(db, 1_000_000);
+    await run('drop table ballast');
+    for (const table of tables) for (const verb of verbs) await run(`drop trigger full_${table}_${verb}`);
+  };
+}
+
+/** Of each connection: those that are asked at once are all there are. */
+async function boundPages(db: FleetStore['db'], pages: number): Promise<void> {
+  const ask = () => sql.raw(`pragma max_page_count = ${pages}`).execute(db);
+  await Promise.all([ask(), ask()]);
+}

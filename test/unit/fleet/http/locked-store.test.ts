@@ -1,0 +1,44 @@
+// What the API answers while another process keeps the store locked; test/kit/fleet/full-cases has a disk that is full.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { systemClock } from '../../../../src/platform/time/clock.js';
+import { memory, tempDir } from '../../../kit/disk/temp-dir.js';
+import { fleetBench } from '../../../kit/fleet/fleet-bench.js';
+import { listeningApp } from '../../../kit/fleet/listening-app.js';
+import { signedHost } from '../../../kit/fleet/signed-host.js';
+
+describe('a store that another process keeps locked', () => {
+  it('makes each write an answer that says when to try again, and no longer than the lock', async () => {
+    using directory = tempDir(memory());
+    const location = directory.join('store');
+    await using bench = await fleetBench(location, systemClock, { busyTimeoutMs: 1 });
+    await using other = await fleetBench(location, systemClock);
+    await using app = await listeningApp(bench.store);
+    const [hosts, opas] = [await bench.token(), await bench.token({ kind: 'opa' })];
+    const people = await bench.token({ kind: 'people', role: 'operate' });
+    const host = signedHost(app.url, 'web-1');
+    const post = (path: string, bearer: string, body: object) =>
+      fetch(new URL(path, app.url), {
+        method: 'POST',
+        headers: { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      });
+    const writes = [
+      () => host.enrol(hosts.token),
+      () => post('/v1/tokens', people.token, { kind: 'hosts' }),
+      () => post('/v1/opa/status', opas.token, { labels: { id: 'a' } }),
+    ];
+    await other.store.db.transaction().execute(async (trx) => {
+      await trx.updateTable('leases').set({ until_ms: 1 }).execute();
+      for (const write of writes) {
+        const answer = await write();
+        const { code } = (await answer.json()) as { readonly code: string };
+        assert.deepEqual(
+          [answer.status, answer.headers.get('retry-after'), code],
+          [503, '5', 'FLEET_STORE_BUSY'],
+        );
+      }
+    });
+    for (const write of writes) assert.equal((await write()).status, 200);
+  });
+});
