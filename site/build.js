@@ -156,6 +156,8 @@ function addAssets(files, pages) {
   const library = createRequire(import.meta.url).resolve('minisearch');
   const bundle = join(dirname(library), '..', 'umd', 'index.js');
   files.set('assets/minisearch.js', readFileSync(bundle, 'utf8').replace(/^\/\/# sourceMappingURL=.*$/m, ''));
+  // Its licence asks to go with every copy.
+  files.set('assets/minisearch-license.txt', readFileSync(join(dirname(bundle), '..', '..', 'LICENSE.txt')));
   for (const name of ['site.css', 'search.js'])
     files.set(`assets/${name}`, readFileSync(join(import.meta.dirname, 'assets', name)));
 }

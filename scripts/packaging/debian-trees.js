@@ -14,8 +14,11 @@ import { constants, gzipSync } from 'node:zlib';
 
 const home = 'usr/lib/writ';
 
-/** @param from paths: `root` of the checkout, `npm` staged, `modules` of every host, `node` { program, license } */
-export function stageWrit(tree, { root, npm, modules, node, ...release }) {
+/**
+ * @param from paths: `root` of the checkout, `npm` staged, `modules` of every host, `node` { program, license }; and `site`, each file of
+ * the documentation by its path
+ */
+export function stageWrit(tree, { root, npm, modules, node, site, ...release }) {
   const { put, units, document, debian } = placesOf(tree, root, 'writ', release);
   const share = join(npm, 'dist/share');
   // Its place on Debian is /usr/share, below.
@@ -36,6 +39,8 @@ export function stageWrit(tree, { root, npm, modules, node, ...release }) {
   document('LICENSE.node', node.license);
   for (const name of readdirSync(join(root, 'docs')).filter((one) => one.endsWith('.md')))
     document(`docs/${name}`, join(root, 'docs', name));
+  // Not packed: a browser opens them from here, by the address that an error ends with.
+  for (const [path, content] of site) put(`usr/share/doc/writ/html/${path}`, content);
   cpSync(join(root, 'docs/examples'), join(tree, 'usr/share/doc/writ/examples'), { recursive: true });
   cpSync(join(root, 'bundles'), join(tree, 'usr/share/doc/writ/examples/bundles'), { recursive: true });
   copyMade(join(root, 'dist/share'), 'usr/share', put);

@@ -1,5 +1,5 @@
 // `npm run package`: everything that is shipped, from a built checkout into release/: the npm tarball, the Debian packages of this
-// machine's architecture (`-- --architecture arm64` for the other one), the bill of materials and SHA256SUMS.
+// machine's architecture (`-- --architecture arm64` for the other one), with the docs site in them (`npm ci --prefix site` once), the bill of materials and SHA256SUMS.
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -11,6 +11,7 @@ import { installModules } from './modules.js';
 import { fetchNode } from './node-runtime.js';
 import { packNpmPackage, stageNpmPackage } from './npm-package.js';
 import { run } from './run.js';
+import { builtSite } from './site.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const { values } = parseArgs({
@@ -21,6 +22,8 @@ const architecture = values.architecture ?? { x64: 'amd64', arm64: 'arm64' }[pro
 const epochSeconds = Number(
   process.env.SOURCE_DATE_EPOCH ?? run('git', ['log', '-1', '--format=%ct'], { cwd: root }).trim(),
 );
+// First, as a build without its packages leaves what was there.
+const site = await builtSite();
 const work = join(release, 'work');
 rmSync(release, { recursive: true, force: true });
 mkdirSync(work, { recursive: true });
@@ -34,7 +37,7 @@ const modules = installModules(npm, architecture, join(work, 'modules'));
 const node = fetchNode(root, architecture, join(work, 'node'));
 const common = { root, version, epochSeconds };
 const stages = {
-  writ: (tree) => stageWrit(tree, { ...common, npm, modules: modules.host, node }),
+  writ: (tree) => stageWrit(tree, { ...common, npm, modules: modules.host, node, site }),
   'writ-server': (tree) => stageServer(tree, common),
   'writ-fleet': (tree) => stageFleet(tree, { ...common, modules: modules.fleet }),
 };

@@ -78,7 +78,7 @@ const documents = () => [
 
 /** What is no flag's: passphrases, what programs are given, what others call theirs. */
 const others =
-  /^WRIT_(?:(?:NEW_)?PASSPHRASE|HEALTH_URL|POLICY|SIGN_(?:FILE|ROLE|KEYIDS)|(?:GENERATION|BUNDLE|SCRATCH)_DIR|GENERATION|WORKER|STALE_[A-Z_]*|MAX_STALE_SECONDS|TEST_[A-Z_]+)$/;
+  /^WRIT_(?:(?:NEW_)?PASSPHRASE|DOCS_URL|HEALTH_URL|POLICY|SIGN_(?:FILE|ROLE|KEYIDS)|(?:GENERATION|BUNDLE|SCRATCH)_DIR|GENERATION|WORKER|STALE_[A-Z_]*|MAX_STALE_SECONDS|TEST_[A-Z_]+)$/;
 
 describe('a file that names a variable', () => {
   it('names one that some command reads, in units, packages and pages', () => {

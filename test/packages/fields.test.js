@@ -4,6 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { errorCodes } from '../../dist/src/core/error-codes.js';
 
 const built = process.env.WRIT_PACKAGES;
 const { author, homepage } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
@@ -27,11 +28,22 @@ describe('a built package', () => {
       );
     });
 
+  const host = debs.find((one) => one.startsWith('writ_'));
   it('of a host brings the bundles of the demo as examples', () => {
-    const deb = debs.find((one) => one.startsWith('writ_'));
     assert.match(
-      ask('-c', join(built, deb)),
+      ask('-c', join(built, host)),
       /\/usr\/share\/doc\/writ\/examples\/bundles\/dns-edge\/block\.rpz$/m,
     );
+  });
+
+  it('of a host brings the documentation as a site, with the page of every error code', () => {
+    const names = ask('-c', join(built, host));
+    const html = './usr/share/doc/writ/html';
+    for (const page of [
+      'index.html',
+      'assets/site.css',
+      ...Object.keys(errorCodes).map((code) => `errors/${code}/index.html`),
+    ])
+      assert.ok(names.includes(` ${html}/${page}\n`), page);
   });
 });

@@ -79,6 +79,14 @@ describe('the packages of a host', () => {
     assert.match(root.ok('dpkg -V writ; true'), /^$/);
   });
 
+  it('name the page of an error that they brought, and it is there', () => {
+    const { stderr } = root.run('writ pull --config /etc/writ/missing.yaml');
+    const [, page] = /^docs: writ help [A-Z_]+, or file:\/\/(\/usr\/share\/doc\/writ\/html\/\S+)$/m.exec(
+      stderr,
+    );
+    assert.match(readFileSync(root.inside(page.slice(1)), 'utf8'), /<h1/);
+  });
+
   it('name the package that a command misses', () => {
     const refused = root.run('writ fleet serve --store /tmp/store');
     assert.equal(refused.status, 2, refused.text);

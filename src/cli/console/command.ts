@@ -1,5 +1,6 @@
 // What a command is: flags in, one answer out. Types and their few constructors only; it imports nothing at
 // run time, so that the table of commands costs nothing. How answers look is render's.
+import type { ErrorCode } from '../../core/error-codes.js';
 import type { HealthLevel } from '../../core/status/host-health.js';
 import type { Amount, WorkReport } from '../../core/work-report.js';
 import type { Clock } from '../../platform/time/clock.js';
@@ -36,6 +37,8 @@ export interface Surroundings {
   readonly directory?: string;
   /** Where unit files are; left out: where systemd looks. */
   readonly unitFolders?: readonly string[];
+  /** Where the built site of the documentation is; left out: where the package of this program has it, if it came in one. */
+  readonly docsFolder?: string;
   on(signal: 'SIGINT' | 'SIGTERM' | 'SIGHUP', listener: () => void): unknown;
   off(signal: 'SIGHUP', listener: () => void): unknown;
   /** Ends the program at once: after a signal no step of a command may follow. */
@@ -90,8 +93,8 @@ export interface Answer {
   readonly next?: string | undefined;
   /** The one line that takes back what was done: nobody pastes it by mistake. */
   readonly undo?: string | undefined;
-  /** The address of the page that says what to do about the code in it. */
-  readonly docs?: string | undefined;
+  /** The code in it, whose page says what to do about it. */
+  readonly docs?: ErrorCode | undefined;
 }
 
 export interface CommandDefinition<Flags extends object = object> {

@@ -36,6 +36,9 @@ One name for several commands:
   WRIT_PASSPHRASE         passphrase of the keys; WRIT_NEW_PASSPHRASE: the new one of
                           key passphrase. Others can see it: prefer --passphrase-file
                           or --passphrase-command
+  WRIT_DOCS_URL           where your company publishes these pages, as
+                          https://docs.example.com/writ: an error names its page there.
+                          Else it names that of the installed package, if there is one
   NO_COLOR                no colours; FORCE_COLOR: colours also without a terminal
 
 WRIT_<FLAG> without a command, as WRIT_TO, steers nothing: a command that has this flag

@@ -2,12 +2,13 @@
 // Owns how Writ looks; never decides an outcome. Text of others (revisions, file names, hook output) is
 // printed with control characters escaped: a bundle must not be able to drive the reader's terminal.
 
-import { docsOf, type ErrorCode, exitCodeOfKind, type WritError } from '../../core/errors.js';
+import { type ErrorCode, exitCodeOfKind, type WritError } from '../../core/errors.js';
 import { withoutUndefined } from '../../core/given.js';
 import type { HealthLevel } from '../../core/status/host-health.js';
 import { printable } from '../../core/text/printable.js';
 import type { Clock } from '../../platform/time/clock.js';
 import type { Answer, CommandDefinition, Reporter, StepState, Surroundings } from './command.js';
+import { type DocsPlaces, docsPage, docsText } from './docs-address.js';
 import type { CommonFlags } from './flags.js';
 import { type Paint, painter, type Style } from './paint.js';
 import { createProgressLine } from './progress-line.js';
@@ -24,7 +25,7 @@ export type Renderer = ReturnType<typeof createRenderer>;
 /** @param type of the JSON object of an error, and of an answer that has no other */
 export function createRenderer(
   options: RenderOptions,
-  streams: Pick<Surroundings, 'stdout' | 'stderr' | 'env'>,
+  streams: Pick<Surroundings, 'stdout' | 'stderr'> & DocsPlaces,
   type: string,
 ) {
   const out = (text: string): void => void streams.stdout.write(`${text}\n`);
@@ -34,8 +35,8 @@ export function createRenderer(
   const show = (answer: Answer): void => {
     live.clear();
     const lines = options.json
-      ? [printableJson(jsonOfAnswer({ type, ...answer }))]
-      : linesOfAnswer(answer, paintOut);
+      ? [printableJson(jsonOfAnswer({ type, ...answer }, streams))]
+      : linesOfAnswer(answer, paintOut, streams);
     for (const line of lines) out(line);
   };
   return {
@@ -48,15 +49,16 @@ export function createRenderer(
     },
     redraw: (answer: Answer, fields?: readonly string[]): void => {
       const isTerminal = streams.stdout.isTTY === true && !options.json;
-      if (isTerminal) drawPage(streams.stdout, linesOfAnswer(answer, paintOut, streams.stdout.columns));
+      if (isTerminal)
+        drawPage(streams.stdout, linesOfAnswer(answer, paintOut, streams, streams.stdout.columns));
       else if (fields !== undefined && options.json) show(answer);
       else if (fields !== undefined) out(fields.map(printable).join('\t'));
     },
     /** @param exitCode in place of the one of the error's kind, as 143 after SIGTERM. @returns the exit code */
     error: (error: WritError, exitCode = exitCodeOf(error)): number => {
       live.clear();
-      if (options.json) out(printableJson(jsonOfError(type, exitCode, error)));
-      else streams.stderr.write(linesOfError(error, paintErr, options).join(''));
+      if (options.json) out(printableJson(jsonOfError(type, exitCode, error, streams)));
+      else streams.stderr.write(linesOfError(error, paintErr, options, streams).join(''));
       return exitCode;
     },
     reporter: (clock: Clock) =>
@@ -71,12 +73,14 @@ function exitCodeOf({ code, kind }: WritError): number {
   return code === 'INTERRUPTED' ? 130 : exitCodeOfKind[kind];
 }
 
-function jsonOfAnswer({ type, outcome, exitCode = 0, details, docs, next, undo }: Answer): object {
-  const last = withoutUndefined<Pick<Answer, 'docs' | 'next' | 'undo'>>({ docs, next, undo });
-  return { schema: jsonSchemaVersion, type, outcome, exitCode, ...details, ...last };
+function jsonOfAnswer(answer: Answer, places: DocsPlaces): object {
+  const { type, outcome, exitCode = 0, details, docs, next, undo } = answer;
+  const page = docs === undefined ? {} : docsPage(docs, places);
+  const last = withoutUndefined<Pick<Answer, 'next' | 'undo'>>({ next, undo });
+  return { schema: jsonSchemaVersion, type, outcome, exitCode, ...details, ...page, ...last };
 }
 
-function jsonOfError(type: string, exitCode: number, error: WritError): object {
+function jsonOfError(type: string, exitCode: number, error: WritError, places: DocsPlaces): object {
   const { code, kind, message, hint, facts } = error;
   const { changed } = facts;
   const policy = changed === undefined ? {} : { changed };
@@ -88,7 +92,7 @@ function jsonOfError(type: string, exitCode: number, error: WritError): object {
     code,
     message,
     hint,
-    docs: docsOf(code),
+    ...docsPage(code, places),
     ...policy,
     facts,
   };
@@ -114,14 +118,14 @@ function drawPage(stdout: NodeJS.WriteStream, lines: readonly string[]): void {
 const outcomeWord = /^[A-Z]{2,}(?: [A-Z]{2,})*(?![a-z])/;
 
 /** @param columns of the terminal that lines must not wrap on; left out: they are complete */
-function linesOfAnswer(answer: Answer, paint: Paint, columns?: number): string[] {
+function linesOfAnswer(answer: Answer, paint: Paint, places: DocsPlaces, columns?: number): string[] {
   const style = levelStyle[answer.level ?? levelOf(answer.exitCode)];
   const lines = answer.lines.map((line) => fit(printable(line), columns));
   const first = lines[0]?.replace(outcomeWord, (word) => paint(style, word));
   const block = first === undefined ? [] : [first, ...lines.slice(1)];
   const { docs, next, undo } = answer;
   const ends = [
-    ...(docs === undefined ? [] : [`docs: ${docs}`]),
+    ...(docs === undefined ? [] : [`docs: ${docsText(docs, places)}`]),
     ...(undo === undefined ? [] : [`Undo: ${undo}`]),
     ...(next === undefined ? [] : [`Next: ${next}`]),
   ];
@@ -131,7 +135,7 @@ function linesOfAnswer(answer: Answer, paint: Paint, columns?: number): string[]
 /** Whoever mistyped or pressed Ctrl-C has read all that the page would say. */
 const withoutPage: ReadonlySet<ErrorCode> = new Set(['USAGE', 'INTERRUPTED']);
 
-function linesOfError(error: WritError, paint: Paint, options: RenderOptions): string[] {
+function linesOfError(error: WritError, paint: Paint, options: RenderOptions, places: DocsPlaces): string[] {
   const { expected, actual, policy } = error.facts;
   const facts = [
     ...(expected === undefined ? [] : [`expected ${expected}`]),
@@ -143,7 +147,7 @@ function linesOfError(error: WritError, paint: Paint, options: RenderOptions): s
     `${paint('red', `error[${error.code}]`)}: ${printableLines(text)}\n`,
     ...(policy === undefined ? [] : [`  ${printable(policy)}.\n`]),
     `hint: ${printable(error.hint)}\n`,
-    ...(withoutPage.has(error.code) ? [] : [`docs: ${docsOf(error.code)}\n`]),
+    ...(withoutPage.has(error.code) ? [] : [`docs: ${docsText(error.code, places)}\n`]),
     ...(cause === undefined ? [] : [`${printableLines(cause)}\n`]),
   ];
 }

@@ -3,8 +3,7 @@
 import type { BundleResult, CycleResult, Problem } from '../../core/cycle/cycle-report.js';
 import { problemText } from '../../core/cycle/problem-text.js';
 import { isActivation, type Outcome } from '../../core/cycle/sync-machine.js';
-import { errorCodes, isUnsaidNo } from '../../core/error-codes.js';
-import { docsOf } from '../../core/errors.js';
+import { type ErrorCode, errorCodes, isUnsaidNo } from '../../core/error-codes.js';
 import type { Bounded } from '../../core/protocol/control-protocol.js';
 import { workerCodes } from '../../core/status/worker-rules.js';
 import { counted, indented, minuteTime, seconds, truncatedLines } from './show-text.js';
@@ -13,9 +12,9 @@ export interface Block {
   readonly lines: readonly string[];
   /** A command to paste. */
   readonly next?: string | undefined;
-  /** The command that takes it back; and the one that prints the page of the code in the first line. */
+  /** The command that takes it back; and the code in the first line, which has a page. */
   readonly undo?: string | undefined;
-  readonly docs?: string | undefined;
+  readonly docs?: ErrorCode | undefined;
 }
 
 const maxDetailLines = 20;
@@ -28,7 +27,7 @@ export function showResult(result: Bounded<CycleResult>): Block {
   const warnings = others.map((one) => `  warning [${one.code}] ${firstLine(one.message)}`);
   const lines = [...block.lines, ...warnings, ...truncatedLines(result)];
   const code = result.exitCode === 0 ? undefined : worstProblem(result)?.code;
-  return code === undefined ? { ...block, lines } : { ...block, lines, docs: docsOf(code) };
+  return code === undefined ? { ...block, lines } : { ...block, lines, docs: code };
 }
 
 const blocks: Readonly<Record<Outcome, (result: CycleResult) => Block>> = {

@@ -167,6 +167,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
   'cli/console': [
     'command',
     'denied',
+    'docs-address',
     'flag-values',
     'flags',
     'log-flags',

@@ -17,6 +17,8 @@ export interface RunWritOptions {
   readonly cwd?: string;
   /** Where unit files are; left out: nowhere, whatever this machine has. */
   readonly unitFolders?: readonly string[];
+  /** Where the built site is; left out: nowhere. */
+  readonly docsFolder?: string;
   /** stderr is one, so wide. */
   readonly terminalColumns?: number;
 }
@@ -24,7 +26,7 @@ export interface RunWritOptions {
 /** @param args arguments of `writ`; no terminal is attached, so nothing can be asked */
 export async function runWrit(
   args: readonly string[],
-  { env = {}, cwd, unitFolders = [], terminalColumns: columns }: RunWritOptions = {},
+  { env = {}, cwd, unitFolders = [], docsFolder, terminalColumns: columns }: RunWritOptions = {},
 ): Promise<WritRun> {
   const [stdout, stderr] = [keptStream(), keptStream()];
   if (columns !== undefined) Object.assign(stderr.stream, { isTTY: true, columns });
@@ -36,6 +38,7 @@ export async function runWrit(
     stderr: stderr.stream as NodeJS.WriteStream,
     env: { PATH: process.env['PATH'] ?? '', ...env },
     unitFolders,
+    ...(docsFolder === undefined ? {} : { docsFolder }),
     ...(cwd === undefined ? {} : { directory: cwd }),
     on: (signal, listener) => signals.on(signal, listener),
     off: (signal, listener) => signals.off(signal, listener),

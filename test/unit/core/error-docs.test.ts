@@ -4,7 +4,7 @@ import { errorPage } from '../../../src/core/error-docs.js';
 import { docsOf } from '../../../src/core/errors.js';
 
 describe('what is documented of a code', () => {
-  it('has an address of its own', () => {
+  it('is printed by a command of its own', () => {
     assert.equal(docsOf('DOWNLOAD_DIGEST'), 'writ help DOWNLOAD_DIGEST');
   });
 

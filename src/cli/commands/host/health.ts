@@ -1,10 +1,11 @@
 // `writ health`: one line and an exit code for monitoring and for the health check of a container.
 
 import { Option } from '#commander';
-import { docsOf, toWritError, type WritError } from '../../../core/errors.js';
+import { toWritError, type WritError } from '../../../core/errors.js';
 import { given } from '../../../core/given.js';
 import { judgeHealth } from '../../../core/status/host-health.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
+import { type DocsPlaces, docsPage } from '../../console/docs-address.js';
 import type { Flag, FlagValues } from '../../console/flags.js';
 import { configFlag } from '../../host/ask.js';
 import { type KnownReport, readHostReport } from '../../host/host-report.js';
@@ -48,10 +49,10 @@ async function judge(flags: HealthFlags, context: CommandContext): Promise<Answe
     const { report } = seen;
     if (report !== undefined && judgeHealth(report).level === 'critical')
       return answerOf({ kind: 'disk', report });
-    return unanswered('unknown', unknownExitCode, seen.why);
+    return unanswered('unknown', unknownExitCode, seen.why, context.surroundings);
   } catch (error) {
     // Nobody knows how this host is: to a monitor that is as bad as it gets.
-    return unanswered('critical', exitCodes.critical, toWritError(error));
+    return unanswered('critical', exitCodes.critical, toWritError(error), context.surroundings);
   }
 }
 
@@ -71,8 +72,18 @@ function answerOf(seen: KnownReport): Answer {
   };
 }
 
-function unanswered(outcome: 'unknown' | 'critical', exitCode: number, error: WritError): Answer {
+function unanswered(
+  outcome: 'unknown' | 'critical',
+  exitCode: number,
+  error: WritError,
+  places: DocsPlaces,
+): Answer {
   const { code, message, hint, facts } = error;
   const line = `${outcome.toUpperCase()}  ${message.split('\n', 1)[0]} [${code}]`;
-  return { outcome, exitCode, details: { code, message, hint, docs: docsOf(code), facts }, lines: [line] };
+  return {
+    outcome,
+    exitCode,
+    details: { code, message, hint, ...docsPage(code, places), facts },
+    lines: [line],
+  };
 }

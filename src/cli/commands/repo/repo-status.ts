@@ -1,7 +1,7 @@
 // `writ repo status`: show versions, keys and days to expiry of a repository on disk, and its releases. The exit code
 // is the answer to "does anybody have to act".
 
-import { docsOf, isWritError, WritError } from '../../../core/errors.js';
+import { isWritError, WritError } from '../../../core/errors.js';
 import { given } from '../../../core/given.js';
 import { keyId } from '../../../core/tuf/signature-schemes.js';
 import { isOnlineRole } from '../../../core/tuf/tuf-metadata.js';
@@ -15,6 +15,7 @@ import {
 import { signedAheadMs, signingTimeMs } from '../../../publisher/signing/signing-time.js';
 import { type RoleReport, reportRoles } from '../../../publisher/upkeep/role-report.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
+import { type DocsPlaces, docsPage } from '../../console/docs-address.js';
 import { durationFlag } from '../../console/flag-values.js';
 import { type FlagValues, preset } from '../../console/flags.js';
 import { ownRootFlag, repositoryFlag } from '../../repository/repository-flags.js';
@@ -44,9 +45,9 @@ export const command: CommandDefinition<RepoStatusFlags> = {
   ],
   quiet: 'nothing',
   flags,
-  run: async (_args, flags, { clock, at }) => {
+  run: async (_args, flags, { clock, at, surroundings }) => {
     const state = stateOrError(flags, at);
-    if (isWritError(state)) return invalidAnswer(state);
+    if (isWritError(state)) return invalidAnswer(state, surroundings);
     const nowMs = clock.nowMs();
     // By the time that hosts go by, which a clock that was ahead may have signed.
     const judgedAtMs = signingTimeMs(state, nowMs);
@@ -67,11 +68,11 @@ function stateOrError(
   }
 }
 
-function invalidAnswer({ code, message, hint, facts }: WritError): Answer {
+function invalidAnswer({ code, message, hint, facts }: WritError, places: DocsPlaces): Answer {
   return {
     outcome: 'critical',
     exitCode: 2,
-    details: { code, message, hint, docs: docsOf(code), facts },
+    details: { code, message, hint, ...docsPage(code, places), facts },
     lines: [`CRITICAL ${message} [${code}]`, `  ${hint}`],
   };
 }

@@ -25,12 +25,13 @@ const plain: RenderOptions = { json: false, quiet: false, verbose: false, color:
 function rendered(
   options: Partial<RenderOptions> = {},
   terminal?: { readonly columns: number; readonly rows?: number },
+  env: Readonly<Record<string, string>> = {},
 ) {
   const out = screen(terminal);
   const err = screen(terminal);
   const renderer = createRenderer(
     { ...plain, ...options },
-    { stdout: out.stream, stderr: err.stream, env: {} },
+    { stdout: out.stream, stderr: err.stream, env },
     'pull.result',
   );
   return { renderer, out, err };
@@ -185,6 +186,31 @@ describe('errors', () => {
     const { renderer, out } = rendered({ json: true });
     renderer.error(new WritError('USAGE', 'x'));
     assert.equal(JSON.parse(out.text()).docs, 'writ help USAGE');
+  });
+
+  it('name the address of their page too, where it has one', () => {
+    const env = { WRIT_DOCS_URL: 'https://docs.example.com/writ' };
+    const address = 'https://docs.example.com/writ/errors/METADATA_EXPIRED';
+    const people = rendered({}, undefined, env);
+    people.renderer.error(error);
+    assert.match(people.err.text(), new RegExp(`\\ndocs: writ help METADATA_EXPIRED, or ${address}\\n$`));
+    const script = rendered({ json: true }, undefined, env);
+    script.renderer.answer({ ...answer, docs: 'METADATA_EXPIRED' });
+    const { docs, docsUrl } = JSON.parse(script.out.text());
+    assert.deepEqual([docs, docsUrl], ['writ help METADATA_EXPIRED', address]);
+  });
+
+  it('look for no page where nothing is wrong', () => {
+    const env = {
+      get WRIT_DOCS_URL(): string {
+        throw new Error('read');
+      },
+    };
+    for (const json of [false, true]) {
+      const { renderer, out } = rendered({ json }, undefined, env);
+      renderer.answer(answer);
+      assert.match(out.text(), /writ history/);
+    }
   });
 
   it('are verbose without what a terminal would obey', () => {
