@@ -1,31 +1,13 @@
 // What only `operate` may: tokens, and hosts that wait or leave. Each change is in the audit under the name of who asked.
 import type { Kysely } from 'kysely';
-import { plainPattern } from '../../core/fleet/report-schema.js';
 import { given } from '../../core/given.js';
 import { approveHost, retireHost } from '../hosts/change-host.js';
 import { findHost } from '../queries/host-pages.js';
 import type { Tables } from '../store/tables.js';
+import { type NewToken, newTokenSchema } from '../tokens/new-token.js';
 import { shownToken } from '../tokens/shown-token.js';
-import { createToken, listTokens, type NewToken, revokeToken } from '../tokens/tokens.js';
-import { type Asked, numberSchema, object, type Route, textSchema } from './routes.js';
-
-const newToken = object(
-  {
-    kind: { enum: ['hosts', 'people', 'opa'] },
-    role: { enum: ['view', 'detail', 'operate'] },
-    note: { ...textSchema(200), pattern: plainPattern },
-    uses: numberSchema(1, 1_000_000),
-    lifetimeMs: numberSchema(1000, 10 * 366 * 86_400_000),
-    hosts: { ...textSchema(255), pattern: plainPattern },
-    labels: {
-      type: 'object',
-      maxProperties: 64,
-      propertyNames: { ...textSchema(255), pattern: plainPattern },
-      additionalProperties: { type: 'string', maxLength: 255, pattern: plainPattern },
-    },
-  },
-  ['kind'],
-);
+import { createToken, listTokens, revokeToken } from '../tokens/tokens.js';
+import { type Asked, object, type Route, textSchema } from './routes.js';
 
 export function changeRoutes(db: Kysely<Tables>, nowMs: () => number): readonly Route[] {
   const change = ({ caller }: Asked) => ({ who: caller.who, nowMs: nowMs() });
@@ -60,7 +42,7 @@ export function changeRoutes(db: Kysely<Tables>, nowMs: () => number): readonly 
       url: '/v1/tokens',
       summary: 'A new token: the answer is its only copy',
       access: 'operate',
-      body: newToken,
+      body: newTokenSchema,
       type: 'fleet.token',
       handle: async (asked) => {
         const made = await createToken(db, asked.request.body as NewToken, change(asked));

@@ -6,22 +6,8 @@ import { WritError } from '../../core/errors.js';
 import { addAudit } from '../store/audit.js';
 import type { Tables, TokenRow } from '../store/tables.js';
 import { transact } from '../store/transact.js';
-import { type Role, stateOfToken, type TokenKind, tokenPrefixes } from './token-rules.js';
-
-export interface NewToken {
-  readonly kind: TokenKind;
-  /** Of `people` alone; `view` when it is left out. */
-  readonly role?: Role;
-  readonly note?: string;
-  /** Left out: no bound. */
-  readonly uses?: number;
-  /** Left out: until it is revoked. */
-  readonly lifetimeMs?: number;
-  /** Glob of the host names that it enrols; left out: all. */
-  readonly hosts?: string;
-  /** A host of this token has them, whatever it says itself. */
-  readonly labels?: Readonly<Record<string, string>>;
-}
+import { checkNewToken, type NewToken } from './new-token.js';
+import { stateOfToken, type TokenKind, tokenPrefixes } from './token-rules.js';
 
 export interface MadeToken {
   readonly id: string;
@@ -37,8 +23,9 @@ export interface Change {
   readonly nowMs: number;
 }
 
-/** @returns the only copy of the token */
+/** @returns the only copy of the token. @throws USAGE for what no token may be */
 export async function createToken(db: Kysely<Tables>, wanted: NewToken, change: Change): Promise<MadeToken> {
+  checkNewToken(wanted);
   const { who, nowMs } = change;
   const id = randomBytes(6).toString('hex');
   const token = `${tokenPrefixes[wanted.kind]}${randomBytes(32).toString('base64url')}`;

@@ -224,7 +224,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
   'fleet/repositories': ['follow-repositories', 'stored-views'],
   'fleet/store': ['audit', 'leases', 'open-store', 'store-errors', 'tables', 'transact', 'write-rows'],
   'fleet/webhook': ['webhook'],
-  'fleet/tokens': ['shown-token', 'token-rules', 'tokens'],
+  'fleet/tokens': ['new-token', 'shown-token', 'token-rules', 'tokens'],
   core: [
     'error-codes',
     'error-docs',

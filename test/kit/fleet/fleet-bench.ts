@@ -6,7 +6,8 @@ import { enrolHost } from '../../../src/fleet/hosts/enrol.js';
 import type { Ingest } from '../../../src/fleet/hosts/ingest.js';
 import type { ReportVerdict } from '../../../src/fleet/hosts/report-plan.js';
 import { type FleetStore, openFleetStore } from '../../../src/fleet/store/open-store.js';
-import { createToken, type NewToken } from '../../../src/fleet/tokens/tokens.js';
+import type { NewToken } from '../../../src/fleet/tokens/new-token.js';
+import { createToken } from '../../../src/fleet/tokens/tokens.js';
 import { silentLog } from '../../../src/platform/telemetry/silent-log.js';
 import type { Clock } from '../../../src/platform/time/clock.js';
 

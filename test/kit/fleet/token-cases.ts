@@ -36,6 +36,15 @@ export function tokenCases(newLocation: NewLocation): void {
       assert.ok(kept.some(({ digest }) => digest === tokenDigest(last)));
     });
 
+    it('are not made beyond what a token may be, and nothing is stored of it', async () => {
+      await using bench = await fleetBench(await newLocation(), fakeClock());
+      await rejectsCode('USAGE', bench.token({ hosts: '' }));
+      await rejectsCode('USAGE', bench.token({ note: 'two\u0000' }));
+      await rejectsCode('USAGE', bench.token({ kind: 'people', uses: 1 }));
+      assert.deepEqual(await listTokens(bench.store.db), []);
+      assert.deepEqual(await bench.store.db.selectFrom('audit').selectAll().execute(), []);
+    });
+
     it('are said once, kept as a digest, and good for their kind alone', async () => {
       const clock = fakeClock();
       await using bench = await fleetBench(await newLocation(), clock);

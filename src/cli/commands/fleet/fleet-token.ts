@@ -24,7 +24,7 @@ const flags = {
   uses: optional(
     '--uses <n>',
     'create: how many enrolments it allows; default: no limit',
-    numberFlag(1, 1_000_000),
+    numberFlag(1, Number.MAX_SAFE_INTEGER),
   ),
   expires: optional('--expires <duration>', 'create: how long it is valid, for example 30d', durationFlag),
   hosts: optional('--hosts <glob>', "create for hosts: host names that it can enrol, for example 'edge-*'"),
@@ -67,10 +67,6 @@ export const command: CommandDefinition<TokenFlags> = {
 async function create(flags: TokenFlags, context: CommandContext): Promise<Answer> {
   const { for: kind, role, note, uses, expires: lifetimeMs, hosts } = flags;
   if (kind === undefined) throw new WritError('USAGE', '--for is missing: hosts, people or opa');
-  if (kind !== 'people' && role !== undefined) throw new WritError('USAGE', '--role is for people');
-  const ofHosts = uses ?? hosts ?? flags.label;
-  if (kind !== 'hosts' && ofHosts !== undefined)
-    throw new WritError('USAGE', '--uses, --hosts and --label are for hosts');
   const labels = flags.label === undefined ? undefined : Object.fromEntries(flags.label);
   const wanted = { kind, ...given({ role, note, uses, lifetimeMs, hosts, labels }) };
   const { id, token } = await askFleet(flags, context, (door) => door.createToken(wanted));
