@@ -85,6 +85,7 @@ function newHost(keyId: string, publicKey: string, tokenId: string, nowMs: numbe
       root_version: 0,
       root_digest: '',
       cloned: 0,
+      blocked: 0,
       slot: slotOf(keyId),
       last_outcome: 0,
       state_digest: '',

@@ -100,7 +100,7 @@ function unjudgedText({ unjudged }: FleetSummary['hosts']): string {
 }
 
 function hostsLine(hosts: FleetSummary['hosts']): string {
-  const others = (['waiting', 'stopped', 'silent', 'cloned', 'opa'] as const).filter(
+  const others = (['waiting', 'stopped', 'silent', 'blocked', 'cloned', 'opa'] as const).filter(
     (name) => hosts[name] > 0,
   );
   return [counted(hosts.accepted, 'host'), ...others.map((name) => `${hosts[name]} ${name}`)].join(', ');

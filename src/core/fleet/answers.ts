@@ -19,6 +19,7 @@ export interface FleetFinding {
     | 'REPOSITORY_UNREAD'
     | 'REFUSED'
     | 'ROLLED_BACK'
+    | 'BLOCKED'
     | 'CLONED'
     | 'SILENT'
     | 'UNCONFIRMED'
@@ -76,6 +77,8 @@ export interface HostCounts {
   readonly silent: number;
   /** Not heard for two of their intervals, as the fleet has not been listening for as long: perhaps silent. */
   readonly unjudged: number;
+  /** Activate nothing until a person resumes. */
+  readonly blocked: number;
   readonly cloned: number;
   /** Plain OPAs, unsigned: in no other number. */
   readonly opa: number;
@@ -200,6 +203,8 @@ export interface WaitFacts {
   readonly confirmed: number;
   /** Nothing there can confirm. */
   readonly notified: number;
+  /** Have it, and something there could confirm it and did not, or was not reached. */
+  readonly unconfirmed: number;
   readonly refused: number;
   /** At most 20 of those that refused. */
   readonly refusedHosts: readonly { readonly host: string; readonly key: string; readonly code: string }[];

@@ -16,7 +16,14 @@ export type FleetFacts = Omit<FleetSummary, 'schema' | 'type' | 'level' | 'sente
 type Rule = (facts: FleetFacts) => readonly FleetFinding[];
 
 const rules: readonly Rule[] = [
-  ...[expired, withdrawnInUse, offers('refused', 'REFUSED'), offers('rolled-back', 'ROLLED_BACK'), cloned],
+  ...[
+    expired,
+    withdrawnInUse,
+    offers('refused', 'REFUSED'),
+    offers('rolled-back', 'ROLLED_BACK'),
+    blocked,
+    cloned,
+  ],
   ...[nobody, silent, unconfirmed, offers('failed', 'FAILED'), offers('deferred', 'DEFERRED')],
   ...[behind, unread, roleEnds, waiting],
 ];
@@ -170,6 +177,12 @@ function offers(state: OfferedState, code: FleetFinding['code']): Rule {
         return { level, code, text, where };
       });
   };
+}
+
+function blocked({ hosts }: FleetFacts): FleetFinding[] {
+  if (!(hosts.blocked > 0)) return [];
+  const text = `${hostsText(hosts.blocked)} ${hosts.blocked === 1 ? 'is' : 'are'} blocked after repeated failures`;
+  return [{ level: 'critical', code: 'BLOCKED', text, where: 'state=blocked' }];
 }
 
 function cloned({ hosts }: FleetFacts): FleetFinding[] {

@@ -16,7 +16,9 @@ export interface BundleFilter {
 
 export interface HostFilter {
   readonly bundle: BundleFilter;
-  readonly is?: 'waiting' | 'accepted' | 'retired' | 'silent' | 'unjudged' | 'stopped' | 'cloned';
+  readonly is?:
+    | ('waiting' | 'accepted' | 'retired')
+    | ('silent' | 'unjudged' | 'stopped' | 'blocked' | 'cloned');
   readonly host?: string;
   readonly health?: string;
   readonly version?: string;
@@ -33,7 +35,7 @@ type Draft = { bundle: Record<string, unknown>; labels: Record<string, string>; 
 
 const active = ['confirmed', 'notified', 'unconfirmed'];
 const offered = ['refused', 'rolled-back', 'deferred', 'failed'];
-const own = ['waiting', 'accepted', 'retired', 'silent', 'unjudged', 'stopped', 'cloned'];
+const own = ['waiting', 'accepted', 'retired', 'silent', 'unjudged', 'stopped', 'blocked', 'cloned'];
 
 const keys: Readonly<Record<string, (draft: Draft, value: string) => void>> = {
   state: (draft, value) => {

@@ -141,6 +141,11 @@ export function longestGrantMs(askedMs: number): number {
   return Math.max(askedMs, Math.min(askedMs * 10, 3_600_000));
 }
 
+/** @returns whether the host activates nothing any more, until a person resumes */
+export function isBlocked({ findings }: Pick<FleetReport, 'findings'>): boolean {
+  return findings.includes('ACTIVATION_BLOCKED');
+}
+
 /** Bounds of what a host may send; a report beyond them is refused whole. */
 export const fleetBounds = {
   maxReportBytes: 262_144,

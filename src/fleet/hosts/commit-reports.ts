@@ -103,7 +103,17 @@ const storedColumns = [
     'last_seen_ms',
     'every_ms',
   ] as const),
-  ...(['skew_ms', 'agent', 'health', 'version', 'root_version', 'root_digest', 'cloned', 'slot'] as const),
+  ...([
+    'skew_ms',
+    'agent',
+    'health',
+    'version',
+    'root_version',
+    'root_digest',
+    'cloned',
+    'blocked',
+    'slot',
+  ] as const),
   ...(['last_outcome', 'state_digest', 'revision', 'past_ids', 'id_returns'] as const),
 ];
 

@@ -104,7 +104,15 @@ function hostRow(
     },
     ...{ enrolled_at_ms: nowMs, counter, body_digest: '', nonce: '', last_seen_ms: nowMs },
     ...{ every_ms: firstEveryMs, skew_ms: 0, agent: '', health: '', version: '', root_version: 0 },
-    ...{ root_digest: '', cloned: 0, slot: slotOf(keyId), last_outcome: 0, report: '', state_digest: '' },
+    ...{
+      root_digest: '',
+      cloned: 0,
+      blocked: 0,
+      slot: slotOf(keyId),
+      last_outcome: 0,
+      report: '',
+      state_digest: '',
+    },
     ...{ revision: 0, past_ids: '', id_returns: 0 },
   };
 }

@@ -1,5 +1,10 @@
 // What one report does to its host's row: decided from the row and the report alone. Pure; commit-reports writes it.
-import type { CounterChallenge, FleetReport, ReportAnswer } from '../../core/fleet/report.js';
+import {
+  type CounterChallenge,
+  type FleetReport,
+  isBlocked,
+  type ReportAnswer,
+} from '../../core/fleet/report.js';
 import type { HostRow } from '../store/tables.js';
 import { judgeIds } from './clone-rules.js';
 import { grantedInterval, judgeCounter } from './counter-rules.js';
@@ -136,6 +141,7 @@ type Reported = Pick<
   | 'version'
   | 'root_version'
   | 'root_digest'
+  | 'blocked'
   | 'report'
 >;
 
@@ -150,6 +156,7 @@ function reported(report: FleetReport): Reported {
     version,
     root_version: root?.version ?? 0,
     root_digest: root?.sha256 ?? '',
+    blocked: isBlocked(report) ? 1 : 0,
     report: JSON.stringify(report),
   };
 }

@@ -12,7 +12,16 @@ const maxTogether = 512;
 const noHost: Omit<HostRow, keyof SeenHost> = {
   ...{ public_key: '', kind: 'writ', state: 'retired', host: '', install_id: '', boot_id: '', token_id: '' },
   ...{ ephemeral: 0, enrolled_at_ms: 0, nonce: '', agent: '', health: '', version: '', root_version: 0 },
-  ...{ root_digest: '', cloned: 0, slot: 0, last_outcome: 0, report: '', state_digest: '', revision: 0 },
+  ...{
+    root_digest: '',
+    cloned: 0,
+    blocked: 0,
+    slot: 0,
+    last_outcome: 0,
+    report: '',
+    state_digest: '',
+    revision: 0,
+  },
   ...{ past_ids: '', id_returns: 0 },
 };
 

@@ -32,7 +32,10 @@ export function plainGauges(metrics: Metrics): ShowSummary {
     store_up: ['1: the store answered when this was counted.', []],
     health: ['As `writ fleet status`: 0 ok, 1 warning, 2 critical.', []],
     findings: ['What is wrong, by its code.', ['code']],
-    hosts: ['Hosts by state; stopped, silent, unjudged and cloned ones are accepted too.', ['state']],
+    hosts: [
+      'Hosts by state; stopped, silent, unjudged, blocked and cloned ones are accepted too.',
+      ['state'],
+    ],
     silence_judged: ['0: too early to say of most hosts whether they are silent.', []],
     places: ['Hosts times bundles by how far what they use is proven.', ['place', 'state']],
     offers: ['Places where an offered release is not active, by why.', ['state']],

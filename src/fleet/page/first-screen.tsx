@@ -68,6 +68,7 @@ function Silence({ summary }: { readonly summary: FleetSummary }): VNode {
     ['silent', hosts.silent, hostsAddress([condition('state', 'silent')])],
     ['stopped in order', hosts.stopped, hostsAddress([condition('state', 'stopped')])],
     ['waiting for approval', hosts.waiting, hostsAddress([condition('state', 'waiting')])],
+    ['blocked', hosts.blocked, hostsAddress([condition('state', 'blocked')])],
     ['cloned', hosts.cloned, hostsAddress([condition('state', 'cloned')])],
     ['plain OPAs, unsigned', hosts.opa, hostsAddress([condition('kind', 'opa')])],
   ] as const;
@@ -76,7 +77,7 @@ function Silence({ summary }: { readonly summary: FleetSummary }): VNode {
       {hosts.unjudged > 0 ? <TooEarly unjudged={hosts.unjudged} /> : null}
       <dl class="tiles">
         {rows.map(([name, count, address]) => (
-          <div class={count > 0 && (name === 'silent' || name === 'cloned') ? 'warning' : undefined}>
+          <div class={count > 0 && ['silent', 'blocked', 'cloned'].includes(name) ? 'warning' : undefined}>
             <dt>{name}</dt>
             <dd>
               <a href={address}>{grouped(count)}</a>

@@ -1,6 +1,6 @@
 // What a host is called in one word, and how bad that is: the words of `writ status`, as far as a report says them. Pure.
 import type { HostDetail, HostLine } from '../../core/fleet/answers.js';
-import type { FleetReport } from '../../core/fleet/report.js';
+import { type FleetReport, isBlocked } from '../../core/fleet/report.js';
 import type { Tone } from './parts.js';
 import { counted } from './words.js';
 
@@ -70,7 +70,7 @@ function headOfState(state: 'waiting' | 'retired'): Head {
 function wordOf({ presence }: HostDetail, report: FleetReport): readonly [string, Tone] {
   if (report.agent === 'stop') return ['STOPPED', 'quiet'];
   if (presence === 'silent') return ['SILENT', 'critical'];
-  if (report.findings.includes('ACTIVATION_BLOCKED')) return ['BLOCKED', 'critical'];
+  if (isBlocked(report)) return ['BLOCKED', 'critical'];
   if (report.freshness === 'refused') return ['ALARM', 'critical'];
   if (report.freshness === 'frozen') return ['FROZEN', 'critical'];
   if (report.generation === undefined) return ['EMPTY', 'warning'];

@@ -29,6 +29,7 @@ const quick = [
   ['unconfirmed', [condition('state', 'unconfirmed')]],
   ['silent', [condition('state', 'silent')]],
   ['waiting', [condition('state', 'waiting')]],
+  ['blocked', [condition('state', 'blocked')]],
   ['cloned', [condition('state', 'cloned')]],
 ] as const;
 

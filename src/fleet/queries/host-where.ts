@@ -69,6 +69,8 @@ function ofState(eb: Builder, is: HostFilter['is'], asking: Asking): Condition {
       return isUnjudgedRow(eb, asking);
     case 'stopped':
       return eb.and([eb('hosts.state', '=', 'accepted'), eb('hosts.agent', '=', 'stop')]);
+    case 'blocked':
+      return eb.and([eb('hosts.state', '=', 'accepted'), eb('hosts.blocked', '=', 1)]);
     case 'cloned':
       return eb.and([eb('hosts.state', '!=', 'retired'), eb('hosts.cloned', '=', 1)]);
     default:

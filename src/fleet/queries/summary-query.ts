@@ -115,10 +115,10 @@ async function countSlowly(db: Db, nowMs: number): Promise<Slow> {
 async function countHosts(db: Db, at: Omit<Asking, 'role' | 'views'>) {
   const rows = await db
     .selectFrom('hosts')
-    .select(['kind', 'state', 'agent', 'cloned'])
+    .select(['kind', 'state', 'agent', 'cloned', 'blocked'])
     .select((of) => of.fn.countAll<number>().as('hosts'))
     .where('state', '!=', 'retired')
-    .groupBy(['kind', 'state', 'agent', 'cloned'])
+    .groupBy(['kind', 'state', 'agent', 'cloned', 'blocked'])
     .execute();
   const count = (fits: (row: (typeof rows)[number]) => boolean): number =>
     rows.filter(fits).reduce((sum, row) => sum + Number(row.hosts), 0);
@@ -126,6 +126,9 @@ async function countHosts(db: Db, at: Omit<Asking, 'role' | 'views'>) {
     accepted: count(({ kind, state }) => kind === 'writ' && state === 'accepted'),
     waiting: count(({ kind, state }) => kind === 'writ' && state === 'waiting'),
     stopped: count(({ kind, state, agent }) => kind === 'writ' && state === 'accepted' && agent === 'stop'),
+    blocked: count(
+      ({ kind, state, blocked }) => kind === 'writ' && state === 'accepted' && Number(blocked) === 1,
+    ),
     silent: await countRows(db, at, isSilentRow),
     unjudged: await countRows(db, at, isUnjudgedRow),
     cloned: count(({ kind, cloned }) => kind === 'writ' && Number(cloned) === 1),

@@ -2,6 +2,7 @@
 // Hosts outside of the count decide nothing. Owns no verdict, which core/fleet/wait-verdict gives.
 import type { ExpressionBuilder, Kysely, SelectQueryBuilder } from 'kysely';
 import type { WaitFacts } from '../../core/fleet/answers.js';
+import type { ActiveState } from '../../core/fleet/report.js';
 import { given } from '../../core/given.js';
 import type { Tables } from '../store/tables.js';
 
@@ -41,12 +42,14 @@ export async function readWait(
   const oldestMs = exceptSilentMs === undefined ? 0 : nowMs - exceptSilentMs;
   const heard = members.where('hosts.last_seen_ms', '>=', oldestMs);
   const release = await releaseOf(heard, serial);
+  const [own, others] = [release.manifests.slice(0, 1), release.manifests.slice(1)];
   const sums = await heard
     .select((eb) => [
       eb.fn.countAll<number>().as('of'),
-      count(eb, has(eb, serial, [...release.manifests.slice(0, 1)], 'confirmed')).as('confirmed'),
-      count(eb, has(eb, serial, [...release.manifests.slice(0, 1)], 'notified')).as('notified'),
-      count(eb, has(eb, serial, [...release.manifests.slice(1)])).as('elsewhere'),
+      count(eb, has(eb, serial, own, 'confirmed')).as('confirmed'),
+      count(eb, has(eb, serial, own, 'notified')).as('notified'),
+      count(eb, has(eb, serial, own, 'unconfirmed')).as('unconfirmed'),
+      count(eb, has(eb, serial, others)).as('elsewhere'),
       count(eb, refused(eb, serial)).as('refused'),
       count(eb, later(eb, serial, release.repositories)).as('later'),
     ])
@@ -67,6 +70,7 @@ export async function readWait(
     of: Number(sums.of),
     confirmed: Number(sums.confirmed),
     notified: Number(sums.notified),
+    unconfirmed: Number(sums.unconfirmed),
     refused: Number(sums.refused),
     refusedHosts: refusedHosts.map(({ host, key_id, offered_code }) => ({
       host,
@@ -81,7 +85,7 @@ export async function readWait(
 }
 
 /** Of one host each, and of no two of them at a time: a host that lies takes itself away, and nobody else. */
-function has(eb: Joined, serial: number, manifests: readonly string[], state?: 'confirmed' | 'notified') {
+function has(eb: Joined, serial: number, manifests: readonly string[], state?: ActiveState) {
   const is = [eb('host_bundles.serial', '=', serial), anyOf(eb, 'host_bundles.manifest', manifests)];
   return eb.and(state === undefined ? is : [...is, eb('host_bundles.state', '=', state)]);
 }

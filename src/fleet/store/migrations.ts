@@ -14,6 +14,7 @@ export const migrations: readonly Migration[] = [
   { version: 2, up: alarms },
   { version: 3, up: withRepositories },
   { version: 4, up: withLookIndexes },
+  { version: 5, up: withBlocked },
 ];
 
 interface Table {
@@ -157,6 +158,28 @@ async function withLookIndexes(db: Kysely<AnyTables>): Promise<void> {
   };
   for (const [name, columns] of Object.entries(looked))
     await db.schema.createIndex(name).on('hosts').columns(columns).execute();
+}
+
+/** Who is blocked, in a column of its own, so that it is counted without reading a report. */
+async function withBlocked(db: Kysely<AnyTables>): Promise<void> {
+  // A server of the version before may still write beside this one, and knows no such column.
+  await db.schema
+    .alterTable('hosts')
+    .addColumn('blocked', 'bigint', (of) => of.notNull().defaultTo(0))
+    .execute();
+  const named = await db
+    .selectFrom('hosts')
+    .select(['key_id', 'report'])
+    .where('report', 'like', '%"ACTIVATION_BLOCKED"%')
+    .execute();
+  for (const { key_id, report } of named) {
+    const { findings } = JSON.parse(String(report)) as { readonly findings?: readonly string[] };
+    if (findings?.includes('ACTIVATION_BLOCKED') !== true) continue;
+    await db.updateTable('hosts').set({ blocked: 1 }).where('key_id', '=', key_id).execute();
+  }
+  await db.schema.dropIndex('hosts_by_look').execute();
+  const columns = ['state', 'kind', 'agent', 'cloned', 'blocked', 'version', 'root_version', 'root_digest'];
+  await db.schema.createIndex('hosts_by_look').on('hosts').columns(columns).execute();
 }
 
 async function create(db: Kysely<AnyTables>, { name, key, texts, numbers }: Table): Promise<void> {

@@ -58,6 +58,8 @@ export interface HostRow {
   root_digest: string;
   /** 1 since two install-ids or boot-ids alternated under its key. */
   cloned: number;
+  /** 1 while its last report says that it activates nothing until a person resumes. */
+  blocked: number;
   slot: number;
   last_outcome: number;
   /** The last report, JSON. */

@@ -1,5 +1,6 @@
 // What must hold of a fleet's store whatever database it is: called by the tests of each of them.
 
+import { blockedCases } from './blocked-cases.js';
 import { enrolCases } from './enrol-cases.js';
 import type { NewLocation } from './fleet-bench.js';
 import { fullCases } from './full-cases.js';
@@ -19,5 +20,6 @@ export function storeCases(newLocation: NewLocation, runs: number): void {
   sweepCases(newLocation);
   webhookCases(newLocation);
   fullCases(newLocation);
+  blockedCases(newLocation);
   randomCases(newLocation, runs);
 }

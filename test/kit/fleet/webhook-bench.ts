@@ -22,7 +22,7 @@ export const refusedOffer: OfferGroup = {
 export function summaryWith(more: Partial<FleetSummary> = {}): FleetSummary {
   return summarize({
     ...{ fleet: 'f-1', atMs: 1000, countedAtMs: 1000, silence: 'judged', roots: [], versions: [], keys: [] },
-    hosts: { accepted: 13, waiting: 0, stopped: 0, silent: 0, unjudged: 0, cloned: 0, opa: 0 },
+    hosts: { accepted: 13, waiting: 0, stopped: 0, silent: 0, unjudged: 0, blocked: 0, cloned: 0, opa: 0 },
     ...{ releases: [], offers: [] },
     ...more,
   });

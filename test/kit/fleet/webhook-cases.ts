@@ -14,7 +14,7 @@ import { webhookSchema } from './webhook-schema.js';
 
 const refused = summaryWith({ offers: [refusedOffer] });
 const silent = summaryWith({
-  hosts: { accepted: 13, waiting: 0, stopped: 0, silent: 2, unjudged: 0, cloned: 0, opa: 0 },
+  hosts: { accepted: 13, waiting: 0, stopped: 0, silent: 2, unjudged: 0, blocked: 0, cloned: 0, opa: 0 },
 });
 const told = ({ bodies }: Receiver): string[] =>
   bodies.flatMap(({ alerts }) => alerts.map(({ status, labels }) => `${status} ${labels['alertname']}`));

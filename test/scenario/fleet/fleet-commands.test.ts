@@ -56,6 +56,16 @@ describe('the commands of a fleet', () => {
     assert.equal((await wait(...store, '--accept', 'notified')).exitCode, 0);
   });
 
+  it('say at the end of the time how many have the release and did not confirm it', async () => {
+    await using fleet = await servedFleet();
+    const active = { serial: 42, manifest: 'a'.repeat(64), sinceMs: 1, state: 'unconfirmed' } as const;
+    await (await fleet.host('web-1')).report({ bundles: [bundleAt(42, { active })] });
+    const over = await wait('--store', fleet.store, '--within', '10ms');
+    assert.deepEqual([over.exitCode, jsonOf(over)['unconfirmed'], jsonOf(over)['done']], [1, 1, 0]);
+    const said = await runWrit(['fleet', 'wait', 'dns', '42', '--within', '10ms', '--store', fleet.store]);
+    assert.match(said.stdout, /^TIME OVER dns 42: 0 of 1 done, 1 needed; 1 unconfirmed$/m);
+  });
+
   it('find hosts by a filter, show one, and do with it what a person decided', async () => {
     await using fleet = await servedFleet();
     const one = await fleet.host('web-1', { site: 'fra' });

@@ -13,7 +13,7 @@ export const command: CommandDefinition<DoorFlags> = {
   exitCodes: [
     '0  every host runs the newest known release, as far as hosts can prove it',
     '1  warning: somebody should look',
-    '2  critical: a release was refused or rolled back, a role has expired, or a key is on two machines',
+    '2  critical: a release was refused or rolled back, a host is blocked, a role has expired, or a key is on two machines',
     '3  no answer; also: usage',
   ],
   failureExitCode: 3,

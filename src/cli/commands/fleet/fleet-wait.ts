@@ -140,6 +140,7 @@ function progressText({ facts, verdict }: Looked): string {
   const { of, needed, done } = verdict;
   const apart = [
     ...(facts.notified > 0 ? [`${facts.notified} with nothing to confirm`] : []),
+    ...(facts.unconfirmed > 0 ? [`${facts.unconfirmed} unconfirmed`] : []),
     ...(facts.refused > 0 ? [`${facts.refused} refused`] : []),
     ...(facts.later > 0 ? [`${facts.later} on a later release`] : []),
     ...(facts.elsewhere > 0 ? [`${facts.elsewhere} with another release of this serial`] : []),

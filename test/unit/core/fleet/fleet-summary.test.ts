@@ -4,7 +4,7 @@ import type { OfferGroup, ReleaseCount, RepositoryStatus } from '../../../../src
 import { type FleetFacts, summarize } from '../../../../src/core/fleet/fleet-summary.js';
 
 const hour = 3_600_000;
-const hosts = { accepted: 3, waiting: 0, stopped: 0, silent: 0, unjudged: 0, cloned: 0, opa: 0 };
+const hosts = { accepted: 3, waiting: 0, stopped: 0, silent: 0, unjudged: 0, blocked: 0, cloned: 0, opa: 0 };
 const release = (more: Partial<ReleaseCount> = {}): ReleaseCount => ({
   ...{
     bundle: 'dns',
@@ -49,7 +49,7 @@ describe('the sentence about a fleet', () => {
 
   it('begins with the worst, whatever else there is', () => {
     const all = facts({
-      hosts: { ...hosts, silent: 2, waiting: 1, cloned: 1 },
+      hosts: { ...hosts, silent: 2, waiting: 1, blocked: 1, cloned: 1 },
       offers: [offer({ state: 'deferred', code: 'CHECK_DEFERRED' }), offer()],
       keys: [key('timestamp', -1), key('targets', 24 * hour)],
       releases: [release({ confirmed: 2, unconfirmed: 1 })],
@@ -61,6 +61,7 @@ describe('the sentence about a fleet', () => {
       [
         'ROLE_EXPIRED',
         'REFUSED',
+        'BLOCKED',
         'CLONED',
         'SILENT',
         'UNCONFIRMED',
@@ -69,7 +70,14 @@ describe('the sentence about a fleet', () => {
         'WAITING_FOR_APPROVAL',
       ],
     );
-    assert.match(sentence, /^Timestamp has expired.*, and 7 more things\. 2 of 3 confirmed dns 42\.$/);
+    assert.match(sentence, /^Timestamp has expired.*, and 8 more things\. 2 of 3 confirmed dns 42\.$/);
+  });
+
+  it('is critical where a host is blocked, though it runs what it should, and a filter finds it', () => {
+    const { level, findings } = summarize(facts({ hosts: { ...hosts, blocked: 1 } }));
+    const text = '1 host is blocked after repeated failures';
+    assert.deepEqual(findings, [{ level: 'critical', code: 'BLOCKED', text, where: 'state=blocked' }]);
+    assert.equal(level, 'critical');
   });
 
   it('puts the refusals of one release together, with their codes and a filter that finds the hosts', () => {

@@ -5,8 +5,8 @@ import { judgeWait, waitExitCodes } from '../../../../src/core/fleet/wait-verdic
 
 const terms = { sharePpm: 1_000_000, withinMs: 60_000, accept: 'confirmed' } as const;
 const facts = (more: Partial<WaitFacts>): WaitFacts => ({
-  ...{ schema: 1, type: 'fleet.wait', atMs: 0, of: 10, confirmed: 0, notified: 0, refused: 0 },
-  ...{ refusedHosts: [], excepted: 0, later: 0, elsewhere: 0 },
+  ...{ schema: 1, type: 'fleet.wait', atMs: 0, of: 10, confirmed: 0, notified: 0, unconfirmed: 0 },
+  ...{ refused: 0, refusedHosts: [], excepted: 0, later: 0, elsewhere: 0 },
   ...more,
 });
 const outcome = (

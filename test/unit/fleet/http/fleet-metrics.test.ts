@@ -16,7 +16,7 @@ const offer: OfferGroup = {
 function summaryOf(more: Partial<FleetSummary> = {}): FleetSummary {
   return summarize({
     ...{ fleet: 'f', atMs: 1000, countedAtMs: 1000, silence: 'judged', roots: [], versions: [], keys: [] },
-    hosts: { accepted: 13, waiting: 1, stopped: 0, silent: 2, unjudged: 0, cloned: 0, opa: 4 },
+    hosts: { accepted: 13, waiting: 1, stopped: 0, silent: 2, unjudged: 0, blocked: 0, cloned: 0, opa: 4 },
     releases: [release],
     offers: [offer],
     ...more,

@@ -28,7 +28,7 @@ export function summary(more: Partial<FleetSummary> = {}): FleetSummary {
     level: 'ok',
     sentence: '40 of 40 confirmed dns-edge 42.',
     findings: [],
-    hosts: { accepted: 40, waiting: 0, stopped: 0, silent: 0, unjudged: 0, cloned: 0, opa: 0 },
+    hosts: { accepted: 40, waiting: 0, stopped: 0, silent: 0, unjudged: 0, blocked: 0, cloned: 0, opa: 0 },
     countedAtMs: nowMs - 3000,
     silence: 'judged',
     releases: [release(42, { confirmed: 40 })],

@@ -233,6 +233,19 @@ describe('the queries of a fleet', () => {
     assert.equal((await f.queries.wait({ ...question, bundle: 'other' })).of, 0);
   });
 
+  it('count apart who has the release and did not confirm what it could', async () => {
+    await using f = await open();
+    const [one, two, three] = (await f.hosts(3)) as [BenchHost, BenchHost, BenchHost];
+    const { active } = bundleAt(2);
+    assert.ok(active !== undefined);
+    const has = (state: 'notified' | 'unconfirmed') => [bundleAt(2, { active: { ...active, state } })];
+    await send(f.ingest, one, reportOf('web-1', { bundles: has('unconfirmed') }));
+    await send(f.ingest, two, reportOf('web-2', { bundles: has('notified') }));
+    await send(f.ingest, three, reportOf('web-3', { bundles: [bundleAt(1)] }));
+    const { of, confirmed, notified, unconfirmed } = await f.queries.wait(question);
+    assert.deepEqual([of, confirmed, notified, unconfirmed], [3, 0, 1, 1]);
+  });
+
   it('see who of those that count went by a release, within its repository, and who has another one of its serial', async () => {
     await using f = await open();
     const [one, two, three, four] = (await f.hosts(4)) as [BenchHost, BenchHost, BenchHost, BenchHost];

@@ -7,7 +7,7 @@ import { refusedOffer, summaryWith } from '../../../kit/fleet/webhook-bench.js';
 
 const refused = summaryWith({ offers: [refusedOffer] });
 const well = summaryWith();
-const hosts = { accepted: 13, waiting: 0, stopped: 0, silent: 2, unjudged: 0, cloned: 0, opa: 0 };
+const hosts = { accepted: 13, waiting: 0, stopped: 0, silent: 2, unjudged: 0, blocked: 0, cloned: 0, opa: 0 };
 const names = (summary: ReturnType<typeof summaryWith>): (string | undefined)[] =>
   alarmsOf(summary).map(({ labels }) => labels['alertname']);
 
