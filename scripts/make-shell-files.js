@@ -8,6 +8,7 @@ const { commands } = await import('../dist/src/cli/run.js');
 const { environmentName } = await import('../dist/src/cli/console/flag-environment.js');
 const { commonFlags } = await import('../dist/src/cli/console/flags.js');
 const { topicNames, topicText } = await import('../dist/src/cli/console/help-topics.js');
+const { errorCodes } = await import('../dist/src/core/error-codes.js');
 const { writVersion } = await import('../dist/src/core/version.js');
 
 /** @returns each command with its flags and arguments, as plain values */
@@ -96,6 +97,13 @@ const secondWords = (table, first) =>
     .filter(([a, b]) => a === first && b)
     .map(([, b]) => b);
 
+/** What `writ help` takes: a command, a topic, an error code. */
+const helpWords = (table) => [
+  ...firstWords(table).filter((word) => word !== 'help'),
+  ...topicNames,
+  ...Object.keys(errorCodes),
+];
+
 function bashFile(table) {
   const groups = firstWords(table).filter((word) => secondWords(table, word).length > 0);
   const valued = [
@@ -115,7 +123,12 @@ _writ() {
   fi
   case $command in
 ${groups.map((word) => `    ${word}) if [ "$COMP_CWORD" -eq 2 ]; then COMPREPLY=($(compgen -W '${secondWords(table, word).join(' ')}' -- "$cur")); return; fi; command="$command $second" ;;`).join('\n')}
-    help) COMPREPLY=($(compgen -W '${[...firstWords(table).filter((one) => one !== 'help'), ...topicNames].join(' ')}' -- "$cur")); return ;;
+    help)
+      case $COMP_CWORD-$second in
+        2-*) COMPREPLY=($(compgen -W '${helpWords(table).join(' ')}' -- "$cur")) ;;
+${groups.map((word) => `        3-${word}) COMPREPLY=($(compgen -W '${secondWords(table, word).join(' ')}' -- "$cur")) ;;`).join('\n')}
+      esac
+      return ;;
   esac
   case $prev in
     --color) COMPREPLY=($(compgen -W 'auto always never' -- "$cur")); return ;;
@@ -166,7 +179,17 @@ ${top
       `    ${word}) if (( CURRENT == 3 )); then names=(${secondWords(table, word).join(' ')}); _describe command names; return; fi; command="$command $words[3]" ;;`,
   )
   .join('\n')}
-    help) names=(${[...top, ...topicNames].join(' ')}); _describe topic names; return ;;
+    help)
+      names=()
+      case $CURRENT-$words[3] in
+        3-*) names=(${helpWords(table).join(' ')}) ;;
+${top
+  .filter((word) => secondWords(table, word).length > 0)
+  .map((word) => `        4-${word}) names=(${secondWords(table, word).join(' ')}) ;;`)
+  .join('\n')}
+      esac
+      _describe topic names
+      return ;;
   esac
   case $command in
 ${table.map((one) => `    '${one.name}') _arguments ${one.options.flatMap(zshOption).join(' ')} '*:file:_files' ;;`).join('\n')}
@@ -192,7 +215,10 @@ function fishFile(table) {
       );
   }
   lines.push(`complete -c writ -n __fish_use_subcommand -f -a help -d 'help on a command or a topic'`);
-  lines.push(`complete -c writ -n '__fish_seen_subcommand_from help' -f -a '${topicNames.join(' ')}'`);
+  const afterHelp = (more) => `'__fish_seen_subcommand_from help; and ${more}'`;
+  lines.push(
+    `complete -c writ -n ${afterHelp(`not __fish_seen_subcommand_from ${groups.join(' ')}`)} -f -a '${helpWords(table).join(' ')}'`,
+  );
   for (const { name, options } of table) {
     const words = name.split(' ').map((word) => `__fish_seen_subcommand_from ${word}`);
     // `status` is a command, and one of `repo`.

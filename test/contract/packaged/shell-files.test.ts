@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { topicNames } from '../../../src/cli/console/help-topics.js';
 import { commands } from '../../../src/cli/run.js';
+import { errorCodes } from '../../../src/core/error-codes.js';
 import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
 import { needs } from '../../kit/programs/real-programs.js';
 import { projectRoot } from '../../kit/sources/source-files.js';
@@ -21,6 +22,15 @@ function bashOffers(file: string, ...words: readonly string[]): string[] {
   });
   return text.split('\n').filter((line) => line !== '');
 }
+
+/** @returns what zsh is given to choose from, one a line. Its own helpers need a terminal: these print it. */
+function zshOffers(file: string, ...words: readonly string[]): string {
+  const helpers = `_describe() { print -l -- "\${(@P)2}" }; _arguments() { print -l -- "$@" };`;
+  const call = `${helpers} file=$1; shift; words=("$@"); CURRENT=$#; source $file`;
+  return execFileSync('zsh', ['-fc', call, 'zsh', file, 'writ', ...words], { encoding: 'utf8' });
+}
+
+const codes = Object.keys(errorCodes).filter((code) => code.startsWith('CHE'));
 
 describe('the files for shells and man', () => {
   let made: TempDir;
@@ -62,6 +72,9 @@ describe('the files for shells and man', () => {
     assert.deepEqual(offers('status', '--color', 'n'), ['never']);
     assert.deepEqual(offers('publish', '--keys', 'et'), ['etc'], 'files behind a flag with a value');
     for (const topic of topicNames) assert.deepEqual(offers('help', topic), [topic]);
+    assert.deepEqual(offers('help', 'repo', 'st'), ['status']);
+    assert.deepEqual(offers('help', 'CHE'), codes, 'error codes');
+    assert.deepEqual(offers('help', 'CHECK_FAILED', ''), [], 'one is all it takes');
   });
 
   it('offer every command in each shell', () => {
@@ -73,21 +86,26 @@ describe('the files for shells and man', () => {
   });
 
   it('complete commands, their second words and flags in zsh', needs('zsh', 'zsh'), () => {
-    // Its own helpers need a terminal: these print what they are given.
-    const helpers = `_describe() { print -l -- "\${(@P)2}" }; _arguments() { print -l -- "$@" };`;
-    const call = `${helpers} file=$1; shift; words=("$@"); CURRENT=$#; source $file`;
-    const offers = (...words: string[]): string => {
-      const file = made.join('zsh/vendor-completions/_writ');
-      return execFileSync('zsh', ['-fc', call, 'zsh', file, 'writ', ...words], { encoding: 'utf8' });
-    };
+    const offers = (...words: string[]): string =>
+      zshOffers(made.join('zsh/vendor-completions/_writ'), ...words);
+    assert.equal(offers('help', 'repo', ''), 'status\nlog\ncheck\ngc\nexport\n');
+    const helped = offers('help', 'CHE').split('\n');
+    assert.deepEqual(
+      helped.filter((line) => line.startsWith('CHE')),
+      codes,
+    );
     assert.match(offers(''), /^publish:sign a directory/m);
     assert.equal(offers('repo', ''), 'status\nlog\ncheck\ngc\nexport\n');
     assert.match(offers('publish', '--'), /^\*--exclude\[leave these files .*\]:value:/m);
     assert.match(offers('repo', 'gc', '--'), /^\*--keep\[/m);
   });
 
-  it('offer flags in fish', needs('fish', 'fish'), () => {
-    const script = `source ${made.join('fish/vendor_completions.d/writ.fish')}; complete -C 'writ publish --exc'`;
-    assert.match(execFileSync('fish', ['-c', script], { encoding: 'utf8' }), /^--exclude/);
+  it('offer flags, and error codes after help, in fish', needs('fish', 'fish'), () => {
+    const offers = (line: string): string[] => {
+      const script = `source ${made.join('fish/vendor_completions.d/writ.fish')}; complete -C '${line}'`;
+      return execFileSync('fish', ['-c', script], { encoding: 'utf8' }).trim().split('\n');
+    };
+    assert.match(offers('writ publish --exc')[0] ?? '', /^--exclude/);
+    assert.deepEqual(offers('writ help CHE').sort(), codes.toSorted());
   });
 });
