@@ -35,7 +35,7 @@ export function judgeHealth({ state, nowMs, resign }: HealthInput): Health {
   const reasons: HealthReason[] = [
     ...state.problems.map(({ code, message }) => ({ level: 'critical', code, message }) as const),
     ...aheadReason(state, nowMs),
-    ...roles.flatMap(([role, one]) => expiryReason(role, one, judgedAtMs(state, nowMs))),
+    ...roles.flatMap(([role, one]) => expiryReason(role, one, { nowMs: judgedAtMs(state, nowMs), resign })),
     ...resignReasons(state, resign),
   ];
   const lastMs = resign?.lastSuccessMs;
@@ -64,7 +64,11 @@ function aheadReason(state: RepositoryState, nowMs: number): HealthReason[] {
   return [{ level: 'warning', code: 'SIGNED_AHEAD', message }];
 }
 
-function expiryReason(role: string, { expiresMs, signedAtMs }: RoleState, nowMs: number): HealthReason[] {
+function expiryReason(
+  role: string,
+  { expiresMs, signedAtMs }: RoleState,
+  { nowMs, resign }: Omit<HealthInput, 'state'>,
+): HealthReason[] {
   const online = isOnlineRole(role);
   const leftMs = expiresMs - nowMs;
   if (leftMs <= 0) {
@@ -73,9 +77,14 @@ function expiryReason(role: string, { expiresMs, signedAtMs }: RoleState, nowMs:
   }
   const warnBelowMs = online ? (expiresMs - signedAtMs) / 4 : offlineWarningMs;
   if (leftMs >= warnBelowMs) return [];
-  const message = `${role} expires ${new Date(expiresMs).toISOString()}`;
+  const byWhom =
+    online && resign === undefined ? `, and this server has no online keys: ${refreshElsewhere}` : '';
+  const message = `${role} expires ${new Date(expiresMs).toISOString()}${byWhom}`;
   return [{ level: 'warning', code: 'EXPIRES_SOON', message }];
 }
+
+/** What a server without keys, a mirror too, says of its timestamp. */
+const refreshElsewhere = 'writ refresh where they are';
 
 function resignReasons(state: RepositoryState, resign: ResignStatus | undefined): HealthReason[] {
   if (resign === undefined) {
@@ -83,9 +92,21 @@ function resignReasons(state: RepositoryState, resign: ResignStatus | undefined)
     const message = `${state.pending.join(', ')} published but not signed into the snapshot: writ refresh`;
     return [{ level: 'warning', code: 'PUBLISH_PENDING', message }];
   }
-  if (resign.failure === undefined) return [];
-  const { code, message, count } = resign.failure;
-  return [{ level: 'warning', code, message: `re-signing failed ${count} times: ${message}` }];
+  const until = lastsUntil(state);
+  if (resign.failure !== undefined) {
+    const { code, message, count } = resign.failure;
+    return [{ level: 'warning', code, message: `re-signing failed ${count} times: ${message}${until}` }];
+  }
+  if (resign.obstacle === undefined) return [];
+  const { code, message } = resign.obstacle;
+  return [{ level: 'warning', code, message: `re-signing would fail: ${message}${until}` }];
+}
+
+/** By when somebody has to do something about it. */
+function lastsUntil({ roles: { timestamp, snapshot } }: RepositoryState): string {
+  const ends = [timestamp, snapshot].flatMap((one) => (one === undefined ? [] : [one.expiresMs]));
+  if (ends.length === 0) return '';
+  return `; hosts take nothing new after ${new Date(Math.min(...ends)).toISOString()}`;
 }
 
 function roleHealth({ version, expiresMs }: RoleState, nowMs: number) {

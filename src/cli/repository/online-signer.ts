@@ -9,6 +9,7 @@ import type { Clock } from '../../platform/time/clock.js';
 import type { KeyDirectory } from '../../publisher/keys/key-directory.js';
 import { openOnlineSigners, resignOnline } from '../../publisher/signing/online-signing.js';
 import type { ClockCheck } from '../../publisher/signing/signing-time.js';
+import { writeObstacle } from '../../publisher/upkeep/resign-obstacle.js';
 import type { OnlineSigner } from '../../server/resign/resigner.js';
 
 /**
@@ -41,6 +42,7 @@ export async function createOnlineSigner(
     });
   };
   return {
+    obstacle: () => writeObstacle(repository),
     resign: async (roles) => {
       try {
         await resign(roles);

@@ -4,7 +4,13 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { isSystemError, isWritError, WritError } from '../../core/errors.js';
 import { keyId } from '../../core/tuf/signature-schemes.js';
-import type { MetadataKey, RoleKeys, RootSigned, TopLevelRole } from '../../core/tuf/tuf-metadata.js';
+import {
+  isOnlineRole,
+  type MetadataKey,
+  type RoleKeys,
+  type RootSigned,
+  type TopLevelRole,
+} from '../../core/tuf/tuf-metadata.js';
 import { createExternalSigner, type ExternalCommand } from './external-signer.js';
 import { type KeyFile, readKeyFile, unlockKey, wrongPassphrase } from './key-file.js';
 import { requireKeyPlace } from './key-place.js';
@@ -100,6 +106,11 @@ function externalSigners(
     .map((command) => createExternalSigner(command, { role: name, keys: left }));
 }
 
+/** Whether a directory is one that a server signs from, by the names of its files. @throws WritError as keyFilesIn */
+export function hasOnlineKeys(directory: string): boolean {
+  return keyFilesIn(directory).some((file) => isOnlineRole(namedForRole.exec(file)?.[1] ?? ''));
+}
+
 /** Files named for the role first; those named for another role, as a server's neighbours, are never opened. */
 function findKeyFiles(directory: string, { name, role }: RoleHolder): KeyFile[] {
   const names = keyFilesIn(directory);
@@ -136,13 +147,18 @@ export function keyIdOf({ publicKey }: KeyFile): string {
 export async function requireKeysOf(keys: KeyDirectory, holder: RoleHolder): Promise<readonly Signer[]> {
   const signers = await openKeysOf(keys, holder);
   if (signers !== undefined) return signers;
+  throw missingKeys(keys, holder);
+}
+
+/** @returns KEYS_MISSING: the role, and what its directory has instead */
+export function missingKeys(keys: KeyDirectory, holder: RoleHolder): WritError {
   const { name, role } = holder;
   const { threshold, keyids } = role;
   const found = findKeyFiles(keys.path, holder).length;
   const lie = keyFilesIn(keys.path).slice(0, maxNamed);
   const others = lie.length === 0 ? 'it contains no .key file' : `it contains ${lie.join(', ')}`;
   const message = `${keys.path} has ${found} of the ${threshold} ${name} keys that are needed: ${others}`;
-  throw new WritError('KEYS_MISSING', message, {
+  return new WritError('KEYS_MISSING', message, {
     facts: { role: name, expected: threshold, directory: keys.path, keyIds: keyids },
   });
 }

@@ -2,6 +2,7 @@
 // keys live. A failure is logged, kept for /healthz and tried again; it never ends the server.
 
 import { type ErrorCode, toWritError, WritError } from '../../core/errors.js';
+import { given } from '../../core/given.js';
 import type { OnlineRole } from '../../core/tuf/tuf-metadata.js';
 import type { Logger } from '../../platform/telemetry/log.js';
 import type { Clock } from '../../platform/time/clock.js';
@@ -15,6 +16,8 @@ export interface OnlineSigner {
    * @throws WritError when it does not verify, a key is missing, or another process writes the repository
    */
   resign(roles: readonly OnlineRole[]): Promise<void>;
+  /** What would make it fail now, looked for without signing; asked while nothing has to be signed. */
+  obstacle(): WritError | undefined;
 }
 
 export interface ResignStatus {
@@ -27,6 +30,8 @@ export interface ResignStatus {
     readonly count: number;
     readonly atMs: number;
   };
+  /** Nothing has to be signed yet, and this would be in the way. */
+  readonly obstacle?: { readonly code: ErrorCode; readonly message: string };
   /** Tries in a row that found another writer at work: a publish, whose outcome may leave nothing to do. */
   readonly busyTries?: number;
 }
@@ -101,7 +106,7 @@ async function signWhatIsDue(options: ResignerOptions, before: ResignStatus): Pr
   try {
     const due = dueRoles(view.read(), clock.nowMs());
     const { lastSuccessMs } = before;
-    if (due.length === 0) return lastSuccessMs === undefined ? {} : { lastSuccessMs };
+    if (due.length === 0) return { ...given({ lastSuccessMs }), ...obstacleOf(options, before) };
     await signer.resign(due);
     requireSigned(view, clock.nowMs());
     onResult('success');
@@ -109,7 +114,7 @@ async function signWhatIsDue(options: ResignerOptions, before: ResignStatus): Pr
     return { lastSuccessMs: clock.nowMs() };
   } catch (error) {
     const { code, message } = toWritError(error);
-    const { busyTries = 0, ...known } = before;
+    const { busyTries = 0, obstacle: _, ...known } = before;
     if (code === 'REPOSITORY_LOCKED' && busyTries < maxBusyTries) {
       log.debug({ busyTries }, 'another process writes the repository');
       return { ...known, busyTries: busyTries + 1 };
@@ -119,6 +124,15 @@ async function signWhatIsDue(options: ResignerOptions, before: ResignStatus): Pr
     log.error({ code, count, retryInMs: resignRetryDelay(count), err: error }, 'cannot re-sign');
     return { ...known, failure: { code, message, count, atMs: clock.nowMs() } };
   }
+}
+
+/** A server that cannot write is heard of on its first day, and not when a quarter of a life has passed. */
+function obstacleOf({ signer, log }: ResignerOptions, before: ResignStatus): Pick<ResignStatus, 'obstacle'> {
+  const found = signer.obstacle();
+  if (found === undefined) return {};
+  const { code, message } = found;
+  if (before.obstacle?.code !== code) log.error({ code, err: found }, 'would not be able to re-sign');
+  return { obstacle: { code, message } };
 }
 
 /** Without this, a signer that leaves something due would be asked at every tick, one version each. */

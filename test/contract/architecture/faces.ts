@@ -431,6 +431,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'log-reading',
     'log-rules',
     'repository-log',
+    'resign-obstacle',
     'role-report',
   ],
   server: ['server'],

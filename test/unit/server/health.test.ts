@@ -69,6 +69,25 @@ describe('health', () => {
     assert.deepEqual(summary({ state: late, nowMs }), ['warning', 'warning METADATA_EXPIRED']);
   });
 
+  it('says of an online role near its end that nobody here signs it, where there are no keys', () => {
+    const late = { state: state(), nowMs: nowMs + 6 * dayMs };
+    assert.match(
+      judgeHealth(late).reasons[0]?.message ?? '',
+      /08T.*, and this server has no online keys: writ re/,
+    );
+    assert.doesNotMatch(judgeHealth({ ...late, resign: {} }).reasons[0]?.message ?? '', /no online keys/);
+  });
+
+  it('warns of what re-signing would fail by, and says until when hosts go on', () => {
+    const obstacle = { code: 'DISK_DENIED', message: 'this user cannot write to repo: EACCES' } as const;
+    const input = { state: state(), nowMs, resign: { obstacle } };
+    assert.deepEqual(summary(input), ['warning', 'warning DISK_DENIED']);
+    assert.equal(
+      judgeHealth(input).reasons[0]?.message,
+      're-signing would fail: this user cannot write to repo: EACCES; hosts take nothing new after 2026-11-08T00:00:00.000Z',
+    );
+  });
+
   it('warns of a publish that waits for the online keys, but only where nobody signs by himself', () => {
     const pending = { ...state(), pending: ['2.targets.json'] };
     assert.deepEqual(summary({ state: pending, nowMs }), ['warning', 'warning PUBLISH_PENDING']);
@@ -81,9 +100,12 @@ describe('health', () => {
     assert.equal(health.status, 'warning');
     assert.equal(health.onlineKeys, true);
     assert.equal(health.lastResign, '2026-11-01T00:00:00.000Z');
-    assert.deepEqual(
-      health.reasons.map(({ code }) => code),
-      ['KEYS_MISSING'],
-    );
+    assert.deepEqual(health.reasons, [
+      {
+        level: 'warning',
+        code: 'KEYS_MISSING',
+        message: 're-signing failed 3 times: no key; hosts take nothing new after 2026-11-08T00:00:00.000Z',
+      },
+    ]);
   });
 });

@@ -102,6 +102,7 @@ describe('a server with online keys', () => {
     const calls: (readonly string[])[] = [];
     const log = logLines();
     const signer = {
+      obstacle: () => undefined,
       resign: (roles: readonly string[]) => {
         calls.push(roles);
         return Promise.reject(new Error('the key is away'));

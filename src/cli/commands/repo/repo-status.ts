@@ -13,6 +13,7 @@ import {
   readRepositoryState,
 } from '../../../publisher/repository/repository-state.js';
 import { signedAheadMs, signingTimeMs } from '../../../publisher/signing/signing-time.js';
+import { keyObstacle } from '../../../publisher/upkeep/resign-obstacle.js';
 import { type RoleReport, reportRoles } from '../../../publisher/upkeep/role-report.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import { type DocsPlaces, docsPage } from '../../console/docs-address.js';
@@ -40,7 +41,7 @@ export const command: CommandDefinition<RepoStatusFlags> = {
   examples: ['writ repo status --repository repo', 'writ repo status --repository repo --fail-within 45d -q'],
   exitCodes: [
     '0  every role is fresh',
-    '1  a role expires soon, or something waits to be signed',
+    '1  a role expires soon, something waits to be signed, or the online keys of --keys cannot re-sign',
     '2  a role has expired, or the repository does not verify; also: usage',
   ],
   quiet: 'nothing',
@@ -51,7 +52,9 @@ export const command: CommandDefinition<RepoStatusFlags> = {
     const nowMs = clock.nowMs();
     // By the time that hosts go by, which a clock that was ahead may have signed.
     const judgedAtMs = signingTimeMs(state, nowMs);
-    return answer(state, reportRoles(state, judgedAtMs, flags.failWithin), flags, nowMs);
+    const roles = reportRoles(state, judgedAtMs, flags.failWithin);
+    const obstacle = flags.keys && keyObstacle(at(flags.keys), state.live.root.signed);
+    return answer(state, { roles, obstacle: obstacle || undefined }, flags, nowMs);
   },
 };
 
@@ -77,13 +80,19 @@ function invalidAnswer({ code, message, hint, facts }: WritError, places: DocsPl
   };
 }
 
+interface Found {
+  readonly roles: readonly RoleReport[];
+  /** Why the keys that were named cannot re-sign. */
+  readonly obstacle: WritError | undefined;
+}
+
 const verdicts = { fresh: 'ok', soon: 'warn', unsigned: 'warn', expired: 'FAIL', refused: 'FAIL' } as const;
 
 const verdictOf = ({ condition }: Pick<RoleReport, 'condition'>) => verdicts[condition];
 
 function answer(
   state: RepositoryState,
-  roles: readonly RoleReport[],
+  { roles, obstacle }: Found,
   flags: RepoStatusFlags,
   nowMs: number,
 ): Answer {
@@ -91,7 +100,7 @@ function answer(
     roles.find((row) => verdictOf(row) === 'FAIL') ?? roles.find((row) => verdictOf(row) === 'warn');
   const waiting = isWaiting(state);
   const ahead = signedAheadMs(state, nowMs);
-  const isWarning = worst !== undefined || waiting || ahead !== undefined;
+  const isWarning = worst !== undefined || waiting || ahead !== undefined || obstacle !== undefined;
   const exitCode = worst && verdictOf(worst) === 'FAIL' ? 2 : isWarning ? 1 : 0;
   const outcome = (['ok', 'warning', 'critical'] as const)[exitCode] ?? 'critical';
   return {
@@ -101,11 +110,15 @@ function answer(
       repository: flags.repository,
       waiting,
       ignored: state.ignored,
-      ...given({ signedAheadMs: ahead }),
+      ...given({
+        signedAheadMs: ahead,
+        cannotResign: obstacle && { code: obstacle.code, message: obstacle.message },
+      }),
       ...details(state, roles, nowMs),
     },
     lines: [
-      verdictLine(outcome, { worst, waiting, ahead }, nowMs),
+      verdictLine(outcome, { worst, waiting, ahead, obstacle }, nowMs),
+      ...obstacleLines(obstacle, worst),
       ...aheadLines(ahead, nowMs),
       ...table(
         ['role', 'version', 'signed', 'need', 'expires', 'left', 'who signs', ''],
@@ -142,14 +155,25 @@ function aheadLines(ahead: number | undefined, nowMs: number): string[] {
   return [`  hosts use ${isoDay(nowMs + ahead)} as the present, and see no expiry before it. ${hint}`];
 }
 
+/** Under a verdict that is about something else. */
+function obstacleLines(obstacle: WritError | undefined, worst: RoleReport | undefined): string[] {
+  if (obstacle === undefined) return [];
+  const lines = worst === undefined ? [] : [`  a server cannot re-sign with these keys: ${obstacle.message}`];
+  return [...lines, `  ${obstacle.hint}`];
+}
+
 interface Verdict {
   readonly worst: RoleReport | undefined;
   readonly waiting: boolean;
+  readonly obstacle: WritError | undefined;
   readonly ahead: number | undefined;
 }
 
-function verdictLine(outcome: string, { worst, waiting, ahead }: Verdict, nowMs: number): string {
+function verdictLine(outcome: string, verdict: Verdict, nowMs: number): string {
+  const { worst, waiting, ahead, obstacle } = verdict;
   const word = outcome.toUpperCase();
+  if (worst === undefined && obstacle !== undefined)
+    return `${word} a server cannot re-sign with these keys: ${obstacle.message} [${obstacle.code}]`;
   if (worst === undefined && ahead !== undefined)
     return `${word} the repository was signed by a clock that was ${timeLeft(ahead)} ahead [SIGNED_AHEAD]`;
   if (worst === undefined) {

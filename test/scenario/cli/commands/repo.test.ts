@@ -51,6 +51,29 @@ describe('a repository that was copied by half', () => {
   });
 });
 
+describe('writ repo status with the keys of a server', () => {
+  it('warns when they cannot re-sign, long before a role is near its end', async () => {
+    using dir = tempDir();
+    await published(dir);
+    fs.mkdirSync(dir.join('online'));
+    const status = (...more: string[]) => repo(dir, 'status', '--keys', 'online', ...more);
+    const copy = (name: string) => fs.copyFileSync(dir.join('keys', name), dir.join('online', name));
+    assert.equal((await status()).exitCode, 0, 'a directory without an online key is not that of a server');
+    copy('snapshot.key');
+    const half = await status();
+    assert.equal(half.exitCode, 1);
+    assert.match(
+      half.stdout,
+      /^WARNING a server cannot re-sign.* has 0 of the 1 timestamp keys.*\[KEYS_MISSING\]\n/,
+    );
+    assert.equal((jsonOf(await status('--json'))['cannotResign'] as { code: string }).code, 'KEYS_MISSING');
+    fs.copyFileSync(dir.join('keys', 'targets.key'), dir.join('online', 'timestamp.key'));
+    assert.equal((await status()).exitCode, 1, 'a file of that name is not yet a key of the root');
+    copy('timestamp.key');
+    assert.match((await status()).stdout, /^OK every role is fresh\n/);
+  });
+});
+
 describe('writ repo gc', () => {
   it('says what it would remove, asks, and removes with --yes', async () => {
     using dir = tempDir();

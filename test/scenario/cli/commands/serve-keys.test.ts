@@ -97,6 +97,26 @@ describe('a server with the online keys', () => {
     }
   });
 
+  it('says in /healthz from the first minute that its user cannot write, while nothing has to be signed', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir, { clock: systemClock });
+    const online = copyKeys(dir, repository, 'online', onlineFiles);
+    const isRoot = process.getuid?.() === 0;
+    // Root writes everywhere, and is refused where another user serves.
+    if (isRoot) fs.chownSync(repository.directory, 65_534, 65_534);
+    else fs.chmodSync(join(repository.directory, 'metadata'), 0o500);
+    const args = ['serve', '--repository', repository.directory, '--listen', '127.0.0.1:0', '--keys', online];
+    await using server = startWrit(args);
+    const [, url = ''] = await server.waitForStdout(urlPattern);
+    await server.waitForStderr(/would not be able to re-sign/);
+    const health = (await (await fetch(`${url}/healthz`)).json()) as {
+      status: string;
+      reasons: { code: string }[];
+    };
+    const code = isRoot ? 'REPOSITORY_OWNER' : 'DISK_DENIED';
+    assert.deepEqual([health.status, health.reasons.map((one) => one.code)], ['warning', [code]]);
+  });
+
   it('takes a publish without these keys live once it is asked, and lets nothing else be signed', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir, { clock: systemClock });

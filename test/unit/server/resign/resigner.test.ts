@@ -44,6 +44,8 @@ interface Bench {
   readonly results: string[];
   /** What the signer does next time; undefined: it signs. */
   fail: Error | undefined;
+  /** What the signer says that it would fail by. */
+  obstacle: WritError | undefined;
 }
 
 function bench(): Bench {
@@ -52,6 +54,7 @@ function bench(): Bench {
   const calls: (readonly OnlineRole[])[] = [];
   const results: string[] = [];
   const signer = {
+    obstacle: () => result.obstacle,
     resign: async (roles: readonly OnlineRole[]): Promise<void> => {
       calls.push(roles);
       await setImmediate();
@@ -77,7 +80,7 @@ function bench(): Bench {
     watchEveryMs,
     onResult: (one) => results.push(one),
   });
-  const result: Bench = { clock, fixture, resigner, calls, results, fail: undefined };
+  const result: Bench = { clock, fixture, resigner, calls, results, fail: undefined, obstacle: undefined };
   return result;
 }
 
@@ -116,6 +119,35 @@ describe('re-signing loop', () => {
     assert.deepEqual(one.results, ['success', 'success']);
     assert.equal(one.resigner.status().failure, undefined);
     assert.ok((one.resigner.status().lastSuccessMs ?? 0) > 0);
+    await one.resigner.stop();
+  });
+
+  it('says what would make it fail before there is anything to sign, and until it is gone', async () => {
+    const one = bench();
+    one.obstacle = new WritError('DISK_DENIED', 'this user cannot write');
+    one.resigner.start();
+    await settle();
+    const obstacle = { code: 'DISK_DENIED', message: 'this user cannot write' };
+    assert.deepEqual(one.resigner.status(), { obstacle });
+    assert.deepEqual([one.calls, one.results], [[], []]);
+    one.obstacle = undefined;
+    await one.clock.advance(watchEveryMs);
+    await settle();
+    assert.deepEqual(one.resigner.status(), {});
+    await one.resigner.stop();
+  });
+
+  it('calls it a failure, and no obstacle any more, once it failed by it', async () => {
+    const one = bench();
+    one.fail = new WritError('DISK_DENIED', 'denied');
+    one.obstacle = one.fail as WritError;
+    one.resigner.start();
+    await settle();
+    one.clock.setWallTime(one.clock.nowMs() + 2 * dayMs);
+    await one.clock.advance(watchEveryMs);
+    await settle();
+    const { failure, obstacle } = one.resigner.status();
+    assert.deepEqual([failure?.code, failure?.count, obstacle], ['DISK_DENIED', 1, undefined]);
     await one.resigner.stop();
   });
 
