@@ -3,7 +3,8 @@
 // of the rows with several servers on one database. Decides nothing that report-plan does not.
 import { randomBytes } from 'node:crypto';
 import type { Kysely } from 'kysely';
-import { addAudit } from '../store/audit.js';
+import { type AuditEntry, addAudit } from '../store/audit.js';
+import { keepNewest } from '../store/keep-newest.js';
 import { storeError } from '../store/store-errors.js';
 import type { HostBundleRow, HostRow, Tables, TokenRow } from '../store/tables.js';
 import { whileBusy } from '../store/transact.js';
@@ -268,28 +269,25 @@ async function forgetOutcomes(trx: Kysely<Tables>, changed: readonly ChangedHost
     ({ before, plan }) => part(before.last_outcome) !== part(plan.host.last_outcome),
   );
   for (const { key_id } of grown.map(({ before }) => before))
-    await trx
-      .deleteFrom('outcomes')
-      .where('key_id', '=', key_id)
-      .where('n', '<=', (of) =>
-        of
-          .selectFrom('outcomes')
-          .select('n')
-          .where('key_id', '=', key_id)
-          .orderBy('n', 'desc')
-          .limit(1)
-          .offset(keptOutcomes),
-      )
-      .execute();
+    await keepNewest(trx, { table: 'outcomes', of: { key_id }, by: 'n', keep: keptOutcomes });
 }
+
+/** Of each host: one that calls itself something else at each report fills the log with nothing but this. */
+const keptRenames = 20;
 
 async function noteInAudit(trx: Kysely<Tables>, before: StoredHost, after: HostRow): Promise<void> {
   const entry = { atMs: after.last_seen_ms, who: 'server', subject: after.key_id, detail: after.host };
   if (after.host !== before.host)
-    await addAudit(trx, { ...entry, what: 'host.rename', detail: `${before.host} -> ${after.host}` });
+    await noteRename(trx, { ...entry, what: 'host.rename', detail: `${before.host} -> ${after.host}` });
   if (after.state === 'waiting') await addAudit(trx, { ...entry, what: 'host.wait' });
   if (after.state === 'retired') await addAudit(trx, { ...entry, what: 'host.stopped' });
   if (after.cloned !== before.cloned) await addAudit(trx, { ...entry, what: 'host.cloned' });
+}
+
+async function noteRename(trx: Kysely<Tables>, entry: AuditEntry): Promise<void> {
+  const { what, subject } = entry;
+  await addAudit(trx, entry);
+  await keepNewest(trx, { table: 'audit', of: { what, subject }, by: 'id', keep: keptRenames });
 }
 
 /** As if the database had said it: the batch is read and decided again. */

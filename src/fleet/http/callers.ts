@@ -6,6 +6,7 @@ import type { FastifyRequest } from 'fastify';
 import type { Kysely } from 'kysely';
 import { WritError } from '../../core/errors.js';
 import type { Role } from '../../core/fleet/answers.js';
+import { keepNewest } from '../store/keep-newest.js';
 import type { Tables } from '../store/tables.js';
 import { mayAs, stateOfToken } from '../tokens/token-rules.js';
 import { checkToken, tokenDigest, tokenRefused } from '../tokens/tokens.js';
@@ -119,19 +120,8 @@ export async function beginSession(parts: CallerParts, token: string, asking: As
   await db.deleteFrom('sessions').where('expires_at_ms', '<=', nowMs).execute();
   const row = { digest: tokenDigest(session), token_id: id, expires_at_ms: nowMs + sessionMs };
   await db.insertInto('sessions').values(row).execute();
-  await db
-    .deleteFrom('sessions')
-    .where('token_id', '=', id)
-    .where('expires_at_ms', '<=', (of) =>
-      of
-        .selectFrom('sessions')
-        .select('expires_at_ms')
-        .where('token_id', '=', id)
-        .orderBy('expires_at_ms', 'desc')
-        .limit(1)
-        .offset(sessionsOfToken),
-    )
-    .execute();
+  const kept = { table: 'sessions', by: 'expires_at_ms', keep: sessionsOfToken } as const;
+  await keepNewest(db, { ...kept, of: { token_id: id } });
   return session;
 }
 

@@ -1,5 +1,5 @@
 // What people and programs changed in a fleet, a row each, newest first by its number. Written in the transaction of the
-// change itself; never changed afterwards.
+// change itself; never changed afterwards, and forgotten by its age, or where one host says the same without end.
 import { randomInt } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import type { Tables } from './tables.js';

@@ -15,6 +15,7 @@ export const migrations: readonly Migration[] = [
   { version: 3, up: withRepositories },
   { version: 4, up: withLookIndexes },
   { version: 5, up: withBlocked },
+  { version: 6, up: withAuditIndex },
 ];
 
 interface Table {
@@ -180,6 +181,12 @@ async function withBlocked(db: Kysely<AnyTables>): Promise<void> {
   await db.schema.dropIndex('hosts_by_look').execute();
   const columns = ['state', 'kind', 'agent', 'cloned', 'blocked', 'version', 'root_version', 'root_digest'];
   await db.schema.createIndex('hosts_by_look').on('hosts').columns(columns).execute();
+}
+
+/** What is in the log of one subject, without reading the log. */
+async function withAuditIndex(db: Kysely<AnyTables>): Promise<void> {
+  const columns = ['subject', 'what', 'id'];
+  await db.schema.createIndex('audit_by_subject').on('audit').columns(columns).execute();
 }
 
 async function create(db: Kysely<AnyTables>, { name, key, texts, numbers }: Table): Promise<void> {

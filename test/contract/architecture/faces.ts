@@ -222,7 +222,16 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
   'fleet/page': ['routes'],
   'fleet/queries': ['fleet-queries', 'host-pages'],
   'fleet/repositories': ['follow-repositories', 'stored-views'],
-  'fleet/store': ['audit', 'leases', 'open-store', 'store-errors', 'tables', 'transact', 'write-rows'],
+  'fleet/store': [
+    'audit',
+    'keep-newest',
+    'leases',
+    'open-store',
+    'store-errors',
+    'tables',
+    'transact',
+    'write-rows',
+  ],
   'fleet/webhook': ['webhook'],
   'fleet/tokens': ['new-token', 'shown-token', 'token-rules', 'tokens'],
   core: [

@@ -10,7 +10,7 @@ import { rejectsCode } from '../../kit/assert/assert-code.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { type BenchHost, type FleetBench, fleetBench, reportOf, send } from '../../kit/fleet/fleet-bench.js';
 import { needsPostgres, type RunningPostgres, startPostgres } from '../../kit/fleet/real-postgres.js';
-import { storeCases } from '../../kit/fleet/store-cases.js';
+import { storeCases } from '../../kit/fleet/cases/store-cases.js';
 
 const here = needsPostgres();
 

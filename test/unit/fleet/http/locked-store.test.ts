@@ -1,4 +1,4 @@
-// What the API answers while another process keeps the store locked; test/kit/fleet/full-cases has a disk that is full.
+// What the API answers while another process keeps the store locked; test/kit/fleet/cases/full-cases has a disk that is full.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { systemClock } from '../../../../src/platform/time/clock.js';

@@ -1,4 +1,4 @@
-// A webhook by itself; the cases of any store (test/kit/fleet/webhook-cases.ts) have its whole life.
+// A webhook by itself; the cases of any store (test/kit/fleet/cases/webhook-cases.ts) have its whole life.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';

@@ -1,18 +1,18 @@
 // Cases of any store: tokens.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { beginSession } from '../../../src/fleet/http/callers.js';
-import { createRefusalBound } from '../../../src/fleet/http/refusal-bound.js';
+import { beginSession } from '../../../../src/fleet/http/callers.js';
+import { createRefusalBound } from '../../../../src/fleet/http/refusal-bound.js';
 import {
   checkToken,
   listTokens,
   revokeToken,
   takeUse,
   tokenDigest,
-} from '../../../src/fleet/tokens/tokens.js';
-import { rejectsCode } from '../assert/assert-code.js';
-import { fakeClock } from '../clock/fake-clock.js';
-import { fleetBench, type NewLocation } from './fleet-bench.js';
+} from '../../../../src/fleet/tokens/tokens.js';
+import { rejectsCode } from '../../assert/assert-code.js';
+import { fakeClock } from '../../clock/fake-clock.js';
+import { fleetBench, type NewLocation } from '../fleet-bench.js';
 
 export function tokenCases(newLocation: NewLocation): void {
   describe('tokens', () => {

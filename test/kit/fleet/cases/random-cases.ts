@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { isWritError } from '../../../src/core/errors.js';
-import { approveHost, retireHost } from '../../../src/fleet/hosts/change-host.js';
-import { recount, storedCounters } from '../../../src/fleet/hosts/counter-changes.js';
-import { createIngest, type Ingest } from '../../../src/fleet/hosts/ingest.js';
-import { sweep } from '../../../src/fleet/hosts/sweeps.js';
-import { silentLog } from '../../../src/platform/telemetry/silent-log.js';
-import { fakeClock } from '../clock/fake-clock.js';
+import { isWritError } from '../../../../src/core/errors.js';
+import { approveHost, retireHost } from '../../../../src/fleet/hosts/change-host.js';
+import { recount, storedCounters } from '../../../../src/fleet/hosts/counter-changes.js';
+import { createIngest, type Ingest } from '../../../../src/fleet/hosts/ingest.js';
+import { sweep } from '../../../../src/fleet/hosts/sweeps.js';
+import { silentLog } from '../../../../src/platform/telemetry/silent-log.js';
+import { fakeClock } from '../../clock/fake-clock.js';
 import {
   type BenchHost,
   bundleAt,
@@ -17,7 +17,7 @@ import {
   type NewLocation,
   reportOf,
   send,
-} from './fleet-bench.js';
+} from '../fleet-bench.js';
 
 const hostCount = 4;
 

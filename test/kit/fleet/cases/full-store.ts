@@ -1,7 +1,7 @@
 // A store on which nothing can be written, as on a disk that is full, until it is freed: for one on PostgreSQL a trigger says
 // what the server would, the embedded one runs out of pages by itself. What is there can be read.
 import { sql } from 'kysely';
-import type { FleetStore } from '../../../src/fleet/store/open-store.js';
+import type { FleetStore } from '../../../../src/fleet/store/open-store.js';
 
 const tables = ['hosts', 'host_bundles', 'host_labels', 'outcomes', 'tokens', 'sessions', 'audit'];
 const verbs = ['insert', 'update', 'delete'];

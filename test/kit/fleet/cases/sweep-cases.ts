@@ -1,14 +1,14 @@
 // Cases of any store: what time does.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createIngest } from '../../../src/fleet/hosts/ingest.js';
-import { isSilent, isUnjudged, lastSeenLagMs } from '../../../src/fleet/hosts/silence-rules.js';
-import { noteAccepting, runSweeps, sweep } from '../../../src/fleet/hosts/sweeps.js';
-import { createFleetQueries } from '../../../src/fleet/queries/fleet-queries.js';
-import { takeLease } from '../../../src/fleet/store/leases.js';
-import { silentLog } from '../../../src/platform/telemetry/silent-log.js';
-import { fakeClock } from '../clock/fake-clock.js';
-import { fleetBench, type NewLocation, reportOf, send } from './fleet-bench.js';
+import { createIngest } from '../../../../src/fleet/hosts/ingest.js';
+import { isSilent, isUnjudged, lastSeenLagMs } from '../../../../src/fleet/hosts/silence-rules.js';
+import { noteAccepting, runSweeps, sweep } from '../../../../src/fleet/hosts/sweeps.js';
+import { createFleetQueries } from '../../../../src/fleet/queries/fleet-queries.js';
+import { takeLease } from '../../../../src/fleet/store/leases.js';
+import { silentLog } from '../../../../src/platform/telemetry/silent-log.js';
+import { fakeClock } from '../../clock/fake-clock.js';
+import { fleetBench, type NewLocation, reportOf, send } from '../fleet-bench.js';
 
 const dayMs = 86_400_000;
 

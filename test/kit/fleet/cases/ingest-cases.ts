@@ -1,49 +1,13 @@
 // Cases of any store: what reports do to it, one after the other and many at once.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { KyselyPlugin } from 'kysely';
-import { approveHost, retireHost } from '../../../src/fleet/hosts/change-host.js';
-import { commitReports } from '../../../src/fleet/hosts/commit-reports.js';
-import { recount, storedCounters } from '../../../src/fleet/hosts/counter-changes.js';
-import { createIngest, type Ingest } from '../../../src/fleet/hosts/ingest.js';
-import { SeenHosts } from '../../../src/fleet/hosts/seen-hosts.js';
-import type { HostRow } from '../../../src/fleet/store/tables.js';
-import { RowWriter } from '../../../src/fleet/store/write-rows.js';
-import { silentLog } from '../../../src/platform/telemetry/silent-log.js';
-import { fakeClock } from '../clock/fake-clock.js';
-import {
-  type BenchHost,
-  bundleAt,
-  type FleetBench,
-  fleetBench,
-  type NewLocation,
-  reportOf,
-  send,
-} from './fleet-bench.js';
-
-interface Scene {
-  readonly bench: FleetBench;
-  readonly ingest: Ingest;
-  readonly host: BenchHost;
-  row(): Promise<HostRow>;
-}
-
-const accepted = (outcomes = 0) => ({ kind: 'accepted', answer: { everyMs: 300_000, outcomes } });
+import { retireHost } from '../../../../src/fleet/hosts/change-host.js';
+import { storedCounters } from '../../../../src/fleet/hosts/counter-changes.js';
+import { type BenchHost, bundleAt, fleetBench, type NewLocation, reportOf, send } from '../fleet-bench.js';
+import { accepted, ingestOf, scenesAt } from './ingest-scene.js';
 
 export function ingestCases(newLocation: NewLocation): void {
-  const ingestOf = (bench: FleetBench): Ingest =>
-    createIngest(bench.store, { clock: bench.clock, log: silentLog() });
-
-  async function within(play: (scene: Scene) => Promise<void>): Promise<void> {
-    await using bench = await fleetBench(await newLocation(), fakeClock({ mode: 'skip' }));
-    const { token } = await bench.token({ labels: { site: 'fra' } });
-    const host = await bench.enrol(token, 'web-1');
-    const ingest = ingestOf(bench);
-    const rowOf = () => bench.store.db.selectFrom('hosts').selectAll().where('key_id', '=', host.keyId);
-    await play({ bench, ingest, host, row: () => rowOf().executeTakeFirstOrThrow() });
-    await ingest.close();
-    assert.deepEqual(await storedCounters(bench.store.db), await recount(bench.store.db));
-  }
+  const within = scenesAt(newLocation);
 
   describe('a report', () => {
     it('is in the rows when it is answered', () =>
@@ -172,131 +136,6 @@ export function ingestCases(newLocation: NewLocation): void {
         await retireHost(db, narrow.keyId, { who: 'anna', nowMs: 1 });
         assert.equal(await codeOf(narrow, reportOf('web-2')), 'FLEET_KEY_RETIRED');
         assert.deepEqual(await storedCounters(db), []);
-      }));
-  });
-
-  describe('another name', () => {
-    const auditOf = ({ bench, host }: Scene) =>
-      bench.store.db
-        .selectFrom('audit')
-        .select(['what', 'detail'])
-        .where('subject', '=', host.keyId)
-        .where('what', '!=', 'host.enrol')
-        .orderBy('what')
-        .execute();
-    const waits = { kind: 'refused', code: 'FLEET_KEY_WAITING' };
-
-    it('that is free is taken, and is in the audit', () =>
-      within(async (scene) => {
-        const { ingest, host, row } = scene;
-        await send(ingest, host, reportOf('web-1'));
-        assert.deepEqual(await send(ingest, host, reportOf('web-7')), accepted());
-        assert.deepEqual([(await row()).host, (await row()).state], ['web-7', 'accepted']);
-        assert.deepEqual(await auditOf(scene), [{ what: 'host.rename', detail: 'web-1 -> web-7' }]);
-      }));
-
-    it('that somebody has waits for a person, out of every number, and what comes behind the approval is news', () =>
-      within(async (scene) => {
-        const { bench, ingest, host, row } = scene;
-        const { token } = await bench.token();
-        const honest = await bench.enrol(token, 'web-2');
-        await send(ingest, honest, reportOf('web-2'));
-        await send(ingest, host, reportOf('web-1'));
-        const outcome = { n: 1, trigger: 'poll', outcome: 'activated', atMs: 5, bundles: [] } as const;
-        const squat = reportOf('web-2', { outcomes: [outcome] });
-        assert.deepEqual(await send(ingest, host, squat, { counter: 20 }), waits);
-        assert.deepEqual(await send(ingest, host, squat, { counter: 20 }), waits);
-        assert.deepEqual(await send(ingest, host, reportOf('web-1'), { counter: 21 }), waits);
-        const { state, host: name, counter } = await row();
-        assert.deepEqual([state, name, counter], ['waiting', 'web-2', 20]);
-        const { db } = bench.store;
-        const rows = await db.selectFrom('host_bundles').select('key_id').execute();
-        assert.deepEqual(rows, [{ key_id: honest.keyId }]);
-        assert.deepEqual(await db.selectFrom('outcomes').selectAll().execute(), []);
-        assert.deepEqual(await auditOf(scene), [
-          { what: 'host.rename', detail: 'web-1 -> web-2' },
-          { what: 'host.wait', detail: 'web-2' },
-        ]);
-        await approveHost(db, host.keyId, { who: 'anna', nowMs: 1 });
-        assert.deepEqual(await send(ingest, host, reportOf('web-1'), { counter: 22 }), accepted());
-        assert.equal((await db.selectFrom('host_bundles').select('key_id').execute()).length, 2);
-      }));
-
-    it('that two ask for at once is one of theirs, by one server and by two', () =>
-      within(async ({ bench, ingest, host }) => {
-        const { token } = await bench.token();
-        const other = await bench.enrol(token, 'web-2');
-        const second = ingestOf(bench);
-        for (const [at, beside] of [ingest, second].entries()) {
-          const both = [
-            send(ingest, host, reportOf(`new-${at}`)),
-            send(beside, other, reportOf(`new-${at}`)),
-          ];
-          assert.deepEqual((await Promise.all(both)).map(({ kind }) => kind).sort(), ['accepted', 'refused']);
-          for (const { keyId } of [host, other])
-            await approveHost(bench.store.db, keyId, { who: 'anna', nowMs: 1 });
-        }
-        await second.close();
-      }));
-  });
-
-  describe('a keepalive', () => {
-    it('changes no number, is seen soon, and holds against replays before it is written', () =>
-      within(async ({ bench, ingest, host, row }) => {
-        await send(ingest, host, reportOf('web-1'));
-        const before = await row();
-        assert.deepEqual(
-          await send(ingest, host, reportOf('web-1', { atMs: 2 }), { counter: 50 }),
-          accepted(),
-        );
-        const replay = await send(ingest, host, reportOf('web-1', { atMs: 3 }), { counter: 50 });
-        assert.ok(replay.kind === 'challenge' && replay.challenge.counter === 50, JSON.stringify(replay));
-        await ingest.close();
-        const after = await row();
-        assert.deepEqual([after.counter, after.last_seen_ms > before.last_seen_ms], [50, true]);
-        const second = await send(ingestOf(bench), host, reportOf('web-1'), { counter: 51 });
-        assert.deepEqual(second, accepted());
-      }));
-
-    it('that is written while the row of its host is read holds against a replay all the same', () =>
-      within(async ({ bench, host, row }) => {
-        const { db } = bench.store;
-        const [writer, seen] = [new RowWriter(), new SeenHosts()];
-        // Behind each statement that reads: the row is read, and the keepalive is written before anybody looks at the row.
-        const writesSeen: KyselyPlugin = {
-          transformQuery: ({ node }) => node,
-          transformResult: async ({ result }) => {
-            await seen.write(db, writer);
-            return result;
-          },
-        };
-        const counter = 50;
-        const { body_digest, every_ms } = await row();
-        seen.note({ key_id: host.keyId, counter, body_digest, last_seen_ms: 1, every_ms, skew_ms: 0 });
-        const context = { db: db.withPlugin(writesSeen), writer, seen, factor: 1 };
-        const signed = { keyId: host.keyId, counter, createdAtMs: 0, bodyDigest: 'f'.repeat(64) };
-        const taken = { signed, report: reportOf('web-1'), receivedAtMs: 1 };
-        const [verdict] = await commitReports(context, [taken]);
-        assert.ok(verdict?.kind === 'challenge' && verdict.challenge.counter === 50, JSON.stringify(verdict));
-        assert.deepEqual([(await row()).counter, seen.size], [50, 0]);
-      }));
-
-    it('that is repeated at another server, before the first one wrote it, says again what it said, and no more', () =>
-      within(async ({ bench, ingest, host, row }) => {
-        const other = ingestOf(bench);
-        await send(ingest, host, reportOf('web-1'), { counter: 49 });
-        const numbers = await storedCounters(bench.store.db);
-        const keepalive = reportOf('web-1', { atMs: 2 });
-        assert.deepEqual(await send(ingest, host, keepalive, { counter: 50 }), accepted());
-        assert.deepEqual(await send(other, host, keepalive, { counter: 50 }), accepted());
-        const news = reportOf('web-1', { health: 'critical' });
-        assert.deepEqual(await send(other, host, news, { counter: 51 }), accepted());
-        const late = await send(ingest, host, keepalive, { counter: 50 });
-        assert.ok(late.kind === 'challenge' && late.challenge.counter === 51);
-        await Promise.all([ingest.close(), other.close()]);
-        const { counter, health } = await row();
-        assert.deepEqual([counter, health], [51, 'critical']);
-        assert.deepEqual(await storedCounters(bench.store.db), numbers);
       }));
   });
 

@@ -1,12 +1,14 @@
 // What must hold of a fleet's store whatever database it is: called by the tests of each of them.
 
+import type { NewLocation } from '../fleet-bench.js';
 import { blockedCases } from './blocked-cases.js';
 import { enrolCases } from './enrol-cases.js';
-import type { NewLocation } from './fleet-bench.js';
 import { fullCases } from './full-cases.js';
 import { ingestCases } from './ingest-cases.js';
+import { keepaliveCases } from './keepalive-cases.js';
 import { openCases } from './open-cases.js';
 import { randomCases } from './random-cases.js';
+import { renameCases } from './rename-cases.js';
 import { sweepCases } from './sweep-cases.js';
 import { tokenCases } from './token-cases.js';
 import { webhookCases } from './webhook-cases.js';
@@ -17,6 +19,8 @@ export function storeCases(newLocation: NewLocation, runs: number): void {
   tokenCases(newLocation);
   enrolCases(newLocation);
   ingestCases(newLocation);
+  renameCases(newLocation);
+  keepaliveCases(newLocation);
   sweepCases(newLocation);
   webhookCases(newLocation);
   fullCases(newLocation);

@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { describe, it } from 'node:test';
-import { approveHost, retireHost } from '../../../src/fleet/hosts/change-host.js';
-import { maxWaitingOfToken } from '../../../src/fleet/hosts/enrol-rules.js';
-import { HostKeys } from '../../../src/fleet/hosts/host-keys.js';
-import { noteAccepting } from '../../../src/fleet/hosts/sweeps.js';
-import { rejectsCode } from '../assert/assert-code.js';
-import { fakeClock } from '../clock/fake-clock.js';
-import { type FleetBench, fleetBench, type NewLocation } from './fleet-bench.js';
+import { approveHost, retireHost } from '../../../../src/fleet/hosts/change-host.js';
+import { maxWaitingOfToken } from '../../../../src/fleet/hosts/enrol-rules.js';
+import { HostKeys } from '../../../../src/fleet/hosts/host-keys.js';
+import { noteAccepting } from '../../../../src/fleet/hosts/sweeps.js';
+import { rejectsCode } from '../../assert/assert-code.js';
+import { fakeClock } from '../../clock/fake-clock.js';
+import { type FleetBench, fleetBench, type NewLocation } from '../fleet-bench.js';
 
 const statesOf = async (bench: FleetBench): Promise<string[]> =>
   (

@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { sql } from 'kysely';
-import { parseHostFilter } from '../../../src/core/fleet/host-filter.js';
-import { createIngest } from '../../../src/fleet/hosts/ingest.js';
-import { createFleetQueries } from '../../../src/fleet/queries/fleet-queries.js';
-import { migrate } from '../../../src/fleet/store/migrate.js';
-import type { FleetStore } from '../../../src/fleet/store/open-store.js';
-import { silentLog } from '../../../src/platform/telemetry/silent-log.js';
-import { fakeClock } from '../clock/fake-clock.js';
-import { bundleAt, fleetBench, type NewLocation, reportOf, send } from './fleet-bench.js';
+import { parseHostFilter } from '../../../../src/core/fleet/host-filter.js';
+import { createIngest } from '../../../../src/fleet/hosts/ingest.js';
+import { createFleetQueries } from '../../../../src/fleet/queries/fleet-queries.js';
+import { migrate } from '../../../../src/fleet/store/migrate.js';
+import type { FleetStore } from '../../../../src/fleet/store/open-store.js';
+import { silentLog } from '../../../../src/platform/telemetry/silent-log.js';
+import { fakeClock } from '../../clock/fake-clock.js';
+import { bundleAt, fleetBench, type NewLocation, reportOf, send } from '../fleet-bench.js';
 
 /** As the version before the column left it. */
 async function withoutColumn({ db }: FleetStore): Promise<void> {
@@ -18,7 +18,8 @@ async function withoutColumn({ db }: FleetStore): Promise<void> {
     'drop index hosts_by_look',
     'alter table hosts drop column blocked',
     old,
-    'delete from schema_versions where version = 5',
+    'drop index audit_by_subject',
+    'delete from schema_versions where version >= 5',
   ])
     await sql.raw(text).execute(db);
 }

@@ -1,14 +1,14 @@
 // Cases of any store: versions and starts.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { migrate } from '../../../src/fleet/store/migrate.js';
-import { type Migration, migrations } from '../../../src/fleet/store/migrations.js';
-import { openFleetStore } from '../../../src/fleet/store/open-store.js';
-import { RowWriter } from '../../../src/fleet/store/write-rows.js';
-import { silentLog } from '../../../src/platform/telemetry/silent-log.js';
-import { rejectsCode } from '../assert/assert-code.js';
-import { fakeClock } from '../clock/fake-clock.js';
-import type { NewLocation } from './fleet-bench.js';
+import { migrate } from '../../../../src/fleet/store/migrate.js';
+import { type Migration, migrations } from '../../../../src/fleet/store/migrations.js';
+import { openFleetStore } from '../../../../src/fleet/store/open-store.js';
+import { RowWriter } from '../../../../src/fleet/store/write-rows.js';
+import { silentLog } from '../../../../src/platform/telemetry/silent-log.js';
+import { rejectsCode } from '../../assert/assert-code.js';
+import { fakeClock } from '../../clock/fake-clock.js';
+import type { NewLocation } from '../fleet-bench.js';
 
 export function openCases(newLocation: NewLocation): void {
   const options = { clock: fakeClock(), log: silentLog() };

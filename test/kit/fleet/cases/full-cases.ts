@@ -1,11 +1,11 @@
 // Cases of any store: its disk is full, or somebody else keeps it locked.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { systemClock } from '../../../src/platform/time/clock.js';
-import { type FleetBench, fleetBench, type NewLocation } from './fleet-bench.js';
+import { systemClock } from '../../../../src/platform/time/clock.js';
+import { type FleetBench, fleetBench, type NewLocation } from '../fleet-bench.js';
+import { listeningApp } from '../listening-app.js';
+import { type SignedHost, signedHost } from '../signed-host.js';
 import { fillStore } from './full-store.js';
-import { listeningApp } from './listening-app.js';
-import { type SignedHost, signedHost } from './signed-host.js';
 
 type Write = readonly [name: string, ask: () => Promise<Response>, whenFreed: number];
 

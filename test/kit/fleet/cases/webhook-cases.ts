@@ -4,13 +4,13 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { describe, it } from 'node:test';
 import { Ajv } from 'ajv';
-import { until } from '../assert/until.js';
-import { fakeClock } from '../clock/fake-clock.js';
-import { tempDir } from '../disk/temp-dir.js';
-import { makeCertificate } from '../net/certificate.js';
-import { fleetBench, type NewLocation } from './fleet-bench.js';
-import { type Receiver, receiver, refusedOffer, startWebhook, summaryWith } from './webhook-bench.js';
-import { webhookSchema } from './webhook-schema.js';
+import { until } from '../../assert/until.js';
+import { fakeClock } from '../../clock/fake-clock.js';
+import { tempDir } from '../../disk/temp-dir.js';
+import { makeCertificate } from '../../net/certificate.js';
+import { fleetBench, type NewLocation } from '../fleet-bench.js';
+import { type Receiver, receiver, refusedOffer, startWebhook, summaryWith } from '../webhook-bench.js';
+import { webhookSchema } from '../webhook-schema.js';
 
 const refused = summaryWith({ offers: [refusedOffer] });
 const silent = summaryWith({
