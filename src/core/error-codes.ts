@@ -77,7 +77,7 @@ export const errorCodes = {
   ),
   ROOT_NOT_LINKED: config(
     'The configured root is not in the trusted history and not linked to it. Writ never drops trust silently.',
-    'Configure the root of this repository, or use a new state directory for another repository.',
+    'Configure the root of this repository. To follow another repository on purpose, move `trust` of the state directory away, then `writ pull`.',
   ),
 
   // trust: TUF metadata
@@ -91,7 +91,7 @@ export const errorCodes = {
   ),
   SIGNATURE_WRONG_KEY: failed(
     'A metadata file is signed, but not by a key of its role: another repository, revoked keys, or an attack.',
-    'Compare the repository URL and its keys with the root this host trusts.',
+    'Check that `root` is the root of the repository that `repository` names (`writ reload` after a change). If both are right, inform the publisher.',
   ),
   SIGNATURE_DUPLICATE: failed(
     'A metadata file has two signatures of one key id.',

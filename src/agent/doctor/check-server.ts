@@ -2,8 +2,10 @@
 // without a worker that waits for policy. Each mirror is asked once for its timestamp and its time, with short deadlines;
 // what comes is read by nobody and changes nothing. Facts are gathered and judged side by side; the judges are pure.
 import type { AgentConfig, MirrorConfig } from '../../core/config/config.js';
+import { errorCodes } from '../../core/error-codes.js';
 import { toWritError } from '../../core/errors.js';
 import { maxCreatedAheadMs, metadataBytesByRole } from '../../core/limits.js';
+import { troubleOf } from '../../core/status/freshness.js';
 import type { StatusReport } from '../../core/status/status.js';
 import { renewalOf } from '../../core/tuf/metadata-checks.js';
 import { certificateEndsAtMs } from '../../platform/net/certificate.js';
@@ -173,6 +175,7 @@ function examineTrust({ root }: AgentConfig, context: DoctorContext): Judged {
     root,
     roles: report.trust,
     untrusted: report.untrusted?.some(({ active }) => active) === true,
+    trouble: troubleIn(report),
     nowMs: context.clock.nowMs(),
     rootUnread: read.kind === 'read' ? undefined : read.why,
   });
@@ -186,16 +189,29 @@ export interface TrustFacts {
   readonly roles: StatusReport['trust'];
   /** A release in use that keys of today do not vouch for. */
   readonly untrusted: boolean;
+  /** Why the metadata that came was refused, or the configured root is not believed. */
+  readonly trouble?: Trouble | undefined;
   readonly nowMs: number;
+}
+
+const rootCodes: ReadonlySet<string> = new Set(['ROOT_NOT_LINKED', 'ROOT_UNUSABLE', 'TRUST_STORE_DAMAGED']);
+
+/** The problem names it in full; one that a later cycle has covered is remembered by its code alone. */
+function troubleIn({ problems, freshness }: StatusReport): Trouble | undefined {
+  const problem = problems.find(({ code }) => rootCodes.has(code) || troubleOf(code) === 'refused');
+  if (problem !== undefined || freshness.refused === undefined) return problem;
+  const { code } = freshness.refused;
+  return { code, message: errorCodes[code].meaning, hint: errorCodes[code].hint };
 }
 
 const offlineMarginMs = 14 * dayMs;
 
-export function judgeTrust({ root, rootUnread, roles, untrusted, nowMs }: TrustFacts): Judged {
+export function judgeTrust({ root, rootUnread, roles, untrusted, trouble, nowMs }: TrustFacts): Judged {
   if (untrusted) {
     const text = 'the active release was signed by a key that is no longer trusted';
     return fail(text, 'writ status', 'UNTRUSTED_ACTIVE');
   }
+  if (trouble !== undefined) return failOf(trouble);
   if (roles.length === 0) return judgeBeforeContact(root, rootUnread);
   const left = roles.map((one) => ({ ...one, leftMs: one.expiresAtMs - nowMs }));
   const words = left.map(

@@ -133,8 +133,7 @@ function bundleLines(report: StatusReport): string[] {
 
 function serverText(bundle: BundleStatus, report: StatusReport): string {
   const { server } = bundle;
-  if (server === undefined)
-    return report.freshness.lastContactAtMs === undefined ? 'not asked yet' : 'no such bundle';
+  if (server === undefined) return notListedText(report);
   if (server.serial === bundle.serial) return 'same';
   const at = (one: { readonly bundle: string; readonly serial: number }): boolean =>
     one.bundle === bundle.bundle && one.serial === server.serial;
@@ -143,6 +142,12 @@ function serverText(bundle: BundleStatus, report: StatusReport): string {
   if (isTooNew(bundle.bundle, report)) return `${server.serial}, deferred`;
   if (report.pause !== undefined || report.waiting?.some(at)) return `${server.serial}, waits`;
   return String(server.serial);
+}
+
+/** Only verified targets say that there is no such bundle. */
+function notListedText({ freshness, trust }: StatusReport): string {
+  if (freshness.lastContactAtMs === undefined) return 'not asked yet';
+  return trust.some(({ role }) => role === 'targets') ? 'no such bundle' : 'nothing verified yet';
 }
 
 /** It requires what the Writ of this host does not know. */

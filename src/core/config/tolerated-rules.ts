@@ -81,6 +81,7 @@ function* programRules(file: Group, look: HostLook): Generator<Finding> {
 const filePlaces = [
   'repository.ca',
   'repository.*.ca',
+  'fleet.ca',
   'bundles.*.checks.*.schema',
   'workers.*.reset.authorizationFile',
   ...['bundles.*.checks.*', 'workers.*.canary', 'workers.*.load', 'workers.*.probe'].flatMap((hook) => [

@@ -87,7 +87,9 @@ function freshness({ freshness: { state, expired, refused, failing } }: StatusRe
   const attempt = refused ?? failing;
   const why = [
     ...(expired === undefined ? [] : [`${expired.role} has expired`]),
-    ...(attempt === undefined ? [] : [`${attempt.times} times ${attempt.code}`]),
+    ...(attempt === undefined
+      ? []
+      : [attempt.times === 1 ? attempt.code : `${attempt.times} times ${attempt.code}`]),
   ];
   const text = `metadata is ${state}${why.length === 0 ? '' : ` (${why.join(', ')})`}`;
   return [{ level: 'warning', code: staleCode[state], text }];

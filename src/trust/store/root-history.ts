@@ -94,7 +94,7 @@ function isLinked(bootstrap: TrustedSet, roots: StoredRoots): boolean {
 function notLinked(bootstrap: TrustedSet, trusted: TrustedSet, roots: StoredRoots): WritError {
   const expected = versionOf(trusted);
   const actual = versionOf(bootstrap);
-  const message = `the configured root (version ${actual}) is not in the history, whose last version is ${expected}`;
+  const message = `the configured root (version ${actual}) is not one of the roots that this host trusts (up to version ${expected}), nor signed by them`;
   const facts = { expected, actual };
   // A damaged file counts as absent here too: it links nothing, and says nothing of which repository it was.
   const begins = roots.versions.some(

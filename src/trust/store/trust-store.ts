@@ -3,6 +3,7 @@
 // comes here before it has been verified. Reading never writes: `writ status` looks in without the lock.
 import { existsSync, lstatSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { errorCodes } from '../../core/error-codes.js';
 import { isSystemError, isWritError, WritError } from '../../core/errors.js';
 import { roleFileName } from '../../core/tuf/delegations.js';
 import { type StoredFiles, type TrustedSet, trustFirstRoot } from '../../core/tuf/trusted-set.js';
@@ -83,7 +84,7 @@ export function openTrustStore(options: TrustStoreOptions): TrustStore {
 
   return {
     loadRoot: () => {
-      const stored = withWayOut(directory, () =>
+      const stored = withWayOut(options, () =>
         blaming(options.bootstrapRoot, () => trustStoredRoot(readRoots())),
       );
       ({ link, anchor } = stored);
@@ -111,7 +112,7 @@ export function openTrustStore(options: TrustStoreOptions): TrustStore {
       write('trust.delegated', pathOf(roleFileName(name)), bytes);
     },
     requireLinked: (rootVersion) => {
-      if (link === 'open') requireReached(readRoots(), rootVersion);
+      if (link === 'open') withWayOut(options, () => requireReached(readRoots(), rootVersion));
       link = 'linked';
     },
     isEmpty: () => readStored(pathOf('root')) === undefined && listVersions(history).length === 0,
@@ -186,20 +187,32 @@ function blaming<T>(path: string, judge: () => T): T {
   }
 }
 
-/** Damage that no single file explains: the way out is to begin again at the bootstrap root, and costs a memory. */
-function withWayOut<T>(directory: string, judge: () => T): T {
+/** What no single file explains: the way out is to begin again at the bootstrap root, and costs a memory. */
+function withWayOut<T>(options: TrustStoreOptions, judge: () => T): T {
   try {
     return judge();
   } catch (error) {
-    if (!isWritError(error) || error.code !== 'TRUST_STORE_DAMAGED' || 'path' in error.facts) throw error;
-    throw new WritError(error.code, error.message, {
-      facts: { ...error.facts, path: directory },
-      hint:
-        `Restore ${directory} from a backup; or begin again at the bootstrap root, which forgets the versions seen so ` +
-        `far: \`mv ${directory} ${directory}.damaged\`, then \`writ pull\`.`,
-      cause: error,
-    });
+    const hint = isWritError(error) ? wayOut(error, options) : undefined;
+    if (!isWritError(error) || hint === undefined) throw error;
+    const facts = { ...error.facts, path: options.directory };
+    throw new WritError(error.code, error.message, { facts, hint, cause: error });
   }
+}
+
+/** @returns what a person does on purpose; undefined where the error names it itself */
+function wayOut({ code, hint, facts }: WritError, places: TrustStoreOptions): string | undefined {
+  const { directory, bootstrapRoot } = places;
+  if (code === 'ROOT_NOT_LINKED' && hint === errorCodes.ROOT_NOT_LINKED.hint)
+    return (
+      `If ${bootstrapRoot} is wrong, replace it. If it is right, and you compared its digest with the publisher, begin ` +
+      `again with it, which forgets the versions seen so far: \`mv ${directory} ${directory}.old\`, then \`writ pull\`.`
+    );
+  // With a path it is about one file; a missing link of the chain has its own hint.
+  if (code !== 'TRUST_STORE_DAMAGED' || 'path' in facts || 'expected' in facts) return undefined;
+  return (
+    `Restore ${directory} from a backup; or begin again at the bootstrap root, which forgets the versions seen so ` +
+    `far: \`mv ${directory} ${directory}.damaged\`, then \`writ pull\`.`
+  );
 }
 
 /** @returns the place to move away, where links lead in a circle: the path, or its directory when that is the link */

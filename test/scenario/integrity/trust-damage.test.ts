@@ -146,7 +146,7 @@ describe('another repository on the same state directory', () => {
     fs.writeFileSync(bootstrap, other.bootstrapRoot);
     const result = await cycleOn(test.reopen({ source: () => other.source() }));
     assert.deepEqual([result.problems[0]?.code, result.exitCode], ['ROOT_NOT_LINKED', 2]);
-    assert.match(result.problems[0]?.hint ?? '', /new state directory/);
+    assert.match(result.problems[0]?.hint ?? '', /`mv .*\/trust .*\/trust\.old`, then `writ pull`/);
     assert.deepEqual(other.takeRequests(), []);
     assert.deepEqual(fs.readFileSync(place(test, 'timestamp.json')), before);
     stands();

@@ -76,6 +76,7 @@ describe('trust', () => {
     version: 1,
     expiresAtMs: nowMs + days * dayMs,
   });
+  const wrongKey = { code: 'SIGNATURE_WRONG_KEY', message: 'timestamp: no key', hint: 'Check `root`.' };
   const well: TrustFacts = {
     root: '/etc/writ/root.json',
     roles: [role('timestamp', 6), role('snapshot', 3), role('targets', 340), role('root', 211)],
@@ -89,10 +90,21 @@ describe('trust', () => {
     ['before the first contact', { roles: [] }, 'warn'],
     ['without a root to begin with', { roles: [], rootUnread: 'ENOENT' }, 'FAIL'],
     ['in a release that no key vouches for', { untrusted: true }, 'FAIL'],
+    ['that the server does not keep', { trouble: wrongKey }, 'FAIL'],
+    ['that the server does not keep, before the first contact', { trouble: wrongKey, roles: [] }, 'FAIL'],
   ];
   for (const [what, facts, state] of cases) {
     it(`${what}: ${state}`, () => assert.equal(judgeTrust({ ...well, ...facts }).state, state));
   }
+
+  it('says what was wrong with the metadata that came, and what to do about that', () => {
+    assert.deepEqual(judgeTrust({ ...well, trouble: wrongKey }), {
+      state: 'FAIL',
+      text: 'timestamp: no key',
+      next: 'Check `root`.',
+      code: 'SIGNATURE_WRONG_KEY',
+    });
+  });
 
   it('names the command that renews the role which ends first', () => {
     const next = (...roles: ReturnType<typeof role>[]) => judgeTrust({ ...well, roles }).next ?? '';

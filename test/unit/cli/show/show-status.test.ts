@@ -147,6 +147,21 @@ const cases: Readonly<Record<string, readonly [word: string, report: StatusRepor
       holds: [{ bundle: 'access', serial: 10, by: 'anna', atMs: startedAtMs, reason: 'locks out ben' }],
     }),
   ],
+  'never-verified': [
+    'alarm',
+    {
+      ...emptyHost(),
+      freshness: {
+        state: 'refused',
+        lastContactAtMs: startedAtMs,
+        refused: {
+          ...{ code: 'SIGNATURE_WRONG_KEY', role: 'timestamp', times: 1 },
+          ...{ sinceMs: startedAtMs, atMs: startedAtMs },
+        },
+      },
+      trust: [{ role: 'root', version: 1, expiresAtMs: startedAtMs + 31_536_000_000 }],
+    },
+  ],
   frozen: [
     'frozen',
     statusReport({

@@ -139,6 +139,11 @@ describe('a program or a file that is not on the host', () => {
       '/bundles/0/checks/0/schema: no file /gone.json',
     ],
     [
+      'of the authorities of the fleet server',
+      { top: 'fleet: { url: "https://f/", ca: /gone.pem, tokenFile: /token }' },
+      '/fleet/ca: no file /gone.pem',
+    ],
+    [
       'among installed arguments',
       { checks: '{ name: c, run: [a, /etc/gone.conf] }' },
       '/bundles/0/checks/0/run/1: no file /etc/gone.conf',

@@ -220,4 +220,14 @@ describe('the health of a host', () => {
       ['UNTRUSTED_ACTIVE', 'DISK_FULL', 'NO_AGENT'],
     );
   });
+
+  it('counts what was refused where it was more than once', () => {
+    const text = (times: number) => {
+      const refused = { ...attempt, code: 'SIGNATURE_WRONG_KEY', times } as const;
+      const report = statusReport({ freshness: { state: 'refused', refused } });
+      return judgeHealth(report).findings.map((one) => one.text);
+    };
+    assert.deepEqual(text(1), ['metadata is refused (SIGNATURE_WRONG_KEY)']);
+    assert.deepEqual(text(3), ['metadata is refused (3 times SIGNATURE_WRONG_KEY)']);
+  });
 });

@@ -4,6 +4,7 @@ import {
   existsSync,
   mkdirSync,
   readdirSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -197,17 +198,29 @@ describe('trust store: the bootstrap root', () => {
     const other = new RepositorySimulator({ nowMs: startMs });
     it.bootstrap(other.bootstrapRoot);
     it.repository.takeRequests();
-    await rejectsCode('ROOT_NOT_LINKED', it.boot().refresh());
+    const { hint } = await rejectsCode('ROOT_NOT_LINKED', it.boot().refresh());
+    assert.ok(hint.includes(`\`mv ${it.trust} ${it.trust}.old\``), hint);
     throwsCode('ROOT_NOT_LINKED', () => it.boot().status());
     assert.deepEqual(it.repository.takeRequests(), []);
 
     for (let count = 0; count < 3; count += 1) other.rotate('root');
     it.bootstrap(other.file('4.root.json'));
-    await rejectsCode('ROOT_NOT_LINKED', it.boot().refresh());
+    assert.equal((await rejectsCode('ROOT_NOT_LINKED', it.boot().refresh())).hint, hint);
     assert.equal(it.repository.takeRequests().includes('GET metadata/timestamp.json'), false);
 
     it.bootstrap(it.repository.bootstrapRoot);
     assert.equal((await it.boot().refresh()).changed, false);
+  });
+
+  it('of another repository is believed once a person has moved the old trust away, as the hint says', async () => {
+    using it = await rotatedHost(0);
+    rmSync(it.trust, { recursive: true });
+    it.bootstrap(new RepositorySimulator({ nowMs: startMs }).bootstrapRoot);
+    await rejectsCode('SIGNATURE_WRONG_KEY', it.boot().refresh());
+    it.bootstrap(it.repository.bootstrapRoot);
+    await rejectsCode('ROOT_NOT_LINKED', it.boot().refresh());
+    renameSync(it.trust, `${it.trust}.old`);
+    assert.equal((await it.boot().refresh()).roles.root.version, 1);
   });
 
   it('ignores files of other names in the history', async () => {
