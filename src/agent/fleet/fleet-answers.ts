@@ -10,6 +10,7 @@ import {
 } from '../../core/fleet/report.js';
 import { maxCounter } from '../../core/fleet/signed-request.js';
 import { maxRetryAfterMs } from '../../core/limits.js';
+import { isCertificateErrno } from '../../platform/net/connect-failure.js';
 import type { HttpReply } from '../../platform/net/http-ask.js';
 import { givenName } from './fleet-files.js';
 
@@ -36,9 +37,12 @@ export function judgeReply(reply: HttpReply, url: URL, asked: Asked): Answered {
 }
 
 function failed(reason: string, url: URL): WritError {
-  const isCertificate = /CERT|SELF_SIGNED|UNABLE_TO_(?:VERIFY|GET_ISSUER)|ALTNAME/.test(reason);
   const isAnswer = reason === 'it does not speak HTTP' || reason.startsWith('its answer is longer');
-  const code = isCertificate ? 'FLEET_CERTIFICATE' : isAnswer ? 'FLEET_ANSWER' : 'FLEET_UNREACHABLE';
+  const code = isCertificateErrno(reason)
+    ? 'FLEET_CERTIFICATE'
+    : isAnswer
+      ? 'FLEET_ANSWER'
+      : 'FLEET_UNREACHABLE';
   return new WritError(code, `${url.href}: ${reason.slice(0, 200)}`, { facts: { url: url.href } });
 }
 

@@ -3,7 +3,6 @@
 // Owns parsing, help and usage errors; it writes nothing and decides no outcome.
 import { Argument, Command, CommanderError, Option } from '#commander';
 import { WritError } from '../../core/errors.js';
-import { given } from '../../core/given.js';
 import type { CommandDefinition, CommandEntry, Surroundings } from './command.js';
 import { environmentName, refuseFormerNames } from './flag-environment.js';
 import { type CommonFlags, commonFlags, type Flag } from './flags.js';
@@ -231,16 +230,21 @@ function groupTyped(program: Command, [first]: readonly string[]): Command {
   return program.commands.find((one) => one.name() === first && one.commands.length > 0) ?? program;
 }
 
+/** @returns as it is typed, with the groups that it is in */
+function wordsOf(command: Command): string {
+  return command.parent === null ? 'writ' : `${wordsOf(command.parent)} ${command.name()}`;
+}
+
 /** @param hint where commander has no suggestion */
 function usageError(error: CommanderError, parent: Command, hint?: string): WritError {
   if (error.code === 'commander.help') {
-    const words = parent.parent === null ? 'writ' : `writ ${parent.name()}`;
+    const words = wordsOf(parent);
     const names = parent.commands.map((command) => command.name()).join(', ');
     return new WritError('USAGE', `${words} needs a command: ${names}`, { hint: `Run ${words} --help.` });
   }
   const [message = '', ...rest] = error.message.replace(/^error: /, '').split('\n');
   const suggestion = rest.join(' ').trim();
   return suggestion === ''
-    ? new WritError('USAGE', message, given({ hint }))
+    ? new WritError('USAGE', message, { hint: hint ?? `Run ${wordsOf(parent)} --help.` })
     : new WritError('USAGE', message, { hint: suggestion.replace(/^\((.*)\)$/, '$1') });
 }

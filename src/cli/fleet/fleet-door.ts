@@ -51,7 +51,7 @@ async function openDoor(
     });
   if (tokenFile === undefined)
     throw new WritError('USAGE', '--token-file is missing', {
-      hint: 'Create a token on the server: writ fleet token create --for people --store S',
+      hint: 'Give a file with a token for people, or name it in WRIT_FLEET_TOKEN_FILE. On the server: writ fleet token create -q --for people --role view --store S > FILE',
     });
   const { openServerDoor } = await import('./server-door.js');
   const files = { tokenFile: context.at(tokenFile), ...(ca === undefined ? {} : { caFile: context.at(ca) }) };

@@ -4,6 +4,7 @@
 import { errorCodes } from '../../core/error-codes.js';
 import { type ErrorCode, WritError } from '../../core/errors.js';
 import type { TokenLine } from '../../core/fleet/answers.js';
+import { isCertificateErrno } from '../../platform/net/connect-failure.js';
 import { askHttp } from '../../platform/net/http-ask.js';
 import { readSmallFile } from '../../platform/read-file.js';
 import type { Clock } from '../../platform/time/clock.js';
@@ -110,8 +111,14 @@ function parsed(body: string): object | undefined {
   }
 }
 
+const certificateHint =
+  'Give --ca FILE (or WRIT_FLEET_CA) with the authority that signed the certificate, and --url with a name in it.';
+
 function unanswered(url: URL, reason: string): WritError {
-  return new WritError('FLEET_UNANSWERED', `${url.origin}${url.pathname}: ${reason}`, {
-    facts: { actual: reason },
+  const isCertificate = isCertificateErrno(reason);
+  const text = isCertificate ? `the certificate of the server is not trusted (${reason})` : reason;
+  return new WritError('FLEET_UNANSWERED', `${url.origin}${url.pathname}: ${text}`, {
+    facts: { reason },
+    ...(isCertificate ? { hint: certificateHint } : {}),
   });
 }

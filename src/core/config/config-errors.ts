@@ -71,6 +71,8 @@ export function findingOf(error: ErrorObject, base: ConfigPath): Finding | undef
 }
 
 function mustBe(error: ErrorObject, schema: Schema): string {
+  if (error.data === null && error.instancePath === '' && schema.properties?.['repository'] !== undefined)
+    return 'there is nothing in it but comments: take the marks (#) away, and name `repository` and `bundles`';
   const wanted = schema.description ?? error.message ?? 'something else';
   return `must be ${wanted.replace(/^must be /, '')}; it is ${show(error.data)}`;
 }

@@ -1,7 +1,7 @@
 // Asks the file system for room before something is written to it, so that a release that cannot fit leaves the disk
 // as it is: DISK_FULL with what is needed and what there is. Decides by core/release/disk-space; frees nothing.
 import * as fs from 'node:fs';
-import { isWritError, WritError } from '../../core/errors.js';
+import { isWritError, unlessRefused, WritError } from '../../core/errors.js';
 import {
   addSpace,
   type FreeSpace,
@@ -9,7 +9,9 @@ import {
   type Space,
   shortageOf,
 } from '../../core/release/disk-space.js';
+import { sizeText } from '../../core/size-text.js';
 import { diskError } from './durable-fs.js';
+import { mountOf, readMountPoints } from './mount-points.js';
 
 /** @throws WritError DISK_* when the file system does not answer */
 export function readFreeSpace(path: string): FreeSpace {
@@ -49,11 +51,18 @@ export function noRoom(
   { unit, needed, available }: Shortage,
   { path, what, cause }: { readonly path: string; readonly what: string; readonly cause?: unknown },
 ): WritError {
-  return new WritError('DISK_FULL', `${what} needs ${needed} ${unit}, and ${available} are free`, {
+  const amount = (count: number): string => (unit === 'bytes' ? sizeText(count) : `${count} ${unit}`);
+  const df = `df -${unit === 'bytes' ? 'h' : 'i'} ${lastingPlace(path)}`;
+  return new WritError('DISK_FULL', `${what} needs ${amount(needed)}, and ${amount(available)} are free`, {
     facts: { needed, available, unit, path },
-    hint: `Free ${Math.max(0, needed - available)} ${unit} on the file system of ${path} (\`df${unit === 'inodes' ? ' -i' : ''}\`); the agent tries again when there is enough.`,
+    hint: `Free ${amount(Math.max(0, needed - available))} there (\`${df}\`); the agent tries again when there is enough.`,
     cause,
   });
+}
+
+/** A staging area is gone when a person reads of it: the file system that it was on is not. */
+function lastingPlace(path: string): string {
+  return unlessRefused(() => mountOf(path, readMountPoints())) ?? path;
 }
 
 /** A disk that filled up meanwhile says no number: what was to be written is what is needed. */

@@ -1,8 +1,10 @@
 // What an answer of HTTP means: how long a Retry-After is, where a redirect may lead, and what went wrong, as error codes.
 // The one place that knows the names undici and the kernel use. Pure.
 import { type ErrorCode, isSystemError, isWritError, WritError } from '../../core/errors.js';
+import { given } from '../../core/given.js';
 import { maxRedirects, maxRetryAfterMs } from '../../core/limits.js';
 import type { Deadline } from '../time/deadline.js';
+import { connectFailure } from './connect-failure.js';
 
 /**
  * @param value of Retry-After: seconds, or an HTTP date (RFC 9110 section 10.2.3)
@@ -32,7 +34,9 @@ export function transportError(error: unknown, { url, phase, deadline }: FailedE
   if (deadline.signal.aborted && isWritError(deadline.signal.reason)) return deadline.signal.reason;
   const errno = isSystemError(error) ? (error.code ?? error.name) : 'unknown';
   const reason = error instanceof Error ? error.message : String(error);
-  return new WritError(codeOf(errno, phase), `${url}: ${reason}`, { facts: { url, errno }, cause: error });
+  const code = codeOf(errno, phase);
+  const { text, hint } = code === 'SERVER_UNREACHABLE' ? connectFailure(errno, reason) : { text: reason };
+  return new WritError(code, `${url}: ${text}`, { facts: { url, errno }, cause: error, ...given({ hint }) });
 }
 
 /** The parser of HTTP met something that is none, headers without end, or two lengths of one body. */

@@ -342,6 +342,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
   ],
   'platform/net': [
     'certificate',
+    'connect-failure',
     'connection-places',
     'control-client',
     'http-ask',

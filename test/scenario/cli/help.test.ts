@@ -110,6 +110,13 @@ describe('the help of writ itself', () => {
     for (const topic of topicNames) assert.match(stdout, new RegExp(`TOPIC: .*${topic}`));
   });
 
+  it('is what a mistyped line is sent to, of the command that was typed', async () => {
+    const hintOf = async (...words: string[]) => jsonOf(await runWrit([...words, '--json']))['hint'];
+    assert.equal(await hintOf('publish', 'policy'), 'Run writ publish --help.');
+    assert.equal(await hintOf('refusals', 'forget', 'dns-edge'), 'Run writ refusals --help.');
+    assert.equal(await hintOf('fleet', 'wait', 'dns-edge', '42', 'more'), 'Run writ fleet wait --help.');
+  });
+
   it('refuses what is neither a command nor a topic, and names the topics', async () => {
     const run = await runWrit(['help', 'exit-code', '--json']);
     assert.deepEqual([run.exitCode, jsonOf(run)['code']], [2, 'USAGE']);

@@ -181,10 +181,13 @@ describe('the commands of a fleet', () => {
     await using fleet = await servedFleet('--tls-cert', certFile, '--tls-key', keyFile);
     const log = async (...ca: readonly string[]) => {
       const run = await runWritProcess(['fleet', 'log', ...(await fleet.door('view')), ...ca, '--json']);
+      hint = jsonOf(run)['hint'];
       return [run.exitCode, jsonOf(run)['code']];
     };
+    let hint: unknown;
     assert.deepEqual(await log('--ca', certFile), [0, undefined]);
     assert.deepEqual(await log(), [1, 'FLEET_UNANSWERED']);
+    assert.match(String(hint), /^Give --ca FILE \(or WRIT_FLEET_CA\)/);
     const { certFile: another } = await makeCertificate(dir.path, 'another');
     assert.deepEqual(await log('--ca', another), [1, 'FLEET_UNANSWERED']);
     for (const none of [keyFile, dir.join('none')]) assert.deepEqual(await log('--ca', none), [2, 'USAGE']);

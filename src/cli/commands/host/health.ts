@@ -79,7 +79,9 @@ function unanswered(
   places: DocsPlaces,
 ): Answer {
   const { code, message, hint, facts } = error;
-  const line = `${outcome.toUpperCase()}  ${message.split('\n', 1)[0]} [${code}]`;
+  const [head = '', first = '', ...more] = message.split('\n').map((line) => line.trim());
+  const rest = more.length === 0 ? '' : ` (and ${more.length} more)`;
+  const line = `${outcome.toUpperCase()}  ${`${head} ${first}`.trim()}${rest} [${code}]`;
   return {
     outcome,
     exitCode,

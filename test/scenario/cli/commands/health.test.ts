@@ -51,6 +51,15 @@ describe('writ health', () => {
     ]);
   });
 
+  it('names the first mistake of a configuration that nobody can read', async () => {
+    using dir = tempDir();
+    const config = dir.join('agent.yaml');
+    writeFileSync(config, 'bundle: []\n');
+    const { stdout, exitCode } = await runWrit(['health', '--config', config]);
+    assert.equal(exitCode, 2);
+    assert.match(stdout, /^CRITICAL .* mistakes: 1:1 .+ \(and \d more\) \[CONFIG_INVALID\]\n$/);
+  });
+
   it('judges a host without an agent by what lies on disk, and says that none runs', async () => {
     using host = await installHost();
     const run = await host.writ('health');

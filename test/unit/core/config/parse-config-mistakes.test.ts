@@ -32,7 +32,9 @@ keep:
   const worker = (lines: string): string => `${minimal}  - name: access\nworkers:\n  - name: w\n${lines}`;
   const mirrors = (value: string): string => minimal.replace('https://policy.example.net/', value);
   const cases: readonly (readonly [what: string, text: string, expected: readonly RegExp[]])[] = [
-    ['an empty file', '', [/1:1 must be a group of keys.*it is empty/]],
+    ['an empty file', '', [/^1:1 there is nothing in it but comments: .*`repository` and `bundles`$/]],
+    ['a file that is all comments', '# repository: https://a/\n', [/^1:1 there is nothing in it/]],
+    ['a text in place of the keys', 'repository', [/1:1 must be a group of keys.*it is "repository"/]],
     ['a list', '- a', [/must be a group of keys/]],
     ['no repository', 'bundles: [{name: a}]', [/the key "repository" is missing/]],
     ['no bundles', `repository: https://a/\nbundles: []`, [/2:10 \/bundles: must be a list of 1/]],

@@ -247,6 +247,7 @@ describe('a hostile server that', () => {
     const source = open(`https://localhost:${port}/`, { ca });
     const error = await rejectsCode('SERVER_UNREACHABLE', source.fetch('x', { maxBytes: 5 }));
     assert.equal(error.facts['errno'], 'ERR_TLS_CERT_ALTNAME_INVALID');
+    assert.match(error.hint, /^Set `ca` of the repository/);
     await source.close();
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
@@ -255,7 +256,9 @@ describe('a hostile server that', () => {
   it('speaks plain HTTP where TLS is expected, or the reverse, is not reached', async () => {
     await using server = await httpFixture((_request, response) => response.end('hello'));
     const source = open(server.url.replace('http:', 'https:'));
-    await rejectsCode('SERVER_UNREACHABLE', source.fetch('x', { maxBytes: 5 }));
+    const error = await rejectsCode('SERVER_UNREACHABLE', source.fetch('x', { maxBytes: 5 }));
+    assert.match(error.message, /: what answers there does not speak TLS$/);
+    assert.match(error.hint, /http:\/\/ in `repository`/);
     await source.close();
   });
 });
