@@ -2,6 +2,7 @@
 // and everybody notified again. What even that cannot repair ends with a block. Serves every move, and the undo of a recovery.
 import { outcomeOf, problemOf } from '../../core/cycle/problem.js';
 import { type ErrorCode, isUnsaidNo, toWritError, WritError } from '../../core/errors.js';
+import { releasesNamedBy } from '../generations/generation-contents.js';
 import { withRetired } from '../generations/generation-notes.js';
 import { pointCurrentAt, removeCurrent } from '../generations/generations.js';
 import { touchIfPossible } from '../generations/touch-trees.js';
@@ -9,7 +10,7 @@ import type { MoveResult } from '../job/cycle-result.js';
 import type { CycleStory } from '../job/progress.js';
 import { groupsIn } from '../notify/refusal.js';
 import { announceActive } from '../notify/worker-groups.js';
-import { withBlock } from '../select/holds-and-blocks.js';
+import { withBlock, withoutHoldsOn } from '../select/holds-and-blocks.js';
 import { noteFailedAttempt } from '../select/waits.js';
 import type { Host } from '../state/host.js';
 import { clearJournal, writeJournal } from '../state/journal.js';
@@ -106,7 +107,8 @@ export async function restoreLink(
   await touchIfPossible(host, { comingBack: from, inUse: to });
   pointCurrentAt(paths, durable, { generation: from, cycle: story.cycle });
   announceActive(host.groups, targetAt(paths, from));
-  const ledger = withWayBack(withRetired(host, host.ledger.read(), back), from);
+  const known = withWayBack(withRetired(host, host.ledger.read(), back), from);
+  const ledger = withoutHoldsOn(known, digestsOf(releasesNamedBy(paths, from)));
   host.ledger.write(wantBack(host, ledger, { ...move, from }, progress));
   const moved = `generation ${to} -> ${from}`;
   if (notify === 'no') {

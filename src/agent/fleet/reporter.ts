@@ -153,7 +153,8 @@ export class Reporter {
       const { code, facts } = toWritError(error);
       this.#times.failed(fleet, code === 'FLEET_KEY_WAITING' ? 'waits' : 'failed', facts['retryAfterMs']);
       this.#problem = problemOf(error);
-      if (code !== before) host().log.warn({ err: toWritError(error) }, 'the fleet server has no report');
+      if (code !== before)
+        host().log.warn({ err: toWritError(error) }, 'the fleet server did not get the report');
     }
     onNews();
   }

@@ -24,6 +24,12 @@ export function withoutHoldsUpTo(ledger: Ledger, { bundle, serial }: NewRelease)
   return changeRestrictions(ledger, { holds });
 }
 
+/** What is active again is kept out by nothing: the rollback that was to leave it failed. */
+export function withoutHoldsOn(ledger: Ledger, active: ReleaseDigests): Ledger {
+  const holds = ledger.holds.filter(({ bundle, manifestDigest }) => active[bundle] !== manifestDigest);
+  return changeRestrictions(ledger, { holds });
+}
+
 /** A candidate that a person lets in again begins again: its next crash is the first. */
 export function withoutRestrictions(ledger: Ledger): Ledger {
   return changeRestrictions(ledger, { holds: [], crashes: undefined, blocked: undefined });

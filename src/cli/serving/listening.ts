@@ -49,6 +49,11 @@ export function listenFlag(text: string): { readonly host: string; readonly port
   return { host: match[1] ?? match[2] ?? '', port };
 }
 
+/** @returns the address as a host is given it: one of all interfaces leads nowhere from there */
+export function addressForHosts(url: string): string {
+  return url.replace(/^(https?:\/\/)(?:0\.0\.0\.0|\[::\])(?=[:/]|$)/, '$1NAME-OF-THIS-MACHINE');
+}
+
 /** @param text a number of connections, or `off` */
 function perAddressFlag(text: string): number {
   return text === 'off' ? Number.POSITIVE_INFINITY : numberFlag(1, 1_000_000)(text);

@@ -8,7 +8,7 @@ export function sandboxLines(sandbox: SandboxStatus | undefined): string[] {
 
 function sandboxText(sandbox: SandboxStatus): string {
   const { mode, state, reason } = sandbox;
-  if (state === 'on') return `on; commands are ${whoText(sandbox)}; ${boundsText(sandbox)}`;
+  if (state === 'on') return `on; commands run as ${whoText(sandbox)}; ${boundsText(sandbox)}`;
   if (state === 'off') return 'off: commands run as the agent';
   const effect = mode === 'required' ? 'no command is run' : 'commands run as the agent';
   return `${state}${reason === undefined ? '' : ` (${reason})`}: ${effect}`;

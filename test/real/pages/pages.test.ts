@@ -43,9 +43,6 @@ describe('docs/coming-from.md', () => {
       assert.equal(exitCode, 0, `${text}\n${output}`);
     };
     await ok('mkdir policy && echo allow all > policy/rules');
-    await ok(
-      'printf "repository: file://$HOME/repo\\nroot: $HOME/repo/metadata/1.root.json\\nstate: $HOME/state\\nrun: $HOME/run\\nbundles: [{name: policy}]\\n" > agent.yaml',
-    );
     await shell.play(intro);
     for (const [heading, before] of Object.entries(had)) {
       await ok(before);

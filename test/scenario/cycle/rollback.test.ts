@@ -182,4 +182,17 @@ describe('a rollback', () => {
     assert.deepEqual([result.outcome, result.exitCode], ['rolled-back', 5]);
     assert.equal(test.read('access/policy.yaml'), 'version: 2\n');
   });
+
+  it('that failed holds nothing: the release that it was to leave is active, and waits for nobody', async () => {
+    const driver = scriptedDriver({ a: confirms });
+    using test = testHost({ groups: { app: { driver } } });
+    await twoGenerations(test);
+    driver.workers.set('a', (generation) => (generation === 1 ? refuses('too old')() : confirms(generation)));
+    await goBack(test);
+    assert.deepEqual(test.host.ledger.read().holds, []);
+    assert.deepEqual(
+      [(await test.pull()).outcome, test.read('access/policy.yaml')],
+      ['unchanged', 'version: 2\n'],
+    );
+  });
 });

@@ -87,7 +87,7 @@ describe('a fleet that moves', () => {
     site.configure({ fleet: { url: other.url, tokenFile, every: '1m' } });
     agent.reload();
     // Another one may come before it: where this test moves time, a request may be out of time.
-    const said = () => JSON.stringify(agent.log.named('the fleet server has no report'));
+    const said = () => JSON.stringify(agent.log.named('the fleet server did not get the report'));
     await site.untilSo(() => said().includes('FLEET_TOKEN_UNREADABLE'), 1000);
     fs.renameSync(dir.join('away'), tokenFile);
     await site.untilSo(() => other.stored().length > 0, 1000);

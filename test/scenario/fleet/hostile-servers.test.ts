@@ -41,7 +41,7 @@ describe('a fleet server that answers', () => {
       await using agent = site.start();
       await agent.hasEnded(1);
       assert.equal(agent.cycles()[0]?.outcome, 'activated');
-      await site.untilSo(() => agent.log.named('the fleet server has no report').length > 0);
+      await site.untilSo(() => agent.log.named('the fleet server did not get the report').length > 0);
       assert.equal((await agent.status()).fleet?.problem?.code, code);
     });
   }
@@ -56,7 +56,7 @@ describe('a fleet server that answers', () => {
     await agent.hasEnded(1);
     await site.untilSo(() => fleet.asked() > 0);
     assert.equal((await agent.pull()).outcome, 'unchanged');
-    await site.untilSo(() => agent.log.named('the fleet server has no report').length > 0, 2000);
+    await site.untilSo(() => agent.log.named('the fleet server did not get the report').length > 0, 2000);
     assert.equal((await agent.status()).fleet?.problem?.code, 'FLEET_UNREACHABLE');
     agent.stop();
     await agent.ended;
@@ -76,11 +76,11 @@ describe('a fleet server that answers', () => {
       asked.push(request.url);
       refuse(request, response);
     };
-    await site.untilSo(() => agent.log.named('the fleet server has no report').length > 0, 10_000);
+    await site.untilSo(() => agent.log.named('the fleet server did not get the report').length > 0, 10_000);
     assert.equal((await agent.status()).fleet?.problem?.code, 'FLEET_KEY_UNKNOWN');
     assert.deepEqual([...new Set(asked)], ['/v1/reports']);
     fleet.bend = says(403, '{}');
-    await site.untilSo(() => agent.log.named('the fleet server has no report').length > 1, 10_000);
+    await site.untilSo(() => agent.log.named('the fleet server did not get the report').length > 1, 10_000);
     assert.equal((await agent.status()).fleet?.problem?.code, 'FLEET_KEY_RETIRED');
     assert.equal(fleet.enrolments.length, 1);
   });
@@ -92,16 +92,16 @@ describe('a fleet server that answers', () => {
     fs.rmSync(site.tokenFile);
     await using agent = site.start();
     await agent.ready;
-    await site.untilSo(() => agent.log.named('the fleet server has no report').length > 0);
+    await site.untilSo(() => agent.log.named('the fleet server did not get the report').length > 0);
     assert.equal((await agent.status()).fleet?.problem?.code, 'FLEET_TOKEN_UNREADABLE');
     assert.equal(fleet.asked(), 0);
     fs.writeFileSync(
       site.tokenFile,
       'CREATED   1 for hosts\nwrit_host_good\nUndo: writ fleet token revoke 1\n',
     );
-    const before = agent.log.named('the fleet server has no report').length;
+    const before = agent.log.named('the fleet server did not get the report').length;
     agent.reload();
-    await site.untilSo(() => agent.log.named('the fleet server has no report').length > before);
+    await site.untilSo(() => agent.log.named('the fleet server did not get the report').length > before);
     assert.match(
       (await agent.status()).fleet?.problem?.message ?? '',
       /it has 3 lines, and a token is one line$/,
@@ -121,7 +121,7 @@ describe('a host whose key was retired', () => {
       await site.untilSo(() => fleet.stored().length > 0);
       fleet.retired.add(fleet.reports[0]?.keyId ?? '');
       agent.reload();
-      await site.untilSo(() => agent.log.named('the fleet server has no report').length > 0);
+      await site.untilSo(() => agent.log.named('the fleet server did not get the report').length > 0);
       const { code, hint } = (await agent.status()).fleet?.problem ?? assert.fail();
       assert.equal(code, 'FLEET_KEY_RETIRED');
       const commands = [
@@ -150,7 +150,7 @@ describe('an authority that is not there', () => {
     const site = fleetSite(dir, { url: 'https://127.0.0.1:9/' }, { ca: dir.join('no-ca.pem') });
     await using agent = site.start();
     await agent.ready;
-    await site.untilSo(() => agent.log.named('the fleet server has no report').length > 0);
+    await site.untilSo(() => agent.log.named('the fleet server did not get the report').length > 0);
     assert.equal((await agent.status()).fleet?.problem?.code, 'FLEET_CERTIFICATE');
   });
 });
@@ -166,7 +166,7 @@ describe('the key of a host', () => {
     await using agent = site.start();
     await agent.hasEnded(1);
     assert.equal(agent.cycles()[0]?.outcome, 'activated');
-    await site.untilSo(() => agent.log.named('the fleet server has no report').length > 0);
+    await site.untilSo(() => agent.log.named('the fleet server did not get the report').length > 0);
     assert.equal((await agent.status()).fleet?.problem?.code, 'FLEET_STATE_DAMAGED');
     assert.equal(fleet.asked(), 0);
   });

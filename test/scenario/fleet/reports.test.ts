@@ -118,7 +118,7 @@ describe('a host with a fleet', () => {
     const asked = fleet.asked();
     assert.equal((await agent.pull()).outcome, 'activated');
     await site.untilSo(() => fleet.asked() >= asked + 2);
-    await site.untilSo(() => agent.log.named('the fleet server has no report').length > 0);
+    await site.untilSo(() => agent.log.named('the fleet server did not get the report').length > 0);
     assert.equal((await agent.status()).fleet?.problem?.code, 'FLEET_COUNTER');
     assert.equal(fleet.asked(), asked + 2);
   });
@@ -171,7 +171,7 @@ describe('a host with a fleet', () => {
     const site = fleetSite(dir, fleet);
     await using agent = site.start();
     await agent.ready;
-    await site.untilSo(() => agent.log.named('the fleet server has no report').length > 0);
+    await site.untilSo(() => agent.log.named('the fleet server did not get the report').length > 0);
     const { fleet: told, problems } = await agent.status();
     assert.equal(told?.state, 'waiting');
     assert.ok(problems.some(({ code }) => code === 'FLEET_KEY_WAITING'));

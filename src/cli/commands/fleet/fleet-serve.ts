@@ -17,7 +17,7 @@ import { type FlagValues, optional, preset, required } from '../../console/flags
 import { logForm, logLevel } from '../../console/log-flags.js';
 import { identityFlags, identityRule } from '../../fleet/identity-flags.js';
 import { readAuthorities } from '../../fleet/read-authorities.js';
-import { listeningFlags, reloadAtHangup, tlsFiles } from '../../serving/listening.js';
+import { addressForHosts, listeningFlags, reloadAtHangup, tlsFiles } from '../../serving/listening.js';
 import { shellWord } from '../../show/show-repository.js';
 
 const flags = {
@@ -201,6 +201,6 @@ function listening(url: string, fleet: string, store: string): Answer {
     outcome: 'listening',
     details: { url, fleet },
     lines: [`LISTENING ${url}`],
-    next: `create a token for hosts: ${command}; then \`fleet: { url: ${url}, tokenFile: FILE }\` in agent.yaml`,
+    next: `create a token for hosts: ${command}; then \`fleet: { url: ${addressForHosts(url)}, tokenFile: FILE }\` in agent.yaml`,
   };
 }

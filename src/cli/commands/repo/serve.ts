@@ -11,7 +11,7 @@ import { type FlagValues, optional } from '../../console/flags.js';
 import { logForm, logLevel } from '../../console/log-flags.js';
 import { passphraseFlags, passphrasesFor } from '../../repository/passphrase.js';
 import { repositoryFlag } from '../../repository/repository-flags.js';
-import { listeningFlags, reloadAtHangup, tlsFiles } from '../../serving/listening.js';
+import { addressForHosts, listeningFlags, reloadAtHangup, tlsFiles } from '../../serving/listening.js';
 
 const flags = {
   repository: repositoryFlag,
@@ -82,6 +82,6 @@ function listening(url: string): Answer {
     outcome: 'listening',
     details: { url },
     lines: [`LISTENING ${url}`],
-    next: `set \`repository: ${url}/\` in the agent's configuration`,
+    next: `set \`repository: ${addressForHosts(url)}/\` in the agent's configuration`,
   };
 }

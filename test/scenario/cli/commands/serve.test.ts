@@ -3,7 +3,7 @@ import * as fs from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import { describe, it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { listenFlag } from '../../../../src/cli/serving/listening.js';
+import { addressForHosts, listenFlag } from '../../../../src/cli/serving/listening.js';
 import { until } from '../../../kit/assert/until.js';
 import { jsonOf, runWrit } from '../../../kit/cli/run-writ.js';
 import { startWrit } from '../../../kit/cli/writ-process.js';
@@ -22,6 +22,13 @@ describe('--listen', () => {
     assert.deepEqual(listenFlag('127.0.0.1:8080'), { host: '127.0.0.1', port: 8080 });
     assert.deepEqual(listenFlag('localhost:0'), { host: 'localhost', port: 0 });
     assert.deepEqual(listenFlag('[::1]:443'), { host: '::1', port: 443 });
+  });
+
+  it('of all interfaces is no address that a host could be given', () => {
+    assert.equal(addressForHosts('https://0.0.0.0:8443'), 'https://NAME-OF-THIS-MACHINE:8443');
+    assert.equal(addressForHosts('http://[::]:80'), 'http://NAME-OF-THIS-MACHINE:80');
+    for (const url of ['http://127.0.0.1:80', 'https://10.0.0.0:1', 'http://[::1]:80'])
+      assert.equal(addressForHosts(url), url);
   });
 
   for (const text of [

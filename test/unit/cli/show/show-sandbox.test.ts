@@ -7,13 +7,13 @@ describe('the line about the sandbox', () => {
     const on = { mode: 'required', state: 'on', memory: 'each-process' } as const;
     assert.deepEqual(
       sandboxLines({ ...on, user: 'nobody', userNamespace: 'yes', processes: 'each-command' }),
-      ['  sandbox   on; commands are nobody; memory bounded per process, processes per command'],
+      ['  sandbox   on; commands run as nobody; memory bounded per process, processes per command'],
     );
     assert.deepEqual(sandboxLines({ ...on, user: 'nobody', userNamespace: 'no', processes: 'each-user' }), [
-      '  sandbox   on; commands are nobody, without a user namespace; memory bounded per process, processes per user',
+      '  sandbox   on; commands run as nobody, without a user namespace; memory bounded per process, processes per user',
     ]);
     const [line = ''] = sandboxLines({ ...on, user: 'agent', userNamespace: 'yes', memory: 'each-command' });
-    assert.match(line, /are the agent's user; memory bounded per command/);
+    assert.match(line, /run as the agent's user; memory bounded per command/);
   });
 
   it('says what follows where there is none', () => {
