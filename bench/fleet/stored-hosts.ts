@@ -54,6 +54,7 @@ export async function storeHosts({ db }: FleetStore, wanted: HostsWanted): Promi
       const bundles = planned.flatMap(({ host, report }) => bundleRows(host.key_id, report));
       const counters = new CounterChanges();
       for (const row of bundles) counters.add([row], slotOf(row.key_id), 1);
+      for (const { host } of planned) counters.hosts.add(host, 1);
       await writer.write(
         trx,
         'hosts',

@@ -9,6 +9,7 @@ import { transact } from '../store/transact.js';
 import { RowWriter } from '../store/write-rows.js';
 import type { Change } from '../tokens/tokens.js';
 import { CounterChanges, writeCounters } from './counter-changes.js';
+import { type CountedHost, countedColumns } from './host-counters.js';
 
 /** @throws FLEET_HOST_UNKNOWN, FLEET_KEY_RETIRED; FLEET_STORE_BUSY when it was changed again and again */
 export async function approveHost(db: Kysely<Tables>, keyId: string, { who, nowMs }: Change): Promise<void> {
@@ -16,7 +17,9 @@ export async function approveHost(db: Kysely<Tables>, keyId: string, { who, nowM
     const host = await findHost(trx, keyId);
     if (host.state === 'accepted') return;
     if (host.state === 'retired') throw new WritError('FLEET_KEY_RETIRED', 'the host was retired');
-    await setState(trx, host, 'accepted');
+    const counters = new CounterChanges();
+    await setState(trx, host, 'accepted', counters);
+    await writeCounters(trx, new RowWriter(), counters);
     await addAudit(trx, { atMs: nowMs, who, what: 'host.approve', subject: keyId, detail: host.host });
   });
 }
@@ -27,38 +30,46 @@ export async function retireHost(
   keyId: string,
   { who, nowMs, what = 'host.retire' }: Change & { readonly what?: string },
 ): Promise<void> {
-  await transact(db, (trx) => retireIn(trx, keyId, { who, nowMs, what }));
+  await transact(db, async (trx) => {
+    const counters = new CounterChanges();
+    await retireIn(trx, keyId, { who, nowMs, what }, counters);
+    await writeCounters(trx, new RowWriter(), counters);
+  });
 }
 
-/** In a transaction that is under way. */
+/** In a transaction that is under way, and writes the numbers at its end. */
 export async function retireIn(
   trx: Kysely<Tables>,
   keyId: string,
   { who, nowMs, what }: Change & { readonly what: string },
+  counters: CounterChanges,
 ): Promise<void> {
   const host = await findHost(trx, keyId);
   if (host.state === 'retired') return;
   // First of all: whoever else changes this host waits for the row, or finds that it was overtaken.
-  await setState(trx, host, 'retired');
+  await setState(trx, host, 'retired', counters);
   const bundles = await trx.selectFrom('host_bundles').selectAll().where('key_id', '=', keyId).execute();
   await trx.deleteFrom('host_bundles').where('key_id', '=', keyId).execute();
-  const counters = new CounterChanges();
   if (host.kind === 'writ') counters.add(bundles, host.slot, -1);
-  await writeCounters(trx, new RowWriter(), counters);
   await addAudit(trx, { atMs: nowMs, who, what, subject: keyId, detail: host.host });
 }
 
-type Found = Pick<HostRow, 'key_id' | 'kind' | 'host' | 'state' | 'slot' | 'revision'>;
+type Found = CountedHost & Pick<HostRow, 'key_id' | 'host' | 'revision'>;
 
 async function findHost(trx: Kysely<Tables>, keyId: string): Promise<Found> {
-  const columns = ['key_id', 'kind', 'host', 'state', 'slot', 'revision'] as const;
+  const columns = ['key_id', 'host', 'revision', ...countedColumns] as const;
   const host = await trx.selectFrom('hosts').select(columns).where('key_id', '=', keyId).executeTakeFirst();
   if (host === undefined)
     throw new WritError('FLEET_HOST_UNKNOWN', `there is no host with the key ${keyId.slice(0, 80)}`);
   return host;
 }
 
-async function setState(trx: Kysely<Tables>, host: Found, state: HostRow['state']): Promise<void> {
+async function setState(
+  trx: Kysely<Tables>,
+  host: Found,
+  state: HostRow['state'],
+  counters: CounterChanges,
+): Promise<void> {
   const { key_id, revision } = host;
   const changed = await trx
     .updateTable('hosts')
@@ -67,4 +78,5 @@ async function setState(trx: Kysely<Tables>, host: Found, state: HostRow['state'
     .where('revision', '=', revision)
     .executeTakeFirst();
   if (changed.numUpdatedRows !== 1n) throw storeError('40001', 'the host was changed meanwhile');
+  counters.hosts.move(host, { ...host, state });
 }

@@ -16,6 +16,7 @@ import {
   type ReportPlan,
   type ReportVerdict,
   type StoredHost,
+  storedColumns,
   type TakenReport,
   waitForName,
 } from './report-plan.js';
@@ -93,31 +94,6 @@ async function readHosts(
   return new Map(rows.map((row) => [row.key_id, overlay(row)]));
 }
 
-const storedColumns = [
-  ...(['key_id', 'public_key', 'kind', 'state', 'host', 'install_id', 'boot_id', 'token_id'] as const),
-  ...([
-    'ephemeral',
-    'enrolled_at_ms',
-    'counter',
-    'body_digest',
-    'nonce',
-    'last_seen_ms',
-    'every_ms',
-  ] as const),
-  ...([
-    'skew_ms',
-    'agent',
-    'health',
-    'version',
-    'root_version',
-    'root_digest',
-    'cloned',
-    'blocked',
-    'slot',
-  ] as const),
-  ...(['last_outcome', 'state_digest', 'revision', 'past_ids', 'id_returns'] as const),
-];
-
 /** To one of a few lengths, so that the database knows the statement; a key that is there twice changes nothing. */
 function paddedKeys(keys: readonly string[]): string[] {
   const [first = ''] = keys;
@@ -187,7 +163,10 @@ async function write(
   );
   await writer.write(trx, 'outcomes', outcomes, { key: ['key_id', 'n'] });
   await forgetOutcomes(trx, changed);
-  for (const { before, plan } of changed) await noteInAudit(trx, before, plan.host);
+  for (const { before, plan } of changed) {
+    await noteInAudit(trx, before, plan.host);
+    counters.hosts.move(before, plan.host);
+  }
   // Last of all: another server that changes the same numbers waits from here to the commit.
   await writeCounters(trx, writer, counters);
   return planned;

@@ -3,6 +3,7 @@
 import type { Kysely } from 'kysely';
 import type { CounterRow, HostBundleRow, Tables } from '../store/tables.js';
 import type { RowWriter } from '../store/write-rows.js';
+import { HostCounterChanges, writeHostCounters } from './host-counters.js';
 
 export const slots = 64;
 
@@ -24,6 +25,8 @@ export function countersOf(row: HostBundleRow, slot: number): Omit<CounterRow, '
 /** Gathers differences of many hosts, so that each number is written once. */
 export class CounterChanges {
   readonly #changes = new Map<string, { row: Omit<CounterRow, 'count'>; by: number }>();
+  /** Of the hosts themselves. */
+  readonly hosts = new HostCounterChanges();
 
   add(rows: readonly HostBundleRow[], slot: number, by: 1 | -1): void {
     for (const row of rows.flatMap((one) => countersOf(one, slot))) {
@@ -43,11 +46,13 @@ export class CounterChanges {
   }
 }
 
+/** Once in a transaction, for all that it changes: all servers write numbers in one order. */
 export async function writeCounters(
   db: Kysely<Tables>,
   writer: RowWriter,
   changes: CounterChanges,
 ): Promise<void> {
+  await writeHostCounters(db, writer, changes.hosts);
   await writer.write(db, 'counters', changes.rows(), {
     key: ['repository', 'bundle', 'channel', 'manifest', 'serial', 'state', 'slot'],
     add: ['count'],

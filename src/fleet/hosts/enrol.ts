@@ -8,9 +8,10 @@ import { lockUntilCommit } from '../store/leases.js';
 import type { FleetStore } from '../store/open-store.js';
 import type { FleetRow, HostRow, Tables } from '../store/tables.js';
 import { transact } from '../store/transact.js';
+import { RowWriter } from '../store/write-rows.js';
 import { findToken, type ListedToken, takeUse, tokenRefused } from '../tokens/tokens.js';
 import { retireIn } from './change-host.js';
-import { slotOf } from './counter-changes.js';
+import { CounterChanges, slotOf, writeCounters } from './counter-changes.js';
 import { type EnrolVerdict, judgeEnrolment } from './enrol-rules.js';
 import { labelRows } from './report-rows.js';
 import { keyIdOf } from './signed-request.js';
@@ -48,17 +49,18 @@ async function enrolIn(
   if (verdict.kind === 'known') return verdict.state;
   if (token === undefined || !(await takeUse(trx, token.id))) throw tokenRefused('used-up');
   const change = { who: `token ${token.id}`, nowMs };
+  const counters = new CounterChanges();
   for (const replaced of verdict.kind === 'accepted' ? verdict.retires : [])
-    await retireIn(trx, replaced, { ...change, what: 'host.replace' });
-  await trx
-    .insertInto('hosts')
-    .values(hostRow(keyId, enrolment, token.id, verdict.kind))
-    .execute();
+    await retireIn(trx, replaced, { ...change, what: 'host.replace' }, counters);
+  const host = hostRow(keyId, enrolment, token.id, verdict.kind);
+  await trx.insertInto('hosts').values(host).execute();
+  counters.hosts.add(host, 1);
   const forced = JSON.parse(token.labels) as Record<string, string>;
   const labels = labelRows(keyId, request.labels, forced);
   if (labels.length > 0) await trx.insertInto('host_labels').values(labels).execute();
   const what = verdict.kind === 'accepted' ? 'host.enrol' : 'host.wait';
   await addAudit(trx, { atMs: nowMs, who: change.who, what, subject: keyId, detail: request.host });
+  await writeCounters(trx, new RowWriter(), counters);
   return verdict.kind;
 }
 

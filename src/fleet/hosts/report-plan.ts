@@ -21,6 +21,31 @@ export interface TakenReport {
 /** The last report's text is written and never needed to decide. */
 export type StoredHost = Omit<HostRow, 'report'>;
 
+export const storedColumns = [
+  ...(['key_id', 'public_key', 'kind', 'state', 'host', 'install_id', 'boot_id', 'token_id'] as const),
+  ...([
+    'ephemeral',
+    'enrolled_at_ms',
+    'counter',
+    'body_digest',
+    'nonce',
+    'last_seen_ms',
+    'every_ms',
+  ] as const),
+  ...([
+    'skew_ms',
+    'agent',
+    'health',
+    'version',
+    'root_version',
+    'root_digest',
+    'cloned',
+    'blocked',
+    'slot',
+  ] as const),
+  ...(['last_outcome', 'state_digest', 'revision', 'past_ids', 'id_returns'] as const),
+];
+
 /** What a keepalive changes. */
 export type SeenHost = Pick<
   HostRow,

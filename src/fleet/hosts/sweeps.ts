@@ -72,6 +72,7 @@ export async function sweep(db: Kysely<Tables>, nowMs: number): Promise<void> {
   await db.deleteFrom('sessions').where('expires_at_ms', '<=', nowMs).execute();
   // A number that somebody changes meanwhile is not deleted: it is looked at again under its lock.
   await db.deleteFrom('counters').where('count', '=', 0).execute();
+  await db.deleteFrom('host_counters').where('count', '=', 0).execute();
 }
 
 async function retireGone(db: Kysely<Tables>, nowMs: number): Promise<void> {
@@ -80,7 +81,8 @@ async function retireGone(db: Kysely<Tables>, nowMs: number): Promise<void> {
     .selectFrom('hosts')
     .select(['key_id', 'state', 'kind', 'agent', 'last_seen_ms', 'every_ms', 'ephemeral'])
     .where('state', '=', 'accepted')
-    .where('ephemeral', '=', 1)
+    // Not bound: the index of these hosts alone is found by this very condition.
+    .where((eb) => eb('ephemeral', '>', eb.lit(0)))
     .orderBy('last_seen_ms')
     .limit(maxTogether)
     .execute();

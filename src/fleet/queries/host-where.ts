@@ -26,7 +26,8 @@ function isOverdueRow(eb: Builder, { nowMs }: At): Condition {
   return eb.and([
     eb('hosts.state', '=', 'accepted'),
     eb('hosts.agent', '=', 'run'),
-    eb(eb('hosts.last_seen_ms', '+', granted(eb)), '<', nowMs - lastSeenLagMs),
+    // In the words of the index by this time: those that are overdue are looked at, and nobody else.
+    eb(eb.parens(eb('hosts.last_seen_ms', '+', granted(eb))), '<', nowMs - lastSeenLagMs),
   ]);
 }
 
@@ -38,7 +39,7 @@ function wasHeardRow(eb: Builder, { nowMs, fleet }: At): Condition {
 }
 
 function granted(eb: Builder) {
-  return eb.parens(eb('hosts.every_ms', '*', 2));
+  return eb.parens(eb('hosts.every_ms', '*', eb.lit(2)));
 }
 
 /** @param releases names of those that the filter's standing is of, as standing-query has them */

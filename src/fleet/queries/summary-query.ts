@@ -1,7 +1,8 @@
-// The summary of a fleet from its store. Releases and offers come from counters at each look; what has no counter (hosts by
-// state, roots, versions, silence) is counted at most once a second, and never for more than a twentieth of the time.
+// The summary of a fleet from its store. Releases and offers come from counters at each look. Hosts by state, version and root have
+// counters too, and silence an index by time; since hosts can invent versions, and all may be silent, these are counted at most once a
+// second, and never for more than a twentieth of the time.
 // Owns what is remembered between two looks; the judgement is core's.
-import type { Kysely } from 'kysely';
+import type { ExpressionBuilder, Kysely } from 'kysely';
 import type { FleetSummary, OfferGroup, RepositoryStatus, Role } from '../../core/fleet/answers.js';
 import { summarize } from '../../core/fleet/fleet-summary.js';
 import type { FleetReport } from '../../core/fleet/report.js';
@@ -9,7 +10,7 @@ import type { RepositoryView } from '../../core/fleet/signed-releases.js';
 import { given } from '../../core/given.js';
 import type { Clock } from '../../platform/time/clock.js';
 import type { StoredViews } from '../repositories/stored-views.js';
-import type { Tables } from '../store/tables.js';
+import type { HostRow, Tables } from '../store/tables.js';
 import type { Asking } from './host-lines.js';
 import { isSilentRow, isUnjudgedRow, readAccepting } from './host-where.js';
 import { countReleases } from './release-counts.js';
@@ -78,23 +79,24 @@ async function countSlowly(db: Db, nowMs: number): Promise<Slow> {
   const fleet = await readAccepting(db);
   const hosts = await countHosts(db, { nowMs, fleet });
   const roots = await db
-    .selectFrom('hosts')
+    .selectFrom('host_counters')
     .select(['root_version', 'root_digest'])
-    .select((of) => of.fn.countAll<number>().as('hosts'))
+    .select((of) => of.fn.sum<number>('count').as('hosts'))
     .where('state', '=', 'accepted')
     .where('root_version', '>', 0)
     .groupBy(['root_version', 'root_digest'])
+    .having((of) => of.fn.sum<number>('count'), '>', 0)
     .orderBy('root_version', 'desc')
     .limit(maxRows)
     .execute();
   const versions = await db
-    .selectFrom('hosts')
+    .selectFrom('host_counters')
     .select('version')
-    .select((of) => of.fn.countAll<number>().as('hosts'))
+    .select((of) => of.fn.sum<number>('count').as('hosts'))
     .where('state', '=', 'accepted')
-    .where('kind', '=', 'writ')
     .where('version', '!=', '')
     .groupBy('version')
+    .having((of) => of.fn.sum<number>('count'), '>', 0)
     .orderBy('hosts', 'desc')
     .limit(maxRows)
     .execute();
@@ -114,38 +116,36 @@ async function countSlowly(db: Db, nowMs: number): Promise<Slow> {
 
 async function countHosts(db: Db, at: Omit<Asking, 'role' | 'views'>) {
   const rows = await db
-    .selectFrom('hosts')
-    .select(['kind', 'state', 'agent', 'cloned', 'blocked'])
-    .select((of) => of.fn.countAll<number>().as('hosts'))
-    .where('state', '!=', 'retired')
-    .groupBy(['kind', 'state', 'agent', 'cloned', 'blocked'])
+    .selectFrom('host_counters')
+    .select(['state', 'agent', 'cloned', 'blocked'])
+    .select((of) => of.fn.sum<number>('count').as('hosts'))
+    .groupBy(['state', 'agent', 'cloned', 'blocked'])
     .execute();
   const count = (fits: (row: (typeof rows)[number]) => boolean): number =>
     rows.filter(fits).reduce((sum, row) => sum + Number(row.hosts), 0);
   return {
-    accepted: count(({ kind, state }) => kind === 'writ' && state === 'accepted'),
-    waiting: count(({ kind, state }) => kind === 'writ' && state === 'waiting'),
-    stopped: count(({ kind, state, agent }) => kind === 'writ' && state === 'accepted' && agent === 'stop'),
-    blocked: count(
-      ({ kind, state, blocked }) => kind === 'writ' && state === 'accepted' && Number(blocked) === 1,
-    ),
-    silent: await countRows(db, at, isSilentRow),
-    unjudged: await countRows(db, at, isUnjudgedRow),
-    cloned: count(({ kind, cloned }) => kind === 'writ' && Number(cloned) === 1),
-    opa: count(({ kind }) => kind === 'opa'),
+    accepted: count(({ state }) => state === 'accepted'),
+    waiting: count(({ state }) => state === 'waiting'),
+    stopped: count(({ state, agent }) => state === 'accepted' && agent === 'stop'),
+    blocked: count(({ state, blocked }) => state === 'accepted' && Number(blocked) === 1),
+    silent: await countRows(db, 'writ', (eb) => isSilentRow(eb, at)),
+    unjudged: await countRows(db, 'writ', (eb) => isUnjudgedRow(eb, at)),
+    cloned: count(({ cloned }) => Number(cloned) === 1),
+    // Of these each has the last word `run`.
+    opa: await countRows(db, 'opa', (eb) => eb.and({ state: 'accepted', agent: 'run' })),
   };
 }
 
 async function countRows(
   db: Db,
-  at: Omit<Asking, 'role' | 'views'>,
-  fits: typeof isSilentRow,
+  kind: HostRow['kind'],
+  fits: (eb: ExpressionBuilder<Tables, 'hosts'>) => ReturnType<typeof isSilentRow>,
 ): Promise<number> {
   const { hosts } = await db
     .selectFrom('hosts')
     .select((of) => of.fn.countAll<number>().as('hosts'))
-    .where('kind', '=', 'writ')
-    .where((eb) => fits(eb, at))
+    .where('kind', '=', kind)
+    .where(fits)
     .executeTakeFirstOrThrow();
   return Number(hosts);
 }
@@ -190,6 +190,9 @@ async function linesOf(db: Db, { bundle, channel, serial, state, code }: OfferGr
     .where('bundle', '=', bundle)
     .where('channel', '=', channel)
     .where('offered_serial', '=', serial)
+    // The very words of the index, which has no row without an offer.
+    .where((eb) => eb('offered_serial', '>', eb.lit(0)))
+    .orderBy('offered_at_ms')
     .limit(maxLinedHosts)
     .execute();
   const firstAtMs = rows.length === 0 ? undefined : Math.min(...rows.map((row) => Number(row.offered_at_ms)));

@@ -1,6 +1,6 @@
 // The versions of a store's schema, the oldest first, in words that both databases know. A version that was released is
 // never changed: what comes is the next one. Whole numbers are of 64 bits; no text is null, '' says that there is none.
-import type { CreateTableBuilder, Kysely } from 'kysely';
+import { type CreateTableBuilder, expressionBuilder, type Kysely } from 'kysely';
 
 type AnyTables = Record<string, Record<string, unknown>>;
 
@@ -16,6 +16,7 @@ export const migrations: readonly Migration[] = [
   { version: 4, up: withLookIndexes },
   { version: 5, up: withBlocked },
   { version: 6, up: withAuditIndex },
+  { version: 7, up: withHostCounters },
 ];
 
 interface Table {
@@ -187,6 +188,65 @@ async function withBlocked(db: Kysely<AnyTables>): Promise<void> {
 async function withAuditIndex(db: Kysely<AnyTables>): Promise<void> {
   const columns = ['subject', 'what', 'id'];
   await db.schema.createIndex('audit_by_subject').on('audit').columns(columns).execute();
+}
+
+/**
+ * Hosts by state, version and root have numbers of their own, so that no look goes over all hosts; silence is found by the time at
+ * which a host is overdue. What few hosts or bundles have is in indexes of those alone, which no other row pays for.
+ */
+async function withHostCounters(db: Kysely<AnyTables>): Promise<void> {
+  const texts = ['state', 'agent', 'version', 'root_digest'];
+  const whole = ['cloned', 'blocked', 'root_version', 'slot'];
+  const key = ['state', 'agent', 'cloned', 'blocked', 'version', 'root_version', 'root_digest', 'slot'];
+  await create(db, { name: 'host_counters', key, texts, numbers: [...whole, 'count'] });
+  const counted = db
+    .selectFrom('hosts')
+    .select(key)
+    .select((of) => of.fn.countAll().as('count'))
+    .where('kind', '=', 'writ')
+    .where('state', '!=', 'retired')
+    .groupBy(key);
+  await db
+    .insertInto('host_counters')
+    .columns([...key, 'count'])
+    .expression(counted)
+    .execute();
+  for (const name of ['hosts_by_look', 'hosts_by_silence', 'host_bundles_by_offered_state_offered_code'])
+    await db.schema.dropIndex(name).execute();
+  await indexHostsByTime(db);
+  await db.schema
+    .createIndex('host_bundles_by_offer')
+    .on('host_bundles')
+    .columns(['offered_state', 'offered_code', 'bundle', 'channel', 'offered_serial', 'offered_at_ms'])
+    .where(isPositive('offered_serial'))
+    .execute();
+}
+
+/** Of an index: what asks by it has the same words, with no bound value. */
+function isPositive(column: string) {
+  const eb = expressionBuilder<Record<string, Record<string, number>>, string>();
+  return eb(column, '>', eb.lit(0));
+}
+
+async function indexHostsByTime(db: Kysely<AnyTables>): Promise<void> {
+  const eb = expressionBuilder<AnyTables, 'hosts'>();
+  const granted = eb.parens(eb('every_ms', '*', eb.lit(2)));
+  await db.schema
+    .createIndex('hosts_by_due')
+    .on('hosts')
+    .columns(['state', 'agent', 'kind'])
+    .expression(eb.parens(eb('last_seen_ms', '+', granted)))
+    // PostgreSQL looks into the row unless what the expression is made of is here too.
+    .columns(['last_seen_ms', 'every_ms'])
+    .execute();
+  const seen = ['state', 'agent', 'kind', 'last_seen_ms'];
+  await db.schema.createIndex('hosts_by_seen').on('hosts').columns(seen).execute();
+  await db.schema
+    .createIndex('hosts_ephemeral')
+    .on('hosts')
+    .columns(['state', 'last_seen_ms'])
+    .where(isPositive('ephemeral'))
+    .execute();
 }
 
 async function create(db: Kysely<AnyTables>, { name, key, texts, numbers }: Table): Promise<void> {

@@ -10,6 +10,7 @@ export interface Tables {
   readonly host_bundles: HostBundleRow;
   readonly outcomes: OutcomeRow;
   readonly counters: CounterRow;
+  readonly host_counters: HostCounterRow;
   readonly tokens: TokenRow;
   readonly sessions: { digest: string; token_id: string; expires_at_ms: number };
   readonly audit: { id: number; at_ms: number; who: string; what: string; subject: string; detail: string };
@@ -100,6 +101,19 @@ export interface CounterRow {
   serial: number;
   /** `active:confirmed`, or `offered:refused:CHECK_FAILED` with the offered serial and no manifest. */
   state: string;
+  slot: number;
+  count: number;
+}
+
+/** Hosts that are not retired, by what the first screen counts them by. */
+export interface HostCounterRow {
+  state: HostState;
+  agent: string;
+  cloned: number;
+  blocked: number;
+  version: string;
+  root_version: number;
+  root_digest: string;
   slot: number;
   count: number;
 }

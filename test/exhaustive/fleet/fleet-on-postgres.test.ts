@@ -1,16 +1,17 @@
 // What must hold of any store, on a real PostgreSQL; test/unit/fleet has the same on the embedded one.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { recount, slotOf, storedCounters } from '../../../src/fleet/hosts/counter-changes.js';
+import { slotOf } from '../../../src/fleet/hosts/counter-changes.js';
 import { createIngest } from '../../../src/fleet/hosts/ingest.js';
 import { openFleetStore } from '../../../src/fleet/store/open-store.js';
 import { silentLog } from '../../../src/platform/telemetry/silent-log.js';
 import { systemClock } from '../../../src/platform/time/clock.js';
 import { rejectsCode } from '../../kit/assert/assert-code.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
+import { assertRecount } from '../../kit/fleet/assert-recount.js';
+import { storeCases } from '../../kit/fleet/cases/store-cases.js';
 import { type BenchHost, type FleetBench, fleetBench, reportOf, send } from '../../kit/fleet/fleet-bench.js';
 import { needsPostgres, type RunningPostgres, startPostgres } from '../../kit/fleet/real-postgres.js';
-import { storeCases } from '../../kit/fleet/cases/store-cases.js';
 
 const here = needsPostgres();
 
@@ -58,7 +59,7 @@ describe('a fleet in PostgreSQL', here, () => {
     });
     assert.equal((await waiting.verdict).kind, 'accepted');
     await ingest.close();
-    assert.deepEqual(await storedCounters(db), await recount(db));
+    await assertRecount(db);
   });
 
   it('says FLEET_STORE_UNREACHABLE where nobody listens, and never the password', async () => {

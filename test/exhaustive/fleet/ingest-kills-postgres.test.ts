@@ -1,12 +1,12 @@
 // kill -9 of an ingest amid its batches, on a real PostgreSQL, and a crash of that PostgreSQL beneath it.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { recount, storedCounters } from '../../../src/fleet/hosts/counter-changes.js';
 import { createIngest } from '../../../src/fleet/hosts/ingest.js';
 import { silentLog } from '../../../src/platform/telemetry/silent-log.js';
 import { systemClock } from '../../../src/platform/time/clock.js';
 import { until } from '../../kit/assert/until.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
+import { assertRecount } from '../../kit/fleet/assert-recount.js';
 import { fleetBench, reportOf, send } from '../../kit/fleet/fleet-bench.js';
 import { needsPostgres, startPostgres } from '../../kit/fleet/real-postgres.js';
 import { killDelaysMs, killRounds } from './kill-rounds.js';
@@ -38,6 +38,6 @@ describe('an ingest on PostgreSQL', needsPostgres(), () => {
     await ingest.close();
     const row = await bench.store.db.selectFrom('hosts').select('health').executeTakeFirstOrThrow();
     assert.equal(row.health, 'critical');
-    assert.deepEqual(await storedCounters(bench.store.db), await recount(bench.store.db));
+    await assertRecount(bench.store.db);
   });
 });

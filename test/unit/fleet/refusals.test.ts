@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { approveHost, retireHost } from '../../../src/fleet/hosts/change-host.js';
-import { recount, storedCounters } from '../../../src/fleet/hosts/counter-changes.js';
 import { createIngest } from '../../../src/fleet/hosts/ingest.js';
 import { openFleetStore } from '../../../src/fleet/store/open-store.js';
 import { listTokens, revokeToken, takeUse } from '../../../src/fleet/tokens/tokens.js';
@@ -10,6 +9,7 @@ import { silentLog } from '../../../src/platform/telemetry/silent-log.js';
 import { rejectsCode } from '../../kit/assert/assert-code.js';
 import { fakeClock } from '../../kit/clock/fake-clock.js';
 import { memory, tempDir } from '../../kit/disk/temp-dir.js';
+import { assertRecount } from '../../kit/fleet/assert-recount.js';
 import { bundleAt, fleetBench, reportOf, send } from '../../kit/fleet/fleet-bench.js';
 
 describe('a fleet refuses', () => {
@@ -91,7 +91,7 @@ describe('a fleet refuses', () => {
       assert.deepEqual(kinds.sort(), ['accepted', 'challenge']);
     }
     await Promise.all(ingests.map((ingest) => ingest.close()));
-    assert.deepEqual(await storedCounters(bench.store.db), await recount(bench.store.db));
+    await assertRecount(bench.store.db);
   });
 
   it('a store of a newer version', async () => {

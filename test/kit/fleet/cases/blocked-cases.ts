@@ -1,28 +1,15 @@
 // Cases of any store: hosts that activate nothing until a person resumes.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { sql } from 'kysely';
 import { parseHostFilter } from '../../../../src/core/fleet/host-filter.js';
 import { createIngest } from '../../../../src/fleet/hosts/ingest.js';
 import { createFleetQueries } from '../../../../src/fleet/queries/fleet-queries.js';
 import { migrate } from '../../../../src/fleet/store/migrate.js';
-import type { FleetStore } from '../../../../src/fleet/store/open-store.js';
 import { silentLog } from '../../../../src/platform/telemetry/silent-log.js';
 import { fakeClock } from '../../clock/fake-clock.js';
+import { assertRecount } from '../assert-recount.js';
 import { bundleAt, fleetBench, type NewLocation, reportOf, send } from '../fleet-bench.js';
-
-/** As the version before the column left it. */
-async function withoutColumn({ db }: FleetStore): Promise<void> {
-  const old = 'create index hosts_by_look on hosts (state, kind, agent, cloned, version)';
-  for (const text of [
-    'drop index hosts_by_look',
-    'alter table hosts drop column blocked',
-    old,
-    'drop index audit_by_subject',
-    'delete from schema_versions where version >= 5',
-  ])
-    await sql.raw(text).execute(db);
-}
+import { takeBack } from '../store-before.js';
 
 export function blockedCases(newLocation: NewLocation): void {
   describe('hosts that are blocked', () => {
@@ -50,12 +37,13 @@ export function blockedCases(newLocation: NewLocation): void {
         return [counted.blocked, ...hosts.map(({ host }) => host)];
       };
       assert.deepEqual(await asked(), [1, 'web-1']);
-      await withoutColumn(bench.store);
+      await takeBack(bench.store);
       await migrate(db.withTables(), { id: 'x', nowMs: 1 });
       assert.deepEqual(await asked(), [1, 'web-1']);
       await send(ingest, one, reportOf('web-1'));
       assert.deepEqual(await asked(), [0]);
       await ingest.close();
+      await assertRecount(db);
     });
   });
 }

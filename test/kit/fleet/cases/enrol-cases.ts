@@ -8,6 +8,7 @@ import { HostKeys } from '../../../../src/fleet/hosts/host-keys.js';
 import { noteAccepting } from '../../../../src/fleet/hosts/sweeps.js';
 import { rejectsCode } from '../../assert/assert-code.js';
 import { fakeClock } from '../../clock/fake-clock.js';
+import { assertRecount } from '../assert-recount.js';
 import { type FleetBench, fleetBench, type NewLocation } from '../fleet-bench.js';
 
 const statesOf = async (bench: FleetBench): Promise<string[]> =>
@@ -80,6 +81,7 @@ export function enrolCases(newLocation: NewLocation): void {
       await retireHost(bench.store.db, honest.keyId, change);
       await rejectsCode('FLEET_KEY_RETIRED', approveHost(bench.store.db, honest.keyId, change));
       await rejectsCode('FLEET_HOST_UNKNOWN', retireHost(bench.store.db, 'nobody', change));
+      await assertRecount(bench.store.db);
     });
 
     it('replaces a key that is silent, and no other', async () => {
@@ -102,6 +104,7 @@ export function enrolCases(newLocation: NewLocation): void {
         .where('key_id', '=', old.keyId)
         .execute();
       assert.deepEqual(row, [{ state: 'retired' }]);
+      await assertRecount(bench.store.db);
     });
 
     it('never takes a retired key, nor a name that the token does not cover', async () => {

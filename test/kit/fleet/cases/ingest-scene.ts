@@ -1,10 +1,9 @@
 // What the cases of reports begin with: a store, one host that is enrolled, and an ingest; at the end numbers are a recount.
-import assert from 'node:assert/strict';
-import { recount, storedCounters } from '../../../../src/fleet/hosts/counter-changes.js';
 import { createIngest, type Ingest } from '../../../../src/fleet/hosts/ingest.js';
 import type { HostRow } from '../../../../src/fleet/store/tables.js';
 import { silentLog } from '../../../../src/platform/telemetry/silent-log.js';
 import { fakeClock } from '../../clock/fake-clock.js';
+import { assertRecount } from '../assert-recount.js';
 import { type BenchHost, type FleetBench, fleetBench, type NewLocation } from '../fleet-bench.js';
 
 export interface Scene {
@@ -31,6 +30,6 @@ export function scenesAt(newLocation: NewLocation): Within {
     const rowOf = () => bench.store.db.selectFrom('hosts').selectAll().where('key_id', '=', host.keyId);
     await play({ bench, ingest, host, row: () => rowOf().executeTakeFirstOrThrow() });
     await ingest.close();
-    assert.deepEqual(await storedCounters(bench.store.db), await recount(bench.store.db));
+    await assertRecount(bench.store.db);
   };
 }

@@ -1,6 +1,8 @@
 // Cases of any store: versions and starts.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { retireHost } from '../../../../src/fleet/hosts/change-host.js';
+import { createFleetQueries } from '../../../../src/fleet/queries/fleet-queries.js';
 import { migrate } from '../../../../src/fleet/store/migrate.js';
 import { type Migration, migrations } from '../../../../src/fleet/store/migrations.js';
 import { openFleetStore } from '../../../../src/fleet/store/open-store.js';
@@ -8,7 +10,9 @@ import { RowWriter } from '../../../../src/fleet/store/write-rows.js';
 import { silentLog } from '../../../../src/platform/telemetry/silent-log.js';
 import { rejectsCode } from '../../assert/assert-code.js';
 import { fakeClock } from '../../clock/fake-clock.js';
-import type { NewLocation } from '../fleet-bench.js';
+import { assertRecount } from '../assert-recount.js';
+import { fleetBench, type NewLocation } from '../fleet-bench.js';
+import { takeBack } from '../store-before.js';
 
 export function openCases(newLocation: NewLocation): void {
   const options = { clock: fakeClock(), log: silentLog() };
@@ -47,6 +51,21 @@ export function openCases(newLocation: NewLocation): void {
       await store.close();
       const error = await rejectsCode('FLEET_STORE_NEWER', openFleetStore(location, options));
       assert.deepEqual([error.facts.expected, error.facts.actual, error.kind], [known, known + 1, 'config']);
+    });
+
+    it('counts the hosts of a store that had no numbers for them', async () => {
+      const location = await newLocation();
+      await using bench = await fleetBench(location, options.clock);
+      const { token } = await bench.token();
+      for (const name of ['web-1', 'web-1', 'web-2', 'web-3']) await bench.enrol(token, name);
+      const gone = await bench.enrol(token, 'web-4');
+      await retireHost(bench.store.db, gone.keyId, { who: 'anna', nowMs: 1 });
+      await takeBack(bench.store);
+      const again = await openFleetStore(location, options);
+      const { hosts } = await createFleetQueries(again.db, again.fleetId, options.clock).summary('view');
+      assert.deepEqual([hosts.accepted, hosts.waiting], [3, 1]);
+      await assertRecount(again.db);
+      await again.close();
     });
 
     it('says FLEET_STORE_FAILED of what the database refuses', async () => {

@@ -6,12 +6,13 @@ import { parseHostFilter } from '../../../../src/core/fleet/host-filter.js';
 import { judgeWait } from '../../../../src/core/fleet/wait-verdict.js';
 import { retireHost } from '../../../../src/fleet/hosts/change-host.js';
 import { createIngest, type Ingest } from '../../../../src/fleet/hosts/ingest.js';
-import { noteAccepting } from '../../../../src/fleet/hosts/sweeps.js';
+import { noteAccepting, sweep } from '../../../../src/fleet/hosts/sweeps.js';
 import { createFleetQueries, type FleetQueries } from '../../../../src/fleet/queries/fleet-queries.js';
 import { silentLog } from '../../../../src/platform/telemetry/silent-log.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
 import { type FakeClock, fakeClock } from '../../../kit/clock/fake-clock.js';
 import { memory, tempDir } from '../../../kit/disk/temp-dir.js';
+import { assertRecount } from '../../../kit/fleet/assert-recount.js';
 import {
   type BenchHost,
   bundleAt,
@@ -63,23 +64,61 @@ describe('the queries of a fleet', () => {
   const open = (): Promise<Fleet> => fleet(directory.join(`queries-${++stores}`));
   after(() => directory[Symbol.dispose]());
 
-  it('count a whole fleet by indexes: they read the rows of the twenty hosts that were heard last, and no other', async () => {
+  it('find by indexes who is overdue, who was heard last, who refused and who is ephemeral, and look at nobody else', async () => {
     const said: string[] = [];
+    const clock = fakeClock({ mode: 'skip' });
     const onSql = (text: string): void => void said.push(text);
-    await using bench = await fleetBench(directory.join(`queries-${++stores}`), fakeClock(), { onSql });
+    await using bench = await fleetBench(directory.join(`queries-${++stores}`), clock, { onSql });
     const { db, fleetId } = bench.store;
+    const ingest = createIngest(bench.store, { clock, log: silentLog() });
+    const host = await bench.enrol((await bench.token()).token, 'web-1');
+    await send(ingest, host, reportOf('web-1', { bundles: [bundleAt(1, { offered: refusal('') })] }));
+    await ingest.close();
     said.length = 0;
-    await createFleetQueries(db, fleetId, fakeClock()).summary('view');
-    const looks = said.filter((text) => text.includes('from "hosts"'));
-    assert.equal(looks.length, 6);
+    await createFleetQueries(db, fleetId, clock).summary('view');
+    await sweep(db, clock.nowMs());
+    const looks = said.filter((text) => /from "(?:hosts|host_bundles)"/.test(text));
+    const plans: string[] = [];
     for (const look of looks) {
       const asked = sql.raw<{ detail: string }>(`explain query plan ${look.replaceAll('?', '1')}`);
-      const [scan] = (await asked.execute(db)).rows;
-      const wanted = look.includes('"report"')
-        ? /INDEX hosts_by_silence \(state=. AND agent=.\)$/
-        : /COVERING INDEX hosts_by_/;
-      assert.match(scan?.detail ?? '', wanted, look);
+      plans.push((await asked.execute(db)).rows.map(({ detail }) => detail).join(', '));
     }
+    const all = 'state=? AND agent=? AND kind=?';
+    const offer = 'offered_state=? AND offered_code=? AND bundle=? AND channel=? AND offered_serial=?';
+    assert.deepEqual(plans, [
+      `SEARCH host_bundles USING INDEX host_bundles_by_offer (${offer})`,
+      `SEARCH hosts USING COVERING INDEX hosts_by_due (${all} AND <expr><?)`,
+      `SEARCH hosts USING COVERING INDEX hosts_by_due (${all} AND <expr><?)`,
+      `SEARCH hosts USING COVERING INDEX hosts_by_seen (${all})`,
+      `SEARCH hosts USING INDEX hosts_by_seen (${all})`,
+      'SEARCH hosts USING INDEX hosts_ephemeral (state=?)',
+    ]);
+  });
+
+  it('count hosts by state, version and root from their numbers, which a retired host leaves', async () => {
+    await using f = await open();
+    const [one, two, three, four] = (await f.hosts(4)) as [BenchHost, BenchHost, BenchHost, BenchHost];
+    const root = { version: 2, sha256: 'b'.repeat(64) };
+    await send(f.ingest, one, reportOf('web-1', { version: '0.2.0', root }));
+    await send(f.ingest, two, reportOf('web-2', { version: '0.2.0', agent: 'stop' }));
+    await send(f.ingest, three, reportOf('web-3', { version: '0.3.0', root }));
+    await send(f.ingest, one, reportOf('web-1', { version: '0.3.0', root }), { counter: 3 });
+    await retireHost(f.bench.store.db, three.keyId, { who: 'test', nowMs: f.clock.nowMs() });
+    assert.equal((await f.bench.enrol((await f.bench.token()).token, four.name)).state, 'waiting');
+    const { hosts, versions, roots } = await f.queries.summary('view');
+    assert.deepEqual([hosts.accepted, hosts.waiting, hosts.stopped, hosts.silent], [3, 1, 1, 0]);
+    assert.deepEqual(
+      versions.toSorted((a, b) => (a.version < b.version ? -1 : 1)),
+      [
+        { version: '0.2.0', hosts: 1 },
+        { version: '0.3.0', hosts: 1 },
+      ],
+    );
+    assert.deepEqual(
+      roots.filter(({ version }) => version === 2),
+      [{ version: 2, digest: root.sha256, hosts: 1 }],
+    );
+    await assertRecount(f.bench.store.db);
   });
 
   it('count releases by state, with the tail and who refused, and show lines to who may see them', async () => {

@@ -3,7 +3,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Worker } from 'node:worker_threads';
-import { recount, storedCounters } from '../../../../src/fleet/hosts/counter-changes.js';
 import { createIngest } from '../../../../src/fleet/hosts/ingest.js';
 import { createFleetMetrics } from '../../../../src/fleet/http/fleet-metrics.js';
 import { ownRoutes } from '../../../../src/fleet/http/own-routes.js';
@@ -15,6 +14,7 @@ import { systemClock } from '../../../../src/platform/time/clock.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { memory, tempDir } from '../../../kit/disk/temp-dir.js';
+import { assertRecount } from '../../../kit/fleet/assert-recount.js';
 import { type BenchHost, bundleAt, fleetBench, reportOf, send } from '../../../kit/fleet/fleet-bench.js';
 
 interface Threads extends Disposable {
@@ -104,7 +104,7 @@ describe('a thread of an embedded store that ends', () => {
     assert.equal(acknowledged.size, hosts.length);
     const rows = await bench.store.db.selectFrom('host_bundles').select(['key_id', 'serial']).execute();
     for (const { key_id, serial } of rows) assert.ok(serial >= (acknowledged.get(key_id) ?? 0), key_id);
-    assert.deepEqual(await storedCounters(bench.store.db), await recount(bench.store.db));
+    await assertRecount(bench.store.db);
   });
 
   it('again and again is no health any more, until a minute later', async () => {
