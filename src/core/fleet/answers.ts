@@ -221,6 +221,8 @@ export interface WaitFacts {
   readonly absent?: true;
   /** That is signed for the channel now; there where signed metadata has decided what is said of this release. */
   readonly signedSerial?: number;
+  /** When the reading began that found this release to be the one that is signed; there where one did. */
+  readonly readAtMs?: number;
 }
 
 export interface TokenLine {

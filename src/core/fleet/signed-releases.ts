@@ -103,6 +103,8 @@ export interface SignedWait {
   readonly is: 'current' | 'withdrawn' | 'superseded' | 'absent';
   /** That is signed for the channel now. */
   readonly serial: number;
+  /** When the oldest reading began that says so. */
+  readonly readAtMs: number;
 }
 
 /** As long a reading speaks for the present. */
@@ -115,11 +117,16 @@ export function signedWait(
   nowMs: number,
 ): SignedWait | undefined {
   const verdicts = views.flatMap((view) =>
-    entriesOf(view, question).map((entry) => ({ entry, is: waitOn(entry, view, question, nowMs) })),
+    entriesOf(view, question).map((entry) => ({
+      entry,
+      is: waitOn(entry, view, question, nowMs),
+      readAtMs: view.checkedAtMs,
+    })),
   );
   const [first] = verdicts;
   if (first?.is === undefined || verdicts.some(({ is }) => is !== first.is)) return undefined;
-  return { is: first.is, serial: first.entry.serial };
+  const readAtMs = Math.min(...verdicts.map((one) => one.readAtMs));
+  return { is: first.is, serial: first.entry.serial, readAtMs };
 }
 
 function waitOn(

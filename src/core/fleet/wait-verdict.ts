@@ -14,6 +14,8 @@ export interface WaitProgress {
   /** Hosts of the first answer: the denominator never gets smaller. */
   readonly frozen: number;
   readonly elapsedMs: number;
+  /** Since when the share is reached: by the clock of the server, and for how long. */
+  readonly reached?: { readonly sinceMs: number; readonly forMs: number };
 }
 
 export type WaitOutcome =
@@ -47,15 +49,30 @@ export const waitExitCodes: Readonly<Record<WaitOutcome, number>> = {
 /** In this order: what holds first is said. */
 const rules: readonly (readonly [WaitOutcome, (all: Judged) => boolean])[] = [
   ['nobody', ({ of }) => of === 0],
-  ['reached', ({ done, needed }) => done >= needed],
+  // Hosts that confirmed it do not make it one that should be in use.
   ['withdrawn', ({ facts }) => facts.withdrawn === true],
+  ['reached', (all) => all.done >= all.needed && isReadSince(all)],
   // What hosts say counts for themselves: one that lies ends no wait that can do without it.
   ['ambiguous', (all) => isBeyond(all, all.facts.elsewhere)],
   ['superseded', isSuperseded],
   ['absent', ({ facts }) => facts.absent === true],
   ['out-of-reach', (all) => isBeyond(all, all.facts.refused + all.facts.later + all.facts.elsewhere)],
-  ['time-over', ({ terms, progress }) => progress.elapsedMs >= terms.withinMs],
+  ['reached', ({ done, needed, terms, progress }) => done >= needed && isOver(terms, progress)],
+  ['time-over', ({ terms, progress }) => isOver(terms, progress)],
 ];
+
+/** So long a share that is reached waits for a reading that began later. */
+const readWithinMs = 120_000;
+
+/** Where the server reads the repository: one that it read before would not know that it was withdrawn meanwhile. */
+function isReadSince({ facts: { readAtMs }, progress: { reached } }: Judged): boolean {
+  if (readAtMs === undefined) return true;
+  return reached !== undefined && (readAtMs >= reached.sinceMs || reached.forMs >= readWithinMs);
+}
+
+function isOver({ withinMs }: WaitTerms, { elapsedMs }: WaitProgress): boolean {
+  return elapsedMs >= withinMs;
+}
 
 /** Signed metadata knows; without it hosts decide it, each for itself. */
 function isSuperseded(all: Judged): boolean {

@@ -20,6 +20,7 @@ import {
   followRepositories,
   openRepositories,
 } from '../repositories/follow-repositories.js';
+import { createHaste } from '../repositories/haste.js';
 import { type FleetStore, openFleetStore } from '../store/open-store.js';
 import { runWebhook, type WebhookTarget } from '../webhook/webhook.js';
 import { changeRoutes } from './change-routes.js';
@@ -113,11 +114,12 @@ async function serveStore(
   const events = createSummaryEvents({ summary: queries.summary, clock, log });
   const ingest = createIngest(store, { clock, log, onBatch: metrics.batch });
   const nowMs = (): number => clock.nowMs();
+  const haste = createHaste();
   const secure = tls !== undefined || !/^(?:127\.|::1$|localhost$)/.test(options.host);
   const routes = [
     ...hostRoutes({ store, ingest, bound, clock, metrics }),
     ...opaRoutes(store.db, bound, nowMs),
-    ...queryRoutes(queries, events),
+    ...queryRoutes(queries, events, haste),
     ...changeRoutes(store.db, nowMs),
     ...ownRoutes({ ...parts, queries }),
   ];
@@ -135,13 +137,8 @@ async function serveStore(
   const sweeping = runSweeps(store, { clock, log, signal: ending.signal });
   let telling = Promise.resolve();
   const { state = '', everyMs = 0 } = options.repositories ?? {};
-  const following = followRepositories(store, repositories, {
-    state,
-    everyMs,
-    clock,
-    log,
-    signal: ending.signal,
-  });
+  const toFollow = { state, everyMs, haste, clock, log, signal: ending.signal };
+  const following = followRepositories(store, repositories, toFollow);
   const end = async (): Promise<void> => {
     ending.abort();
     events.close();

@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import { parseHostFilter } from '../../core/fleet/host-filter.js';
 import { given } from '../../core/given.js';
 import type { FleetQueries } from '../queries/fleet-queries.js';
+import type { Haste } from '../repositories/haste.js';
 import { hostsCsv } from './host-csv.js';
 import { nameSchema, numberSchema, object, type Route, serialSchema, textSchema } from './routes.js';
 import type { SummaryEvents } from './summary-events.js';
@@ -25,8 +26,13 @@ const hostsQuery = { where: textSchema(2000), after: textSchema(1000), limit: nu
 const release = { bundle: nameSchema, channel: nameSchema, serial: serialSchema };
 const timeSchema = numberSchema(0, Number.MAX_SAFE_INTEGER);
 
-export function queryRoutes(queries: FleetQueries, events: SummaryEvents): readonly Route[] {
-  return [...summaryRoutes(queries, events), ...hostsRoutes(queries), ...releaseRoutes(queries)];
+/** @param haste hears of each question of a wait */
+export function queryRoutes(
+  queries: FleetQueries,
+  events: SummaryEvents,
+  haste: Pick<Haste, 'ask'>,
+): readonly Route[] {
+  return [...summaryRoutes(queries, events), ...hostsRoutes(queries), ...releaseRoutes(queries, haste)];
 }
 
 function summaryRoutes(queries: FleetQueries, events: SummaryEvents): Route[] {
@@ -92,7 +98,7 @@ function hostsRoutes(queries: FleetQueries): Route[] {
   ];
 }
 
-function releaseRoutes(queries: FleetQueries): Route[] {
+function releaseRoutes(queries: FleetQueries, haste: Pick<Haste, 'ask'>): Route[] {
   return [
     {
       method: 'GET',
@@ -118,6 +124,8 @@ function releaseRoutes(queries: FleetQueries): Route[] {
       ]),
       type: 'fleet.wait',
       handle: ({ request }) => {
+        // A withdrawal is heard by who waits, and not half a minute later.
+        haste.ask();
         const { bundle, channel, serial, since: sinceMs, exceptSilentMs } = request.query as WaitAsked;
         return queries.wait({ bundle, channel, serial, ...given({ sinceMs, exceptSilentMs }) });
       },

@@ -12,12 +12,12 @@ export function withSigned(
 ): WaitFacts {
   const signed = signedWait(views, question, facts.atMs);
   if (signed === undefined) return facts;
-  const { is, serial: signedSerial } = signed;
+  const { is, serial: signedSerial, readAtMs } = signed;
   const { supersededBy: _said, ...counted } = facts;
   if (is === 'withdrawn') return { ...counted, withdrawn: true, signedSerial };
   if (is === 'superseded') return { ...counted, supersededBy: signedSerial, signedSerial };
   // Hosts that are further may be right: the next reading says so, and until then nobody ends the wait.
-  if (is === 'current') return { ...counted, later: 0, signedSerial };
+  if (is === 'current') return { ...counted, later: 0, signedSerial, readAtMs };
   // Hosts that speak of this serial have it from somewhere: perhaps from a repository that the server does not read.
   const isKnown = facts.confirmed + facts.notified + facts.unconfirmed + facts.refused > 0;
   return isKnown ? facts : { ...counted, absent: true, signedSerial };

@@ -15,6 +15,7 @@ import { openRepositorySource } from '../../trust/sources/repository-source.js';
 import type { RepositorySource } from '../../trust/sources/source.js';
 import { openTrustStore } from '../../trust/store/trust-store.js';
 import type { FleetStore } from '../store/open-store.js';
+import type { Haste } from './haste.js';
 import { readOffer } from './read-offer.js';
 import { readView, saveView } from './stored-views.js';
 import { emptyView, nextView, type Reading } from './view-rules.js';
@@ -38,10 +39,15 @@ export interface FollowOptions {
   /** Where trusted metadata lies: a directory that is made when it is missing, in one that is there. */
   readonly state: string;
   readonly everyMs: number;
+  /** Left out: nobody asks for a reading before its turn. */
+  readonly haste?: Haste;
   readonly clock: Clock;
   readonly log: Logger;
   readonly signal: AbortSignal;
 }
+
+/** However many wait: a repository is somebody's server. */
+const soonestMs = 5_000;
 
 /** Asks nobody yet. @throws WritError CONFIG_INVALID for a URL that is none */
 export function openRepositories(
@@ -61,6 +67,9 @@ export function followRepositories(
   repositories: readonly OpenedRepository[],
   options: FollowOptions,
 ): Promise<unknown> {
+  const { signal, haste } = options;
+  // A reader that sleeps listens to this one word.
+  signal.addEventListener('abort', () => haste?.ask(), { once: true });
   const readers = repositories.map((one) => openReader(store, one, options));
   return Promise.all(readers.map((reader) => follow(reader, options)));
 }
@@ -73,13 +82,17 @@ export interface RepositoryReader {
 
 async function follow(
   reader: RepositoryReader,
-  { everyMs, clock, log, signal }: FollowOptions,
+  { everyMs, haste, clock, log, signal }: FollowOptions,
 ): Promise<void> {
+  const gapMs = Math.min(everyMs, soonestMs);
   while (!signal.aborted) {
+    // Who asks while it reads wants the one that follows.
+    const asked = haste?.next() ?? signal;
     await reader.read().catch((error: unknown) => {
       if (!signal.aborted) log.error({ err: error }, 'the metadata of a repository was not stored');
     });
-    await clock.sleep(everyMs, signal);
+    await clock.sleep(gapMs, signal);
+    if (everyMs > gapMs) await clock.sleep(everyMs - gapMs, asked);
   }
   await reader.close();
 }
@@ -87,7 +100,7 @@ async function follow(
 export function openReader(
   { db }: Pick<FleetStore, 'db'>,
   { source, others, rootFile }: Pick<OpenedRepository, 'source' | 'others' | 'rootFile'>,
-  options: Omit<FollowOptions, 'everyMs'>,
+  options: Omit<FollowOptions, 'everyMs' | 'haste'>,
 ): RepositoryReader {
   const { clock, log, signal } = options;
   const id = digestOf(Buffer.from(source.location)).slice(0, 16);

@@ -221,7 +221,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
   'fleet/http': ['fleet-server', 'identity-rules'],
   'fleet/page': ['routes'],
   'fleet/queries': ['fleet-queries', 'host-pages'],
-  'fleet/repositories': ['follow-repositories', 'stored-views'],
+  'fleet/repositories': ['follow-repositories', 'haste', 'stored-views'],
   'fleet/store': [
     'audit',
     'keep-newest',

@@ -58,6 +58,8 @@ describe('a fleet server with a repository', () => {
     await withdrawRelease({ bundle: 'dns-edge', serials: [2], reason: '' }, changeOptions(repository));
     const withdrawn = await until(({ releases }) => releases[0]?.standing === 'withdrawn');
     assert.equal(withdrawn.findings[0]?.code, 'WITHDRAWN_IN_USE');
+    const { exitCode: inUse } = await wait(2);
+    assert.equal(inUse, 4, 'its host confirmed it, and still runs it');
     assert.equal((await site.writ('pull')).exitCode, 0);
     const taken = await wait(2);
     assert.deepEqual([taken.exitCode, taken.outcome], [4, 'withdrawn']);

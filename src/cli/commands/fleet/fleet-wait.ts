@@ -74,6 +74,8 @@ const everyMs = 2000;
 interface Looked {
   readonly facts: WaitFacts;
   readonly verdict: WaitVerdict;
+  /** The share is reached, and the repository was not read since. */
+  readonly isUnread: boolean;
   /** Why nobody answered since `facts`. */
   readonly unanswered?: ErrorCode;
 }
@@ -89,9 +91,19 @@ async function wait(
   const terms = { sharePpm: flags.share, withinMs: flags.within, accept: flags.accept };
   // Who cannot be asked at the start is a mistake of the command line; later it is a moment without a server.
   const first = await door.wait(question);
+  let reached: { readonly sinceMs: number; readonly atMs: number } | undefined;
   const judge = (facts: WaitFacts): Looked => {
-    const progress = { frozen: first.of, elapsedMs: clock.monotonicMs() - startedMs };
-    return { facts, verdict: judgeWait(facts, terms, progress) };
+    const nowMs = clock.monotonicMs();
+    const progress = { frozen: first.of, elapsedMs: nowMs - startedMs };
+    const { done, needed } = judgeWait(facts, terms, progress);
+    reached = done < needed ? undefined : (reached ?? { sinceMs: facts.atMs, atMs: nowMs });
+    const since = reached && { sinceMs: reached.sinceMs, forMs: nowMs - reached.atMs };
+    const isUnread = reached !== undefined && (facts.readAtMs ?? reached.sinceMs) < reached.sinceMs;
+    return {
+      facts,
+      verdict: judgeWait(facts, terms, { ...progress, ...given({ reached: since }) }),
+      isUnread,
+    };
   };
   let looked = judge(first);
   const excepted = first.excepted === 0 ? '' : `, ${first.excepted} silent hosts left out`;
@@ -136,7 +148,7 @@ function oldText({ atMs }: WaitFacts, code: ErrorCode): string {
   return `no answer from the fleet server since ${minuteTime(atMs)} (${code})`;
 }
 
-function progressText({ facts, verdict }: Looked): string {
+function progressText({ facts, verdict, isUnread }: Looked): string {
   const { of, needed, done } = verdict;
   const apart = [
     ...(facts.notified > 0 ? [`${facts.notified} with nothing to confirm`] : []),
@@ -145,7 +157,8 @@ function progressText({ facts, verdict }: Looked): string {
     ...(facts.later > 0 ? [`${facts.later} on a later release`] : []),
     ...(facts.elsewhere > 0 ? [`${facts.elsewhere} with another release of this serial`] : []),
   ];
-  return [`${done} of ${of} done, ${needed} needed`, ...apart].join('; ');
+  const last = isUnread ? ['the repository was not read since'] : [];
+  return [`${done} of ${of} done, ${needed} needed`, ...apart, ...last].join('; ');
 }
 
 const words: Readonly<Record<WaitOutcome, string>> = {

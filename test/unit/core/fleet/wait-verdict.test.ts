@@ -68,6 +68,30 @@ describe('the verdict of a wait', () => {
     assert.equal(outcome({ absent: true, signedSerial: 41 }), 'absent');
   });
 
+  it('is withdrawn, whoever confirmed it, where signed metadata says so', () => {
+    assert.equal(outcome({ withdrawn: true, signedSerial: 43, confirmed: 10 }), 'withdrawn');
+  });
+
+  it('is reached only by a reading of the repository from then on, and not later than two minutes or its time', () => {
+    const ends = (readAtMs: number, forMs: number, elapsedMs = forMs) =>
+      judgeWait(
+        facts({ confirmed: 10, signedSerial: 42, readAtMs }),
+        { ...terms, withinMs: 900_000 },
+        {
+          ...{ frozen: 10, elapsedMs, reached: { sinceMs: 5000, forMs } },
+        },
+      ).outcome;
+    assert.deepEqual([ends(4999, 0), ends(5000, 0)], ['waiting', 'reached']);
+    assert.deepEqual([ends(4999, 119_999), ends(4999, 120_000)], ['waiting', 'reached']);
+    assert.equal(ends(4999, 1, 900_000), 'reached');
+    assert.equal(
+      outcome({ confirmed: 10, signedSerial: 42, readAtMs: 9000 }),
+      'waiting',
+      'since when, nobody knows yet',
+    );
+    assert.equal(outcome({ confirmed: 10 }), 'reached', 'no repository is read');
+  });
+
   it('believes signed metadata about what took the place of a release, and no host beside it', () => {
     const most = { sharePpm: 900_000 };
     assert.equal(outcome({ signedSerial: 43, supersededBy: 43 }, most), 'superseded');

@@ -13,11 +13,13 @@ import {
   openRepositories,
   type RepositoryReader,
 } from '../../../../src/fleet/repositories/follow-repositories.js';
+import { createHaste } from '../../../../src/fleet/repositories/haste.js';
 import { openViews } from '../../../../src/fleet/repositories/stored-views.js';
 import { silentLog } from '../../../../src/platform/telemetry/silent-log.js';
 import { withdrawRelease } from '../../../../src/publisher/release/withdraw.js';
 import { defaultLives } from '../../../../src/publisher/repository/metadata-content.js';
 import { rejectsCode, throwsCode } from '../../../kit/assert/assert-code.js';
+import { until } from '../../../kit/assert/until.js';
 import { type FakeClock, fakeClock } from '../../../kit/clock/fake-clock.js';
 import { memory, type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 import { type FleetBench, fleetBench, reportOf, send } from '../../../kit/fleet/fleet-bench.js';
@@ -341,6 +343,39 @@ describe('a repository that a fleet server reads', () => {
     fs.rmSync(repository.directory, { recursive: true });
     fs.renameSync(s.dir.join('old'), repository.directory);
     await until(({ failing, entries }) => failing?.code === 'METADATA_ROLLBACK' && entries[0]?.serial === 2);
+    s.ending.abort();
+    await following;
+  });
+
+  it('is read before its turn where somebody waits, and not within five seconds of the reading before', async () => {
+    await using s = await scene();
+    const repository = sampleRepository(s.dir, { clock: s.clock });
+    await repository.publish({ a: '1' });
+    const opened = openRepositories([{ url: repository.url, rootFile: repository.rootPath }], s.clock);
+    const haste = createHaste();
+    const options = {
+      ...{ state: s.dir.join('state'), everyMs: 30_000, haste, clock: s.clock },
+      ...{ log: silentLog(), signal: s.ending.signal },
+    };
+    const following = followRepositories(s.bench.store, opened, options);
+    const sleeps = () => until(() => s.clock.sleeping() === 1);
+    const read = async (serial: number): Promise<void> => {
+      await until(async () => (await s.views())[0]?.entries[0]?.serial === serial);
+      await sleeps();
+    };
+    await read(1);
+    await repository.publish({ a: '2' });
+    haste.ask();
+    await s.clock.advance(4999);
+    assert.equal(s.clock.sleeping(), 1);
+    await s.clock.advance(1);
+    await read(2);
+    await repository.publish({ a: '3' });
+    await s.clock.advance(5000);
+    await sleeps();
+    assert.equal((await s.views())[0]?.entries[0]?.serial, 2, 'nobody waits');
+    haste.ask();
+    await read(3);
     s.ending.abort();
     await following;
   });
