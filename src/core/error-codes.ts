@@ -61,7 +61,7 @@ export const errorCodes = {
   ),
   PATH_CROSS_DEVICE: config(
     'Staging, archives and policy are on different file systems or mounts, so a rename cannot be atomic.',
-    'Put `state` and `policy` on one file system, and mount nothing on their directories.',
+    'Put `state` and `policy` (of a publisher: the whole repository) on one file system, and mount nothing on their directories.',
   ),
   SOCKET_PATH_TOO_LONG: config(
     'A socket path is longer than the kernel allows (107 bytes).',
@@ -281,7 +281,10 @@ export const errorCodes = {
     'The loader command said "not now". The previous generation is active again.',
     'Nothing: it runs again after a minute, then at growing intervals up to an hour. `writ pull --force` runs it now.',
   ),
-  WORKER_REFUSED: rolledBack('A worker refused the new generation.', 'Read its answer in `writ history`.'),
+  WORKER_REFUSED: rolledBack(
+    'A worker refused the new generation.',
+    'Publish a better release; or fix the worker, then `writ refusals forget` and `writ pull`. Its answer is in `writ history`.',
+  ),
   WORKER_DIED: rolledBack(
     'A worker that was running died with the new generation, or did not start with it.',
     'Read its own log, and its answer in `writ history`.',
@@ -538,7 +541,7 @@ export const errorCodes = {
   // fleet server: what it is asked, and answers
   FLEET_TOKEN_REFUSED: failed(
     'The token is unknown, of another kind, revoked, expired or used up.',
-    'Make a new one with `writ fleet token create`.',
+    'Make one on the fleet server, `writ fleet token create -q --for hosts` (for people: `--for people`), and put it into the file that was refused.',
   ),
   FLEET_IDENTITY_REFUSED: failed(
     'The identity header of a proxy came twice, without a valid name, or together with a token or a session.',
@@ -583,7 +586,7 @@ export const errorCodes = {
   ),
   FLEET_KEY_WAITING: failed(
     'The host waits for the approval of a person.',
-    'Run `writ fleet host approve`, or retire it.',
+    'On the fleet server, or with a token of the role operate: `writ fleet host approve KEY`, or `retire KEY`.',
   ),
   FLEET_KEY_RETIRED: failed(
     'The key was retired and is never accepted again.',

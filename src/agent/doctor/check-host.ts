@@ -155,7 +155,7 @@ function judgeRoom(free: FreeSpace, { path, needBytes }: StateFacts): Judged | u
   const inodesShort = free.totalInodes > 0 && free.inodes < leastFreeInodes;
   if (free.bytes < leastFreeBytes || inodesShort) {
     const what = inodesShort ? `${free.inodes} inodes` : sizeText(free.bytes);
-    return fail(`${path}: ${what} free, too little for any release`, next);
+    return fail(`${path}: ${what} free, too little to work with`, next);
   }
   if (free.bytes >= needBytes) return undefined;
   const need = `the largest allowed release needs ${sizeText(needBytes)}`;
