@@ -91,6 +91,6 @@ function newHost(keyId: string, publicKey: string, tokenId: string, nowMs: numbe
       last_outcome: 0,
       state_digest: '',
     },
-    ...{ revision: 0, past_ids: '', id_returns: 0 },
+    ...{ revision: 0, past_ids: '', id_returns: 0, answers: 0 },
   };
 }

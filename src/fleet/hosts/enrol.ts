@@ -115,6 +115,6 @@ function hostRow(
       report: '',
       state_digest: '',
     },
-    ...{ revision: 0, past_ids: '', id_returns: 0 },
+    ...{ revision: 0, past_ids: '', id_returns: 0, answers: 0 },
   };
 }

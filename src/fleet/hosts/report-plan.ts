@@ -43,7 +43,7 @@ export const storedColumns = [
     'blocked',
     'slot',
   ] as const),
-  ...(['last_outcome', 'state_digest', 'revision', 'past_ids', 'id_returns'] as const),
+  ...(['last_outcome', 'state_digest', 'revision', 'past_ids', 'id_returns', 'answers'] as const),
 ];
 
 /** What a keepalive changes. */
@@ -117,8 +117,11 @@ function news(
   const isKeepalive = verdict === 'newer' && outcome === 0 && digest === host.state_digest;
   if (isKeepalive) return { kind: 'seen', seen, verdict: accepted(everyMs, lastOutcome) };
   const ids = judgeIds(
-    { installId: host.install_id, bootId: host.boot_id, pastIds: host.past_ids, returns: host.id_returns },
-    report,
+    {
+      ...{ installId: host.install_id, bootId: host.boot_id, pastIds: host.past_ids },
+      ...{ returns: host.id_returns, answers: host.answers },
+    },
+    { ...report, isAnswer: verdict === 'answered' },
   );
   const changed: HostRow = {
     ...host,
@@ -131,6 +134,7 @@ function news(
     state_digest: digest,
     past_ids: ids.pastIds,
     id_returns: ids.returns,
+    answers: ids.answers,
     cloned: ids.cloned ? 1 : host.cloned,
     revision: host.revision + 1,
   };

@@ -22,7 +22,7 @@ const noHost: Omit<HostRow, keyof SeenHost> = {
     state_digest: '',
     revision: 0,
   },
-  ...{ past_ids: '', id_returns: 0 },
+  ...{ past_ids: '', id_returns: 0, answers: 0 },
 };
 
 export class SeenHosts {

@@ -110,6 +110,6 @@ function newRow(keyId: string, token: string, host: string, nowMs: number): Host
     ...{ token_id: token, ephemeral: 0, enrolled_at_ms: nowMs, counter: 0, body_digest: '', nonce: '' },
     ...{ last_seen_ms: nowMs, every_ms: everyMs, skew_ms: 0, agent: 'run', health: 'ok', version: '' },
     ...{ root_version: 0, root_digest: '', cloned: 0, blocked: 0, slot: 0, last_outcome: 0, report: '' },
-    ...{ state_digest: '', revision: 0, past_ids: '', id_returns: 0 },
+    ...{ state_digest: '', revision: 0, past_ids: '', id_returns: 0, answers: 0 },
   };
 }

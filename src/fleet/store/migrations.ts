@@ -17,6 +17,7 @@ export const migrations: readonly Migration[] = [
   { version: 5, up: withBlocked },
   { version: 6, up: withAuditIndex },
   { version: 7, up: withHostCounters },
+  { version: 8, up: withAnswers },
 ];
 
 interface Table {
@@ -247,6 +248,12 @@ async function indexHostsByTime(db: Kysely<AnyTables>): Promise<void> {
     .columns(['state', 'last_seen_ms'])
     .where(isPositive('ephemeral'))
     .execute();
+}
+
+/** By which two machines of one boot are told from one. */
+async function withAnswers(db: Kysely<AnyTables>): Promise<void> {
+  const table = db.schema.alterTable('hosts');
+  await table.addColumn('answers', 'bigint', (of) => of.notNull().defaultTo(0)).execute();
 }
 
 async function create(db: Kysely<AnyTables>, { name, key, texts, numbers }: Table): Promise<void> {

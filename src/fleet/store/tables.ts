@@ -72,6 +72,8 @@ export interface HostRow {
   /** Ids of installation and boot that were here before, JSON, and how often an earlier one came back. */
   past_ids: string;
   id_returns: number;
+  /** Challenges that it answered under the ids that it has. */
+  answers: number;
 }
 
 export interface HostBundleRow {

@@ -21,6 +21,7 @@ export async function takeBack({ db }: FleetStore): Promise<void> {
     'drop table host_counters',
     ...drop.map((name) => `drop index ${name}`),
     'alter table hosts drop column blocked',
+    'alter table hosts drop column answers',
     ...Object.entries(indexes).map(([name, on]) => `create index ${name} on ${on}`),
     'delete from schema_versions where version > 4',
   ])

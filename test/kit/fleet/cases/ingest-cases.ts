@@ -154,6 +154,30 @@ export function ingestCases(newLocation: NewLocation): void {
           .execute();
         assert.deepEqual(audit, [{ subject: host.keyId }]);
       }));
+
+    it('are marked when both have the same ids and each counts for itself, and one that is put back is not', () =>
+      within(async ({ bench, ingest, host, row }) => {
+        await send(ingest, host, reportOf('web-1'), { counter: 100 });
+        // Each goes on from its own counter, is behind the other one, and answers over the nonce.
+        const copies = [20, 30];
+        const turn = async (at: number): Promise<void> => {
+          const said = reportOf('web-1', { health: at % 2 === 0 ? 'ok' : 'warning' });
+          const asked = await send(ingest, host, said, { counter: (copies[at % 2] ?? 0) + at });
+          assert.ok(asked.kind === 'challenge', JSON.stringify(asked));
+          const { counter, nonce } = asked.challenge;
+          assert.equal((await send(ingest, host, said, { counter: counter + 1, nonce })).kind, 'accepted');
+        };
+        for (const at of [0, 1, 2]) await turn(at);
+        assert.equal((await row()).cloned, 0);
+        await turn(3);
+        assert.equal((await row()).cloned, 1);
+        const cloned = await bench.store.db
+          .selectFrom('audit')
+          .select('id')
+          .where('what', '=', 'host.cloned')
+          .execute();
+        assert.equal(cloned.length, 1);
+      }));
   });
 
   describe('many reports at once', () => {

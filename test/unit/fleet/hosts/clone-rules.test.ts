@@ -2,15 +2,17 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { judgeIds, type SeenIds } from '../../../../src/fleet/hosts/clone-rules.js';
 
-/** One letter for each report: small for boots of one installation, capitals for other installations. */
+/** One letter for each report: small for boots of one installation, capitals for other installations; `!` answers a challenge. */
 function after(boots: string): boolean {
-  let seen: SeenIds = { installId: 'i', bootId: '', pastIds: '', returns: 0 };
+  let seen: SeenIds = { installId: 'i', bootId: '', pastIds: '', returns: 0, answers: 0 };
   let cloned = false;
-  for (const boot of boots) {
-    const next = { installId: boot === boot.toUpperCase() ? boot : 'i', bootId: boot.toLowerCase() };
+  for (const said of boots.match(/.!?/g) ?? []) {
+    const boot = said[0] ?? '';
+    const ids = { installId: boot === boot.toUpperCase() ? boot : 'i', bootId: boot.toLowerCase() };
+    const next = { ...ids, isAnswer: said.endsWith('!') };
     const judged = judgeIds(seen, next);
     cloned = judged.cloned;
-    seen = { ...next, pastIds: judged.pastIds, returns: judged.returns };
+    seen = { ...next, ...judged };
   }
   return cloned;
 }
@@ -22,11 +24,17 @@ describe('ids under one key', () => {
     assert.equal(after('aabba'), false));
   it('are of two when they alternate: boots', () => assert.equal(after('abab'), true));
   it('are of two when they alternate: installations', () => assert.equal(after('aAaA'), true));
+  it('are of one machine whose state was put back, and of two whose counters overtake one another in one boot', () => {
+    assert.equal(after('aa!aa!aa!aa'), false);
+    assert.equal(after('aa!aa!aa!aa!'), true);
+  });
+  it('are of one machine whose state is put back at each boot', () =>
+    assert.equal(after('ab!b!c!c!d!d!'), false));
   it('stay of two when one of them is switched off', () => assert.equal(after('ababbbb'), true));
   it('are remembered for a few boots only', () => {
     const { pastIds } = judgeIds(
-      { installId: 'i', bootId: 'x', pastIds: JSON.stringify('abcdefgh'.split('')), returns: 0 },
-      { installId: 'i', bootId: 'y' },
+      { installId: 'i', bootId: 'x', pastIds: JSON.stringify('abcdefgh'.split('')), returns: 0, answers: 0 },
+      { installId: 'i', bootId: 'y', isAnswer: false },
     );
     assert.deepEqual((JSON.parse(pastIds) as string[]).length, 8);
     assert.equal(pastIds.includes('"a"'), false);
