@@ -1,12 +1,14 @@
 // `writ doctor` beyond the host: each mirror, the clock against it, what is trusted, and whether its name can be resolved
 // without a worker that waits for policy. Each mirror is asked once for its timestamp and its time, with short deadlines;
 // what comes is read by nobody and changes nothing. Facts are gathered and judged side by side; the judges are pure.
+
 import type { AgentConfig, MirrorConfig } from '../../core/config/config.js';
 import { errorCodes } from '../../core/error-codes.js';
 import { toWritError } from '../../core/errors.js';
 import { maxCreatedAheadMs, metadataBytesByRole } from '../../core/limits.js';
 import { troubleOf } from '../../core/status/freshness.js';
 import type { StatusReport } from '../../core/status/status.js';
+import { timeLeft } from '../../core/text/iso-time.js';
 import { renewalOf } from '../../core/tuf/metadata-checks.js';
 import { certificateEndsAtMs } from '../../platform/net/certificate.js';
 import { openHttpDoor } from '../../platform/net/http-client.js';
@@ -127,7 +129,8 @@ function judgeMirror({ url, answer, error, certificateEndsAtMs: endsAtMs, nowMs 
   if (status !== 200 && status !== 304)
     return fail(text, 'check `repository`: metadata/timestamp.json must be below it');
   const leftMs = endsAtMs === undefined ? undefined : endsAtMs - nowMs;
-  const whole = leftMs === undefined ? text : `${text}, certificate ${Math.floor(leftMs / dayMs)} d left`;
+  const whole =
+    leftMs === undefined ? text : `${text}, certificate ${timeLeft(leftMs)}${leftMs > 0 ? ' left' : ''}`;
   if (leftMs !== undefined && leftMs < certificateMarginMs)
     return warn(whole, 'renew the certificate of the server');
   return tookMs > slowMs ? warn(whole, `curl -sv ${url}metadata/timestamp.json`) : ok(whole);
@@ -214,9 +217,7 @@ export function judgeTrust({ root, rootUnread, roles, untrusted, trouble, nowMs 
   if (trouble !== undefined) return failOf(trouble);
   if (roles.length === 0) return judgeBeforeContact(root, rootUnread);
   const left = roles.map((one) => ({ ...one, leftMs: one.expiresAtMs - nowMs }));
-  const words = left.map(
-    ({ role, version, leftMs }) => `${role} v${version} ${Math.floor(leftMs / dayMs)} d`,
-  );
+  const words = left.map(({ role, version, leftMs }) => `${role} v${version} ${timeLeft(leftMs)}`);
   const text = `${words.join(', ')} left`;
   const expired = left.filter(({ leftMs }) => leftMs <= 0).map(({ role }) => role);
   if (expired[0] !== undefined) {

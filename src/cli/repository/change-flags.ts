@@ -3,6 +3,7 @@
 
 import { given } from '../../core/given.js';
 import { maxDeltas } from '../../core/release/deltas.js';
+import { timeLeft } from '../../core/text/iso-time.js';
 import { isOnlineRole, type OnlineRole } from '../../core/tuf/tuf-metadata.js';
 import { createDurableFs } from '../../platform/disk/durable-fs.js';
 import { askClockSync } from '../../platform/process/clock-sync.js';
@@ -12,7 +13,7 @@ import type { ChangeOptions, ChangeResult, SignedChange } from '../../publisher/
 import type { Answer, CommandContext, Reporter } from '../console/command.js';
 import { numberFlag } from '../console/flag-values.js';
 import { type FlagValues, preset, required } from '../console/flags.js';
-import { shellWord, timeLeft } from '../show/show-repository.js';
+import { shellWord } from '../show/show-repository.js';
 import { passphraseFlags, passphrasesFor } from './passphrase.js';
 import { clockFlag, lockWait, lockWaitFlag, repositoryFlag } from './repository-flags.js';
 import { externalCommands, signerFlags } from './signer-flags.js';

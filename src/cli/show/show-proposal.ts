@@ -1,6 +1,7 @@
 // Words for a proposed root: what it changes, who controls what after it, who has signed and who is missing. From
 // the values that were computed of the signed bytes; pure text.
 
+import { timeLeft } from '../../core/text/iso-time.js';
 import { shortKeyId } from '../../publisher/keys/signer-names.js';
 import {
   type Tallies,
@@ -16,7 +17,6 @@ import {
   type RootDifference,
 } from '../../publisher/root/root-difference.js';
 import { judgeRoot } from '../../publisher/root/root-rules.js';
-import { timeLeft } from './show-repository.js';
 import { table } from './show-text.js';
 
 /** What a proposal changes, why that may be dangerous, and who has signed it. */

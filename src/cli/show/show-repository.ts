@@ -20,14 +20,6 @@ export function isoDay(timeMs: number): string {
   return new Date(timeMs).toISOString().slice(0, 10);
 }
 
-/** @returns as `365 d`, `18 h` or `5 min`; `expired` from zero on */
-export function timeLeft(leftMs: number): string {
-  if (leftMs <= 0) return 'expired';
-  if (leftMs >= 2 * 86_400_000) return `${Math.floor(leftMs / 86_400_000)} d`;
-  if (leftMs >= 2 * 3_600_000) return `${Math.floor(leftMs / 3_600_000)} h`;
-  return `${Math.floor(leftMs / 60_000)} min`;
-}
-
 /** @returns as `'my dir'` where a shell would split it */
 export function shellWord(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;

@@ -1,5 +1,6 @@
 // `writ status` for people: one sentence, then bundles, workers, freshness, trust, and every problem with what to
 // do. Pure: a report in, lines out.
+
 import { type ErrorCode, errorCodes, isUnsaidNo } from '../../core/error-codes.js';
 import { whoText } from '../../core/names.js';
 import type {
@@ -12,6 +13,7 @@ import { sizeText } from '../../core/size-text.js';
 import { type ServiceLines, serviceLines } from '../../core/status/agent-service.js';
 import type { Downloading, HoldStatus } from '../../core/status/status.js';
 import { standingWorkerCodes } from '../../core/status/worker-rules.js';
+import { timeLeft } from '../../core/text/iso-time.js';
 import { fleetLines } from './show-fleet-door.js';
 import { freshnessLines } from './show-freshness.js';
 import type { Block } from './show-result.js';
@@ -173,8 +175,7 @@ function scrubLines({ scrub, atMs }: StatusReport): string[] {
 
 function trustText(report: StatusReport): string {
   const roles = report.trust.map(({ role, version, expiresAtMs }) => {
-    const days = Math.floor((expiresAtMs - report.atMs) / 86_400_000);
-    const left = expiresAtMs <= report.atMs ? 'EXPIRED' : `${days} d`;
+    const left = expiresAtMs <= report.atMs ? 'EXPIRED' : timeLeft(expiresAtMs - report.atMs);
     return `${role}${role === 'root' ? ` v${version}` : ''} ${left}`;
   });
   return `${roles.join(', ')}${roles.at(-1)?.endsWith('EXPIRED') ? '' : ' left'}`;

@@ -2,7 +2,6 @@
 // keys live. A failure is logged, kept for /healthz and tried again; it never ends the server.
 
 import { type ErrorCode, toWritError, WritError } from '../../core/errors.js';
-import { given } from '../../core/given.js';
 import type { OnlineRole } from '../../core/tuf/tuf-metadata.js';
 import type { Logger } from '../../platform/telemetry/log.js';
 import type { Clock } from '../../platform/time/clock.js';
@@ -106,7 +105,8 @@ async function signWhatIsDue(options: ResignerOptions, before: ResignStatus): Pr
   try {
     const due = dueRoles(view.read(), clock.nowMs());
     const { lastSuccessMs } = before;
-    if (due.length === 0) return { ...given({ lastSuccessMs }), ...obstacleOf(options, before) };
+    const known = lastSuccessMs === undefined ? {} : { lastSuccessMs };
+    if (due.length === 0) return { ...known, ...obstacleOf(options, before) };
     await signer.resign(due);
     requireSigned(view, clock.nowMs());
     onResult('success');

@@ -19,7 +19,8 @@ import type { RepositorySource } from '../../../trust/sources/source.js';
 import { memoryTrustStore } from '../../../trust/store/trust-store.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import { type FlagValues, optional } from '../../console/flags.js';
-import { deltaDetails, fingerprint, isoDay, shortDigest, timeLeft } from '../../show/show-repository.js';
+import { deltaDetails, fingerprint, isoDay, shortDigest } from '../../show/show-repository.js';
+import { timeLeft } from '../../../core/text/iso-time.js';
 import { counted, table } from '../../show/show-text.js';
 
 const flags = { root: optional('--root <file>', 'root to verify a repository from, as hosts have it') };

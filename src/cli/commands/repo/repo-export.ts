@@ -3,13 +3,14 @@
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { sizeText } from '../../../core/size-text.js';
+import { timeLeft } from '../../../core/text/iso-time.js';
 import { createDurableFs } from '../../../platform/disk/durable-fs.js';
 import { type ExportResult, exportRepository } from '../../../publisher/upkeep/export-repository.js';
 import type { Answer, CommandDefinition } from '../../console/command.js';
 import { nameFlag, repeatedFlag } from '../../console/flag-values.js';
 import { type FlagValues, optional } from '../../console/flags.js';
 import { lockWait, lockWaitFlag, repositoryFlag } from '../../repository/repository-flags.js';
-import { isoDay, timeLeft } from '../../show/show-repository.js';
+import { isoDay } from '../../show/show-repository.js';
 import { counted } from '../../show/show-text.js';
 
 const flags = {

@@ -3,6 +3,7 @@
 
 import { isWritError, WritError } from '../../../core/errors.js';
 import { given } from '../../../core/given.js';
+import { timeLeft } from '../../../core/text/iso-time.js';
 import { keyId } from '../../../core/tuf/signature-schemes.js';
 import { isOnlineRole } from '../../../core/tuf/tuf-metadata.js';
 import { liveReleasesOf } from '../../../publisher/repository/listing.js';
@@ -20,7 +21,7 @@ import { type DocsPlaces, docsPage } from '../../console/docs-address.js';
 import { durationFlag } from '../../console/flag-values.js';
 import { type FlagValues, preset } from '../../console/flags.js';
 import { ownRootFlag, repositoryFlag } from '../../repository/repository-flags.js';
-import { isoDay, shellWord, shortDigest, timeLeft } from '../../show/show-repository.js';
+import { isoDay, shellWord, shortDigest } from '../../show/show-repository.js';
 import { table } from '../../show/show-text.js';
 
 const monthMs = 30 * 86_400_000;

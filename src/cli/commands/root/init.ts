@@ -1,5 +1,6 @@
 // `writ init`: flags to a new repository with its keys, and what to do with them next.
 import { basename } from 'node:path';
+import { timeLeft } from '../../../core/text/iso-time.js';
 import { createDurableFs } from '../../../platform/disk/durable-fs.js';
 import { defaultLives } from '../../../publisher/repository/metadata-content.js';
 import { type InitResult, initRepository } from '../../../publisher/root/init-repository.js';
@@ -12,7 +13,7 @@ import {
   newPassphrase,
   passphraseFlags,
 } from '../../repository/passphrase.js';
-import { fingerprint, isoDay, shellWord, timeLeft } from '../../show/show-repository.js';
+import { fingerprint, isoDay, shellWord } from '../../show/show-repository.js';
 import { table } from '../../show/show-text.js';
 
 const flags = {

@@ -103,7 +103,7 @@ describe('writ repo export', () => {
     const run = await repo(dir, 'export', 'stick');
     assert.equal(run.exitCode, 0, run.stderr);
     assert.match(run.stdout, /^EXPORTED 1 release to .*\/stick .*\n {2}dns-edge stable serial 2\n/);
-    assert.match(run.stdout, /\(timestamp, 6 d\), with repository: file:\/\/\/.*\/stick\/\n$/);
+    assert.match(run.stdout, /\(timestamp, 7 d\), with repository: file:\/\/\/.*\/stick\/\n$/);
     const inspect = await runWrit(['inspect', 'stick', '--json'], { cwd: dir.path });
     assert.equal(inspect.exitCode, 0, inspect.stdout);
     const elsewhere = await repo(dir, 'export', 'keys', '--json');

@@ -35,7 +35,7 @@ describe('a mirror', () => {
   }
 
   it('says status, time and the days of the certificate', () => {
-    const [judged] = judgeMirrors([{ ...well, certificateEndsAtMs: nowMs + 54.5 * dayMs }]);
+    const [judged] = judgeMirrors([{ ...well, certificateEndsAtMs: nowMs + 54 * dayMs - 1000 }]);
     assert.equal(judged?.text, `${url}: 200 in 38 ms, certificate 54 d left`);
   });
 

@@ -110,7 +110,7 @@ describe('writ doctor', () => {
     try {
       host.configure({ repository: { url: server.url, ca: tls.certFile } });
       const text = of(await examine(host), 'server')[0] ?? '';
-      assert.match(text, /^warn https:.*: 200 in \d+ ms, certificate 1 d left$/);
+      assert.match(text, /^warn https:.*: 200 in \d+ ms, certificate 48 h left$/);
       host.configure({ repository: server.url });
       assert.match(of(await examine(host), 'server')[0] ?? '', /^FAIL /);
     } finally {

@@ -1,0 +1,27 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { timeLeft } from '../../../../src/core/text/iso-time.js';
+
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+
+describe('the time that something is valid still', () => {
+  it('is what it was signed for, a second after it was signed', () => {
+    assert.deepEqual(
+      [365 * dayMs, 30 * dayMs, 7 * dayMs, 8 * hourMs].map((lifeMs) => timeLeft(lifeMs - 1000)),
+      ['365 d', '30 d', '7 d', '8 h'],
+    );
+  });
+
+  for (const [leftMs, words] of [
+    [2 * dayMs, '2 d'],
+    [2 * dayMs - 1, '48 h'],
+    [2.5 * dayMs, '3 d'],
+    [2 * hourMs, '2 h'],
+    [2 * hourMs - 1, '119 min'],
+    [59_999, '0 min'],
+    [0, 'expired'],
+    [-dayMs, 'expired'],
+  ] as const)
+    it(`is ${words} of ${leftMs} ms`, () => assert.equal(timeLeft(leftMs), words));
+});
