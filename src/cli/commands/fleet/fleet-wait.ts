@@ -111,14 +111,9 @@ async function wait(
     'hosts',
     `${counted(first.of, 'host')} of ${question.bundle} ${question.channel}${excepted}`,
   );
-  let isWarned = false;
+  const warnOnce = warnerOfNotified(flags, context);
   while (looked.verdict.outcome === 'waiting') {
-    if (!isWarned && flags.accept === 'confirmed' && isForNothing(looked)) {
-      reporter.warn(
-        `${looked.facts.notified} of ${first.of} have it and nothing that could confirm it: ${acceptText}`,
-      );
-      isWarned = true;
-    }
+    warnOnce(looked);
     if (looked.unanswered === undefined) reporter.begin('wait', progressText(looked));
     await clock.sleep(Math.min(everyMs, flags.within), context.signal);
     const next = await lookAgain(door, { ...question, sinceMs: first.atMs });
@@ -135,11 +130,15 @@ async function wait(
   return answerOf(looked, looked.verdict.outcome, question);
 }
 
-const acceptText = 'they count as done with --accept notified alone';
-
-/** They would be waited for until the time is over; the share is out of reach while their configuration stays. */
-function isForNothing({ facts: { of, notified }, verdict: { needed } }: Looked): boolean {
-  return of - notified < needed;
+/** They would be waited for until the time is over: the share is out of reach while their configuration stays. */
+function warnerOfNotified({ accept }: WaitFlags, { reporter }: CommandContext): (looked: Looked) => void {
+  let isDone = accept === 'notified';
+  return ({ facts: { of, notified }, verdict: { needed } }) => {
+    if (isDone || of - notified >= needed) return;
+    isDone = true;
+    const have = `${notified} of ${of} have it and nothing that could confirm it`;
+    reporter.warn(`${have}: they count as done with --accept notified alone`);
+  };
 }
 
 /** Codes of a server that may be there again in a moment. */
