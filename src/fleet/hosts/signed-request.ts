@@ -2,7 +2,6 @@
 // challenge, the nonce (ADR 0042). The body is bound by its digest. Whether the counter is new is counter-rules' to say;
 // `created` is handed on and never believed.
 import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto';
-import { promisify } from 'node:util';
 import { httpbis } from 'http-message-signatures';
 import { fleetHeaders, maxCounter, signedParts } from '../../core/fleet/signed-request.js';
 
@@ -140,7 +139,9 @@ async function verifyHeaders(
 
 /** On a thread beside: a fifth of what a report costs, which the one that serves everybody does not wait for. */
 function verifyAside(data: Buffer, key: KeyObject, signature: Buffer): Promise<boolean> {
-  return promisify<boolean>((done) => verify(null, data, key, signature, done))();
+  return new Promise((resolve, reject) => {
+    verify(null, data, key, signature, (error, holds) => (error ? reject(error) : resolve(holds)));
+  });
 }
 
 function refused(reason: string): RefusedRequest {

@@ -17,8 +17,11 @@ export interface WriteRule {
 type AnyRow = Readonly<Record<string, unknown>>;
 type AnyTables = Record<string, Record<string, unknown>>;
 
-/** Few sizes, so that few statements are prepared; the largest has fewer values than either database takes. */
-const sizes = [64, 16, 4, 1] as const;
+/**
+ * Few sizes, so that few statements are prepared, and enough of them that a batch is few statements: each waits for the one before it.
+ * The largest has fewer values than either database takes.
+ */
+const sizes = [64, 32, 16, 8, 4, 2, 1] as const;
 
 export class RowWriter {
   readonly #statements = new Map<string, CompiledQuery>();
