@@ -32,7 +32,11 @@ describe('a store that another process keeps locked', () => {
       await trx.updateTable('leases').set({ until_ms: 1 }).execute();
       for (const write of writes) {
         const answer = await write();
-        const { code } = (await answer.json()) as { readonly code: string };
+        const { code, message } = (await answer.json()) as {
+          readonly code: string;
+          readonly message: string;
+        };
+        assert.equal(message, 'the server could not answer; its log says why');
         assert.deepEqual(
           [answer.status, answer.headers.get('retry-after'), code],
           [503, '5', 'FLEET_STORE_BUSY'],
