@@ -114,5 +114,5 @@ Examples, in the order of a day:
 writ COMMAND --help shows examples, flags and exit codes of one command.
 writ help TOPIC: ${topicNames.join(', ')}
 writ help CODE, as writ help DOWNLOAD_DIGEST: what an error means, and what to do
-Pages: docs/operations.md, docs/configuration.md, docs/errors.md
+Pages: docs/operations.md, docs/configuration.md, docs/errors.md (of the Debian package: in /usr/share/doc/writ)
 `;
