@@ -21,8 +21,11 @@ export function openStagingArea(paths: HostPaths, durable: DurableFs, cycle: str
   const root = join(paths.staging, cycle);
   let made = false;
   const path = (): string => {
+    if (made) return root;
+    // Somebody may have removed it from under a running agent.
+    durable.ensureDirectory('prepare.private', paths.staging, 0o700);
     // Others may pass through, to reach a candidate by its path, and can list nothing.
-    if (!made) durable.makeDirectory('stage.area', root, 0o711);
+    durable.makeDirectory('stage.area', root, 0o711);
     made = true;
     return root;
   };

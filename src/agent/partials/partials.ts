@@ -47,6 +47,8 @@ export interface WholeFile {
 export function openPartial(host: PartialsHost, { length, digest }: WholeFile): Partial {
   const { paths, durable } = host;
   const path = join(paths.partials, digestHex(digest));
+  // Somebody may have removed it from under a running agent: no pull would come through until its next start.
+  durable.ensureDirectory('prepare.private', paths.partials, 0o700);
   // A rename takes the place of anything else that is under the name of a note.
   if (lookAt(noteOf(path))?.isDirectory()) durable.removeTree('partial.replace', noteOf(path));
   const { descriptor, foundBytes } = openOrMake(durable, path, length);

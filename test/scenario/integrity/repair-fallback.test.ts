@@ -48,14 +48,16 @@ describe('a cycle without a `current` and without a download', () => {
     'staging',
     'partials',
     'trust',
+    'run',
   ] as const) {
     it(`makes its places again where somebody removed them from under a running agent: ${gone}`, async () => {
       using one = await bench();
       const { test, host } = one;
       fs.rmSync(host.paths[gone], { recursive: true });
-      await test.publish('access', files(2), { serial: 2 });
-      const first = await test.pull();
-      assert.notEqual(first.outcome, 'failed', JSON.stringify(first.problems));
+      await test.publish('access', files(3), { serial: 3 });
+      const { outcome, bundles } = await test.pull();
+      assert.equal(outcome, 'activated', JSON.stringify(bundles));
+      assert.equal(bundles[0]?.toSerial, 3);
       assert.deepEqual(await look(host), []);
     });
   }
