@@ -1,6 +1,6 @@
 // The disk of a machine on which Writ was installed as a package does it: units, users, directories, a configuration
 // that asks the server on the same machine, a repository. Owns no process.
-import { copyFileSync, mkdirSync } from 'node:fs';
+import { chownSync, copyFileSync, mkdirSync } from 'node:fs';
 import { systemClock } from '../../../src/platform/time/clock.js';
 import { quietPolls } from '../agent/quiet-polls.js';
 import type { TempDir } from '../disk/temp-dir.js';
@@ -28,7 +28,7 @@ export function machineWithWrit(dir: TempDir): MachineWithWrit {
     join: (...names) => dir.join(path, ...names),
   });
   mkdirSync(disk.path('/srv/writ'), { mode: 0o755 });
-  const repository = sampleRepository(place('/srv/writ'), { clock: systemClock });
+  const repository = publishedByRoot(sampleRepository(place('/srv/writ'), { clock: systemClock }));
   mkdirSync(disk.path('/etc/writ'));
   copyFileSync(repository.rootPath, disk.path('/etc/writ/root.json'));
   const base = { repository: serverUrl, ...quietPolls('machine') };
@@ -37,6 +37,15 @@ export function machineWithWrit(dir: TempDir): MachineWithWrit {
   configure();
   const unit: MachineWithWrit['unit'] = (name, text) => disk.write(`/etc/systemd/system/${name}`, text);
   return { disk, repository, configure, unit };
+}
+
+/** The package gives the directory to the server, and no root may publish into it then: here it is root's whenever the test publishes. */
+function publishedByRoot(repository: SampleRepository): SampleRepository {
+  const publish: SampleRepository['publish'] = (files, options) => {
+    chownSync(repository.directory, 0, 0);
+    return repository.publish(files, options);
+  };
+  return { ...repository, publish };
 }
 
 /** What a package does once after it was unpacked: users and directories. */
