@@ -1,7 +1,6 @@
 // `writ doctor` beyond the host: each mirror, the clock against it, what is trusted, and whether its name can be resolved
 // without a worker that waits for policy. Each mirror is asked once for its timestamp and its time, with short deadlines;
 // what comes is read by nobody and changes nothing. Facts are gathered and judged side by side; the judges are pure.
-
 import type { AgentConfig, MirrorConfig } from '../../core/config/config.js';
 import { errorCodes } from '../../core/error-codes.js';
 import { toWritError } from '../../core/errors.js';

@@ -4,20 +4,10 @@ import type {
   HostDetail,
   HostsPage,
   LogPage,
-  Role,
+  NewToken,
   TokenLine,
   WaitFacts,
 } from '../../core/fleet/answers.js';
-
-export interface WantedToken {
-  readonly kind: TokenLine['kind'];
-  readonly role?: Role;
-  readonly note?: string;
-  readonly uses?: number;
-  readonly lifetimeMs?: number;
-  readonly hosts?: string;
-  readonly labels?: Readonly<Record<string, string>>;
-}
 
 export interface WaitAsked {
   readonly bundle: string;
@@ -39,7 +29,7 @@ export interface FleetDoor {
   wait(question: WaitAsked): Promise<WaitFacts>;
   log(question: { readonly before?: number; readonly limit: number }): Promise<LogPage>;
   tokens(): Promise<readonly TokenLine[]>;
-  createToken(wanted: WantedToken): Promise<{ readonly id: string; readonly token: string }>;
+  createToken(wanted: NewToken): Promise<{ readonly id: string; readonly token: string }>;
   revokeToken(id: string): Promise<void>;
   changeHost(
     name: string,

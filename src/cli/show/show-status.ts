@@ -1,6 +1,5 @@
 // `writ status` for people: one sentence, then bundles, workers, freshness, trust, and every problem with what to
 // do. Pure: a report in, lines out.
-
 import { type ErrorCode, errorCodes, isUnsaidNo } from '../../core/error-codes.js';
 import { whoText } from '../../core/names.js';
 import type {

@@ -225,6 +225,22 @@ export interface WaitFacts {
   readonly readAtMs?: number;
 }
 
+/** What is asked of a token that is to be made. */
+export interface NewToken {
+  readonly kind: TokenLine['kind'];
+  /** Of `people` alone; `view` when it is left out. */
+  readonly role?: Role;
+  readonly note?: string;
+  /** Left out: no bound. */
+  readonly uses?: number;
+  /** Left out: until it is revoked. */
+  readonly lifetimeMs?: number;
+  /** Glob of the host names that it enrols; left out: all. */
+  readonly hosts?: string;
+  /** A host of this token has them, whatever it says itself. */
+  readonly labels?: Readonly<Record<string, string>>;
+}
+
 export interface TokenLine {
   readonly id: string;
   readonly kind: 'hosts' | 'people' | 'opa';

@@ -180,7 +180,7 @@ function offers(state: OfferedState, code: FleetFinding['code']): Rule {
 }
 
 function blocked({ hosts }: FleetFacts): FleetFinding[] {
-  if (!(hosts.blocked > 0)) return [];
+  if (hosts.blocked === 0) return [];
   const text = `${hostsText(hosts.blocked)} ${hosts.blocked === 1 ? 'is' : 'are'} blocked after repeated failures`;
   return [{ level: 'critical', code: 'BLOCKED', text, where: 'state=blocked' }];
 }

@@ -8,23 +8,28 @@ type Of = Omit<HostCounterRow, 'count'>;
 
 /** What is read of a host to count it. */
 export const countedColumns = [
-  ...([
-    'kind',
-    'state',
-    'agent',
-    'cloned',
-    'blocked',
-    'version',
-    'root_version',
-    'root_digest',
-    'slot',
-  ] as const),
+  'kind',
+  'state',
+  'agent',
+  'cloned',
+  'blocked',
+  'version',
+  'root_version',
+  'root_digest',
+  'slot',
 ] as const;
 export type CountedHost = Pick<HostRow, (typeof countedColumns)[number]>;
 
 /** The order of its key, which is that in which numbers are written. */
 const keyColumns = [
-  ...(['state', 'agent', 'cloned', 'blocked', 'version', 'root_version', 'root_digest', 'slot'] as const),
+  'state',
+  'agent',
+  'cloned',
+  'blocked',
+  'version',
+  'root_version',
+  'root_digest',
+  'slot',
 ] as const;
 
 /** Gathers differences of many hosts, so that each number is written once. */

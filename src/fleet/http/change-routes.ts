@@ -1,10 +1,11 @@
 // What only `operate` may: tokens, and hosts that wait or leave. Each change is in the audit under the name of who asked.
 import type { Kysely } from 'kysely';
+import type { NewToken } from '../../core/fleet/answers.js';
 import { given } from '../../core/given.js';
 import { approveHost, retireHost } from '../hosts/change-host.js';
 import { findHost } from '../queries/host-pages.js';
 import type { Tables } from '../store/tables.js';
-import { type NewToken, newTokenSchema } from '../tokens/new-token.js';
+import { newTokenSchema } from '../tokens/new-token.js';
 import { shownToken } from '../tokens/shown-token.js';
 import { createToken, listTokens, revokeToken } from '../tokens/tokens.js';
 import { type Asked, object, type Route, textSchema } from './routes.js';

@@ -170,19 +170,24 @@ async function withBlocked(db: Kysely<AnyTables>): Promise<void> {
     .alterTable('hosts')
     .addColumn('blocked', 'bigint', (of) => of.notNull().defaultTo(0))
     .execute();
-  const named = await db
+  const named = db
     .selectFrom('hosts')
     .select(['key_id', 'report'])
     .where('report', 'like', '%"ACTIVATION_BLOCKED"%')
-    .execute();
-  for (const { key_id, report } of named) {
+    .orderBy('key_id')
+    .limit(100);
+  // A report may have a quarter of a megabyte: some at a time.
+  let rows = await named.execute();
+  for (; rows.length > 0; rows = await named.where('key_id', '>', String(rows.at(-1)?.['key_id'])).execute())
+    await markBlocked(db, rows);
+}
+
+async function markBlocked(db: Kysely<AnyTables>, rows: readonly Record<string, unknown>[]): Promise<void> {
+  for (const { key_id, report } of rows) {
     const { findings } = JSON.parse(String(report)) as { readonly findings?: readonly string[] };
     if (findings?.includes('ACTIVATION_BLOCKED') !== true) continue;
     await db.updateTable('hosts').set({ blocked: 1 }).where('key_id', '=', key_id).execute();
   }
-  await db.schema.dropIndex('hosts_by_look').execute();
-  const columns = ['state', 'kind', 'agent', 'cloned', 'blocked', 'version', 'root_version', 'root_digest'];
-  await db.schema.createIndex('hosts_by_look').on('hosts').columns(columns).execute();
 }
 
 /** What is in the log of one subject, without reading the log. */

@@ -1,25 +1,10 @@
 // What a new token may be: one rule, whoever asks for it and by whatever door. Owns its schema, which also describes it in the
 // API, and what a schema cannot say. A token that says something that does not go with its kind was meant otherwise.
 import { WritError } from '../../core/errors.js';
+import type { NewToken } from '../../core/fleet/answers.js';
 import { fleetBounds } from '../../core/fleet/report.js';
 import { plainPattern } from '../../core/fleet/report-schema.js';
 import { everyMistake, validatorOf } from '../../core/schema/own-schemas.js';
-import type { Role, TokenKind } from './token-rules.js';
-
-export interface NewToken {
-  readonly kind: TokenKind;
-  /** Of `people` alone; `view` when it is left out. */
-  readonly role?: Role;
-  readonly note?: string;
-  /** Left out: no bound. */
-  readonly uses?: number;
-  /** Left out: until it is revoked. */
-  readonly lifetimeMs?: number;
-  /** Glob of the host names that it enrols; left out: all. */
-  readonly hosts?: string;
-  /** A host of this token has them, whatever it says itself. */
-  readonly labels?: Readonly<Record<string, string>>;
-}
 
 const { maxNameLength, maxLabels } = fleetBounds;
 /** Nothing is empty: `--hosts "$UNSET"` would be a token for every name. */

@@ -3,10 +3,11 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import { WritError } from '../../core/errors.js';
+import type { NewToken } from '../../core/fleet/answers.js';
 import { addAudit } from '../store/audit.js';
 import type { Tables, TokenRow } from '../store/tables.js';
 import { transact } from '../store/transact.js';
-import { checkNewToken, type NewToken } from './new-token.js';
+import { checkNewToken } from './new-token.js';
 import { stateOfToken, type TokenKind, tokenPrefixes } from './token-rules.js';
 
 export interface MadeToken {

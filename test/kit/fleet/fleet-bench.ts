@@ -1,12 +1,12 @@
 // A store with a token, hosts that enrol with it, and their reports, without any network: what a report does, and nothing
 // of how it came. Signatures have tests of their own.
 import { createHash, randomBytes } from 'node:crypto';
+import type { NewToken } from '../../../src/core/fleet/answers.js';
 import type { FleetReport } from '../../../src/core/fleet/report.js';
 import { enrolHost } from '../../../src/fleet/hosts/enrol.js';
 import type { Ingest } from '../../../src/fleet/hosts/ingest.js';
 import type { ReportVerdict } from '../../../src/fleet/hosts/report-plan.js';
 import { type FleetStore, openFleetStore } from '../../../src/fleet/store/open-store.js';
-import type { NewToken } from '../../../src/fleet/tokens/new-token.js';
 import { createToken } from '../../../src/fleet/tokens/tokens.js';
 import { silentLog } from '../../../src/platform/telemetry/silent-log.js';
 import type { Clock } from '../../../src/platform/time/clock.js';

@@ -48,7 +48,6 @@ describe('a cycle without a `current` and without a download', () => {
     'staging',
     'partials',
     'trust',
-    'run',
   ] as const) {
     it(`makes its places again where somebody removed them from under a running agent: ${gone}`, async () => {
       using one = await bench();

@@ -54,8 +54,9 @@ export const command: CommandDefinition<RepoStatusFlags> = {
     // By the time that hosts go by, which a clock that was ahead may have signed.
     const judgedAtMs = signingTimeMs(state, nowMs);
     const roles = reportRoles(state, judgedAtMs, flags.failWithin);
-    const obstacle = flags.keys && keyObstacle(at(flags.keys), state.live.root.signed);
-    return answer(state, { roles, obstacle: obstacle || undefined }, flags, nowMs);
+    const { keys } = flags;
+    const obstacle = keys === undefined ? undefined : keyObstacle(at(keys), state.live.root.signed);
+    return answer(state, { roles, obstacle }, flags, nowMs);
   },
 };
 
