@@ -14,6 +14,9 @@ const options = process.argv.slice(2).filter((part) => part.startsWith('--'));
 const given = process.argv.slice(2).filter((part) => !part.startsWith('--'));
 const wanted = given.filter((part) => !part.startsWith('-'));
 const unwanted = given.filter((part) => part.startsWith('-')).map((part) => part.slice(1));
+/** Of each failure at the end. */
+const maxSummaryLines = 30;
+const maxSummaryChars = 6000;
 const casePrefix = '--case=';
 const caseText = options.find((option) => option.startsWith(casePrefix))?.slice(casePrefix.length);
 const known = ['--slowest', '--all', '--exhaustive', `${casePrefix}${caseText}`];
@@ -102,9 +105,9 @@ function summary() {
   console.log('Failed, each with the command that runs it alone:');
   for (const one of bad) {
     console.log(`  node scripts/run-tests.js ${one.name}`);
-    // Here again: of a long output often only the end is kept.
+    // Here again, with what was expected and found: of a long output often only the end is kept.
     for (const { path, error } of one.events.filter(isOwnFailure))
-      console.log(`    ✖ ${path.join(' > ')}: ${firstLine(error)}`);
+      console.log(`    ✖ ${path.join(' > ')}\n${indented(beginning(error))}`);
     if (one.trouble !== undefined) console.log(`    ✖ ${one.trouble}`);
   }
   process.exitCode = 1;
@@ -115,8 +118,10 @@ function isOwnFailure(event) {
   return hasFailed(event) && event.error !== undefined;
 }
 
-function firstLine(error) {
-  return error.split('\n').find((line) => line.trim() !== '') ?? '';
+/** Without the stack, which the whole output has. */
+function beginning(error) {
+  const lines = error.split('\n').filter((line) => line.trim() !== '' && !/^\s+at /.test(line));
+  return lines.slice(0, maxSummaryLines).join('\n').slice(0, maxSummaryChars);
 }
 
 function sayLongest() {
