@@ -63,8 +63,7 @@ export function openTrustStore(options: TrustStoreOptions): TrustStore {
   const write = (op: string, path: string, bytes: Uint8Array): void => {
     if (readStored(path)?.equals(bytes)) return;
     for (const [step, place] of Object.entries({ 'trust.directory': directory, 'trust.roots': history })) {
-      // A link to nowhere is absent to whoever follows it, and in the way of whoever makes a directory.
-      if (!existsSync(place) && lstatSync(place, { throwIfNoEntry: false })) throw inTheWay(place);
+      refuseLinkToNowhere(place);
       fs.ensureDirectory(step, place, 0o700);
     }
     fs.writeFile(op, path, bytes, 0o600);
@@ -233,12 +232,21 @@ function inTheWay(path: string): WritError {
   });
 }
 
+/** It is absent to whoever follows it, and in the way of whoever makes a directory there. */
+function refuseLinkToNowhere(path: string): void {
+  if (!existsSync(path) && lstatSync(path, { throwIfNoEntry: false })) throw inTheWay(path);
+}
+
 function listVersions(directory: string): readonly number[] {
   try {
     const versions = readdirSync(directory).map((name) => Number(rootName.exec(name)?.[1] ?? Number.NaN));
     return versions.filter(Number.isSafeInteger).sort((a, b) => a - b);
   } catch (error) {
-    if (isSystemError(error, 'ENOENT')) return [];
+    if (isSystemError(error, 'ENOENT')) {
+      // Not a history that was lost: its hint would have a person copy a file to where none can be made.
+      for (const place of [dirname(directory), directory]) refuseLinkToNowhere(place);
+      return [];
+    }
     if (isSystemError(error, 'ENOTDIR') || isSystemError(error, 'ELOOP')) throw inTheWay(linkAt(directory));
     throw diskError(error, { op: 'trust.read', path: directory });
   }
