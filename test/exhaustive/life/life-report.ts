@@ -37,11 +37,11 @@ function reportOf({ counts, growth, leaks, violations, seconds }: LifeEnd): stri
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .map(([name, count]) => `  ${name.padEnd(50)} ${count}`),
     ...growth.map(
-      ({ meter, before, after }) =>
-        `  ${meter.padEnd(20)} ${before} in the 2nd quarter, ${after} in the last`,
+      ({ meter, quarters }) =>
+        `  ${meter.padEnd(20)} medians of the last three quarters: ${quarters.join(', ')}`,
     ),
     `  ${cpuSeconds} s of a processor in ${Math.round(seconds)} s`,
-    ...leaks.map(({ meter, before, after }) => `LEAK ${meter}: ${before} -> ${after}`),
+    ...leaks.map(({ meter, quarters }) => `LEAK ${meter}: ${quarters.join(' -> ')}`),
     ...violations.slice(said).map((one) => `VIOLATION ${one}`),
     `${violations.length} violations, ${leaks.length} leaks`,
   ];

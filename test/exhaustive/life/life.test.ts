@@ -65,6 +65,24 @@ describe('the judgement of what grows', () => {
     assert.deepEqual(metersOf(settles), []);
   });
 
+  it('takes no notice of one step, whenever it comes', () => {
+    for (let at = 0; at < 48; at++) {
+      const stepped = grownBy('bytes', 0).map((one, hour) =>
+        hour < at ? one : { ...one, bytes: one.bytes + 1_700_000 },
+      );
+      assert.deepEqual(metersOf(stepped), [], `a step at hour ${at}`);
+    }
+  });
+
+  it('finds two steps of a descriptor, one in each half of the time that is judged', () => {
+    const flat = grownBy('descriptors', 0);
+    const stepped = flat.map((one, hour) => ({
+      ...one,
+      descriptors: one.descriptors + (hour < 24 ? 0 : 1) + (hour < 36 ? 0 : 1),
+    }));
+    assert.deepEqual(metersOf(stepped), ['descriptors']);
+  });
+
   it('finds a descriptor in ten hours, 1 kB at each poll, and three entries an hour', () => {
     assert.deepEqual(metersOf(grownBy('descriptors', 0.1)), ['descriptors']);
     assert.deepEqual(metersOf(grownBy('bytes', 60 * 1_000)), ['bytes']);
