@@ -26,6 +26,12 @@ const handWritten = ({ path, imports, code }: ReturnType<typeof sourceFile>): bo
   (imports.some(({ specifier, names }) => specifier === 'kysely' && /\bsql\b/.test(names)) ||
     (/\bCompiledQuery\s*\.\s*raw\b/.test(code) && path !== 'fleet/store/sqlite-dialect.ts'));
 
+/** A write beside `transactOnce`, which looks whether a newer version has the store. */
+const writesBeside = ({ path, code }: ReturnType<typeof sourceFile>): boolean =>
+  path.startsWith('fleet/') &&
+  !/^fleet\/store\/(?:migrate|migrations|transact|sqlite-dialect)\.ts$/.test(path) &&
+  (/\.\s*transaction\(\)/.test(code) || /\bdb\s*\.\s*(?:insertInto|updateTable|deleteFrom)\b/.test(code));
+
 async function wholeLife(said: Set<string>): Promise<void> {
   using directory = tempDir();
   const clock = fakeClock({ mode: 'skip' });
@@ -80,6 +86,17 @@ describe('the SQL of a fleet server', () => {
     );
     assert.equal(handWritten(sourceFile('fleet/a/b.ts', "import { sql } from 'kysely';")), true);
     assert.equal(handWritten(sourceFile('fleet/a/b.ts', "CompiledQuery.raw('listen x')")), true);
+  });
+
+  it('writes nothing but in a transaction that looks for a newer version first', () => {
+    assert.deepEqual(
+      readSources()
+        .filter(writesBeside)
+        .map(({ path }) => path),
+      [],
+    );
+    assert.equal(writesBeside(sourceFile('fleet/a/b.ts', 'await db.transaction().execute(work);')), true);
+    assert.equal(writesBeside(sourceFile('fleet/a/b.ts', "await db\n  .deleteFrom('hosts')")), true);
   });
 
   it('would be seen to ask for what only one engine has', () => {

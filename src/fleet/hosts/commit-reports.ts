@@ -7,7 +7,7 @@ import { type AuditEntry, addAudit } from '../store/audit.js';
 import { keepNewest } from '../store/keep-newest.js';
 import { storeError } from '../store/store-errors.js';
 import type { HostBundleRow, HostRow, Tables, TokenRow } from '../store/tables.js';
-import { whileBusy } from '../store/transact.js';
+import { transactOnce, whileBusy } from '../store/transact.js';
 import type { RowWriter } from '../store/write-rows.js';
 import { coversHost } from '../tokens/token-rules.js';
 import { CounterChanges, writeCounters } from './counter-changes.js';
@@ -66,7 +66,7 @@ async function commitOnce(context: CommitContext, batch: readonly TakenReport[])
   const judged = planned.map((one) => withinToken(one, tokens));
   const isWritten = judged.some(({ plan }) => plan.kind === 'asked' || plan.kind === 'changed');
   const written = isWritten
-    ? await context.db.transaction().execute((trx) => write(trx, context.writer, judged, tokens))
+    ? await transactOnce(context.db, (trx) => write(trx, context.writer, judged, tokens))
     : judged;
   for (const { plan, taken } of written) {
     if (plan.kind === 'seen') context.seen.note(plan.seen);

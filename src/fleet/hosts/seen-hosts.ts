@@ -2,6 +2,7 @@
 // seconds of them that are here. A changed report never comes here.
 import type { Kysely } from 'kysely';
 import type { HostRow, Tables } from '../store/tables.js';
+import { transactOnce } from '../store/transact.js';
 import type { RowWriter } from '../store/write-rows.js';
 import type { SeenHost, StoredHost } from './report-plan.js';
 
@@ -60,7 +61,7 @@ export class SeenHosts {
     for (let at = 0; at < all.length; at += maxTogether) {
       const some = all.slice(at, at + maxTogether);
       const rows = some.map((seen) => ({ ...noHost, ...seen }));
-      await db.transaction().execute((trx) =>
+      await transactOnce(db, (trx) =>
         writer.write(trx, 'hosts', rows, {
           key: ['key_id'],
           only: ['counter', 'body_digest', 'last_seen_ms', 'every_ms', 'skew_ms'],

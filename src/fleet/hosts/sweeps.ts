@@ -1,12 +1,14 @@
 // What time alone does: says that the fleet accepts, retires ephemeral hosts that are gone, and forgets what is old. One
-// server at a time sweeps, under a lease; each says for itself that it accepts.
+// server at a time sweeps, under a lease; each says for itself that it accepts, and hears so of a newer version in the store.
 import { randomUUID } from 'node:crypto';
 import type { Kysely } from 'kysely';
+import { isWritError, type WritError } from '../../core/errors.js';
 import type { Logger } from '../../platform/telemetry/log.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { takeLease } from '../store/leases.js';
 import type { FleetStore } from '../store/open-store.js';
 import type { Tables } from '../store/tables.js';
+import { transactOnce } from '../store/transact.js';
 import { retireHost } from './change-host.js';
 import { acceptingGapMs, isGone } from './silence-rules.js';
 
@@ -14,6 +16,8 @@ export interface SweepOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly signal: AbortSignal;
+  /** Hears that a server of a newer version has the store: this one has nothing to do any more. */
+  readonly onNewer: (error: WritError) => void;
 }
 
 const acceptingEveryMs = 10_000;
@@ -25,7 +29,10 @@ const keepAuditMs = 400 * dayMs;
 const maxTogether = 500;
 
 /** Runs until the signal; a sweep that fails is tried again at its next turn. */
-export async function runSweeps({ db }: FleetStore, { clock, log, signal }: SweepOptions): Promise<void> {
+export async function runSweeps(
+  { db }: FleetStore,
+  { clock, log, signal, onNewer }: SweepOptions,
+): Promise<void> {
   const holder = randomUUID();
   let sweptAtMs = Number.NEGATIVE_INFINITY;
   while (!signal.aborted) {
@@ -37,6 +44,7 @@ export async function runSweeps({ db }: FleetStore, { clock, log, signal }: Swee
       if (isTime) sweptAtMs = clock.monotonicMs();
     } catch (error) {
       log.error({ err: error }, 'a sweep failed');
+      if (isWritError(error) && error.code === 'FLEET_STORE_NEWER') return onNewer(error);
     }
     await clock.sleep(acceptingEveryMs, signal);
   }
@@ -44,35 +52,38 @@ export async function runSweeps({ db }: FleetStore, { clock, log, signal }: Swee
 
 /** After a gap the fleet accepts since now: whoever was silent before had nobody to speak to. */
 export async function noteAccepting(db: Kysely<Tables>, nowMs: number): Promise<void> {
-  await db
-    .updateTable('fleet')
-    .set((eb) => ({
-      accepting_since_ms: eb
-        .case()
-        .when('accepting_until_ms', '<', nowMs - acceptingGapMs)
-        .then(nowMs)
-        .else(eb.ref('accepting_since_ms'))
-        .end(),
-      accepting_until_ms: nowMs,
-    }))
-    .execute();
+  await transactOnce(db, (trx) =>
+    trx
+      .updateTable('fleet')
+      .set((eb) => ({
+        accepting_since_ms: eb
+          .case()
+          .when('accepting_until_ms', '<', nowMs - acceptingGapMs)
+          .then(nowMs)
+          .else(eb.ref('accepting_since_ms'))
+          .end(),
+        accepting_until_ms: nowMs,
+      }))
+      .execute(),
+  );
 }
 
 /** One turn of all that is swept. */
 export async function sweep(db: Kysely<Tables>, nowMs: number): Promise<void> {
   await retireGone(db, nowMs);
-  await db
-    .deleteFrom('outcomes')
-    .where('received_at_ms', '<', nowMs - keepOutcomesMs)
-    .execute();
-  await db
-    .deleteFrom('audit')
-    .where('at_ms', '<', nowMs - keepAuditMs)
-    .execute();
-  await db.deleteFrom('sessions').where('expires_at_ms', '<=', nowMs).execute();
-  // A number that somebody changes meanwhile is not deleted: it is looked at again under its lock.
-  await db.deleteFrom('counters').where('count', '=', 0).execute();
-  await db.deleteFrom('host_counters').where('count', '=', 0).execute();
+  for (const forget of forgetting(nowMs)) await transactOnce(db, (trx) => forget(trx).execute());
+}
+
+/** Each in a transaction of its own: nobody waits for more than one of them. */
+function forgetting(nowMs: number) {
+  return [
+    (trx: Kysely<Tables>) => trx.deleteFrom('outcomes').where('received_at_ms', '<', nowMs - keepOutcomesMs),
+    (trx: Kysely<Tables>) => trx.deleteFrom('audit').where('at_ms', '<', nowMs - keepAuditMs),
+    (trx: Kysely<Tables>) => trx.deleteFrom('sessions').where('expires_at_ms', '<=', nowMs),
+    // A number that somebody changes meanwhile is not deleted: it is looked at again under its lock.
+    (trx: Kysely<Tables>) => trx.deleteFrom('counters').where('count', '=', 0),
+    (trx: Kysely<Tables>) => trx.deleteFrom('host_counters').where('count', '=', 0),
+  ];
 }
 
 async function retireGone(db: Kysely<Tables>, nowMs: number): Promise<void> {

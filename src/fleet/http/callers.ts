@@ -8,6 +8,7 @@ import { WritError } from '../../core/errors.js';
 import type { Role } from '../../core/fleet/answers.js';
 import { keepNewest } from '../store/keep-newest.js';
 import type { Tables } from '../store/tables.js';
+import { transact } from '../store/transact.js';
 import { mayAs, stateOfToken } from '../tokens/token-rules.js';
 import { checkToken, tokenDigest, tokenRefused } from '../tokens/tokens.js';
 import { type IdentityRule, identityOf } from './identity-rules.js';
@@ -117,18 +118,21 @@ export async function beginSession(parts: CallerParts, token: string, asking: As
     checkToken(db, token, 'people', nowMs),
   );
   const session = randomBytes(32).toString('base64url');
-  await db.deleteFrom('sessions').where('expires_at_ms', '<=', nowMs).execute();
   const row = { digest: tokenDigest(session), token_id: id, expires_at_ms: nowMs + sessionMs };
-  await db.insertInto('sessions').values(row).execute();
-  const kept = { table: 'sessions', by: 'expires_at_ms', keep: sessionsOfToken } as const;
-  await keepNewest(db, { ...kept, of: { token_id: id } });
+  await transact(db, async (trx) => {
+    await trx.deleteFrom('sessions').where('expires_at_ms', '<=', nowMs).execute();
+    await trx.insertInto('sessions').values(row).execute();
+    const kept = { table: 'sessions', by: 'expires_at_ms', keep: sessionsOfToken } as const;
+    await keepNewest(trx, { ...kept, of: { token_id: id } });
+  });
   return session;
 }
 
 export async function endSession(db: Kysely<Tables>, headers: IncomingHttpHeaders): Promise<void> {
   const session = sessionOf(headers);
   if (session === undefined) return;
-  await db.deleteFrom('sessions').where('digest', '=', tokenDigest(session)).execute();
+  const ended = tokenDigest(session);
+  await transact(db, (trx) => trx.deleteFrom('sessions').where('digest', '=', ended).execute());
 }
 
 /** @param secure false on loopback without TLS alone, where a browser would not send it back */

@@ -1,6 +1,7 @@
 // `writ fleet serve` as a function: a store, hosts that report to it and people who ask it. Puts the parts together and owns the
 // life of the server: start, reload of certificates, end. It holds no key that could sign policy.
 import type { Server } from 'node:http';
+import type { WritError } from '../../core/errors.js';
 import { writVersion } from '../../core/version.js';
 import { readMaxOpenFiles } from '../../platform/process/process-limits.js';
 import { uncountedAddresses } from '../../platform/serve/admission.js';
@@ -68,6 +69,8 @@ export interface RunningFleetServer {
   readonly fleetId: string;
   /** @throws WritError TLS_INVALID; the old pair stays in use */
   reloadTls(): void;
+  /** Resolves when a server of a newer version has taken the store over (FLEET_STORE_NEWER): nothing is written from here any more. */
+  readonly overtaken: Promise<WritError>;
   /** Takes no more requests, lets those under way finish until closeDeadlineMs; what was acknowledged is stored. */
   close(): Promise<void>;
 }
@@ -134,7 +137,10 @@ async function serveStore(
   const watching = listener.watchPace(clock, ending.signal);
   // Before the first report: silence of before is the server's own.
   await noteAccepting(store.db, clock.nowMs());
-  const sweeping = runSweeps(store, { clock, log, signal: ending.signal });
+  let sweeping = Promise.resolve();
+  const overtaken = new Promise<WritError>((onNewer) => {
+    sweeping = runSweeps(store, { clock, log, signal: ending.signal, onNewer });
+  });
   let telling = Promise.resolve();
   const { state = '', everyMs = 0 } = options.repositories ?? {};
   const toFollow = { state, everyMs, haste, clock, log, signal: ending.signal };
@@ -157,6 +163,7 @@ async function serveStore(
   return {
     url,
     fleetId: store.fleetId,
+    overtaken,
     reloadTls: () => {
       if (tls === undefined) return;
       listener.replaceTls(readTlsFiles(tls));

@@ -4,6 +4,7 @@ import type { Kysely } from 'kysely';
 import { WritError } from '../../core/errors.js';
 import { plainPattern } from '../../core/fleet/report-schema.js';
 import type { HostRow, Tables } from '../store/tables.js';
+import { transact } from '../store/transact.js';
 import { checkToken, tokenRefused } from '../tokens/tokens.js';
 import { bearerOf } from './callers.js';
 import type { RefusalBound } from './refusal-bound.js';
@@ -51,7 +52,7 @@ export function opaRoutes(db: Kysely<Tables>, bound: RefusalBound, nowMs: () => 
     const { id } = await bound.guard({ address: request.ip, credential: bearer }, () =>
       checkToken(db, bearer, 'opa', nowMs()),
     );
-    await storeStatus(db, id, request.body as OpaStatus, nowMs());
+    await transact(db, (trx) => storeStatus(trx, id, request.body as OpaStatus, nowMs()));
     return {};
   };
   return ['/v1/opa/status', '/v1/opa/status/:partition'].map((url) => ({
@@ -65,7 +66,7 @@ export function opaRoutes(db: Kysely<Tables>, bound: RefusalBound, nowMs: () => 
 }
 
 async function storeStatus(
-  db: Kysely<Tables>,
+  trx: Kysely<Tables>,
   token: string,
   { labels, bundles = {} }: OpaStatus,
   nowMs: number,
@@ -81,14 +82,14 @@ async function storeStatus(
     health,
     report: JSON.stringify({ opa: known }),
   };
-  const updated = await db
+  const updated = await trx
     .updateTable('hosts')
     .set(seen)
     .where('key_id', '=', keyId)
     .where('state', '=', 'accepted')
     .executeTakeFirst();
   if (updated.numUpdatedRows === 1n) return;
-  const { opas } = await db
+  const { opas } = await trx
     .selectFrom('hosts')
     .select((of) => of.fn.countAll<number>().as('opas'))
     .where('token_id', '=', token)
@@ -96,7 +97,7 @@ async function storeStatus(
     .executeTakeFirstOrThrow();
   if (Number(opas) >= maxOpasOfToken)
     throw new WritError('FLEET_ENROL_FULL', `${maxOpasOfToken} OPAs report with this token`);
-  await db
+  await trx
     .insertInto('hosts')
     .values({ ...newRow(keyId, token, labels.id, nowMs), ...seen })
     // Retired, or two reports at once: the row that is there stays.

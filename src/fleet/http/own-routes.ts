@@ -6,6 +6,7 @@ import type { Clock } from '../../platform/time/clock.js';
 import type { FleetQueries } from '../queries/fleet-queries.js';
 import { openViews } from '../repositories/stored-views.js';
 import type { FleetStore } from '../store/open-store.js';
+import { requireVersion } from '../store/schema-version.js';
 import { callerOf } from './callers.js';
 import type { FleetMetrics, StoreFacts } from './fleet-metrics.js';
 import type { IdentityRule } from './identity-rules.js';
@@ -30,7 +31,7 @@ export function ownRoutes({ store, queries, metrics, bound, clock, identity }: O
   const { db } = store;
   const views = openViews(db);
   const look = remembered(clock, health, async () => {
-    await db.selectFrom('fleet').select('id').executeTakeFirstOrThrow();
+    await requireVersion(db);
     return views.read(clock.nowMs());
   });
   const count = remembered(clock, numbers, async () => {
@@ -51,7 +52,7 @@ export function ownRoutes({ store, queries, metrics, bound, clock, identity }: O
       method: 'GET',
       url: '/healthz',
       summary:
-        '200 while the store answers; `unread` has a code for each repository that could not be read the last time',
+        '200 while the store answers and no newer version has it; `unread` has a code for each repository that could not be read the last time',
       access: 'anyone',
       handle: async () => {
         const read = await look();

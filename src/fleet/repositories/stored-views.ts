@@ -3,6 +3,7 @@
 import type { Kysely } from 'kysely';
 import type { RepositoryView } from '../../core/fleet/signed-releases.js';
 import type { Tables } from '../store/tables.js';
+import { transactOnce } from '../store/transact.js';
 
 /** Nobody reads it any more. */
 const forgottenMs = 86_400_000;
@@ -61,9 +62,11 @@ export async function readView(db: Kysely<Tables>, id: string): Promise<Reposito
 
 export async function saveView(db: Kysely<Tables>, id: string, view: RepositoryView): Promise<void> {
   const values = { url: view.url, tried_at_ms: view.triedAtMs, view: JSON.stringify(view) };
-  await db
-    .insertInto('repositories')
-    .values({ id, ...values })
-    .onConflict((conflict) => conflict.column('id').doUpdateSet(values))
-    .execute();
+  await transactOnce(db, (trx) =>
+    trx
+      .insertInto('repositories')
+      .values({ id, ...values })
+      .onConflict((conflict) => conflict.column('id').doUpdateSet(values))
+      .execute(),
+  );
 }

@@ -20,12 +20,12 @@ const perMs = 2048;
 const maxDetailLength = 500;
 
 /** Numbers grow with time, and need no counter that two servers would share. */
-export async function addAudit(db: Kysely<Tables>, entry: AuditEntry): Promise<void> {
+export async function addAudit(trx: Kysely<Tables>, entry: AuditEntry): Promise<void> {
   const { atMs, who, what, subject, detail = '' } = entry;
   const row = { at_ms: atMs, who, what, subject, detail: detail.slice(0, maxDetailLength) };
   for (;;) {
     const id = atMs * perMs + randomInt(perMs);
-    const added = await db
+    const added = await trx
       .insertInto('audit')
       .values({ id, ...row })
       .onConflict((of) => of.column('id').doNothing())

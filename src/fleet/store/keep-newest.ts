@@ -15,8 +15,8 @@ export interface KeptRows {
 type AnyTables = Record<string, Record<string, unknown>>;
 type Builder = ExpressionBuilder<AnyTables, string>;
 
-export async function keepNewest(db: Kysely<Tables>, { table, of, by, keep }: KeptRows): Promise<void> {
-  const any = db.withTables<AnyTables>() as unknown as Kysely<AnyTables>;
+export async function keepNewest(trx: Kysely<Tables>, { table, of, by, keep }: KeptRows): Promise<void> {
+  const any = trx.withTables<AnyTables>() as unknown as Kysely<AnyTables>;
   await any
     .deleteFrom(table)
     .where((eb: Builder) => eb.and(of))

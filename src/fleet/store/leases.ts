@@ -2,6 +2,7 @@
 // yet would collide). Both are a row of `leases`: no advisory lock, which not every engine with PostgreSQL's protocol has.
 import type { Kysely } from 'kysely';
 import type { Tables } from './tables.js';
+import { transactOnce } from './transact.js';
 
 export type LeaseName = 'enrol' | 'sweep' | 'webhook';
 
@@ -11,12 +12,14 @@ export async function takeLease(
   name: LeaseName,
   { holder, nowMs, forMs }: { readonly holder: string; readonly nowMs: number; readonly forMs: number },
 ): Promise<boolean> {
-  const taken = await db
-    .updateTable('leases')
-    .set({ holder, until_ms: nowMs + forMs })
-    .where('name', '=', name)
-    .where((eb) => eb.or([eb('holder', '=', holder), eb('until_ms', '<=', nowMs)]))
-    .executeTakeFirst();
+  const taken = await transactOnce(db, (trx) =>
+    trx
+      .updateTable('leases')
+      .set({ holder, until_ms: nowMs + forMs })
+      .where('name', '=', name)
+      .where((eb) => eb.or([eb('holder', '=', holder), eb('until_ms', '<=', nowMs)]))
+      .executeTakeFirst(),
+  );
   return taken.numUpdatedRows === 1n;
 }
 

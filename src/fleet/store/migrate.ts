@@ -1,9 +1,10 @@
 // Brings a store to the newest version that this program knows, forward only, each version in one transaction. Two servers
 // that start together are safe by the table of versions alone: who writes the row of a version first makes it, the other
-// one waits for that row, is refused, and looks again.
+// one waits for it, is refused, and looks again. A server of an older version that still runs writes nothing from then on.
 import type { Kysely } from 'kysely';
 import { WritError } from '../../core/errors.js';
 import { createVersions, type Migration, migrations } from './migrations.js';
+import { lockVersions, requireVersion } from './schema-version.js';
 import { isDuplicate, isPassing } from './store-errors.js';
 
 type AnyTables = Record<string, Record<string, unknown>>;
@@ -33,18 +34,11 @@ async function step(
   known: readonly Migration[],
 ): Promise<boolean> {
   await createVersions(db);
-  const rows = await db.selectFrom('schema_versions').select('version').execute();
-  const at = Math.max(0, ...rows.map(({ version }) => Number(version)));
-  const newest = known.at(-1)?.version ?? 0;
-  if (at > newest) {
-    const facts = { expected: newest, actual: at };
-    throw new WritError('FLEET_STORE_NEWER', `the store has version ${at}; this Writ knows ${newest}`, {
-      facts,
-    });
-  }
+  const at = await requireVersion(db, known.at(-1)?.version);
   const next = known.find(({ version }) => version > at);
   if (next === undefined) return true;
   await db.transaction().execute(async (trx) => {
+    await lockVersions(trx);
     await trx.insertInto('schema_versions').values({ version: next.version, at_ms: fleet.nowMs }).execute();
     await next.up(trx, fleet);
   });

@@ -28,7 +28,7 @@ export class RowWriter {
 
   /** @returns how many rows were written or changed */
   async write<T extends keyof Tables>(
-    db: Kysely<Tables>,
+    trx: Kysely<Tables>,
     table: T,
     rows: readonly Tables[T][],
     rule: WriteRule,
@@ -37,7 +37,7 @@ export class RowWriter {
     for (let at = 0; at < rows.length; ) {
       const size = sizes.find((one) => one <= rows.length - at) ?? 1;
       const some = rows.slice(at, at + size) as readonly AnyRow[];
-      const result = await db.executeQuery(this.#statementFor(db.withTables(), table, some, rule));
+      const result = await trx.executeQuery(this.#statementFor(trx.withTables(), table, some, rule));
       written += Number(result.numAffectedRows ?? 0n);
       at += size;
     }
@@ -45,14 +45,14 @@ export class RowWriter {
   }
 
   #statementFor(
-    db: Kysely<AnyTables>,
+    any: Kysely<AnyTables>,
     table: string,
     rows: readonly AnyRow[],
     rule: WriteRule,
   ): CompiledQuery {
     const columns = Object.keys(rows[0] ?? {}).sort();
     const name = JSON.stringify([table, rows.length, columns, rule]);
-    const compiled = this.#statements.get(name) ?? compile(db, table, rows, columns, rule);
+    const compiled = this.#statements.get(name) ?? compile(any, table, rows, columns, rule);
     this.#statements.set(name, compiled);
     const own = compiled.parameters.slice(rows.length * columns.length);
     const values = rows.flatMap((row) => columns.map((column) => row[column]));
@@ -61,7 +61,7 @@ export class RowWriter {
 }
 
 function compile(
-  db: Kysely<AnyTables>,
+  any: Kysely<AnyTables>,
   table: string,
   rows: readonly AnyRow[],
   columns: readonly string[],
@@ -69,7 +69,7 @@ function compile(
 ): CompiledQuery {
   const inOrder = rows.map((row) => Object.fromEntries(columns.map((column) => [column, row[column]])));
   const changed = only ?? columns.filter((column) => !key.includes(column));
-  return db
+  return any
     .insertInto(table)
     .values(inOrder)
     .onConflict((conflict) => {

@@ -113,8 +113,8 @@ export async function findToken(
  * Takes one use away, in one statement: of two that come at once for the last one, one gets it.
  * @returns false when none is left, or the token was revoked meanwhile
  */
-export async function takeUse(db: Kysely<Tables>, id: string): Promise<boolean> {
-  const taken = await db
+export async function takeUse(trx: Kysely<Tables>, id: string): Promise<boolean> {
+  const taken = await trx
     .updateTable('tokens')
     .set((eb) => ({
       uses_left: eb

@@ -13,6 +13,7 @@ import type { Clock } from '../../platform/time/clock.js';
 import { takeLease } from '../store/leases.js';
 import type { FleetStore } from '../store/open-store.js';
 import type { AlarmRow, Tables } from '../store/tables.js';
+import { transactOnce } from '../store/transact.js';
 import { planAlarms } from './alarm-rules.js';
 import { webhookBody } from './webhook-body.js';
 
@@ -122,7 +123,7 @@ async function storeAlarms(
   }));
   const { written, gone, untold } = planAlarms(rows, summary, nowMs);
   if (written.length + gone.length > 0)
-    await db.transaction().execute(async (trx) => {
+    await transactOnce(db, async (trx) => {
       await remove(trx, [...gone, ...written.map(({ fingerprint }) => fingerprint)]);
       for (const row of written) await trx.insertInto('alarms').values(row).execute();
     });
@@ -131,7 +132,7 @@ async function storeAlarms(
 
 async function noteTold(db: Kysely<Tables>, rows: readonly AlarmRow[]): Promise<void> {
   const isResolved = (row: AlarmRow): boolean => row.ends_at_ms !== 0;
-  await db.transaction().execute(async (trx) => {
+  await transactOnce(db, async (trx) => {
     await remove(
       trx,
       rows.filter(isResolved).map(({ fingerprint }) => fingerprint),

@@ -227,6 +227,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'keep-newest',
     'leases',
     'open-store',
+    'schema-version',
     'store-errors',
     'tables',
     'transact',

@@ -74,7 +74,7 @@ export const command: CommandDefinition<ServeFlags> = {
   exitCodes: [
     '0  ended by SIGTERM or SIGINT; running requests were finished, acknowledged reports are stored',
     '1  cannot listen on this address, or the store cannot be used',
-    '2  usage, not a fleet store, or a TLS certificate and key that do not match',
+    '2  usage, not a fleet store, one that a newer version has taken over, or a TLS certificate and key that do not match',
   ],
   onSignal: 'drain',
   flags,
@@ -97,11 +97,14 @@ export const command: CommandDefinition<ServeFlags> = {
     const stopReloading = reloadAtHangup({ server, manager, log }, context);
     context.announce(listening(url, fleetId, flags.store));
     manager.listening(url);
-    if (!context.signal.aborted) await once(context.signal, 'abort');
+    const newer = context.signal.aborted
+      ? undefined
+      : await Promise.race([server.overtaken, once(context.signal, 'abort').then(() => undefined)]);
     manager.stopping();
     await server.close();
     stopReloading();
     await manager.end();
+    if (newer !== undefined) throw newer;
     const lines = [`STOPPED ${url}: running requests were finished`];
     return { outcome: 'stopped', details: { url }, lines };
   },

@@ -158,7 +158,8 @@ export function sweepCases(newLocation: NewLocation): void {
       const clock = fakeClock();
       await using bench = await fleetBench(await newLocation(), clock);
       const ending = new AbortController();
-      const running = runSweeps(bench.store, { clock, log: silentLog(), signal: ending.signal });
+      const onNewer = assert.ifError;
+      const running = runSweeps(bench.store, { clock, log: silentLog(), signal: ending.signal, onNewer });
       const untilMs = async (): Promise<number> =>
         (await bench.store.db.selectFrom('fleet').select('accepting_until_ms').executeTakeFirstOrThrow())
           .accepting_until_ms;
