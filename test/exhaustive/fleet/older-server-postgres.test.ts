@@ -1,7 +1,7 @@
 // An older server that runs on beside a newer one, on a real PostgreSQL, where both write at the same time.
-import { after, before, describe } from 'node:test';
+import { after, before, describe, it } from 'node:test';
 import { tempDir } from '../../kit/disk/temp-dir.js';
-import { newerCases } from '../../kit/fleet/cases/newer-cases.js';
+import { countsWhatIsBeingWritten, newerCases } from '../../kit/fleet/cases/newer-cases.js';
 import { needsPostgres, type RunningPostgres, startPostgres } from '../../kit/fleet/real-postgres.js';
 
 describe('a PostgreSQL that a newer version takes over', needsPostgres(), () => {
@@ -15,4 +15,9 @@ describe('a PostgreSQL that a newer version takes over', needsPostgres(), () => 
     directory[Symbol.dispose]();
   });
   newerCases(() => postgres.newDatabase());
+
+  // By a name of its own, which mutations.json finds in this file.
+  it('counts what an older server is writing at that moment', async () => {
+    await countsWhatIsBeingWritten(await postgres.newDatabase());
+  });
 });

@@ -32,6 +32,23 @@ const countByHealth: Migration['up'] = async (trx) => {
   await trx.insertInto('census').columns(['health', 'hosts']).expression(counted.groupBy('health')).execute();
 };
 
+/** The newer one waits for what the older one is writing, and counts it. */
+export async function countsWhatIsBeingWritten(location: string): Promise<void> {
+  await using older = await fleetBench(location, systemClock);
+  const newer = await openFleetStore(location, { clock: systemClock, log: silentLog() });
+  await older.enrol((await older.token()).token, 'web-1');
+  const { migrating } = await transactOnce(older.store.db, async (trx) => {
+    await trx.updateTable('hosts').set({ health: 'held' }).execute();
+    const migrating = bringForward(newer, countByHealth);
+    await setTimeout(300);
+    return { migrating };
+  });
+  await migrating;
+  const census = newer.db.withTables<AnyTables>().selectFrom('census').selectAll();
+  assert.deepEqual(await census.execute(), [{ health: 'held', hosts: 1 }]);
+  await newer.close();
+}
+
 export function newerCases(newLocation: NewLocation): void {
   describe('a server of an older version', () => {
     it('writes nothing once a newer one has the store, and is told', async () => {
@@ -68,20 +85,7 @@ export function newerCases(newLocation: NewLocation): void {
     });
 
     it('is waited for by the newer one, which counts what it was writing', async () => {
-      const location = await newLocation();
-      await using older = await fleetBench(location, systemClock);
-      const newer = await openFleetStore(location, { clock: systemClock, log: silentLog() });
-      await older.enrol((await older.token()).token, 'web-1');
-      const { migrating } = await transactOnce(older.store.db, async (trx) => {
-        await trx.updateTable('hosts').set({ health: 'held' }).execute();
-        const migrating = bringForward(newer, countByHealth);
-        await setTimeout(300);
-        return { migrating };
-      });
-      await migrating;
-      const census = newer.db.withTables<AnyTables>().selectFrom('census').selectAll();
-      assert.deepEqual(await census.execute(), [{ health: 'held', hosts: 1 }]);
-      await newer.close();
+      await countsWhatIsBeingWritten(await newLocation());
     });
 
     it('waits for the newer one that has begun, and then writes nothing', async () => {
