@@ -1,6 +1,7 @@
 // Which root a host trusts, from what is in its store: root.json, the history, and the bootstrap root that was
 // shipped with it. Owns healing of a damaged root.json and the link between bootstrap and history. Pure over
 // the bytes it is given.
+import { createHash } from 'node:crypto';
 import { isWritError, WritError } from '../../core/errors.js';
 import { type TrustedSet, trustFirstRoot, trustNextRoot } from '../../core/tuf/trusted-set.js';
 
@@ -95,7 +96,8 @@ function notLinked(bootstrap: TrustedSet, trusted: TrustedSet, roots: StoredRoot
   const expected = versionOf(trusted);
   const actual = versionOf(bootstrap);
   const message = `the configured root (version ${actual}) is not one of the roots that this host trusts (up to version ${expected}), nor signed by them`;
-  const facts = { expected, actual };
+  // Two repositories have roots of the same version: only the digest tells them apart, and a person can compare it.
+  const facts = { expected: told(trusted), actual: told(bootstrap) };
   // A damaged file counts as absent here too: it links nothing, and says nothing of which repository it was.
   const begins = roots.versions.some(
     (version) => version <= actual + 1 && knownRoot(roots, version) !== undefined,
@@ -104,6 +106,10 @@ function notLinked(bootstrap: TrustedSet, trusted: TrustedSet, roots: StoredRoot
   // Nothing says of which repository it is: only a person can tell a history that was lost from a root that is wrong.
   const hint = `The history in trust/roots does not reach back to it. If that directory or files of it were lost, copy the configured root to trust/roots/${actual}.root.json. If not, configure the root of this repository.`;
   return new WritError('ROOT_NOT_LINKED', message, { facts, hint });
+}
+
+function told({ root }: TrustedSet): string {
+  return `version ${root.signed.version}, sha256:${createHash('sha256').update(root.bytes).digest('hex')}`;
 }
 
 /** A usable root of this version, from the history or from root.json; damaged ones count as absent. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import {
   existsSync,
   mkdirSync,
@@ -198,8 +199,12 @@ describe('trust store: the bootstrap root', () => {
     const other = new RepositorySimulator({ nowMs: startMs });
     it.bootstrap(other.bootstrapRoot);
     it.repository.takeRequests();
-    const { hint } = await rejectsCode('ROOT_NOT_LINKED', it.boot().refresh());
+    const { hint, facts } = await rejectsCode('ROOT_NOT_LINKED', it.boot().refresh());
     assert.ok(hint.includes(`\`mv ${it.trust} ${it.trust}.old\``), hint);
+    const told = (bytes: Buffer): string =>
+      `version 1, sha256:${createHash('sha256').update(bytes).digest('hex')}`;
+    assert.equal(facts['expected'], told(it.repository.bootstrapRoot));
+    assert.equal(facts['actual'], told(other.bootstrapRoot));
     throwsCode('ROOT_NOT_LINKED', () => it.boot().status());
     assert.deepEqual(it.repository.takeRequests(), []);
 
