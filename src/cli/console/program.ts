@@ -237,14 +237,21 @@ function wordsOf(command: Command): string {
 
 /** @param hint where commander has no suggestion */
 function usageError(error: CommanderError, parent: Command, hint?: string): WritError {
-  if (error.code === 'commander.help') {
-    const words = wordsOf(parent);
-    const names = parent.commands.map((command) => command.name()).join(', ');
-    return new WritError('USAGE', `${words} needs a command: ${names}`, { hint: `Run ${words} --help.` });
-  }
+  if (error.code === 'commander.help') return commandMissing(parent);
   const [message = '', ...rest] = error.message.replace(/^error: /, '').split('\n');
   const suggestion = rest.join(' ').trim();
   return suggestion === ''
     ? new WritError('USAGE', message, { hint: hint ?? `Run ${wordsOf(parent)} --help.` })
     : new WritError('USAGE', message, { hint: suggestion.replace(/^\((.*)\)$/, '$1') });
+}
+
+/** Of the program itself there are too many to name in a line. */
+function commandMissing(parent: Command): WritError {
+  const words = wordsOf(parent);
+  if (parent.parent === null)
+    return new WritError('USAGE', `${words} needs a command`, {
+      hint: 'On a host begin with `writ status`, to sign policy with `writ init`. All commands: `writ --help`.',
+    });
+  const names = parent.commands.map((command) => command.name()).join(', ');
+  return new WritError('USAGE', `${words} needs a command: ${names}`, { hint: `Run ${words} --help.` });
 }

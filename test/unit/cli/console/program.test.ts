@@ -174,7 +174,11 @@ describe('parseCommandLine', () => {
       hint: 'Run writ repo --help.',
     };
     await assert.rejects(parse('repo'), alone);
-    await assert.rejects(parse(), { message: /^writ needs a command: .*paint/, hint: 'Run writ --help.' });
+  });
+
+  it('says where to begin when nothing was typed', async () => {
+    const hint = /^On a host begin with `writ status`, to sign policy with `writ init`\. .*`writ --help`\.$/;
+    await assert.rejects(parse(), { code: 'USAGE', message: 'writ needs a command', hint });
   });
 
   it('names the flags of a command for one that it does not have', async () => {
