@@ -1,6 +1,6 @@
 // The flags of a command as a table, each under the name of its value: options for commander, and for the compiler the type
 // of what comes out of them. Owns no flag; how a value is read from its text is flag-values'.
-import { Option } from '#commander';
+import { InvalidArgumentError, Option } from '#commander';
 
 /** An option of commander. `value` is never there: the compiler takes the type of the flag's value from it. */
 export type Flag<Value> = Option & {
@@ -28,10 +28,19 @@ export function toggle(flags: string, text: string): Flag<boolean | undefined> {
 export function optional<Value = string>(
   flags: string,
   text: string,
-  parse?: Parser<Value>,
+  parse: Parser<Value> = asTyped,
 ): Flag<Value | undefined> {
-  const option = new Option(flags, text);
-  return parse === undefined ? option : option.argParser(parse);
+  return new Option(flags, text).argParser<Value>((typed, before) => parse(written(typed), before));
+}
+
+function asTyped<Value>(text: string): Value {
+  return text as Value;
+}
+
+/** A variable of a script that is not set gives an empty value: as a path it would be the working directory. */
+function written(text: string): string {
+  if (text !== '') return text;
+  throw new InvalidArgumentError('It is empty.');
 }
 
 /** @returns a flag without which the command does nothing */

@@ -25,7 +25,7 @@ const environment = `Environment. A flag beats the environment, the environment 
   WRIT_<COMMAND>_<FLAG>   each flag that has a value, as the help of its command shows it:
                           WRIT_PUBLISH_REPOSITORY for writ publish --repository,
                           WRIT_REPO_STATUS_FAIL_WITHIN for writ repo status --fail-within.
-                          No other command reads it.
+                          No other command reads it. An empty one counts as not set.
 
 One name for several commands:
 

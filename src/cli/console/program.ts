@@ -100,7 +100,8 @@ class WritCommand extends Command {
   /** In place of commander's own, which reads the environment of the process whatever we were given. */
   _parseOptionsEnv(): void {
     const left = optionsLeft(this);
-    const fromEnvironment = ({ envVar }: Option) => (envVar === undefined ? undefined : this.#env[envVar]);
+    // One that is set and empty counts as not set, as for most programs.
+    const fromEnvironment = ({ envVar = '' }: Option) => this.#env[envVar] || undefined;
     for (const option of left) {
       const value = fromEnvironment(option);
       const rival = rivalIn(this, option);

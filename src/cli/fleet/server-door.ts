@@ -82,7 +82,9 @@ function readToken(path: string): string {
   const token = read.kind === 'read' ? read.bytes.toString('utf8').trim() : '';
   if (/^writ_people_[\x21-\x7e]{1,180}$/.test(token)) return token;
   const why = read.kind === 'read' ? 'it contains no token for people' : read.why;
-  throw new WritError('USAGE', `the token file ${path} cannot be used: ${why}`);
+  throw new WritError('USAGE', `the token file ${path} cannot be used: ${why}`, {
+    hint: 'It contains one line, the token that `writ fleet token create --for people` printed once.',
+  });
 }
 
 function authoritiesFor({ protocol }: URL, path: string): string {

@@ -136,6 +136,22 @@ describe('parseCommandLine', () => {
     await assert.rejects(flagsOf(both), { code: 'USAGE', message });
   });
 
+  it('counts a variable that is empty as not set', async () => {
+    const found = await parseIn({ WRIT_PAINT_PAINT_NAME: '' }, 'paint', 'wall');
+    assert.ok(found.kind === 'command' && !('paintName' in found.flags));
+  });
+
+  it('refuses an empty value of a flag, also of one whose value is any text', async () => {
+    const text: CommandDefinition = { ...definition, flags: { wall: optional('--wall <file>', 'file') } };
+    const entries = [
+      { name: 'paint', summary: 'paints', load: () => Promise.resolve({ command: text }) },
+    ] satisfies CommandEntry[];
+    await assert.rejects(parseCommandLine(['paint', 'x', '--wall', ''], entries, surroundings), {
+      code: 'USAGE',
+      message: "option '--wall <file>' argument '' is invalid. It is empty.",
+    });
+  });
+
   it('looks at no environment but the one that it is given', async () => {
     process.env['WRIT_PAINT_PAINT_NAME'] = 'ochre';
     try {
