@@ -59,7 +59,7 @@ export async function openFleetStore(location: string, options: StoreOptions): P
   }
 }
 
-function embedded(location: string, { busyTimeoutMs = 5_000, clock, log }: StoreOptions): Dialect {
+function embedded(location: string, { busyTimeoutMs = 2_500, clock, log }: StoreOptions): Dialect {
   try {
     prepare(location);
   } catch (error) {

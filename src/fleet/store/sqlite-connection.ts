@@ -2,7 +2,7 @@
 // A thread that ends fails everything that waits for it, and all that follows until somebody starts it again, which is never
 // done amid a transaction: what came behind the end would be committed without what came before it.
 import { Worker } from 'node:worker_threads';
-import type { CompiledQuery, DatabaseConnection, QueryResult } from 'kysely';
+import type { CompiledQuery, QueryResult } from 'kysely';
 import type { ThreadAnswer, ThreadRequest, ThreadTask } from './sqlite-thread.js';
 import { storeError } from './store-errors.js';
 
@@ -11,7 +11,7 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-export class SqliteConnection implements DatabaseConnection {
+export class SqliteConnection {
   readonly #task: ThreadTask;
   readonly #onEnd: (reason: string) => void;
   readonly #waiting = new Map<number, Waiting>();
@@ -63,11 +63,6 @@ export class SqliteConnection implements DatabaseConnection {
       this.#worker.postMessage({ id, sql, parameters } satisfies ThreadRequest);
     });
     return result as QueryResult<R>;
-  }
-
-  // biome-ignore lint/correctness/useYield: kysely asks for it, and nothing of ours reads in pieces
-  async *streamQuery<R>(): AsyncIterableIterator<QueryResult<R>> {
-    throw new Error('pages are read by their keys');
   }
 
   async close(): Promise<void> {

@@ -1,9 +1,7 @@
 // The embedded database as a dialect of kysely: SQLite's words, over a few connections with a thread each, so that a page
-// that reads does not wait for a batch that is flushed. Owns who has which connection, and that a thread which ended is
-// started again, within a bound; the threads run the statements.
+// that reads waits neither for a batch that is flushed, nor for another process that keeps the store locked. Owns who has which
+// connection, and that a thread which ended is started again, within a bound; the threads run the statements.
 import {
-  CompiledQuery,
-  type DatabaseConnection,
   type Dialect,
   type Driver,
   type Kysely,
@@ -15,11 +13,12 @@ import {
 import type { Logger } from '../../platform/telemetry/log.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { SqliteConnection } from './sqlite-connection.js';
+import { ConnectionPool, HeldConnection, type TakenConnection } from './sqlite-pool.js';
 import type { ThreadTask } from './sqlite-thread.js';
-import { storeError } from './store-errors.js';
+import { isPassing, storeError } from './store-errors.js';
 
-/** One writes at a time, whatever there is; a second one reads meanwhile. */
-const connections = 2;
+/** One writes at a time, whatever there is; the others read meanwhile, and none of them waits for the right to write. */
+const readers = 2;
 /** Of threads that ended by themselves. Beyond it the store does not answer, and /healthz says so. */
 const maxRestarts = 10;
 const restartsWithinMs = 60_000;
@@ -41,9 +40,8 @@ export function sqliteDialect(task: ThreadTask, keeping: ThreadKeeping): Dialect
 class SqliteDriver implements Driver {
   readonly #task: ThreadTask;
   readonly #keeping: ThreadKeeping;
-  readonly #all: SqliteConnection[] = [];
-  readonly #free: SqliteConnection[] = [];
-  readonly #queue: ((connection: SqliteConnection) => void)[] = [];
+  #writing = new ConnectionPool([]);
+  #reading = new ConnectionPool([]);
   #restartedAtMs: number[] = [];
 
   constructor(task: ThreadTask, keeping: ThreadKeeping) {
@@ -54,55 +52,66 @@ class SqliteDriver implements Driver {
   async init(): Promise<void> {
     const onEnd = (reason: string): void =>
       this.#keeping.log.error({ reason }, 'a thread of the store ended');
-    for (let at = 0; at < connections; at++) this.#all.push(new SqliteConnection(this.#task, onEnd));
-    this.#free.push(...this.#all);
+    const make = (): SqliteConnection => new SqliteConnection(this.#task, onEnd);
+    this.#writing = new ConnectionPool([make()]);
+    this.#reading = new ConnectionPool(Array.from({ length: readers }, make));
+  }
+
+  /** Of no thread yet: what is asked of it first says of which. */
+  async acquireConnection(): Promise<HeldConnection> {
+    return new HeldConnection(() => this.#take(this.#reading));
   }
 
   /** Here alone is a thread started again: whoever gets the connection has done nothing with it yet. */
-  async acquireConnection(): Promise<DatabaseConnection> {
-    const connection = this.#free.pop() ?? (await this.#nextFree());
-    if (connection.isLost) await this.#restart(connection);
-    return connection;
+  async #take(pool: ConnectionPool): Promise<TakenConnection> {
+    const connection = await pool.take();
+    try {
+      if (connection.isLost) this.#restart(connection);
+    } catch (error) {
+      pool.give(connection);
+      throw error;
+    }
+    return { connection, pool };
   }
 
-  #nextFree(): Promise<SqliteConnection> {
-    return new Promise((resolve) => this.#queue.push(resolve));
-  }
-
-  async #restart(connection: SqliteConnection): Promise<void> {
+  #restart(connection: SqliteConnection): void {
     const { clock, log } = this.#keeping;
     const nowMs = clock.monotonicMs();
     this.#restartedAtMs = this.#restartedAtMs.filter((atMs) => nowMs - atMs < restartsWithinMs);
-    if (this.#restartedAtMs.length >= maxRestarts) {
-      await this.releaseConnection(connection);
+    if (this.#restartedAtMs.length >= maxRestarts)
       throw storeError('CLOSED', `threads of the store ended ${maxRestarts} times in a minute`);
-    }
     this.#restartedAtMs.push(nowMs);
     connection.restart();
     log.warn({ restarts: this.#restartedAtMs.length }, 'a thread of the store was started again');
   }
 
-  async releaseConnection(connection: DatabaseConnection): Promise<void> {
-    const next = this.#queue.shift();
-    if (next === undefined) this.#free.push(connection as SqliteConnection);
-    else next(connection as SqliteConnection);
+  async releaseConnection(held: HeldConnection): Promise<void> {
+    held.release();
   }
 
   /** At once with the right to write: a transaction that asks for it later can be refused when it has read already. */
-  async beginTransaction(connection: DatabaseConnection, settings: TransactionSettings): Promise<void> {
-    const sql = settings.accessMode === 'read only' ? 'begin' : 'begin immediate';
-    await connection.executeQuery(CompiledQuery.raw(sql));
+  async beginTransaction(held: HeldConnection, settings: TransactionSettings): Promise<void> {
+    if (settings.accessMode === 'read only') return held.run('begin');
+    await held.become(() => this.#take(this.#writing));
+    try {
+      await held.run('begin immediate');
+    } catch (error) {
+      // Whoever stands behind it would wait as long, one after the other, and in vain as well.
+      if (isPassing(error)) this.#writing.refuse(error);
+      throw error;
+    }
   }
 
-  async commitTransaction(connection: DatabaseConnection): Promise<void> {
-    await connection.executeQuery(CompiledQuery.raw('commit'));
+  async commitTransaction(held: HeldConnection): Promise<void> {
+    await held.run('commit');
   }
 
-  async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
-    await connection.executeQuery(CompiledQuery.raw('rollback'));
+  async rollbackTransaction(held: HeldConnection): Promise<void> {
+    await held.run('rollback');
   }
 
   async destroy(): Promise<void> {
-    await Promise.all(this.#all.map((connection) => connection.close()));
+    const all = [...this.#writing.all, ...this.#reading.all];
+    await Promise.all(all.map((connection) => connection.close()));
   }
 }

@@ -40,6 +40,11 @@ export function isPassing(error: unknown): boolean {
   return isWritError(error) && error.code === 'FLEET_STORE_BUSY';
 }
 
+/** The embedded store was locked for as long as a statement waits. */
+export function hasWaited(error: unknown): boolean {
+  return isPassing(error) && causeCode(error).startsWith('SQLITE_BUSY');
+}
+
 function causeCode(error: unknown): string {
   return isWritError(error) ? String(error.facts.actual ?? '') : '';
 }

@@ -2,13 +2,15 @@
 // server that changed the same row. Bounded; what it does must be decided inside of it, since it may run several times.
 import type { Kysely } from 'kysely';
 import { requireVersion } from './schema-version.js';
-import { isPassing } from './store-errors.js';
+import { hasWaited, isPassing } from './store-errors.js';
 import type { Tables } from './tables.js';
 
-/** Each of which may wait for as long as the store's own bound on a statement. */
+/** Of those whose row another server changed, at once. */
 const maxTries = 10;
+/** Each of them as long as the store's own bound on a statement: behind them is somebody who waits for an answer. */
+const maxWaits = 2;
 
-/** @throws FLEET_STORE_BUSY after the last try; whatever else the database or `work` says, at once */
+/** @throws FLEET_STORE_BUSY after the last try or wait; whatever else the database or `work` says, at once */
 export function transact<T>(db: Kysely<Tables>, work: (trx: Kysely<Tables>) => Promise<T>): Promise<T> {
   return whileBusy(() => transactOnce(db, work));
 }
@@ -26,11 +28,12 @@ export function transactOnce<T>(db: Kysely<Tables>, work: (trx: Kysely<Tables>) 
 
 /** @param run leaves nothing behind where it fails */
 export async function whileBusy<T>(run: () => Promise<T>): Promise<T> {
-  for (let tries = 1; ; tries++) {
+  for (let tries = 1, waits = 0; ; tries++) {
     try {
       return await run();
     } catch (error) {
-      if (tries >= maxTries || !isPassing(error)) throw error;
+      if (hasWaited(error)) waits++;
+      if (tries >= maxTries || waits >= maxWaits || !isPassing(error)) throw error;
     }
   }
 }

@@ -40,8 +40,9 @@ async function fillEmbedded({ db }: FleetStore): Promise<() => Promise<void>> {
   };
 }
 
-/** Of each connection: those that are asked at once are all there are. */
+/** Of each connection: the one that writes, and those that read, which are asked at once and are all there are. */
 async function boundPages(db: FleetStore['db'], pages: number): Promise<void> {
-  const ask = () => sql.raw(`pragma max_page_count = ${pages}`).execute(db);
-  await Promise.all([ask(), ask()]);
+  const ask = (of: FleetStore['db']) => sql.raw(`pragma max_page_count = ${pages}`).execute(of);
+  await db.transaction().execute(ask);
+  await Promise.all([ask(db), ask(db)]);
 }

@@ -11,19 +11,30 @@ import { systemClock } from '../../../../src/platform/time/clock.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 
-const busy = (): WritError => storeError('SQLITE_BUSY', 'database is locked');
+const overtaken = (): WritError => storeError('40001', 'a host was changed meanwhile');
+const locked = (): WritError => storeError('SQLITE_BUSY', 'database is locked');
 
 describe('a transaction in whose way somebody is', () => {
+  let runs = 0;
+  const after = (failures: number, why: () => WritError) => (): Promise<number> => {
+    runs++;
+    return runs <= failures ? Promise.reject(why()) : Promise.resolve(runs);
+  };
+
   it('is run again, at most ten times', async () => {
-    let runs = 0;
-    const after = (failures: number) => (): Promise<number> => {
-      runs++;
-      return runs <= failures ? Promise.reject(busy()) : Promise.resolve(runs);
-    };
-    assert.equal(await whileBusy(after(9)), 10);
     runs = 0;
-    await rejectsCode('FLEET_STORE_BUSY', whileBusy(after(10)));
+    assert.equal(await whileBusy(after(9, overtaken)), 10);
+    runs = 0;
+    await rejectsCode('FLEET_STORE_BUSY', whileBusy(after(10, overtaken)));
     assert.equal(runs, 10);
+  });
+
+  it('is run again once where it waited for its whole time: somebody waits for the answer', async () => {
+    runs = 0;
+    assert.equal(await whileBusy(after(1, locked)), 2);
+    runs = 0;
+    await rejectsCode('FLEET_STORE_BUSY', whileBusy(after(2, locked)));
+    assert.equal(runs, 2);
   });
 
   it('is not run again where the database says anything else', async () => {
@@ -36,7 +47,7 @@ describe('a transaction in whose way somebody is', () => {
     assert.equal(runs, 1);
   });
 
-  it('makes a token once the other process is done, although each wait was too short', async () => {
+  it('makes a token once the other process is done, although its first wait was too short', async () => {
     using dir = tempDir();
     const options = { clock: systemClock, log: silentLog() };
     const one = await openFleetStore(dir.join('store'), options);

@@ -1,0 +1,52 @@
+// An embedded store that another process keeps locked: who writes is refused in the time of two waits, however many they are, and who
+// reads does not wait at all.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { openFleetStore } from '../../../../src/fleet/store/open-store.js';
+import { createToken, listTokens } from '../../../../src/fleet/tokens/tokens.js';
+import { silentLog } from '../../../../src/platform/telemetry/silent-log.js';
+import { systemClock } from '../../../../src/platform/time/clock.js';
+import { rejectsCode } from '../../../kit/assert/assert-code.js';
+import { tempDir } from '../../../kit/disk/temp-dir.js';
+
+const busyTimeoutMs = 250;
+const writers = 12;
+
+/** Another process holds the right to write while `work` runs. */
+async function whileLocked(work: (store: Awaited<ReturnType<typeof openFleetStore>>) => Promise<void>) {
+  using dir = tempDir();
+  const options = { clock: systemClock, log: silentLog() };
+  const other = await openFleetStore(dir.join('store'), options);
+  const store = await openFleetStore(dir.join('store'), { ...options, busyTimeoutMs });
+  await other.db.transaction().execute(async (trx) => {
+    await trx.updateTable('leases').set({ until_ms: 2 }).execute();
+    await work(store);
+  });
+  assert.ok((await createToken(store.db, { kind: 'hosts' }, { who: 'store', nowMs: 1 })).id);
+  await Promise.all([other.close(), store.close()]);
+}
+
+describe('an embedded store that another process keeps locked', () => {
+  it('refuses all who write within two waits', () =>
+    whileLocked(async ({ db }) => {
+      const startedMs = performance.now();
+      const create = () => createToken(db, { kind: 'hosts' }, { who: 'store', nowMs: 1 });
+      const refused = Array.from({ length: writers }, () => rejectsCode('FLEET_STORE_BUSY', create()));
+      await Promise.all(refused);
+      const tookMs = performance.now() - startedMs;
+      // One after the other they would take a dozen waits, and each of its tries as many.
+      assert.ok(tookMs < 6 * busyTimeoutMs, `${tookMs} ms`);
+    }));
+
+  it('answers all who read before any of those who write', () =>
+    whileLocked(async ({ db }) => {
+      const ended: string[] = [];
+      const create = () => createToken(db, { kind: 'hosts' }, { who: 'store', nowMs: 1 });
+      const writing = Array.from({ length: writers }, () =>
+        rejectsCode('FLEET_STORE_BUSY', create()).then(() => ended.push('write')),
+      );
+      const reading = Array.from({ length: 4 }, () => listTokens(db).then(() => ended.push('read')));
+      await Promise.all([...reading, ...writing]);
+      assert.deepEqual(ended.slice(0, 4), ['read', 'read', 'read', 'read']);
+    }));
+});
