@@ -56,7 +56,7 @@ function factText(key: string, value: unknown, entry: Readonly<Record<string, un
     const isFlat = value.every((one) => typeof one !== 'object');
     return [pair(key, isFlat ? value.join(',') : String(value.length))];
   }
-  if (isError(value)) return [pair(key, value.message)];
+  if (isError(value)) return [pair(key, value.message), ...codeText(value)];
   return Object.entries(value).flatMap(([member, inner]) =>
     typeof inner === 'object' || ofEveryObject.has(member) || entry[member] === inner
       ? []
@@ -78,17 +78,27 @@ function pair(key: string, text: string): string {
 
 interface LoggedError {
   readonly message: string;
-  readonly stack: string;
+  readonly code?: unknown;
+  readonly hint?: unknown;
+  /** Not of an error that has a code of Writ's, unless the log is for its makers. */
+  readonly stack?: unknown;
 }
 
-/** As pino writes one: its message is a fact, where it comes from stands below. */
+/** As it is logged: its message is a fact, where it comes from stands below. */
 function isError(value: object): value is LoggedError {
-  const { message, stack } = value as Partial<Record<keyof LoggedError, unknown>>;
-  return typeof message === 'string' && typeof stack === 'string';
+  return 'type' in value && 'message' in value && typeof value.message === 'string';
+}
+
+function codeText({ code, hint }: LoggedError): string[] {
+  return [
+    ...(typeof code === 'string' ? [pair('code', code)] : []),
+    ...(typeof hint === 'string' ? [pair('hint', hint)] : []),
+  ];
 }
 
 function traceLines(value: unknown): string[] {
-  if (typeof value !== 'object' || value === null || !isError(value)) return [];
+  if (typeof value !== 'object' || value === null || !isError(value) || typeof value.stack !== 'string')
+    return [];
   const frames = value.stack.split('\n').filter((line) => /^\s+at /.test(line));
   return frames.slice(0, maxTraceLines).map((line) => `    ${printable(line.trim())}`);
 }

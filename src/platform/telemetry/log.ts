@@ -1,7 +1,8 @@
 // The door to logging: pino, written synchronously to one stream, so that the last line before a crash is there. Machines get
 // JSON, people at a terminal lines.
 // Owns the fields every line has; never writes to stdout, which carries answers.
-import { type DestinationStream, destination, type Logger, pino } from 'pino';
+import { type DestinationStream, destination, type Logger, pino, stdSerializers } from 'pino';
+import { isWritError } from '../../core/errors.js';
 import { gatherLines } from './gathered-lines.js';
 import { humanLine } from './log-lines.js';
 
@@ -33,7 +34,17 @@ function inForm(stream: DestinationStream, form: LogForm): DestinationStream {
 }
 
 function logTo(stream: DestinationStream, name: string, level: LogLevel): Logger {
-  return pino({ name, level, timestamp: isoTimes() }, stream);
+  const isForMakers = level === 'debug' || level === 'trace';
+  const serializers = isForMakers ? {} : { err: errorForOperators };
+  return pino({ name, level, timestamp: isoTimes(), serializers }, stream);
+}
+
+/** What Writ names itself has a code and a hint: where in the code it was thrown says nothing to whoever runs it. */
+function errorForOperators(error: unknown): unknown {
+  const whole = stdSerializers.err(error as Error);
+  if (!isWritError(error) || error.code === 'INTERNAL') return whole;
+  const { stack: _, ...named } = whole;
+  return named;
 }
 
 /** Made once a millisecond: it costs more than the rest of a line. */

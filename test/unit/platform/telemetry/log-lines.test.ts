@@ -57,9 +57,14 @@ describe('a log line for people', () => {
     assert.deepEqual(rest, ['    at \\u{1b}[2Jhere (a.js:1)', '    at there']);
   });
 
+  it('has the code and the hint of an error that is named, which has no trace', () => {
+    const err = { type: 'WritError', message: 'no room', code: 'DISK_FULL', hint: 'Free some.', facts: {} };
+    assert.ok(lineOf({ err }).endsWith(' err="no room" code=DISK_FULL hint="Free some."\n'), lineOf({ err }));
+  });
+
   it('bounds each fact and each trace', () => {
     const stack = ['Error: x', ...Array.from({ length: 50 }, (_, at) => `    at f${at} (a.js)`)].join('\n');
-    const lines = lineOf({ long: 'x'.repeat(5000), err: { message: 'x', stack } })
+    const lines = lineOf({ long: 'x'.repeat(5000), err: { type: 'Error', message: 'x', stack } })
       .trimEnd()
       .split('\n');
     assert.equal(lines.length, 21);

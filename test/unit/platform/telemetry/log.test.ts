@@ -48,6 +48,33 @@ describe('createLog', () => {
   });
 });
 
+describe('an error in the log', () => {
+  const logged = async (error: string, level = 'info'): Promise<Record<string, unknown>> => {
+    const { lines } = await linesOf(
+      `const { WritError } = await import(at('src/core/errors.js'));
+       createLog('agent', '${level}').warn({ err: ${error} }, 'failed');`,
+    );
+    return lines[0]?.['err'] as Record<string, unknown>;
+  };
+  const named = `new WritError('DISK_FULL', 'no room', { facts: { path: '/x' }, cause: new Error('ENOSPC') })`;
+
+  it('that has a code has its facts and its hint, and no trace of our code', async () => {
+    const { code, message, facts, hint, stack } = await logged(named);
+    assert.deepEqual([code, message, facts], ['DISK_FULL', 'no room: ENOSPC', { path: '/x' }]);
+    assert.ok(String(hint).length > 0);
+    assert.equal(stack, undefined);
+  });
+
+  it('has its trace for whoever asked for all, and where it is a fault of Writ', async () => {
+    for (const [error, level] of [
+      [named, 'debug'],
+      [`new TypeError('x')`, 'info'],
+      [`new WritError('INTERNAL', 'x')`, 'info'],
+    ] as const)
+      assert.match(String((await logged(error, level))['stack']), /\n {4}at /, error);
+  });
+});
+
 describe('a log for people', () => {
   it('is lines in place of JSON, of both kinds of log', async () => {
     for (const kind of ['createLog', 'createBusyLog']) {
