@@ -11,6 +11,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { constants, gzipSync } from 'node:zlib';
+import { linkedToSite } from './document-links.js';
 
 const home = 'usr/lib/writ';
 
@@ -35,14 +36,21 @@ export function stageWrit(tree, { root, npm, modules, node, site, ...release }) 
   put('etc/writ/agent.yaml', debian('agent.yaml'));
   const profile = readFileSync(join(root, 'packaging/apparmor/writ-policy'), 'utf8');
   put('etc/apparmor.d/abstractions/writ-policy', profile);
-  for (const name of ['README.md', 'SECURITY.md', 'CHANGELOG.md']) document(name, join(root, name));
-  document('LICENSE.node', node.license);
-  for (const name of readdirSync(join(root, 'docs')).filter((one) => one.endsWith('.md')))
-    document(`docs/${name}`, join(root, 'docs', name));
+  document('LICENSE.node', readFileSync(node.license));
+  const linked = (source, place) =>
+    linkedToSite(readFileSync(join(root, source), 'utf8'), { source, place, site });
+  const pages = readdirSync(join(root, 'docs')).filter((one) => one.endsWith('.md'));
+  for (const name of ['README.md', 'SECURITY.md', 'CHANGELOG.md', ...pages.map((one) => `docs/${one}`)])
+    document(name, linked(name, name));
   // Not packed: a browser opens them from here, by the address that an error ends with.
   for (const [path, content] of site) put(`usr/share/doc/writ/html/${path}`, content);
-  cpSync(join(root, 'docs/examples'), join(tree, 'usr/share/doc/writ/examples'), { recursive: true });
-  cpSync(join(root, 'bundles'), join(tree, 'usr/share/doc/writ/examples/bundles'), { recursive: true });
+  for (const [from, to] of Object.entries({ 'docs/examples': 'examples', bundles: 'examples/bundles' })) {
+    cpSync(join(root, from), join(tree, 'usr/share/doc/writ', to), { recursive: true });
+    for (const name of readdirSync(join(root, from), { recursive: true }).filter((one) =>
+      one.endsWith('.md'),
+    ))
+      put(`usr/share/doc/writ/${to}/${name}`, linked(`${from}/${name}`, `${to}/${name}`));
+  }
   copyMade(join(root, 'dist/share'), 'usr/share', put);
 }
 
@@ -67,7 +75,7 @@ function placesOf(tree, root, name, { version, epochSeconds }) {
   };
   const debian = (file) => readFileSync(join(root, 'packaging/debian', name, file), 'utf8');
   const shipped = (file) => readFileSync(join(root, 'packaging/systemd', file));
-  const document = (file, from) => put(`usr/share/doc/${name}/${file}.gz`, packed(readFileSync(from)));
+  const document = (file, content) => put(`usr/share/doc/${name}/${file}.gz`, packed(content));
   const units = (prefix, files) => {
     for (const file of files) put(`lib/systemd/system/${file}`, shipped(file));
     put(`usr/lib/sysusers.d/${prefix}.conf`, shipped(`${prefix}.sysusers.conf`));

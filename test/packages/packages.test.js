@@ -11,9 +11,10 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
+import { gunzipSync } from 'node:zlib';
 import { makeCleanRoot } from './clean-root.js';
 import { freePort } from './free-port.js';
 
@@ -86,6 +87,20 @@ describe('the packages of a host', () => {
       stderr,
     );
     assert.match(readFileSync(root.inside(page.slice(1)), 'utf8'), /<h1/);
+  });
+
+  it('bring documents whose links lead to what they brought', () => {
+    const folder = root.inside('usr/share/doc/writ');
+    const documents = readdirSync(folder, { recursive: true })
+      .filter((path) => /\.md(\.gz)?$/.test(path))
+      .map((path) => join(folder, path));
+    assert.ok(documents.length > 20, documents.join());
+    for (const path of documents) {
+      const bytes = readFileSync(path);
+      const text = (path.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString();
+      for (const [, link] of text.matchAll(/\]\(([^)\s#]+)[^)\s]*\)/g))
+        if (!/^[a-z]+:/.test(link)) assert.ok(existsSync(join(dirname(path), link)), `${path}: ${link}`);
+    }
   });
 
   it('name the package that a command misses', () => {
