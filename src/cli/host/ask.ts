@@ -125,6 +125,11 @@ export function doorOf(error: unknown): 'denied' | 'nobody' | undefined {
   return isDenied(error) ? 'denied' : undefined;
 }
 
+/** @returns the same command for somebody who may read what this user may not */
+export function asRoot({ config }: ConfigFlags, { command }: CommandContext): string {
+  return `sudo ${pasteable(`writ ${command}`, config)}`;
+}
+
 /** What the agent's own code needs to know of a command that does without an agent. */
 export function aloneOptions({ config }: ConfigFlags, { at, version, signal, env, clock }: CommandContext) {
   return { configPath: at(config), version, signal, by: whoAsks(env), nowMs: clock.nowMs() };

@@ -6,7 +6,7 @@ import type { StatusReport } from '../../core/status/status.js';
 import type { CommandContext } from '../console/command.js';
 import { roughly } from '../show/show-text.js';
 import { agentDoors } from './agent-doors.js';
-import { aloneOptions, ask, type ConfigFlags, doorOf, only } from './ask.js';
+import { aloneOptions, ask, asRoot, type ConfigFlags, doorOf, only } from './ask.js';
 import { type Heard, whoseWord } from './whose-word-rules.js';
 
 export type KnownReport =
@@ -32,7 +32,7 @@ export async function readHostReport(flags: ConfigFlags, context: CommandContext
     if (isUnreadable(error)) return { kind: 'unknown', why: error };
     const door = doorOf(error);
     if (door === undefined || !isWritError(error)) throw error;
-    return reportBehind(error, door, aloneOptions(flags, context));
+    return reportBehind({ error, door, sudo: asRoot(flags, context) }, aloneOptions(flags, context));
   }
 }
 
@@ -52,9 +52,15 @@ function isUnreadable(error: unknown): error is WritError {
   return cause instanceof Error && 'code' in cause && cause.code === 'EACCES';
 }
 
+interface Unanswered {
+  readonly error: WritError;
+  readonly door: Heard['door'];
+  /** The command for a user who may read the state. */
+  readonly sudo: string;
+}
+
 async function reportBehind(
-  error: WritError,
-  door: Heard['door'],
+  { error, door, sudo }: Unanswered,
   options: ReturnType<typeof aloneOptions>,
 ): Promise<HostReport> {
   const disk = await agentDoors.fromDisk();
@@ -73,7 +79,8 @@ async function reportBehind(
       return { kind: 'disk', report: doubted({ ...report, agent: 'run' }, error, ageMs) };
     }
     case 'unknown':
-      return { kind: 'unknown', why: last === undefined ? error : tooOld(error, ageMs) };
+      // No agent to start: what there is to know is on the disk, and not for this user.
+      return { kind: 'unknown', why: hinting(sudo, last === undefined ? error : tooOld(error, ageMs)) };
     default: {
       if (last === undefined) return { kind: 'unknown', why: error };
       const { report } = last;
@@ -88,6 +95,10 @@ function doubted(report: StatusReport, { facts }: WritError, ageMs: number): Sta
   const text = `nobody listens on ${socket}, though status.json, ${roughly(ageMs)} old, is of a running agent`;
   const problem = problemOf(new WritError('AGENT_UNREACHABLE', text, { facts: { socket, ageMs } }));
   return { ...report, problems: [...report.problems, problem] };
+}
+
+function hinting(hint: string, { code, message, facts }: WritError): WritError {
+  return new WritError(code, message, { facts, hint });
 }
 
 function tooOld(error: WritError, ageMs: number): WritError {

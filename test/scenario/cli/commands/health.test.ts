@@ -126,6 +126,17 @@ describe('writ health of somebody who may not look', asRoot, () => {
     assert.match(await said(600_000), /^1 error\[AGENT_UNREACHABLE\]: .*its last status is 10 min old/);
   });
 
+  it('leads whoever may not read the state to the command of those who may', async () => {
+    using host = copyHost(installed);
+    chmodSync(host.dir.path, 0o755);
+    rmSync(host.dir.join('run/status.json'), { force: true });
+    const { exitCode, stderr } = await host.writUnder(nobody, 'status');
+    assert.match(
+      `${exitCode} ${stderr}`,
+      /^1 error\[AGENT_UNREACHABLE\]: .*\nhint: sudo writ status --config /,
+    );
+  });
+
   it('is unknown, and neither well nor an alarm, when that is old, from the future, or not to be read', async () => {
     const unknown = [3, 'unknown', undefined];
     assert.deepEqual(await told(181_000), unknown);
