@@ -205,6 +205,8 @@ export interface WaitFacts {
   readonly notified: number;
   /** Have it, and something there could confirm it and did not, or was not reached. */
   readonly unconfirmed: number;
+  /** Said that they have it, confirmed or notified, and are silent now: nobody knows what they run. Part of neither. */
+  readonly silent: number;
   readonly refused: number;
   /** At most 20 of those that refused. */
   readonly refusedHosts: readonly { readonly host: string; readonly key: string; readonly code: string }[];

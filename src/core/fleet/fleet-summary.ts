@@ -187,7 +187,7 @@ function blocked({ hosts }: FleetFacts): FleetFinding[] {
 
 function cloned({ hosts }: FleetFacts): FleetFinding[] {
   if (hosts.cloned === 0) return [];
-  const text = `${hostsText(hosts.cloned)} share a key with a clone`;
+  const text = `${hostsText(hosts.cloned)} ${hosts.cloned === 1 ? 'shares' : 'share'} a key with a clone`;
   return [{ level: 'critical', code: 'CLONED', text, where: 'state=cloned' }];
 }
 

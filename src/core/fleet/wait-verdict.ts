@@ -1,5 +1,6 @@
 // What `writ fleet wait` says: a function of what was counted at the start and now. A host is done when it confirmed, and
 // nobody who leaves makes a share easier to reach. Pure; asks and waits for nothing.
+import { given } from '../given.js';
 import type { WaitFacts } from './answers.js';
 
 export interface WaitTerms {
@@ -14,8 +15,14 @@ export interface WaitProgress {
   /** Hosts of the first answer: the denominator never gets smaller. */
   readonly frozen: number;
   readonly elapsedMs: number;
-  /** Since when the share is reached: by the clock of the server, and for how long. */
-  readonly reached?: { readonly sinceMs: number; readonly forMs: number };
+  /** As the verdict before said. */
+  readonly reached?: ReachedSince;
+}
+
+export interface ReachedSince {
+  /** By the clock of the server. */
+  readonly sinceMs: number;
+  readonly elapsedMs: number;
 }
 
 export type WaitOutcome =
@@ -33,6 +40,8 @@ export interface WaitVerdict {
   readonly of: number;
   readonly needed: number;
   readonly done: number;
+  /** Since when without a break; there while the share is reached. */
+  readonly reached?: ReachedSince;
 }
 
 export const waitExitCodes: Readonly<Record<WaitOutcome, number>> = {
@@ -65,9 +74,10 @@ const rules: readonly (readonly [WaitOutcome, (all: Judged) => boolean])[] = [
 const readWithinMs = 120_000;
 
 /** Where the server reads the repository: one that it read before would not know that it was withdrawn meanwhile. */
-function isReadSince({ facts: { readAtMs }, progress: { reached } }: Judged): boolean {
+function isReadSince({ facts: { readAtMs }, progress: { elapsedMs }, reached }: Judged): boolean {
   if (readAtMs === undefined) return true;
-  return reached !== undefined && (readAtMs >= reached.sinceMs || reached.forMs >= readWithinMs);
+  if (reached === undefined) return false;
+  return readAtMs >= reached.sinceMs || elapsedMs - reached.elapsedMs >= readWithinMs;
 }
 
 function isOver({ withinMs }: WaitTerms, { elapsedMs }: WaitProgress): boolean {
@@ -91,6 +101,7 @@ interface Judged {
   readonly of: number;
   readonly needed: number;
   readonly done: number;
+  readonly reached: ReachedSince | undefined;
 }
 
 /** @param facts as of now */
@@ -100,7 +111,9 @@ export function judgeWait(facts: WaitFacts, terms: WaitTerms, progress: WaitProg
   // At least one: a share of nothing would be reached by a release that nobody took.
   const needed = Math.max(1, Math.ceil((of * terms.sharePpm) / 1_000_000));
   const done = facts.confirmed + (terms.accept === 'notified' ? facts.notified : 0);
-  const judged = { facts, terms, progress, of, needed, done };
+  const since = progress.reached ?? { sinceMs: facts.atMs, elapsedMs: progress.elapsedMs };
+  const reached = done < needed ? undefined : since;
+  const judged = { facts, terms, progress, of, needed, done, reached };
   const outcome = rules.find(([, holds]) => holds(judged))?.[0] ?? 'waiting';
-  return { outcome, of, needed, done };
+  return { outcome, of, needed, done, ...given({ reached }) };
 }

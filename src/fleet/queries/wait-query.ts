@@ -1,10 +1,11 @@
 // What a wait is judged on, counted from the rows of one bundle and channel: who counts, who is done, who refused, who went by.
-// Hosts outside of the count decide nothing. Owns no verdict, which core/fleet/wait-verdict gives.
+// Hosts outside of the count decide nothing, and the last word of one that is silent is not what it runs now. Owns no verdict, which core/fleet/wait-verdict gives.
 import type { ExpressionBuilder, Kysely, SelectQueryBuilder } from 'kysely';
 import type { WaitFacts } from '../../core/fleet/answers.js';
 import type { ActiveState } from '../../core/fleet/report.js';
 import { given } from '../../core/given.js';
 import type { Tables } from '../store/tables.js';
+import { isSilentRow, readAccepting } from './host-where.js';
 
 export interface WaitQuestion {
   readonly bundle: string;
@@ -42,12 +43,14 @@ export async function readWait(
   const oldestMs = exceptSilentMs === undefined ? 0 : nowMs - exceptSilentMs;
   const heard = members.where('hosts.last_seen_ms', '>=', oldestMs);
   const release = await releaseOf(heard, serial);
+  const at = { nowMs, fleet: await readAccepting(db) };
   const [own, others] = [release.manifests.slice(0, 1), release.manifests.slice(1)];
   const sums = await heard
     .select((eb) => [
       eb.fn.countAll<number>().as('of'),
-      count(eb, has(eb, serial, own, 'confirmed')).as('confirmed'),
-      count(eb, has(eb, serial, own, 'notified')).as('notified'),
+      count(eb, eb.and([has(eb, serial, own, 'confirmed'), eb.not(isSilentRow(eb, at))])).as('confirmed'),
+      count(eb, eb.and([has(eb, serial, own, 'notified'), eb.not(isSilentRow(eb, at))])).as('notified'),
+      count(eb, eb.and([isDone(eb, serial, own), isSilentRow(eb, at)])).as('silent'),
       count(eb, has(eb, serial, own, 'unconfirmed')).as('unconfirmed'),
       count(eb, has(eb, serial, others)).as('elsewhere'),
       count(eb, refused(eb, serial)).as('refused'),
@@ -71,6 +74,7 @@ export async function readWait(
     confirmed: Number(sums.confirmed),
     notified: Number(sums.notified),
     unconfirmed: Number(sums.unconfirmed),
+    silent: Number(sums.silent),
     refused: Number(sums.refused),
     refusedHosts: refusedHosts.map(({ host, key_id, offered_code }) => ({
       host,
@@ -88,6 +92,11 @@ export async function readWait(
 function has(eb: Joined, serial: number, manifests: readonly string[], state?: ActiveState) {
   const is = [eb('host_bundles.serial', '=', serial), anyOf(eb, 'host_bundles.manifest', manifests)];
   return eb.and(state === undefined ? is : [...is, eb('host_bundles.state', '=', state)]);
+}
+
+/** As far as its last word goes. */
+function isDone(eb: Joined, serial: number, manifests: readonly string[]) {
+  return eb.or([has(eb, serial, manifests, 'confirmed'), has(eb, serial, manifests, 'notified')]);
 }
 
 function refused(eb: Joined, serial: number) {

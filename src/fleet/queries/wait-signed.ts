@@ -19,6 +19,6 @@ export function withSigned(
   // Hosts that are further may be right: the next reading says so, and until then nobody ends the wait.
   if (is === 'current') return { ...counted, later: 0, signedSerial, readAtMs };
   // Hosts that speak of this serial have it from somewhere: perhaps from a repository that the server does not read.
-  const isKnown = facts.confirmed + facts.notified + facts.unconfirmed + facts.refused > 0;
+  const isKnown = facts.confirmed + facts.notified + facts.unconfirmed + facts.silent + facts.refused > 0;
   return isKnown ? facts : { ...counted, absent: true, signedSerial };
 }

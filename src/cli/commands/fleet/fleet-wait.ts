@@ -91,19 +91,13 @@ async function wait(
   const terms = { sharePpm: flags.share, withinMs: flags.within, accept: flags.accept };
   // Who cannot be asked at the start is a mistake of the command line; later it is a moment without a server.
   const first = await door.wait(question);
-  let reached: { readonly sinceMs: number; readonly atMs: number } | undefined;
+  let reached: WaitVerdict['reached'];
   const judge = (facts: WaitFacts): Looked => {
-    const nowMs = clock.monotonicMs();
-    const progress = { frozen: first.of, elapsedMs: nowMs - startedMs };
-    const { done, needed } = judgeWait(facts, terms, progress);
-    reached = done < needed ? undefined : (reached ?? { sinceMs: facts.atMs, atMs: nowMs });
-    const since = reached && { sinceMs: reached.sinceMs, forMs: nowMs - reached.atMs };
+    const elapsedMs = clock.monotonicMs() - startedMs;
+    const verdict = judgeWait(facts, terms, { frozen: first.of, elapsedMs, ...given({ reached }) });
+    reached = verdict.reached;
     const isUnread = reached !== undefined && (facts.readAtMs ?? reached.sinceMs) < reached.sinceMs;
-    return {
-      facts,
-      verdict: judgeWait(facts, terms, { ...progress, ...given({ reached: since }) }),
-      isUnread,
-    };
+    return { facts, verdict, isUnread };
   };
   let looked = judge(first);
   const excepted = first.excepted === 0 ? '' : `, ${first.excepted} silent hosts left out`;
@@ -166,6 +160,7 @@ function progressText({ facts, verdict, isUnread }: Looked): string {
   const apart = [
     ...(facts.notified > 0 ? [`${facts.notified} with nothing to confirm`] : []),
     ...(facts.unconfirmed > 0 ? [`${facts.unconfirmed} unconfirmed`] : []),
+    ...(facts.silent > 0 ? [`${facts.silent} had it and are silent`] : []),
     ...(facts.refused > 0 ? [`${facts.refused} refused`] : []),
     ...(facts.later > 0 ? [`${facts.later} on a later release`] : []),
     ...(facts.elsewhere > 0 ? [`${facts.elsewhere} with another release of this serial`] : []),

@@ -5,7 +5,7 @@ import { judgeWait, waitExitCodes } from '../../../../src/core/fleet/wait-verdic
 
 const terms = { sharePpm: 1_000_000, withinMs: 60_000, accept: 'confirmed' } as const;
 const facts = (more: Partial<WaitFacts>): WaitFacts => ({
-  ...{ schema: 1, type: 'fleet.wait', atMs: 0, of: 10, confirmed: 0, notified: 0, unconfirmed: 0 },
+  ...{ schema: 1, type: 'fleet.wait', atMs: 0, of: 10, confirmed: 0, notified: 0, unconfirmed: 0, silent: 0 },
   ...{ refused: 0, refusedHosts: [], excepted: 0, later: 0, elsewhere: 0 },
   ...more,
 });
@@ -78,16 +78,16 @@ describe('the verdict of a wait', () => {
         facts({ confirmed: 10, signedSerial: 42, readAtMs }),
         { ...terms, withinMs: 900_000 },
         {
-          ...{ frozen: 10, elapsedMs, reached: { sinceMs: 5000, forMs } },
+          ...{ frozen: 10, elapsedMs, reached: { sinceMs: 5000, elapsedMs: elapsedMs - forMs } },
         },
       ).outcome;
     assert.deepEqual([ends(4999, 0), ends(5000, 0)], ['waiting', 'reached']);
     assert.deepEqual([ends(4999, 119_999), ends(4999, 120_000)], ['waiting', 'reached']);
     assert.equal(ends(4999, 1, 900_000), 'reached');
     assert.equal(
-      outcome({ confirmed: 10, signedSerial: 42, readAtMs: 9000 }),
+      outcome({ atMs: 9001, confirmed: 10, signedSerial: 42, readAtMs: 9000 }),
       'waiting',
-      'since when, nobody knows yet',
+      'a reading of before the share was reached',
     );
     assert.equal(outcome({ confirmed: 10 }), 'reached', 'no repository is read');
   });

@@ -326,6 +326,24 @@ describe('the queries of a fleet', () => {
     }
   });
 
+  it('take no silent host for done by its last word, until it is back', async () => {
+    await using f = await open();
+    const [one, two] = (await f.hosts(2)) as [BenchHost, BenchHost];
+    await send(f.ingest, one, reportOf('web-1', { bundles: [bundleAt(2)] }));
+    for (let passedMs = 0; passedMs < 660_000; passedMs += 20_000) {
+      await f.clock.advance(20_000);
+      await noteAccepting(f.bench.store.db, f.clock.nowMs());
+    }
+    await send(f.ingest, two, reportOf('web-2', { bundles: [bundleAt(2)] }));
+    const counted = async (): Promise<readonly number[]> => {
+      const { of, confirmed, silent } = await f.queries.wait(question);
+      return [of, confirmed, silent];
+    };
+    assert.deepEqual(await counted(), [2, 1, 1]);
+    await send(f.ingest, one, reportOf('web-1', { bundles: [bundleAt(2)], health: 'warning' }));
+    assert.deepEqual(await counted(), [2, 2, 0]);
+  });
+
   it('leave out who is silent for longer than is asked for, and say how many', async () => {
     await using f = await open();
     const [one, two] = (await f.hosts(2)) as [BenchHost, BenchHost];
