@@ -8,10 +8,12 @@ import { given, withoutUndefined } from '../../core/given.js';
 import type { PauseResult, RefusalsResult, ResumeResult } from '../../core/protocol/control-protocol.js';
 import type { StatusReport } from '../../core/status/status.js';
 import type { VerifyResult } from '../../core/status/verify-report.js';
+import type { LockHolder } from '../../platform/disk/find-lock-owner.js';
 import { readBootId } from '../../platform/process/boot-id.js';
 import { keepHeapSmall } from '../../platform/process/heap.js';
 import { silentLog } from '../../platform/telemetry/silent-log.js';
 import { systemClock } from '../../platform/time/clock.js';
+import { joinSignals } from '../../platform/time/join-signals.js';
 import { unboundedPace } from '../../platform/time/rate-limit.js';
 import { loadToAct } from '../config/load-config.js';
 import { createCollector } from '../cycle/collector.js';
@@ -261,7 +263,13 @@ async function underLock<T>(
 ): Promise<T> {
   keepHeapSmall();
   const parts = { clock: systemClock, log: silentLog(), version };
-  const lock = await lockHost(config, parts, { holder, waitMs: lockWaitMs, signal });
+  // An agent keeps it for as long as it lives: one that starts answers soon, and who asked asks it again.
+  const ofAgent = new AbortController();
+  using stop = joinSignals(signal, ofAgent.signal);
+  const onWait = ({ what }: LockHolder): void => {
+    if (what === 'agent') ofAgent.abort();
+  };
+  const lock = await lockHost(config, parts, { holder, waitMs: lockWaitMs, signal: stop.signal, onWait });
   try {
     const host = await openHost(config, parts);
     try {

@@ -5,6 +5,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { AgentConfig } from '../../core/config/config.js';
 import { isWritError, WritError } from '../../core/errors.js';
 import { createDurableFs } from '../../platform/disk/durable-fs.js';
+import type { LockHolder } from '../../platform/disk/find-lock-owner.js';
 import { type ProcessLock, takeLock } from '../../platform/disk/process-lock.js';
 import { readSmallFile } from '../../platform/read-file.js';
 import { openRepositoryClient } from '../../trust/repository-client.js';
@@ -38,6 +39,8 @@ export interface LockRequest {
   readonly holder: 'agent' | 'pull' | 'rollback' | 'resume' | 'pause' | 'refusals' | 'verify';
   readonly waitMs: number;
   readonly signal?: AbortSignal;
+  /** Called once, where another process has the lock and is waited for. */
+  readonly onWait?: (holder: LockHolder) => void;
 }
 
 /**

@@ -135,8 +135,13 @@ export function aloneOptions({ config }: ConfigFlags, { at, version, signal, env
   return { configPath: at(config), version, signal, by: whoAsks(env), nowMs: clock.nowMs() };
 }
 
+/** How long an agent that has the lock may take until its socket is open, or until it has ended. */
+const agentStartMs = 60_000;
+const askAgainMs = 500;
+
 /**
- * Asks the running agent; when none runs, and only then, acts alone.
+ * Asks the running agent; when none runs, and only then, acts alone. One that starts or ends has the lock and no socket:
+ * it is asked again, for a minute.
  * @param take what is wanted of the last message; throws for one that is no answer
  * @param alone left out for what only a running agent can do
  */
@@ -145,12 +150,27 @@ export async function askOrAct<T>(
   take: (last: ControlAnswer) => T,
   alone?: (options: ReturnType<typeof aloneOptions>) => Promise<T>,
 ): Promise<T> {
-  try {
-    return take(await ask(question));
-  } catch (error) {
-    if (alone === undefined || !isNotRunning(error)) throw error;
+  const { clock, signal, reporter } = question.context;
+  const endMs = clock.monotonicMs() + agentStartMs;
+  for (let tries = 0; ; tries += 1) {
+    try {
+      return take(await ask(question));
+    } catch (error) {
+      if (alone === undefined || !isNotRunning(error)) throw error;
+    }
+    try {
+      return await alone(aloneOptions(question.flags, question.context));
+    } catch (error) {
+      if (!isHeldByAgent(error) || signal.aborted || clock.monotonicMs() >= endMs) throw error;
+    }
+    if (tries === 0) reporter.note('an agent starts or ends: waiting for it');
+    await clock.sleep(askAgainMs, signal);
   }
-  return alone(aloneOptions(question.flags, question.context));
+}
+
+/** True when an agent has the lock of this host, whether or not it can be asked. */
+export function isHeldByAgent(error: unknown): boolean {
+  return isWritError(error) && error.code === 'LOCK_HELD' && error.facts['what'] === 'agent';
 }
 
 /** For a request that has one kind of answer. @throws (when it takes) WritError MESSAGE_MALFORMED */

@@ -9,7 +9,7 @@ import type { Answer } from '../console/command.js';
 import type { CommonFlags } from '../console/flags.js';
 import { isOfFleet, showResult } from '../show/show-result.js';
 import { stepPrinter } from '../show/show-steps.js';
-import { type aloneOptions, askOrAct, type Question } from './ask.js';
+import { type aloneOptions, askOrAct, isHeldByAgent, type Question } from './ask.js';
 
 export interface AloneOptions extends ReturnType<typeof aloneOptions> {
   readonly onEvent: (event: CycleEventLine) => void;
@@ -26,10 +26,16 @@ export async function askForCycle(
   const { flags, context } = question;
   const onEvent = stepPrinter(context.reporter, flags);
   let isAlone = false;
+  let isTold = false;
   const act = async (options: ReturnType<typeof aloneOptions>, own: NonNullable<typeof alone>) => {
     isAlone = true;
-    context.reporter.note('no agent is running: this command does the work itself');
-    const result = await own({ ...options, onEvent });
+    if (!isTold) context.reporter.note('no agent is running: this command does the work itself');
+    isTold = true;
+    const result = await own({ ...options, onEvent }).catch((error: unknown) => {
+      // The agent is asked again.
+      isAlone = !isHeldByAgent(error);
+      throw error;
+    });
     for (const { code, message } of result.warnings.filter(isOfFleet))
       context.reporter.warn(`${message} [${code}]`);
     return context.signal.aborted ? asInterrupted(result) : result;
