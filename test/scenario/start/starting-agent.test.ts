@@ -10,7 +10,6 @@ import { killHolder, lockHolders } from '../../kit/disk/lock-holders.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 
 const holders = lockHolders();
-afterEach(holders.endAll);
 const waiting = /an agent starts or ends: waiting for it/;
 
 /** `writ pull` beside an agent that has the lock and no socket, once it says that it waits. */
@@ -29,6 +28,8 @@ async function pullsBeside() {
 }
 
 describe('a pull while an agent', () => {
+  afterEach(holders.endAll);
+
   it('starts asks it as soon as it can be asked', async () => {
     using scene = await pullsBeside();
     await using pull = scene.pull;
