@@ -53,6 +53,7 @@ describe('the first screen', () => {
     within(
       async ({ fleet, page }) => {
         assert.match(await page.textContent('#releases ~ article:nth-of-type(2)'), /9,800/);
+        assert.match(await page.textContent('main'), /accepted\s*10,000/);
         const took = await page.evaluate(async () => {
           const times = [];
           for (let i = 0; i < 5; i++) {

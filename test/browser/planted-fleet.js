@@ -65,6 +65,15 @@ export async function plantedFleet(plant) {
           .insertInto('hosts')
           .values(rows.slice(from, from + 200))
           .execute();
+      // Their numbers, as enrolling each would have made them; that of the pattern is there.
+      await db
+        .updateTable('host_counters')
+        .set((eb) => ({ count: eb('count', '+', names.length - 1) }))
+        .where('state', '=', row.state)
+        .where('agent', '=', row.agent)
+        .where('slot', '=', row.slot)
+        .where('version', '=', row.version)
+        .execute();
       return hosts;
     },
     /** As if another server of this fleet had read it. */

@@ -65,12 +65,18 @@ export function showSummary(summary: FleetSummary): string[] {
       ),
     ),
     ...(roots.length > 1
-      ? [`roots on hosts: ${roots.map((one) => `v${one.version} ${one.hosts}`).join(', ')}`]
+      ? [`roots on hosts: ${roots.map((one) => `${rootName(one, roots)} ${one.hosts}`).join(', ')}`]
       : []),
     ...(versions.length > 1
       ? [`versions: ${versions.map((one) => `${one.version} ${one.hosts}`).join(', ')}`]
       : []),
   ];
+}
+
+/** Two roots of one version are of two repositories, or one is a thief's. */
+function rootName({ version, digest }: FleetSummary['roots'][number], roots: FleetSummary['roots']): string {
+  const same = roots.filter((one) => one.version === version);
+  return same.length === 1 ? `v${version}` : `v${version} (${digest.slice(0, 12)})`;
 }
 
 function repositoryLines(

@@ -207,7 +207,7 @@ function silent({ hosts }: FleetFacts): FleetFinding[] {
 function unconfirmed({ releases }: FleetFacts): FleetFinding[] {
   const hosts = releases.reduce((sum, one) => sum + one.unconfirmed, 0);
   if (hosts === 0) return [];
-  const text = `a release is not proven in use in ${hosts} ${hosts === 1 ? 'place' : 'places'}`;
+  const text = `a release is not proven in use in ${grouped(hosts)} ${hosts === 1 ? 'place' : 'places'}`;
   return [{ level: 'warning', code: 'UNCONFIRMED', text, where: 'state=unconfirmed' }];
 }
 
@@ -224,9 +224,9 @@ function standing(facts: FleetFacts): string {
   if (worst === undefined) return '';
   const { confirmed, notified, of, bundle, serial } = worst;
   const others =
-    notified === 0 ? '' : `, ${notified} ${notified === 1 ? 'has' : 'have'} nothing to confirm it`;
+    notified === 0 ? '' : `, ${grouped(notified)} ${notified === 1 ? 'has' : 'have'} nothing to confirm it`;
   const should = worst.basis === 'signed' ? ', the release that should be in use' : '';
-  return `${confirmed} of ${of} confirmed ${bundle} ${serial}${should}${others}.`;
+  return `${grouped(confirmed)} of ${grouped(of)} confirmed ${bundle} ${serial}${should}${others}.`;
 }
 
 function allWell(facts: FleetFacts): string {
@@ -284,5 +284,10 @@ function channelsOf({ releases, repositories = [] }: FleetFacts): ChannelShare[]
 }
 
 function hostsText(count: HostCounts['accepted']): string {
-  return `${count} ${count === 1 ? 'host' : 'hosts'}`;
+  return `${grouped(count)} ${count === 1 ? 'host' : 'hosts'}`;
+}
+
+/** A number that a person reads at a glance: `1,000,000`. */
+function grouped(count: number): string {
+  return count.toLocaleString('en-US');
 }

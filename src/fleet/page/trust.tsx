@@ -17,37 +17,44 @@ export function Trust({ summary }: { readonly summary: FleetSummary }): VNode {
       {keys.length === 0 ? (
         <p class="quiet">No host has said yet which roles it trusts.</p>
       ) : (
+        <>
+          {repositories.length === 0 ? null : (
+            <p class="quiet">As the hosts know them that were heard last:</p>
+          )}
+          <Table
+            caption="Roles, as the most recently heard hosts know them"
+            columns={['role', { right: 'version' }, 'left', 'ends']}
+            rows={keys.map(({ role, version, expiresAtMs }) => [
+              role,
+              String(version),
+              <Badge tone={toneOf(role, expiresAtMs - atMs)} text={leftText(expiresAtMs, atMs)} />,
+              <Moment atMs={expiresAtMs} />,
+            ])}
+          />
+        </>
+      )}
+      {roots.length + versions.length === 0 ? null : (
         <Table
-          caption="Roles, as the most recently heard hosts know them"
-          columns={['role', { right: 'version' }, 'left', 'ends']}
-          rows={keys.map(({ role, version, expiresAtMs }) => [
-            role,
-            String(version),
-            <Badge tone={toneOf(role, expiresAtMs - atMs)} text={leftText(expiresAtMs, atMs)} />,
-            <Moment atMs={expiresAtMs} />,
-          ])}
+          caption="Roots and versions of Writ on hosts"
+          columns={['on hosts', { right: 'hosts' }, 'which']}
+          rows={[
+            ...roots.map(({ version, digest, hosts }) => [
+              `root v${version}`,
+              <a href={hostsAddress([condition('root', version)])}>{grouped(hosts)}</a>,
+              version < newest ? (
+                <Badge tone="warning" text="older root" />
+              ) : (
+                <code>{digest.slice(0, 12)}</code>
+              ),
+            ]),
+            ...versions.map(({ version, hosts }) => [
+              `Writ ${version}`,
+              <a href={hostsAddress([condition('version', version)])}>{grouped(hosts)}</a>,
+              '',
+            ]),
+          ]}
         />
       )}
-      <Table
-        caption="Roots and versions of Writ on hosts"
-        columns={['on hosts', { right: 'hosts' }, 'which']}
-        rows={[
-          ...roots.map(({ version, digest, hosts }) => [
-            `root v${version}`,
-            <a href={hostsAddress([condition('root', version)])}>{grouped(hosts)}</a>,
-            version < newest ? (
-              <Badge tone="warning" text="older root" />
-            ) : (
-              <code>{digest.slice(0, 12)}</code>
-            ),
-          ]),
-          ...versions.map(({ version, hosts }) => [
-            `Writ ${version}`,
-            <a href={hostsAddress([condition('version', version)])}>{grouped(hosts)}</a>,
-            '',
-          ]),
-        ]}
-      />
     </Section>
   );
 }

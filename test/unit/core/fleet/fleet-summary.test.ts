@@ -47,6 +47,12 @@ describe('the sentence about a fleet', () => {
     assert.equal(summarize(facts({ releases: tail })).sentence, '2 of 3 confirmed dns 42.');
   });
 
+  it('writes large numbers so that they are read at a glance', () => {
+    const many = [release({ confirmed: 998_412, notified: 1588 })];
+    const { sentence } = summarize(facts({ releases: many }));
+    assert.equal(sentence, '998,412 of 1,000,000 confirmed dns 42, 1,588 have nothing to confirm it.');
+  });
+
   it('begins with the worst, whatever else there is', () => {
     const all = facts({
       hosts: { ...hosts, silent: 2, waiting: 1, blocked: 1, cloned: 1 },

@@ -90,6 +90,7 @@ describe('the first screen', () => {
     const none = { releases: [], roots: [], versions: [], keys: [] };
     const text = textOf(firstScreen(summary({ ...none, level: 'warning' }), frame));
     assert.match(text, /No host has reported an active release/);
+    assert.ok(!text.includes('Roots and versions'), 'a table without a row');
     assert.match(text, /No host has refused anything/);
   });
 });
