@@ -8,12 +8,10 @@ import { given, withoutUndefined } from '../../core/given.js';
 import type { PauseResult, RefusalsResult, ResumeResult } from '../../core/protocol/control-protocol.js';
 import type { StatusReport } from '../../core/status/status.js';
 import type { VerifyResult } from '../../core/status/verify-report.js';
-import type { LockHolder } from '../../platform/disk/find-lock-owner.js';
 import { readBootId } from '../../platform/process/boot-id.js';
 import { keepHeapSmall } from '../../platform/process/heap.js';
 import { silentLog } from '../../platform/telemetry/silent-log.js';
 import { systemClock } from '../../platform/time/clock.js';
-import { joinSignals } from '../../platform/time/join-signals.js';
 import { unboundedPace } from '../../platform/time/rate-limit.js';
 import { loadToAct } from '../config/load-config.js';
 import { createCollector } from '../cycle/collector.js';
@@ -37,13 +35,14 @@ import { awaitWorkers, type OnWait } from '../notify/membership.js';
 import { readStatusFile, writeStatusFile } from '../report/status-file.js';
 import { statusReport } from '../report/status-report.js';
 import { repairNow } from '../select/pause.js';
-import { closeHost, type LockRequest, lockHost, openHost } from '../startup/open-host.js';
+import { closeHost, type LockRequest, openHost } from '../startup/open-host.js';
 import { recoverHost } from '../startup/recover-host.js';
 import { type Started, type StartOptions, startHost } from '../startup/start-host.js';
 import type { Host } from '../state/host.js';
 import { type HostPaths, hostPaths } from '../state/paths.js';
 import type { RefusalChoice } from '../state/refusal-rules.js';
 import { type AfterCycle, runCycleAndExit } from './cycle-and-exit.js';
+import { lockAlone } from './lock-alone.js';
 import { orderForget, orderPause, orderResume } from './operator-requests.js';
 import { inTurn, withoutAgent } from './wait-for-turn.js';
 
@@ -54,8 +53,6 @@ export interface AloneOptions {
   readonly signal: AbortSignal;
   readonly onEvent: (event: CycleEventLine) => void;
 }
-
-const lockWaitMs = 10_000;
 
 /** What a command ends with: its answer, and what the status is to say behind it. */
 interface Done<T> {
@@ -263,13 +260,7 @@ async function underLock<T>(
 ): Promise<T> {
   keepHeapSmall();
   const parts = { clock: systemClock, log: silentLog(), version };
-  // An agent keeps it for as long as it lives: one that starts answers soon, and who asked asks it again.
-  const ofAgent = new AbortController();
-  using stop = joinSignals(signal, ofAgent.signal);
-  const onWait = ({ what }: LockHolder): void => {
-    if (what === 'agent') ofAgent.abort();
-  };
-  const lock = await lockHost(config, parts, { holder, waitMs: lockWaitMs, signal: stop.signal, onWait });
+  const lock = await lockAlone(config, parts, { holder, signal });
   try {
     const host = await openHost(config, parts);
     try {
