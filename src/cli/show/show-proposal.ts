@@ -4,6 +4,7 @@
 import { timeLeft } from '../../core/text/iso-time.js';
 import { shortKeyId } from '../../publisher/keys/signer-names.js';
 import {
+  labelOf,
   type Tallies,
   type Tally,
   type TrustedProposal,
@@ -102,7 +103,7 @@ function oneTally({ signed, threshold }: Tally): string {
 export function missingText(tallies: Tallies): string {
   return whoIsMissing(tallies)
     .map(({ count, of }) => {
-      const names = of.map(({ name }) => name).join(', ');
+      const names = of.map((key) => labelOf(tallies, key)).join(', ');
       return count === of.length ? names : `${count === 1 ? 'one' : count} of ${names}`;
     })
     .join(', and ');

@@ -17,7 +17,7 @@ import { verifyAsClient } from '../signing/self-check.js';
 import { writeRole } from '../signing/sign-role.js';
 import { type ClockCheck, type SigningClock, sureClock } from '../signing/signing-time.js';
 import { type CommitPlan, type PlanOptions, planCommit } from './commit-plan.js';
-import { isComplete, whoIsMissing } from './proposal-signatures.js';
+import { isComplete, labelOf, whoIsMissing } from './proposal-signatures.js';
 
 export interface CommitOptions extends PlanOptions, LockWait {
   /** `accepted`: hosts may refuse the roles whose new keys are not here until their holder signs. */
@@ -65,7 +65,9 @@ export async function commitRoot(options: CommitOptions): Promise<CommitResult> 
 export function requireCommittable(plan: CommitPlan, unsignedRoles: CommitOptions['unsignedRoles']): void {
   if (!plan.written && !isComplete(plan.tallies)) {
     const missing = whoIsMissing(plan.tallies);
-    const names = missing.map(({ count, of }) => `${count} of ${of.map(({ name }) => name).join(', ')}`);
+    const names = missing.map(({ count, of }) => {
+      return `${count} of ${of.map((key) => labelOf(plan.tallies, key)).join(', ')}`;
+    });
     throw new WritError('SIGNATURE_THRESHOLD', `the proposal still needs ${names.join(' and ')}`, {
       facts: { role: 'root', missing },
       hint: 'Send it to them: writ sign FILE --key KEY.',

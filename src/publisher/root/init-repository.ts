@@ -46,20 +46,7 @@ export type InitResult = ReturnType<typeof initRepository>;
 
 /** @throws WritError USAGE, REPOSITORY_EXISTS, REPOSITORY_OWNER, KEYS_IN_REPOSITORY, KEY_EXISTS, SIGNATURE_DISAGREEMENT, DISK_* */
 export function initRepository(options: InitOptions) {
-  requireThresholdOf(options);
-  requireNames(options);
-  const layout = layoutOf(options.repository);
-  if (fs.existsSync(layout.metadata)) {
-    const facts = { path: options.repository };
-    throw new WritError('REPOSITORY_EXISTS', `${options.repository} already contains a repository`, {
-      facts,
-    });
-  }
-  requireOwnRepository(options.repository);
-  requireApart(options.repository, options.keysDirectory);
-  const plan = planRoles(options);
-  // Keys too, and a root that is there: it is somebody's trust in another repository.
-  requireNoKeys(plan.paths);
+  const { layout, plan } = requireInit(options);
   const rootBytes = makeWhole(options, layout, plan);
   return {
     roles: plan.roles.map(({ role, threshold, keys }) => ({
@@ -76,6 +63,29 @@ export function initRepository(options: InitOptions) {
     /** Its first 16 digits are compared by voice. */
     rootDigestHex: createHash('sha256').update(rootBytes).digest('hex'),
   };
+}
+
+/**
+ * What is refused is refused before a person types a passphrase twice.
+ * @returns what would be made
+ * @throws WritError USAGE, REPOSITORY_EXISTS, REPOSITORY_OWNER, KEYS_IN_REPOSITORY, KEY_EXISTS
+ */
+export function requireInit(options: InitOptions) {
+  requireThresholdOf(options);
+  requireNames(options);
+  const layout = layoutOf(options.repository);
+  if (fs.existsSync(layout.metadata)) {
+    const facts = { path: options.repository };
+    throw new WritError('REPOSITORY_EXISTS', `${options.repository} already contains a repository`, {
+      facts,
+    });
+  }
+  requireOwnRepository(options.repository);
+  requireApart(options.repository, options.keysDirectory);
+  const plan = planRoles(options);
+  // Keys too, and a root that is there: it is somebody's trust in another repository.
+  requireNoKeys(plan.paths);
+  return { layout, plan };
 }
 
 /** All or nothing: half a repository, or keys to none, would refuse the next try. @returns the first root */

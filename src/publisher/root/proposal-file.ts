@@ -93,6 +93,12 @@ function malformed(what: string, cause?: unknown): WritError {
 export function readProposal(path: string): Proposal {
   const verdict = readSmallFile(path, { maxBytes: maxProposalBytes });
   if (verdict.kind === 'read') return parseProposal(verdict.bytes);
+  if (verdict.kind === 'absent') {
+    throw new WritError('PROPOSAL_MALFORMED', `there is no file ${path}`, {
+      facts: { what: 'missing', path },
+      hint: 'Check the path, and whether its owner has signed yet.',
+    });
+  }
   throw malformed(`${path}: ${verdict.why}`, verdict.kind === 'refused' ? verdict.cause : undefined);
 }
 

@@ -3,6 +3,7 @@
 import { keyId, verifySignature } from '../../core/tuf/signature-schemes.js';
 import type { MetadataKey, MetadataSignature, ParsedFile, RootSigned } from '../../core/tuf/tuf-metadata.js';
 import { checkedSignature, encodeMetadata, type Signer } from '../keys/signer.js';
+import { shortKeyId } from '../keys/signer-names.js';
 import type { Proposal } from './proposal-file.js';
 import { type NamedKey, nameIn } from './root-difference.js';
 
@@ -52,6 +53,13 @@ export function whoIsMissing({ old, next }: Tallies): { count: number; of: reado
     { count: need(old), of: old.missing },
     { count: need(next), of: next.missing },
   ].filter(({ count }) => count > 0);
+}
+
+/** @returns the name; with the beginning of the key id where one person has an old and a new key, as either may be meant */
+export function labelOf({ old, next }: Tallies, { keyId: id, name }: NamedKey): string {
+  const all = [old, next].flatMap(({ signed, missing }) => [...signed, ...missing]);
+  const isShared = all.some((one) => one.name === name && one.keyId !== id);
+  return isShared ? `${name} (${shortKeyId(id)})` : name;
 }
 
 /** @returns the signatures that verify under a root key of the base or of the proposed root, one a key */

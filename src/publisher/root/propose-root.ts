@@ -53,7 +53,7 @@ export function proposeRoot(options: ProposeOptions): TrustedProposal {
 export function writeNewProposal(path: string, proposal: Proposal, durableFs: DurableFs): void {
   if (fs.existsSync(path)) {
     throw new WritError('USAGE', `${path} exists, and may contain signatures`, {
-      hint: 'Choose another name with -o.',
+      hint: 'If its root is committed, move the file away; otherwise choose another name with -o.',
     });
   }
   replaceProposal(path, proposal, durableFs);

@@ -34,6 +34,29 @@ describe('a lost key', () => {
   });
 });
 
+describe('a new key of a person who keeps signing', () => {
+  it('is told from the old one where a signature is missing, as both have the name of the person', async () => {
+    using dir = tempDir();
+    await founded(dir);
+    await writ(dir, 'carol', 'key', 'new', 'new.key', '--name', 'carol', '--no-passphrase');
+    mail(dir, 'new.pub', 'carol', 'anna');
+    const change = ['--remove', 'carol', '--add', 'new.pub'];
+    const made = await json(dir, 'anna', 'root', 'rotate', '--repository', '../repo', ...change);
+    const confirm = ['--confirm', String(made['code'])];
+    mail(dir, 'root-2.proposal', 'anna', 'carol');
+    await writ(dir, 'carol', 'sign', 'root-2.proposal', '--key', 'new.key', ...confirm);
+    mail(dir, 'root-2.proposal', 'carol', 'ben');
+    await writ(dir, 'ben', 'sign', 'root-2.proposal', '--key', 'ben.key', ...confirm);
+    const commit = ['root', 'commit', 'root-2.proposal', '--repository', '../repo', ...confirm];
+    const early = await json(dir, 'ben', ...commit);
+    assert.equal(early['code'], 'SIGNATURE_THRESHOLD');
+    assert.match(String(early['message']), /1 of anna, carol \([0-9a-f]{8}\)/);
+    const both = ['--key', 'carol.key', '--key', 'new.key', ...confirm];
+    mail(dir, 'root-2.proposal', 'ben', 'carol');
+    assert.equal((await json(dir, 'carol', 'sign', 'root-2.proposal', ...both))['complete'], true);
+  });
+});
+
 describe('a stolen online key', () => {
   it('is replaced; hosts refuse what the thief signs, and the server goes on with the new ones', async () => {
     using dir = tempDir();

@@ -40,6 +40,16 @@ describe('a passphrase at the terminal', needs('script', 'bsdutils'), () => {
     assert.match(typed.screen, /PUBLISHED/);
   });
 
+  it('is not asked for where nothing would be made', async () => {
+    using dir = tempDir();
+    const one = await writOnTerminal(['init', ...placesIn(dir), '--root-keys', '2'], []);
+    assert.deepEqual([one.exitCode, one.screen.includes('Passphrase')], [2, false], one.screen);
+    assert.equal((await runWrit(['init', ...placesIn(dir), '--no-passphrase'])).exitCode, 0);
+    const again = await writOnTerminal(['init', ...placesIn(dir)], []);
+    assert.match(again.screen, /REPOSITORY_EXISTS/);
+    assert.ok(!again.screen.includes('Passphrase'), again.screen);
+  });
+
   it('is made up and shown once when nothing is typed', async () => {
     using dir = tempDir();
     const init = await writOnTerminal(['init', ...placesIn(dir)], [{ question: newKeys, typed: '' }]);

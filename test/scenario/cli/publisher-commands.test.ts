@@ -74,6 +74,13 @@ describe('writ init', () => {
     assert.deepEqual([again.exitCode, jsonOf(again)['code']], [2, 'REPOSITORY_EXISTS']);
   });
 
+  it('says who takes which root key, and that one has nobody', async () => {
+    using dir = tempDir();
+    const two = await writ(dir, 'init', ...places, '--no-passphrase', '--name', 'anna', '--name', 'ben');
+    assert.match(two.stdout, /1\. give root-1\.key to anna, root-2\.key to ben, each with a copy/);
+    assert.match(two.stdout, /root-3\.key: nobody is named/);
+  });
+
   it('records the lives that were asked for', async () => {
     using dir = tempDir();
     const run = await writ(dir, 'init', ...places, '--no-passphrase', '--timestamp-life', '2d');

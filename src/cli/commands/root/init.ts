@@ -3,7 +3,12 @@ import { basename } from 'node:path';
 import { timeLeft } from '../../../core/text/iso-time.js';
 import { createDurableFs } from '../../../platform/disk/durable-fs.js';
 import { defaultLives } from '../../../publisher/repository/metadata-content.js';
-import { type InitResult, initRepository } from '../../../publisher/root/init-repository.js';
+import {
+  type InitOptions,
+  type InitResult,
+  initRepository,
+  requireInit,
+} from '../../../publisher/root/init-repository.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import { durationFlag, numberFlag, repeatedText } from '../../console/flag-values.js';
 import { type FlagValues, optional, preset, required, toggle } from '../../console/flags.js';
@@ -52,27 +57,32 @@ export const command: CommandDefinition<InitFlags> = {
   quiet: 'first-line',
   flags,
   run: async (_args, flags, context) => {
+    const options = optionsOf(flags, context);
+    requireInit(options);
     const chosen = flags.passphrase ? await newPassphrase(flags, context) : undefined;
-    const result = initRepository({
-      repository: context.at(flags.repository),
-      keysDirectory: context.at(flags.keys),
-      rootKeys: flags.rootKeys,
-      rootThreshold: flags.rootThreshold,
-      rootNames: flags.name ?? [],
-      spareRootKey: flags.yes ? 'waived' : 'required',
-      lives: {
-        root: flags.rootLife,
-        targets: flags.targetsLife,
-        snapshot: flags.snapshotLife,
-        timestamp: flags.timestampLife,
-      },
-      passphrase: chosen?.passphrase,
-      clock: context.clock,
-      durableFs: createDurableFs(),
-    });
+    const result = initRepository({ ...options, passphrase: chosen?.passphrase });
     return answer(result, flags, context, chosen);
   },
 };
+
+function optionsOf(flags: InitFlags, context: CommandContext): InitOptions {
+  return {
+    repository: context.at(flags.repository),
+    keysDirectory: context.at(flags.keys),
+    rootKeys: flags.rootKeys,
+    rootThreshold: flags.rootThreshold,
+    rootNames: flags.name ?? [],
+    spareRootKey: flags.yes ? 'waived' : 'required',
+    lives: {
+      root: flags.rootLife,
+      targets: flags.targetsLife,
+      snapshot: flags.snapshotLife,
+      timestamp: flags.timestampLife,
+    },
+    clock: context.clock,
+    durableFs: createDurableFs(),
+  };
+}
 
 function answer(
   result: InitResult,
@@ -107,7 +117,7 @@ function answer(
       `Root fingerprint  ${fingerprint(result.rootDigestHex)}      compare it by voice with a colleague`,
       ...secretLines(chosen),
       warning(flags),
-      `  1. give each root key to a different person or device, with a copy of ${flags.keys}/root.json`,
+      ...holderLines(result, flags),
       `  2. copy ${result.rootPath} to each host as /etc/writ/root.json`,
       '  3. publish:',
     ],
@@ -119,6 +129,17 @@ function answer(
 function keyNames({ keyFiles }: InitResult['roles'][number]): string {
   const first = basename(keyFiles[0] ?? '');
   return keyFiles.length === 1 ? first : first.replace('1.key', `1..${keyFiles.length}.key`);
+}
+
+/** Who takes which key; a key without a name would otherwise stay where all were made, unseen. */
+function holderLines({ roles }: InitResult, { keys, name = [] }: InitFlags): string[] {
+  const copy = `with a copy of ${keys}/root.json`;
+  const files = (roles[0]?.keyFiles ?? []).map((path) => basename(path));
+  if (name.length === 0) return [`  1. give each root key to a different person or device, ${copy}`];
+  const taken = name.map((holder, index) => `${files[index]} to ${holder}`);
+  const left = files.slice(name.length);
+  const spare = `     ${left.join(', ')}: nobody is named; seal it, and keep it where none of the others is`;
+  return [`  1. give ${taken.join(', ')}, each ${copy}`, ...(left.length === 0 ? [] : [spare])];
 }
 
 function secretLines(chosen: NewPassphrase | undefined): string[] {

@@ -87,6 +87,13 @@ describe('a proposal', () => {
       throwsCode('PROPOSAL_MALFORMED', () => readProposal(dir.join(name)));
     }
   });
+
+  it('is named as missing, not as damaged, when no file has its name', () => {
+    using dir = tempDir();
+    const error = throwsCode('PROPOSAL_MALFORMED', () => readProposal(dir.join('from-anna')));
+    assert.equal(error.message, `there is no file ${dir.join('from-anna')}`);
+    assert.match(error.hint ?? '', /Check the path/);
+  });
 });
 
 describe('the code of a proposal', () => {
