@@ -16,7 +16,7 @@ async function readTable() {
   return Promise.all(
     commands.map(async ({ name, summary, group, load }) => {
       const { command } = await load();
-      const { flags, args = [], examples, exitCodes } = command;
+      const { flags, args = [], firstWords = [], examples, exitCodes } = command;
       const options = Object.values({ ...flags, ...commonFlags }).map((option) => ({
         shown: option.flags,
         names: [option.short, option.long].filter((one) => one !== undefined),
@@ -26,7 +26,17 @@ async function readTable() {
         choices: option.argChoices ?? [],
         isPlace: /<[^>]*(?:file|dir|path)[^>]*>/.test(option.flags),
       }));
-      return { name, summary, group, options, args, examples, exitCodes };
+      const place = name.split(' ').length + 1;
+      return {
+        name,
+        summary,
+        group,
+        options,
+        args,
+        argument: { words: firstWords, place },
+        examples,
+        exitCodes,
+      };
     }),
   );
 }
@@ -104,6 +114,9 @@ const helpWords = (table) => [
   ...Object.keys(errorCodes),
 ];
 
+const bashArgument = ({ argument: { words, place } }) =>
+  words.length === 0 ? '' : `; [ "$COMP_CWORD" -ne ${place} ] || argument='${words.join(' ')}'`;
+
 function bashFile(table) {
   const groups = firstWords(table).filter((word) => secondWords(table, word).length > 0);
   const valued = [
@@ -115,7 +128,7 @@ function bashFile(table) {
   ];
   return `# bash completion for writ; made from its table of commands
 _writ() {
-  local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD-1]} command=\${COMP_WORDS[1]} second=\${COMP_WORDS[2]} words=
+  local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD-1]} command=\${COMP_WORDS[1]} second=\${COMP_WORDS[2]} words= argument=
   COMPREPLY=()
   if [ "$COMP_CWORD" -eq 1 ]; then
     COMPREPLY=($(compgen -W '${firstWords(table).join(' ')} --help --version' -- "$cur"))
@@ -135,11 +148,11 @@ ${groups.map((word) => `        3-${word}) COMPREPLY=($(compgen -W '${secondWord
     ${valued.join('|')}) COMPREPLY=($(compgen -f -- "$cur")); return ;;
   esac
   case $command in
-${table.map((one) => `    '${one.name}') words='${flagsOf(one)}' ;;`).join('\n')}
+${table.map((one) => `    '${one.name}') words='${flagsOf(one)}'${bashArgument(one)} ;;`).join('\n')}
   esac
   case $cur in
     -*) COMPREPLY=($(compgen -W "$words --help" -- "$cur")) ;;
-    *) COMPREPLY=($(compgen -f -- "$cur")) ;;
+    *) if [ -n "$argument" ]; then COMPREPLY=($(compgen -W "$argument" -- "$cur")); else COMPREPLY=($(compgen -f -- "$cur")); fi ;;
   esac
 }
 complete -o filenames -F _writ writ
@@ -153,6 +166,10 @@ function zshOption({ names, text, takesValue, choices, isPlace }) {
   const what = choices.length > 0 ? `:value:(${choices.join(' ')})` : `:value:${isPlace ? '_files' : ''}`;
   return names.map((name) => `'*${name}[${zshText(text)}]${takesValue ? what : ''}'`);
 }
+
+/** zsh counts the words of the command itself. */
+const zshArgument = ({ argument: { words, place } }) =>
+  words.length === 0 ? '' : ` '${place}:word:(${words.join(' ')})'`;
 
 function zshFile(table) {
   const top = firstWords(table).filter((word) => word !== 'help');
@@ -192,7 +209,7 @@ ${top
       return ;;
   esac
   case $command in
-${table.map((one) => `    '${one.name}') _arguments ${one.options.flatMap(zshOption).join(' ')} '*:file:_files' ;;`).join('\n')}
+${table.map((one) => `    '${one.name}') _arguments ${one.options.flatMap(zshOption).join(' ')}${zshArgument(one)} '*:file:_files' ;;`).join('\n')}
   esac
 }
 _writ "$@"
@@ -219,11 +236,16 @@ function fishFile(table) {
   lines.push(
     `complete -c writ -n ${afterHelp(`not __fish_seen_subcommand_from ${groups.join(' ')}`)} -f -a '${helpWords(table).join(' ')}'`,
   );
-  for (const { name, options } of table) {
+  for (const { name, options, argument } of table) {
     const words = name.split(' ').map((word) => `__fish_seen_subcommand_from ${word}`);
     // `status` is a command, and one of `repo`.
     const alone = words.length === 1 ? [`not __fish_seen_subcommand_from ${groups.join(' ')}`] : [];
     const when = [...words, ...alone].join('; and ');
+    const given = argument.words.join(' ');
+    if (given !== '')
+      lines.push(
+        `complete -c writ -n '${when}; and not __fish_seen_subcommand_from ${given}' -f -a '${given}'`,
+      );
     for (const { names, text, takesValue, choices, isPlace } of options) {
       const flags = names
         .map((one) => (one.startsWith('--') ? `-l ${one.slice(2)}` : `-s ${one.slice(1)}`))

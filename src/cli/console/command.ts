@@ -110,6 +110,8 @@ export interface CommandDefinition<Flags extends object = object> {
   readonly failureExitCode?: number;
   /** Positional arguments as commander takes them: `<source>` or `[file]`, a text for the help, and a parser. */
   readonly args?: readonly (readonly [name: string, text: string, parse?: (text: string) => unknown])[];
+  /** What the first argument may be, where that is one of a few words: for the completion of shells. */
+  readonly firstWords?: readonly string[];
   /** --json, --quiet, --verbose, --color and --no-input are there already. */
   readonly flags: FlagTable<Flags>;
   /**

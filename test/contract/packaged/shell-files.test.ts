@@ -71,6 +71,8 @@ describe('the files for shells and man', () => {
     assert.deepEqual(offers('repo', 'gc', '--ke'), ['--keep']);
     assert.deepEqual(offers('status', '--color', 'n'), ['never']);
     assert.deepEqual(offers('publish', '--keys', 'et'), ['etc'], 'files behind a flag with a value');
+    assert.deepEqual(offers('fleet', 'token', ''), ['create', 'list', 'revoke'], 'in place of files');
+    assert.deepEqual(offers('refusals', 'f'), ['forget']);
     for (const topic of topicNames) assert.deepEqual(offers('help', topic), [topic]);
     assert.deepEqual(offers('help', 'repo', 'st'), ['status']);
     assert.deepEqual(offers('help', 'CHE'), codes, 'error codes');
@@ -98,6 +100,7 @@ describe('the files for shells and man', () => {
     assert.equal(offers('repo', ''), 'status\nlog\ncheck\ngc\nexport\n');
     assert.match(offers('publish', '--'), /^\*--exclude\[leave these files .*\]:value:/m);
     assert.match(offers('repo', 'gc', '--'), /^\*--keep\[/m);
+    assert.match(offers('fleet', 'token', ''), /^3:word:\(create list revoke\)$/m);
   });
 
   it('offer flags, and error codes after help, in fish', needs('fish', 'fish'), () => {
@@ -106,6 +109,8 @@ describe('the files for shells and man', () => {
       return execFileSync('fish', ['-c', script], { encoding: 'utf8' }).trim().split('\n');
     };
     assert.match(offers('writ publish --exc')[0] ?? '', /^--exclude/);
+    assert.deepEqual(offers('writ fleet token '), ['create', 'list', 'revoke']);
+    assert.deepEqual(offers('writ refusals '), ['forget']);
     assert.deepEqual(offers('writ help CHE').sort(), codes.toSorted());
   });
 });

@@ -52,6 +52,7 @@ export const command: CommandDefinition<TokenFlags> = {
     ['<action>', 'create, list or revoke'],
     ['[id]', 'revoke: which one, by the id of the list'],
   ],
+  firstWords: ['create', 'list', 'revoke'],
   quiet: 'nothing',
   flags,
   run: async ([action, id], flags, context) => {

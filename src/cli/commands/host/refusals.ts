@@ -29,6 +29,7 @@ export const command: CommandDefinition<RefusalsFlags> = {
     '7  busy',
   ],
   args: [['[forget]', 'forget refusals: all of them, or those that the flags select']],
+  firstWords: ['forget'],
   flags,
   run: async ([verb], flags, context) => {
     if (verb === 'forget') return withConfig(await forget(flags, context), flags);
