@@ -22,19 +22,23 @@ export function showRepositoryLog(
       : actLines(entries)),
     ...(more === 0 ? [] : [`  (${counted(more, 'older act')}; -n shows more)`]),
     ...online.map(onlineLine),
-    ...beginnings.map(({ role, version, olderAre }) => {
-      const why =
-        olderAre === 'gone'
-          ? 'older versions are no longer in the repository (writ repo gc)'
-          : 'older versions were not read';
-      return `  begins    ${role} at v${version}: ${why}`;
-    }),
+    ...beginnings.map(beginningLine),
     ...missing.map(
       ({ role, versions }) => `  missing   ${role} ${versions.map((one) => `v${one}`).join(', ')}`,
     ),
     ...problemLines(problems, repository),
     `  ${limitsOfTheLog}`,
   ];
+}
+
+/** Of roots the log trusts only what follows the one that it was given: an older one has to be given. */
+function beginningLine({ role, version, olderAre }: RepositoryLog['beginnings'][number]): string {
+  const unread = role === 'root' ? '; --keys DIR with an older root.json shows them' : '';
+  const why =
+    olderAre === 'gone'
+      ? 'older versions are no longer in the repository (writ repo gc)'
+      : `older versions were not read${unread}`;
+  return `  begins    ${role} at v${version}: ${why}`;
 }
 
 function actLines(entries: readonly LogEntry[]): string[] {

@@ -101,6 +101,27 @@ describe('writ repo log', () => {
     assert.equal(log.exitCode, 0);
   });
 
+  it('says how to see the roots before the one that it was given', async () => {
+    using dir = tempDir();
+    madeHere(dir);
+    const places = ['--repository', 'repo', '--keys', 'keys'];
+    fs.mkdirSync(dir.join('first'));
+    fs.copyFileSync(dir.join('keys', 'root.json'), dir.join('first', 'root.json'));
+    const { code, message } = jsonOf(
+      await writ(dir, 'root', 'rotate', ...places, '-o', 'next', '--yes', '--json'),
+    );
+    await writ(dir, 'sign', 'next', '--keys', 'keys', '--confirm', String(code));
+    const committed = await writ(dir, 'root', 'commit', 'next', ...places, '--confirm', String(code));
+    assert.equal(committed.exitCode, 0, `${message} ${committed.stderr}`);
+    const now = await writ(dir, 'repo', 'log', ...places);
+    assert.match(now.stdout, /begins +root at v2: .*--keys DIR with an older root\.json shows them/);
+    const whole = await logOf(dir, '--keys', 'first');
+    assert.deepEqual(
+      [whole.beginnings, whole.entries.map(({ role, version }) => `${role}.${version}`)],
+      [[], ['root.2', 'root.1']],
+    );
+  });
+
   it('names a version that was changed, cut, or is a link, and shows no act of it', async () => {
     using dir = tempDir();
     const { directory } = await withHistory(dir);
