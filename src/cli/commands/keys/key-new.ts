@@ -90,7 +90,9 @@ function answer(
       ...madeUpLines('Passphrase', chosen),
       'It signs no role until it is added to one: of a team by',
       `  writ delegate TEAM --paths 'NAME*/*' --key ${shellWord(publicPath)} --repository DIR --keys DIR`,
-      'of the root by its key holders:',
+      'of the root in place of another key:',
+      `  writ root rotate --remove NAME --add ${shellWord(publicPath)} --repository DIR -o root.proposal`,
+      'or beside those that it has:',
     ],
     next: `writ root add-key ${shellWord(publicPath)} --repository DIR -o root.proposal`,
   };

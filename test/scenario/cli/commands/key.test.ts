@@ -23,6 +23,7 @@ describe('writ key new', () => {
       run.stdout,
       /\nNext: writ root add-key keys\/carol\.pub --repository DIR -o root\.proposal\n$/,
     );
+    assert.match(run.stdout, /another key:\n {2}writ root rotate --remove NAME --add keys\/carol\.pub /);
     assert.match(run.stdout, /of a team by\n {2}writ delegate TEAM .* --key keys\/carol\.pub /);
     assert.equal(statSync(dir.join('keys', 'carol.key')).mode & 0o777, 0o600);
     assert.deepEqual(readdirSync(dir.join('keys')).sort(), ['carol.key', 'carol.pub']);
