@@ -150,22 +150,35 @@ export async function askOrAct<T>(
   take: (last: ControlAnswer) => T,
   alone?: (options: ReturnType<typeof aloneOptions>) => Promise<T>,
 ): Promise<T> {
-  const { clock, signal, reporter } = question.context;
-  const endMs = clock.monotonicMs() + agentStartMs;
+  const { context, flags } = question;
+  const endMs = context.clock.monotonicMs() + agentStartMs;
   for (let tries = 0; ; tries += 1) {
+    if (tries > 0) await waitForAgent(context, tries);
     try {
       return take(await ask(question));
     } catch (error) {
       if (alone === undefined || !isNotRunning(error)) throw error;
     }
     try {
-      return await alone(aloneOptions(question.flags, question.context));
+      return await alone(aloneOptions(flags, context));
     } catch (error) {
-      if (!isHeldByAgent(error) || signal.aborted || clock.monotonicMs() >= endMs) throw error;
+      if (!isHeldByAgent(error) || context.clock.monotonicMs() >= endMs) throw error;
     }
-    if (tries === 0) reporter.note('an agent starts or ends: waiting for it');
-    await clock.sleep(askAgainMs, signal);
   }
+}
+
+/** @throws WritError INTERRUPTED: nothing was asked of anybody, so nothing goes on either */
+async function waitForAgent({ clock, signal, reporter }: CommandContext, tries: number): Promise<void> {
+  if (tries === 1) reporter.note('an agent starts or ends: waiting for it');
+  await clock.sleep(askAgainMs, signal);
+  if (!signal.aborted) return;
+  const message = 'the command was interrupted while it waited for the agent';
+  throw new WritError('INTERRUPTED', message, { facts: { reason: 'waiting' } });
+}
+
+/** True when a signal ended the wait for an agent that was asked. */
+export function isInterruptedAsking(error: unknown): boolean {
+  return isWritError(error) && error.code === 'INTERRUPTED' && error.facts['reason'] !== 'waiting';
 }
 
 /** True when an agent has the lock of this host, whether or not it can be asked. */

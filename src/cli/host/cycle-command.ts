@@ -9,7 +9,7 @@ import type { Answer } from '../console/command.js';
 import type { CommonFlags } from '../console/flags.js';
 import { isOfFleet, showResult } from '../show/show-result.js';
 import { stepPrinter } from '../show/show-steps.js';
-import { type aloneOptions, askOrAct, isHeldByAgent, type Question } from './ask.js';
+import { type aloneOptions, askOrAct, isHeldByAgent, isInterruptedAsking, type Question } from './ask.js';
 
 export interface AloneOptions extends ReturnType<typeof aloneOptions> {
   readonly onEvent: (event: CycleEventLine) => void;
@@ -44,7 +44,7 @@ export async function askForCycle(
     const asked = { ...question, onMessage: onEvent };
     return await askOrAct(asked, resultOf, alone && ((options) => act(options, alone)));
   } catch (error) {
-    if (!isAlone && isWritError(error) && error.code === 'INTERRUPTED') return 'interrupted';
+    if (!isAlone && isInterruptedAsking(error)) return 'interrupted';
     throw isBeforeAnyCycle(error) ? policyStands(error) : error;
   }
 }
@@ -83,7 +83,9 @@ const interruptedAnswer = {
 function isBeforeAnyCycle(error: unknown): boolean {
   if (!isWritError(error) || error.facts.policy !== undefined) return false;
   const { kind, code, facts } = error;
-  return kind === 'config' || code === 'AGENT_STOPPING' || facts['reason'] === 'denied';
+  return (
+    kind === 'config' || code === 'AGENT_STOPPING' || ['denied', 'waiting'].includes(String(facts['reason']))
+  );
 }
 
 function resultOf(message: ControlAnswer): CycleResult {

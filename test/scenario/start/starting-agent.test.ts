@@ -45,6 +45,16 @@ describe('a pull while an agent', () => {
     assert.equal(stderr.split('no agent is running').length, 2, 'said once');
   });
 
+  it('starts ends at Ctrl-C with 130, and says of no agent that it goes on', async () => {
+    using scene = await pullsBeside();
+    await using pull = scene.pull;
+    pull.child.kill('SIGINT');
+    const { exitCode, stdout, stderr } = await pull.ended;
+    assert.equal(exitCode, 130);
+    assert.match(stderr, /error\[INTERRUPTED\]: the command was interrupted while it waited for the agent/);
+    assert.equal(stdout, '');
+  });
+
   it('ends does the work itself once the lock is free', async () => {
     using scene = await pullsBeside();
     await using pull = scene.pull;

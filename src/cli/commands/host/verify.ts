@@ -1,11 +1,10 @@
 // `writ verify`: is what is on this host what was signed? With --repair what is not is made again.
 
-import { isWritError } from '../../../core/errors.js';
 import type { VerifyResult } from '../../../core/status/verify-report.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import { type CommonFlags, type FlagValues, toggle } from '../../console/flags.js';
 import { agentDoors } from '../../host/agent-doors.js';
-import { askOrAct, configFlag, only, whoAsks, withConfig } from '../../host/ask.js';
+import { askOrAct, configFlag, isInterruptedAsking, only, whoAsks, withConfig } from '../../host/ask.js';
 import { stepPrinter } from '../../show/show-steps.js';
 import { showVerified } from '../../show/show-verified.js';
 
@@ -38,7 +37,7 @@ async function answer(flags: VerifyFlags & CommonFlags, context: CommandContext)
     const { type: _type, outcome, exitCode, schema: _schema, ...details } = result;
     return { outcome, exitCode, details, ...showVerified(result) };
   } catch (error) {
-    if (!isWritError(error) || error.code !== 'INTERRUPTED') throw error;
+    if (!isInterruptedAsking(error)) throw error;
     return {
       outcome: 'interrupted',
       exitCode: 130,
