@@ -1,5 +1,6 @@
 // One sentence about a fleet, with its level: judged from counts by a table of rules, the worst first. Pure; who counted, and
 // how, is the store's.
+import { grouped } from '../text/grouped.js';
 import type {
   FleetFinding,
   FleetSummary,
@@ -285,9 +286,4 @@ function channelsOf({ releases, repositories = [] }: FleetFacts): ChannelShare[]
 
 function hostsText(count: HostCounts['accepted']): string {
   return `${grouped(count)} ${count === 1 ? 'host' : 'hosts'}`;
-}
-
-/** A number that a person reads at a glance: `1,000,000`. */
-function grouped(count: number): string {
-  return count.toLocaleString('en-US');
 }

@@ -1,7 +1,7 @@
 // What a bar of releases in use is made of: one bar for each bundle and channel, the newest release first and by how far it is
 // proven, then the tail. A part of one host in a million is still to be seen. Pure: widths and words, no drawing.
 import type { ReleaseCount } from '../../core/fleet/answers.js';
-import { grouped } from './words.js';
+import { grouped } from '../../core/text/grouped.js';
 
 export interface Segment {
   readonly tone: 'confirmed' | 'notified' | 'unconfirmed' | 'tail' | 'old';

@@ -1,7 +1,9 @@
 // The first screen: how the fleet is, in one sentence and one colour, and what of it is wrong, the worst first. Readable at
 // one host and at a million: nothing in it grows with the hosts.
+
 import type { VNode } from 'preact';
 import type { FleetFinding, FleetSummary } from '../../core/fleet/answers.js';
+import { grouped } from '../../core/text/grouped.js';
 import { printable } from '../../core/text/printable.js';
 import { condition, hostsAddress, hostsPageAddress } from './addresses.js';
 import { type Frame, renderPage } from './layout.js';
@@ -9,7 +11,7 @@ import { Offers } from './offers.js';
 import { Badge, Section } from './parts.js';
 import { ReleasesInUse } from './releases-in-use.js';
 import { Trust } from './trust.js';
-import { ageText, grouped } from './words.js';
+import { ageText } from './words.js';
 
 /** @returns the page at `/` */
 export function firstScreen(summary: FleetSummary, frame: Frame): string {

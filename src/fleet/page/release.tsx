@@ -1,6 +1,8 @@
 // One release: how many hosts run it, how far that is proven and since when, and on which it is not active and why.
+
 import type { VNode } from 'preact';
 import type { ReleaseReport } from '../../core/fleet/answers.js';
+import { grouped } from '../../core/text/grouped.js';
 import { condition, hostsAddress, type ReleaseName } from './addresses.js';
 import { hostsOf } from './bar-rules.js';
 import { curvePath } from './curve-rules.js';
@@ -8,7 +10,7 @@ import { type Frame, renderPage } from './layout.js';
 import { Offers } from './offers.js';
 import { Foreign, Moment, Section } from './parts.js';
 import { Signed } from './signed.js';
-import { counted, grouped, shareText } from './words.js';
+import { counted, shareText } from './words.js';
 
 const [width, height] = [1000, 200];
 

@@ -1,11 +1,13 @@
 // Releases in use: a bar for each bundle and channel, and below it the same in numbers, the tail spelled out.
+
 import type { VNode } from 'preact';
 import type { ReleaseCount } from '../../core/fleet/answers.js';
+import { grouped } from '../../core/text/grouped.js';
 import { condition, hostsAddress, releaseAddress } from './addresses.js';
 import { type Bar, barsOf, barWidth, hostsOf } from './bar-rules.js';
 import { Badge, Foreign, Section, Table } from './parts.js';
 import { standingTones } from './signed.js';
-import { counted, grouped, shareText } from './words.js';
+import { counted, shareText } from './words.js';
 
 const columns = [
   'serial',

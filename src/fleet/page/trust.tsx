@@ -1,10 +1,12 @@
 // Trust on the first screen: repositories as the server reads them, with what ends soon, and what hosts trust. The nearest end first.
+
 import type { VNode } from 'preact';
 import type { FleetSummary, RepositoryStatus } from '../../core/fleet/answers.js';
 import { isNearEnd } from '../../core/fleet/fleet-summary.js';
+import { grouped } from '../../core/text/grouped.js';
 import { condition, hostsAddress } from './addresses.js';
 import { Badge, Foreign, Moment, Section, Table } from './parts.js';
-import { ageText, counted, grouped, leftText } from './words.js';
+import { ageText, counted, leftText } from './words.js';
 
 export function Trust({ summary }: { readonly summary: FleetSummary }): VNode {
   const { keys, roots, versions, repositories = [], atMs } = summary;

@@ -1,5 +1,6 @@
 // Numbers, times and names as every page writes them: UTC, thousands with commas, ages in one or two units. Pure text; knows
 // no answer and no HTML.
+import { grouped } from '../../core/text/grouped.js';
 import { isoTime } from '../../core/text/iso-time.js';
 
 const units = [
@@ -8,11 +9,6 @@ const units = [
   ['min', 60_000],
   ['s', 1000],
 ] as const;
-
-/** @returns `1,000,000` */
-export function grouped(count: number): string {
-  return count.toLocaleString('en-US');
-}
 
 /** @returns `1 host`, `2,000 hosts` */
 export function counted(count: number, noun: string): string {

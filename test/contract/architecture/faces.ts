@@ -310,6 +310,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
   'core/text': [
     'both-ends',
     'canonical-json',
+    'grouped',
     'iso-time',
     'json-scan',
     'printable',
