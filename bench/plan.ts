@@ -37,6 +37,7 @@ export function planOf(args: readonly string[]): Plan {
       full: { type: 'boolean', default: false },
       fleet: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
+      'no-document': { type: 'boolean', default: false },
       rounds: { type: 'string' },
       rest: { type: 'string' },
     },
@@ -46,6 +47,7 @@ export function planOf(args: readonly string[]): Plan {
   const restMinutes = values.rest === undefined ? undefined : Number(values.rest);
   if (restMinutes !== undefined && !(restMinutes > 0)) throw new Error('--rest takes minutes above 0');
   if (values.fleet && (values.full || values.rest)) throw new Error('--fleet with --short, or alone');
+  const isDocumentLeft = values['no-document'];
   const rounds = Number(values.rounds ?? (values.short ? 2 : 5));
   if (!Number.isInteger(rounds) || rounds < 1) throw new Error('--rounds takes a number from 1 on');
   const size = values.short
@@ -58,7 +60,8 @@ export function planOf(args: readonly string[]): Plan {
     command: ['npm run bench', ...(args.length > 0 ? ['--', ...args] : [])].join(' '),
     only: values.fleet ? 'fleet' : undefined,
     growth: values.full ? 'measured' : 'left out',
-    document: values.short || values.fleet || restMinutes !== undefined ? 'left alone' : 'written',
+    document:
+      isDocumentLeft || values.short || values.fleet || restMinutes !== undefined ? 'left alone' : 'written',
     output: values.json ? 'json' : 'text',
   };
 }

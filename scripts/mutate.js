@@ -1,6 +1,7 @@
 // Shows that the tests can fail: makes each change of test/mutations.json, one at a time, and runs the test case that
 // is to notice it. Works in scratch copies of the work tree, never in the work tree itself, and removes them.
-// Arguments: ids of entries; `--sample N` takes N of them, evenly spread, others with each commit; `--jobs N`.
+// Arguments: ids of entries; `--sample N` takes N of them, evenly spread, others with each commit; `--part 3/6` the third of six
+// parts; `--jobs N`.
 // Ends with 1 when a change survived its test, or an entry is broken: it does not apply, its test does not pass
 // without the change, or fails with it by a deadline or an import in place of an assertion or error of its own.
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
@@ -28,7 +29,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => p
 
 const { values: options, positionals: ids } = parseArgs({
   allowPositionals: true,
-  options: { sample: { type: 'string' }, jobs: { type: 'string' } },
+  options: { sample: { type: 'string' }, part: { type: 'string' }, jobs: { type: 'string' } },
 });
 const entries = chosen(JSON.parse(fs.readFileSync(join(projectRoot, 'test/mutations.json'), 'utf8')));
 const startedMs = Date.now();
@@ -38,11 +39,20 @@ process.exitCode = summary(results);
 function chosen(all) {
   const unknown = ids.filter((id) => !all.some((one) => one.id === id));
   if (unknown.length > 0) fail(`test/mutations.json has no entry ${unknown.join(', ')}`);
-  const wanted = ids.length === 0 ? all : all.filter((one) => ids.includes(one.id));
+  const wanted = partOf(ids.length === 0 ? all : all.filter((one) => ids.includes(one.id)));
   const count = Math.min(wholeNumber('sample') ?? wanted.length, wanted.length);
   const share = (index) => Math.floor((index * count) / wanted.length);
   const turn = ids.length === 0 ? turnOfCommit() : 0;
   return wanted.filter((_, index) => share(index + turn) !== share(index + turn - 1));
+}
+
+/** Entries of one test file stay together, because that file runs once without a change for all of them. */
+function partOf(wanted) {
+  if (options.part === undefined) return wanted;
+  const [, part, parts] = (/^([1-9][0-9]*)\/([1-9][0-9]*)$/.exec(options.part) ?? []).map(Number);
+  if (!(part <= parts)) fail('--part takes the number of a part and how many there are, as 3/6');
+  const tests = [...new Set(wanted.map((one) => one.test))];
+  return wanted.filter((one) => tests.indexOf(one.test) % parts === part - 1);
 }
 
 /** Of the commit, so that every entry has its turn, and one run can be had again; 0 without git. */

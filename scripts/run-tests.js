@@ -47,7 +47,7 @@ function chosenSet() {
 async function work() {
   for (let unit = units.shift(); unit !== undefined; unit = units.shift()) {
     const files = unit.names.map((name) => `${root}/${name}.test.js`);
-    for (const result of await runUnit({ files, timeoutMs: unit.timeoutMs, caseText })) {
+    for (const result of await runUnit({ ...unit, files, caseText })) {
       const name = result.file.slice(root.length + 1, -'.test.js'.length);
       results.push({ ...result, name });
       say({ ...result, name });

@@ -26,20 +26,17 @@ const slow = {
   'exhaustive/soak/soak': 30,
   'exhaustive/connections/held-connections': 30,
   'exhaustive/counts/counts': 20,
-  'real/host/small-heap': 25,
+  'exhaustive/heap/small-heap': 25,
   'real/host/supervisord-host': 25,
-  'exhaustive/operations/operations.sample': 22,
   'real/demo/demo': 21,
   'real/pages/examples': 25,
   'real/pages/readme': 20,
   'real/pages/pages': 20,
-  'real/packaging/ansible': 40,
+  'exhaustive/packaging/ansible': 40,
   'real/packaging/kubernetes': 15,
   'exhaustive/systemd/systemd-agent': 20,
   'exhaustive/systemd/systemd-driver': 20,
   'exhaustive/systemd/systemd-target': 20,
-  'exhaustive/life/life.sample': 18,
-  'exhaustive/soak/soak.sample': 18,
   'scenario/cycle/faults-of-the-disk': 17,
   'scenario/cycle/faults-of-the-way': 16,
   'exhaustive/crash/matrix.sample': 15,
@@ -51,7 +48,6 @@ const slow = {
   'real/host/resolver': 11,
   'real/host/cost': 11,
   'unit/core/text/linear-time': 11,
-  'exhaustive/kills/kills.sample': 10,
   'exhaustive/replay/replay.sample': 10,
 };
 /** What takes longer than this even on a busy machine has a deadline of its own. */
@@ -66,7 +62,7 @@ const filesInProcess = 12;
 /** Except for one that waits for processes of its own, which all would wait for, and one that makes a host for all its suites. */
 const neverShared = ['unit/trust/attacks/two-processes', 'scenario/cli/cli-speaks'];
 
-/** The exhaustive tests are those below test/exhaustive, except for their samples. */
+/** The exhaustive tests are those below test/exhaustive, except for the samples of crashes and power cuts. */
 export function isExhaustive(name) {
   return name.startsWith('exhaustive/') && !name.endsWith('.sample');
 }
@@ -89,7 +85,15 @@ export function chooseFiles(root, { set, wanted, unwanted }) {
     .filter((name) => !unwanted.some((part) => matches(name, part)));
 }
 
-/** @returns the processes, each with its files and its deadline; the longest first */
+/**
+ * Whole hosts whose flushes and removals would keep a disk busy. What flushes do is tested by the real programs and the
+ * exhaustive tests, on a disk.
+ */
+function mayBeInMemory(name) {
+  return sharing.some((folder) => name.startsWith(folder));
+}
+
+/** @returns the processes, each with its files, its deadline and whether its files may be in memory; the longest first */
 export function planProcesses(names) {
   const isShared = (name) =>
     sharing.some((folder) => name.startsWith(folder)) &&
@@ -103,7 +107,7 @@ export function planProcesses(names) {
   const seconds = (group) => group.reduce((sum, name) => sum + (slow[name] ?? 1), 0);
   return [...alone, ...groups]
     .sort((a, b) => seconds(b) - seconds(a))
-    .map((group) => ({ names: group, timeoutMs: timeoutOf(group) }));
+    .map((group) => ({ names: group, timeoutMs: timeoutOf(group), isInMemory: group.every(mayBeInMemory) }));
 }
 
 /** The deadline of each of them. */

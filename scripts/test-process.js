@@ -3,7 +3,16 @@
 // alone, so that the one is named and the others have their results.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -12,12 +21,16 @@ import { fileURLToPath } from 'node:url';
 const reporter = fileURLToPath(new URL('./test-reporter.js', import.meta.url));
 const groupEntry = fileURLToPath(new URL('./test-group.js', import.meta.url));
 const maxOutputChars = 200_000;
+/** A file system in memory, of which a container may have only a little. */
+const memoryPath = '/dev/shm';
+const leastMemoryBytes = 2 ** 30;
 const lookMs = 500;
 const running = new Set();
 
 /**
- * @param {{ files: readonly string[], timeoutMs: number, caseText?: string }} unit files that share a process, by their
- * whole paths; how long each may take alone; what the names of the cases must have in them
+ * @param {{ files: readonly string[], timeoutMs: number, isInMemory: boolean, caseText?: string }} unit files that share a
+ * process, by their whole paths; how long each may take alone; whether their temporary files may be in memory; what the
+ * names of the cases must have in them
  * @returns for each file its result: its events, the wall and CPU seconds, and `trouble` when it did not end well
  */
 export async function runUnit(unit) {
@@ -53,8 +66,10 @@ function resultOf(file, events, { seconds, cpuSeconds, output }, trouble) {
   return { file, events, seconds: seconds ?? ownSeconds, cpuSeconds, output, trouble };
 }
 
-async function runProcess({ files, timeoutMs, caseText }) {
-  const scratch = mkdtempSync(join(tmpdir(), 'writ-tests-'));
+async function runProcess({ files, timeoutMs, isInMemory, caseText }) {
+  const scratch = mkdtempSync(join(isInMemory && hasMemory() ? memoryPath : tmpdir(), 'writ-tests-'));
+  // Tests start programs as another user, who reads what is here.
+  chmodSync(scratch, 0o755);
   const eventsPath = join(scratch, 'events.ndjson');
   writeFileSync(eventsPath, '');
   const startedMs = performance.now();
@@ -62,7 +77,8 @@ async function runProcess({ files, timeoutMs, caseText }) {
     const entry = files.length === 1 ? files : [groupEntry, ...files];
     const pattern = caseText === undefined ? [] : [`--test-name-pattern=${escaped(caseText)}`];
     const argv = ['--test-reporter', reporter, ...pattern, ...entry];
-    const { output, end } = await waitFor(argv, eventsPath, { timeoutMs, files: files.length });
+    const env = { ...process.env, WRIT_TEST_EVENTS: eventsPath, ...(isInMemory ? { TMPDIR: scratch } : {}) };
+    const { output, end } = await waitFor(argv, env, { timeoutMs, files: files.length });
     const events = linesOf(eventsPath);
     const last = events.at(-1)?.kind === 'end' ? events.pop() : undefined;
     return {
@@ -75,6 +91,13 @@ async function runProcess({ files, timeoutMs, caseText }) {
   } finally {
     rmSync(scratch, { recursive: true, force: true });
   }
+}
+
+/** A place that the caller has named wins: the tests are to run on that file system. */
+function hasMemory() {
+  if (process.env.TMPDIR !== undefined || !existsSync(memoryPath)) return false;
+  const { bavail, bsize } = statfsSync(memoryPath);
+  return bavail * bsize >= leastMemoryBytes;
 }
 
 function troubleOf({ end, events, hasEnded }) {
@@ -101,8 +124,7 @@ function linesOf(path) {
   return lines.slice(0, -1).map((line) => JSON.parse(line));
 }
 
-function waitFor(argv, eventsPath, limits) {
-  const env = { ...process.env, WRIT_TEST_EVENTS: eventsPath };
+function waitFor(argv, env, limits) {
   // A group of its own: what a test has started and left behind ends with it.
   const child = spawn(process.execPath, argv, { env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
   running.add(child);
@@ -111,7 +133,7 @@ function waitFor(argv, eventsPath, limits) {
     stream.setEncoding('utf8').on('data', (text) => {
       output = `${output}${text}`.slice(-maxOutputChars);
     });
-  const lateness = watchProgress(eventsPath, limits);
+  const lateness = watchProgress(env.WRIT_TEST_EVENTS, limits);
   let late;
   const timer = setInterval(() => {
     late ??= lateness();

@@ -20,7 +20,7 @@ const textOf = (name: string): string => readFileSync(join(tests, name), 'utf8')
 describe('test files', () => {
   it('are samples only of the exhaustive test beside them, whose name they say', () => {
     const samples = names.filter((name) => name.endsWith('.sample.test.ts'));
-    assert.ok(samples.length >= 10);
+    assert.ok(samples.length >= 3);
     for (const sample of samples) {
       const whole = sample.replace('.sample.test.ts', '');
       assert.ok(sample.startsWith('exhaustive/') && existsSync(join(tests, `${whole}.test.ts`)), sample);

@@ -1,5 +1,5 @@
-// `npm run fuzz -- [--seconds N] [--seed N] [--keep] [TARGET...]`: the kept corpus of every target, then new inputs for as many
-// seconds. Without names the targets take turns, by the seed, which is of the commit. Owns arguments, turns and exit code:
+// `npm run fuzz -- [--seconds N] [--seed N] [--keep] [--kept] [TARGET...]`: the kept corpus of every target, then new inputs for as
+// many seconds; none with `--kept`. Without names the targets take turns, by the seed, which is of the commit. Owns arguments, turns and exit code:
 // 1 when there was a fault, whose input is then in the corpus.
 import { execFileSync } from 'node:child_process';
 import { inspect, parseArgs } from 'node:util';
@@ -18,7 +18,12 @@ const maxKept = 60;
 const freshCoverage = measureCoverage((url) => url.includes('/dist/src/'));
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
-  options: { seconds: { type: 'string' }, seed: { type: 'string' }, keep: { type: 'boolean' } },
+  options: {
+    seconds: { type: 'string' },
+    seed: { type: 'string' },
+    keep: { type: 'boolean' },
+    kept: { type: 'boolean' },
+  },
 });
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 const unknown = positionals.filter((name) => targets[name] === undefined);
@@ -33,9 +38,10 @@ process.exitCode = (await fuzzAll()) ? 0 : 1;
 async function fuzzAll(): Promise<boolean> {
   const wanted = positionals.length > 0 ? positionals : Object.keys(targets);
   const turns = positionals.length > 0 ? wanted.length : Math.floor(seconds / secondsOfTurn);
-  const count = Math.min(Math.max(turns, 1), wanted.length);
+  const count = options.kept ? 0 : Math.min(Math.max(turns, 1), wanted.length);
   const first = seed % wanted.length;
-  say(`seed ${seed}, ${count} of ${wanted.length} targets for ${Math.round(seconds / count)} s each`);
+  if (options.kept) say(`the kept inputs of ${wanted.length} targets`);
+  else say(`seed ${seed}, ${count} of ${wanted.length} targets for ${Math.round(seconds / count)} s each`);
   let isGood = true;
   for (const [index, name] of wanted.entries()) {
     const hasTurn = (index - first + wanted.length) % wanted.length < count;

@@ -1,6 +1,7 @@
 // `npm run test:packages`: builds the packages twice and compares them, lints them, and installs, upgrades, removes and purges them in a
 // clean Debian 12, and in one that is booted; the npm tarball on two Nodes. As root, with debootstrap and lintian; `-- --one-build` leaves
-// the comparison out; `-- --whole` adds the other ways to a host, by npm and by Ansible.
+// the comparison out; `-- --whole` adds the other ways to a host, by npm and by Ansible; `-- --brief`, for the gate, builds once, lints,
+// installs the package of a host, activates a policy, and removes the package.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -12,6 +13,13 @@ const root = join(here, '../..');
 const folder = mkdtempSync('/var/tmp/writ-packages-');
 const first = join(folder, 'first');
 const writ = join(root, 'dist/writ/main.js');
+const isBrief = process.argv.includes('--brief');
+/** By parts of their names, in packages.test.js. */
+const briefCases = [
+  'are installed with nothing enabled',
+  'lead from one edited file',
+  'keep the state when they are removed',
+];
 
 async function step(program, args, env = {}) {
   const child = spawn(program, args, { cwd: root, stdio: 'inherit', env: { ...process.env, ...env } });
@@ -34,7 +42,7 @@ async function sign(release) {
 
 try {
   const second = join(folder, 'second');
-  const isCompared = !process.argv.includes('--one-build');
+  const isCompared = !isBrief && !process.argv.includes('--one-build');
   // At the same time: most of a build is one thread of xz. One that fails is waited for, as the folder goes at the end.
   const builds = await Promise.allSettled((isCompared ? [first, second] : [first]).map(build));
   const failed = builds.find(({ status }) => status === 'rejected');
@@ -51,8 +59,11 @@ try {
   makeCleanRoot(clean);
   const where = { WRIT_PACKAGES: first, WRIT_CLEAN_ROOT: clean };
   const others = process.argv.includes('--whole') ? ['other-ways.test.js'] : [];
-  for (const file of ['fields.test.js', 'npm.test.js', 'packages.test.js', 'boot.test.js', ...others])
-    await step(process.execPath, ['--test', join(here, file)], where);
+  const files = isBrief
+    ? ['packages.test.js']
+    : ['fields.test.js', 'npm.test.js', 'packages.test.js', 'boot.test.js', ...others];
+  const cases = isBrief ? briefCases.map((name) => `--test-name-pattern=${name}`) : [];
+  for (const file of files) await step(process.execPath, ['--test', ...cases, join(here, file)], where);
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }

@@ -38,7 +38,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.
 const { values: flags, positionals: named } = parseArgs({
   options: {
     ...{ all: { type: 'boolean' }, record: { type: 'boolean' }, keep: { type: 'boolean' } },
-    ...{ packages: { type: 'boolean' }, busy: { type: 'string' } },
+    ...{ packages: { type: 'boolean' }, busy: { type: 'string' }, whole: { type: 'boolean' } },
   },
   allowPositionals: true,
 });
@@ -57,7 +57,7 @@ function packages(): readonly string[] {
 async function run(): Promise<number> {
   const commit = execFileSync('git', ['rev-parse', 'HEAD'], { cwd: projectRoot, encoding: 'utf8' }).trim();
   const names = daemons.flatMap(({ name }) => cases.map((one) => `${name}:${one.name}`));
-  const asked = (['all', 'record'] as const).flatMap((one) => (flags[one] ? [`--${one}`] : []));
+  const asked = (['all', 'record', 'whole'] as const).flatMap((one) => (flags[one] ? [`--${one}`] : []));
   const { cells: wanted, record } = choose(names, { given: [...named, ...asked], always, commit });
   const missing = daemons.filter(
     (one) => wanted.some((name) => name.startsWith(`${one.name}:`)) && !isHere(one),

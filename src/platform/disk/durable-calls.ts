@@ -203,8 +203,12 @@ function flushAt(path: string, flags: number): void {
   }
 }
 
-/** One `sync -f` of the file system of this path. */
+/** `f_type` of a file system that is only in memory (statfs(2), TMPFS_MAGIC): a power cut leaves nothing of it. */
+const tmpfsType = 0x01021994;
+
+/** One `sync -f` of the file system of this path. On a tmpfs there is nothing to flush, so no program is started. */
 export async function flushFileSystem(op: string, path: string): Promise<void> {
+  if (fs.statfsSync(path).type === tmpfsType) return;
   const result = await runCommand({ argv: ['sync', '-f', path], timeoutMs: 600_000, maxOutputBytes: 4096 });
   if (result.kind === 'exited' && result.exitCode === 0) return;
   const facts = { op, path, result };

@@ -26,9 +26,17 @@ export function tempDir(parent: string = tmpdir()): TempDir {
   };
 }
 
-/** @returns a directory in memory where the machine has one, else tmpdir() */
+/** @returns a directory in memory if the machine has one and TMPDIR does not name another place; else tmpdir() */
 export function memory(): string {
-  return existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
+  return process.env['TMPDIR'] === undefined && existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
+}
+
+/**
+ * @returns a directory that is not below /dev, for tests of rules that leave out what is there, and on a disk, for tests
+ *   of flushes: tmpdir() may be in memory (scripts/test-process.js)
+ */
+export function onDisk(): string {
+  return '/var/tmp';
 }
 
 function makeWritable(path: string): void {

@@ -12,7 +12,7 @@ export interface Wanted {
 const shareOf = 12;
 
 export interface ChooseOptions {
-  /** `--all`, or names of cells, daemons (`bind`) or cases (`:good`), and `--record`. */
+  /** `--all` or `--whole`, or names of cells, daemons (`bind`) or cases (`:good`), and `--record`. */
   readonly given: readonly string[];
   /** Cases of every run. */
   readonly always: readonly string[];
@@ -26,6 +26,7 @@ export interface ChooseOptions {
  */
 export function choose(names: readonly string[], { given, always, commit }: ChooseOptions): Wanted {
   if (given.includes('--all')) return { cells: names, record: 'yes' };
+  if (given.includes('--whole')) return { cells: names, record: 'no' };
   const wanted = given.filter((one) => !one.startsWith('--'));
   if (wanted.length > 0) {
     const unknown = wanted.filter((one) => !names.some((name) => fits(name, one)));

@@ -1,5 +1,6 @@
 // What the durable layer flushes, what a death in the middle leaves, and what it says of a disk that fails.
 import assert from 'node:assert/strict';
+import { createHook } from 'node:async_hooks';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import type { ErrorCode } from '../../../../src/core/errors.js';
@@ -10,7 +11,22 @@ import {
 } from '../../../../src/platform/disk/durable-fs.js';
 import { rejectsCode, throwsCode } from '../../../kit/assert/assert-code.js';
 import { failing, modeOf, observed } from '../../../kit/disk/observed-fs.js';
-import { tempDir } from '../../../kit/disk/temp-dir.js';
+import { onDisk, tempDir } from '../../../kit/disk/temp-dir.js';
+
+const noTmpfs = fs.existsSync('/dev/shm') ? false : 'this machine has no /dev/shm';
+
+/** @returns how many programs this process started meanwhile */
+async function countStarted(act: () => Promise<unknown>): Promise<number> {
+  let started = 0;
+  const hook = createHook({
+    init: (_id, type) => {
+      if (type === 'PROCESSWRAP') started += 1;
+    },
+  }).enable();
+  await act();
+  hook.disable();
+  return started;
+}
 
 describe('flushing', () => {
   it('flushes an open file through the descriptor that wrote it', () => {
@@ -30,13 +46,20 @@ describe('flushing', () => {
     throwsCode('DISK_FAILED', () => createDurableFs().flushDirectory('op', dir.join('f')));
   });
 
-  it('flushes a tree by one program and reports its failure', async () => {
-    using dir = tempDir();
+  it('flushes a tree on a disk by one program and reports its failure', async () => {
+    using dir = tempDir(onDisk());
     const { disk, calls } = observed();
-    await disk.flushTree('flush', dir.path);
+    assert.equal(await countStarted(() => disk.flushTree('flush', dir.path)), 1);
     assert.deepEqual(calls, ['before flush', 'after flush']);
     const error = await rejectsCode('DISK_FAILED', disk.flushTree('flush', dir.join('missing')));
     assert.equal(error.facts['op'], 'flush');
+  });
+
+  it('starts no program for a tree on a tmpfs, which a power cut empties', { skip: noTmpfs }, async () => {
+    using dir = tempDir('/dev/shm');
+    const { disk, calls } = observed();
+    assert.equal(await countStarted(() => disk.flushTree('flush', dir.path)), 0);
+    assert.deepEqual(calls, ['before flush', 'after flush']);
   });
 
   it('takes an error injected into the flush of a tree for the disk that it is', async () => {

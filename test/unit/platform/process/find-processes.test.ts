@@ -9,7 +9,7 @@ import {
 } from '../../../../src/platform/process/find-processes.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { holderLine } from '../../../kit/disk/holder-line.js';
-import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
+import { onDisk, type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 import { type FakeProcess, fakeProc } from './fake-proc.js';
 
 interface Found extends HolderReport {
@@ -41,7 +41,7 @@ const rootMount = '27 1 254:0 / / rw - ext4 /dev/vda rw\n';
 
 describe('findHolders', () => {
   it('finds working directories, roots and open files, each process once for each', async () => {
-    using dir = tempDir();
+    using dir = tempDir(onDisk());
     const { lines, holders, processes, complete } = await find(dir, {
       10: { cwd: 'POLICY/generations/3', open: ['/dev/null', 'socket:[7]', 'POLICY/generations/3'] },
       11: { root: 'POLICY/bundles/a/1-x.1/jail', comm: 'named' },
@@ -59,7 +59,7 @@ describe('findHolders', () => {
   });
 
   it('finds mounts of the host itself, which no process owns, and tells each once', async () => {
-    using dir = tempDir();
+    using dir = tempDir(onDisk());
     const mount = '90 27 254:0 POLICY/generations/3 /srv/jail/p ro shared:7 - ext4 /dev/vda rw\n';
     const copied = { namespace: 'mnt:[2]', mountinfo: `${rootMount}${mount}` };
     const { lines } = await find(
@@ -71,7 +71,7 @@ describe('findHolders', () => {
   });
 
   it('finds mounts of other namespaces: of a generation, a tree, a directory and a file in one', async () => {
-    using dir = tempDir();
+    using dir = tempDir(onDisk());
     const mounts = [
       '90 27 254:0 POLICY/generations/3 /p ro - ext4 /dev/vda rw',
       '91 27 254:0 POLICY/bundles/a/1-x.1 /t ro - ext4 /dev/vda rw',
@@ -87,7 +87,7 @@ describe('findHolders', () => {
   });
 
   it('reads paths of another namespace through its own mounts', async () => {
-    using dir = tempDir();
+    using dir = tempDir(onDisk());
     const container = '90 1 0:60 / / rw - overlay o rw\n91 90 254:0 POLICY /policy ro - ext4 /dev/vda rw\n';
     const { lines } = await find(dir, {
       // What looks like our path there is the container's own, and the other way round.
@@ -99,7 +99,7 @@ describe('findHolders', () => {
   });
 
   it('knows a process in a jail by the mounts that others of its namespace show', async () => {
-    using dir = tempDir();
+    using dir = tempDir(onDisk());
     const whole = '90 1 254:9 / / rw - ext4 r rw\n91 90 254:0 POLICY /srv/jail/p ro - ext4 /dev/vda rw\n';
     const { lines } = await find(dir, {
       10: { namespace: 'mnt:[2]', mountinfo: '91 90 254:0 POLICY /p ro - ext4 d rw\n', root: '/srv/jail' },
@@ -115,7 +115,7 @@ describe('findHolders', () => {
   });
 
   it('translates through a state directory that is mounted itself, as a subvolume is', async () => {
-    using dir = tempDir();
+    using dir = tempDir(onDisk());
     const mountinfo = `${rootMount}28 27 0:33 /@writ/p POLICY rw - btrfs /dev/vdb rw,subvol=/@writ\n`;
     const elsewhere = {
       namespace: 'mnt:[2]',
@@ -126,19 +126,19 @@ describe('findHolders', () => {
   });
 
   it('finds what lies below an overlay', async () => {
-    using dir = tempDir();
+    using dir = tempDir(onDisk());
     const mountinfo = `${rootMount}90 27 0:44 / /merged rw - overlay o rw,lowerdir=POLICY/bundles/a/1-x.1:/usr\n`;
     assert.deepEqual((await find(dir, {}, { mountinfo })).lines, ['1-x.1 mount - /merged']);
   });
 
   it('still knows what was removed under its holder', async () => {
-    using dir = tempDir();
+    using dir = tempDir(onDisk());
     const { lines } = await find(dir, { 10: { cwd: 'POLICY/generations/3 (deleted)' } });
     assert.deepEqual(lines, ['3 cwd 10 POLICY/generations/3 (deleted)']);
   });
 
   it('goes on past processes that end meanwhile', async () => {
-    using dir = tempDir();
+    using dir = tempDir(onDisk());
     const { lines, unseen, complete } = await find(dir, {
       10: { without: ['ns', 'root', 'cwd', 'fd', 'comm'] },
       11: { without: ['cwd', 'fd'] },
@@ -153,11 +153,11 @@ describe('the bounds of findHolders', () => {
 
   it('are said to be reached: entries, bytes, holders', async () => {
     for (const limits of [{ maxEntries: 5 }, { maxHolders: 2 }]) {
-      using dir = tempDir();
+      using dir = tempDir(onDisk());
       const found = await find(dir, { 10: cwd, 11: cwd, 12: cwd }, { limits });
       assert.equal(found.complete, 'no', JSON.stringify(limits));
     }
-    using dir = tempDir();
+    using dir = tempDir(onDisk());
     const long = { namespace: 'mnt:[2]', mountinfo: rootMount.repeat(100) };
     const found = await find(dir, { 10: long, 11: cwd }, { limits: { maxBytes: 1000 } });
     assert.equal(found.complete, 'no');
@@ -169,14 +169,14 @@ describe('the bounds of findHolders', () => {
       mountinfo: rootMount.repeat(15),
     });
     const limits = { maxBytes: 1000 };
-    using one = tempDir();
+    using one = tempDir(onDisk());
     assert.equal((await find(one, { 10: table(2) }, { limits })).complete, 'yes');
-    using two = tempDir();
+    using two = tempDir(onDisk());
     assert.equal((await find(two, { 10: table(2), 11: table(3) }, { limits })).complete, 'no');
   });
 
   it('are said to be reached: time', async () => {
-    using dir = tempDir();
+    using dir = tempDir(onDisk());
     const policy = dir.join('policy');
     mkdirSync(policy);
     const proc = fakeProc(dir.join('proc'), { 10: {}, 11: {} });
@@ -186,7 +186,7 @@ describe('the bounds of findHolders', () => {
   });
 
   it('hold where there is no table of mounts at all', async () => {
-    using dir = tempDir();
+    using dir = tempDir(onDisk());
     const { complete, holders } = await find(dir, { 10: cwd }, { mountinfo: '' });
     assert.deepEqual([complete, holders], ['no', []]);
   });

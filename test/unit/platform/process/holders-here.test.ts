@@ -7,7 +7,7 @@ import { findHolders } from '../../../../src/platform/process/find-processes.js'
 import { systemClock } from '../../../../src/platform/time/clock.js';
 import { runScript } from '../../../kit/cli/child-script.js';
 import { holderLine } from '../../../kit/disk/holder-line.js';
-import { tempDir } from '../../../kit/disk/temp-dir.js';
+import { onDisk, tempDir } from '../../../kit/disk/temp-dir.js';
 import { needs } from '../../../kit/programs/real-programs.js';
 
 /** A program that holds something while the test looks; its own directory is `cwd`. */
@@ -30,7 +30,7 @@ function needsRoot(): { skip?: string } {
 
 describe('findHolders on this machine', () => {
   it('finds a working directory and an open file of a real process, and not our own', async () => {
-    using dir = tempDir();
+    using dir = tempDir(onDisk());
     const policy = dir.join('policy');
     mkdirSync(dir.join('policy', 'generations', '3', 'sub'), { recursive: true });
     mkdirSync(dir.join('policy', 'bundles', 'a', '1-x.1'), { recursive: true });
@@ -58,7 +58,7 @@ describe('findHolders on this machine', () => {
     'finds who is in another mount or PID namespace, and a directory that is only open',
     needsRoot(),
     async () => {
-      using dir = tempDir();
+      using dir = tempDir(onDisk());
       const policy = dir.join('policy');
       mkdirSync(dir.join('policy', 'generations', '3'), { recursive: true });
       mkdirSync(dir.join('policy', 'bundles', 'a', '1-x.1', 'sub'), { recursive: true });
@@ -102,7 +102,7 @@ describe('findHolders on this machine', () => {
 
   const asRoot = { skip: process.getuid?.() === 0 ? false : 'only root can become another user' };
   it('passes over processes that its user may not look at, and counts them', asRoot, async () => {
-    using dir = tempDir();
+    using dir = tempDir(onDisk());
     mkdirSync(dir.join('policy'));
     const result = await runScript(`
       const { findHolders } = await import(at('src/platform/process/find-processes.js'));
