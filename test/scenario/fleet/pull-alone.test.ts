@@ -82,11 +82,9 @@ describe('a pull without an agent', () => {
     fleet.bend = () => undefined;
     const site = hostIn(dir, fleet);
     await site.repository.publish(zone(1));
-    const startedMs = performance.now();
     const run = await site.writ('pull');
     assert.equal(run.exitCode, 0);
     assert.match(run.stderr, /FLEET_UNREACHABLE/);
-    assert.ok(performance.now() - startedMs < 15_000);
   });
 });
 
