@@ -28,7 +28,7 @@ async function check({ files, config = {}, hostSchema, clock, ...others }: Setup
       kind: 'parse',
       name: 'parse',
       files: ['*.yaml', '*.json'],
-      timeoutMs: 20_000,
+      timeoutMs: 60_000,
       maxMemoryBytes: 64_000_000,
       ...(hostSchema === undefined ? {} : { schema: host.join('schema.json') }),
       ...config,

@@ -20,7 +20,7 @@ interface Case {
 
 /** Scripts of a worker and of its probe; both know the directory `{scratch}` and, outside of it, `$0`. */
 async function canary(dir: TempDir, options: Case): Promise<HookReport> {
-  const { start, probe, timeoutMs = 20_000, signal, time = 'real' } = options;
+  const { start, probe, timeoutMs = 60_000, signal, time = 'real' } = options;
   const root = dir.join('staging');
   fs.mkdirSync(root);
   const shell = (script: string): [string, ...string[]] => ['sh', '-c', script, dir.path, '{scratch}'];

@@ -15,7 +15,7 @@ import { isAlive, isGone } from '../../../kit/programs/processes.js';
 function sh(script: string, options: Partial<CommandOptions> = {}): Promise<CommandResult> {
   return runCommand({
     argv: ['sh', '-c', script],
-    timeoutMs: 20_000,
+    timeoutMs: 60_000,
     maxOutputBytes: 10_000,
     ...options,
   });
@@ -35,7 +35,7 @@ describe('what a command is given', () => {
     const module = new URL('../../../../src/platform/process/run-command.js', import.meta.url).href;
     const ours = `const { runCommand } = await import('${module}');
       const argv = ['sh', '-c', 'readlink /proc/self/fd/*'];
-      process.stdout.write((await runCommand({ argv, timeoutMs: 20000, maxOutputBytes: 9999 })).stdout);`;
+      process.stdout.write((await runCommand({ argv, timeoutMs: 60_000, maxOutputBytes: 9999 })).stdout);`;
     // As scripts hold a lock while they run something: flock(1).
     const script = '{ "$1" --input-type=module -e "$2"; } 30>"$3" 200>"$3"';
     const argv = ['-c', script, 'bash', process.execPath, ours, dir.join('lock')];
@@ -52,7 +52,7 @@ describe('what a command is given', () => {
     const result = await runCommand({
       argv: ['env'],
       env: { WRIT_BUNDLE_DIR: '/b' },
-      timeoutMs: 20_000,
+      timeoutMs: 60_000,
       maxOutputBytes: 10_000,
     });
     delete process.env['WRIT_TEST_SECRET'];
@@ -66,7 +66,7 @@ describe('what a command is given', () => {
   it('passes arguments as they are, through no shell', async () => {
     const result = await runCommand({
       argv: ['printf', '%s|', '$HOME', 'a b', '*', ''],
-      timeoutMs: 20_000,
+      timeoutMs: 60_000,
       maxOutputBytes: 1000,
     });
     assert.equal(ran(result).stdout, '$HOME|a b|*||');
@@ -123,7 +123,7 @@ describe('how a command ends', () => {
   it('says that a program is missing', async () => {
     const result = await runCommand({
       argv: ['writ-no-such-program'],
-      timeoutMs: 1000,
+      timeoutMs: 60_000,
       maxOutputBytes: 100,
     });
     assert.equal(result.kind, 'not-started');
@@ -134,7 +134,7 @@ describe('how a command ends', () => {
     using dir = tempDir();
     writeFileSync(dir.join('check'), '#!/bin/sh\nexit 0\n');
     chmodSync(dir.join('check'), 0o644);
-    const result = await runCommand({ argv: [dir.join('check')], timeoutMs: 1000, maxOutputBytes: 100 });
+    const result = await runCommand({ argv: [dir.join('check')], timeoutMs: 60_000, maxOutputBytes: 100 });
     assert.match(result.kind === 'not-started' ? result.reason : '', /EACCES/);
   });
 
@@ -143,13 +143,13 @@ describe('how a command ends', () => {
   });
 
   it('does not reject for an argument that no program can get', async () => {
-    const result = await runCommand({ argv: ['echo', 'a\0b'], timeoutMs: 1000, maxOutputBytes: 100 });
+    const result = await runCommand({ argv: ['echo', 'a\0b'], timeoutMs: 60_000, maxOutputBytes: 100 });
     assert.equal(result.kind, 'not-started');
   });
 
   it('does not reject for more arguments than the kernel takes', async () => {
     const huge = 'x'.repeat(3_000_000);
-    const result = await runCommand({ argv: ['echo', huge], timeoutMs: 5000, maxOutputBytes: 100 });
+    const result = await runCommand({ argv: ['echo', huge], timeoutMs: 60_000, maxOutputBytes: 100 });
     assert.equal(result.kind, 'not-started');
   });
 

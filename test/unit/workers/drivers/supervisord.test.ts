@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
+import { type Clock, systemClock } from '../../../../src/platform/time/clock.js';
 import type { Answer, Driver } from '../../../../src/workers/contract/driver.js';
 import { supervisord } from '../../../../src/workers/drivers/supervisord.js';
+import { until } from '../../../kit/assert/until.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { leaveStaleSocket } from '../../../kit/disk/stale-socket.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
@@ -26,17 +28,32 @@ interface Asked {
 
 async function ask(
   answer: (method: string, params: readonly string[]) => FakeAnswer,
-  options: { verb?: 'reset' | 'restart'; timeoutMs?: number; status?: number; driver?: object } = {},
+  options: {
+    verb?: 'reset' | 'restart';
+    timeoutMs?: number;
+    status?: number;
+    driver?: object;
+    clock?: Clock;
+  } = {},
 ): Promise<Asked> {
   using dir = tempDir();
   const fake = await startFakeSupervisord(dir.join('s'), answer, options);
-  const driver = driverOf(dir.join('s'), options.driver);
+  const context = options.clock === undefined ? {} : { clock: options.clock };
+  const driver = driverOf(dir.join('s'), options.driver, driverContext(context));
   const timeoutMs = options.timeoutMs ?? reset.timeoutMs;
   try {
     return { answer: await notify(driver, options.verb ?? 'reset', timeoutMs), calls: fake.calls };
   } finally {
     await fake.close();
   }
+}
+
+/** Its pauses between two looks are skipped, so that answers alone decide; the deadline of each question is a real minute. */
+function skippingPauses(): Clock {
+  const clock = fakeClock();
+  const sleep = (delayMs: number, signal?: AbortSignal): Promise<void> =>
+    delayMs === 200 ? clock.advance(delayMs) : systemClock.sleep(60_000, signal);
+  return { ...clock, sleep };
 }
 
 async function notify(driver: Driver, verb: 'reset' | 'restart', timeoutMs: number): Promise<Answer> {
@@ -168,7 +185,7 @@ describe('a restart through supervisord', () => {
           const next = { ...running, ...(left.length > 1 ? left.shift() : left[0]) };
           return xmlProcess({ group: 'web', name: 'a', ...next });
         },
-        { verb: 'restart', timeoutMs: 1500 },
+        { verb: 'restart', timeoutMs: 1500, clock: skippingPauses() },
       );
       return asked.answer;
     };
@@ -187,15 +204,26 @@ describe('a restart through supervisord', () => {
 
   it('starts a process again whose stop took longer than its deadline', async () => {
     let asked = 0;
+    let isStopAsked = false;
+    const patient = skippingPauses();
+    const isOfStop = (delayMs: number): boolean => delayMs === 1500 && asked === 0;
+    const clock: Clock = {
+      ...patient,
+      sleep: (delayMs, signal) =>
+        isOfStop(delayMs) ? until(() => isStopAsked) : patient.sleep(delayMs, signal),
+    };
     const { answer, calls } = await ask(
       (method) => {
-        if (method === 'stopProcess') return 'hang';
+        if (method === 'stopProcess') {
+          isStopAsked = true;
+          return 'hang';
+        }
         if (method === 'startProcess') return xmlTrue;
         asked += 1;
         const stopping = { state: 40, stateName: 'STOPPING', pid: 100 };
         return xmlProcess({ group: 'web', name: 'a', ...(asked < 2 ? stopping : stopped) });
       },
-      { verb: 'restart', timeoutMs: 1500 },
+      { verb: 'restart', timeoutMs: 1500, clock },
     );
     assert.equal(answer.kind, 'notified');
     assert.deepEqual(calls, [
