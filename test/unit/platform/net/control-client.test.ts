@@ -9,7 +9,7 @@ import { type Clock, systemClock } from '../../../../src/platform/time/clock.js'
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
 import { startScript } from '../../../kit/cli/child-script.js';
 import { fakeAgent } from '../../../kit/cli/fake-agent.js';
-import { fakeClock } from '../../../kit/clock/fake-clock.js';
+import { type FakeClock, fakeClock } from '../../../kit/clock/fake-clock.js';
 import { leaveStaleSocket } from '../../../kit/disk/stale-socket.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 
@@ -174,12 +174,16 @@ describe('the client of the control socket', () => {
   it('connects again where more wait to connect than the system keeps', async () => {
     using dir = tempDir();
     const path = dir.join('a.sock');
-    const busy = startBusy(path, 1500);
+    const busy = startBusy(path);
     try {
       await busy.firstLine;
-      await new Promise((resolve) => setTimeout(resolve, 300));
       const crowd = Array.from({ length: 5 }, () => createConnection({ path }).on('error', () => undefined));
-      const answers = await all(options(path, { clock: systemClock }));
+      // It takes connections again after the first pause, and is not measured by our clock.
+      const clock = countingPauses(async () => {
+        busy.child.stdin?.end();
+        await systemClock.sleep(50);
+      });
+      const answers = await all(options(path, { clock }));
       assert.deepEqual(
         answers.map(({ type }) => type),
         ['end'],
@@ -193,23 +197,17 @@ describe('the client of the control socket', () => {
   it('connects again for five seconds, however long each pause takes, and says why it ends', async () => {
     using dir = tempDir();
     const path = dir.join('a.sock');
-    const busy = startBusy(path, 30_000);
+    const busy = startBusy(path);
     try {
       await busy.firstLine;
-      await new Promise((resolve) => setTimeout(resolve, 300));
       const crowd = Array.from({ length: 5 }, () => createConnection({ path }).on('error', () => undefined));
-      const fake = fakeClock();
-      const pauses: number[] = [];
-      const clock: Clock = {
-        ...fake,
-        sleep: (delayMs, signal) => {
-          if (delayMs !== 50) return systemClock.sleep(60_000, signal);
-          pauses.push(delayMs);
-          return fake.advance(1000);
-        },
-      };
+      let pauses = 0;
+      const clock = countingPauses((fake) => {
+        pauses += 1;
+        return fake.advance(1000);
+      });
       const error = await rejectsCode('AGENT_UNREACHABLE', all(options(path, { clock })));
-      assert.deepEqual([error.facts['reason'], pauses.length], ['failed', 5]);
+      assert.deepEqual([error.facts['reason'], pauses], ['failed', 5]);
       for (const socket of crowd) socket.destroy();
     } finally {
       busy.child.kill('SIGKILL');
@@ -255,9 +253,19 @@ describe('the client of the control socket', () => {
   });
 });
 
-/** Listens, and takes nobody's connection for so long. */
-function startBusy(path: string, busyMs: number): ReturnType<typeof startScript> {
-  return startScript(`
+/** A clock on which a pause between two tries is what `pause` does with it; other deadlines are a real minute. */
+function countingPauses(pause: (fake: FakeClock) => Promise<void>): Clock {
+  const fake = fakeClock();
+  return {
+    ...fake,
+    sleep: (delayMs, signal) => (delayMs === 50 ? pause(fake) : systemClock.sleep(60_000, signal)),
+  };
+}
+
+/** Listens, says so, and takes nobody's connection until its stdin ends. */
+function startBusy(path: string): ReturnType<typeof startScript> {
+  const script = `
+    const { readFileSync, writeSync } = await import('node:fs');
     const { createServer } = await import('node:net');
     const { encodeLine, helloLine } = await import(at('src/core/protocol/socket-protocol.js'));
     const server = createServer((socket) => {
@@ -265,10 +273,11 @@ function startBusy(path: string, busyMs: number): ReturnType<typeof startScript>
       socket.write(helloLine('0.1.0') + encodeLine({ type: 'end' }));
     });
     server.listen({ path: ${JSON.stringify(path)}, backlog: 1 }, () => {
-      console.log('listens');
-      setTimeout(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ${busyMs}), 50);
+      writeSync(1, 'listens\\n');
+      readFileSync(0);
     });
-  `);
+  `;
+  return startScript(script, { stdin: 'pipe' });
 }
 
 function isRoot(): string | false {

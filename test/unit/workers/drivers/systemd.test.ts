@@ -33,6 +33,13 @@ function bench(): Bench {
 
 const unit = 'worker@1.service';
 
+/** By its clock the look at the unit takes almost all of 600 s: half a second is left for the job. */
+function afterLongLook({ stub }: Bench): Driver {
+  const seen = [0, 599_500];
+  const clock = { ...systemClock, monotonicMs: () => seen.shift() ?? 599_500 };
+  return systemd.create({ systemd: unit }, driverContext({ programPath: stub.programPath, clock }));
+}
+
 describe('the systemd driver, with a stub of systemctl', () => {
   it('reloads a unit, says what that proves, and claims no more', async () => {
     using test = bench();
@@ -137,8 +144,8 @@ describe('the systemd driver, with a stub of systemctl', () => {
   it('has no verdict when a job hangs or is interrupted, or there is no systemctl', async () => {
     using test = bench();
     test.stub.unit(unit);
-    test.stub.job('sleep 60');
-    const late = await test.driver().reset(unit, { ...reset, timeoutMs: 2000 });
+    test.stub.job('sleep 600');
+    const late = await afterLongLook(test).reset(unit, { ...reset, timeoutMs: 600_000 });
     assert.equal(late.kind, 'unreachable');
     assert.match(late.text, /timed-out/);
     const stop = new AbortController();
@@ -154,14 +161,8 @@ describe('the systemd driver, with a stub of systemctl', () => {
     using test = bench();
     test.stub.unit(unit);
     test.stub.job('sleep 600');
-    // The look took almost all of it.
-    const seen = [0, 599_500];
-    const clock = { ...systemClock, monotonicMs: () => seen.shift() ?? 599_500 };
-    const context = driverContext({ programPath: test.stub.programPath, clock });
     const timers = t.mock.method(globalThis, 'setTimeout').mock;
-    const late = await systemd
-      .create({ systemd: unit }, context)
-      .reset(unit, { ...reset, timeoutMs: 600_000 });
+    const late = await afterLongLook(test).reset(unit, { ...reset, timeoutMs: 600_000 });
     assert.equal(late.kind, 'unreachable');
     const delays = timers.calls.map(({ arguments: [, delayMs] }) => delayMs);
     assert.ok(delays.includes(600_000) && delays.includes(500), `${delays}`);
