@@ -9,9 +9,13 @@ import { type Clock, systemClock } from '../../../../src/platform/time/clock.js'
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
 import { startScript } from '../../../kit/cli/child-script.js';
 import { fakeAgent } from '../../../kit/cli/fake-agent.js';
-import { type FakeClock, fakeClock } from '../../../kit/clock/fake-clock.js';
+import { fakeClock } from '../../../kit/clock/fake-clock.js';
+import { skippedPauses } from '../../../kit/clock/skipped-pauses.js';
 import { leaveStaleSocket } from '../../../kit/disk/stale-socket.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
+
+/** Between two tries to connect. */
+const pauseMs = 50;
 
 function options(socketPath: string, more: Partial<AskOptions> = {}): AskOptions {
   return {
@@ -179,9 +183,9 @@ describe('the client of the control socket', () => {
       await busy.firstLine;
       const crowd = Array.from({ length: 5 }, () => createConnection({ path }).on('error', () => undefined));
       // It takes connections again after the first pause, and is not measured by our clock.
-      const clock = countingPauses(async () => {
+      const clock = skippedPauses(pauseMs, async () => {
         busy.child.stdin?.end();
-        await systemClock.sleep(50);
+        await systemClock.sleep(pauseMs);
       });
       const answers = await all(options(path, { clock }));
       assert.deepEqual(
@@ -202,9 +206,9 @@ describe('the client of the control socket', () => {
       await busy.firstLine;
       const crowd = Array.from({ length: 5 }, () => createConnection({ path }).on('error', () => undefined));
       let pauses = 0;
-      const clock = countingPauses((fake) => {
+      const clock = skippedPauses(pauseMs, (time) => {
         pauses += 1;
-        return fake.advance(1000);
+        return time.advance(1000);
       });
       const error = await rejectsCode('AGENT_UNREACHABLE', all(options(path, { clock })));
       assert.deepEqual([error.facts['reason'], pauses], ['failed', 5]);
@@ -252,15 +256,6 @@ describe('the client of the control socket', () => {
     await rejectsCode('SOCKET_PATH_TOO_LONG', all(options(`/${'s'.repeat(107)}`)));
   });
 });
-
-/** A clock on which a pause between two tries is what `pause` does with it; other deadlines are a real minute. */
-function countingPauses(pause: (fake: FakeClock) => Promise<void>): Clock {
-  const fake = fakeClock();
-  return {
-    ...fake,
-    sleep: (delayMs, signal) => (delayMs === 50 ? pause(fake) : systemClock.sleep(60_000, signal)),
-  };
-}
 
 /** Listens, says so, and takes nobody's connection until its stdin ends. */
 function startBusy(path: string): ReturnType<typeof startScript> {

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import { type Clock, systemClock } from '../../../../src/platform/time/clock.js';
+import type { Clock } from '../../../../src/platform/time/clock.js';
 import type { Answer, Driver } from '../../../../src/workers/contract/driver.js';
 import { supervisord } from '../../../../src/workers/drivers/supervisord.js';
 import { until } from '../../../kit/assert/until.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
+import { skippedPauses } from '../../../kit/clock/skipped-pauses.js';
 import { leaveStaleSocket } from '../../../kit/disk/stale-socket.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 import { driverContext } from '../../../kit/workers/driver-context.js';
@@ -20,6 +21,9 @@ import {
 import { driverOf, running, stopped } from '../../../kit/workers/supervisord-driver.js';
 
 const reset = { target: { generation: 7, path: '/policy/generations/7' }, timeoutMs: 60_000 };
+
+/** Between two looks at a process. */
+const pauseMs = 200;
 
 interface Asked {
   readonly answer: Answer;
@@ -46,14 +50,6 @@ async function ask(
   } finally {
     await fake.close();
   }
-}
-
-/** Its pauses between two looks are skipped, so that answers alone decide; the deadline of each question is a real minute. */
-function skippingPauses(): Clock {
-  const clock = fakeClock();
-  const sleep = (delayMs: number, signal?: AbortSignal): Promise<void> =>
-    delayMs === 200 ? clock.advance(delayMs) : systemClock.sleep(60_000, signal);
-  return { ...clock, sleep };
 }
 
 async function notify(driver: Driver, verb: 'reset' | 'restart', timeoutMs: number): Promise<Answer> {
@@ -185,7 +181,7 @@ describe('a restart through supervisord', () => {
           const next = { ...running, ...(left.length > 1 ? left.shift() : left[0]) };
           return xmlProcess({ group: 'web', name: 'a', ...next });
         },
-        { verb: 'restart', timeoutMs: 1500, clock: skippingPauses() },
+        { verb: 'restart', timeoutMs: 1500, clock: skippedPauses(pauseMs) },
       );
       return asked.answer;
     };
@@ -205,7 +201,7 @@ describe('a restart through supervisord', () => {
   it('starts a process again whose stop took longer than its deadline', async () => {
     let asked = 0;
     let isStopAsked = false;
-    const patient = skippingPauses();
+    const patient = skippedPauses(pauseMs);
     const isOfStop = (delayMs: number): boolean => delayMs === 1500 && asked === 0;
     const clock: Clock = {
       ...patient,
