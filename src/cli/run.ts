@@ -171,13 +171,13 @@ async function runCommand(
   { definition, args, flags, name: command }: Invocation & { kind: 'command' },
   surroundings: Surroundings,
 ): Promise<number> {
-  const { stdin, stderr, env, directory } = surroundings;
+  const { stdin, stderr, env, directory, clock = systemClock } = surroundings;
   const type = `${command.replace(' ', '-')}.result`;
   const renderer = createRenderer(flags, surroundings, type);
   const { signal, exitCodeOf } = listenForSignals(definition.onSignal, renderer, surroundings);
   const canAsk = flags.input === true && stdin.isTTY === true && stderr.isTTY === true;
-  const reporter = renderer.reporter(systemClock);
-  const startedMs = systemClock.monotonicMs();
+  const reporter = renderer.reporter(clock);
+  const startedMs = clock.monotonicMs();
   try {
     const { answer: announce, redraw } = renderer;
     const at: CommandContext['at'] = (path) => {
@@ -185,7 +185,7 @@ async function runCommand(
       return whole as typeof path;
     };
     const say = { reporter, announce, redraw };
-    const own = { command, version: writVersion, clock: systemClock };
+    const own = { command, version: writVersion, clock };
     const answer = await definition.run(args, flags, {
       ...say,
       ...own,
@@ -196,7 +196,7 @@ async function runCommand(
       canAsk,
     });
     if (flags.verbose === true && definition.onSignal === undefined)
-      reporter.finish('total', `${((systemClock.monotonicMs() - startedMs) / 1000).toFixed(1)} s`);
+      reporter.finish('total', `${((clock.monotonicMs() - startedMs) / 1000).toFixed(1)} s`);
     const exitCode = exitCodeOf(answer.exitCode ?? 0);
     renderer.answer({ ...answer, exitCode }, definition.quiet);
     return exitCode;

@@ -134,7 +134,7 @@ describe('Dockerfile', () => {
       runCommand({
         argv: [process.execPath, ...args],
         env: { WRIT_HEALTH_URL: url },
-        timeoutMs: 30_000,
+        timeoutMs: 60_000,
         maxOutputBytes: 1000,
       });
     const exitCode = async (url: string): Promise<unknown> => {

@@ -31,7 +31,7 @@ describe('the error catalogue', () => {
   it('is the page that its table makes', async () => {
     const script = join(projectRoot, 'scripts', 'make-error-catalogue.js');
     const argv = [process.execPath, script, '--stdout'] as const;
-    const result = await runCommand({ argv, timeoutMs: 20_000, maxOutputBytes: 1_000_000 });
+    const result = await runCommand({ argv, timeoutMs: 60_000, maxOutputBytes: 1_000_000 });
     assert.ok(result.kind === 'exited' && result.exitCode === 0 && !result.truncated);
     matchesFile('docs/errors.md', result.stdout);
   });

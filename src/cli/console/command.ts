@@ -33,6 +33,8 @@ export interface Surroundings {
   readonly stdout: NodeJS.WriteStream;
   readonly stderr: NodeJS.WriteStream;
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** The time of the command; left out: the time of the system. */
+  readonly clock?: Clock;
   /** Where relative paths begin; left out: the directory of the process, and paths stay as they were typed. */
   readonly directory?: string;
   /** Where unit files are; left out: where systemd looks. */

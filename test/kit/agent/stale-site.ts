@@ -16,7 +16,7 @@ export const hourMs = 3_600_000;
 export const signal: AbortSignal = new AbortController().signal;
 
 export function shell(script: string): HookConfig {
-  return { run: ['sh', '-c', script], timeoutMs: 10_000 };
+  return { run: ['sh', '-c', script], timeoutMs: 60_000 };
 }
 
 interface Site extends Disposable {

@@ -5,6 +5,7 @@ import { EventEmitter } from 'node:events';
 import { Writable } from 'node:stream';
 import type { Surroundings } from '../../../src/cli/console/command.js';
 import { runWrit as runCommandLine } from '../../../src/cli/run.js';
+import type { Clock } from '../../../src/platform/time/clock.js';
 
 export interface WritRun {
   readonly exitCode: number | null;
@@ -15,6 +16,8 @@ export interface WritRun {
 export interface RunWritOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
+  /** Left out: the time of the system. */
+  readonly clock?: Clock;
   /** Where unit files are; left out: nowhere, whatever this machine has. */
   readonly unitFolders?: readonly string[];
   /** Where the built site is; left out: nowhere. */
@@ -26,7 +29,7 @@ export interface RunWritOptions {
 /** @param args arguments of `writ`; no terminal is attached, so nothing can be asked */
 export async function runWrit(
   args: readonly string[],
-  { env = {}, cwd, unitFolders = [], docsFolder, terminalColumns: columns }: RunWritOptions = {},
+  { env = {}, cwd, clock, unitFolders = [], docsFolder, terminalColumns: columns }: RunWritOptions = {},
 ): Promise<WritRun> {
   const [stdout, stderr] = [keptStream(), keptStream()];
   if (columns !== undefined) Object.assign(stderr.stream, { isTTY: true, columns });
@@ -40,6 +43,7 @@ export async function runWrit(
     unitFolders,
     ...(docsFolder === undefined ? {} : { docsFolder }),
     ...(cwd === undefined ? {} : { directory: cwd }),
+    ...(clock === undefined ? {} : { clock }),
     on: (signal, listener) => signals.on(signal, listener),
     off: (signal, listener) => signals.off(signal, listener),
     exit: (code) => assert.fail(`a command ended this process with ${code}`),

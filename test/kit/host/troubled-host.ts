@@ -22,7 +22,7 @@ export interface StoryWorld {
 export function hostOptions(world: StoryWorld, trouble: Trouble, when: 'not yet' | 'now'): TestHostOptions {
   const { story, script } = world;
   const met = when === 'now' ? trouble : {};
-  const hook = (name: string) => ({ run: command(story, script, name), timeoutMs: 10_000 });
+  const hook = (name: string) => ({ run: command(story, script, name), timeoutMs: 60_000 });
   return {
     bundles: [{ name: 'access', checks: [{ kind: 'run', name: 'check', ...hook('check') }] }],
     groups: {

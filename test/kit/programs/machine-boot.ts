@@ -157,7 +157,7 @@ async function open(
     ok('systemctl', 'show', '--value', `--property=${property}`, '--', unit);
   const becomes: BootedSystemd['becomes'] = async (unit, property, value) => {
     let now = '';
-    for (let tries = 0; tries < 200; tries += 1) {
+    for (let tries = 0; tries < 600; tries += 1) {
       now = await show(unit, property);
       if (typeof value === 'string' ? now === value : value.test(now)) return;
       await setTimeout(100);
@@ -169,7 +169,7 @@ async function open(
 }
 
 async function firstChild(child: ChildProcess): Promise<number> {
-  for (let tries = 0; tries < 1000 && child.exitCode === null; tries += 1) {
+  for (let tries = 0; tries < 6000 && child.exitCode === null; tries += 1) {
     const [pid] = childrenOf(child.pid ?? 0);
     if (pid !== undefined) return pid;
     await setTimeout(10);
@@ -178,7 +178,7 @@ async function firstChild(child: ChildProcess): Promise<number> {
 }
 
 async function answering(run: BootedSystemd['run'], troubles: Boot['troubles']): Promise<void> {
-  for (let tries = 0; tries < 200; tries += 1) {
+  for (let tries = 0; tries < 1200; tries += 1) {
     const { stdout } = await run('systemctl', 'is-system-running').catch(() => ({ stdout: '' }));
     if (/^(?:starting|running|degraded)$/.test(stdout.trim())) return;
     await setTimeout(50);
@@ -198,7 +198,7 @@ async function removeGroup(group: string): Promise<void> {
       remove(group);
       return;
     } catch (error) {
-      if (tries > 100) throw error;
+      if (tries > 3000) throw error;
       await setTimeout(20);
     }
   }

@@ -74,9 +74,9 @@ export async function startHaproxy(directory: string): Promise<RealDaemon> {
     config,
     `defaults
   mode http
-  timeout client 5s
-  timeout server 5s
-  timeout connect 5s
+  timeout client 60s
+  timeout server 60s
+  timeout connect 60s
 frontend web
   bind 127.0.0.1:${port}
   http-request return status 200

@@ -82,7 +82,7 @@ export async function startSupervisord(
   const end = async (worker: number): Promise<void> => {
     const place = { socket, clock: systemClock };
     const call = ['stopProcess', `worker:worker_${worker}`, true] as const;
-    await callSupervisord(place, call, { timeoutMs: 20_000 });
+    await callSupervisord(place, call, { timeoutMs: 60_000 });
   };
   await until(() => existsSync(socket) && lines(0).length > 0 && lines(1).length > 0);
   return { socket, lines, end, ctl, stop, [Symbol.asyncDispose]: stop };

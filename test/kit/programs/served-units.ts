@@ -29,7 +29,7 @@ const probe = 'cmp "$1"/dns-edge/block.rpz /var/lib/web/1 && cmp "$1"/dns-edge/b
 export const webGroup = {
   name: 'web',
   uses: ['dns-edge'],
-  reset: { systemd: 'web@*.service', timeout: '20s' },
+  reset: { systemd: 'web@*.service', timeout: '60s' },
   probe: { run: ['sh', '-c', probe, 'sh', '{current}'], retry: 20 },
 } as const;
 

@@ -33,7 +33,7 @@ export function tufJsClient({ directory, bootstrapRoot, url, nowMs }: TufJsClien
     targetDir,
     metadataBaseUrl: `${url}metadata/`,
     targetBaseUrl: `${url}targets/`,
-    config: { fetchRetry: 0, fetchTimeout: 10_000 },
+    config: { fetchRetry: 0, fetchTimeout: 60_000 },
   });
   // It takes the time of the machine once, when it is made; there is no other way to tell it another.
   const { trustedSet } = updater as unknown as { trustedSet: { referenceTime: Date } };

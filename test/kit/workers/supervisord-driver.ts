@@ -6,6 +6,10 @@ import { driverContext } from './driver-context.js';
 export const running = { state: 20, stateName: 'RUNNING', pid: 100 };
 export const stopped = { state: 0, stateName: 'STOPPED', pid: 0 };
 
-export function driverOf(socket: string, options: object = { group: 'web', signal: 'HUP' }): Driver {
-  return supervisord.create({ supervisord: socket, ...options }, driverContext());
+export function driverOf(
+  socket: string,
+  options: object = { group: 'web', signal: 'HUP' },
+  context = driverContext(),
+): Driver {
+  return supervisord.create({ supervisord: socket, ...options }, context);
 }

@@ -15,7 +15,7 @@ const options = { timeout: 240_000, ...needs('cf-promises', 'cfengine3') };
 const run = ['cf-promises', '--color=never', '-c', '-w', '{scratch}', '-f', '{bundle}/promises.cf'];
 const config = {
   sandbox: 'off',
-  bundles: [{ name: 'cfengine', checks: [{ name: 'policy parses', run, timeout: '30s' }] }],
+  bundles: [{ name: 'cfengine', checks: [{ name: 'policy parses', run, timeout: '60s' }] }],
 };
 
 /** To parse it is to make the file `mark`. */

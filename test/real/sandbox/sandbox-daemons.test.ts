@@ -40,7 +40,7 @@ describe('nginx -t in the sandbox', { ...options, ...needs('nginx', 'nginx-light
       userNamespace: isRoot ? ('no' as const) : ('yes' as const),
     };
     const run = ['nginx', '-t', '-c', dir.join('nginx.conf'), '-e', dir.join('log/error.log')] as const;
-    using test: TestHost = confinedHost({ kind: 'run', name: 'nginx', run, timeoutMs: 20_000, box });
+    using test: TestHost = confinedHost({ kind: 'run', name: 'nginx', run, timeoutMs: 60_000, box });
     mainConfig(dir, test.host.paths.policy);
     // A port and an address that nobody but root could have, on a host that has neither free.
     const listen = isRoot ? '192.0.2.1:443' : '127.0.0.1:8443';

@@ -180,7 +180,7 @@ describe('what a check wrote', options, () => {
 describe('a canary', options, () => {
   const hook = (script: string) => ({
     run: ['sh', '-c', script, 'sh', '{candidate}', '{scratch}'] as const,
-    timeoutMs: 20_000,
+    timeoutMs: 60_000,
   });
   // The candidate at the live path, and nothing but scratch to write to.
   const looks =
@@ -202,7 +202,7 @@ describe('a canary', options, () => {
       kind: 'start' as const,
       start: hook(`${looks} || exit 9; sleep ${time} & exec ${node} -e '${serve}' "$2/sock"`),
       probe: hook(`exec ${node} -e '${ask}' "$2/sock"`),
-      timeoutMs: 20_000,
+      timeoutMs: 60_000,
     };
     const box = { ...defaultHookBox, binds: /^\/(root|home)\//.test(node) ? [node] : [] };
     const config = {
@@ -218,7 +218,7 @@ describe('a canary', options, () => {
 describe('a loader and a probe', options, () => {
   const hook = (script: string, more: object = {}) => ({
     run: ['sh', '-c', script, 'sh', '{current}', '{scratch}'] as const,
-    timeoutMs: 20_000,
+    timeoutMs: 60_000,
     ...more,
   });
 

@@ -204,7 +204,7 @@ describe('on a terminal', needs('script', 'bsdutils'), () => {
     const { stdout } = spawnSync('script', ['-qec', command, '/dev/null'], {
       env: { PATH: process.env['PATH'], TERM: 'xterm', ...env },
       encoding: 'utf8',
-      timeout: 30_000,
+      timeout: 60_000,
     });
     return stdout;
   };

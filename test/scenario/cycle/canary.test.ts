@@ -9,7 +9,7 @@ import { tempDir } from '../../kit/disk/temp-dir.js';
 import { type TestHost, type TestHostOptions, testHost } from '../../kit/host/test-host.js';
 import { confirms, type ScriptedDriver, scriptedDriver } from '../../kit/workers/scripted-driver.js';
 
-const hook = (script: string): HookConfig => ({ run: ['sh', '-c', script], timeoutMs: 10_000 });
+const hook = (script: string): HookConfig => ({ run: ['sh', '-c', script], timeoutMs: 60_000 });
 const canary = (script: string): CanaryConfig => ({ kind: 'run', hook: hook(script) });
 const current = (test: TestHost): string => fs.readlinkSync(test.host.paths.current);
 /** A no to every version but the first. */

@@ -17,7 +17,7 @@ import { setLedger } from '../../kit/host/set-ledger.js';
 import { type TestHost, type TestHostOptions, testHost } from '../../kit/host/test-host.js';
 
 const check = (program: string): TestHostOptions => ({
-  bundles: [{ name: 'access', checks: [{ kind: 'run', name: 'judge', run: [program], timeoutMs: 20_000 }] }],
+  bundles: [{ name: 'access', checks: [{ kind: 'run', name: 'judge', run: [program], timeoutMs: 60_000 }] }],
 });
 
 /** Serial 6 was refused by its check. */

@@ -2,8 +2,9 @@
 // clocks, replays and floods. Each lies about itself alone, and the hosts beside it are heard.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { until } from '../../kit/assert/until.js';
 import { jsonOf, runWrit } from '../../kit/cli/run-writ.js';
-import { startWrit } from '../../kit/cli/writ-process.js';
+import { skippedPauses } from '../../kit/clock/skipped-pauses.js';
 import { bundleAt, reportOf } from '../../kit/fleet/fleet-bench.js';
 import { type ServedFleet, servedFleet } from '../../kit/fleet/served-fleet.js';
 import { signedHost } from '../../kit/fleet/signed-host.js';
@@ -195,13 +196,23 @@ describe('a wait whose server goes away', () => {
     await host.report({ bundles: [bundleAt(41)] });
     const door = await fleet.door('view');
     const args = ['fleet', 'wait', 'dns', '42', '--within', '15s', '--verbose', ...door];
-    await using waiting = startWrit(args);
-    await using waitingForJson = startWrit([...args, '--json']);
-    await Promise.all([waiting, waitingForJson].map((one) => one.waitForStderr(/0 of 1 done/)));
-    fleet.server.child.kill('SIGKILL');
-    await fleet.server.ended;
-    const { exitCode, stdout, stderr } = await waiting.ended;
+    let begun = 0;
+    const waitFor = (...more: readonly string[]) => {
+      let isFirst = true;
+      const clock = skippedPauses(2000, async (time) => {
+        if (isFirst) begun += 1;
+        isFirst = false;
+        await until(() => begun === 2);
+        fleet.server.child.kill('SIGKILL');
+        await fleet.server.ended;
+        await time.advance(2000);
+      });
+      return runWrit([...args, ...more], { clock });
+    };
+    const [told, ended] = await Promise.all([waitFor(), waitFor('--json')]);
+    const { exitCode, stdout, stderr } = told;
     assert.equal(exitCode, 1);
+    assert.match(stderr, /0 of 1 done/);
     assert.match(
       stderr,
       /warning: no answer from the fleet server since .+ \(FLEET_UNANSWERED\); then: 0 of 1 done/,
@@ -212,7 +223,6 @@ describe('a wait whose server goes away', () => {
       stdout,
       /^ {2}These numbers are old: no answer from the fleet server since .+ \(FLEET_UNANSWERED\)\.$/m,
     );
-    const ended = await waitingForJson.ended;
     const { outcome, unanswered, atMs, done } = jsonOf(ended);
     assert.deepEqual([ended.exitCode, outcome, unanswered, done], [1, 'time-over', 'FLEET_UNANSWERED', 0]);
     assert.equal(typeof atMs, 'number');

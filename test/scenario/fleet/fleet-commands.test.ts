@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { jsonOf, runWrit } from '../../kit/cli/run-writ.js';
 import { runWritProcess } from '../../kit/cli/writ-process.js';
+import { skippedPauses } from '../../kit/clock/skipped-pauses.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { bundleAt } from '../../kit/fleet/fleet-bench.js';
 import { servedFleet } from '../../kit/fleet/served-fleet.js';
@@ -11,6 +12,8 @@ import { makeCertificate } from '../../kit/net/certificate.js';
 
 const refused = { serial: 42, state: 'refused', code: 'CHECK_FAILED', atMs: 5, line: 'line 7: no' } as const;
 const wait = (...args: readonly string[]) => runWrit(['fleet', 'wait', 'dns', '42', ...args, '--json']);
+/** Between two looks of a wait. */
+const pauseMs = 2000;
 
 describe('the commands of a fleet', () => {
   it('say who runs what, and end a wait with the code of its end', async () => {
@@ -43,7 +46,7 @@ describe('the commands of a fleet', () => {
     assert.equal((await wait(...door)).exitCode, 4);
     await one.report({ bundles: [bundleAt(41)] });
     await two.report({ bundles: [bundleAt(41)] });
-    assert.equal((await wait(...door, '--within', '1s')).exitCode, 1);
+    assert.equal((await wait(...door, '--within', '10ms')).exitCode, 1);
   });
 
   it('count hosts with nothing to confirm apart, and as done only where that is asked for', async () => {
@@ -54,7 +57,8 @@ describe('the commands of a fleet', () => {
     const strict = await wait(...store, '--within', '10ms');
     assert.deepEqual([strict.exitCode, jsonOf(strict)['notified']], [1, 1]);
     assert.equal((await wait(...store, '--accept', 'notified')).exitCode, 0);
-    const said = await runWrit(['fleet', 'wait', 'dns', '42', '--within', '3s', ...store]);
+    const clock = skippedPauses(pauseMs);
+    const said = await runWrit(['fleet', 'wait', 'dns', '42', '--within', '6s', ...store], { clock });
     assert.match(said.stderr, /1 of 1 have it and nothing that could confirm it: .+ --accept notified alone/);
     const { stderr } = await runWrit(['fleet', 'wait', 'dns', '43', '--within', '10ms', ...store]);
     assert.doesNotMatch(stderr, /--accept/);

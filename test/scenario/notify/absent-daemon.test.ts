@@ -57,7 +57,7 @@ const talk = (dir: TempDir): string =>
   `test -e ${dir.join('pid')} || { echo "connect failed" >&2; exit 1; }
    ! grep -q bad {bundle}/policy.yaml`;
 const hookOf = (dir: TempDir): HookConfig => ({
-  ...{ run: ['sh', '-c', talk(dir)], timeoutMs: 20_000, sandbox: 'off' },
+  ...{ run: ['sh', '-c', talk(dir)], timeoutMs: 60_000, sandbox: 'off' },
   unreachable: { exit: [1], match: 'connect failed' },
 });
 const release = (test: TestHost, serial: number, text = 'good'): Promise<unknown> =>

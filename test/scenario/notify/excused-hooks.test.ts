@@ -13,7 +13,7 @@ import { confirms, scriptedDriver } from '../../kit/workers/scripted-driver.js';
 
 /** Its exit code is in `says`; it speaks to the process of `pid`. */
 const hookIn = (dir: TempDir, more: Partial<HookConfig> = {}): HookConfig => ({
-  ...{ run: ['sh', '-c', `exit $(cat ${dir.join('says')})`], timeoutMs: 10_000, sandbox: 'off' },
+  ...{ run: ['sh', '-c', `exit $(cat ${dir.join('says')})`], timeoutMs: 60_000, sandbox: 'off' },
   ...more,
 });
 const says = (dir: TempDir, exitCode: number): void => writeFileSync(dir.join('says'), String(exitCode));
@@ -203,7 +203,7 @@ describe('a daemon that lives, and that no command reaches since a release', () 
       await release(test, 2);
       await test.pull();
       assert.deepEqual(health(test), ['warning WORKER_UNREACHABLE']);
-      await test.clock.advance(29_999);
+      await test.clock.advance(179_999);
       assert.deepEqual(health(test), ['warning WORKER_UNREACHABLE']);
       await test.clock.advance(1);
       assert.deepEqual(health(test), ['critical WORKER_LOST_AFTER']);
@@ -223,7 +223,7 @@ describe('a daemon that lives, and that no command reaches since a release', () 
     using test = testHost({ groups: { ns: { driver, config: { load } } } });
     await release(test, 1);
     await test.pull();
-    await test.clock.advance(30_000);
+    await test.clock.advance(180_000);
     assert.deepEqual(health(test), ['critical WORKER_LOST_AFTER']);
   });
 

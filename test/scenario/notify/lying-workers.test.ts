@@ -129,10 +129,10 @@ async function withLiar(
   const liar = await start(dir, () => daemon ?? assert.fail('notified before the test began'));
   const ask = ['sh', '-c', `test "$(cat ${dir.join('in-use')})" = "$WRIT_GENERATION_DIR"`] as const;
   // On a busy machine an honest daemon takes its time.
-  const reset = { driver: 'scripted', options: {}, timeoutMs: 10_000, min: 0 };
+  const reset = { driver: 'scripted', options: {}, timeoutMs: 60_000, min: 0 };
   const config = {
     reset,
-    ...(probe === 'probed' ? { probe: { run: ask, timeoutMs: 10_000, retry: 0 } } : {}),
+    ...(probe === 'probed' ? { probe: { run: ask, timeoutMs: 60_000, retry: 0 } } : {}),
   };
   using test = testHost({ groups: { app: { driver: liar.driver, config } } });
   daemon = lyingDaemon(dir.join('in-use'), test.host.paths.current);

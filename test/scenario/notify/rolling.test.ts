@@ -185,10 +185,13 @@ describe('a probe', () => {
       groups: {
         app: {
           driver,
-          config: { probe: { ...probe, run: ['sh', ...probe.run.slice(1)], deadlineMs: 1200 } },
+          config: { probe: { ...probe, run: ['sh', ...probe.run.slice(1)], deadlineMs: 480_000 } },
         },
       },
     });
+    const { sleep } = test.clock;
+    // Pauses of 200 s: what is left for the third try is long for a real process.
+    test.clock.sleep = (delayMs, signal) => sleep(400 * delayMs, signal);
     await test.publish('access', { f: '1' }, { serial: 1 });
     const result = await test.pull();
     assert.deepEqual([result.exitCode, result.problems[0]?.code], [5, 'PROBE_FAILED']);

@@ -59,7 +59,7 @@ describe('the events of a connection', () => {
       });`;
     const ended = runScript(script);
     await until(async () => (await driver.members()).includes('w'));
-    const answer = await driver.reset('w', { target: { generation: 1, path: '/g/1' }, timeoutMs: 10_000 });
+    const answer = await driver.reset('w', { target: { generation: 1, path: '/g/1' }, timeoutMs: 60_000 });
     assert.equal(answer.kind, 'confirmed');
     const child = await ended;
     assert.ok(child.kind === 'exited');

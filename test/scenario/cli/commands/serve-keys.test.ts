@@ -10,6 +10,7 @@ import { takeLock } from '../../../../src/platform/disk/process-lock.js';
 import { systemClock } from '../../../../src/platform/time/clock.js';
 import { createKeyFile, readKeyFile, unlockKey } from '../../../../src/publisher/keys/key-file.js';
 import { startServer } from '../../../../src/server/server.js';
+import { until } from '../../../kit/assert/until.js';
 import { jsonOf, runWrit } from '../../../kit/cli/run-writ.js';
 import { startWrit } from '../../../kit/cli/writ-process.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
@@ -45,13 +46,9 @@ async function timestampVersion(url: string): Promise<number> {
   return ((await response.json()) as { signed: { version: number } }).signed.version;
 }
 
-/** Signing takes the lock by a process of its own: looks every few milliseconds, at most 10 s. */
-async function untilTimestampIs(url: string, version: number): Promise<void> {
-  for (let tries = 0; tries < 1000; tries += 1) {
-    if ((await timestampVersion(url)) === version) return;
-    await setTimeout(10);
-  }
-  assert.equal(await timestampVersion(url), version);
+/** Signing takes the lock by a process of its own. */
+function untilTimestampIs(url: string, version: number): Promise<void> {
+  return until(async () => (await timestampVersion(url)) === version);
 }
 
 describe('a server with the online keys', () => {

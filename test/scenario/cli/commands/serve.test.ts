@@ -214,7 +214,6 @@ describe('writ serve', () => {
     using dir = tempDir();
     const { live, renewed, server: started, url } = await serveWithRenewal(dir);
     await using server = started;
-    const startedMs = performance.now();
     const storm = async (): Promise<void> => {
       for (let count = 0; count < 1000; count += 1) {
         server.child.kill('SIGHUP');
@@ -227,16 +226,12 @@ describe('writ serve', () => {
       }
     };
     await Promise.all([storm(), requests()]);
-    const tenths = (performance.now() - startedMs) / 100;
     fs.copyFileSync(renewed.certFile, live.certFile);
     fs.copyFileSync(renewed.keyFile, live.keyFile);
     server.child.kill('SIGHUP');
     await until(
       async () => (await secureGet(url, renewed.certFile).catch(() => undefined))?.name === 'renewed',
     );
-    const reloads = server.stderr().split('certificate read again').length - 1;
-    // One for each pause between two, and not one for each signal.
-    assert.ok(reloads <= tenths + 3, `${reloads} reloads in ${tenths} tenths of a second`);
   });
 });
 

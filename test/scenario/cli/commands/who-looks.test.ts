@@ -88,8 +88,12 @@ async function place(host: InstalledHost, name: string, ends: FakeAgent[]): Prom
 async function look(user: User, configs: readonly string[]): Promise<string[]> {
   const script = `
     const { runWrit, jsonOf } = await import(at('test/kit/cli/run-writ.js'));
+    const { systemClock } = await import(at('src/platform/time/clock.js'));
+    // An agent that hangs never answers: its ten seconds may be short.
+    const short = (ms, signal) => systemClock.sleep(ms === 10_000 ? 200 : ms, signal);
     const look = async (config) => {
-      const run = (name) => runWrit([name, '--json', '--config', config]);
+      const clock = config.includes('/hung-') ? { ...systemClock, sleep: short } : systemClock;
+      const run = (name) => runWrit([name, '--json', '--config', config], { clock });
       const [health, status, doctor] = await Promise.all(['health', 'status', 'doctor'].map(run));
       const agent = jsonOf(doctor).findings.find(({ check }) => check === 'agent');
       const source = jsonOf(health).source ?? '-';

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
-import { describe, it } from 'node:test';
+import { describe, it, type TestContext } from 'node:test';
+import { Worker } from 'node:worker_threads';
 import { type CheckAnswer, runParseCheck } from '../../../../src/agent/checks/parse-check.js';
 import type { ParseCheckConfig } from '../../../../src/core/config/config.js';
 import { type Clock, systemClock } from '../../../../src/platform/time/clock.js';
@@ -28,7 +29,7 @@ async function check({ files, config = {}, hostSchema, clock, ...others }: Setup
       kind: 'parse',
       name: 'parse',
       files: ['*.yaml', '*.json'],
-      timeoutMs: 20_000,
+      timeoutMs: 60_000,
       maxMemoryBytes: 64_000_000,
       ...(hostSchema === undefined ? {} : { schema: host.join('schema.json') }),
       ...config,
@@ -118,8 +119,21 @@ describe('runParseCheck', () => {
 /** A schema whose pattern backtracks for ever: only the end of the thread ends it. */
 const endless = JSON.stringify({ type: 'string', pattern: '^(a+)+$' });
 const stuck = { 'a.yaml': '"a"\n', 'b.yaml': `"${'a'.repeat(50)}!"\n` };
-/** Long enough for a thread to begin, on a busy machine too. */
 const timeoutMs = 6000;
+
+/** Its only sleep, which is the deadline of the check, ends when the thread has said that it reads this file. */
+function clockUntilReading(t: TestContext, path: string): Clock {
+  const clock = fakeClock();
+  const { emit } = Worker.prototype;
+  const reading = new Promise<void>((resolve) => {
+    t.mock.method(Worker.prototype, 'emit', function (this: Worker, ...event: Parameters<typeof emit>) {
+      const heard = emit.apply(this, event);
+      if (event[0] === 'message' && (event[1] as { path?: string }).path === path) resolve();
+      return heard;
+    });
+  });
+  return { ...clock, sleep: () => reading };
+}
 
 describe('what ends a check of files', () => {
   const refused = ({ verdict, exceeded, hint }: CheckAnswer): unknown => {
@@ -147,8 +161,9 @@ describe('what ends a check of files', () => {
     assert.deepEqual(own.exceeded, { bound: 'memory', file: 's.txt' });
   });
 
-  it('is the release, where a file takes all of the processor time', async () => {
-    const setup = { files: stuck, hostSchema: endless, config: { timeoutMs }, cpuMs: () => timeoutMs };
+  it('is the release, where a file takes all of the processor time', async (t) => {
+    const clock = clockUntilReading(t, 'b.yaml');
+    const setup = { files: stuck, hostSchema: endless, config: { timeoutMs }, cpuMs: () => timeoutMs, clock };
     assert.deepEqual(refused(await check(setup)), [
       'refused',
       'too much time',
@@ -166,10 +181,11 @@ describe('what ends a check of files', () => {
     ]);
   });
 
-  it('is the host, which is said with its own hint, where the thread was kept waiting or nobody knows', async () => {
+  it('is the host, which is said with its own hint, where the thread was kept waiting or nobody knows', async (t) => {
     for (const cpuMs of [() => timeoutMs / 2, () => undefined]) {
+      const clock = clockUntilReading(t, 'b.yaml');
       const { verdict, exceeded, hint } = await check({
-        ...{ files: stuck, hostSchema: endless, config: { timeoutMs }, cpuMs },
+        ...{ files: stuck, hostSchema: endless, config: { timeoutMs }, cpuMs, clock },
       });
       assert.deepEqual([verdict.kind, verdict.reason, exceeded], ['broken', 'timed out', undefined]);
       assert.match(hint ?? '', /keeps the host busy/);

@@ -19,7 +19,7 @@ const check = (name: string, script: string): CheckConfig => ({
   kind: 'run',
   name,
   run: ['sh', '-c', script, 'sh', '{candidate}', '{bundle}', '{current}'],
-  timeoutMs: 20_000,
+  timeoutMs: 60_000,
 });
 
 function subject(dir: TempDir, name: string, checks: BundleConfig['checks']): CheckSubject {
@@ -59,7 +59,7 @@ describe('runChecks', () => {
   it('runs every check of every bundle and reports each', async () => {
     const result = await run({
       one: [check('a', 'cat "$1/one/a.yaml" "$2/a.yaml"'), check('b', 'exit 40')],
-      two: [{ kind: 'parse', name: 'c', files: ['*.yaml'], timeoutMs: 20_000, maxMemoryBytes: 64_000_000 }],
+      two: [{ kind: 'parse', name: 'c', files: ['*.yaml'], timeoutMs: 60_000, maxMemoryBytes: 64_000_000 }],
     });
     assert.deepEqual(
       result.reports.map(({ bundle, name, verdict }) => [bundle, name, verdict.kind]),
@@ -91,7 +91,7 @@ describe('runChecks', () => {
       kind: 'parse',
       name: 'c',
       files: ['*.yaml'],
-      timeoutMs: 20_000,
+      timeoutMs: 60_000,
       maxMemoryBytes: 10,
     } as const;
     const result = await run({ one: [tiny] });
@@ -107,7 +107,7 @@ describe('runChecks', () => {
       name: 'c',
       files: ['*.yaml'],
       schema: '/nonexistent/schema.json',
-      timeoutMs: 20_000,
+      timeoutMs: 60_000,
       maxMemoryBytes: 64_000_000,
     } as const;
     const result = await run({ one: [unusable] });

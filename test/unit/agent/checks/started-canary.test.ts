@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import { runStartedCanary } from '../../../../src/agent/checks/started-canary.js';
 import type { HookReport } from '../../../../src/agent/hooks/hook.js';
 import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
-import { systemClock } from '../../../../src/platform/time/clock.js';
+import { type Clock, systemClock } from '../../../../src/platform/time/clock.js';
 import { until } from '../../../kit/assert/until.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
@@ -20,7 +20,7 @@ interface Case {
 
 /** Scripts of a worker and of its probe; both know the directory `{scratch}` and, outside of it, `$0`. */
 async function canary(dir: TempDir, options: Case): Promise<HookReport> {
-  const { start, probe, timeoutMs = 20_000, signal, time = 'real' } = options;
+  const { start, probe, timeoutMs = 60_000, signal, time = 'real' } = options;
   const root = dir.join('staging');
   fs.mkdirSync(root);
   const shell = (script: string): [string, ...string[]] => ['sh', '-c', script, dir.path, '{scratch}'];
@@ -35,7 +35,7 @@ async function canary(dir: TempDir, options: Case): Promise<HookReport> {
       places: { generation: '/gen', candidate: '/gen' },
       scratchRoot: root,
       durable: createDurableFs(),
-      clock: time === 'real' ? systemClock : fakeClock({ mode: 'skip' }),
+      clock: time === 'real' ? systemClock : skippingPauses(),
       ...(signal === undefined ? {} : { signal }),
     },
   );
@@ -43,7 +43,13 @@ async function canary(dir: TempDir, options: Case): Promise<HookReport> {
   return report;
 }
 
-const stay = 'exec sleep 60';
+/** Its pauses last long and are skipped: what is left for each question is long for a real process. */
+function skippingPauses(): Clock {
+  const clock = fakeClock({ mode: 'skip' });
+  return { ...clock, sleep: (delayMs, signal) => clock.sleep(500 * delayMs, signal) };
+}
+
+const stay = 'exec sleep 600';
 
 describe('a canary that is a worker of its own', () => {
   it('says yes when its probe does and it lives; it is ended with its children', async () => {
@@ -69,7 +75,7 @@ describe('a canary that is a worker of its own', () => {
     const { verdict, text } = await canary(dir, {
       start: stay,
       probe: 'echo policy 4; exit 1',
-      timeoutMs: 3000,
+      timeoutMs: 300_000,
       time: 'skipped',
     });
     assert.deepEqual([verdict.kind, text], ['refused', 'policy 4']);
@@ -77,10 +83,15 @@ describe('a canary that is a worker of its own', () => {
 
   it('gives no verdict when its probe could not be run, or hangs', async () => {
     using dir = tempDir();
-    const absent = await canary(dir, { start: stay, probe: 'exit 127', timeoutMs: 1000, time: 'skipped' });
+    const absent = await canary(dir, {
+      start: stay,
+      probe: 'exit 127',
+      timeoutMs: 300_000,
+      time: 'skipped',
+    });
     assert.equal(absent.verdict.kind, 'broken');
     using other = tempDir();
-    const hangs = await canary(other, { start: stay, probe: 'sleep 60', timeoutMs: 300 });
+    const hangs = await canary(other, { start: stay, probe: 'sleep 600', timeoutMs: 300 });
     assert.equal(hangs.verdict.kind, 'broken');
   });
 

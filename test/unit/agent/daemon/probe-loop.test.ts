@@ -34,7 +34,7 @@ async function scene(everyMs: Readonly<Record<string, number>>): Promise<Scene> 
   says(0);
   const probeOf = (name: string) => {
     const script = `echo ${name} >> '${dir.join('asked')}'; exit $(cat '${dir.join('says')}')`;
-    return { run: ['sh', '-c', script] as const, timeoutMs: 5000 };
+    return { run: ['sh', '-c', script] as const, timeoutMs: 60_000 };
   };
   const groups = Object.entries(everyMs).map(([name, every]) => {
     const probe = { ...probeOf(name), ...(every === 0 ? {} : { everyMs: every }) };

@@ -57,7 +57,8 @@ describe('the grace of a generation', () => {
     using test = await generations(2);
     const { host } = test;
     fs.cpSync(join(host.paths.generations, '1'), join(host.paths.generations, '9'), { recursive: true });
-    const now = { ...later(host, grace), clock: { ...host.clock, nowMs: () => Date.now() + 599_000 } };
+    const { mtimeMs: madeAtMs } = fs.statSync(join(host.paths.generations, '9'));
+    const now = { ...later(host, grace), clock: { ...host.clock, nowMs: () => madeAtMs + 599_000 } };
     setLedger(host.ledger, { nextGeneration: 10 });
     assert.equal((await collect(now)).removed, 0);
     assert.ok(listGenerations(host.paths).includes(9));

@@ -11,7 +11,7 @@ import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 type Words = Pick<HookConfig, 'reject' | 'unreachable' | 'pidFile'>;
 
 async function verdictOf(dir: TempDir, script: string, words: Words): Promise<HookVerdict> {
-  const hook: HookConfig = { run: ['sh', '-c', script], timeoutMs: 20_000, ...words };
+  const hook: HookConfig = { run: ['sh', '-c', script], timeoutMs: 60_000, ...words };
   const { verdict } = await runHook({ hook, places: {}, scratchRoot: dir.path, durable: createDurableFs() });
   return verdict;
 }

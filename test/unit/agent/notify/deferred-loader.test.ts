@@ -30,7 +30,7 @@ async function world(end = 'exit 75'): Promise<World> {
   const dir = tempDir();
   const busy = dir.join('busy');
   const driver = scriptedDriver({ a: confirms });
-  const load = { run: ['sh', '-c', `! test -e ${busy} || ${end}`] as Command, timeoutMs: 5000 };
+  const load = { run: ['sh', '-c', `! test -e ${busy} || ${end}`] as Command, timeoutMs: 60_000 };
   const test = testHost({
     bundles: [{ name: 'access' }, { name: 'zones' }],
     groups: { app: { driver, config: { uses: ['access'], load } } },
@@ -154,7 +154,7 @@ describe('a loader that says "not now"', () => {
   });
 
   it('is asked each time on a host that has no policy yet: nobody uses another one', async () => {
-    const load = { run: ['sh', '-c', 'exit 75'] as Command, timeoutMs: 5000 };
+    const load = { run: ['sh', '-c', 'exit 75'] as Command, timeoutMs: 60_000 };
     using test = testHost({ groups: { app: { config: { uses: ['access'], load } } } });
     await test.publish('access', { f: '1' }, { serial: 1 });
     assert.deepEqual(codes(await test.pull()), ['LOADER_DEFERRED']);
@@ -195,7 +195,7 @@ describe('a probe that gives no verdict', () => {
   it('has its workers told there and back later and later, and not at every poll', async () => {
     const driver = scriptedDriver({ a: confirms });
     const script = `grep -q 1 {bundle}/f || exit 127`;
-    const probe = { run: ['sh', '-c', script] as Command, timeoutMs: 5000 };
+    const probe = { run: ['sh', '-c', script] as Command, timeoutMs: 60_000 };
     using test = testHost({ groups: { app: { driver, config: { uses: ['access'], probe } } } });
     await test.publish('access', { f: '1' }, { serial: 1 });
     assert.equal((await test.pull()).outcome, 'activated');

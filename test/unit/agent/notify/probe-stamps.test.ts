@@ -85,7 +85,7 @@ describe('a release that differs in its stamps alone from what a group uses', ()
     };
     const [config] = test.host.config.workers;
     const answers = async (script: string): Promise<string> =>
-      (await askProbe(test.host, config!, { run: ['sh', '-c', script], timeoutMs: 5000 }, context)).verdict
+      (await askProbe(test.host, config!, { run: ['sh', '-c', script], timeoutMs: 60_000 }, context)).verdict
         .kind;
     assert.equal(await answers('test {serial} = 1'), 'ok');
     assert.equal(await answers('test {serial} = 2'), 'ok');
@@ -125,7 +125,7 @@ describe('the stamp of a probe', () => {
       signal: new AbortController().signal,
       nextNotificationId: () => '',
     };
-    const probe = { run: ['true', '{serial:other}'] as [string, string], timeoutMs: 5000 };
+    const probe = { run: ['true', '{serial:other}'] as [string, string], timeoutMs: 60_000 };
     const { verdict } = await askProbe(test.host, test.host.config.workers[0]!, probe, context);
     assert.equal(verdict.kind, 'broken');
   });

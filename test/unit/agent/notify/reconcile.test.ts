@@ -148,7 +148,7 @@ describe('a worker that appears', () => {
     using dir = tempDir();
     const shown = dir.join('shown');
     fs.writeFileSync(shown, '');
-    const probe = { run: ['test', '-e', shown], timeoutMs: 20_000 } as const;
+    const probe = { run: ['test', '-e', shown], timeoutMs: 60_000 } as const;
     const { test, driver } = await world({ a: confirms }, { probe });
     using _ = test;
     fs.rmSync(shown);

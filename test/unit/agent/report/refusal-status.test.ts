@@ -18,7 +18,7 @@ const bad = { 'policy.yaml': 'bad' };
 /** Serial 1 is active, and 2 was refused by its check. */
 async function refusedHost(): Promise<{ readonly test: TestHost; readonly last: CycleResult }> {
   const run = ['grep', '-q', 'good', '{bundle}/policy.yaml'] as const;
-  const checks = [{ kind: 'run', name: 'judge', run, timeoutMs: 20_000 }] as const;
+  const checks = [{ kind: 'run', name: 'judge', run, timeoutMs: 60_000 }] as const;
   const test = testHost({ bundles: [{ name: 'access', checks }] });
   await test.publish('access', good, { serial: 1 });
   await test.pull();

@@ -222,7 +222,7 @@ describe('status.json', () => {
       kind: 'run',
       name: 'c',
       run: ['sh', '-c', 'echo SECRET-OUTPUT; exit 1'],
-      timeoutMs: 5000,
+      timeoutMs: 60_000,
     } as const;
     using test = testHost({
       bundles: [{ name: 'access' }, { name: 'dns-edge', checks: [check] }],

@@ -169,7 +169,7 @@ describe('a group that lets its changes settle', () => {
   it('is judged anew by the checks when its time has come', async () => {
     const { test, publish } = await world({ settleMs: minuteMs });
     using _ = test;
-    const check = { kind: 'run', name: 'c', run: ['false'], timeoutMs: 5000 } as const;
+    const check = { kind: 'run', name: 'c', run: ['false'], timeoutMs: 60_000 } as const;
     await publish();
     const strict = test.reopen({
       bundles: [{ name: 'access', checks: [check] }],

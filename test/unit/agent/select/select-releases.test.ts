@@ -106,7 +106,7 @@ describe('bundles that move together', () => {
     kind: 'run',
     name: 'no two',
     run: ['sh', '-c', '! grep -q 2 {bundle}/*'],
-    timeoutMs: 5000,
+    timeoutMs: 60_000,
   } as const;
   const options = {
     bundles: [{ name: 'access' }, { name: 'dns-edge', checks: [never] }, { name: 'other' }],

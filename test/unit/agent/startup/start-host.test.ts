@@ -157,7 +157,7 @@ describe('the loaders at a start', () => {
     const dir = tempDir();
     const [log, verdict] = [dir.join('runs'), dir.join('verdict')];
     const script = `echo "$WRIT_GENERATION_DIR" >> ${log}; exit $(cat ${verdict})`;
-    const load: HookConfig = { run: ['sh', '-c', script], timeoutMs: 10_000 };
+    const load: HookConfig = { run: ['sh', '-c', script], timeoutMs: 60_000 };
     const test = testHost({ groups: { app: { config: { load } } } });
     const says = (exitCode: 0 | 1): void => fs.writeFileSync(verdict, String(exitCode));
     says(0);

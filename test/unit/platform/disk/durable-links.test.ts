@@ -27,7 +27,7 @@ describe('replaceLink', () => {
     const watcher = fs.watch(dir.path, (type, name) => events.push(`${type} ${name}`));
     createDurableFs().replaceLink('swap.link', dir.join('current'), 'generations/2', '.current-c1');
     // Node sees a rename as two events, one for each name; the last one is the end of the swap.
-    for (let tries = 0; tries < 500 && events.length < 3; tries++) {
+    for (let tries = 0; tries < 12_000 && events.length < 3; tries++) {
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
     watcher.close();

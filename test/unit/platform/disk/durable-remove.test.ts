@@ -1,8 +1,9 @@
 // Trees that a command has written to keep its traces, or to have somebody else's files removed.
 import assert from 'node:assert/strict';
-import { execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import * as fs from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import nodeFs, * as fs from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
+import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
 import { needsMounts, runMounted } from '../../../kit/disk/mounted.js';
@@ -11,9 +12,7 @@ import { tempDir } from '../../../kit/disk/temp-dir.js';
 describe('removing a tree', () => {
   it('removes one that is deeper than a path can be long, and than descriptors can be many', () => {
     using dir = tempDir();
-    const script =
-      'mkdir "$1"; cd "$1"; for i in $(seq 1500); do echo x >f; mkdir dddddd; cd -P dddddd || exit; done';
-    execFileSync('sh', ['-c', script, 'sh', dir.join('tree')]);
+    writeDeepTree(dir.join('tree'), 1500);
     assert.throws(() => fs.lstatSync(dir.join('tree', ...Array(1500).fill('dddddd'))), {
       code: 'ENAMETOOLONG',
     });
@@ -42,38 +41,34 @@ describe('removing a tree', () => {
     assert.deepEqual(fs.readdirSync(dir.path), []);
   });
 
-  it('leaves alone what a link leads to that takes the place of a directory', async () => {
+  it('leaves alone what a link leads to that takes the place of a directory, at whatever step it does', () => {
     using dir = tempDir();
     const disk = createDurableFs();
-    // It races with the removal: a name that is gone already is what it is here for.
-    const swap = `const fs = require('node:fs'); fs.writeSync(1, 'x');
-      for (;;) for (const [from, to] of [['d', 'old'], ['link', 'd'], ['d', 'link'], ['old', 'd']])
-        try { fs.renameSync(from, to); } catch {}`;
-    for (let round = 0; round < 10; round++) {
-      fs.mkdirSync(dir.join('outside'), { recursive: true });
-      fs.mkdirSync(dir.join('tree/d'), { recursive: true });
-      fs.symlinkSync(dir.join('outside'), dir.join('tree/link'));
-      for (const place of ['outside', 'tree/d'])
-        for (let file = 0; file < 200; file++) fs.writeFileSync(dir.join(`${place}/${file}`), '');
-      const attacker = spawn(process.execPath, ['-e', swap], {
-        cwd: dir.join('tree'),
-        stdio: ['ignore', 'pipe', 'ignore'],
-      });
-      const ended = once(attacker, 'exit');
-      await once(attacker.stdout, 'data');
-      const endMs = performance.now() + 300;
-      while (fs.existsSync(dir.join('tree')) && performance.now() < endMs) {
-        try {
-          disk.removeTree('op', dir.join('tree'));
-        } catch {
-          // The attacker was faster: something is left, and nothing outside is gone.
-        }
+    const kept = ['a', 'b', 'c'];
+    const remove = (swap: () => void, step: number): number => {
+      fs.rmSync(dir.join('tree'), { recursive: true, force: true });
+      for (const place of ['outside', 'tree/d/e']) {
+        fs.mkdirSync(dir.join(place), { recursive: true });
+        for (const file of kept) fs.writeFileSync(dir.join(`${place}/${file}`), '');
       }
-      attacker.kill('SIGKILL');
-      await ended;
+      fs.symlinkSync(dir.join('outside'), dir.join('tree/link'));
+      const steps = atStep(step, swap, () => disk.removeTree('op', dir.join('tree')));
+      assert.deepEqual(fs.readdirSync(dir.join('outside')), kept, `step ${step}`);
       disk.removeTree('op', dir.join('tree'));
-      assert.equal(fs.readdirSync(dir.join('outside')).length, 200);
-    }
+      return steps;
+    };
+    const steps = remove(() => undefined, 0);
+    assert.ok(steps >= 15, `${steps} steps`);
+    for (const which of [0, 1])
+      for (let step = 1; step <= steps; step += 1)
+        remove(() => {
+          const below = fs.readdirSync(dir.join('tree'), { recursive: true, withFileTypes: true });
+          const entry = below.filter((one) => one.isDirectory())[which];
+          if (entry === undefined) return;
+          const place = join(entry.parentPath, entry.name);
+          fs.renameSync(place, dir.join('tree/old'));
+          fs.symlinkSync(dir.join('outside'), place);
+        }, step);
   });
 
   it(
@@ -97,3 +92,62 @@ describe('removing a tree', () => {
     },
   );
 });
+
+/** Directories in one another, each with a file: through descriptors, as its path is too long at the end. */
+function writeDeepTree(top: string, depth: number): void {
+  fs.mkdirSync(top);
+  let opened = fs.openSync(top, 'r');
+  for (let level = 0; level < depth; level += 1) {
+    const place = `/proc/self/fd/${opened}`;
+    fs.writeFileSync(`${place}/f`, 'x');
+    fs.mkdirSync(`${place}/dddddd`);
+    const below = fs.openSync(`${place}/dddddd`, 'r');
+    fs.closeSync(opened);
+    opened = below;
+  }
+  fs.closeSync(opened);
+}
+
+const systemCalls = [
+  'chmodSync',
+  'fstatSync',
+  'openSync',
+  'readdirSync',
+  'renameSync',
+  'rmdirSync',
+  'unlinkSync',
+] as const;
+
+/**
+ * Removes with `act`, and calls `swap` before the system call with this number, as an attacker who is lucky. What the
+ * attacked removal throws is no matter: something is left then.
+ * @returns how many system calls there were
+ */
+function atStep(step: number, swap: () => void, act: () => void): number {
+  let count = 0;
+  const real = systemCalls.map((name) => [name, nodeFs[name]] as const);
+  const restore = (): void => {
+    for (const [name, call] of real) Object.assign(nodeFs, { [name]: call });
+    syncBuiltinESMExports();
+  };
+  for (const [name, call] of real) {
+    const counting = (...args: unknown[]): unknown => {
+      count += 1;
+      if (count === step) {
+        restore();
+        swap();
+      }
+      return (call as (...args: unknown[]) => unknown)(...args);
+    };
+    Object.assign(nodeFs, { [name]: counting });
+  }
+  syncBuiltinESMExports();
+  try {
+    act();
+  } catch {
+    // The removal met what it did not expect.
+  } finally {
+    restore();
+  }
+  return count;
+}

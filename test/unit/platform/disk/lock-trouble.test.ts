@@ -67,7 +67,7 @@ describe('a child of a holder', () => {
       await takeLock({ durable: createDurableFs(), path: ${JSON.stringify(dir.join('lock'))}, holder: 'agent', waitMs: 0,
         clock: systemClock, code: 'LOCK_HELD' });
       const script = 'setsid sleep 60 </dev/null >/dev/null 2>&1 & sleep 0.3; echo $!';
-      const { stdout } = await runCommand({ argv: ['sh', '-c', script], timeoutMs: 10000, maxOutputBytes: 1000 });
+      const { stdout } = await runCommand({ argv: ['sh', '-c', script], timeoutMs: 60_000, maxOutputBytes: 1000 });
       console.log(stdout);
       setInterval(() => undefined, 1000);`);
     const daemon = Number(await holder.firstLine);

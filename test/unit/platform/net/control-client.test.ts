@@ -10,8 +10,12 @@ import { rejectsCode } from '../../../kit/assert/assert-code.js';
 import { startScript } from '../../../kit/cli/child-script.js';
 import { fakeAgent } from '../../../kit/cli/fake-agent.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
+import { skippedPauses } from '../../../kit/clock/skipped-pauses.js';
 import { leaveStaleSocket } from '../../../kit/disk/stale-socket.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
+
+/** Between two tries to connect. */
+const pauseMs = 50;
 
 function options(socketPath: string, more: Partial<AskOptions> = {}): AskOptions {
   return {
@@ -174,12 +178,16 @@ describe('the client of the control socket', () => {
   it('connects again where more wait to connect than the system keeps', async () => {
     using dir = tempDir();
     const path = dir.join('a.sock');
-    const busy = startBusy(path, 1500);
+    const busy = startBusy(path);
     try {
       await busy.firstLine;
-      await new Promise((resolve) => setTimeout(resolve, 300));
       const crowd = Array.from({ length: 5 }, () => createConnection({ path }).on('error', () => undefined));
-      const answers = await all(options(path, { clock: systemClock }));
+      // It takes connections again after the first pause, and is not measured by our clock.
+      const clock = skippedPauses(pauseMs, async () => {
+        busy.child.stdin?.end();
+        await systemClock.sleep(pauseMs);
+      });
+      const answers = await all(options(path, { clock }));
       assert.deepEqual(
         answers.map(({ type }) => type),
         ['end'],
@@ -193,23 +201,17 @@ describe('the client of the control socket', () => {
   it('connects again for five seconds, however long each pause takes, and says why it ends', async () => {
     using dir = tempDir();
     const path = dir.join('a.sock');
-    const busy = startBusy(path, 30_000);
+    const busy = startBusy(path);
     try {
       await busy.firstLine;
-      await new Promise((resolve) => setTimeout(resolve, 300));
       const crowd = Array.from({ length: 5 }, () => createConnection({ path }).on('error', () => undefined));
-      const fake = fakeClock();
-      const pauses: number[] = [];
-      const clock: Clock = {
-        ...fake,
-        sleep: (delayMs, signal) => {
-          if (delayMs !== 50) return systemClock.sleep(60_000, signal);
-          pauses.push(delayMs);
-          return fake.advance(1000);
-        },
-      };
+      let pauses = 0;
+      const clock = skippedPauses(pauseMs, (time) => {
+        pauses += 1;
+        return time.advance(1000);
+      });
       const error = await rejectsCode('AGENT_UNREACHABLE', all(options(path, { clock })));
-      assert.deepEqual([error.facts['reason'], pauses.length], ['failed', 5]);
+      assert.deepEqual([error.facts['reason'], pauses], ['failed', 5]);
       for (const socket of crowd) socket.destroy();
     } finally {
       busy.child.kill('SIGKILL');
@@ -255,9 +257,10 @@ describe('the client of the control socket', () => {
   });
 });
 
-/** Listens, and takes nobody's connection for so long. */
-function startBusy(path: string, busyMs: number): ReturnType<typeof startScript> {
-  return startScript(`
+/** Listens, says so, and takes nobody's connection until its stdin ends. */
+function startBusy(path: string): ReturnType<typeof startScript> {
+  const script = `
+    const { readFileSync, writeSync } = await import('node:fs');
     const { createServer } = await import('node:net');
     const { encodeLine, helloLine } = await import(at('src/core/protocol/socket-protocol.js'));
     const server = createServer((socket) => {
@@ -265,10 +268,11 @@ function startBusy(path: string, busyMs: number): ReturnType<typeof startScript>
       socket.write(helloLine('0.1.0') + encodeLine({ type: 'end' }));
     });
     server.listen({ path: ${JSON.stringify(path)}, backlog: 1 }, () => {
-      console.log('listens');
-      setTimeout(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ${busyMs}), 50);
+      writeSync(1, 'listens\\n');
+      readFileSync(0);
     });
-  `);
+  `;
+  return startScript(script, { stdin: 'pipe' });
 }
 
 function isRoot(): string | false {

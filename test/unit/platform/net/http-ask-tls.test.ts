@@ -19,7 +19,7 @@ describe('a question over TLS', () => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     try {
       const url = new URL(`https://127.0.0.1:${(server.address() as AddressInfo).port}/`);
-      const question = { url, method: 'GET', timeoutMs: 10_000, maxAnswerBytes: 100, clock: systemClock };
+      const question = { url, method: 'GET', timeoutMs: 60_000, maxAnswerBytes: 100, clock: systemClock };
       assert.deepEqual(await askHttp({ ...question, ca }), {
         ...{ kind: 'answered', status: 503, body: 'later', retryAfterMs: 7000 },
       });

@@ -142,7 +142,7 @@ describe('a run in the box', needs('bwrap', 'bubblewrap'), () => {
       argv,
       box: { ...simple, ...changes },
       programs: { ...real, bwrap },
-      timeoutMs: 20_000,
+      timeoutMs: 60_000,
       maxOutputBytes: 1000,
     });
 

@@ -19,7 +19,7 @@ import { sampleRepository } from '../../../kit/repository/sample-repository.js';
 import { tufJsClient } from '../../../kit/trust/tuf-js-client.js';
 
 function device({ signCommand }: OpensslKey, role: string): ExternalCommand {
-  return { command: signCommand, serves: (one) => one === role, env: process.env, timeoutMs: 20_000 };
+  return { command: signCommand, serves: (one) => one === role, env: process.env, timeoutMs: 60_000 };
 }
 
 describe('a repository on the keys of devices', needs('openssl', 'openssl'), () => {

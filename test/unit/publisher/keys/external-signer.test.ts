@@ -23,7 +23,7 @@ const bytes = Uint8Array.from(Buffer.from('{"_type":"root"}'));
 const stranger = createSigner(newSeed());
 
 function command(text: string, given: Partial<ExternalCommand> = {}): ExternalCommand {
-  return { command: text, env: process.env, serves: () => true, timeoutMs: 20_000, ...given };
+  return { command: text, env: process.env, serves: () => true, timeoutMs: 60_000, ...given };
 }
 
 function signWith(text: string, keys: readonly MetadataKey[], given: Partial<ExternalCommand> = {}) {

@@ -5,6 +5,7 @@ import { openRepositorySource } from '../../../../src/trust/sources/repository-s
 import type { Begun, RepositorySource, StreamOptions } from '../../../../src/trust/sources/source.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
+import { heldTimer } from '../../../kit/clock/held-timer.js';
 import { type Answer, always, bench } from '../../../kit/net/http-bench.js';
 
 async function collect(stream: AsyncIterable<Buffer>): Promise<string> {
@@ -76,14 +77,18 @@ describe('http source: lengths and deadlines', () => {
     await rejectsCode('DOWNLOAD_TIMEOUT', it.source.fetch('x', { maxBytes: 1_000_000 }));
   });
 
-  it('waits no longer than for a piece for the rest of an answer that needs no body', async () => {
+  it('waits no longer than for a piece for the rest of an answer that needs no body', async (t) => {
+    const idleTimeoutMs = 61_003;
+    const pieceTime = heldTimer(t, idleTimeoutMs);
     const answer: Answer = (_request, response) => {
       response.writeHead(404);
       const timer = setInterval(() => response.write('.'), 5);
       response.on('close', () => clearInterval(timer));
     };
-    await using it = await bench(answer, { idleTimeoutMs: 1000, metadataTimeoutMs: 60_000 });
-    assert.deepEqual(await it.source.fetch('x', { maxBytes: 10 }), { kind: 'absent' });
+    await using it = await bench(answer, { idleTimeoutMs, metadataTimeoutMs: 600_000 });
+    const fetched = it.source.fetch('x', { maxBytes: 10 });
+    await pieceTime.fire();
+    assert.deepEqual(await fetched, { kind: 'absent' });
   });
 
   it('ends when the caller says so', async () => {

@@ -15,7 +15,7 @@ function driverOf(run: readonly string[], options: { confirms?: boolean } = {}):
 }
 
 function sh(script: string, options: { confirms?: boolean; timeoutMs?: number } = {}): Promise<Answer> {
-  const { timeoutMs = 10_000, ...rest } = options;
+  const { timeoutMs = 60_000, ...rest } = options;
   return driverOf(['sh', '-c', script], rest).reset('sh', { target, timeoutMs });
 }
 
@@ -54,7 +54,7 @@ describe('the command driver', () => {
   it('hands over the generation in arguments and environment, and clears the rest', async () => {
     const argument = await driverOf(['/bin/echo', 'dir={current}/x']).reset('echo', {
       target,
-      timeoutMs: 10_000,
+      timeoutMs: 60_000,
     });
     assert.equal(argument.text, `exit 0: dir=${target.path}/x`);
     const environment = await sh('env | grep -v "^PWD=\\|^_=\\|^SHLVL=" | sort');
@@ -68,7 +68,7 @@ describe('the command driver', () => {
     const late = await sh('sleep 60', { timeoutMs: 50 });
     assert.deepEqual(late, { kind: 'unreachable', text: 'timed out' });
     assert.deepEqual(await sh('kill -9 $$'), { kind: 'unreachable', text: 'killed by SIGKILL' });
-    const missing = await driverOf(['/nonexistent/rndc']).reset('rndc', { target, timeoutMs: 1000 });
+    const missing = await driverOf(['/nonexistent/rndc']).reset('rndc', { target, timeoutMs: 60_000 });
     assert.equal(missing.kind, 'unreachable');
     assert.match(missing.text, /^not started: /);
   });
@@ -84,7 +84,7 @@ describe('the command driver', () => {
       driverContext(),
     );
     assert.deepEqual(await byArgument.members(), ['a', 'b']);
-    const reset = { target, timeoutMs: 10_000 };
+    const reset = { target, timeoutMs: 60_000 };
     assert.deepEqual(await byArgument.reset('b', reset), { kind: 'notified', text: 'exit 0: b 7' });
     const run = ['sh', '-c', 'echo $WRIT_WORKER'];
     const byEnvironment = command.create({ run, ...options }, driverContext());
@@ -97,7 +97,7 @@ describe('the command driver', () => {
     writeFileSync(dir.join('pid'), `${process.pid}\n`);
     const options = { restart: { run: ['sh', '-c', 'exit $1', 'sh', '3'] }, pidFile: dir.join('pid') };
     const driver = command.create({ run: ['true'], ...options }, driverContext());
-    const answer = await driver.restart?.('true', { target, timeoutMs: 10_000 });
+    const answer = await driver.restart?.('true', { target, timeoutMs: 60_000 });
     assert.deepEqual(answer, { kind: 'refused', text: 'exit 3' });
     assert.deepEqual([await driver.liveness?.('true'), await driver.pid?.('true')], ['alive', process.pid]);
     rmSync(dir.join('pid'));
@@ -110,7 +110,7 @@ describe('the command driver', () => {
     const rndc = 'echo "rndc: connect failed: 127.0.0.1#953: connection refused" >&2; exit 1';
     const kindOf = async (script: string, unreachable: object): Promise<Answer['kind']> => {
       const driver = command.create({ run: ['sh', '-c', script], unreachable }, driverContext());
-      return (await driver.reset('sh', { target, timeoutMs: 10_000 })).kind;
+      return (await driver.reset('sh', { target, timeoutMs: 60_000 })).kind;
     };
     assert.equal(await kindOf(rndc, { match: 'connect failed|connection refused' }), 'unreachable');
     assert.equal(await kindOf(rndc, { exit: [1], match: 'connect failed' }), 'unreachable');
@@ -135,7 +135,7 @@ describe('the command driver', () => {
       { run: ['sh', '-c', 'echo cannot connect; exit 1'], pidFile: dir.join('pid') },
       driverContext(),
     );
-    const ask = (): Promise<Answer> => driver.reset('sh', { target, timeoutMs: 10_000 });
+    const ask = (): Promise<Answer> => driver.reset('sh', { target, timeoutMs: 60_000 });
     assert.deepEqual(await ask(), {
       kind: 'unreachable',
       text: 'nobody lives there: exit 1: cannot connect',

@@ -35,7 +35,7 @@ describe('a process that has the pid of a daemon that ended', () => {
         writeFileSync('/proc/sys/kernel/ns_last_pid', String(daemon.pid - 1));
         other = await startFakeWorker(path('other' + tries));
       }
-      const answer = await driver.reset('pid', { target: { generation: 7, path: '/p/7' }, timeoutMs: 1000 });
+      const answer = await driver.reset('pid', { target: { generation: 7, path: '/p/7' }, timeoutMs: 60_000 });
       console.log(JSON.stringify([other.pid === daemon.pid, answer.kind, other.signals()]));
       await other.kill();
       process.exit(0);

@@ -2,17 +2,19 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { chmodSync, chownSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
+import { childrenOf, findProcess } from '../../../../src/platform/process/processes.js';
 import type { Answer, Driver } from '../../../../src/workers/contract/driver.js';
 import { signal } from '../../../../src/workers/drivers/signal.js';
 import { until } from '../../../kit/assert/until.js';
 import { runScript } from '../../../kit/cli/child-script.js';
+import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 import { driverContext } from '../../../kit/workers/driver-context.js';
 import { type MasterHabit, startFakeMaster } from '../../../kit/workers/fake-master.js';
 import { startFakeWorker } from '../../../kit/workers/fake-worker.js';
 import { compileOptions } from '../../../kit/workers/options-schema.js';
 
-const reset = { target: { generation: 7, path: '/policy/generations/7' }, timeoutMs: 1000 };
+const reset = { target: { generation: 7, path: '/policy/generations/7' }, timeoutMs: 60_000 };
 const isRoot = process.getuid?.() === 0;
 
 function driverOf(pidFile: string, name = 'HUP'): Driver {
@@ -127,7 +129,7 @@ describe('a pid file of another user', () => {
       process.on('SIGHUP', () => undefined);
       process.setgid(65534); process.setuid(65534);
       const driver = signal.create({ signal: 'HUP', pidFile }, driverContext());
-      const answer = await driver.reset('pid', { target: { generation: 7, path: '/p/7' }, timeoutMs: 1000 });
+      const answer = await driver.reset('pid', { target: { generation: 7, path: '/p/7' }, timeoutMs: 60_000 });
       console.log(answer.kind);
       process.exit(0);`);
     assert.equal(result.kind === 'exited' && result.stdout, 'notified\n', JSON.stringify(result));
@@ -153,48 +155,57 @@ describe('a pid file that is a link', () => {
 });
 
 describe('a signal with the proof of replaced children', () => {
-  async function tellMaster(habit: MasterHabit, timeoutMs: number): Promise<Answer> {
+  /** @param keptChildren how many of its two children the master keeps, after which the deadline expires */
+  async function tellMaster(habit: MasterHabit, keptChildren?: number): Promise<Answer> {
     using dir = tempDir();
     await using master = await startFakeMaster(dir.path, habit);
+    const before = childrenOf(master.pid);
+    const isKept = ({ pid }: { pid: number }): boolean => findProcess(pid) !== undefined;
+    const clock = fakeClock();
+    const sleep = async (): Promise<void> => {
+      await until(() => before.filter(isKept).length === keptChildren);
+      await clock.advance(reset.timeoutMs);
+    };
+    const context = keptChildren === undefined ? {} : { clock: { ...clock, sleep } };
     const driver = signal.create(
       { signal: 'HUP', pidFile: master.pidFile, proof: 'children' },
-      driverContext(),
+      driverContext(context),
     );
     assert.equal(driver.verdictClass, 'true');
     const [worker = ''] = await driver.members();
     // Awaited here, or the master would be gone before it is told.
-    return await driver.reset(worker, { ...reset, timeoutMs });
+    return await driver.reset(worker, reset);
   }
 
   for (const habit of ['replaces', 'drains'] as const) {
     it(`confirms when all children that serve are new: a master that ${habit}`, async () => {
-      const answer = await tellMaster(habit, 10_000);
+      const answer = await tellMaster(habit);
       assert.equal(answer.kind, 'confirmed');
       assert.match(answer.text, /replaced its 2 children/);
     });
   }
 
-  const silences: readonly (readonly [MasterHabit, RegExp])[] = [
-    ['keeps', /2 of its 2 children still serve/],
-    ['keeps-one', /1 of its 2 children still serve/],
-    ['drops', /0 of its 2 children still serve/],
+  const silences: readonly (readonly [MasterHabit, number])[] = [
+    ['keeps', 2],
+    ['keeps-one', 1],
+    ['drops', 0],
   ];
-  for (const [habit, text] of silences) {
+  for (const [habit, kept] of silences) {
     it(`has no verdict on a master that ${habit}: slow and unwilling look alike`, async () => {
-      const answer = await tellMaster(habit, 400);
+      const answer = await tellMaster(habit, kept);
       assert.equal(answer.kind, 'unreachable');
-      assert.match(answer.text, text);
+      assert.match(answer.text, new RegExp(`${kept} of its 2 children still serve`));
     });
   }
 
   it('cannot reach a master that died of it', async () => {
-    const answer = await tellMaster('dies', 10_000);
+    const answer = await tellMaster('dies');
     assert.equal(answer.kind, 'unreachable');
     assert.match(answer.text, /which died/);
   });
 
   it('proves nothing of a process without children', async () => {
-    const answer = await tellMaster('alone', 400);
+    const answer = await tellMaster('alone');
     assert.equal(answer.kind, 'notified');
     assert.match(answer.text, /had no children/);
   });

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
+import type { Clock } from '../../../../src/platform/time/clock.js';
 import type { Answer, Driver } from '../../../../src/workers/contract/driver.js';
 import { supervisord } from '../../../../src/workers/drivers/supervisord.js';
+import { until } from '../../../kit/assert/until.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
+import { skippedPauses } from '../../../kit/clock/skipped-pauses.js';
 import { leaveStaleSocket } from '../../../kit/disk/stale-socket.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 import { driverContext } from '../../../kit/workers/driver-context.js';
@@ -19,6 +22,9 @@ import { driverOf, running, stopped } from '../../../kit/workers/supervisord-dri
 
 const reset = { target: { generation: 7, path: '/policy/generations/7' }, timeoutMs: 60_000 };
 
+/** Between two looks at a process. */
+const pauseMs = 200;
+
 interface Asked {
   readonly answer: Answer;
   readonly calls: readonly string[];
@@ -26,11 +32,18 @@ interface Asked {
 
 async function ask(
   answer: (method: string, params: readonly string[]) => FakeAnswer,
-  options: { verb?: 'reset' | 'restart'; timeoutMs?: number; status?: number; driver?: object } = {},
+  options: {
+    verb?: 'reset' | 'restart';
+    timeoutMs?: number;
+    status?: number;
+    driver?: object;
+    clock?: Clock;
+  } = {},
 ): Promise<Asked> {
   using dir = tempDir();
   const fake = await startFakeSupervisord(dir.join('s'), answer, options);
-  const driver = driverOf(dir.join('s'), options.driver);
+  const context = options.clock === undefined ? {} : { clock: options.clock };
+  const driver = driverOf(dir.join('s'), options.driver, driverContext(context));
   const timeoutMs = options.timeoutMs ?? reset.timeoutMs;
   try {
     return { answer: await notify(driver, options.verb ?? 'reset', timeoutMs), calls: fake.calls };
@@ -168,7 +181,7 @@ describe('a restart through supervisord', () => {
           const next = { ...running, ...(left.length > 1 ? left.shift() : left[0]) };
           return xmlProcess({ group: 'web', name: 'a', ...next });
         },
-        { verb: 'restart', timeoutMs: 1500 },
+        { verb: 'restart', timeoutMs: 1500, clock: skippedPauses(pauseMs) },
       );
       return asked.answer;
     };
@@ -187,15 +200,26 @@ describe('a restart through supervisord', () => {
 
   it('starts a process again whose stop took longer than its deadline', async () => {
     let asked = 0;
+    let isStopAsked = false;
+    const patient = skippedPauses(pauseMs);
+    const isOfStop = (delayMs: number): boolean => delayMs === 1500 && asked === 0;
+    const clock: Clock = {
+      ...patient,
+      sleep: (delayMs, signal) =>
+        isOfStop(delayMs) ? until(() => isStopAsked) : patient.sleep(delayMs, signal),
+    };
     const { answer, calls } = await ask(
       (method) => {
-        if (method === 'stopProcess') return 'hang';
+        if (method === 'stopProcess') {
+          isStopAsked = true;
+          return 'hang';
+        }
         if (method === 'startProcess') return xmlTrue;
         asked += 1;
         const stopping = { state: 40, stateName: 'STOPPING', pid: 100 };
         return xmlProcess({ group: 'web', name: 'a', ...(asked < 2 ? stopping : stopped) });
       },
-      { verb: 'restart', timeoutMs: 1500 },
+      { verb: 'restart', timeoutMs: 1500, clock },
     );
     assert.equal(answer.kind, 'notified');
     assert.deepEqual(calls, [

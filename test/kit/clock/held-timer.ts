@@ -1,0 +1,29 @@
+// A timer of the program under test that expires when a test says so, for deadlines that take no Clock: what comes before
+// the deadline is an event then, and never a matter of time. Owns the timers of one delay; all others run as they are.
+import type { TestContext } from 'node:test';
+import { until } from '../assert/until.js';
+
+export interface HeldTimer {
+  /** Waits until a timer of this delay is set, and expires the last one. */
+  fire(): Promise<void>;
+}
+
+/**
+ * @param delayMs of the timers to hold, a number that nothing else in the process waits for
+ * @example const deadline = heldTimer(t, 600_001); await peerIsReady; await deadline.fire();
+ */
+export function heldTimer(t: TestContext, delayMs: number): HeldTimer {
+  const { setTimeout } = globalThis;
+  const held: (() => void)[] = [];
+  const set = (act: (...given: unknown[]) => void, ofMs?: number, ...given: unknown[]): NodeJS.Timeout => {
+    if (ofMs === delayMs) held.push(() => act(...given));
+    return setTimeout(act, ofMs, ...given);
+  };
+  t.mock.method(globalThis, 'setTimeout', set as typeof setTimeout);
+  return {
+    fire: async () => {
+      await until(() => held.length > 0);
+      held.at(-1)?.();
+    },
+  };
+}
