@@ -10,6 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 const reporter = fileURLToPath(new URL('./test-reporter.js', import.meta.url));
+const preload = new URL('./test-preload.js', import.meta.url).href;
 const groupEntry = fileURLToPath(new URL('./test-group.js', import.meta.url));
 const maxOutputChars = 200_000;
 const lookMs = 500;
@@ -61,7 +62,7 @@ async function runProcess({ files, timeoutMs, caseText }) {
   try {
     const entry = files.length === 1 ? files : [groupEntry, ...files];
     const pattern = caseText === undefined ? [] : [`--test-name-pattern=${escaped(caseText)}`];
-    const argv = ['--test-reporter', reporter, ...pattern, ...entry];
+    const argv = ['--import', preload, '--test-reporter', reporter, ...pattern, ...entry];
     const { output, end } = await waitFor(argv, eventsPath, { timeoutMs, files: files.length });
     const events = linesOf(eventsPath);
     const last = events.at(-1)?.kind === 'end' ? events.pop() : undefined;
