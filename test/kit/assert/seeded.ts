@@ -33,6 +33,13 @@ export function seeded(seed: number): Seeded {
   };
 }
 
+/** Bytes that no compressor shrinks, the same in every run. */
+export function seededBytes(count: number, seed = fixedSeed): Buffer {
+  const random = seeded(seed);
+  const words = Uint32Array.from({ length: Math.ceil(count / 4) }, () => random.int(2 ** 32));
+  return Buffer.from(words.buffer).subarray(0, count);
+}
+
 /** Every case has a seed of its own, so that one can be run alone. */
 export function caseSeed(seed: number, index: number): number {
   return (Math.imul(seed, 0x01000193) ^ Math.imul(index + 1, 0x85ebca6b)) >>> 0;
