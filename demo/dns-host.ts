@@ -1,7 +1,7 @@
 // The host of part two: two Knot Resolver workers with the sample configuration of docs/examples/dns-edge, on one
 // loopback port, and the question that is put to them. Needs kresd and dig.
 import { createSocket } from 'node:dgram';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { defaultPath } from '../src/platform/process/run-command.js';
 import type { Child } from './children.js';
@@ -9,6 +9,7 @@ import { expectEqual } from './screen.js';
 import { project, type Stage } from './stage.js';
 
 const configFile = 'dns-agent.yaml';
+const checkFile = 'rpz-check.conf';
 const samples = join(project, 'docs', 'examples', 'dns-edge');
 const asked = 20;
 const path = { PATH: defaultPath };
@@ -26,6 +27,7 @@ export interface DnsHost {
 }
 
 export async function startDnsHost(stage: Stage, repositoryUrl: string): Promise<DnsHost> {
+  installCheck(stage);
   const configuration = configurationText(stage, repositoryUrl);
   writeFileSync(stage.path(configFile), configuration);
   stage.screen.command(['cat', configFile]);
@@ -59,6 +61,14 @@ export async function startDnsHost(stage: Stage, repositoryUrl: string): Promise
   };
 }
 
+/** Every user may read this file, because the sandbox of root runs checks as `nobody`. The checkout may be private. */
+function installCheck(stage: Stage): void {
+  const sample = join(samples, checkFile);
+  stage.screen.command(['install', '-m', '644', sample, checkFile]);
+  copyFileSync(sample, stage.path(checkFile));
+  chmodSync(stage.path(checkFile), 0o644);
+}
+
 function configurationText(stage: Stage, repositoryUrl: string): string {
   return `repository: ${repositoryUrl}/
 root: ${stage.path('repo', 'metadata', '1.root.json')}
@@ -70,8 +80,8 @@ bundles:
   - name: dns-edge
     checks:
       - name: block.rpz parses
-        run: [kresd, -n, -c, ${join(samples, 'rpz-check.conf')}, -c, "-", "{scratch}"]
-        binds: [${join(samples, 'rpz-check.conf')}]
+        run: [kresd, -n, -c, ${stage.path(checkFile)}, -c, "-", "{scratch}"]
+        binds: [${stage.path(checkFile)}]
 workers:
   - name: resolver
     uses: [dns-edge]
