@@ -1,9 +1,9 @@
 // The host of part two: two Knot Resolver workers with the sample configuration of docs/examples/dns-edge, on one
 // loopback port, and the question that is put to them. Needs kresd and dig.
-import { createSocket } from 'node:dgram';
 import { chmodSync, copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { defaultPath } from '../src/platform/process/run-command.js';
+import { freePort } from '../test/kit/programs/free-port.js';
 import type { Child } from './children.js';
 import { expectEqual } from './screen.js';
 import { project, type Stage } from './stage.js';
@@ -41,6 +41,7 @@ export async function startDnsHost(stage: Stage, repositoryUrl: string): Promise
     'No resolver runs yet: the policy is active, no worker uses it, and the exit code shows it.',
   );
   mkdirSync(stage.path('kresd', 'control'), { recursive: true });
+  // UDP and TCP share the number, and the workers share the port.
   const port = await freePort();
   const workers: Child[] = [];
   for (const id of ['1', '2']) workers.push(startWorker(stage, id, port));
@@ -107,15 +108,6 @@ function startWorker(stage: Stage, id: string, port: number): Child {
     'background',
   );
   return stage.start(`kresd ${id}`, argv, { ...path, ...env });
-}
-
-/** UDP and TCP share the number, and the workers share the port, so that it only has to be free just now. */
-async function freePort(): Promise<number> {
-  const socket = createSocket('udp4');
-  await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve));
-  const { port } = socket.address();
-  await new Promise<void>((resolve) => socket.close(() => resolve()));
-  return port;
 }
 
 function digArguments(port: number): string[] {
