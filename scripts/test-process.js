@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
+const projectRoot = fileURLToPath(new URL('..', import.meta.url));
 const reporter = fileURLToPath(new URL('./test-reporter.js', import.meta.url));
 const preload = new URL('./test-preload.js', import.meta.url).href;
 const groupEntry = fileURLToPath(new URL('./test-group.js', import.meta.url));
@@ -112,7 +113,9 @@ function linesOf(path) {
 function waitFor(argv, eventsPath, limits) {
   const env = { ...process.env, WRIT_TEST_EVENTS: eventsPath };
   // A group of its own: what a test has started and left behind ends with it.
-  const child = spawn(process.execPath, argv, { env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
+  const stdio = ['ignore', 'pipe', 'pipe'];
+  // Tests name files of the checkout by their paths in it, wherever the runner was started.
+  const child = spawn(process.execPath, argv, { cwd: projectRoot, env, stdio, detached: true });
   running.add(child);
   let output = '';
   for (const stream of [child.stdout, child.stderr])
