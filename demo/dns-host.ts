@@ -1,14 +1,15 @@
 // The host of part two: two Knot Resolver workers with the sample configuration of docs/examples/dns-edge, on one
 // loopback port, and the question that is put to them. Needs kresd and dig.
-import { createSocket } from 'node:dgram';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { defaultPath } from '../src/platform/process/run-command.js';
+import { freePort } from '../test/kit/programs/free-port.js';
 import type { Child } from './children.js';
 import { expectEqual } from './screen.js';
 import { project, type Stage } from './stage.js';
 
 const configFile = 'dns-agent.yaml';
+const checkFile = 'rpz-check.conf';
 const samples = join(project, 'docs', 'examples', 'dns-edge');
 const asked = 20;
 const path = { PATH: defaultPath };
@@ -26,6 +27,7 @@ export interface DnsHost {
 }
 
 export async function startDnsHost(stage: Stage, repositoryUrl: string): Promise<DnsHost> {
+  installCheck(stage);
   const configuration = configurationText(stage, repositoryUrl);
   writeFileSync(stage.path(configFile), configuration);
   stage.screen.command(['cat', configFile]);
@@ -39,6 +41,7 @@ export async function startDnsHost(stage: Stage, repositoryUrl: string): Promise
     'No resolver runs yet: the policy is active, no worker uses it, and the exit code shows it.',
   );
   mkdirSync(stage.path('kresd', 'control'), { recursive: true });
+  // UDP and TCP share the number, and the workers share the port.
   const port = await freePort();
   const workers: Child[] = [];
   for (const id of ['1', '2']) workers.push(startWorker(stage, id, port));
@@ -59,6 +62,14 @@ export async function startDnsHost(stage: Stage, repositoryUrl: string): Promise
   };
 }
 
+/** Every user may read this file, because the sandbox of root runs checks as `nobody`. The checkout may be private. */
+function installCheck(stage: Stage): void {
+  const sample = join(samples, checkFile);
+  stage.screen.command(['install', '-m', '644', sample, checkFile]);
+  copyFileSync(sample, stage.path(checkFile));
+  chmodSync(stage.path(checkFile), 0o644);
+}
+
 function configurationText(stage: Stage, repositoryUrl: string): string {
   return `repository: ${repositoryUrl}/
 root: ${stage.path('repo', 'metadata', '1.root.json')}
@@ -70,8 +81,8 @@ bundles:
   - name: dns-edge
     checks:
       - name: block.rpz parses
-        run: [kresd, -n, -c, ${join(samples, 'rpz-check.conf')}, -c, "-", "{scratch}"]
-        binds: [${join(samples, 'rpz-check.conf')}]
+        run: [kresd, -n, -c, ${stage.path(checkFile)}, -c, "-", "{scratch}"]
+        binds: [${stage.path(checkFile)}]
 workers:
   - name: resolver
     uses: [dns-edge]
@@ -97,15 +108,6 @@ function startWorker(stage: Stage, id: string, port: number): Child {
     'background',
   );
   return stage.start(`kresd ${id}`, argv, { ...path, ...env });
-}
-
-/** UDP and TCP share the number, and the workers share the port, so that it only has to be free just now. */
-async function freePort(): Promise<number> {
-  const socket = createSocket('udp4');
-  await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve));
-  const { port } = socket.address();
-  await new Promise<void>((resolve) => socket.close(() => resolve()));
-  return port;
 }
 
 function digArguments(port: number): string[] {

@@ -8,9 +8,10 @@ import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { bundleProgram } from './bundle-program.js';
+import { fixedSeed } from './test-seed.js';
 
 const projectRoot = fileURLToPath(new URL('..', import.meta.url));
 const runTimeoutMs = 120_000;
@@ -160,11 +161,13 @@ async function runCases(root, test, names) {
   const pattern = names.map((name) => `--test-name-pattern=${name.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')}`);
   const reporter = `--test-reporter=${join(root, 'scripts/mutate-reporter.js')}`;
   const path = join(root, 'dist', test.replace(/\.ts$/, '.js'));
-  const argv = [reporter, '--test-force-exit', ...pattern, path];
+  const preload = `--import=${pathToFileURL(join(root, 'scripts/test-preload.js'))}`;
+  const argv = [preload, reporter, '--test-force-exit', ...pattern, path];
   fs.writeFileSync(events, '');
   // With UPDATE_GOLDEN a test would compare the broken output with itself.
   const { UPDATE_GOLDEN: _, ...inherited } = process.env;
-  const env = { ...inherited, WRIT_MUTATE_EVENTS: events };
+  // A change is killed by the same cases in every run, also by hand.
+  const env = { WRIT_TEST_SEED: String(fixedSeed), ...inherited, WRIT_MUTATE_EVENTS: events };
   const stdio = ['ignore', 'ignore', 'pipe'];
   const child = spawn(process.execPath, argv, { cwd: root, env, stdio, detached: true });
   children.add(child);

@@ -8,6 +8,7 @@ import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { chooseFiles, planProcesses } from './test-plan.js';
 import { hasFailed, killAll, runUnit } from './test-process.js';
+import { chooseSeed } from './test-seed.js';
 
 const root = fileURLToPath(new URL('../dist/test', import.meta.url));
 const options = process.argv.slice(2).filter((part) => part.startsWith('--'));
@@ -27,6 +28,11 @@ const names = chooseFiles(root, { set: chosenSet(), wanted, unwanted });
 if (names.length === 0) fail(`no test file matches ${given.join(' ')}`);
 /** So few that a reader wants to see each case. */
 const isShort = names.length <= 5;
+const seed = chosenSeed();
+// Every test process and the programs that it starts take the seed from here.
+process.env.WRIT_TEST_SEED = String(seed);
+const rerunCommand = `WRIT_TEST_SEED=${seed} node scripts/run-tests.js`;
+console.log(`seed: WRIT_TEST_SEED=${seed}`);
 
 process.on('exit', killAll);
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => process.exit(1));
@@ -42,6 +48,14 @@ function chosenSet() {
   if (options.includes('--all')) return 'all';
   if (options.includes('--exhaustive')) return 'exhaustive';
   return wanted.length > 0 ? 'all' : 'usual';
+}
+
+function chosenSeed() {
+  try {
+    return chooseSeed(process.env);
+  } catch (error) {
+    return fail(error.message);
+  }
 }
 
 async function work() {
@@ -71,7 +85,7 @@ function say(result) {
   if (output.trim() !== '') console.log(indented(output.trimEnd()));
   if (isGood(result)) return;
   if (trouble !== undefined) console.log(`  ✖ ${trouble}`);
-  console.log(`  alone: node scripts/run-tests.js ${name}`);
+  console.log(`  alone: ${rerunCommand} ${name}`);
 }
 
 function sayEvent(event) {
@@ -104,7 +118,7 @@ function summary() {
   if (bad.length === 0) return;
   console.log('Failed, each with the command that runs it alone:');
   for (const one of bad) {
-    console.log(`  node scripts/run-tests.js ${one.name}`);
+    console.log(`  ${rerunCommand} ${one.name}`);
     // Here again, with what was expected and found: of a long output often only the end is kept.
     for (const { path, error } of one.events.filter(isOwnFailure))
       console.log(`    ✖ ${path.join(' > ')}\n${indented(beginning(error))}`);

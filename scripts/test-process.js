@@ -18,8 +18,16 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
+const projectRoot = fileURLToPath(new URL('..', import.meta.url));
 const reporter = fileURLToPath(new URL('./test-reporter.js', import.meta.url));
+const preload = new URL('./test-preload.js', import.meta.url).href;
 const groupEntry = fileURLToPath(new URL('./test-group.js', import.meta.url));
+/**
+ * Without a limit V8 takes up to a quarter of the memory of the machine before it collects, and a test that keeps
+ * memory slows all the others down. The largest heap of a usual process is 200 MB. A flag and not NODE_OPTIONS, because
+ * the programs that a test starts would inherit the variable.
+ */
+const maxHeapMegabytes = 1024;
 const maxOutputChars = 200_000;
 /** A file system in memory, of which a container may have only a little. */
 const memoryPath = '/dev/shm';
@@ -76,7 +84,8 @@ async function runProcess({ files, timeoutMs, isInMemory, caseText }) {
   try {
     const entry = files.length === 1 ? files : [groupEntry, ...files];
     const pattern = caseText === undefined ? [] : [`--test-name-pattern=${escaped(caseText)}`];
-    const argv = ['--test-reporter', reporter, ...pattern, ...entry];
+    const flags = [`--max-old-space-size=${maxHeapMegabytes}`, '--import', preload];
+    const argv = [...flags, '--test-reporter', reporter, ...pattern, ...entry];
     const env = { ...process.env, WRIT_TEST_EVENTS: eventsPath, ...(isInMemory ? { TMPDIR: scratch } : {}) };
     const { output, end } = await waitFor(argv, env, { timeoutMs, files: files.length });
     const events = linesOf(eventsPath);
@@ -126,7 +135,9 @@ function linesOf(path) {
 
 function waitFor(argv, env, limits) {
   // A group of its own: what a test has started and left behind ends with it.
-  const child = spawn(process.execPath, argv, { env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
+  const stdio = ['ignore', 'pipe', 'pipe'];
+  // Tests name files of the checkout by their paths in it, wherever the runner was started.
+  const child = spawn(process.execPath, argv, { cwd: projectRoot, env, stdio, detached: true });
   running.add(child);
   let output = '';
   for (const stream of [child.stdout, child.stderr])

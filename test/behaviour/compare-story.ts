@@ -2,8 +2,8 @@
 // start from; the script decides what happens.
 import { execFileSync } from 'node:child_process';
 import { rmSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
+import { freePort } from '../kit/programs/free-port.js';
 import type { Checkout } from './checkout.js';
 import { differencesOf } from './difference.js';
 import { type Play, playStory } from './play-story.js';
@@ -40,7 +40,11 @@ export async function prepareCommon(ground: Ground): Promise<void> {
 export async function compareStory(ground: Ground, story: Story): Promise<Compared> {
   const directory = join(ground.base, story.name);
   const kept = `${directory}.kept`;
-  const stage = { form: story.form, directory, ports: await freePorts(4) };
+  const stage = {
+    form: story.form,
+    directory,
+    ports: [await freePort(), await freePort(), await freePort(), await freePort()],
+  };
   copyTree(join(ground.base, 'common'), directory);
   if (story.preparation !== undefined) {
     await prepare(ground, { ...stage, script: story.preparation, startMs: ground.startMs + stageMs });
@@ -103,18 +107,4 @@ function wordsOf(
 /** With modes, times and links as they are; sockets are left behind as what they are. */
 function copyTree(from: string, to: string): void {
   execFileSync('cp', ['-a', from, to]);
-}
-
-async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer());
-  const ports = await Promise.all(
-    servers.map(
-      (server) =>
-        new Promise<number>((resolve) => {
-          server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port));
-        }),
-    ),
-  );
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
 }

@@ -1,9 +1,11 @@
 // Holds the test files to what their places say: a sample has its whole beside it, and what shares a process with others
-// leaves them alone (scripts/test-plan.js).
+// leaves them alone (scripts/test-plan.js). The seed of generated cases is constant in CI and reaches fast-check.
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { fixedSeed, testSeed } from '../kit/assert/seeded.js';
 import { projectRoot } from '../kit/sources/source-files.js';
 
 const tests = join(projectRoot, 'test');
@@ -15,6 +17,12 @@ interface TestPlan {
   planProcesses(names: readonly string[]): readonly { readonly names: readonly string[] }[];
 }
 
+interface TestSeed {
+  readonly fixedSeed: number;
+  chooseSeed(env: Readonly<Record<string, string>>): number;
+}
+
+const seeds = (await import(join(projectRoot, 'scripts/test-seed.js'))) as TestSeed;
 const textOf = (name: string): string => readFileSync(join(tests, name), 'utf8');
 
 describe('test files', () => {
@@ -36,5 +44,33 @@ describe('test files', () => {
     assert.ok(shared.length > 200);
     const withHook = shared.filter((name) => /^(before|after)(Each)?\(/m.test(textOf(name)));
     assert.deepEqual(withHook, []);
+  });
+});
+
+describe('the seed of a run', () => {
+  it('is constant with CI=true', () => {
+    assert.equal(seeds.chooseSeed({ CI: 'true' }), fixedSeed);
+    assert.equal(seeds.fixedSeed, fixedSeed);
+  });
+
+  it('is drawn without CI', () => {
+    const drawn = new Set(Array.from({ length: 20 }, () => seeds.chooseSeed({})));
+    assert.ok(drawn.size > 1);
+    for (const seed of drawn) assert.equal(seed, seed | 0);
+  });
+
+  it('is WRIT_TEST_SEED where the caller sets it, also in CI', () => {
+    assert.equal(seeds.chooseSeed({ WRIT_TEST_SEED: '123', CI: 'true' }), 123);
+    assert.equal(seeds.chooseSeed({ WRIT_TEST_SEED: '0' }), 0);
+  });
+
+  it('is refused where it is no whole number below 2 ** 31', () => {
+    for (const given of ['', 'x', '-1', '1.5', '1e3', String(2 ** 31)])
+      assert.throws(() => seeds.chooseSeed({ WRIT_TEST_SEED: given }), RangeError, given);
+  });
+
+  it('reaches fast-check in every test process', () => {
+    assert.ok(process.env['WRIT_TEST_SEED'] !== undefined);
+    assert.equal(fc.readConfigureGlobal().seed, testSeed());
   });
 });

@@ -6,7 +6,7 @@ import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, writeFileSync }
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { freePort } from './free-port.js';
+import { freePort } from '../../dist/test/kit/programs/free-port.js';
 
 const { images, work } = JSON.parse(readFileSync(process.env.WRIT_IMAGES, 'utf8'));
 const writ = join(import.meta.dirname, '../../dist/writ/main.js');

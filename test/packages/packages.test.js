@@ -15,8 +15,8 @@ import { dirname, join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
+import { freePort } from '../../dist/test/kit/programs/free-port.js';
 import { makeCleanRoot } from './clean-root.js';
-import { freePort } from './free-port.js';
 
 const built = process.env.WRIT_PACKAGES;
 const folder = mkdtempSync('/var/tmp/writ-root-');

@@ -39,7 +39,7 @@ export interface MatrixPool {
 
 export function openPool(size = Math.min(availableParallelism(), 4)): MatrixPool {
   const path = fileURLToPath(new URL('./matrix-child.js', import.meta.url));
-  const children = Array.from({ length: size }, () => fork(path));
+  const children = Array.from({ length: size }, () => fork(path, { execArgv: [] }));
   const owners = new Map<MatrixCycle['prepare'], ChildProcess>();
   return {
     each: async (cycles, work) => {

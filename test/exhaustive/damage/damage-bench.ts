@@ -122,7 +122,8 @@ async function ask(
   damage: DamageCase,
 ): Promise<Outcome> {
   const path = join(places(directory).host, damage.entry.path);
-  const child = children.get(directory) ?? fork(fileURLToPath(new URL('./state-case.js', import.meta.url)));
+  const program = fileURLToPath(new URL('./state-case.js', import.meta.url));
+  const child = children.get(directory) ?? fork(program, { execArgv: [] });
   children.set(directory, child);
   const ended = new AbortController();
   const timer = setTimeout(() => child.kill('SIGKILL'), hangsAfterMs);

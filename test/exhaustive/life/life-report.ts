@@ -1,12 +1,13 @@
 // `npm run life -- [--hours N] [--seed S] [--plant descriptor|memory] [--only EVENT]`: 48 virtual hours of a host in some
 // minutes; SIGINT ends it at the end of an hour. Ends with 1 after a violation or a leak, and prints both.
 import { parseArgs } from 'node:util';
+import { searchSeed } from '../../kit/assert/seeded.js';
 import { type LifeEnd, live } from './life.js';
 import { type Plant, planted } from './planted-leaks.js';
 
 const text = { type: 'string' } as const;
 const { values } = parseArgs({ options: { hours: text, seed: text, plant: text, only: text } });
-const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 32));
+const seed = Number(values.seed ?? searchSeed());
 const hours = Number(values.hours ?? 48);
 const leak = values.plant === undefined ? undefined : planted[values.plant as Plant]();
 

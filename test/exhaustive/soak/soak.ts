@@ -3,6 +3,7 @@
 // where it may, so that a disk can be filled, and says what it leaves out where not.
 import { spawn, spawnSync } from 'node:child_process';
 import { parseArgs } from 'node:util';
+import { searchSeed } from '../../kit/assert/seeded.js';
 import { soak } from './soak-run.js';
 
 const insideMark = 'WRIT_SOAK_INSIDE';
@@ -29,7 +30,7 @@ function wanted(args: readonly string[]): Wanted | undefined {
       options: { minutes: text, seed: text, hosts: text, only: text },
     });
     const minutes = Number(values.minutes ?? 1);
-    const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 32));
+    const seed = Number(values.seed ?? searchSeed());
     const hosts = Number(values.hosts ?? 2);
     const isUsable =
       minutes > 0 && Number.isSafeInteger(seed) && Number.isSafeInteger(hosts) && hosts > 0 && hosts <= 16;

@@ -1,5 +1,7 @@
 // Randomness that can be had again: the cases of a generated test follow from one number, which a failing test names.
-// WRIT_TEST_SEED sets it, WRIT_TEST_CASES asks for more cases than a run in CI has time for.
+// scripts/run-tests.js sets it by WRIT_TEST_SEED (scripts/test-seed.js), WRIT_TEST_CASES asks for more cases than a run in CI has time for.
+
+import { randomInt } from 'node:crypto';
 
 export interface Seeded {
   /** An integer from 0 up to, not including, `below`. */
@@ -31,13 +33,30 @@ export function seeded(seed: number): Seeded {
   };
 }
 
+/** Bytes that no compressor shrinks, the same in every run. */
+export function seededBytes(count: number, seed = fixedSeed): Buffer {
+  const random = seeded(seed);
+  const words = Uint32Array.from({ length: Math.ceil(count / 4) }, () => random.int(2 ** 32));
+  return Buffer.from(words.buffer).subarray(0, count);
+}
+
 /** Every case has a seed of its own, so that one can be run alone. */
 export function caseSeed(seed: number, index: number): number {
   return (Math.imul(seed, 0x01000193) ^ Math.imul(index + 1, 0x85ebca6b)) >>> 0;
 }
 
+/** The seed of every run with CI=true; scripts/test-seed.js has the same number. */
+export const fixedSeed = 20261101;
+
+/** Set by the runner. A program that starts without the runner has the fixed seed. */
 export function testSeed(): number {
-  return Number(process.env['WRIT_TEST_SEED'] ?? 20261101);
+  return Number(process.env['WRIT_TEST_SEED'] ?? fixedSeed);
+}
+
+/** For a long search by hand, which tries other cases in each run: drawn, unless WRIT_TEST_SEED or CI=true fixes it. */
+export function searchSeed(): number {
+  const { WRIT_TEST_SEED, CI } = process.env;
+  return WRIT_TEST_SEED === undefined && CI !== 'true' ? randomInt(2 ** 31) : testSeed();
 }
 
 /** @param usual what a run in CI has time for */

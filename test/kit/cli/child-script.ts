@@ -1,12 +1,17 @@
 // Runs a piece of a test in a Node process of its own: for a umask, for a kill, for what is written to stderr.
 // The script is an ES module; `import(at('src/...'))` gives it compiled files of Writ.
 import { type ChildProcess, spawn } from 'node:child_process';
+import { pathToFileURL } from 'node:url';
 import { type CommandResult, runCommand } from '../../../src/platform/process/run-command.js';
+import { projectRoot } from '../sources/source-files.js';
 
-const prelude = `const at = (name) => new URL(name, ${JSON.stringify(new URL('../../../', import.meta.url).href)}).href;\n`;
-
-/** The command that runs a script. */
-export function scriptArgv(script: string): [string, ...string[]] {
+/**
+ * The command that runs a script.
+ * @param checkout whose compiled files `at` names
+ */
+export function scriptArgv(script: string, checkout = projectRoot): [string, ...string[]] {
+  const compiled = JSON.stringify(pathToFileURL(`${checkout}/dist/`).href);
+  const prelude = `const at = (name) => new URL(name, ${compiled}).href;\n`;
   return [process.execPath, '--input-type=module', '-e', prelude + script];
 }
 

@@ -2,7 +2,7 @@
 // far and its end by a signal.
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { RunWritOptions, WritRun } from './run-writ.js';
-import { writProgram } from './writ-program.js';
+import { writProgramUnder } from './writ-program.js';
 
 export interface ProcessOptions extends RunWritOptions {
   readonly input?: string;
@@ -15,7 +15,7 @@ export interface ProcessOptions extends RunWritOptions {
 /** Runs the program to its end, as a user would; no terminal is attached. */
 export function runWritProcess(args: readonly string[], options: ProcessOptions = {}): Promise<WritRun> {
   return new Promise((resolve, reject) => {
-    const { under = [], cwd, env, entry = writProgram } = options;
+    const { under = [], cwd, env, entry = writProgramUnder(under) } = options;
     const [program = process.execPath, ...rest] = [...under, process.execPath, entry, ...args];
     const child = spawn(program, rest, {
       env: { PATH: process.env['PATH'] ?? '', ...env },
@@ -55,7 +55,7 @@ export interface WritProcess {
 export function startWrit(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
-  { under = [], entry = writProgram }: Pick<ProcessOptions, 'under' | 'entry'> = {},
+  { under = [], entry = writProgramUnder(under) }: Pick<ProcessOptions, 'under' | 'entry'> = {},
 ): WritProcess {
   const [program = process.execPath, ...rest] = [...under, process.execPath, entry, ...args];
   const child = spawn(program, rest, {

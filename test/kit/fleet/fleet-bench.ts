@@ -1,6 +1,6 @@
 // A store with a token, hosts that enrol with it, and their reports, without any network: what a report does, and nothing
 // of how it came. Signatures have tests of their own.
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import type { NewToken } from '../../../src/core/fleet/answers.js';
 import type { FleetReport } from '../../../src/core/fleet/report.js';
 import { enrolHost } from '../../../src/fleet/hosts/enrol.js';
@@ -10,6 +10,7 @@ import { type FleetStore, openFleetStore } from '../../../src/fleet/store/open-s
 import { createToken } from '../../../src/fleet/tokens/tokens.js';
 import { silentLog } from '../../../src/platform/telemetry/silent-log.js';
 import type { Clock } from '../../../src/platform/time/clock.js';
+import { seededBytes } from '../assert/seeded.js';
 
 /** Where the tests of a store open one: each call is an empty one. */
 export type NewLocation = () => string | Promise<string>;
@@ -46,16 +47,15 @@ export async function fleetBench(
   more: { readonly onSql?: (sql: string) => void; readonly busyTimeoutMs?: number } = {},
 ): Promise<FleetBench> {
   const store = await openFleetStore(location, { clock, log: silentLog(), ...more });
+  let keys = 0;
+  // The same in every run: lists are in the order of the digests of the keys.
+  const nextKey = (): string => seededBytes(32, keys++).toString('base64');
   return {
     store,
     clock,
     token: (wanted = {}) =>
       createToken(store.db, { kind: 'hosts', ...wanted }, { who: 'test', nowMs: clock.nowMs() }),
-    enrol: async (
-      token,
-      name,
-      { publicKey = randomBytes(32).toString('base64'), labels = {}, ...flags } = {},
-    ) => {
+    enrol: async (token, name, { publicKey = nextKey(), labels = {}, ...flags } = {}) => {
       const request = {
         schema: 1,
         type: 'fleet.enrol',

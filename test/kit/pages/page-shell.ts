@@ -5,8 +5,10 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import * as fs from 'node:fs';
 import { userInfo } from 'node:os';
+import { join } from 'node:path';
 import { writProgram } from '../cli/writ-program.js';
 import type { TempDir } from '../disk/temp-dir.js';
+import { readableCheckout } from '../sources/readable-checkout.js';
 import { projectRoot } from '../sources/source-files.js';
 import { blocksOf, commandsIn, oneLine, type PageCommand } from './page-commands.js';
 
@@ -47,13 +49,15 @@ const commandTimeoutMs = 60_000;
 
 /** @param dir becomes the home of the one who types */
 export function pageShell(dir: TempDir, options: PageShellOptions): PageShell {
-  const { words = {}, settles = [] } = options;
+  const drops = options.user === 'nobody' && userInfo().uid === 0;
+  const { words = {}, settles = [], cwd = dir.path } = drops ? withReadablePaths(options) : options;
+  const program = drops ? join(readableCheckout(), 'dist/writ/main.js') : writProgram;
   const bin = dir.join('.bin');
   fs.mkdirSync(bin);
-  const programs = { writ: `exec "${process.execPath}" "${writProgram}" "$@"`, ...options.programs };
+  const programs = { writ: `exec "${process.execPath}" "${program}" "$@"`, ...options.programs };
   for (const [name, script] of Object.entries(programs))
     fs.writeFileSync(`${bin}/${name}`, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
-  const shell = start(dir, options, bin);
+  const shell = start(dir, { cwd, drops, env: options.env ?? {} }, bin);
   let received = '';
   let heard: () => void = () => undefined;
   for (const stream of [shell.stdout, shell.stderr])
@@ -114,12 +118,25 @@ export function pageShell(dir: TempDir, options: PageShellOptions): PageShell {
   };
 }
 
-function start(
-  dir: TempDir,
-  { user, cwd = dir.path, env = {} }: PageShellOptions,
-  bin: string,
-): ChildProcess {
-  const drops = user === 'nobody' && userInfo().uid === 0;
+interface StartOptions {
+  readonly cwd: string;
+  /** Whether the shell changes from root to `nobody`. */
+  readonly drops: boolean;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** With the paths of a checkout that `nobody` may read. */
+function withReadablePaths({ words = {}, cwd, ...options }: PageShellOptions): PageShellOptions {
+  const readable = (text: string): string => text.replaceAll(projectRoot, readableCheckout());
+  const readableWords = Object.entries(words).map(([from, to]) => [from, readable(to)]);
+  return {
+    ...options,
+    words: Object.fromEntries(readableWords),
+    ...(cwd === undefined ? {} : { cwd: readable(cwd) }),
+  };
+}
+
+function start(dir: TempDir, { cwd, drops, env }: StartOptions, bin: string): ChildProcess {
   if (drops) fs.chownSync(dir.path, nobody, nobody);
   fs.chmodSync(dir.path, 0o755);
   return spawn('bash', ['--noprofile', '--norc'], {

@@ -5,19 +5,17 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { exchange } from '../../../src/platform/net/unix-socket.js';
 import { systemClock } from '../../../src/platform/time/clock.js';
 import { createKresdReader, encodeKresdCommand } from '../../../src/workers/protocols/kresd-protocol.js';
+import { projectRoot } from '../sources/source-files.js';
 import { freePort } from './free-port.js';
 
 const execute = promisify(execFile);
 
 /** The files of docs/examples/dns-edge, as a host has them under /etc/writ. */
-export const sampleDirectory = fileURLToPath(
-  new URL('docs/examples/dns-edge/', pathToFileURL(`${process.cwd()}/`)),
-);
+export const sampleDirectory: string = join(projectRoot, 'docs/examples/dns-edge/');
 
 export interface RealKresdOptions {
   /** Directory with the `current` link; workers read `current/dns-edge/block.rpz` below it. */

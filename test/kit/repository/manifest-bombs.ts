@@ -1,9 +1,9 @@
 // Signed manifests that cost far more to read than to send: each shape bare, and with so much noise behind it that
 // the ratio of its archive is honest. Owns the corpus and the code that each must be refused with.
-import { randomBytes } from 'node:crypto';
 import { brotliCompressSync, constants } from 'node:zlib';
 import type { ErrorCode } from '../../../src/core/error-codes.js';
 import { manifestName } from '../../../src/core/release/manifest.js';
+import { seededBytes } from '../assert/seeded.js';
 import { endOfArchive, tarEntry } from './archive-builder.js';
 
 export interface ManifestBomb {
@@ -94,7 +94,7 @@ export function* manifestBombs({
   const packed = (manifest: Buffer, noiseBytes: number): Buffer =>
     compressed([
       entry(manifestName, manifest),
-      ...(noiseBytes > 0 ? [entry('z', randomBytes(noiseBytes))] : []),
+      ...(noiseBytes > 0 ? [entry('z', seededBytes(noiseBytes))] : []),
     ]);
   for (const [shape, { code, of }] of Object.entries(shapes)) {
     const manifest = Buffer.from(of(bytes));

@@ -8,8 +8,9 @@ import { type WholeSystem, wholeSystem } from '../../kit/agent/whole-system.js';
 import { expectAgreement } from '../../kit/assert/agreement.js';
 import { runWritProcess } from '../../kit/cli/writ-process.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
-import { type RealKresd, sampleDirectory, startRealKresd } from '../../kit/programs/real-kresd.js';
+import { type RealKresd, startRealKresd } from '../../kit/programs/real-kresd.js';
 import { needs } from '../../kit/programs/real-programs.js';
+import { readableCheckout } from '../../kit/sources/readable-checkout.js';
 
 const options = {
   timeout: 240_000,
@@ -26,7 +27,8 @@ function release(address: string): Record<string, string> {
 }
 
 function configFor(kresd: RealKresd): Record<string, unknown> {
-  const script = join(sampleDirectory, 'rpz-check.conf');
+  // The sandbox runs the check as nobody.
+  const script = join(readableCheckout(), 'docs/examples/dns-edge/rpz-check.conf');
   const run = ['kresd', '-n', '-c', script, '-c', '-', '{scratch}'];
   const check = { name: 'block.rpz parses', run, timeout: '60s', binds: [script] };
   const reset = {

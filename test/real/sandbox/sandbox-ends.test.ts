@@ -32,9 +32,12 @@ function running(argument: string): number {
     }).length;
 }
 
+let times = 0;
+
 /** A time to sleep that no other process has. */
 function ownTime(): string {
-  return `98${process.pid}.${Math.floor(Math.random() * 1e6)}`;
+  times += 1;
+  return `98${process.pid}.${times}`;
 }
 
 describe('a command in the sandbox ends', options, () => {

@@ -1,7 +1,6 @@
 // Releases under good signatures that a host must not use: too old, replaced, from the future, not strict, or
 // refused by a check. Whoever holds every key of the publisher still meets these rules.
 import assert from 'node:assert/strict';
-import { randomBytes } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { cycleAnswer } from '../../../src/cli/host/cycle-command.js';
 import type { CheckConfig } from '../../../src/core/config/config.js';
@@ -9,6 +8,7 @@ import type { ErrorCode } from '../../../src/core/errors.js';
 import { defaultArchiveLimits } from '../../../src/core/limits.js';
 import { manifestDigest, manifestName } from '../../../src/core/release/manifest.js';
 import { type Fault, faultTable, publishNext } from '../../kit/assert/fault-table.js';
+import { seededBytes } from '../../kit/assert/seeded.js';
 import { type TestHost, testHost } from '../../kit/host/test-host.js';
 import {
   bundleTar,
@@ -112,7 +112,7 @@ const withEntry = (name: string, code: ErrorCode, ...entries: Buffer[]): Fault =
   release(name, code, Buffer.concat([head, ...entries, fileEntry(honest), endOfArchive]), manifest);
 
 const outside = { path: '../victim', content: 'evil' };
-const large = { path: policy, content: randomBytes(20_000) };
+const large = { path: policy, content: seededBytes(20_000) };
 const bomb = { path: policy, content: Buffer.alloc(5_000_000) };
 
 faultTable('an archive that breaks the rules under good signatures is refused and remembered', [

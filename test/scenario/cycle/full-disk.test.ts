@@ -18,10 +18,11 @@ async function onSmallDisk(options: string, scenario: string): Promise<readonly 
     import { execFileSync } from 'node:child_process';
     process.env.TMPDIR = ${JSON.stringify(dir.path)};
     const { testHost } = await import(at('test/kit/host/test-host.js'));
-    const { randomBytes } = await import('node:crypto');
+    const { seededBytes } = await import(at('test/kit/assert/seeded.js'));
     // Kilobytes that shrink a hundredfold, and are no bomb.
+    let count = 0;
     const large = (kilobytes) =>
-      Array.from({ length: kilobytes }, () => randomBytes(8).toString('hex').padEnd(1000, 'x')).join('');
+      Array.from({ length: kilobytes }, () => seededBytes(8, count++).toString('hex').padEnd(1000, 'x')).join('');
     const remount = (how) => execFileSync('mount', ['-o', 'remount,' + how, process.env.TMPDIR]);
     const test = testHost({ above: process.env.TMPDIR });
     const { host } = test;
@@ -105,13 +106,13 @@ describe('a small disk', needsMounts(), () => {
       `${leavePartial}
       await publish(5, {});
       await pull();
-      leave('a'.repeat(64), randomBytes(4_500_000));
-      await publish(6, { large: randomBytes(2_000_000).toString('base64') });
+      leave('a'.repeat(64), seededBytes(4_500_000));
+      await publish(6, { large: seededBytes(2_000_000).toString('base64') });
       fill(free() - 4_200_000);
       await pull();
       if (fs.readdirSync(host.paths.partials).length > 0) throw new Error('it is there still');
       fs.rmSync(filler);
-      leave('b'.repeat(64), randomBytes(1_500_000));
+      leave('b'.repeat(64), seededBytes(1_500_000));
       await publish(7, { large: large(3000) });
       fill(free() - 3_000_000);
       await pull();
@@ -131,7 +132,7 @@ describe('a small disk', needsMounts(), () => {
       `${leavePartial}
       await publish(5, {});
       await pull();
-      const files = { version: '6', large: randomBytes(2_000_000).toString('base64') };
+      const files = { version: '6', large: seededBytes(2_000_000).toString('base64') };
       const archive = await test.publish('access', files, { serial: 6 });
       for (const name of fs.readdirSync(test.directory).filter((one) => /^(source|archive)-/.test(one)))
         fs.rmSync(test.directory + '/' + name, { recursive: true });
@@ -154,7 +155,7 @@ describe('a small disk', needsMounts(), () => {
       `
       await publish(5, {});
       await pull();
-      await publish(6, { large: randomBytes(2_000_000).toString('base64') });
+      await publish(6, { large: seededBytes(2_000_000).toString('base64') });
       fill(12_500_000);
       await pull();
       await pull();

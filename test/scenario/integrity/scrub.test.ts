@@ -1,6 +1,5 @@
 // The agent looks over its policy on disk while it runs: on its timer, when somebody asks, and beside its cycles.
 import assert from 'node:assert/strict';
-import { randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
@@ -11,6 +10,7 @@ import type { StatusReport } from '../../../src/core/status/status.js';
 import type { VerifyResult } from '../../../src/core/status/verify-report.js';
 import { systemClock } from '../../../src/platform/time/clock.js';
 import { type AgentInProcess, type AgentSite, agentSite, gateIn } from '../../kit/agent/agent-in-process.js';
+import { seededBytes } from '../../kit/assert/seeded.js';
 import { until } from '../../kit/assert/until.js';
 import { jsonOf, runWrit } from '../../kit/cli/run-writ.js';
 import { startWrit } from '../../kit/cli/writ-process.js';
@@ -151,7 +151,7 @@ describe('the timer', () => {
   it('ends in the middle of a look when the agent is told to', async () => {
     using dir = tempDir();
     const site = agentSite(dir, { poll: { every: '30d' }, scrub: { rate: '100kB' } });
-    await site.repository.publish({ 'block.rpz': randomBytes(3_000_000) });
+    await site.repository.publish({ 'block.rpz': seededBytes(3_000_000) });
     await using agent = site.start();
     await atRest(agent, site);
     await site.clock.advance(hourMs);

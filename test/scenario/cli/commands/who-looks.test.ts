@@ -11,6 +11,7 @@ import { scriptArgv } from '../../../kit/cli/child-script.js';
 import { type FakeAgent, fakeAgent } from '../../../kit/cli/fake-agent.js';
 import { statusReport } from '../../../kit/cli/status-reports.js';
 import { leaveStaleSocket } from '../../../kit/disk/stale-socket.js';
+import { readableCheckout } from '../../../kit/sources/readable-checkout.js';
 
 const group = 65_534;
 const users = {
@@ -101,10 +102,10 @@ async function look(user: User, configs: readonly string[]): Promise<string[]> {
     };
     console.log(JSON.stringify(await Promise.all(${JSON.stringify(configs)}.map(look))));
   `;
-  const [program, ...rest] = [...users[user], ...scriptArgv(script)];
+  const [program, ...rest] = [...users[user], ...scriptArgv(script, readableCheckout())];
   const env = { PATH: process.env['PATH'] ?? '' };
   const limits = { timeoutMs: 90_000, maxOutputBytes: 100_000 };
-  const result = await runCommand({ argv: [program ?? '', ...rest], env, ...limits });
+  const result = await runCommand({ argv: [program ?? '', ...rest], env, cwd: '/', ...limits });
   assert.equal(result.kind === 'exited' && result.exitCode, 0, JSON.stringify(result));
   return JSON.parse(result.kind === 'exited' ? result.stdout : '[]') as string[];
 }

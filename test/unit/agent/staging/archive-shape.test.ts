@@ -1,9 +1,9 @@
 // Archives that are cut, doubled, padded, bombed or over a limit.
 import assert from 'node:assert/strict';
-import { randomBytes } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { manifestName } from '../../../../src/core/release/manifest.js';
+import { seededBytes } from '../../../kit/assert/seeded.js';
 import { assertRefused, jail, type StageInput, stage } from '../../../kit/host/stage-harness.js';
 import {
   type BundleFile,
@@ -82,7 +82,7 @@ describe('an archive with more behind it', () => {
 
   // Decoders pass over a zero there. A short stream is refused before anybody can look, as one that was aborted.
   it('is refused with a zero behind a compressed stream that was read to its end', async () => {
-    const large: readonly BundleFile[] = [{ path: 'a', content: randomBytes(1_000_000) }];
+    const large: readonly BundleFile[] = [{ path: 'a', content: seededBytes(1_000_000) }];
     const input = { tar: bundleTar(large), manifest: manifestOf(large) };
     for (const [packed, target] of [
       [pack(input.tar), {}],
@@ -103,7 +103,7 @@ describe('an archive with more behind it', () => {
 
 describe('an archive that is none', () => {
   const cases: Readonly<Record<string, Partial<StageInput>>> = {
-    'noise under Brotli': { tar: randomBytes(5000) },
+    'noise under Brotli': { tar: seededBytes(5000) },
     'noise instead of Brotli': { archive: Buffer.alloc(5000, 0xfe) },
     'a tar without compression': { archive: tar },
     'gzip under the name of Brotli': { archive: gzipSync(tar) },

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { brotliCompressSync, brotliDecompressSync, constants } from 'node:zlib';
@@ -8,11 +8,12 @@ import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
 import { inspectArchive } from '../../../../src/publisher/archive/archive-reader.js';
 import { packBundle, tarHeader, tarPaddingBytes } from '../../../../src/publisher/archive/build-bundle.js';
 import { readSourceTree } from '../../../../src/publisher/archive/source-tree.js';
+import { seededBytes } from '../../../kit/assert/seeded.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 import { writeTree } from '../../../kit/disk/write-tree.js';
 import { manifestBombs } from '../../../kit/repository/manifest-bombs.js';
 
-const files = { a: 'aaaa', '+bin/b': 'b', 'zöne/日本': 'long', empty: '', large: randomBytes(2_100_000) };
+const files = { a: 'aaaa', '+bin/b': 'b', 'zöne/日本': 'long', empty: '', large: seededBytes(2_100_000) };
 
 async function packed(dir: TempDir): Promise<{ path: string; manifestDigest: string }> {
   const tree = await readSourceTree(writeTree(dir.join('source'), files), limits);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { brotliDecompressSync } from 'node:zlib';
@@ -11,6 +11,7 @@ import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
 import { packBundle } from '../../../../src/publisher/archive/build-bundle.js';
 import { readSourceTree } from '../../../../src/publisher/archive/source-tree.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
+import { seededBytes } from '../../../kit/assert/seeded.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 import { writeTree } from '../../../kit/disk/write-tree.js';
 
@@ -141,7 +142,7 @@ describe('packBundle', () => {
 
   it('packs files larger than its buffer', async () => {
     using dir = tempDir();
-    const large = randomBytes(3_500_001);
+    const large = seededBytes(3_500_001);
     const { archive } = await pack(dir, writeTree(dir.join('s'), { large, 'after.txt': 'x' }));
     const entries = entriesOf(brotliDecompressSync(archive));
     assert.ok(entries.find((entry) => entry.path === 'large')?.bytes.equals(large));
@@ -178,7 +179,7 @@ describe('packBundle', () => {
     using dir = tempDir();
     const zeros = writeTree(dir.join('zeros'), { zeros: Buffer.alloc(5_000_000) });
     await assert.rejects(pack(dir, zeros), { code: 'SOURCE_REFUSED' });
-    const random = writeTree(dir.join('random'), { random: randomBytes(20_000) });
+    const random = writeTree(dir.join('random'), { random: seededBytes(20_000) });
     const tight = { ...limits, maxArchiveBytes: 10_000 };
     await assert.rejects(pack(dir, random, 'archive', tight), { code: 'SOURCE_REFUSED' });
     assert.ok(!fs.existsSync(dir.join('archive')));
@@ -186,7 +187,7 @@ describe('packBundle', () => {
 
   it('ends at a signal, and leaves no archive', async () => {
     using dir = tempDir();
-    const tree = await readSourceTree(writeTree(dir.join('s'), { a: randomBytes(3_000_000) }), limits);
+    const tree = await readSourceTree(writeTree(dir.join('s'), { a: seededBytes(3_000_000) }), limits);
     const controller = new AbortController();
     const report = { progress: () => controller.abort() };
     const { signal } = controller;
