@@ -25,12 +25,14 @@ async function suiteOf(repository: RepositorySimulator) {
   const metadata = dir.join('metadata-dir');
   const targets = dir.join('targets-dir');
   for (const path of [metadata, targets]) mkdirSync(path);
+  let output = '';
   const run = async (...words: string[]): Promise<number> => {
     const result = await runCommand({
       argv: [executable, ...words],
       timeoutMs: 60_000,
       maxOutputBytes: 10_000,
     });
+    output = JSON.stringify(result);
     return result.kind === 'exited' ? result.exitCode : -1;
   };
   const places = ['--metadata-dir', metadata];
@@ -39,6 +41,8 @@ async function suiteOf(repository: RepositorySimulator) {
     metadata,
     targets,
     run,
+    /** How the last command ended, and what it printed. */
+    output: () => output,
     requests: () => requests.splice(0),
     init: (root: Uint8Array = repository.bootstrapRoot) => {
       writeFileSync(dir.join('trusted.json'), root);
@@ -67,9 +71,9 @@ describe('the client under test', () => {
   it('inits without a request, and refreshes with four in their order, keeping what it trusts as received', async () => {
     const repository = new RepositorySimulator({ nowMs });
     await using suite = await suiteOf(repository);
-    assert.equal(await suite.init(), 0);
+    assert.equal(await suite.init(), 0, suite.output());
     assert.deepEqual([suite.trusted(), suite.requests()], [['root.json'], []]);
-    assert.equal(await suite.refresh(), 0);
+    assert.equal(await suite.refresh(), 0, suite.output());
     assert.deepEqual(suite.requests(), [
       'GET metadata/2.root.json',
       'GET metadata/timestamp.json',
@@ -104,11 +108,11 @@ describe('the client under test', () => {
     repository.publish();
     await using suite = await suiteOf(repository);
     await suite.init();
-    assert.equal(await suite.download('file.txt', 'sub/file.txt'), 0);
+    assert.equal(await suite.download('file.txt', 'sub/file.txt'), 0, suite.output());
     assert.deepEqual(suite.downloaded().sort(), ['one', 'two']);
     assert.ok(suite.trusted().includes('..%2Fodd%3F.json'));
     assert.ok(suite.requests().includes('GET metadata/1...%2Fodd%3F.json'));
-    assert.equal(await suite.download('file.txt', 'sub/file.txt'), 0);
+    assert.equal(await suite.download('file.txt', 'sub/file.txt'), 0, suite.output());
     assert.deepEqual(suite.requests(), ['GET metadata/2.root.json', 'GET metadata/timestamp.json']);
   });
 
@@ -118,7 +122,7 @@ describe('the client under test', () => {
     repository.publish();
     await using suite = await suiteOf(repository);
     await suite.init();
-    assert.equal(await suite.download('file.txt'), 0);
+    assert.equal(await suite.download('file.txt'), 0, suite.output());
     repository.addTarget('file.txt', Buffer.from('two!'));
     repository.publish();
     const good = new Map(repository.files);
@@ -128,7 +132,7 @@ describe('the client under test', () => {
     assert.equal(await suite.download('file.txt'), 1);
     assert.deepEqual(suite.downloaded(), ['one']);
     for (const [name, bytes] of good) repository.files.set(name, bytes);
-    assert.equal(await suite.download('file.txt'), 0);
+    assert.equal(await suite.download('file.txt'), 0, suite.output());
     assert.deepEqual(suite.downloaded(), ['two!']);
   });
 

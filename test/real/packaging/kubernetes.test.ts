@@ -8,10 +8,10 @@ import { describe, it } from 'node:test';
 import { parseAllDocuments } from 'yaml';
 import { systemClock } from '../../../src/platform/time/clock.js';
 import { until } from '../../kit/assert/until.js';
-import { writProgram } from '../../kit/cli/writ-program.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { needs } from '../../kit/programs/real-programs.js';
 import { sampleRepository } from '../../kit/repository/sample-repository.js';
+import { readableCheckout } from '../../kit/sources/readable-checkout.js';
 import { projectRoot } from '../../kit/sources/source-files.js';
 
 const manifest = join(projectRoot, 'packaging/kubernetes/writ.yaml');
@@ -101,6 +101,9 @@ describe('the manifest for Kubernetes', () => {
   });
 });
 
+/** Not its own path: the pod mounts a volume on /tmp, which would hide a checkout below it. */
+const checkoutInside = '/opt/writ-checkout';
+
 /** From the root down, without the root. */
 const parentsOf = (path: string): string[] =>
   path === '/' || dirname(path) === '/' ? [] : [...parentsOf(dirname(path)), dirname(path)];
@@ -113,9 +116,15 @@ function laidOut(volumes: Readonly<Record<string, string>>, { volumeMounts }: Co
     join(volumes[name] ?? assert.fail(name), subPath),
     mountPath,
   ]);
-  const programs = ['/usr', projectRoot, process.execPath].flatMap((path) => ['--ro-bind', path, path]);
+  const programs = ['/usr', process.execPath].flatMap((path) => ['--ro-bind', path, path]);
+  const checkout = ['--ro-bind', readableCheckout(), checkoutInside];
   const links = ['bin', 'sbin', 'lib', 'lib64'].flatMap((name) => ['--symlink', `usr/${name}`, `/${name}`]);
-  const places = [projectRoot, process.execPath, '/srv', ...volumeMounts.map(({ mountPath }) => mountPath)];
+  const places = [
+    checkoutInside,
+    process.execPath,
+    '/srv',
+    ...volumeMounts.map(({ mountPath }) => mountPath),
+  ];
   // The parents of a mount are the image's, and open to everybody.
   const folders = [...new Set(places.flatMap(parentsOf))].flatMap((path) => [
     '--perms',
@@ -126,6 +135,7 @@ function laidOut(volumes: Readonly<Record<string, string>>, { volumeMounts }: Co
   const root = [
     ...folders,
     ...programs,
+    ...checkout,
     ...links,
     '--dev',
     '/dev',
@@ -155,7 +165,7 @@ function start(
   line: readonly string[],
 ): ChildProcess {
   const [program = '', ...args] = line;
-  const writ = [process.execPath, writProgram];
+  const writ = [process.execPath, `${checkoutInside}/dist/writ/main.js`];
   const command = program === 'writ' ? [...writ, ...args] : [program, ...args];
   return spawn('bwrap', [...laidOut(volumes, container), ...command], {
     env: { PATH: '/usr/sbin:/usr/bin' },
