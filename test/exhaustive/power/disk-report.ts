@@ -1,7 +1,7 @@
 // `npm run crash:disk`: power cuts on real file systems in loop images, at every labelled operation of a cycle, with and
 // without an unrelated process that flushes a file of its own before the cut. Needs root. Prints counts for each file
 // system; ends with 1 when a cut breaks the promise, or when cuts without flushes break nothing.
-// Arguments: `short` for what a run in CI has time for, or the file systems that are wanted.
+// Arguments: `short` for a handful of moments, or the file systems that are wanted.
 import * as fs from 'node:fs';
 import { type ReplayCycle, replayCycles } from '../replay/replay-cycles.js';
 import { type FileSystem, knownFileSystems, unmountBelow } from './loop-volume.js';
