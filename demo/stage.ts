@@ -1,6 +1,6 @@
 // Where the demo plays: a temporary directory, the processes in it, and `writ` as a command of the reader's.
 // Every command is a child process of the real program; nothing of Writ runs inside the demo. Leaves nothing behind.
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
@@ -21,7 +21,7 @@ export class Stage {
   readonly screen: Screen = new Screen();
   readonly children: Children = new Children();
   /** Absolute; commands run in it, so that their paths are short. */
-  readonly directory: string = mkdtempSync(join(tmpdir(), 'writ-demo-'));
+  readonly directory: string = enterableDirectory();
 
   path(...names: readonly string[]): string {
     return join(this.directory, ...names);
@@ -92,4 +92,11 @@ export class Stage {
     const color = process.stdout.isTTY && process.env['NO_COLOR'] === undefined ? { FORCE_COLOR: '1' } : {};
     return { ...Object.fromEntries(own), ...color };
   }
+}
+
+/** Others may pass through it, and list nothing: the sandbox of root runs checks as `nobody`. Keys have modes of their own. */
+function enterableDirectory(): string {
+  const directory = mkdtempSync(join(tmpdir(), 'writ-demo-'));
+  chmodSync(directory, 0o711);
+  return directory;
 }
