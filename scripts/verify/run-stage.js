@@ -6,6 +6,8 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const running = new Set();
+/** After SIGTERM: what a command has started in groups of its own, only the command itself can end. */
+const killDelayMs = 10_000;
 
 /**
  * @param {import('./stages.js').Stage} stage
@@ -28,7 +30,7 @@ export async function runStage(stage, { tools, part, endsAtMs = Number.POSITIVE_
 
 /** For the end of the runner itself. */
 export function killStages() {
-  for (const child of running) killGroup(child);
+  for (const child of running) signalGroup(child, 'SIGTERM');
 }
 
 function environmentOf(stage, tools) {
@@ -58,10 +60,12 @@ async function runCommand(argv, { env, endsAtMs }) {
   });
   running.add(child);
   let isLate = false;
+  let killTimer;
   const leftMs = Math.min(Math.max(endsAtMs - performance.now(), 0), 2 ** 31 - 1);
   const timer = setTimeout(() => {
     isLate = true;
-    killGroup(child);
+    signalGroup(child, 'SIGTERM');
+    killTimer = setTimeout(() => signalGroup(child, 'SIGKILL'), killDelayMs);
   }, leftMs);
   try {
     const [exitCode, signal] = await once(child, 'exit');
@@ -71,14 +75,15 @@ async function runCommand(argv, { env, endsAtMs }) {
     return `${argv.join(' ')}: ${error.message}`;
   } finally {
     clearTimeout(timer);
-    killGroup(child);
+    clearTimeout(killTimer);
+    signalGroup(child, 'SIGKILL');
     running.delete(child);
   }
 }
 
-function killGroup({ pid }) {
+function signalGroup({ pid }, signal) {
   try {
-    if (pid !== undefined) process.kill(-pid, 'SIGKILL');
+    if (pid !== undefined) process.kill(-pid, signal);
   } catch (error) {
     if (error.code !== 'ESRCH') throw error;
   }

@@ -10,7 +10,7 @@ import type { HeldStatus } from '../../../src/core/status/status.js';
 import { type AgentInProcess, type AgentSite, agentSite } from '../../kit/agent/agent-in-process.js';
 import { until } from '../../kit/assert/until.js';
 import { jsonOf, runWrit } from '../../kit/cli/run-writ.js';
-import { tempDir } from '../../kit/disk/temp-dir.js';
+import { onDisk, tempDir } from '../../kit/disk/temp-dir.js';
 import { needs } from '../../kit/programs/real-programs.js';
 
 const keep = { keep: { generations: 2, grace: '0s' } };
@@ -51,7 +51,7 @@ describe('a held generation', () => {
     'keeps its full tree in a private mount namespace until the mount is gone',
     needs('unshare', 'util-linux'),
     async () => {
-      using dir = tempDir();
+      using dir = tempDir(onDisk());
       const site = agentSite(dir, keep);
       const { paths, configPath } = site;
       await site.repository.publish({ 'block.rpz': 'version 1\n', 'views/eu': '1' });
@@ -104,7 +104,7 @@ describe('a held generation', () => {
   );
 
   it('is kept for a working directory, and named without an agent too, but not in public', async () => {
-    using dir = tempDir();
+    using dir = tempDir(onDisk());
     const site = agentSite(dir, keep);
     const { paths, configPath } = site;
     await site.repository.publish({ 'block.rpz': 'version 1\n', 'views/eu': '1' });
