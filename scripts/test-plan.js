@@ -61,6 +61,11 @@ const sharing = ['contract/', 'scenario/', 'unit/'];
 const filesInProcess = 12;
 /** Except for one that waits for processes of its own, which all would wait for, and one that makes a host for all its suites. */
 const neverShared = ['unit/trust/attacks/two-processes', 'scenario/cli/cli-speaks'];
+/**
+ * Tests of the memory that one thread may have. V8 gives the limit of a process as a flag to each of its threads too, and then the
+ * limit of the thread does not count.
+ */
+const heapOfThreads = ['unit/agent/checks/parse-check'];
 
 /** The exhaustive tests are those below test/exhaustive, except for the samples of crashes and power cuts. */
 export function isExhaustive(name) {
@@ -93,12 +98,13 @@ function mayBeInMemory(name) {
   return sharing.some((folder) => name.startsWith(folder));
 }
 
-/** @returns the processes, each with its files, its deadline and whether its files may be in memory; the longest first */
+/** @returns the processes, each as `runUnit` of scripts/test-process.js takes it; the longest first */
 export function planProcesses(names) {
   const isShared = (name) =>
     sharing.some((folder) => name.startsWith(folder)) &&
     slow[name] === undefined &&
-    !neverShared.includes(name);
+    !neverShared.includes(name) &&
+    !heapOfThreads.includes(name);
   const shared = names.filter(isShared);
   const count = Math.ceil(shared.length / filesInProcess);
   // Dealt out one by one: neighbours are often as long as each other.
@@ -107,7 +113,12 @@ export function planProcesses(names) {
   const seconds = (group) => group.reduce((sum, name) => sum + (slow[name] ?? 1), 0);
   return [...alone, ...groups]
     .sort((a, b) => seconds(b) - seconds(a))
-    .map((group) => ({ names: group, timeoutMs: timeoutOf(group), isInMemory: group.every(mayBeInMemory) }));
+    .map((group) => ({
+      names: group,
+      timeoutMs: timeoutOf(group),
+      isInMemory: group.every(mayBeInMemory),
+      hasHeapLimit: !group.some((name) => heapOfThreads.includes(name)),
+    }));
 }
 
 /** The deadline of each of them. */

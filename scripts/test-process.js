@@ -36,9 +36,9 @@ const lookMs = 500;
 const running = new Set();
 
 /**
- * @param {{ files: readonly string[], timeoutMs: number, isInMemory: boolean, caseText?: string }} unit files that share a
- * process, by their whole paths; how long each may take alone; whether their temporary files may be in memory; what the
- * names of the cases must have in them
+ * @param {{ files: readonly string[], timeoutMs: number, isInMemory: boolean, hasHeapLimit: boolean, caseText?: string }} unit
+ * files that share a process, by their whole paths; how long each may take alone; whether their temporary files may be in
+ * memory; whether the heap of the process is bounded; what the names of the cases must have in them
  * @returns for each file its result: its events, the wall and CPU seconds, and `trouble` when it did not end well
  */
 export async function runUnit(unit) {
@@ -74,7 +74,7 @@ function resultOf(file, events, { seconds, cpuSeconds, output }, trouble) {
   return { file, events, seconds: seconds ?? ownSeconds, cpuSeconds, output, trouble };
 }
 
-async function runProcess({ files, timeoutMs, isInMemory, caseText }) {
+async function runProcess({ files, timeoutMs, isInMemory, hasHeapLimit, caseText }) {
   const scratch = mkdtempSync(join(isInMemory && hasMemory() ? memoryPath : tmpdir(), 'writ-tests-'));
   // Tests start programs as another user, who reads what is here.
   chmodSync(scratch, 0o755);
@@ -84,7 +84,8 @@ async function runProcess({ files, timeoutMs, isInMemory, caseText }) {
   try {
     const entry = files.length === 1 ? files : [groupEntry, ...files];
     const pattern = caseText === undefined ? [] : [`--test-name-pattern=${escaped(caseText)}`];
-    const flags = [`--max-old-space-size=${maxHeapMegabytes}`, '--import', preload];
+    const heap = hasHeapLimit ? [`--max-old-space-size=${maxHeapMegabytes}`] : [];
+    const flags = [...heap, '--import', preload];
     const argv = [...flags, '--test-reporter', reporter, ...pattern, ...entry];
     const env = { ...process.env, WRIT_TEST_EVENTS: eventsPath, ...(isInMemory ? { TMPDIR: scratch } : {}) };
     const { output, end } = await waitFor(argv, env, { timeoutMs, files: files.length });
