@@ -90,18 +90,14 @@ export function chooseFiles(root, { set, wanted, unwanted }) {
     .filter((name) => !unwanted.some((part) => matches(name, part)));
 }
 
-/**
- * Whole hosts whose flushes and removals would keep a disk busy. What flushes do is tested by the real programs and the
- * exhaustive tests, on a disk.
- */
-function mayBeInMemory(name) {
+function isInSharingFolder(name) {
   return sharing.some((folder) => name.startsWith(folder));
 }
 
 /** @returns the processes, each as `runUnit` of scripts/test-process.js takes it; the longest first */
 export function planProcesses(names) {
   const isShared = (name) =>
-    sharing.some((folder) => name.startsWith(folder)) &&
+    isInSharingFolder(name) &&
     slow[name] === undefined &&
     !neverShared.includes(name) &&
     !heapOfThreads.includes(name);
@@ -116,7 +112,8 @@ export function planProcesses(names) {
     .map((group) => ({
       names: group,
       timeoutMs: timeoutOf(group),
-      isInMemory: group.every(mayBeInMemory),
+      // Flushes and removals of so many hosts would keep a disk busy; what they do on a disk is tested by the other folders.
+      isInMemory: group.every(isInSharingFolder),
       hasHeapLimit: !group.some((name) => heapOfThreads.includes(name)),
     }));
 }

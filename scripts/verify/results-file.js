@@ -7,11 +7,10 @@ import { dirname } from 'node:path';
  * @typedef {object} StageResult
  * @property {string} commit 40 hex digits, and `+changes` if the work tree differed from it
  * @property {string} stage its name, with its part if it has parts, as `mutations 3/6`
- * @property {boolean} isGood
  * @property {number} seconds
  * @property {string} endedAt ISO 8601
  * @property {string} node its version
- * @property {string} [failure] which command ended, and how
+ * @property {string} [failure] which command failed, and how; left out if the stage passed
  */
 
 /** @param {string} path @param {StageResult} result */
@@ -49,7 +48,7 @@ export function drawResults(names, results) {
 
 function rowOf(name, result) {
   if (result === undefined) return `| ${name} | not run | | | |`;
-  const { isGood, seconds, endedAt, node, failure = '' } = result;
+  const { seconds, endedAt, node, failure } = result;
   const minutes = (seconds / 60).toFixed(1);
-  return `| ${name} | ${isGood ? 'passed' : `FAILED: ${failure}`} | ${minutes} | ${endedAt} | ${node} |`;
+  return `| ${name} | ${failure === undefined ? 'passed' : `FAILED: ${failure}`} | ${minutes} | ${endedAt} | ${node} |`;
 }

@@ -40,7 +40,12 @@ const unitsOnNewest = [
 export const gateStages = [
   { ...lint, shareMinutes: 1 },
   { name: 'test', shareMinutes: 6, commands: [['npm', 'test']] },
-  { name: 'newest-lts', shareMinutes: 3, usesNewestNode: true, commands: [tests(...unitsOnNewest)] },
+  {
+    name: 'newest-lts',
+    shareMinutes: 3,
+    usesNewestNode: true,
+    commands: [['node', '--version'], tests(...unitsOnNewest)],
+  },
   {
     name: 'truth',
     needsRoot: true,
@@ -70,7 +75,7 @@ export const verifyStages = [
   { name: 'exhaustive', shareMinutes: 15, commands: [tests('--exhaustive')] },
   {
     ...{ name: 'newest-lts', shareMinutes: 20, usesNewestNode: true },
-    commands: [tests(), tests('--exhaustive')],
+    commands: [['node', '--version'], tests(), tests('--exhaustive')],
   },
   { name: 'matrix', shareMinutes: 55, commands: [npm('crash')] },
   { name: 'replay', shareMinutes: 40, commands: [npm('crash:replay')] },

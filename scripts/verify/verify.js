@@ -68,7 +68,7 @@ async function main() {
       results,
     )}`,
   );
-  return runs.some(({ name }) => results.get(name)?.isGood === false) ? 1 : 0;
+  return runs.some(({ name }) => results.get(name)?.failure !== undefined) ? 1 : 0;
 }
 
 /** @returns {Promise<boolean>} false if nothing could be run, because programs are missing */
@@ -86,7 +86,7 @@ async function runAll(commit) {
   execFileSync('.ci/install-tools', [tools], { cwd: root, stdio: 'inherit' });
   execFileSync('npm', ['run', 'build'], { cwd: root, stdio: 'inherit' });
   const passed = flags.continue ? readResults(resultsPath, commit) : new Map();
-  for (const { stage, part, name } of runs.filter((run) => passed.get(run.name)?.isGood !== true)) {
+  for (const { stage, part, name } of runs.filter(({ name }) => !hasPassed(passed.get(name)))) {
     say(`\n== ${name}, about ${stage.shareMinutes} minutes`);
     const result = await runStage(stage, { tools, ...(part === undefined ? {} : { part }) });
     const node = stage.usesNewestNode ? 'newest LTS' : process.version;
@@ -94,6 +94,10 @@ async function runAll(commit) {
     say(`== ${name}: ${result.failure ?? 'passed'}, ${(result.seconds / 60).toFixed(1)} minutes`);
   }
   return true;
+}
+
+function hasPassed(result) {
+  return result !== undefined && result.failure === undefined;
 }
 
 /** A result of changed files belongs to no commit. */

@@ -14,7 +14,7 @@ const folder = mkdtempSync('/var/tmp/writ-packages-');
 const first = join(folder, 'first');
 const writ = join(root, 'dist/writ/main.js');
 const isBrief = process.argv.includes('--brief');
-/** By parts of their names, in packages.test.js. */
+/** By parts of their names, in packages.test.js; a name that matches no case would leave it out without a word. */
 const briefCases = [
   'are installed with nothing enabled',
   'lead from one edited file',
@@ -40,6 +40,12 @@ async function sign(release) {
   await node(writ, 'inspect', repository, '--root', join(repository, 'metadata/1.root.json'));
 }
 
+const cases = isBrief ? briefCases.map((name) => `--test-name-pattern=${name}`) : [];
+const missing = briefCases.filter(
+  (name) => !readFileSync(join(here, 'packages.test.js'), 'utf8').includes(`it('${name}`),
+);
+if (missing.length > 0) throw new Error(`packages.test.js has no case ${missing.join(', ')}`);
+
 try {
   const second = join(folder, 'second');
   const isCompared = !isBrief && !process.argv.includes('--one-build');
@@ -62,7 +68,6 @@ try {
   const files = isBrief
     ? ['packages.test.js']
     : ['fields.test.js', 'npm.test.js', 'packages.test.js', 'boot.test.js', ...others];
-  const cases = isBrief ? briefCases.map((name) => `--test-name-pattern=${name}`) : [];
   for (const file of files) await step(process.execPath, ['--test', ...cases, join(here, file)], where);
 } finally {
   rmSync(folder, { recursive: true, force: true });

@@ -209,8 +209,8 @@ describe('a wait whose server goes away', () => {
       });
       return runWrit([...args, ...more], { clock });
     };
-    const [told, ended] = await Promise.all([waitFor(), waitFor('--json')]);
-    const { exitCode, stdout, stderr } = told;
+    const [text, ended] = await Promise.all([waitFor(), waitFor('--json')]);
+    const { exitCode, stdout, stderr } = text;
     assert.equal(exitCode, 1);
     assert.match(stderr, /0 of 1 done/);
     assert.match(

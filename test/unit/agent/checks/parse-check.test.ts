@@ -127,9 +127,9 @@ function clockUntilReading(t: TestContext, path: string): Clock {
   const { emit } = Worker.prototype;
   const reading = new Promise<void>((resolve) => {
     t.mock.method(Worker.prototype, 'emit', function (this: Worker, ...event: Parameters<typeof emit>) {
-      const heard = emit.apply(this, event);
+      const hasListener = emit.apply(this, event);
       if (event[0] === 'message' && (event[1] as { path?: string }).path === path) resolve();
-      return heard;
+      return hasListener;
     });
   });
   return { ...clock, sleep: () => reading };
