@@ -285,6 +285,14 @@ export const errorCodes = {
     'A worker refused the new generation.',
     'Publish a better release; or fix the worker, then `writ refusals forget` and `writ pull`. Its answer is in `writ history`.',
   ),
+  BAKE_FAILED: rolledBack(
+    'A release failed within its bake time, after it had been accepted; the newest settled release is active again.',
+    'Fix the release and publish a newer one. `writ pull --force --no-bake` keeps a release on purpose, `writ pause` keeps new ones out.',
+  ),
+  WORKER_RESTARTED: degraded(
+    'The process of a worker ended within the bake time of a release that it uses, or another process took its place.',
+    'Look at the log of the worker: if it did not crash, somebody restarted it. The finding ends with the bake time.',
+  ),
   WORKER_DIED: rolledBack(
     'A worker that was running died with the new generation, or did not start with it.',
     'Read its own log, and its answer in `writ history`.',

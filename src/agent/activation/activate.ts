@@ -55,7 +55,8 @@ async function beginMove(host: Host, { groups, from, to }: Move): Promise<MovePr
   await readSets(host, { active: from ?? to, groups, doubt: 'the-gone' });
   const { workers: before } = host.ledger.read();
   const verbs = { to, ...(from === undefined ? {} : { from }), workers: before };
-  return { alive: await aliveWorkers(groups), before, verbOf: verbsTo(host, verbs) };
+  const alive = await aliveWorkers(groups);
+  return { alive, before, verbOf: verbsTo(host, verbs), beganAtMs: host.clock.nowMs() };
 }
 
 /** A loader or a probe that we ended ourselves has said nothing: neither it nor the release is to blame. */
@@ -128,7 +129,7 @@ async function notifyAndCommit(
   });
   const workers = await provenBy(move.groups, probed.found, probed.results);
   try {
-    await story.step('commit', () => commit(host, story, { move, workers }));
+    await story.step('commit', () => commit(host, story, { move, workers, swappedAtMs: progress.beganAtMs }));
   } catch (error) {
     return uncommitted(story, { workers, ...judgedNow(host) }, error);
   }
@@ -181,10 +182,15 @@ function okOrSkip(count: number): 'ok' | 'skip' {
 async function commit(
   host: Host,
   story: Pick<CycleStory, 'cycle'>,
-  { move, workers }: { readonly move: Move; readonly workers: readonly WorkerResult[] },
+  {
+    move,
+    workers,
+    swappedAtMs,
+  }: { readonly move: Move; readonly workers: readonly WorkerResult[]; readonly swappedAtMs: number },
 ): Promise<{ value: undefined; text: string }> {
   noteWorkers(host, workers);
-  host.ledger.write(committedLedger(host, move, move.swapCycle ?? story.cycle));
+  const cycle = move.swapCycle ?? story.cycle;
+  host.ledger.write(committedLedger(host, move, { cycle, swappedAtMs }));
   forgetReleases(host, move.releases);
   clearJournal(host.paths, host.durable);
   return { value: undefined, text: await collect(host, move) };

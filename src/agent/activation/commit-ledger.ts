@@ -1,10 +1,12 @@
 // The ledger as a commit leaves it: what is good now, what is the backup, and who is suspect no more. Owns its members that
 // name the generations of moves; computes, and whoever acts writes.
 import type { NewRelease } from '../../core/release/release.js';
+import { readBootId } from '../../platform/process/boot-id.js';
 import { releaseNamesIn, releasesNamedBy } from '../generations/generation-contents.js';
 import { withLoaded } from '../notify/boot-loaders.js';
 import { withoutCommitted } from '../select/holds-and-blocks.js';
 import { withoutWaits } from '../select/waits.js';
+import { withBakesOf } from '../settled/settled-ledger.js';
 import type { ReleaseDigests } from '../state/crash-rules.js';
 import type { Host } from '../state/host.js';
 import { type Ledger, ledgerSection } from '../state/ledger.js';
@@ -12,8 +14,14 @@ import type { Move } from './move.js';
 
 const changeMoved = ledgerSection('settled', 'committedCycle', 'previous', 'lastKnownGood', 'activatedAtMs');
 
-/** @param cycle the one that the journal of this move names */
-export function committedLedger(host: Host, move: Move, cycle: string): Ledger {
+export interface Committing {
+  /** The one that the journal of this move names. */
+  readonly cycle: string;
+  /** Epoch milliseconds of the swap: a bake time begins there. */
+  readonly swappedAtMs: number;
+}
+
+export function committedLedger(host: Host, move: Move, { cycle, swappedAtMs }: Committing): Ledger {
   const known = withoutWaits(host.ledger.read(), move.releases);
   const { to } = move;
   // A rollback leaves the generation it came from behind: it is not what the next rollback should go to. Nor is a
@@ -26,12 +34,40 @@ export function committedLedger(host: Host, move: Move, cycle: string): Ledger {
     activatedAtMs: activatedAtCommit(host, known, move),
     previous: from === to ? undefined : from,
   });
-  return withLoaded(host, committed, move.groups);
+  return withLoaded(host, withBakesIn(host, committed, { generation: to, nowMs: swappedAtMs }), move.groups);
 }
 
-/** @param from where the link is again; not always the one before the swap, for that may be damaged */
-export function withWayBack(ledger: Ledger, from: number | undefined): Ledger {
-  return changeMoved(ledger, { settled: from, ...(from === undefined ? {} : { lastKnownGood: from }) });
+/**
+ * @param back `from`: where the link is again; not always the generation before the swap, for that may be damaged. `to`: the
+ * generation that is left; where it had been committed, releases that come back are active from now on
+ */
+export function withWayBack(
+  host: Host,
+  ledger: Ledger,
+  { from, to }: { readonly from: number | undefined; readonly to: number },
+): Ledger {
+  if (from === undefined) return changeMoved(ledger, { settled: from });
+  const isCommitted = ledger.settled === to;
+  const nowMs = host.clock.nowMs();
+  const moved = changeMoved(ledger, {
+    ...{ settled: from, lastKnownGood: from },
+    ...(isCommitted ? { activatedAtMs: activatedAtCommit(host, ledger, { from: to, to: from }) } : {}),
+  });
+  return withBakesIn(host, moved, { generation: from, nowMs });
+}
+
+/** A release that comes back, and never settled, bakes in full: it may settle, or lead to an older one. */
+function withBakesIn(
+  { paths, config }: Host,
+  ledger: Ledger,
+  { generation, nowMs }: { readonly generation: number; readonly nowMs: number },
+): Ledger {
+  const active = new Map(
+    releasesNamedBy(paths, generation).map(({ bundle, serial, manifest }) => {
+      return [bundle, { serial, manifestDigest: manifest.digest }] as const;
+    }),
+  );
+  return withBakesOf(ledger, active, { config, nowMs, bootId: readBootId() });
 }
 
 /** @returns the ledger that names another generation, or none, under each of the names that this backup has */
@@ -52,7 +88,11 @@ export function withLastKnownGood(ledger: Ledger, lastKnownGood: number | undefi
 }
 
 /** A release that comes back by a rollback is active since then, whenever its tree was made. */
-function activatedAtCommit({ paths, clock }: Host, { activatedAtMs = {} }: Ledger, move: Move): Times {
+function activatedAtCommit(
+  { paths, clock }: Host,
+  { activatedAtMs = {} }: Ledger,
+  move: Pick<Move, 'from' | 'to'>,
+): Times {
   const before = move.from === undefined ? undefined : releaseNamesIn(paths, move.from);
   const times = [...releaseNamesIn(paths, move.to)].flatMap(([bundle, name]) => {
     const atMs = before?.get(bundle) === name ? activatedAtMs[bundle] : clock.nowMs();

@@ -39,6 +39,8 @@ export interface Move {
 export interface MoveProgress {
   /** Workers that lived before the link moved, by their keys. */
   readonly alive: ReadonlySet<string>;
+  /** Epoch milliseconds: when the link was about to move. */
+  readonly beganAtMs: number;
   /** What each was to use and had said, before. */
   readonly before: Ledger['workers'];
   /** How each takes over the new generation. */

@@ -99,7 +99,7 @@ export async function restoreLink(
   const back = { left: to, current: from };
   if (from === undefined) {
     removeCurrent(paths, durable);
-    host.ledger.write(withWayBack(withRetired(host, host.ledger.read(), back), from));
+    host.ledger.write(withWayBack(host, withRetired(host, host.ledger.read(), back), { from, to }));
     announceActive(host.groups, undefined);
     clearJournal(paths, durable);
     return { value: nobody, text: `generation ${to} -> none`, verdict: 'ok' };
@@ -107,7 +107,7 @@ export async function restoreLink(
   await touchIfPossible(host, { comingBack: from, inUse: to });
   pointCurrentAt(paths, durable, { generation: from, cycle: story.cycle });
   announceActive(host.groups, targetAt(paths, from));
-  const known = withWayBack(withRetired(host, host.ledger.read(), back), from);
+  const known = withWayBack(host, withRetired(host, host.ledger.read(), back), { from, to });
   const ledger = withoutHoldsOn(known, digestsOf(releasesNamedBy(paths, from)));
   host.ledger.write(wantBack(host, ledger, { ...move, from }, progress));
   const moved = `generation ${to} -> ${from}`;

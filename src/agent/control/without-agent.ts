@@ -234,6 +234,8 @@ async function withHost<T>(
       const { signal, looksLater } = options;
       const started = await startHost(host, { cycle: newCycleId(), signal, ...given({ looksLater }) });
       if (started.recovered !== undefined) createRecorder().record(host, started.recovered, {});
+      if (started.restored !== undefined)
+        createRecorder().record(host, started.restored, { by: 'writ', reason: 'BAKE_FAILED' });
       return act(host, started);
     });
   } catch (error) {

@@ -5,6 +5,7 @@ import { orUndefined } from '../../core/errors.js';
 import { changedPaths } from '../../core/release/affected-groups.js';
 import { activate } from '../activation/activate.js';
 import { affectedGroups } from '../activation/affected-groups.js';
+import { settledTarget } from '../bake/settled-target.js';
 import {
   type ActiveBundle,
   type ActivePolicy,
@@ -13,7 +14,7 @@ import {
 import { chooseTarget, type Wish } from '../generations/rollback-target.js';
 import { touchTrees } from '../generations/touch-trees.js';
 import { bundleBefore, bundleMoved, type CycleEnd, noteBundles } from '../job/cycle-result.js';
-import { runJob } from '../job/job.js';
+import { type Job, runJob } from '../job/job.js';
 import { newCycleId } from '../job/progress.js';
 import { withHolds } from '../select/holds-and-blocks.js';
 import type { Host } from '../state/host.js';
@@ -43,9 +44,10 @@ export function rollBack(host: Host, request: RollbackRequest): Promise<CycleEnd
     const from = active?.generation.number;
     record.fromGeneration = from;
     const force = request.force === true ? 'yes' : 'no';
-    // Who names none wants one that worked: what was refused behind its swap was active for a moment, too.
-    const wish: Wish = generation === undefined ? { force, refused: 'skipped' } : { force, generation };
-    const target = await chooseTarget(host, active, wish);
+    const target =
+      generation === undefined
+        ? await chooseWorking({ host, area }, active, force)
+        : await chooseTarget(host, active, { force, generation });
     const to = target.generation.number;
     await touchTrees(host, { comingBack: to, inUse: from });
     const moved = await activate(host, story, {
@@ -71,6 +73,22 @@ export function rollBack(host: Host, request: RollbackRequest): Promise<CycleEnd
     );
     noteBundles(record, results);
   });
+}
+
+/**
+ * A caller that names no generation wants one that worked: the newest settled state. Without one, the previous generation; a
+ * generation that was refused behind its swap was active for a moment, too.
+ */
+async function chooseWorking(
+  job: Pick<Job, 'host' | 'area'>,
+  active: ActivePolicy | undefined,
+  force: Wish['force'],
+): Promise<ActivePolicy> {
+  const { host } = job;
+  return (
+    (active && (await settledTarget(job, active))) ??
+    (await chooseTarget(host, active, { force, refused: 'skipped' }))
+  );
 }
 
 /** Where nobody can say what the repository offers, its last word may be what is left. */

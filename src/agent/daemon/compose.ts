@@ -31,6 +31,7 @@ import { listRefusals } from '../report/refusal-status.js';
 import { createStatusFeed, type StatusFeed } from '../report/status-feed.js';
 import { readStatusFile } from '../report/status-file.js';
 import type { Host, HostOptions } from '../state/host.js';
+import { createBakeWatcher } from './bake-loop.js';
 import { createPoller } from './poller.js';
 import { createProber } from './probe-loop.js';
 import { createSettler, runSettleLoop, type SettleIntervals } from './reconcile-loop.js';
@@ -115,6 +116,10 @@ export function composeAgent(options: AgentOptions, agent: AgentCalls) {
     ...{ host, installId, exclusive, stop, everyMs: intervals?.probeEveryMs },
     onAsked: publishStatus,
   });
+  const bakeWatcher = createBakeWatcher({
+    ...{ host, exclusive, stop, onNews: publishStatus },
+    onRestored: (end, reason) => note(end, { by: 'writ', reason }),
+  });
   const settler = createSettler({
     intervals,
     onRefused: leaveWhenRefused((end, reason) => note(end, { by: 'writ', reason })),
@@ -125,7 +130,12 @@ export function composeAgent(options: AgentOptions, agent: AgentCalls) {
     if (news === 'yes') publishStatus();
   };
   return {
-    ...{ runner, collector, contact, scrubber, prober, observers, downloads, fleet },
+    ...{ runner, collector, contact, scrubber, prober, bakeWatcher, observers, downloads, fleet },
+    /** Another policy is active: its workers and probes are looked at sooner than before. */
+    bakeBegan: () => {
+      bakeWatcher.wake();
+      prober.reloaded();
+    },
     poller: createPoller({ host, installId, contact, random01, stop }),
     /** Between polls: who could not be notified is, old generations are collected, and policy grows old too. */
     settleUntilStopped: () =>

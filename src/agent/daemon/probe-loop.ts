@@ -1,6 +1,7 @@
 // Asks the probes of groups with `probe.every` again between activations, each group at its own phase, as long as the agent
 // runs. Owns when; what an answer means is notify's. Never holds another job up, and never while the host is paused.
 import { once } from 'node:events';
+import { bakeOf, type WorkerGroupConfig } from '../../core/config/config.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { nextPollAt, phaseMs } from '../../core/cycle/schedule.js';
 import { WritError } from '../../core/errors.js';
@@ -14,6 +15,7 @@ import { openStagingArea } from '../job/staging-area.js';
 import { askAgain, noteAnswers, type RepeatedProbe } from '../notify/repeat-probe.js';
 import { isPaused } from '../select/pause.js';
 import type { Host, WorkerGroup } from '../state/host.js';
+import type { Ledger } from '../state/ledger.js';
 
 export interface ProberOptions {
   /** Asked before each probe: a reload may have replaced it. */
@@ -70,20 +72,40 @@ export function createProber(options: ProberOptions): Prober {
 
 /** @returns by the names of the groups: a time that is known stays, for a long job must not let one be missed for ever */
 function timesOf(
-  { config: { workers }, clock }: Host,
+  { config, ledger, clock }: Host,
   known: ReadonlyMap<string, number>,
   { installId, everyMs: shorterMs }: Pick<ProberOptions, 'installId' | 'everyMs'>,
 ): Map<string, number> {
   const nowMs = clock.nowMs();
   const times = new Map<string, number>();
-  for (const { name, probe } of workers) {
-    if (probe?.everyMs === undefined) continue;
-    const everyMs = shorterMs ?? probe.everyMs;
+  for (const group of config.workers) {
+    const { name, probe } = group;
+    const usualMs = probe?.everyMs === undefined ? undefined : (shorterMs ?? probe.everyMs);
+    const everyMs = probe === undefined ? undefined : probeGapMs(config, ledger.read(), group, usualMs);
+    if (everyMs === undefined) continue;
     const next = nextPollAt({ nowMs, everyMs, phaseMs: phaseMs(`${installId}/${name}`, everyMs) });
     // The clock may have been set back, or the interval made shorter.
     times.set(name, Math.min(known.get(name) ?? next, next));
   }
   return times;
+}
+
+/** In a bake time a probe is asked so often at least, in parts of it, and no more often than each 5 s. */
+const probesInBake = 10;
+const leastProbeGapMs = 5000;
+
+/** @returns milliseconds between two questions to the probe of a group; undefined where it is asked in activations alone */
+function probeGapMs(
+  config: Host['config'],
+  { bakes = {} }: Ledger,
+  { uses }: Pick<WorkerGroupConfig, 'uses'>,
+  usualMs: number | undefined,
+): number | undefined {
+  const baking = uses.filter((bundle) => bakes[bundle] !== undefined);
+  if (baking.length === 0) return usualMs;
+  const shares = baking.map((bundle) => bakeOf(config, bundle).forMs / probesInBake);
+  const bakingMs = Math.max(leastProbeGapMs, Math.round(Math.min(...shares)));
+  return Math.min(usualMs ?? bakingMs, bakingMs);
 }
 
 function untilFirst(times: ReadonlyMap<string, number>, nowMs: number): number {

@@ -53,7 +53,8 @@ export class RunningAgent {
 
   async run(): Promise<void> {
     const { version, onReload } = this.#options;
-    const { runner, poller, scrubber, prober, fleet, settleUntilStopped, handlers } = this.#parts;
+    const { runner, poller, scrubber, prober, bakeWatcher, fleet, settleUntilStopped, handlers } =
+      this.#parts;
     // From the beginning, or a SIGHUP while the host recovers would end the process; it waits for its turn.
     const pull = () => pullUnlessStopping(runner, 'reload');
     const stopReloads = onReload(() => void this.#reload().then(pull, () => undefined));
@@ -70,6 +71,7 @@ export class RunningAgent {
           settleUntilStopped(),
           scrubber.run(),
           prober.run(),
+          bakeWatcher.run(),
           fleet.run(),
           this.#beat(),
         ]);
@@ -99,8 +101,9 @@ export class RunningAgent {
     const starting = startHost(host, { cycle: newCycleId(), signal: this.#options.stop });
     // Not before: how the last agent ended is in the status that this one replaces.
     this.#enter('init');
-    const { recovered, repaired, damage, notLoaded } = await starting;
+    const { recovered, repaired, restored, damage, notLoaded } = await starting;
     if (recovered !== undefined) this.#note(recovered, {});
+    if (restored !== undefined) this.#note(restored, { by: 'writ', reason: 'BAKE_FAILED' });
     this.#last = repaired?.result ?? this.#last;
     this.#problems.set('damage', damage && problemOf(damage)).set('loader', notLoaded);
     host.log.info({ generation: activeGenerationNumber(host.paths) }, 'host recovered and verified');
@@ -112,6 +115,7 @@ export class RunningAgent {
     if (!isMistyped(end.result)) this.#last = end.result;
     if (end.result.changed) this.#problems.delete('damage');
     this.#recorder.record(this.#host, end, asked);
+    if (end.result.changed) this.#parts.bakeBegan();
     this.#parts.observers.onCycle(end);
     this.#publishStatus();
   }

@@ -7,8 +7,10 @@ import type { Holder } from '../../core/status/mount-table.js';
 import type { HeldStatus } from '../../core/status/status.js';
 import type { findHolders, HolderReport } from '../../platform/process/find-processes.js';
 import type { Clock } from '../../platform/time/clock.js';
+import { newestSettled } from '../settled/settled-ledger.js';
 import type { Host } from '../state/host.js';
 import { readJournal } from '../state/journal.js';
+import { releaseName } from '../state/paths.js';
 import {
   type CollectionFacts,
   type CollectionPlan,
@@ -134,6 +136,11 @@ function keepRules({ config, paths, ledger, clock }: CollectableView): KeepRules
   ];
   return {
     named: new Set(named.filter((one) => one !== undefined)),
+    settled: new Set(
+      [...newestSettled(ledger.read())].map(([bundle, { serial, manifestDigest }]) => {
+        return `${bundle}/${releaseName(serial, manifestDigest)}`;
+      }),
+    ),
     newest: config.keep.generations,
     graceMs: config.keep.graceMs,
     nowMs: clock.nowMs(),

@@ -27,6 +27,8 @@ export interface CollectionFacts {
 export interface KeepRules {
   /** Active, previous, last known good, what a worker reports, what a journal names. */
   readonly named: ReadonlySet<number>;
+  /** As `bundle/release`: the newest settled release of each bundle, which has a tree on disk whatever else is removed. */
+  readonly settled: ReadonlySet<string>;
   /** How many of the newest stay in any case. */
   readonly newest: number;
   readonly graceMs: number;
@@ -50,7 +52,7 @@ export function planCollection(facts: CollectionFacts, rules: KeepRules): Collec
   const ruled = ruledGenerations(facts, rules);
   const held = heldGenerations(facts, rules.held ?? [], ruled);
   const kept = facts.generations.filter(({ number }) => ruled.has(number) || held.has(number));
-  const used = new Set(kept.flatMap((one) => one.trees));
+  const used = new Set([...kept.flatMap((one) => one.trees), ...settledTrees(facts, rules)]);
   const heldTrees = new Set(rules.held?.flatMap((one) => (one.kind === 'tree' ? [treeName(one)] : [])));
   const [unused, young] = split(
     facts.trees.filter((tree) => !used.has(tree.name)),
@@ -72,6 +74,22 @@ export function planCollection(facts: CollectionFacts, rules: KeepRules): Collec
     heldBack: [...held, ...unused.map((tree) => tree.name).filter((name) => heldTrees.has(name))],
     ...(nextDueMs === undefined ? {} : { nextDueMs }),
   };
+}
+
+/** Of each settled release the newest tree: one is enough to make a generation from. */
+function settledTrees({ trees }: CollectionFacts, { settled }: KeepRules): string[] {
+  const newest = new Map<string, string>();
+  for (const { name } of trees) {
+    const release = releaseOf(name);
+    const known = newest.get(release);
+    if (settled.has(release) && (known === undefined || treeNumber(known) < treeNumber(name)))
+      newest.set(release, name);
+  }
+  return [...newest.values()];
+}
+
+function treeNumber(tree: string): number {
+  return Number(tree.slice(tree.lastIndexOf('.') + 1));
 }
 
 /** What the rules keep, whoever holds what. */

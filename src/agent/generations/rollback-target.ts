@@ -1,6 +1,7 @@
 // Which generation a rollback goes to: whole on disk, vouched for by the keys of today, and not withdrawn unless a
 // person insists. Reads only. A rollback must never be the way by which a revoked key comes back.
 import { isUnsaidNo, isWritError, orUndefined, WritError } from '../../core/errors.js';
+import type { ReleaseInfo } from '../../core/release/release.js';
 import type { Host } from '../state/host.js';
 import { damagedTree } from './damage.js';
 import { type ActivePolicy, bundlesOf } from './generation-contents.js';
@@ -15,6 +16,8 @@ export interface Wish {
   readonly force: 'yes' | 'no';
   /** `skipped`: never one with a release that is remembered as refused, or that was met with silence. */
   readonly refused?: 'skipped';
+  /** Left out: no further condition on what the generation contains. */
+  readonly isAllowed?: (policy: ActivePolicy) => boolean;
 }
 
 /**
@@ -25,13 +28,14 @@ export interface Wish {
 export async function chooseTarget(
   host: Host,
   active: ActivePolicy | undefined,
-  { generation: wanted, force, refused }: Wish,
+  { generation: wanted, force, refused, isAllowed = () => true }: Wish,
 ): Promise<ActivePolicy> {
   const candidates = wanted === undefined ? candidatesOf(host, active) : [wanted];
   let first: WritError | undefined;
   for (const number of candidates) {
     try {
       const target = await requireSuitable(host, active, { number, force });
+      if (!isAllowed(target)) continue;
       if (refused === undefined || !isRefused(host, target)) return target;
       first ??= holdsRefused(number);
     } catch (error) {
@@ -116,7 +120,7 @@ function requireTrusted(host: Host, generation: ActivePolicy['generation']): voi
 function requireNotWithdrawn(host: Host, { generation, bundles }: ActivePolicy): void {
   for (const [bundle, { record }] of bundles) {
     const { serial, channel } = record.release;
-    if (!withdrawnSerials(host, bundle, channel).includes(serial)) continue;
+    if (!isReleaseWithdrawn(host, { bundle, channel, serial })) continue;
     throw new WritError(
       'RELEASE_WITHDRAWN',
       `generation ${generation.number}: ${bundle} ${serial} was withdrawn`,
@@ -127,11 +131,17 @@ function requireNotWithdrawn(host: Host, { generation, bundles }: ActivePolicy):
   }
 }
 
-/** Of the channel that the release came by, and of the one that is followed now. */
-function withdrawnSerials(host: Host, bundle: string, channel: string): readonly number[] {
+/**
+ * @returns true where the channel that the release came by, or the one that is followed now, has withdrawn it. An entry that
+ * cannot be read withdraws nothing
+ */
+export function isReleaseWithdrawn(
+  host: Pick<Host, 'config' | 'client'>,
+  { bundle, channel, serial }: Pick<ReleaseInfo, 'bundle' | 'channel' | 'serial'>,
+): boolean {
   const followed = host.config.bundles.find((one) => one.name === bundle)?.channel ?? channel;
-  return [...new Set([channel, followed])].flatMap((one) => {
-    // An entry that cannot be read says nothing about what it withdrew.
-    return orUndefined(() => host.client.knownTarget(bundle, one))?.release.withdrawn ?? [];
+  return [...new Set([channel, followed])].some((one) => {
+    const entry = orUndefined(() => host.client.knownTarget(bundle, one));
+    return (entry?.release.withdrawn ?? []).includes(serial);
   });
 }

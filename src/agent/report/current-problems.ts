@@ -11,6 +11,7 @@ import { clockWarnings } from '../../trust/trust-report.js';
 import { untrustedProblems } from '../generations/vouching.js';
 import { pendingProblems } from '../notify/pending-problems.js';
 import { waitError } from '../select/why-not-now-rules.js';
+import { bakeError, failedIn } from '../settled/bake-failure.js';
 import type { Ledger } from '../state/ledger.js';
 import { isRemembered } from './refusal-status.js';
 import type { AgentFacts, Facts } from './status-facts.js';
@@ -32,6 +33,7 @@ const judges: readonly Judge[] = [
     codes: [...standingWorkerCodes],
     judge: ({ host, active }) => (active === undefined || !areKnown(host) ? [] : pendingProblems(host)),
   },
+  { codes: ['BAKE_FAILED'], judge: ({ host, ledger }) => bakeProblems(host, ledger) },
   { codes: ['REPAIRED_BY_PREVIOUS'], judge: ({ damage }) => damage },
   { codes: ['UNTRUSTED_ACTIVE'], judge: ({ untrusted }) => untrustedProblems(untrusted) },
   { codes: ['POLICY_STALE'], judge: staleProblems },
@@ -86,6 +88,12 @@ function blockProblems({ blocked }: Ledger): Problem[] {
   if (blocked === undefined) return [];
   const { reason, atMs } = blocked;
   return [problemOf(new WritError('ACTIVATION_BLOCKED', reason, { facts: { atMs } }))];
+}
+
+/** The release that failed is active still: nothing could be restored. */
+function bakeProblems(host: Facts['host'], ledger: Ledger): Problem[] {
+  const failed = failedIn(ledger);
+  return failed.length === 0 ? [] : [problemOf(bakeError(host, failed))];
 }
 
 /** What was met with silence is left out, and stands beside what is active until it is taken, or another one is. */

@@ -17,10 +17,12 @@ import type {
 import { clockWarnings } from '../../trust/trust-report.js';
 import { type ContactMemory, freshnessOf } from '../freshness/contact-memory.js';
 import { type ActiveReleases, readActiveReleases } from '../generations/generation-contents.js';
+import type { ReleaseRecord } from '../generations/release-records.js';
 import { findUntrusted } from '../generations/vouching.js';
 import { damageProblems } from '../integrity/standing-damage.js';
 import type { Host } from '../state/host.js';
-import type { Ledger } from '../state/ledger.js';
+import type { AcceptedRelease, Ledger } from '../state/ledger.js';
+import { bakeStatus } from './bake-status.js';
 import { rememberedRefusals } from './refusal-status.js';
 
 /** What only a running agent knows. */
@@ -83,7 +85,7 @@ export function readFacts(host: HostView, { contact }: AgentFacts): Facts {
     clock: attempt(() => clockOf(host), undefined),
     bundles: host.config.bundles.map((one) => {
       const offered = attempt(() => host.client.knownTarget(one.name, one.channel)?.release, undefined);
-      return bundleStatus(one, offered, { active, ledger });
+      return bundleStatus(host, one, offered, { active, ledger });
     }),
     trust: attempt(() => trustOf(host), []),
     damage: attempt(() => damageProblems(host), []),
@@ -92,6 +94,7 @@ export function readFacts(host: HostView, { contact }: AgentFacts): Facts {
 }
 
 function bundleStatus(
+  host: HostView,
   { name, channel }: BundleConfig,
   offered: ReleaseInfo | undefined,
   { active, ledger }: Pick<Facts, 'active' | 'ledger'>,
@@ -106,7 +109,12 @@ function bundleStatus(
     revision: record?.release.revision,
     activatedAtMs: record && (ledger.activatedAtMs?.[name] ?? record.stagedAtMs),
     server: offered && serverOf(offered),
+    bake: record && bakeStatus(host, ledger, { bundle: name, release: releaseOf(record) }),
   });
+}
+
+function releaseOf({ release: { serial, manifest } }: ReleaseRecord): AcceptedRelease {
+  return { serial, manifestDigest: manifest.digest };
 }
 
 const serverOf = ({ serial, revision, requires }: ReleaseInfo): BundleStatus['server'] => ({

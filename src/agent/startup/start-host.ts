@@ -7,6 +7,8 @@ import { depthOfStart, isOfKept, type StartFacts } from '../../core/status/scrub
 import { readBootId } from '../../platform/process/boot-id.js';
 import { listEntries } from '../../platform/read-file.js';
 import { unboundedPace } from '../../platform/time/rate-limit.js';
+import { restoreSettled } from '../bake/restore-settled.js';
+import { type StartOfBakes, startBakes } from '../bake/start-bakes.js';
 import { damageError, unverifiedError } from '../generations/damage.js';
 import { lookForSandbox } from '../hooks/sandbox.js';
 import { scrub } from '../integrity/scrub.js';
@@ -34,6 +36,8 @@ export interface Started {
   readonly repaired: CycleEnd | undefined;
   /** What is wrong with the active policy still. */
   readonly damage: WritError | undefined;
+  /** The end of the restore, if an active release failed its bake time by the way the host booted. */
+  readonly restored: CycleEnd | undefined;
   /** What was repaired in the state directory: said in log and history already. */
   readonly notices: readonly Problem[];
   /** Why a loader is still pending. */
@@ -55,8 +59,22 @@ export async function startHost(host: Host, options: StartOptions): Promise<Star
   retryAtStart(host, { booted: host.ledger.read().verifiedBootId === bootId ? 'no' : 'yes' });
   const { mayLoad, ...verified } = await verifyActive(host, { ...options, bootId, end, examined });
   noteNewlyAffected(host);
+  const wasOrderly = end === 'clean' || recovered !== undefined;
+  // Before workers that are ordered after the agent read the policy.
+  const restored =
+    verified.damage === undefined ? await restoreFailed(host, { bootId, wasOrderly }) : undefined;
   const notLoaded = mayLoad === 'yes' ? await loadAtBoot(host, options) : undefined;
-  return { recovered, ...verified, notices, notLoaded };
+  return { recovered, ...verified, restored, notices, notLoaded };
+}
+
+/** A restore that fails must not keep the agent from starting: the agent tries it again. */
+async function restoreFailed(host: Host, start: StartOfBakes): Promise<CycleEnd | undefined> {
+  try {
+    return await restoreSettled(host, await startBakes(host, start));
+  } catch (error) {
+    host.log.error({ err: error }, 'a release that failed in its bake time could not be taken back');
+    return undefined;
+  }
 }
 
 export interface StartOptions extends RecoveryOptions {

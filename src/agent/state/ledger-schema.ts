@@ -85,4 +85,28 @@ export const ledgerSchema: object = record({
     failures: number,
     'behind?': record({ generation: number, text }),
   }),
+  'bakes?': objectOf(
+    record({
+      ...{ ...release, startedAtMs: number, observedMs: number, seenAtMs: number, bootId: text },
+      'abruptBoots?': number,
+      'failure?': record({
+        ...{ cause: oneOf('WORKER_DIED', 'PROBE_FAILED', 'WORKER_REFUSED'), text, atMs: number },
+        groups: listOf(text),
+      }),
+    }),
+  ),
+  'settledReleases?': objectOf(
+    listOf(record({ ...release, atMs: number, isObserved: { type: 'boolean' }, generation: number })),
+  ),
+  'runs?': objectOf(
+    record({
+      ...{ process: text, sinceMs: number, watchedSinceMs: number, bootId: text, 'mark?': text },
+      ends: listOf(
+        record({
+          ...{ atMs: number, livedMs: number, kind: oneOf('abnormal', 'clean', 'unrecorded') },
+          ...{ 'wasNotified?': { const: true }, 'isAttributed?': { const: true } },
+        }),
+      ),
+    }),
+  ),
 });

@@ -120,16 +120,26 @@ function missedOf(workers: readonly WorkerStatus[]): readonly WorkerStatus[] {
 function bundleLines(report: StatusReport): string[] {
   if (report.bundles.length === 0) return [];
   return table(
-    ['bundle', 'channel', { right: 'serial' }, 'revision', 'active since', 'server has'],
+    ['bundle', 'channel', { right: 'serial' }, 'revision', 'active since', 'bake time', 'server has'],
     report.bundles.map((one) => [
       one.bundle,
       one.channel,
       one.serial === undefined ? '-' : String(one.serial),
       one.revision ?? '-',
       one.activatedAtMs === undefined ? '-' : minuteTime(one.activatedAtMs),
+      bakeText(one.bake),
       serverText(one, report),
     ]),
   );
+}
+
+/** @returns where the release stands after its activation; `-` without a bake time */
+function bakeText(bake: BundleStatus['bake']): string {
+  if (bake === undefined) return '-';
+  const { state, leftMs = 0, observed } = bake;
+  if (state === 'baking') return `baking, ${roughly(leftMs)} left`;
+  if (state === 'failed') return 'FAILED';
+  return observed === false ? 'settled, not observed' : 'settled';
 }
 
 function serverText(bundle: BundleStatus, report: StatusReport): string {

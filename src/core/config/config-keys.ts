@@ -76,6 +76,13 @@ export function durationFrom(min: number, max: number): Key<string> {
   return { type: 'string', pattern: durationPattern, description, bounds: { of: 'duration', min, max } };
 }
 
+/** 0 turns off what has the duration. */
+export function durationOrZero(min: number, max: number): Key<string | 0> {
+  const { description, ...duration } = durationFrom(min, max);
+  const type = ['string', 'integer'];
+  return { ...duration, type, minimum: 0, maximum: 0, description: `${description}; or 0, for none` };
+}
+
 export function sizeFrom(min: number, max: number): Key<string> {
   return { ...size, bounds: { of: 'size', min, max } };
 }

@@ -3,7 +3,14 @@
 
 import { given } from '../given.js';
 import { durationMs, sizeBytes } from '../names.js';
-import type { AgentConfig, BundleConfig, HookConfig, MirrorConfig, WorkerGroupConfig } from './config.js';
+import {
+  type AgentConfig,
+  type BundleConfig,
+  defaultBake,
+  type HookConfig,
+  type MirrorConfig,
+  type WorkerGroupConfig,
+} from './config.js';
 import { buildLimits, milliseconds } from './config-limits.js';
 import { driversOf } from './config-rules.js';
 import type { ConfigFile, DriverSchema } from './config-schema.js';
@@ -178,12 +185,16 @@ function defaultStaleAfter(poll: ConfigFile['poll']): number {
     : defaultStaleIntervals * built.everyMs;
 }
 
-function buildBundle({ name, channel, checks = [], mode, group }: BundleFile): BundleConfig {
+function buildBundle({ name, channel, checks = [], mode, group, bake = {} }: BundleFile): BundleConfig {
   return {
     name,
     channel: channel ?? defaultChannel,
     checks: checks.map(buildCheck),
     mode: Number.parseInt(mode ?? defaultMode, 8),
+    bake: {
+      forMs: bake.for === 0 ? 0 : (milliseconds(bake.for) ?? defaultBake.forMs),
+      restarts: bake.restarts ?? defaultBake.restarts,
+    },
     ...given({ group }),
   };
 }

@@ -52,6 +52,37 @@ export interface BundleConfig {
   readonly mode: number;
   /** Group that owns the tree, by name or number; default: the agent's own. */
   readonly group?: string | number;
+  /** Left out: `defaultBake`. */
+  readonly bake?: BakeConfig;
+}
+
+/** How long, and by what, a release must prove itself after its activation. */
+export interface BakeConfig {
+  /** 0: no bake time. */
+  readonly forMs: number;
+  /** So many unexplained restarts of one worker are not a failure. */
+  readonly restarts: number;
+}
+
+export const defaultBake: BakeConfig = { forMs: 600_000, restarts: 2 };
+
+/**
+ * @returns the bake settings of a bundle; a `together` set settles as a whole, so each member has the longest `forMs` of its
+ *   set
+ */
+export function bakeOf(
+  { bundles, together }: Pick<AgentConfig, 'bundles' | 'together'>,
+  name: string,
+): BakeConfig {
+  const settings = (one: string): BakeConfig =>
+    bundles.find((other) => other.name === one)?.bake ?? defaultBake;
+  const set = setOf({ together }, name);
+  return { ...settings(name), forMs: Math.max(...set.map((one) => settings(one).forMs)) };
+}
+
+/** @returns the names of the bundles that move together with this one, itself among them */
+export function setOf({ together }: Pick<AgentConfig, 'together'>, name: string): readonly string[] {
+  return together.find((names) => names.includes(name)) ?? [name];
 }
 
 export interface ProbeConfig extends HookConfig {

@@ -25,7 +25,7 @@ export interface HostHealth {
 type Rule = (report: StatusReport) => readonly HealthFinding[];
 
 const rules: readonly Rule[] = [
-  ...[nothingActive, problems, freshness, refusals, workers],
+  ...[nothingActive, problems, freshness, refusals, workers, endsInBake],
   ...[paused, held, roleEnds, noAgent],
 ];
 
@@ -51,6 +51,7 @@ const criticalCodes: ReadonlySet<ErrorCode> = new Set([
   'UNTRUSTED_ACTIVE',
   'POLICY_STALE',
   'STATE_DAMAGED',
+  'BAKE_FAILED',
 ]);
 
 /** What is as somebody wished it, or said by another rule. */
@@ -106,6 +107,18 @@ function refusals(report: StatusReport): HealthFinding[] {
 function workers({ groups = [] }: StatusReport): HealthFinding[] {
   return groups.flatMap(({ findings }) =>
     findings.map(({ level, code, text }) => ({ level, code, text: headOf(text) })),
+  );
+}
+
+/** An end may be somebody's restart; in the bake time of a release it may also be the first sign of its fault. */
+function endsInBake({ bundles }: StatusReport): HealthFinding[] {
+  return bundles.flatMap(({ bundle, serial, bake }) =>
+    (bake?.ends ?? []).map(({ worker, abnormal, unexplained }): HealthFinding => {
+      const counts = [`${abnormal} abnormal ends`, `${unexplained} unexplained restarts`];
+      const said = counts.filter((_, index) => [abnormal, unexplained][index] !== 0).join(' and ');
+      const text = `${worker} had ${said} since ${bundle} ${serial} became active`;
+      return { level: 'warning', code: 'WORKER_RESTARTED', text };
+    }),
   );
 }
 

@@ -24,6 +24,31 @@ export interface BundleStatus {
     /** What the release requires of the Writ that takes it; left out where that is nothing. */
     readonly requires?: readonly string[];
   };
+  /** Left out for a release without a bake time (`bake: {for: 0}`), and before an agent of this version has run. */
+  readonly bake?: BakeStatus;
+}
+
+/** Where a release stands after its activation. */
+export interface BakeStatus {
+  /** `failed`: it failed within its bake time, and nothing could be restored. */
+  readonly state: 'baking' | 'settled' | 'failed';
+  /** Milliseconds until the bake time ends, as long as an agent observes it; there while it bakes. */
+  readonly leftMs?: number;
+  /** Epoch milliseconds: when it settled or failed. */
+  readonly atMs?: number;
+  /** Of a settled release: false where no agent observed its bake time. */
+  readonly observed?: boolean;
+  /** Error code and text of the failure. */
+  readonly cause?: string;
+  readonly text?: string;
+  /** Workers whose process ended since the activation; not there once it settled. */
+  readonly ends?: readonly {
+    /** As `group/worker`. */
+    readonly worker: string;
+    /** Recorded as abnormal by the supervisor, and not recorded at all. */
+    readonly abnormal: number;
+    readonly unexplained: number;
+  }[];
 }
 
 export interface WorkerStatus {

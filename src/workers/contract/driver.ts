@@ -43,6 +43,18 @@ export interface ResetOptions {
 
 export type Liveness = 'alive' | 'dead' | 'unknown';
 
+/** How processes of a worker ended, by the record that its supervisor keeps. */
+export interface RecordedEnds {
+  /** Ends that nobody asked for: a crash, an unexpected exit code, a watchdog, a supervisor that gave up. */
+  readonly abnormal: number;
+  /** Ends that the supervisor was asked for, or records as success. */
+  readonly clean: number;
+  /** New runs of which the record does not say how the ones before ended. */
+  readonly unrecorded: number;
+  /** Where the record was read to; given to the next call. Bounded (500 characters). */
+  readonly mark: string;
+}
+
 export interface Driver {
   readonly verdictClass: VerdictClass;
   /** Opens what the driver listens on; called once before the first cycle. Left out where nothing is to open. */
@@ -69,6 +81,11 @@ export interface Driver {
    * restarted has confirmed nothing. Undefined when it cannot be seen just now. Left out where it never can be.
    */
   identity?: ((worker: string) => Promise<string | undefined>) | undefined;
+  /**
+   * How processes of a worker ended since a mark that an earlier call returned; without a mark none are counted. Undefined
+   * when the record cannot be read just now. Left out where no supervisor keeps one.
+   */
+  endsSince?: ((worker: string, mark: string | undefined) => Promise<RecordedEnds | undefined>) | undefined;
   /**
    * Pid of the main process of a worker, for who looks at it from outside and touches nothing: under which user it runs,
    * what confines it. Undefined when it is not there. Left out where the driver cannot know it.

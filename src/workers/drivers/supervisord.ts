@@ -22,6 +22,7 @@ import {
   property,
   text,
 } from '../shared/driver-options.js';
+import { supervisedEndsSince } from '../shared/supervised-ends.js';
 
 const processName = '[A-Za-z0-9_.@-]{1,64}';
 
@@ -57,6 +58,10 @@ function createDriver(options: SupervisordOptions, { clock }: DriverContext): Dr
     reset: signal === undefined ? restart : (worker, reset) => signalOne(place, worker, signal, reset),
     restart,
     liveness: (worker) => livenessOf(place, worker),
+    endsSince: async (worker, mark) => {
+      const process = await infoOf(place, worker);
+      return process === undefined ? undefined : supervisedEndsSince(place, process, mark);
+    },
     pid: async (worker) => (await infoOf(place, worker))?.pid || undefined,
     // Where a reset restarts, each notification would make a process that was never notified.
     identity: signal && ((worker) => identityOf(place, worker)),

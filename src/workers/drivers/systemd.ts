@@ -16,6 +16,7 @@ import {
 } from '../protocols/systemd-units.js';
 import { driverKind, type OptionsOf, oneOf, text, yesOrNo } from '../shared/driver-options.js';
 import { endOf } from '../shared/member-command.js';
+import { unitEndsSince } from '../shared/unit-ends.js';
 
 const action = oneOf('reload', 'restart', 'try-restart', 'try-reload-or-restart');
 
@@ -48,6 +49,7 @@ function createDriver(options: SystemdOptions, context: DriverContext): Driver {
     restart: (unit, reset) =>
       runJob({ unit, action: 'restart', down: 'started', isVouchedFor: false }, reset, asking),
     liveness: async (worker) => livenessOf(await look(worker)),
+    endsSince: async (worker, mark) => unitEndsSince(worker, mark, context),
     pid: async (worker) => (await look(worker))?.mainPid,
     // Where a reset may restart, each notification would make a process that was never notified.
     identity:

@@ -25,7 +25,7 @@ export type SupervisordAnswer =
 /** @param method without its namespace, as `getProcessInfo`. Never throws for what supervisord does. */
 export async function callSupervisord(
   place: SupervisordPlace,
-  call: readonly [method: string, ...params: (string | boolean)[]],
+  call: readonly [method: string, ...params: (string | boolean | number)[]],
   limits: Omit<ResetOptions, 'target'>,
 ): Promise<SupervisordAnswer> {
   const [method, ...params] = call;

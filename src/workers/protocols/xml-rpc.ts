@@ -1,4 +1,4 @@
-// XML-RPC as far as supervisord speaks it: calls of texts and booleans, answers of texts, numbers, booleans,
+// XML-RPC as far as supervisord speaks it: calls of texts, whole numbers and booleans, answers of texts, numbers, booleans,
 // lists and structs. Pure and strict: no attributes, comments, document types or entities beyond XML's own five,
 // so that no answer can make the reader fetch, expand or guess anything. What an answer means is the driver's.
 
@@ -14,14 +14,16 @@ export type XmlRpcAnswer =
 const maxDepth = 8;
 
 /** @param method as `supervisor.getState` */
-export function encodeXmlRpcCall(method: string, params: readonly (string | boolean)[]): string {
-  const values = params.map((param) => {
-    const isText = typeof param === 'string';
-    const inner = isText ? `<string>${escaped(param)}</string>` : `<boolean>${param ? 1 : 0}</boolean>`;
-    return `<param><value>${inner}</value></param>`;
-  });
+export function encodeXmlRpcCall(method: string, params: readonly (string | boolean | number)[]): string {
+  const values = params.map((param) => `<param><value>${encodeValue(param)}</value></param>`);
   const call = `<methodName>${escaped(method)}</methodName><params>${values.join('')}</params>`;
   return `<?xml version="1.0"?><methodCall>${call}</methodCall>`;
+}
+
+/** @param value a number must be whole */
+function encodeValue(value: string | boolean | number): string {
+  if (typeof value === 'string') return `<string>${escaped(value)}</string>`;
+  return typeof value === 'number' ? `<int>${value}</int>` : `<boolean>${value ? 1 : 0}</boolean>`;
 }
 
 function escaped(text: string): string {

@@ -39,6 +39,9 @@ export const ledgerOwners: Readonly<Record<Member, string>> = {
   scrub: 'agent/integrity/scrub.ts',
   verifiedBootId: 'agent/startup/start-host.ts',
   notices: 'agent/startup/notices.ts',
+  bakes: 'agent/settled/settled-ledger.ts',
+  settledReleases: 'agent/settled/settled-ledger.ts',
+  runs: 'agent/settled/settled-ledger.ts',
 };
 
 /** @returns `member: file` for each member in each section, sorted */

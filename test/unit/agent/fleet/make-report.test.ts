@@ -26,6 +26,11 @@ const problem = (code: 'CHECK_FAILED' | 'FLEET_UNREACHABLE') => ({
   facts: { bundle: 'access', serial: 7, path: '/a/path' },
 });
 
+const bake = {
+  ...{ state: 'baking', leftMs: 1, atMs, observed: true, cause: 'WORKER_DIED', text: 'a text' },
+  ends: [{ worker: 'dns/kresd@1', abnormal: 1, unexplained: 1 }],
+} as const;
+
 const full: Full<StatusReport> = {
   schema: 1,
   downloading: { doneBytes: 1, totalBytes: 2 },
@@ -41,11 +46,11 @@ const full: Full<StatusReport> = {
   activatedAtMs: atMs,
   bundles: [
     {
-      ...{ bundle: 'dns-edge', channel: 'stable', serial: 41, revision: 'r41', activatedAtMs: atMs },
+      ...{ bundle: 'dns-edge', channel: 'stable', serial: 41, revision: 'r41', activatedAtMs: atMs, bake },
       server: { serial: 42, revision: 'r42', requires: ['something'] },
     },
     {
-      ...{ bundle: 'access', channel: 'stable', serial: 6, revision: 'r6', activatedAtMs: atMs },
+      ...{ bundle: 'access', channel: 'stable', serial: 6, revision: 'r6', activatedAtMs: atMs, bake },
       server: { serial: 7, revision: 'r7', requires: ['something'] },
     },
   ],

@@ -28,7 +28,8 @@ function generations(count: number): CollectionFacts {
 }
 
 function plan(facts: CollectionFacts, rules: Partial<KeepRules> = {}): CollectionPlan {
-  return planCollection(facts, { named: new Set(), newest: 1, graceMs: 0, nowMs: 1000, ...rules });
+  const none = { named: new Set<number>(), settled: new Set<string>() };
+  return planCollection(facts, { ...none, newest: 1, graceMs: 0, nowMs: 1000, ...rules });
 }
 
 const generation = (number: number): Held => ({ kind: 'generation', generation: number });
@@ -136,6 +137,9 @@ describe('planCollection with holders', () => {
       newest: fc.integer({ min: 1, max: 8 }),
       graceMs: fc.integer({ min: 0, max: 10 }),
       nowMs: fc.constant(10),
+      settled: fc
+        .array(fc.integer({ min: 1, max: 8 }))
+        .map((all) => new Set(all.map((number) => `access/${number}-abc`))),
       held: numbers.map((list) => list.map((number) => generation(number))),
     });
     fc.assert(
@@ -143,6 +147,10 @@ describe('planCollection with holders', () => {
         const facts = generations(8);
         const { generations: gone, trees, releases } = planCollection(facts, one);
         const kept = facts.generations.filter(({ number }) => !gone.includes(number));
+        for (const release of one.settled) {
+          assert.ok(!releases.includes(release));
+          assert.ok(!trees.some((name) => name.startsWith(`${release}.`)));
+        }
         for (const { number } of facts.generations.slice(-one.newest)) assert.ok(!gone.includes(number));
         for (const number of gone) {
           assert.ok(!one.named.has(number) && 10 - number >= one.graceMs);

@@ -1,0 +1,88 @@
+// One turn of the agent for the releases in their bake time: observe, note, settle or restore. Owns which workers a turn asks
+// about, and how soon a restore is tried again; when a turn comes is decided by its caller.
+import { readBootId } from '../../platform/process/boot-id.js';
+import type { CycleEnd } from '../job/cycle-result.js';
+import type { Exclusive } from '../job/exclusive.js';
+import { newCycleId } from '../job/progress.js';
+import { recordEvent } from '../job/record.js';
+import type { FailedRelease } from '../settled/bake-failure.js';
+import type { Host } from '../state/host.js';
+import { observeRuns } from './observe-runs.js';
+import { restoreSettled } from './restore-settled.js';
+import { type BakeReport, lookAtBakes } from './watch-bakes.js';
+
+/** Within a bake time: an end must be seen before its supervisor has restarted the process many times. */
+const bakingGapMs = 2000;
+const idleGapMs = 60_000;
+/** After a restore that found nothing to go back to: a person may have changed that. */
+const restoreGapMs = 60_000;
+
+export interface BakeTurnOptions {
+  /** Asked again after the drivers answered: a reload may have replaced it. */
+  readonly host: () => Host;
+  readonly exclusive: Exclusive;
+  /** Called with the end of a restore, and its reason. */
+  readonly onRestored: (end: CycleEnd, reason: string) => void;
+  /** The status may be another one. */
+  readonly onNews: () => void;
+  readonly stop: AbortSignal;
+}
+
+/** @returns a turn; it resolves with the milliseconds until the next one, and never rejects */
+export function createBakeTurn(options: BakeTurnOptions): () => Promise<number> {
+  const { host, stop, onNews } = options;
+  let lookedAtMs: number | undefined;
+  let lookedAtAllMs = Number.NEGATIVE_INFINITY;
+  let restoreNotBeforeMs = 0;
+  const restore = async (before: Host, failed: readonly FailedRelease[]): Promise<void> => {
+    const nowMs = before.clock.monotonicMs();
+    if (failed.length === 0 || nowMs < restoreNotBeforeMs) return;
+    restoreNotBeforeMs = nowMs + restoreGapMs;
+    const end = await restoreSettled(before, failed);
+    if (end === undefined) return;
+    restoreNotBeforeMs = 0;
+    options.onRestored(end, 'BAKE_FAILED');
+  };
+  const look = async (): Promise<void> => {
+    const before = host();
+    const nowMs = before.clock.monotonicMs();
+    const isAll = nowMs - lookedAtAllMs >= idleGapMs;
+    const observed = await observeRuns(before, (group) => isAll || isBaking(before, group));
+    if (isAll) lookedAtAllMs = nowMs;
+    await options.exclusive(async () => {
+      if (stop.aborted || host() !== before) return;
+      const lookMs = before.clock.monotonicMs();
+      const elapsedMs = lookedAtMs === undefined ? undefined : lookMs - lookedAtMs;
+      lookedAtMs = lookMs;
+      const report = lookAtBakes(before, { observed, bootId: readBootId(), elapsedMs });
+      recordSettled(before, report);
+      await restore(before, report.failed);
+      if (report.failed.length + report.settled.length > 0) onNews();
+    });
+  };
+  return async () => {
+    await look().catch((error: unknown) => {
+      host().log.error({ err: error }, 'releases in their bake time could not be observed');
+    });
+    return host().ledger.read().bakes === undefined ? idleGapMs : bakingGapMs;
+  };
+}
+
+function isBaking({ ledger, config }: Host, group: string): boolean {
+  const { bakes = {} } = ledger.read();
+  const uses = config.workers.find((one) => one.name === group)?.uses ?? [];
+  return uses.some((bundle) => bakes[bundle] !== undefined);
+}
+
+function recordSettled(host: Host, { settled }: BakeReport): void {
+  const { settledReleases = {} } = host.ledger.read();
+  const texts = settled.flatMap((bundle) => {
+    const [newest] = settledReleases[bundle] ?? [];
+    return newest === undefined
+      ? []
+      : [`${bundle} ${newest.serial}${newest.isObserved ? '' : ' (not observed)'}`];
+  });
+  if (texts.length === 0) return;
+  const reason = `settled: ${texts.join(', ')}`;
+  recordEvent(host, { cycle: newCycleId(), trigger: 'pending', reason, problems: [] });
+}

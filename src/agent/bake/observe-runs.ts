@@ -1,0 +1,50 @@
+// Asks drivers which process runs behind each known worker, and what its supervisor recorded since the last time. Writes
+// nothing: a driver may take seconds, and its answers are noted between two jobs.
+import { isWritError } from '../../core/errors.js';
+import type { Driver } from '../../workers/contract/driver.js';
+import { mapBounded, maxParallelNotices } from '../notify/worker-groups.js';
+import { groupOf, workerOf } from '../notify/worker-ledger.js';
+import type { SeenRun } from '../settled/runs-rules.js';
+import type { Host } from '../state/host.js';
+
+export type ObservedRun = Pick<SeenRun, 'process' | 'record'>;
+
+/** @returns by the keys of the workers; workers of which nothing can be observed are left out */
+export async function observeRuns(
+  host: Host,
+  isConcerned: (group: string) => boolean,
+): Promise<ReadonlyMap<string, ObservedRun>> {
+  const { workers, runs = {} } = host.ledger.read();
+  const observed = new Map<string, ObservedRun>();
+  for (const { config, driver } of host.groups) {
+    if (driver === undefined || !canObserve(driver) || !isConcerned(config.name)) continue;
+    const keys = Object.entries(workers).flatMap(([key, { goneAtMs }]) =>
+      groupOf(key) === config.name && goneAtMs === undefined ? [key] : [],
+    );
+    await mapBounded(keys, maxParallelNotices, async (key) => {
+      const run = await observeRun(driver, workerOf(key), runs[key]?.mark);
+      if (run !== undefined) observed.set(key, run);
+    });
+  }
+  return observed;
+}
+
+function canObserve({ identity, endsSince }: Driver): boolean {
+  return identity !== undefined || endsSince !== undefined;
+}
+
+async function observeRun(
+  { identity, endsSince }: Driver,
+  worker: string,
+  mark: string | undefined,
+): Promise<ObservedRun | undefined> {
+  try {
+    const process = await identity?.(worker);
+    const record = await endsSince?.(worker, mark);
+    return process === undefined && record === undefined ? undefined : { process, record };
+  } catch (error) {
+    // A driver that cannot answer now has seen nothing: the next look finds what happened meanwhile.
+    if (isWritError(error)) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,122 @@
+// Takes back releases that failed within their bake time: a new generation with their newest settled releases, else the newest
+// older generation that is allowed, by the way back of any refusal. Where neither exists the policy stays, and the state is
+// critical. A pause or a hold does not stop it: they keep new policy out, and this removes policy that fails.
+import type { BundleResult } from '../../core/cycle/cycle-report.js';
+import { isWritError } from '../../core/errors.js';
+import { affectsGroup, changedPaths } from '../../core/release/affected-groups.js';
+import { restorePrevious } from '../activation/restore.js';
+import { type ActivePolicy, readActivePolicy, releasesBrought } from '../generations/generation-contents.js';
+import { chooseTarget } from '../generations/rollback-target.js';
+import { bundleBefore, bundleMoved, type CycleEnd, noteBundles } from '../job/cycle-result.js';
+import { endOf, type Job, withJob } from '../job/job.js';
+import { newCycleId } from '../job/progress.js';
+import { bakeError, type FailedRelease } from '../settled/bake-failure.js';
+import type { Host } from '../state/host.js';
+import { rememberBakeFailures } from '../state/refusals.js';
+import { findSettledPolicy } from './settled-policy.js';
+import { isAcceptedByChecks, type PlacedPolicy, placeSettled } from './settled-target.js';
+
+/**
+ * Takes the failed releases back in a cycle of its own. Its caller has the host for itself.
+ * @returns the end of that cycle; undefined where nothing was moved: a block, or nothing to go back to
+ * @throws WritError DISK_*, STATE_DAMAGED
+ */
+export function restoreSettled(host: Host, failed: readonly FailedRelease[]): Promise<CycleEnd | undefined> {
+  const options = { cycle: newCycleId(), trigger: 'pending', firstStep: 'reset' } as const;
+  return withJob(host, options, async (job) => {
+    const active = readActivePolicy(host.paths);
+    if (active === undefined || failed.length === 0 || host.ledger.read().blocked !== undefined)
+      return undefined;
+    const target = await placeTarget(job, active, failed);
+    if (target === undefined) return undefined;
+    job.record.fromGeneration = active.generation.number;
+    await moveBack(job, { active, target, failed });
+    return endOf(job);
+  });
+}
+
+interface Restoring {
+  readonly active: ActivePolicy;
+  readonly target: PlacedPolicy;
+  readonly failed: readonly FailedRelease[];
+}
+
+/** @returns the generation to go back to, on disk; undefined where there is none that the checks accept */
+async function placeTarget(
+  job: Job,
+  active: ActivePolicy,
+  failed: readonly FailedRelease[],
+): Promise<PlacedPolicy | undefined> {
+  const { host } = job;
+  const settled = await findSettledPolicy(
+    host,
+    active,
+    failed.map(({ bundle }) => bundle),
+  );
+  if (settled !== undefined) {
+    const placed = await placeSettled(job, active, settled);
+    if (placed !== undefined) return placed;
+  }
+  const older = await olderGeneration(host, active, failed);
+  if (older === undefined) return undefined;
+  const staging = job.area.directory('older');
+  const { number } = older.generation;
+  const isAccepted = await isAcceptedByChecks(job, {
+    active,
+    bundles: older.bundles,
+    generation: number,
+    staging,
+  });
+  return isAccepted ? { generation: number, bundles: older.bundles } : undefined;
+}
+
+/** The newest generation that was active before, without any of the failed releases. */
+async function olderGeneration(
+  host: Host,
+  active: ActivePolicy,
+  failed: readonly FailedRelease[],
+): Promise<ActivePolicy | undefined> {
+  const isAllowed = ({ bundles }: ActivePolicy): boolean =>
+    failed.every(({ bundle, bake }) => {
+      const release = bundles.get(bundle)?.record.release;
+      return release !== undefined && release.manifest.digest !== bake.manifestDigest;
+    });
+  try {
+    return await chooseTarget(host, active, { force: 'no', refused: 'skipped', isAllowed });
+  } catch (error) {
+    if (!isWritError(error)) throw error;
+    host.log.error({ err: error }, 'a release failed in its bake time, and nothing can be restored');
+    return undefined;
+  }
+}
+
+async function moveBack(
+  { host, story, area, record }: Job,
+  { active, target, failed }: Restoring,
+): Promise<void> {
+  const { generation, bundles } = target;
+  const from = { from: generation, to: active.generation.number };
+  const releases = releasesBrought(host.paths, from);
+  const changed = changedPaths(bundles, active.bundles);
+  const error = bakeError(host, failed);
+  const failing = failed.flatMap(({ bake }) => bake.failure.groups);
+  const moved = await restorePrevious(
+    host,
+    story,
+    {
+      ...{ kind: 'update', ...from, releases, staging: area.path() },
+      groups: host.groups.filter(
+        ({ config }) => failing.includes(config.name) || affectsGroup(config, changed),
+      ),
+      // A way back is not given up because the agent is told to end.
+      signal: new AbortController().signal,
+      onRefused: (refusal) => rememberBakeFailures(host, releases, { error: refusal, failed }),
+    },
+    { error },
+  );
+  record.moves.push(moved);
+  const results: BundleResult[] = releases.map((one) =>
+    bundleMoved(bundleBefore(one, bundles.get(one.bundle)?.record.release.serial), moved),
+  );
+  noteBundles(record, results);
+}

@@ -1,0 +1,43 @@
+// The bake times of a start: releases that an upgrade left without any, boots without an orderly shutdown, and how the
+// workers fared while no agent ran. Writes the ledger; restores nothing itself.
+import { activeGenerationNumber } from '../generations/generations.js';
+import type { FailedRelease } from '../settled/bake-failure.js';
+import { withAbruptBoot } from '../settled/bake-rules.js';
+import { withBakes, withBakesAfterUpgrade } from '../settled/settled-ledger.js';
+import type { Host } from '../state/host.js';
+import { observeRuns } from './observe-runs.js';
+import { activeReleases, lookAtBakes } from './watch-bakes.js';
+
+export interface StartOfBakes {
+  readonly bootId: string;
+  /** False where the agent before did not end in order, and no swap was cut short: that is judged by the crash rules. */
+  readonly wasOrderly: boolean;
+}
+
+/** @returns the releases that have failed */
+export async function startBakes(
+  host: Host,
+  { bootId, wasOrderly }: StartOfBakes,
+): Promise<readonly FailedRelease[]> {
+  const generation = activeGenerationNumber(host.paths);
+  if (generation === undefined) return [];
+  const now = { nowMs: host.clock.nowMs(), bootId };
+  const before = host.ledger.read();
+  const upgraded = withBakesAfterUpgrade(before, activeReleases(host), {
+    ...now,
+    config: host.config,
+    generation,
+  });
+  const booted = Object.entries(upgraded.bakes ?? {}).filter(
+    ([, bake]) => !wasOrderly && bake.bootId !== bootId,
+  );
+  const ledger = withBakes(
+    upgraded,
+    booted.map(([bundle, bake]) => [bundle, withAbruptBoot(bake, now)] as const),
+  );
+  if (upgraded !== before || booted.length > 0) host.ledger.write(ledger);
+  if (ledger.bakes === undefined) return [];
+  // A host whose pulls are started by a timer has no other moment to learn how its workers fared.
+  const observed = await observeRuns(host, () => true);
+  return lookAtBakes(host, { observed, bootId, elapsedMs: undefined }).failed;
+}

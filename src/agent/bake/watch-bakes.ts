@@ -1,0 +1,157 @@
+// One look at the releases in their bake time: what was observed is noted, then each has failed, settled, or bakes on. Writes
+// the ledger; restores nothing itself.
+import { isDeepStrictEqual } from 'node:util';
+import { bakeOf, setOf } from '../../core/config/config.js';
+import { releasesNamedBy } from '../generations/generation-contents.js';
+import { activeGenerationNumber } from '../generations/generations.js';
+import { groupOf } from '../notify/worker-ledger.js';
+import { type FailedRelease, failedIn } from '../settled/bake-failure.js';
+import { judgeBake, withObserved } from '../settled/bake-rules.js';
+import { type BakingGroup, findFailure, isDoubted } from '../settled/evidence-rules.js';
+import { noteRun } from '../settled/runs-rules.js';
+import {
+  type ActiveReleaseMap,
+  withBakes,
+  withFailure,
+  withRuns,
+  withSettled,
+} from '../settled/settled-ledger.js';
+import type { Host } from '../state/host.js';
+import type { BakeFailure, Ledger, WorkerRuns } from '../state/ledger.js';
+import type { ObservedRun } from './observe-runs.js';
+
+export interface BakeLook {
+  readonly observed: ReadonlyMap<string, ObservedRun>;
+  readonly bootId: string;
+  /** Since the last look of this process, by the monotonic clock; undefined at its first one. */
+  readonly elapsedMs: number | undefined;
+}
+
+export interface BakeReport {
+  /** The active releases with evidence of failure, also those of an earlier look. */
+  readonly failed: readonly FailedRelease[];
+  /** Names of the bundles whose release settled now. */
+  readonly settled: readonly string[];
+}
+
+/** Observed time is written so often: a flush at each look would write to the disk all day. */
+const noteEveryMs = 30_000;
+
+/** Notes a look and judges each bake. @throws WritError DISK_* */
+export function lookAtBakes(host: Host, { observed, bootId, elapsedMs }: BakeLook): BakeReport {
+  const nowMs = host.clock.nowMs();
+  const before = host.ledger.read();
+  const active = activeReleases(host);
+  let ledger = withRuns(before, runsAfter(host, before, { observed, bootId, nowMs }));
+  const bakes = Object.entries(ledger.bakes ?? {}).filter(([bundle]) => active.has(bundle));
+  ledger = withBakes(
+    ledger,
+    bakes.map(([bundle, bake]) => [bundle, withObserved(bake, { nowMs, bootId, elapsedMs })] as const),
+  );
+  const settled: { bundle: string; isObserved: boolean }[] = [];
+  for (const [bundle] of bakes) {
+    const bake = ledger.bakes?.[bundle];
+    if (bake === undefined) continue;
+    const { forMs, restarts } = bakeOf(host.config, bundle);
+    const groups = bakingGroups(host, ledger, bundle);
+    const failure = bake.failure ?? findFailure(groups, { bake, forMs, restarts, nowMs });
+    if (failure !== undefined) {
+      ledger = withFailure(ledger, failingBundles(host, ledger, { bundle, failure }), failure);
+      continue;
+    }
+    const phase = judgeBake(bake, { forMs, nowMs, isDoubted: isDoubted(groups) });
+    if (phase === 'settled' || phase === 'unobserved')
+      settled.push({ bundle, isObserved: phase === 'settled' });
+  }
+  const generation = activeGenerationNumber(host.paths);
+  for (const { bundle, isObserved } of settled) {
+    if (generation === undefined || ledger.bakes?.[bundle]?.failure !== undefined) continue;
+    ledger = withSettled(ledger, [bundle], { active, config: host.config, generation, nowMs, isObserved });
+  }
+  if (isWorthNoting(before, ledger)) host.ledger.write(ledger);
+  return {
+    failed: failedIn(ledger),
+    settled: settled.map(({ bundle }) => bundle).filter((bundle) => ledger.bakes?.[bundle] === undefined),
+  };
+}
+
+/**
+ * Observed time alone is no reason to write at each look. Evidence is: a look writes it before anything acts on it, so that a
+ * crash of the agent cannot make it forgotten.
+ */
+function isWorthNoting(before: Ledger, after: Ledger): boolean {
+  const withoutTimes = ({ bakes = {}, settledReleases, runs }: Ledger): unknown => [
+    Object.entries(bakes).map(([bundle, { observedMs: _, seenAtMs: __, ...rest }]) => [bundle, rest]),
+    ...[settledReleases, runs],
+  ];
+  if (!isDeepStrictEqual(withoutTimes(before), withoutTimes(after))) return true;
+  return Object.entries(after.bakes ?? {}).some(
+    ([bundle, { seenAtMs }]) => seenAtMs - (before.bakes?.[bundle]?.seenAtMs ?? 0) >= noteEveryMs,
+  );
+}
+
+/** @returns the releases that are active, by bundle */
+export function activeReleases({ paths }: Pick<Host, 'paths'>): ActiveReleaseMap {
+  const generation = activeGenerationNumber(paths);
+  return generation === undefined ? new Map() : releasesIn({ paths }, generation);
+}
+
+/** @returns the releases of a generation, by bundle */
+export function releasesIn({ paths }: Pick<Host, 'paths'>, generation: number): ActiveReleaseMap {
+  return new Map(
+    releasesNamedBy(paths, generation).map(({ bundle, serial, manifest }) => {
+      return [bundle, { serial, manifestDigest: manifest.digest }];
+    }),
+  );
+}
+
+function runsAfter(
+  host: Host,
+  { workers, runs = {}, bakes = {} }: Ledger,
+  { observed, ...now }: Pick<BakeLook, 'observed' | 'bootId'> & { readonly nowMs: number },
+): Readonly<Record<string, WorkerRuns>> {
+  const entries = Object.entries(workers).flatMap(([key, { notifiedAtMs = 0 }]): [string, WorkerRuns][] => {
+    const known = runs[key];
+    const seen = observed.get(key);
+    if (seen === undefined) return known === undefined ? [] : [[key, known]];
+    const uses = host.config.workers.find((one) => one.name === groupOf(key))?.uses ?? [];
+    const next = noteRun(
+      known,
+      {
+        ...seen,
+        wasNotified: known !== undefined && notifiedAtMs >= known.sinceMs,
+        isBaking: uses.some((bundle) => bakes[bundle] !== undefined),
+      },
+      now,
+    );
+    return next === undefined ? [] : [[key, next]];
+  });
+  return Object.fromEntries(entries);
+}
+
+function bakingGroups(host: Host, ledger: Ledger, bundle: string): BakingGroup[] {
+  const using = host.config.workers.filter((one) => one.uses.includes(bundle));
+  return using.map(({ name, reset }): BakingGroup => {
+    const workers = Object.entries(ledger.workers).filter(([key]) => groupOf(key) === name);
+    return {
+      group: name,
+      min: reset?.min ?? 1,
+      workers: workers.map(([key, entry]) => ({ key, entry, runs: ledger.runs?.[key] })),
+    };
+  });
+}
+
+/**
+ * A failed worker says nothing about which of its bundles made it fail: all of them that are in their bake time are taken
+ * back, each with its set.
+ */
+function failingBundles(
+  host: Host,
+  { bakes = {} }: Ledger,
+  { bundle, failure }: { readonly bundle: string; readonly failure: BakeFailure },
+): string[] {
+  const groups = host.config.workers.filter((one) => failure.groups.includes(one.name));
+  const used = failure.groups.length === 0 ? Object.keys(bakes) : groups.flatMap((one) => one.uses);
+  const names = [bundle, ...used].flatMap((one) => setOf(host.config, one));
+  return [...new Set(names)].filter((one) => bakes[one] !== undefined);
+}

@@ -1,0 +1,84 @@
+// When a release has settled: after its bake time, of which an agent observed enough, and without evidence of failure. Pure.
+// docs/adr/0048-bake-time.md has the reasons.
+import type { AcceptedRelease, Bake, SettledRelease } from '../state/ledger.js';
+
+/** An absence of the agent that is shorter counts as observed: a restart of the agent must not prolong every bake time. */
+const shortAbsenceMs = 60_000;
+/** After so many bake times of clock time a release settles unobserved: a host without an agent must not bake for ever. */
+const unobservedAfterBakes = 3;
+/** How many settled releases of a bundle are remembered. */
+const maxSettled = 3;
+
+export interface BakeNow {
+  readonly nowMs: number;
+  readonly bootId: string;
+}
+
+/** @returns the bake of a release that became active at this moment */
+export function startBake({ serial, manifestDigest }: AcceptedRelease, { nowMs, bootId }: BakeNow): Bake {
+  return { serial, manifestDigest, startedAtMs: nowMs, observedMs: 0, seenAtMs: nowMs, bootId };
+}
+
+/**
+ * @param observed `elapsedMs`: since the last look of the same process, by the monotonic clock; undefined at the first look
+ * of a process, where a short absence in the same boot counts as observed
+ */
+export function withObserved(
+  bake: Bake,
+  observed: BakeNow & { readonly elapsedMs: number | undefined },
+): Bake {
+  const { nowMs, bootId, elapsedMs } = observed;
+  // A clock that was set back would prolong the bake time by as much.
+  const startedAtMs = Math.min(bake.startedAtMs, nowMs);
+  const absentMs = nowMs - bake.seenAtMs;
+  const isShort = bake.bootId === bootId && absentMs >= 0 && absentMs < shortAbsenceMs;
+  const addedMs = elapsedMs ?? (isShort ? absentMs : 0);
+  return {
+    ...bake,
+    startedAtMs,
+    bootId,
+    seenAtMs: nowMs,
+    observedMs: bake.observedMs + Math.max(0, addedMs),
+  };
+}
+
+/** The agent that ran before did not end in order, and the machine has booted since. */
+export function withAbruptBoot(bake: Bake, { nowMs, bootId }: BakeNow): Bake {
+  return { ...bake, bootId, seenAtMs: nowMs, abruptBoots: (bake.abruptBoots ?? 0) + 1 };
+}
+
+export type BakePhase = 'baking' | 'settled' | 'unobserved' | 'failed';
+
+/** @returns where a bake stands; a release with evidence of failure never settles */
+export function judgeBake(
+  bake: Bake,
+  {
+    forMs,
+    nowMs,
+    isDoubted,
+  }: { readonly forMs: number; readonly nowMs: number; readonly isDoubted: boolean },
+): BakePhase {
+  if (bake.failure !== undefined) return 'failed';
+  // A row of wrong answers that began within the bake time is finished first.
+  if (isDoubted) return 'baking';
+  if (bake.observedMs >= forMs) return 'settled';
+  return nowMs - bake.startedAtMs >= unobservedAfterBakes * forMs ? 'unobserved' : 'baking';
+}
+
+/** @returns milliseconds until the bake time ends, as long as an agent observes it; 0 when it is over */
+export function bakeLeftMs({ observedMs }: Bake, forMs: number): number {
+  return Math.max(0, forMs - observedMs);
+}
+
+/** @returns the settled releases of a bundle with one more, newest first; one that settled before moves to the front */
+export function addSettled(
+  known: readonly SettledRelease[],
+  settled: SettledRelease,
+): readonly SettledRelease[] {
+  return [settled, ...known.filter((one) => !isSameRelease(one, settled))].slice(0, maxSettled);
+}
+
+/** Two releases with the same files are two releases: a serial is part of what was published. */
+export function isSameRelease(one: AcceptedRelease, other: AcceptedRelease): boolean {
+  return one.serial === other.serial && one.manifestDigest === other.manifestDigest;
+}

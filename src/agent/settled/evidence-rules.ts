@@ -1,0 +1,174 @@
+// What counts as a failure of a release within its bake time: a table of rules over what was observed of one worker group.
+// Pure; docs/adr/0048-bake-time.md has the table with its reasons. Each rule errs on the side of keeping the release where
+// a person or Writ itself may have ended a process.
+import type { Bake, BakeFailure, ProcessEnd, WorkerLedger, WorkerRuns } from '../state/ledger.js';
+
+/** One worker of a group that uses the release. */
+export interface BakingWorker {
+  /** `group/worker`. */
+  readonly key: string;
+  readonly entry: WorkerLedger;
+  /** Undefined where its driver cannot identify a process. */
+  readonly runs: WorkerRuns | undefined;
+}
+
+export interface BakingGroup {
+  readonly group: string;
+  /** So many workers must live. */
+  readonly min: number;
+  readonly workers: readonly BakingWorker[];
+}
+
+export interface EvidenceOptions {
+  readonly bake: Bake;
+  readonly forMs: number;
+  readonly restarts: number;
+  readonly nowMs: number;
+}
+
+type Rule = (group: BakingGroup, options: EvidenceOptions) => Finding | undefined;
+type Finding = Pick<BakeFailure, 'cause' | 'text'>;
+
+const rules: readonly Rule[] = [refusedLater, recordedEnds, unexplainedRestarts, wrongProbe];
+
+/** @returns the first failure that the table finds; undefined while the release stands */
+export function findFailure(
+  groups: readonly BakingGroup[],
+  options: EvidenceOptions,
+): BakeFailure | undefined {
+  const crashed = rebooted(options);
+  if (crashed !== undefined) return { ...crashed, groups: [], atMs: options.nowMs };
+  for (const group of groups) {
+    for (const rule of rules) {
+      const found = rule(group, options);
+      if (found !== undefined) return { ...found, groups: [group.group], atMs: options.nowMs };
+    }
+  }
+  return undefined;
+}
+
+/** One reboot may be a power cut. Two in one bake time, none of them in order, are what a kernel crash loop looks like. */
+const abruptBoots = 2;
+
+function rebooted({ bake }: EvidenceOptions): Finding | undefined {
+  if ((bake.abruptBoots ?? 0) < abruptBoots) return undefined;
+  const text = `the host booted ${bake.abruptBoots} times without an orderly shutdown`;
+  return { cause: 'WORKER_DIED', text };
+}
+
+/** A worker that took the release, and refuses it now. */
+function refusedLater({ workers }: BakingGroup): Finding | undefined {
+  const refusing = workers.find(
+    ({ entry }) =>
+      entry.state === 'refused' && entry.goneAtMs === undefined && entry.confirmed === entry.wanted,
+  );
+  if (refusing === undefined) return undefined;
+  return {
+    cause: 'WORKER_REFUSED',
+    text: `${refusing.key} refuses it after it had accepted it: ${refusing.entry.text}`,
+  };
+}
+
+/**
+ * Ends that the supervisor recorded as abnormal. A daemon that always crashed as often is no fault of the release. Where many
+ * workers serve, one crash of one of them may be chance.
+ */
+function recordedEnds({ group, min, workers }: BakingGroup, options: EvidenceOptions): Finding | undefined {
+  const counts = workers.map(({ runs }) => countRecorded(runs, options));
+  const inBake = counts.reduce((sum, one) => sum + one.inBake, 0);
+  const excess = inBake - counts.reduce((sum, one) => sum + one.before, 0);
+  if (excess < 1) return undefined;
+  const living = workers.filter(({ entry }) => isLiving(entry)).length;
+  if (workers.length > 1 && excess < 2 && living >= min) return undefined;
+  const after = Math.round((options.nowMs - options.bake.startedAtMs) / 1000);
+  const who = workers.length === 1 ? (workers[0]?.key ?? group) : `group ${group}`;
+  return { cause: 'WORKER_DIED', text: `${who} ended abnormally ${timesText(inBake)} within ${after} s` };
+}
+
+function isLiving({ goneAtMs, state, lives }: WorkerLedger): boolean {
+  return goneAtMs === undefined && !(state === 'unreachable' && lives === 'no');
+}
+
+function countRecorded(
+  runs: WorkerRuns | undefined,
+  { bake, forMs }: EvidenceOptions,
+): { readonly inBake: number; readonly before: number } {
+  const abnormal = (runs?.ends ?? []).filter((one) => one.kind === 'abnormal');
+  return {
+    inBake: abnormal.filter((one) => one.atMs >= bake.startedAtMs).length,
+    before: abnormal.filter((one) => isBefore(one, bake, forMs)).length,
+  };
+}
+
+function isBefore({ atMs, isAttributed }: ProcessEnd, { startedAtMs }: Bake, spanMs: number): boolean {
+  return isAttributed !== true && atMs < startedAtMs && atMs >= startedAtMs - spanMs;
+}
+
+/**
+ * Processes that were replaced, and nothing says how they ended: a person may have restarted them. Only more of them than the
+ * bundle tolerates count, each after a short life, and more than were seen in the same time before the swap.
+ */
+function unexplainedRestarts({ workers }: BakingGroup, options: EvidenceOptions): Finding | undefined {
+  for (const { key, runs } of workers) {
+    const count = countUnexplained(runs, options);
+    if (count === undefined || !count.isExceeded) continue;
+    const after = Math.round((options.nowMs - options.bake.startedAtMs) / 1000);
+    return {
+      cause: 'WORKER_DIED',
+      text: `${key} was restarted ${timesText(count.inBake)} within ${after} s`,
+    };
+  }
+  return undefined;
+}
+
+/** @returns the restarts of one worker without a recorded cause; undefined where its processes cannot be identified */
+export function countUnexplained(
+  runs: WorkerRuns | undefined,
+  { bake, forMs, restarts, nowMs }: EvidenceOptions,
+): { readonly inBake: number; readonly isExceeded: boolean } | undefined {
+  if (runs === undefined) return undefined;
+  const unrecorded = runs.ends.filter((one) => one.kind === 'unrecorded');
+  const all = unrecorded.filter((one) => one.atMs >= bake.startedAtMs);
+  // The first may follow from Writ's own notification or restart, and Writ's notification may have ended its successor.
+  const counted = all.slice(1).filter((one, index) => !(index === 0 && one.wasNotified === true));
+  const short = counted.filter((one) => lifeInBakeMs(one, bake) < forMs / 3).length;
+  const spanMs = nowMs - bake.startedAtMs;
+  const observedMs = Math.min(spanMs, bake.startedAtMs - runs.watchedSinceMs);
+  const before = observedMs <= 0 ? 0 : unrecorded.filter((one) => isBefore(one, bake, observedMs)).length;
+  const tolerated = observedMs <= 0 ? 2 * restarts : restarts;
+  return { inBake: all.length, isExceeded: short > Math.max(tolerated, before) };
+}
+
+/** A life counts from the later of its start and the swap. */
+function lifeInBakeMs({ atMs, livedMs }: ProcessEnd, { startedAtMs }: Bake): number {
+  return Math.min(livedMs, atMs - startedAtMs);
+}
+
+/** A worker is notified once more after three wrong answers in a row; three more are a failure. */
+const wrongAnswers = 3;
+
+function wrongProbe({ workers }: BakingGroup): Finding | undefined {
+  const wrong = workers.find(({ entry: { confirmed, wanted, probed, goneAtMs } }) => {
+    if (goneAtMs !== undefined || confirmed !== wanted || probed === undefined) return false;
+    return probed.wrong >= 2 * wrongAnswers;
+  });
+  if (wrong === undefined) return undefined;
+  const { wrong: count = 0, text = '' } = wrong.entry.probed ?? {};
+  return {
+    cause: 'PROBE_FAILED',
+    text: `the probe of ${wrong.key} failed ${timesText(count)} in a row: ${text}`,
+  };
+}
+
+function timesText(count: number): string {
+  return count === 1 ? 'once' : `${count} times`;
+}
+
+/** True while a probe that this release had passed fails: the bake time does not end before that is decided. */
+export function isDoubted(groups: readonly BakingGroup[]): boolean {
+  return groups.some(({ workers }) =>
+    workers.some(({ entry: { probed, confirmed, wanted, goneAtMs } }) => {
+      return goneAtMs === undefined && confirmed === wanted && (probed?.wrong ?? 0) > 0;
+    }),
+  );
+}

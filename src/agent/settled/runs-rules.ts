@@ -1,0 +1,80 @@
+// The runs of a worker's process as an agent observes them: which process runs now, and how the ones before it ended. Pure.
+import type { ProcessEnd, WorkerRuns } from '../state/ledger.js';
+
+/** Of one worker, more than any rule counts. */
+const maxEnds = 64;
+
+/** One look at a worker. */
+export interface SeenRun {
+  /** Undefined where no process was found, or the driver cannot identify it. */
+  readonly process: string | undefined;
+  /** What its supervisor recorded since the last look; undefined where nothing keeps such a record. */
+  readonly record?:
+    | {
+        readonly abnormal: number;
+        readonly clean: number;
+        readonly unrecorded: number;
+        readonly mark: string;
+      }
+    | undefined;
+  readonly wasNotified: boolean;
+  /** A release that the worker uses is in its bake time. */
+  readonly isBaking: boolean;
+}
+
+/**
+ * @returns the runs with what this look found; undefined where nothing is known of any process. The same value where nothing
+ * changed, so that nothing is written
+ */
+export function noteRun(
+  known: WorkerRuns | undefined,
+  { process, record, wasNotified, isBaking }: SeenRun,
+  { nowMs, bootId }: { readonly nowMs: number; readonly bootId: string },
+): WorkerRuns | undefined {
+  const mark = record?.mark;
+  if (known === undefined || known.bootId !== bootId) {
+    if (process === undefined && record === undefined) return undefined;
+    // Processes of another boot ended with it: that is no evidence about them.
+    const fresh = { process: process ?? '', sinceMs: nowMs, watchedSinceMs: nowMs, bootId, ends: [] };
+    return mark === undefined ? fresh : { ...fresh, mark };
+  }
+  const livedMs = Math.max(0, nowMs - known.sinceMs);
+  const end = (kind: ProcessEnd['kind']): ProcessEnd => ({
+    ...{ atMs: nowMs, livedMs, kind },
+    ...(wasNotified ? { wasNotified } : {}),
+    ...(isBaking ? { isAttributed: true } : {}),
+  });
+  const isOther = process !== undefined && process !== known.process && known.process !== '';
+  const ends = endsOf(record, isOther, end);
+  const kept = known.ends.filter((one) => one.atMs <= nowMs);
+  if (
+    ends.length === 0 &&
+    process === known.process &&
+    mark === known.mark &&
+    kept.length === known.ends.length
+  )
+    return known;
+  return {
+    ...known,
+    ...(mark === undefined ? {} : { mark }),
+    process: process ?? known.process,
+    sinceMs: isOther || ends.length > 0 ? nowMs : Math.min(known.sinceMs, nowMs),
+    watchedSinceMs: Math.min(known.watchedSinceMs, nowMs),
+    ends: [...kept, ...ends].slice(-maxEnds),
+  };
+}
+
+function endsOf(
+  record: SeenRun['record'],
+  isOther: boolean,
+  end: (kind: ProcessEnd['kind']) => ProcessEnd,
+): ProcessEnd[] {
+  if (record === undefined) return isOther ? [end('unrecorded')] : [];
+  const times = (count: number, kind: ProcessEnd['kind']): ProcessEnd[] =>
+    Array.from({ length: Math.min(count, maxEnds) }, () => end(kind));
+  return [
+    ...times(record.abnormal, 'abnormal'),
+    ...times(record.clean, 'clean'),
+    ...times(record.unrecorded, 'unrecorded'),
+  ];
+}

@@ -1,0 +1,137 @@
+// The members of the ledger about releases after their activation. Computes ledgers; writes none.
+import { type AgentConfig, bakeOf, setOf } from '../../core/config/config.js';
+import {
+  type AcceptedRelease,
+  type Bake,
+  type BakeFailure,
+  type Ledger,
+  ledgerSection,
+  type SettledRelease,
+  type WorkerRuns,
+} from '../state/ledger.js';
+import { addSettled, type BakeNow, isSameRelease, startBake } from './bake-rules.js';
+
+const changeSettled = ledgerSection('bakes', 'settledReleases', 'runs');
+
+type BakeSettings = Pick<AgentConfig, 'bundles' | 'together'>;
+
+/** Releases by bundle. */
+export type ActiveReleaseMap = ReadonlyMap<string, AcceptedRelease>;
+
+export interface BakeStart extends BakeNow {
+  readonly config: BakeSettings;
+}
+
+/**
+ * @param active what is active now
+ * @returns the ledger in which each active release is settled or in its bake time. A bake that runs goes on; a release that
+ * settled before does not bake again; one without a bake time does neither
+ */
+export function withBakesOf(ledger: Ledger, active: ActiveReleaseMap, start: BakeStart): Ledger {
+  const { bakes = {}, settledReleases = {} } = ledger;
+  const entries = [...active].flatMap(([bundle, release]): [string, Bake][] => {
+    const running = bakes[bundle];
+    if (running !== undefined && isSameRelease(running, release)) return [[bundle, running]];
+    if (isSettled(ledger, bundle, release) || bakeOf(start.config, bundle).forMs === 0) return [];
+    return [[bundle, startBake(release, start)]];
+  });
+  return changeSettled(ledger, { bakes: orNone(Object.fromEntries(entries)), settledReleases });
+}
+
+/**
+ * The first start after an upgrade from 0.1.0, which knew no bake time: what has been active for longer counts as settled,
+ * unobserved.
+ */
+export function withBakesAfterUpgrade(
+  ledger: Ledger,
+  active: ActiveReleaseMap,
+  { generation, ...start }: BakeStart & { readonly generation: number },
+): Ledger {
+  if (ledger.settledReleases !== undefined) return ledger;
+  const old = [...active].filter(([bundle]) => {
+    const activatedAtMs = ledger.activatedAtMs?.[bundle] ?? 0;
+    return start.nowMs - activatedAtMs >= bakeOf(start.config, bundle).forMs;
+  });
+  const settled = old.map(([bundle, { serial, manifestDigest }]): [string, SettledRelease[]] => {
+    return [bundle, [{ serial, manifestDigest, atMs: start.nowMs, isObserved: false, generation }]];
+  });
+  return withBakesOf(changeSettled(ledger, { settledReleases: Object.fromEntries(settled) }), active, start);
+}
+
+/** @param bakes by bundle; the others stay as they are */
+export function withBakes(ledger: Ledger, bakes: readonly (readonly [string, Bake])[]): Ledger {
+  if (bakes.length === 0) return ledger;
+  return changeSettled(ledger, { bakes: orNone({ ...ledger.bakes, ...Object.fromEntries(bakes) }) });
+}
+
+/** @returns the ledger with evidence of failure noted on the bakes of these bundles; evidence that is known stays */
+export function withFailure(ledger: Ledger, bundles: readonly string[], failure: BakeFailure): Ledger {
+  const failed = bundles.flatMap((bundle): [string, Bake][] => {
+    const bake = ledger.bakes?.[bundle];
+    return bake === undefined || bake.failure !== undefined ? [] : [[bundle, { ...bake, failure }]];
+  });
+  return withBakes(ledger, failed);
+}
+
+export interface Settling {
+  readonly active: ActiveReleaseMap;
+  readonly config: BakeSettings;
+  readonly generation: number;
+  readonly nowMs: number;
+  readonly isObserved: boolean;
+}
+
+/**
+ * Settles the active releases of these bundles. A `together` set settles as a whole, once no member bakes any more: each
+ * combination of releases is something that was never tried before.
+ */
+export function withSettled(ledger: Ledger, bundles: readonly string[], settling: Settling): Ledger {
+  const { active, config, generation, nowMs, isObserved } = settling;
+  const left = Object.fromEntries(
+    Object.entries(ledger.bakes ?? {}).filter(([name]) => !bundles.includes(name)),
+  );
+  const sets = bundles.map((bundle) => setOf(config, bundle));
+  const names = new Set(sets.filter((set) => set.every((name) => left[name] === undefined)).flat());
+  const settled = { ...ledger.settledReleases };
+  for (const name of names) {
+    const release = active.get(name);
+    if (release === undefined) continue;
+    const { serial, manifestDigest } = release;
+    settled[name] = addSettled(settled[name] ?? [], {
+      serial,
+      manifestDigest,
+      atMs: nowMs,
+      isObserved,
+      generation,
+    });
+  }
+  return changeSettled(ledger, { bakes: orNone(left), settledReleases: settled });
+}
+
+export function withRuns(ledger: Ledger, runs: Readonly<Record<string, WorkerRuns>>): Ledger {
+  return changeSettled(ledger, { runs: orNone(runs) });
+}
+
+/** @returns true where this release outlived its bake time on this host */
+export function isSettled(
+  { settledReleases }: Pick<Ledger, 'settledReleases'>,
+  bundle: string,
+  release: AcceptedRelease,
+): boolean {
+  return (settledReleases?.[bundle] ?? []).some((one) => isSameRelease(one, release));
+}
+
+/** @returns the newest settled release of each bundle: its tree is never collected */
+export function newestSettled({
+  settledReleases = {},
+}: Pick<Ledger, 'settledReleases'>): Map<string, SettledRelease> {
+  return new Map(
+    Object.entries(settledReleases).flatMap(([bundle, [newest]]) =>
+      newest === undefined ? [] : [[bundle, newest]],
+    ),
+  );
+}
+
+function orNone<T extends object>(members: T): T | undefined {
+  return Object.keys(members).length === 0 ? undefined : members;
+}

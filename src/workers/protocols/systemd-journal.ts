@@ -1,0 +1,104 @@
+// How runs of a unit ended, by what systemd itself wrote: its journal, or the counters that it shows. Pure: what is asked, and
+// when, is decided by shared/unit-ends.ts. A stop or restart that somebody asked for is a clean end, whatever the exit code.
+
+/** Message ids of systemd (systemd/sd-messages.h). */
+const messageIds = {
+  stopping: 'de5b426a63be47a7b6ac3eaac82e2f6f',
+  failed: 'd9b373ed55a64feb8242e02dbe79a49c',
+  succeeded: '7ad2d189f7e94e70a38c781354912448',
+} as const;
+
+export const journalFields = 'MESSAGE_ID,INVOCATION_ID';
+
+export interface JournalEnds {
+  readonly abnormal: number;
+  readonly clean: number;
+  /** Microseconds of the last entry; undefined where there was none. */
+  readonly lastAtUs: number | undefined;
+}
+
+/**
+ * @param text of `journalctl --output=json` for one unit and process 1
+ * @param afterUs entries up to this time were counted before
+ * @returns undefined when a line is no entry
+ */
+export function parseUnitJournal(text: string, afterUs: number): JournalEnds | undefined {
+  const stopping = new Set<string>();
+  let [abnormal, clean] = [0, 0];
+  let lastAtUs: number | undefined;
+  for (const line of text.split('\n').filter((one) => one.trim() !== '')) {
+    const entry = entryOf(line);
+    if (entry === undefined) return undefined;
+    const { atUs, messageId, invocation } = entry;
+    if (messageId === messageIds.stopping) stopping.add(invocation);
+    if (atUs <= afterUs) continue;
+    lastAtUs = atUs;
+    const isFailure = messageId === messageIds.failed;
+    const isAbnormal = isFailure && !stopping.has(invocation);
+    if (isAbnormal) abnormal += 1;
+    else if (isFailure || messageId === messageIds.succeeded) clean += 1;
+  }
+  return { abnormal, clean, lastAtUs };
+}
+
+function entryOf(line: string): { atUs: number; messageId: string; invocation: string } | undefined {
+  try {
+    const entry: unknown = JSON.parse(line);
+    if (typeof entry !== 'object' || entry === null) return undefined;
+    const text = (name: string): string => {
+      const value: unknown = Reflect.get(entry, name);
+      return typeof value === 'string' ? value : '';
+    };
+    const atUs = Number(text('__REALTIME_TIMESTAMP'));
+    if (!Number.isSafeInteger(atUs) || atUs <= 0) return undefined;
+    return { atUs, messageId: text('MESSAGE_ID'), invocation: text('INVOCATION_ID') };
+  } catch {
+    return undefined;
+  }
+}
+
+/** What `systemctl show` says of the runs of a unit. */
+export interface UnitRuns {
+  readonly invocation: string;
+  readonly restarts: number;
+  readonly isFailed: boolean;
+  /** systemd restarts the unit after a failure alone, so that each restart was one. */
+  readonly restartsOnFailure: boolean;
+}
+
+export const runProperties = 'InvocationID,NRestarts,ActiveState,Restart';
+
+/** @param text of `systemctl show --property=...`. @returns undefined when a property is missing */
+export function parseUnitRuns(text: string): UnitRuns | undefined {
+  const values = new Map(
+    text.split('\n').map((line): [string, string] => {
+      const [name = '', ...value] = line.split('=');
+      return [name, value.join('=')];
+    }),
+  );
+  const [invocation, restarts] = [values.get('InvocationID'), values.get('NRestarts')];
+  const [active, restart] = [values.get('ActiveState'), values.get('Restart')];
+  if (invocation === undefined || restarts === undefined || active === undefined || restart === undefined)
+    return undefined;
+  if (!/^[0-9]{1,9}$/.test(restarts)) return undefined;
+  return {
+    ...{ invocation, restarts: Number(restarts), isFailed: active === 'failed' },
+    restartsOnFailure: /^on-(failure|abnormal|abort|watchdog)$/.test(restart),
+  };
+}
+
+/**
+ * Without a journal: a counter that grew under a restart on failure, and a unit that has failed, are failures. Any other new run
+ * has no recorded cause.
+ */
+export function endsByCounters(
+  before: Pick<UnitRuns, 'invocation' | 'restarts' | 'isFailed'>,
+  now: UnitRuns,
+): { readonly abnormal: number; readonly unrecorded: number } {
+  // A start by hand sets the counter back.
+  const grown = now.restarts >= before.restarts ? now.restarts - before.restarts : now.restarts;
+  const failed = now.isFailed && !before.isFailed ? 1 : 0;
+  if (now.restartsOnFailure || failed > 0)
+    return { abnormal: (now.restartsOnFailure ? grown : 0) + failed, unrecorded: 0 };
+  return { abnormal: 0, unrecorded: now.invocation === before.invocation ? 0 : 1 };
+}

@@ -1,0 +1,42 @@
+// How runs of a process of supervisord ended since a mark: its log is read only where the process has changed.
+import type { RecordedEnds } from '../contract/driver.js';
+import {
+  callSupervisord,
+  type SupervisedProcess,
+  type SupervisordPlace,
+} from '../protocols/supervisord-client.js';
+import { parseSupervisordLog } from '../protocols/supervisord-log.js';
+
+const askTimeoutMs = 5000;
+/** Of the end of the log: some hundred lines. */
+const logBytes = 32_768;
+
+/** @param process as supervisord shows it now */
+export async function supervisedEndsSince(
+  place: SupervisordPlace,
+  process: SupervisedProcess,
+  mark: string | undefined,
+): Promise<RecordedEnds | undefined> {
+  const signature = [process.pid, process.startedAt, process.state].join('@');
+  const none = { abnormal: 0, clean: 0, unrecorded: 0 };
+  const [before, after] = mark?.split('|') ?? [];
+  if (mark !== undefined && before === signature) return { ...none, mark };
+  const text = await readLog(place);
+  if (before === undefined || after === undefined) {
+    // The first look counts nothing: it only learns where the log ends.
+    const last = text === undefined ? undefined : parseSupervisordLog(text, '', '').lastAt;
+    return { ...none, mark: `${signature}|${last ?? ''}` };
+  }
+  const isOther = before.split('@')[0] !== String(process.pid);
+  if (text === undefined) return { ...none, unrecorded: isOther ? 1 : 0, mark: `${signature}|${after}` };
+  const name = process.id.slice(process.id.indexOf(':') + 1);
+  const { abnormal, clean, lastAt = after } = parseSupervisordLog(text, name, after);
+  const unrecorded = isOther && abnormal + clean === 0 ? 1 : 0;
+  return { abnormal, clean, unrecorded, mark: `${signature}|${lastAt}` };
+}
+
+/** @returns undefined where supervisord keeps no log, or does not answer */
+async function readLog(place: SupervisordPlace): Promise<string | undefined> {
+  const answer = await callSupervisord(place, ['readLog', -logBytes, 0], { timeoutMs: askTimeoutMs });
+  return answer.kind === 'value' && typeof answer.value === 'string' ? answer.value : undefined;
+}

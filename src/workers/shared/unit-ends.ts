@@ -1,0 +1,103 @@
+// How runs of a systemd unit ended since a mark: asked of systemctl each time, and of the journal only where something has
+// changed. Never guesses: what neither records is an unrecorded end.
+import { maxHookOutputBytes } from '../../core/limits.js';
+import { runCommand } from '../../platform/process/run-command.js';
+import type { Clock } from '../../platform/time/clock.js';
+import type { RecordedEnds } from '../contract/driver.js';
+import {
+  endsByCounters,
+  journalFields,
+  parseUnitJournal,
+  parseUnitRuns,
+  runProperties,
+  type UnitRuns,
+} from '../protocols/systemd-journal.js';
+
+const askTimeoutMs = 5000;
+/** Of one unit in one look; more ends than that are a crash loop anyhow. */
+const maxEntries = 1000;
+
+export interface UnitEndsOptions {
+  /** Where programs are found; undefined: the fixed places of run-command. */
+  readonly programPath?: string;
+  readonly clock: Pick<Clock, 'nowMs'>;
+}
+
+/** Where the record was read to. */
+interface Mark extends Pick<UnitRuns, 'invocation' | 'restarts' | 'isFailed'> {
+  readonly atUs: number;
+}
+
+/** @returns undefined when systemctl does not answer, or the unit's name is none */
+export async function unitEndsSince(
+  unit: string,
+  mark: string | undefined,
+  options: UnitEndsOptions,
+): Promise<RecordedEnds | undefined> {
+  const show = ['systemctl', '--no-pager', 'show', `--property=${runProperties}`, '--', unit] as const;
+  const shown = await outputOf(show, options);
+  const now = shown === undefined ? undefined : parseUnitRuns(shown);
+  if (now === undefined) return undefined;
+  const before = mark === undefined ? undefined : parseMark(mark);
+  const none = { abnormal: 0, clean: 0, unrecorded: 0 };
+  if (mark === undefined || before === undefined)
+    return { ...none, mark: markText(now, options.clock.nowMs() * 1000) };
+  if (isSame(before, now)) return { ...none, mark };
+  const journal = await readJournal(unit, before.atUs, options);
+  if (journal !== undefined && journal.abnormal + journal.clean > 0) {
+    const { abnormal, clean, lastAtUs = before.atUs } = journal;
+    return { abnormal, clean, unrecorded: 0, mark: markText(now, lastAtUs) };
+  }
+  return { clean: 0, ...endsByCounters(before, now), mark: markText(now, before.atUs) };
+}
+
+async function readJournal(unit: string, afterUs: number, options: UnitEndsOptions) {
+  const since = `--since=@${Math.floor(afterUs / 1e6)}`;
+  const text = await outputOf(
+    [
+      ...([
+        'journalctl',
+        '--quiet',
+        '--no-pager',
+        '--output=json',
+        `--output-fields=${journalFields}`,
+      ] as const),
+      ...[since, `--lines=${maxEntries}`, '_PID=1', `UNIT=${unit}`],
+    ],
+    options,
+  );
+  return text === undefined ? undefined : parseUnitJournal(text, afterUs);
+}
+
+async function outputOf(
+  argv: readonly [string, ...string[]],
+  { programPath }: UnitEndsOptions,
+): Promise<string | undefined> {
+  const result = await runCommand({
+    argv,
+    env: programPath === undefined ? {} : { PATH: programPath },
+    cwd: '/',
+    timeoutMs: askTimeoutMs,
+    maxOutputBytes: maxHookOutputBytes,
+  });
+  return result.kind === 'exited' && result.exitCode === 0 && !result.truncated ? result.stdout : undefined;
+}
+
+function isSame(before: Mark, now: UnitRuns): boolean {
+  return (
+    before.invocation === now.invocation &&
+    before.restarts === now.restarts &&
+    before.isFailed === now.isFailed
+  );
+}
+
+function markText({ invocation, restarts, isFailed }: UnitRuns, atUs: number): string {
+  return [invocation, restarts, isFailed ? 'failed' : 'ok', atUs].join(' ');
+}
+
+function parseMark(text: string): Mark | undefined {
+  const match = /^([0-9a-f]*) ([0-9]{1,9}) (ok|failed) ([0-9]{1,16})$/.exec(text);
+  if (match === null) return undefined;
+  const [, invocation = '', restarts = '', state = '', atUs = ''] = match;
+  return { invocation, restarts: Number(restarts), isFailed: state === 'failed', atUs: Number(atUs) };
+}
