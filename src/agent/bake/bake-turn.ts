@@ -31,7 +31,7 @@ export interface BakeTurnOptions {
 /** @returns a turn; it resolves with the milliseconds until the next one, and never rejects */
 export function createBakeTurn(options: BakeTurnOptions): () => Promise<number> {
   const { host, stop, onNews } = options;
-  let lookedAtMs: number | undefined;
+  let writtenAtMs: number | undefined;
   let lookedAtAllMs = Number.NEGATIVE_INFINITY;
   let restoreNotBeforeMs = 0;
   const restore = async (before: Host, failed: readonly FailedRelease[]): Promise<void> => {
@@ -52,9 +52,9 @@ export function createBakeTurn(options: BakeTurnOptions): () => Promise<number> 
     await options.exclusive(async () => {
       if (stop.aborted || host() !== before) return;
       const lookMs = before.clock.monotonicMs();
-      const elapsedMs = lookedAtMs === undefined ? undefined : lookMs - lookedAtMs;
-      lookedAtMs = lookMs;
+      const elapsedMs = writtenAtMs === undefined ? undefined : lookMs - writtenAtMs;
       const report = lookAtBakes(before, { observed, bootId: readBootId(), elapsedMs });
+      if (report.isWritten) writtenAtMs = lookMs;
       recordSettled(before, report);
       await restore(before, report.failed);
       if (report.failed.length + report.settled.length > 0) onNews();

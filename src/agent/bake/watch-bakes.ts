@@ -23,7 +23,7 @@ import type { ObservedRun } from './observe-runs.js';
 export interface BakeLook {
   readonly observed: ReadonlyMap<string, ObservedRun>;
   readonly bootId: string;
-  /** Since the last look of this process, by the monotonic clock; undefined at its first one. */
+  /** Since the last look of this process that was written, by the monotonic clock; undefined before that. */
   readonly elapsedMs: number | undefined;
 }
 
@@ -32,6 +32,8 @@ export interface BakeReport {
   readonly failed: readonly FailedRelease[];
   /** Names of the bundles whose release settled now. */
   readonly settled: readonly string[];
+  /** The look was written; observed time of the next one counts from it. */
+  readonly isWritten: boolean;
 }
 
 /** Observed time is written so often: a flush at each look would write to the disk all day. */
@@ -68,8 +70,10 @@ export function lookAtBakes(host: Host, { observed, bootId, elapsedMs }: BakeLoo
     if (generation === undefined || ledger.bakes?.[bundle]?.failure !== undefined) continue;
     ledger = withSettled(ledger, [bundle], { active, config: host.config, generation, nowMs, isObserved });
   }
-  if (isWorthNoting(before, ledger)) host.ledger.write(ledger);
+  const isWritten = isWorthNoting(before, ledger);
+  if (isWritten) host.ledger.write(ledger);
   return {
+    isWritten,
     failed: failedIn(ledger),
     settled: settled.map(({ bundle }) => bundle).filter((bundle) => ledger.bakes?.[bundle] === undefined),
   };

@@ -26,10 +26,15 @@ const problem = (code: 'CHECK_FAILED' | 'FLEET_UNREACHABLE') => ({
   facts: { bundle: 'access', serial: 7, path: '/a/path' },
 });
 
-const bake = {
-  ...{ state: 'baking', leftMs: 1, atMs, observed: true, cause: 'WORKER_DIED', text: 'a text' },
+const bake: Full<NonNullable<StatusReport['bundles'][number]['bake']>> = {
+  state: 'baking',
+  leftMs: 1,
+  atMs,
+  observed: true,
+  cause: 'WORKER_DIED',
+  text: 'a text',
   ends: [{ worker: 'dns/kresd@1', abnormal: 1, unexplained: 1 }],
-} as const;
+};
 
 const full: Full<StatusReport> = {
   schema: 1,

@@ -1,0 +1,96 @@
+// A host whose releases bake: a test host, the turns that an agent gives to its bake times, and a worker whose process ends
+// when a test says so. Virtual time; owns no assertion.
+import { createBakeTurn } from '../../../src/agent/bake/bake-turn.js';
+import type { CycleEnd } from '../../../src/agent/job/cycle-result.js';
+import { exclusiveAlone } from '../../../src/agent/job/exclusive.js';
+import type { Host } from '../../../src/agent/state/host.js';
+import type { RecordedEnds } from '../../../src/workers/contract/driver.js';
+import { confirms, type ScriptedDriver, scriptedDriver } from '../workers/scripted-driver.js';
+import { type Files, type TestHost, type TestHostOptions, testHost } from './test-host.js';
+
+export interface BakingHost extends Disposable {
+  readonly test: TestHost;
+  readonly driver: SupervisedDriver;
+  /** The ends of the restores. */
+  readonly restores: readonly CycleEnd[];
+  /** Publishes a release of `access` and takes it. */
+  take(serial: number, files?: Files): Promise<CycleEnd['result']>;
+  /** Lets time pass, with a turn each 2 s. */
+  pass(forMs: number, host?: Host): Promise<void>;
+  /** The release of `access` that is active, by its file `f`. */
+  active(): string;
+}
+
+export interface SupervisedDriver extends ScriptedDriver {
+  /** Ends the process of a worker, and starts another one in its place. */
+  replace(worker: string, how?: 'abnormal' | 'clean' | 'unrecorded'): void;
+}
+
+/** A driver whose supervisor records how processes end; `unrecorded` where it keeps no record. */
+export function supervisedDriver(
+  names: readonly string[],
+  supervisor: 'recorded' | 'unrecorded' = 'recorded',
+): SupervisedDriver {
+  const driver = scriptedDriver(Object.fromEntries(names.map((name) => [name, confirms])));
+  const ends = new Map<string, { abnormal: number; clean: number; unrecorded: number; runs: number }>();
+  let pid = 100;
+  for (const name of names) {
+    driver.processes.set(name, `${pid++}`);
+    ends.set(name, { abnormal: 0, clean: 0, unrecorded: 0, runs: 0 });
+  }
+  const endsSince = async (worker: string, mark: string | undefined): Promise<RecordedEnds | undefined> => {
+    const known = ends.get(worker);
+    if (known === undefined) return undefined;
+    const { runs, ...counts } = known;
+    if (mark === undefined || mark === String(runs))
+      return { abnormal: 0, clean: 0, unrecorded: 0, mark: String(runs) };
+    Object.assign(known, { abnormal: 0, clean: 0, unrecorded: 0 });
+    return { ...counts, mark: String(runs) };
+  };
+  return Object.assign(driver, {
+    ...(supervisor === 'recorded' ? { endsSince } : {}),
+    replace: (worker: string, how: 'abnormal' | 'clean' | 'unrecorded' = 'abnormal') => {
+      driver.processes.set(worker, `${pid++}`);
+      const known = ends.get(worker);
+      if (known === undefined) return;
+      known[how] += 1;
+      known.runs += 1;
+    },
+  });
+}
+
+export const bakeMs = 600_000;
+
+/** @example using baking = bakingHost(supervisedDriver(['a'])); */
+export function bakingHost(driver: SupervisedDriver, options: TestHostOptions = {}): BakingHost {
+  const { groups, ...more } = options;
+  const app = { driver, ...groups?.['app'] };
+  const test = testHost({ ...more, groups: { ...groups, app } });
+  const restores: CycleEnd[] = [];
+  const turnOf = (host: Host) =>
+    createBakeTurn({
+      ...{ host: () => host, exclusive: exclusiveAlone, stop: new AbortController().signal },
+      onRestored: (end) => restores.push(end),
+      onNews: () => undefined,
+    });
+  const turns = new Map<Host, ReturnType<typeof turnOf>>();
+  return {
+    test,
+    driver,
+    restores,
+    take: async (serial, files = { f: String(serial) }) => {
+      await test.publish('access', files, { serial });
+      return test.pull();
+    },
+    pass: async (forMs, host = test.host) => {
+      const turn = turns.get(host) ?? turnOf(host);
+      turns.set(host, turn);
+      for (let leftMs = forMs; leftMs > 0; leftMs -= 2000) {
+        await test.clock.advance(Math.min(2000, leftMs));
+        await turn();
+      }
+    },
+    active: () => test.read('access/f'),
+    [Symbol.dispose]: () => test[Symbol.dispose](),
+  };
+}
