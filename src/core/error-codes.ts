@@ -289,6 +289,10 @@ export const errorCodes = {
     'A release failed within its bake time, after it had been accepted; the newest settled release is active again.',
     'Fix the release and publish a newer one. `writ pull --force --no-bake` keeps a release on purpose, `writ pause` keeps new ones out.',
   ),
+  BAKE_GAP: deferred(
+    'A release waits, because releases of its bundle were taken back again and again, or none of them settled.',
+    'Find out why they failed: `writ history`. `writ pull --force` takes the release now.',
+  ),
   WORKER_RESTARTED: degraded(
     'The process of a worker ended within the bake time of a release that it uses, or another process took its place.',
     'Look at the log of the worker: if it did not crash, somebody restarted it. The finding ends with the bake time.',

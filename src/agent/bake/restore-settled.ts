@@ -1,9 +1,12 @@
 // Takes back releases that failed within their bake time: a new generation with their newest settled releases, else the newest
 // older generation that is allowed, by the way back of any refusal. Where neither exists the policy stays, and the state is
 // critical. A pause or a hold does not stop it: they keep new policy out, and this removes policy that fails.
+
+import { bakeOf } from '../../core/config/config.js';
 import type { BundleResult } from '../../core/cycle/cycle-report.js';
-import { isWritError } from '../../core/errors.js';
+import { isWritError, type WritError } from '../../core/errors.js';
 import { affectsGroup, changedPaths } from '../../core/release/affected-groups.js';
+import type { ReleaseInfo } from '../../core/release/release.js';
 import { restorePrevious } from '../activation/restore.js';
 import { type ActivePolicy, readActivePolicy, releasesBrought } from '../generations/generation-contents.js';
 import { chooseTarget } from '../generations/rollback-target.js';
@@ -11,6 +14,7 @@ import { bundleBefore, bundleMoved, type CycleEnd, noteBundles } from '../job/cy
 import { endOf, type Job, withJob } from '../job/job.js';
 import { newCycleId } from '../job/progress.js';
 import { bakeError, type FailedRelease } from '../settled/bake-failure.js';
+import { wasTakenBack, withRestored } from '../settled/settled-ledger.js';
 import type { Host } from '../state/host.js';
 import { rememberBakeFailures } from '../state/refusals.js';
 import { findSettledPolicy } from './settled-policy.js';
@@ -90,6 +94,34 @@ async function olderGeneration(
   }
 }
 
+interface Failing {
+  readonly refusal: WritError;
+  readonly releases: readonly ReleaseInfo[];
+  readonly failed: readonly FailedRelease[];
+}
+
+/**
+ * A worker may have died of something else: the release is tried once more after a bake time. The second time, and for any
+ * other failure, the usual wait of a refusal begins.
+ */
+function rememberFailed(host: Host, { refusal, releases, failed }: Failing): string[] {
+  const ledger = host.ledger.read();
+  const names = rememberBakeFailures(host, releases, {
+    error: refusal,
+    retryMs: ({ bundle, serial, manifest }) => {
+      const cause = failed.find((one) => one.bundle === bundle)?.bake.failure.cause;
+      const isFirst = !wasTakenBack(ledger, bundle, { serial, manifestDigest: manifest.digest });
+      const mayBeChance = cause === 'WORKER_DIED' && isFirst;
+      return mayBeChance ? bakeOf(host.config, bundle).forMs : host.config.refusals.retryMs;
+    },
+  });
+  const restored = releases.map(({ bundle, serial, manifest }) => {
+    return { bundle, serial, manifestDigest: manifest.digest };
+  });
+  host.ledger.write(withRestored(ledger, restored, host.clock.nowMs()));
+  return names;
+}
+
 async function moveBack(
   { host, story, area, record }: Job,
   { active, target, failed }: Restoring,
@@ -110,7 +142,7 @@ async function moveBack(
       ),
       // A way back is not given up because the agent is told to end.
       signal: new AbortController().signal,
-      onRefused: (refusal) => rememberBakeFailures(host, releases, { error: refusal, failed }),
+      onRefused: (refusal) => rememberFailed(host, { refusal, releases, failed }),
     },
     { error },
   );

@@ -1,6 +1,6 @@
 // The `select` step: which release each bundle should have, by its age, the restrictions of this host, and room on the
 // disk. Decides on signed metadata alone: not a byte of an archive has been fetched.
-import type { BundleConfig } from '../../core/config/config.js';
+import { type BundleConfig, bakeOf } from '../../core/config/config.js';
 import type { BundleResult } from '../../core/cycle/cycle-report.js';
 import { outcomeOf, problemOf } from '../../core/cycle/problem.js';
 import { problemText } from '../../core/cycle/problem-text.js';
@@ -10,6 +10,7 @@ import { judgeRequires } from '../../core/release/requires.js';
 import type { MirrorFailure } from '../../trust/mirrors/mirror-failures.js';
 import type { SignedTarget } from '../../trust/signed-target.js';
 import type { ActiveBundle } from '../generations/generation-contents.js';
+import { judgeBakeGap } from '../settled/bake-gap-rules.js';
 import type { Host } from '../state/host.js';
 import { maxOutputLines, rememberReleases } from '../state/refusals.js';
 import { acceptedFor } from './accepted-releases.js';
@@ -68,13 +69,26 @@ async function selectOne(host: Host, bundle: BundleConfig, options: SelectOption
     const { error, retryAtMs } = notNow;
     return keep(error, retryAtMs === undefined ? {} : { remembered: true, retryAtMs });
   }
-  const error = pacedUnseen(host, release, active) ?? judgeSpace(host, release);
+  const error =
+    bakeGapOf(host, release, active) ?? pacedUnseen(host, release, active) ?? judgeSpace(host, release);
   return error === undefined ? { kind: 'take', bundle, target, result: base } : keep(error);
 }
 
 function restrictionOf(host: Host, release: ReleaseInfo): NotNow | undefined {
   const { refusals } = host.refusals.read();
   return whyNotNow(release, { ...host.ledger.read(), refusals }, host.clock.nowMs());
+}
+
+/** A withdrawal of the active release waits for nothing. */
+function bakeGapOf(
+  host: Host,
+  release: ReleaseInfo,
+  active: ActiveBundle | undefined,
+): WritError | undefined {
+  const activeSerial = active?.record.release.serial;
+  if (activeSerial === undefined || release.withdrawn?.includes(activeSerial)) return undefined;
+  const { forMs } = bakeOf(host.config, release.bundle);
+  return judgeBakeGap(release, host.ledger.read(), { forMs, nowMs: host.clock.nowMs() });
 }
 
 /**

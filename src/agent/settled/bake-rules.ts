@@ -32,7 +32,8 @@ export function withObserved(
   const startedAtMs = Math.min(bake.startedAtMs, nowMs);
   const absentMs = nowMs - bake.seenAtMs;
   const isShort = bake.bootId === bootId && absentMs >= 0 && absentMs < shortAbsenceMs;
-  const addedMs = elapsedMs ?? (isShort ? absentMs : 0);
+  // The look before may have been long before this bake began; and wall time alone may jump forward.
+  const addedMs = elapsedMs === undefined ? (isShort ? absentMs : 0) : Math.min(elapsedMs, absentMs);
   return {
     ...bake,
     startedAtMs,

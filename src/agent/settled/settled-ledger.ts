@@ -11,7 +11,7 @@ import {
 } from '../state/ledger.js';
 import { addSettled, type BakeNow, isSameRelease, startBake } from './bake-rules.js';
 
-const changeSettled = ledgerSection('bakes', 'settledReleases', 'runs');
+const changeSettled = ledgerSection('bakes', 'settledReleases', 'unsettled', 'runs');
 
 type BakeSettings = Pick<AgentConfig, 'bundles' | 'together'>;
 
@@ -35,7 +35,47 @@ export function withBakesOf(ledger: Ledger, active: ActiveReleaseMap, start: Bak
     if (isSettled(ledger, bundle, release) || bakeOf(start.config, bundle).forMs === 0) return [];
     return [[bundle, startBake(release, start)]];
   });
-  return changeSettled(ledger, { bakes: orNone(Object.fromEntries(entries)), settledReleases });
+  const unsettled = Object.fromEntries(
+    entries.map(([bundle]) => {
+      const known = ledger.unsettled?.[bundle];
+      return [bundle, known ?? { sinceMs: start.nowMs, restores: 0, failed: [] }];
+    }),
+  );
+  return changeSettled(ledger, {
+    bakes: orNone(Object.fromEntries(entries)),
+    settledReleases,
+    unsettled: orNone({ ...ledger.unsettled, ...unsettled }),
+  });
+}
+
+/** Of a bundle that fails again and again, more than anybody looks back for. */
+const maxFailed = 16;
+
+/** @returns the ledger with these releases noted as taken back */
+export function withRestored(
+  ledger: Ledger,
+  releases: readonly (AcceptedRelease & { readonly bundle: string })[],
+  nowMs: number,
+): Ledger {
+  const unsettled = { ...ledger.unsettled };
+  for (const { bundle, serial, manifestDigest } of releases) {
+    const { sinceMs = nowMs, restores = 0, failed = [] } = unsettled[bundle] ?? {};
+    const others = failed.filter((one) => !isSameRelease(one, { serial, manifestDigest }));
+    unsettled[bundle] = {
+      ...{ sinceMs, restores: restores + 1, restoredAtMs: nowMs },
+      failed: [...others, { serial, manifestDigest }].slice(-maxFailed),
+    };
+  }
+  return changeSettled(ledger, { unsettled });
+}
+
+/** @returns true where this release was taken back before, and no other of its bundle has settled since */
+export function wasTakenBack(
+  { unsettled }: Pick<Ledger, 'unsettled'>,
+  bundle: string,
+  release: AcceptedRelease,
+): boolean {
+  return (unsettled?.[bundle]?.failed ?? []).some((one) => isSameRelease(one, release));
 }
 
 /**
@@ -105,7 +145,14 @@ export function withSettled(ledger: Ledger, bundles: readonly string[], settling
       generation,
     });
   }
-  return changeSettled(ledger, { bakes: orNone(left), settledReleases: settled });
+  const unsettled = Object.fromEntries(
+    Object.entries(ledger.unsettled ?? {}).filter(([name]) => !names.has(name)),
+  );
+  return changeSettled(ledger, {
+    bakes: orNone(left),
+    settledReleases: settled,
+    unsettled: orNone(unsettled),
+  });
 }
 
 export function withRuns(ledger: Ledger, runs: Readonly<Record<string, WorkerRuns>>): Ledger {

@@ -98,6 +98,9 @@ export const ledgerSchema: object = record({
   'settledReleases?': objectOf(
     listOf(record({ ...release, atMs: number, isObserved: { type: 'boolean' }, generation: number })),
   ),
+  'unsettled?': objectOf(
+    record({ sinceMs: number, restores: number, 'restoredAtMs?': number, failed: listOf(record(release)) }),
+  ),
   'runs?': objectOf(
     record({
       ...{ process: text, sinceMs: number, watchedSinceMs: number, bootId: text, 'mark?': text },

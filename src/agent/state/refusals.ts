@@ -1,21 +1,11 @@
 // The memory of refused releases, kept in rejected.json. Only verdicts on authentic bytes are remembered: what
 // the way here or this host did wrong never is.
-import { bakeOf } from '../../core/config/config.js';
 import { configDigest } from '../../core/config/config-digest.js';
 import type { BundleResult } from '../../core/cycle/cycle-report.js';
 import type { WritError } from '../../core/errors.js';
 import type { NewRelease, ReleaseInfo } from '../../core/release/release.js';
 import type { Host } from './host.js';
-import type { BakeFailure } from './ledger.js';
-import {
-  findRefusal,
-  forget,
-  isChosen,
-  type Refusal,
-  type RefusalChoice,
-  remember,
-  retryNow,
-} from './refusal-rules.js';
+import { forget, isChosen, type Refusal, type RefusalChoice, remember, retryNow } from './refusal-rules.js';
 
 /** Adds to the results when what was refused now is tried again. */
 export function noteRetryTimes(host: Host, results: Map<string, BundleResult>): void {
@@ -65,33 +55,23 @@ export function rememberBlamed(
 }
 
 /**
- * Remembers releases that failed within their bake time. One whose worker died is tried once more after a bake time: a worker
- * may have died of something else. The usual wait begins with the second time.
+ * Remembers releases that failed within their bake time.
+ * @param retryMs how long each is left alone
  * @returns names of the bundles
  */
 export function rememberBakeFailures(
   host: Host,
   releases: readonly ReleaseInfo[],
-  { error, failed }: { readonly error: WritError; readonly failed: readonly FailedInBake[] },
+  { error, retryMs }: { readonly error: WritError; readonly retryMs: (release: ReleaseInfo) => number },
 ): string[] {
   const known = host.refusals.read();
   const names = releases.map((one) => one.bundle);
-  const refusals = releases.reduce((all, release) => {
-    const { bundle, manifest } = release;
-    const isFirst = findRefusal(all, bundle, manifest.digest) === undefined;
-    const mayBeChance = failed.some(
-      (one) => one.bundle === bundle && one.bake.failure.cause === 'WORKER_DIED',
-    );
-    const retryMs = isFirst && mayBeChance ? bakeOf(host.config, bundle).forMs : host.config.refusals.retryMs;
-    return remember(all, refusalOf(host, release, error, names), retryMs);
-  }, known.refusals);
+  const refusals = releases.reduce(
+    (all, release) => remember(all, refusalOf(host, release, error, names), retryMs(release)),
+    known.refusals,
+  );
   host.refusals.write({ ...known, config: configDigest(host.config), refusals });
   return names;
-}
-
-interface FailedInBake {
-  readonly bundle: string;
-  readonly bake: { readonly failure: BakeFailure };
 }
 
 /** Before the link goes back: a disk that keeps no memory must not keep the workers on what they have refused. */

@@ -61,6 +61,7 @@ const quietCodes: ReadonlySet<ErrorCode> = new Set([
   'LOADER_DEFERRED',
   'ACTIVATION_PAUSED',
   'ACTIVATION_PACED',
+  'BAKE_GAP',
   'REMEMBERED_REFUSAL',
   // Said by the rule of the workers, with its level.
   ...workerCodes,

@@ -5,6 +5,7 @@ import { WritError } from '../../core/errors.js';
 import { requireSocketPath } from '../../platform/net/unix-socket.js';
 import { notified, refused, unlisted, unreachable } from '../contract/answer.js';
 import type { Answer, Driver, DriverContext, Liveness, ResetOptions } from '../contract/driver.js';
+import { supervisedEndsSince } from '../protocols/supervised-ends.js';
 import {
   callSupervisord,
   failureOf,
@@ -22,7 +23,6 @@ import {
   property,
   text,
 } from '../shared/driver-options.js';
-import { supervisedEndsSince } from '../shared/supervised-ends.js';
 
 const processName = '[A-Za-z0-9_.@-]{1,64}';
 

@@ -14,9 +14,9 @@ import {
   unitNamePattern,
   whatReloadProves,
 } from '../protocols/systemd-units.js';
+import { unitEndsSince } from '../protocols/unit-ends.js';
 import { driverKind, type OptionsOf, oneOf, text, yesOrNo } from '../shared/driver-options.js';
 import { endOf } from '../shared/member-command.js';
-import { unitEndsSince } from '../shared/unit-ends.js';
 
 const action = oneOf('reload', 'restart', 'try-restart', 'try-reload-or-restart');
 

@@ -1,5 +1,5 @@
 // How runs of a unit ended, by what systemd itself wrote: its journal, or the counters that it shows. Pure: what is asked, and
-// when, is decided by shared/unit-ends.ts. A stop or restart that somebody asked for is a clean end, whatever the exit code.
+// when, is decided by unit-ends.ts. A stop or restart that somebody asked for is a clean end, whatever the exit code.
 
 /** Message ids of systemd (systemd/sd-messages.h). */
 const messageIds = {

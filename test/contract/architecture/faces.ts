@@ -3,6 +3,7 @@
 export const faces: Readonly<Record<string, readonly string[]>> = {
   agent: ['agent'],
   'agent/activation': ['activate', 'affected-groups', 'commit-ledger', 'move', 'place', 'restore'],
+  'agent/bake': ['bake-turn', 'restore-settled', 'settled-target', 'start-bakes'],
   'agent/checks': ['canary-step', 'candidate-context', 'check-candidate', 'check-source', 'run-checks'],
   'agent/config': ['config-file', 'load-config'],
   'agent/control': [
@@ -98,6 +99,14 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'space-memory',
     'waits',
     'why-not-now-rules',
+  ],
+  'agent/settled': [
+    'bake-failure',
+    'bake-gap-rules',
+    'bake-rules',
+    'evidence-rules',
+    'runs-rules',
+    'settled-ledger',
   ],
   'agent/staging': [
     'candidate',
@@ -464,6 +473,8 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
   'workers/contract': ['answer', 'driver', 'liveness', 'notify-worker'],
   'workers/drivers': ['command', 'http', 'kresd', 'line', 'native', 'signal', 'supervisord', 'systemd'],
   'workers/protocols': [
+    'supervised-ends',
+    'unit-ends',
     'http-place',
     'kresd-protocol',
     'line-protocol',

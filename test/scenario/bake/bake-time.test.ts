@@ -61,7 +61,6 @@ describe('a release within its bake time', () => {
     await baking.pass(20 * second);
     baking.driver.replace('a');
     await baking.pass(2 * second);
-    console.log(JSON.stringify(baking.test.host.ledger.read(), null, 1));
     assert.equal(baking.active(), '1');
     await baking.pass(bakeMs);
     assert.equal((await baking.test.pull()).problems[0]?.code, 'REMEMBERED_REFUSAL');

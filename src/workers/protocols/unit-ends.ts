@@ -11,7 +11,7 @@ import {
   parseUnitRuns,
   runProperties,
   type UnitRuns,
-} from '../protocols/systemd-journal.js';
+} from './systemd-journal.js';
 
 const askTimeoutMs = 5000;
 /** Of one unit in one look; more ends than that are a crash loop anyhow. */

@@ -1,11 +1,7 @@
 // How runs of a process of supervisord ended since a mark: its log is read only where the process has changed.
 import type { RecordedEnds } from '../contract/driver.js';
-import {
-  callSupervisord,
-  type SupervisedProcess,
-  type SupervisordPlace,
-} from '../protocols/supervisord-client.js';
-import { parseSupervisordLog } from '../protocols/supervisord-log.js';
+import { callSupervisord, type SupervisedProcess, type SupervisordPlace } from './supervisord-client.js';
+import { parseSupervisordLog } from './supervisord-log.js';
 
 const askTimeoutMs = 5000;
 /** Of the end of the log: some hundred lines. */
