@@ -27,6 +27,10 @@ const effectOfCode: Readonly<Partial<Record<ErrorCode, string>>> = {
   LOADER_BROKEN:
     'The previous generation is active again (at a first activation: none). The release is not remembered as ' +
     'refused: the next cycle tries it again.',
+  BAKE_FAILED:
+    'The newest settled release is active again, as a new generation, and every worker was notified. Where there is ' +
+    'nothing to go back to, the failed release stays active, and health is critical.',
+  WORKER_RESTARTED: 'None: the release stays active. More of them within its bake time take it back.',
   CONFIG_CHANGED: 'None: the agent goes on with the configuration that it has read.',
   ACTIVATION_BLOCKED:
     'The last good policy stays active. Refresh, scrub and status continue; nothing is activated until the block ends.',
@@ -43,7 +47,7 @@ const effectOfCode: Readonly<Partial<Record<ErrorCode, string>>> = {
 };
 
 /** Codes that never end a command. */
-const warnings: ReadonlySet<ErrorCode> = new Set(['STATE_REBUILT', 'CONFIG_CHANGED']);
+const warnings: ReadonlySet<ErrorCode> = new Set(['STATE_REBUILT', 'CONFIG_CHANGED', 'WORKER_RESTARTED']);
 
 export interface ErrorPage {
   readonly code: ErrorCode;

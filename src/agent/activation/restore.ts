@@ -12,6 +12,7 @@ import { groupsIn } from '../notify/refusal.js';
 import { announceActive } from '../notify/worker-groups.js';
 import { withBlock, withoutHoldsOn } from '../select/holds-and-blocks.js';
 import { noteFailedAttempt } from '../select/waits.js';
+import { withRunsUnknown } from '../settled/settled-ledger.js';
 import type { Host } from '../state/host.js';
 import { clearJournal, writeJournal } from '../state/journal.js';
 import { targetAt } from '../state/paths.js';
@@ -116,6 +117,8 @@ export async function restoreLink(
     return { value: nobody, text: `${moved}; workers are notified later`, verdict: 'warn' };
   }
   const value = await notifyRestored(host, story, { ...move, from }, progress);
+  const groups = move.groups.map(({ config }) => config.name);
+  host.ledger.write(withRunsUnknown(host.ledger.read(), groups));
   clearJournal(paths, durable);
   const text = `${moved}; ${resetText(value.workers, from)}`;
   return { value, text, verdict: value.problems.length > 0 ? 'warn' : 'ok' };

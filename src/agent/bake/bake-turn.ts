@@ -9,7 +9,7 @@ import type { FailedRelease } from '../settled/bake-failure.js';
 import type { Host } from '../state/host.js';
 import { observeRuns } from './observe-runs.js';
 import { restoreSettled } from './restore-settled.js';
-import { type BakeReport, lookAtBakes } from './watch-bakes.js';
+import { type BakeLook, type BakeReport, lookAtBakes } from './watch-bakes.js';
 
 /** Within a bake time: an end must be seen before its supervisor has restarted the process many times. */
 const bakingGapMs = 2000;
@@ -43,19 +43,25 @@ export function createBakeTurn(options: BakeTurnOptions): () => Promise<number> 
     restoreNotBeforeMs = 0;
     options.onRestored(end, 'BAKE_FAILED');
   };
+  const note = (before: Host, observed: BakeLook['observed']): BakeReport => {
+    const lookMs = before.clock.monotonicMs();
+    const elapsedMs = writtenAtMs === undefined ? undefined : lookMs - writtenAtMs;
+    const report = lookAtBakes(before, { observed, bootId: readBootId(), elapsedMs });
+    if (report.isWritten) writtenAtMs = lookMs;
+    recordSettled(before, report);
+    return report;
+  };
   const look = async (): Promise<void> => {
     const before = host();
     const nowMs = before.clock.monotonicMs();
     const isAll = nowMs - lookedAtAllMs >= idleGapMs;
+    const { runs } = before.ledger.read();
     const observed = await observeRuns(before, (group) => isAll || isBaking(before, group));
     if (isAll) lookedAtAllMs = nowMs;
     await options.exclusive(async () => {
-      if (stop.aborted || host() !== before) return;
-      const lookMs = before.clock.monotonicMs();
-      const elapsedMs = writtenAtMs === undefined ? undefined : lookMs - writtenAtMs;
-      const report = lookAtBakes(before, { observed, bootId: readBootId(), elapsedMs });
-      if (report.isWritten) writtenAtMs = lookMs;
-      recordSettled(before, report);
+      // A way back that came meanwhile has made observation begin anew: this one is about the refused release.
+      if (stop.aborted || host() !== before || before.ledger.read().runs !== runs) return;
+      const report = note(before, observed);
       await restore(before, report.failed);
       if (report.failed.length + report.settled.length > 0) onNews();
     });

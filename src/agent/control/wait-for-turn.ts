@@ -53,6 +53,7 @@ function forNextCommand(problem: Problem): Problem {
 const waitsForTime: ReadonlySet<Problem['code']> = new Set([
   'ACTIVATION_PACED',
   'ACTIVATION_PAUSED',
+  'BAKE_GAP',
   'LOADER_DEFERRED',
 ]);
 

@@ -13,6 +13,7 @@ import { keepHeapSmall } from '../../platform/process/heap.js';
 import { silentLog } from '../../platform/telemetry/silent-log.js';
 import { systemClock } from '../../platform/time/clock.js';
 import { unboundedPace } from '../../platform/time/rate-limit.js';
+import { keepActive } from '../bake/keep-release.js';
 import { loadToAct } from '../config/load-config.js';
 import { createCollector } from '../cycle/collector.js';
 import { afterExit, afterRepair } from '../cycle/combined-result-rules.js';
@@ -65,7 +66,9 @@ interface Done<T> {
  * `writ pull` without an agent.
  * @throws WritError when it cannot begin: configuration, LOCK_HELD, ROOT_MISSING, STATE_DAMAGED
  */
-export function pullAlone(options: AloneOptions & { readonly force: boolean }): Promise<CycleResult> {
+export function pullAlone(
+  options: AloneOptions & { readonly force: boolean; readonly noBake?: true },
+): Promise<CycleResult> {
   // A host that lives by cron is looked over by its pulls: each rests on the last full look until the next is due.
   const looksLater = options.force ? 'nobody' : 'pull';
   return withHost({ ...options, looksLater }, 'pull', async (host, started) => {
@@ -88,6 +91,7 @@ export function pullAlone(options: AloneOptions & { readonly force: boolean }): 
     const { result: ended, exit } = await inTurn(cycle, { trigger, clock: host.clock, stop: signal });
     await lookAfterMismatch(ended, { host: () => host, exclusive: exclusiveAlone, signal });
     await createStaleWatch(readBootId()).check(host, contact, signal);
+    if (options.noBake === true) keepActive(host, ended, by);
     const result = afterExit(afterRepair(ended, (repair ?? repaired)?.result), exit);
     const warnings = [...notices, ...(notLoaded === undefined ? [] : [notLoaded]), ...result.warnings];
     const end = { last: exit ?? result, contact: contact.read() };

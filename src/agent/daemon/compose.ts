@@ -6,6 +6,7 @@ import { WritError } from '../../core/errors.js';
 import type { ControlAnswer, StatusReport } from '../../core/protocol/control-protocol.js';
 import type { HeldStatus } from '../../core/status/status.js';
 import { readBootId } from '../../platform/process/boot-id.js';
+import { keepActive } from '../bake/keep-release.js';
 import type { RequestHandlers } from '../control/control-socket.js';
 import { type Asked, runCycleAndExit } from '../control/cycle-and-exit.js';
 import { isWaitOver, orderForget, orderPause, orderResume } from '../control/operator-requests.js';
@@ -178,8 +179,11 @@ function handlersOf(
       return result;
     });
   return {
-    pull: ({ force, by }, { onEvent }) =>
-      pullInTurn(runner, { trigger: force ? 'force' : 'pull', by, onEvent }, options),
+    pull: async ({ force, by, noBake }, { onEvent }) => {
+      const result = await pullInTurn(runner, { trigger: force ? 'force' : 'pull', by, onEvent }, options);
+      if (noBake === true) await runner.exclusive(async () => keepActive(host(), result, by));
+      return result;
+    },
     reload: async ({ by }, { onEvent }) => {
       await reload();
       return runner.pull({ trigger: 'reload', by, onEvent });

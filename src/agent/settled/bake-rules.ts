@@ -39,7 +39,7 @@ export function withObserved(
     startedAtMs,
     bootId,
     seenAtMs: nowMs,
-    observedMs: bake.observedMs + Math.max(0, addedMs),
+    observedMs: bake.observedMs + Math.max(0, Math.round(addedMs)),
   };
 }
 

@@ -159,6 +159,20 @@ export function withRuns(ledger: Ledger, runs: Readonly<Record<string, WorkerRun
   return changeSettled(ledger, { runs: orNone(runs) });
 }
 
+/**
+ * What ended on the way to a release that was refused, and on the way back from it, says nothing about the release before:
+ * observation of these groups begins anew.
+ * @param groups names of worker groups
+ */
+export function withRunsUnknown(ledger: Ledger, groups: readonly string[]): Ledger {
+  const runs = Object.entries(ledger.runs ?? {}).map(([key, one]): [string, WorkerRuns] => {
+    if (!groups.some((group) => key.startsWith(`${group}/`))) return [key, one];
+    const { mark: _, ...unmarked } = one;
+    return [key, { ...unmarked, process: '' }];
+  });
+  return withRuns(ledger, Object.fromEntries(runs));
+}
+
 /** @returns true where this release outlived its bake time on this host */
 export function isSettled(
   { settledReleases }: Pick<Ledger, 'settledReleases'>,

@@ -16,7 +16,13 @@ import type { HealthResult } from './read-protocol.js';
 import type { SocketMessage } from './socket-protocol.js';
 
 export type ControlRequest =
-  | { readonly type: 'pull'; readonly force: boolean; readonly by: string }
+  | {
+      readonly type: 'pull';
+      readonly force: boolean;
+      readonly by: string;
+      /** What is active at the end settles at once. */
+      readonly noBake?: true;
+    }
   | { readonly type: 'reload'; readonly by: string }
   | { readonly type: 'status' }
   | { readonly type: 'watch' }
@@ -130,7 +136,10 @@ export function parseControlRequest(message: SocketMessage): ControlRequest {
   const isGiven = (name: string): boolean => message[name] !== undefined;
   switch (type) {
     case 'pull':
-      return { type, force: message['force'] === true, by: text('by') };
+      return {
+        ...{ type, force: trueAt(message, 'force') === true, by: text('by') },
+        ...given({ noBake: trueAt(message, 'noBake') }),
+      };
     case 'status':
     case 'watch':
     case 'refusals':
@@ -155,7 +164,7 @@ export function parseControlRequest(message: SocketMessage): ControlRequest {
         ...given({
           generation: isGiven('generation') ? countAt(message, 'generation') : undefined,
           reason: isGiven('reason') ? text('reason') : undefined,
-          force: message['force'] === true ? true : undefined,
+          force: trueAt(message, 'force'),
         }),
       };
     case 'resume':
@@ -265,6 +274,11 @@ function clip(value: unknown, depth: number): unknown {
 
 function sizeOf(value: unknown): number {
   return Buffer.byteLength(JSON.stringify(value));
+}
+
+/** @returns true where the member is true; anything else counts as left out */
+function trueAt(message: SocketMessage, name: string): true | undefined {
+  return message[name] === true ? true : undefined;
 }
 
 function textAt(message: SocketMessage, name: string): string {

@@ -3,7 +3,7 @@
 export const faces: Readonly<Record<string, readonly string[]>> = {
   agent: ['agent'],
   'agent/activation': ['activate', 'affected-groups', 'commit-ledger', 'move', 'place', 'restore'],
-  'agent/bake': ['bake-turn', 'restore-settled', 'settled-target', 'start-bakes'],
+  'agent/bake': ['bake-turn', 'keep-release', 'restore-settled', 'settled-target', 'start-bakes'],
   'agent/checks': ['canary-step', 'candidate-context', 'check-candidate', 'check-source', 'run-checks'],
   'agent/config': ['config-file', 'load-config'],
   'agent/control': [

@@ -1,5 +1,6 @@
 // `writ pull`: makes the newest policy active now and says what really happened.
 
+import { WritError } from '../../../core/errors.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import { durationFlag, numberFlag } from '../../console/flag-values.js';
 import { type CommonFlags, type FlagValues, optional, toggle } from '../../console/flags.js';
@@ -15,13 +16,17 @@ const flags = {
     '--force',
     'fetch and verify everything again; ignores a pause, holds and remembered refusals',
   ),
+  noBake: toggle(
+    '--no-bake',
+    'with --force: what is active then counts as settled at once, and nothing takes it back',
+  ),
   exitUnchanged: optional('--exit-unchanged <code>', 'exit code when nothing changed', numberFlag(0, 255)),
   wait: optional('--wait <time>', 'retry for this long, until a verified policy is active', durationFlag),
 };
 type PullFlags = FlagValues<typeof flags>;
 
 export const command: CommandDefinition<PullFlags> = {
-  examples: ['writ pull', 'writ pull --force --json', 'writ pull --wait 5m'],
+  examples: ['writ pull', 'writ pull --force --json', 'writ pull --wait 5m', 'writ pull --force --no-bake'],
   exitCodes: [
     '0  activated, or unchanged; with --wait: a verified policy is active',
     '1  failed; the running policy stays; try again',
@@ -46,10 +51,13 @@ export const command: CommandDefinition<PullFlags> = {
 
 async function answerOf(flags: PullFlags & CommonFlags, context: CommandContext): Promise<Answer> {
   const force = flags.force === true;
-  const request = { type: 'pull', force, by: whoAsks(context.env) } as const;
+  const noBake = flags.noBake === true ? { noBake: true as const } : {};
+  if (flags.noBake === true && !force)
+    throw new WritError('USAGE', '--no-bake needs --force: it keeps a release on purpose');
+  const request = { type: 'pull', force, by: whoAsks(context.env), ...noBake } as const;
   const pull = (): ReturnType<typeof askForCycle> =>
     askForCycle({ request, flags, context }, async (options) =>
-      (await agentDoors.withoutAgent()).pullAlone({ ...options, force }),
+      (await agentDoors.withoutAgent()).pullAlone({ ...options, ...noBake, force }),
     );
   const { wait: waitMs } = flags;
   if (waitMs === undefined) return cycleAnswer(await pull());

@@ -28,7 +28,7 @@ interface Scene extends Disposable {
 }
 
 /** On a clock that a sleep moves. */
-async function scene(everyMs: Readonly<Record<string, number>>): Promise<Scene> {
+async function scene(everyMs: Readonly<Record<string, number>>, bakeForMs = 0): Promise<Scene> {
   const dir = tempDir();
   const says = (exitCode: number): void => fs.writeFileSync(dir.join('says'), String(exitCode));
   says(0);
@@ -46,7 +46,8 @@ async function scene(everyMs: Readonly<Record<string, number>>): Promise<Scene> 
       },
     ] as const;
   });
-  const test = testHost({ groups: Object.fromEntries(groups) });
+  const bundles = [{ name: 'access', bake: { forMs: bakeForMs, restarts: 2 } }];
+  const test = testHost({ bundles, groups: Object.fromEntries(groups) });
   await test.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
   await test.pull();
   fs.writeFileSync(dir.join('asked'), '');
@@ -145,6 +146,19 @@ async function hanging(): Promise<HangingScene> {
 const gaps = (at: readonly number[]): number[] => at.slice(1).map((one, index) => one - (at[index] ?? 0));
 
 describe('the loop of repeated probes', () => {
+  it('asks each group ten times in the bake time of a release, also without an interval of its own', async () => {
+    using app = await scene({ app: 3600 * second, never: 0 }, 600 * second);
+    const at = await app.run(6);
+    assert.deepEqual(app.asked().sort(), ['app', 'app', 'app', 'never', 'never', 'never']);
+    assert.deepEqual([at[2]! - at[0]!, at[4]! - at[2]!], [60, 60]);
+  });
+
+  it('asks no more often than each 5 s, however short the bake time is', async () => {
+    using app = await scene({ never: 0 }, 10 * second);
+    const at = await app.run(3);
+    assert.deepEqual([at[1]! - at[0]!, at[2]! - at[1]!], [5, 5]);
+  });
+
   it('asks each group at a phase of its own, and none that does not want it', async () => {
     using app = await scene({ app: 30 * second, other: 30 * second, never: 0 });
     const at = await app.run(6);

@@ -19,6 +19,7 @@ bundles:
     channel: canary
     mode: "0640"
     group: knot-resolver
+    bake: { for: 30m, restarts: 4 }
     checks:
       - { name: zones parse, run: [kresd, -n, "{scratch}"], timeout: 7s }
       - { name: views, parse: ["*.yaml"], schema: "bundle:views.schema.json", memory: 64MB }
@@ -62,7 +63,15 @@ describe('a configuration', () => {
       socket: '/run/writ/agent.sock',
       host: { id: 'host-1', labels: {} },
       poll: { kind: 'every', everyMs: 300_000 },
-      bundles: [{ name: 'dns-edge', channel: 'stable', checks: [], mode: 0o644 }],
+      bundles: [
+        {
+          name: 'dns-edge',
+          channel: 'stable',
+          checks: [],
+          mode: 0o644,
+          bake: { forMs: 600_000, restarts: 2 },
+        },
+      ],
       together: [],
       workers: [],
       keep: { generations: 3, graceMs: 600_000 },
@@ -91,6 +100,7 @@ describe('a configuration', () => {
       channel: 'canary',
       mode: 0o640,
       group: 'knot-resolver',
+      bake: { forMs: 1_800_000, restarts: 4 },
       checks: [
         {
           kind: 'run',
