@@ -59,7 +59,7 @@ export function createBakeTurn(options: BakeTurnOptions): () => Promise<number> 
     const observed = await observeRuns(before, (group) => isAll || isBaking(before, group));
     if (isAll) lookedAtAllMs = nowMs;
     await options.exclusive(async () => {
-      // A way back that came meanwhile has made observation begin anew: this one is about the refused release.
+      // A way back that came meanwhile has reset what is observed: this look is about the refused release.
       if (stop.aborted || host() !== before || before.ledger.read().runs !== runs) return;
       const report = note(before, observed);
       await restore(before, report.failed);

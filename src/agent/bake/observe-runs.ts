@@ -1,4 +1,4 @@
-// Asks drivers which process runs behind each known worker, and what its supervisor recorded since the last time. Writes
+// Asks drivers which process each known worker has, and what its supervisor recorded since the last time. Writes
 // nothing: a driver may take seconds, and its answers are noted between two jobs.
 import { isWritError } from '../../core/errors.js';
 import type { Driver } from '../../workers/contract/driver.js';

@@ -13,6 +13,7 @@ import { chooseTarget } from '../generations/rollback-target.js';
 import { bundleBefore, bundleMoved, type CycleEnd, noteBundles } from '../job/cycle-result.js';
 import { endOf, type Job, withJob } from '../job/job.js';
 import { newCycleId } from '../job/progress.js';
+import { createRecorder } from '../job/record.js';
 import { bakeError, type FailedRelease } from '../settled/bake-failure.js';
 import { wasTakenBack, withRestored } from '../settled/settled-ledger.js';
 import type { Host } from '../state/host.js';
@@ -37,6 +38,11 @@ export function restoreSettled(host: Host, failed: readonly FailedRelease[]): Pr
     await moveBack(job, { active, target, failed });
     return endOf(job);
   });
+}
+
+/** For a command without an agent: the restore of its start is in the history like any cycle. */
+export function recordRestored(host: Host, end: CycleEnd): void {
+  createRecorder().record(host, end, { by: 'writ', reason: 'BAKE_FAILED' });
 }
 
 interface Restoring {
@@ -140,7 +146,7 @@ async function moveBack(
       groups: host.groups.filter(
         ({ config }) => failing.includes(config.name) || affectsGroup(config, changed),
       ),
-      // A way back is not given up because the agent is told to end.
+      // A stop request does not end a way back: workers would be left between two generations.
       signal: new AbortController().signal,
       onRefused: (refusal) => rememberFailed(host, { refusal, releases, failed }),
     },

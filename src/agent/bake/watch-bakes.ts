@@ -80,7 +80,7 @@ export function lookAtBakes(host: Host, { observed, bootId, elapsedMs }: BakeLoo
 }
 
 /**
- * Observed time alone is no reason to write at each look. Evidence is: a look writes it before anything acts on it, so that a
+ * Observed time alone does not justify a write at each look. Evidence is: a look writes it before anything acts on it, so that a
  * crash of the agent cannot make it forgotten.
  */
 function isWorthNoting(before: Ledger, after: Ledger): boolean {

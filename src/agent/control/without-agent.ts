@@ -4,9 +4,8 @@ import type { AgentConfig } from '../../core/config/config.js';
 import type { CycleEventLine, CycleResult, Problem } from '../../core/cycle/cycle-report.js';
 import { policyStands } from '../../core/cycle/policy-stands.js';
 import { isWritError } from '../../core/errors.js';
-import { given, withoutUndefined } from '../../core/given.js';
+import { given } from '../../core/given.js';
 import type { PauseResult, RefusalsResult, ResumeResult } from '../../core/protocol/control-protocol.js';
-import type { StatusReport } from '../../core/status/status.js';
 import type { VerifyResult } from '../../core/status/verify-report.js';
 import { readBootId } from '../../platform/process/boot-id.js';
 import { keepHeapSmall } from '../../platform/process/heap.js';
@@ -14,6 +13,7 @@ import { silentLog } from '../../platform/telemetry/silent-log.js';
 import { systemClock } from '../../platform/time/clock.js';
 import { unboundedPace } from '../../platform/time/rate-limit.js';
 import { keepActive } from '../bake/keep-release.js';
+import { recordRestored } from '../bake/restore-settled.js';
 import { loadToAct } from '../config/load-config.js';
 import { createCollector } from '../cycle/collector.js';
 import { afterExit, afterRepair } from '../cycle/combined-result-rules.js';
@@ -21,7 +21,7 @@ import { rollBack } from '../cycle/rollback.js';
 import { createUntrustedExit } from '../cycle/untrusted-exit.js';
 import { identityOf } from '../fleet/identity.js';
 import type { PullTold } from '../fleet/report-once.js';
-import { type ContactMemory, contactIn, keepContact } from '../freshness/contact-memory.js';
+import { keepContact } from '../freshness/contact-memory.js';
 import { createStaleWatch } from '../freshness/stale-watch.js';
 import { activeGenerationNumber } from '../generations/generations.js';
 import { openInstallId, thisMachine } from '../identity/install-id.js';
@@ -33,8 +33,7 @@ import { exclusiveAlone } from '../job/exclusive.js';
 import { newCycleId } from '../job/progress.js';
 import { createRecorder } from '../job/record.js';
 import { awaitWorkers, type OnWait } from '../notify/membership.js';
-import { readStatusFile, writeStatusFile } from '../report/status-file.js';
-import { statusReport } from '../report/status-report.js';
+import { readStatusFile } from '../report/status-file.js';
 import { repairNow } from '../select/pause.js';
 import { closeHost, type LockRequest, openHost } from '../startup/open-host.js';
 import { recoverHost } from '../startup/recover-host.js';
@@ -45,6 +44,7 @@ import type { RefusalChoice } from '../state/refusal-rules.js';
 import { type AfterCycle, runCycleAndExit } from './cycle-and-exit.js';
 import { lockAlone } from './lock-alone.js';
 import { orderForget, orderPause, orderResume } from './operator-requests.js';
+import { type CommandEnd, publishStatus, statusWithout } from './status-without-agent.js';
 import { inTurn, withoutAgent } from './wait-for-turn.js';
 
 export interface AloneOptions {
@@ -55,20 +55,18 @@ export interface AloneOptions {
   readonly onEvent: (event: CycleEventLine) => void;
 }
 
-/** What a command ends with: its answer, and what the status is to say behind it. */
-interface Done<T> {
+/** What a command ends with: its answer, and what the status reports from then on. */
+interface Done<T> extends CommandEnd {
   readonly answer: T;
-  readonly last?: CycleResult | undefined;
-  readonly contact?: ContactMemory;
 }
+
+type PullOptions = AloneOptions & { readonly force: boolean; readonly noBake?: true };
 
 /**
  * `writ pull` without an agent.
  * @throws WritError when it cannot begin: configuration, LOCK_HELD, ROOT_MISSING, STATE_DAMAGED
  */
-export function pullAlone(
-  options: AloneOptions & { readonly force: boolean; readonly noBake?: true },
-): Promise<CycleResult> {
+export function pullAlone(options: PullOptions): Promise<CycleResult> {
   // A host that lives by cron is looked over by its pulls: each rests on the last full look until the next is due.
   const looksLater = options.force ? 'nobody' : 'pull';
   return withHost({ ...options, looksLater }, 'pull', async (host, started) => {
@@ -95,8 +93,11 @@ export function pullAlone(
     const result = afterExit(afterRepair(ended, (repair ?? repaired)?.result), exit);
     const warnings = [...notices, ...(notLoaded === undefined ? [] : [notLoaded]), ...result.warnings];
     const end = { last: exit ?? result, contact: contact.read() };
-    const status = () => statusWithout(host, options.version, end);
-    const unheard = await tellFleet(host, { ends, status, signal });
+    const unheard = await tellFleet(host, {
+      ends,
+      status: () => statusWithout(host, options.version, end),
+      signal,
+    });
     return { answer: { ...withoutAgent(result), warnings: [...warnings, ...unheard] }, ...end };
   });
 }
@@ -238,8 +239,7 @@ async function withHost<T>(
       const { signal, looksLater } = options;
       const started = await startHost(host, { cycle: newCycleId(), signal, ...given({ looksLater }) });
       if (started.recovered !== undefined) createRecorder().record(host, started.recovered, {});
-      if (started.restored !== undefined)
-        createRecorder().record(host, started.restored, { by: 'writ', reason: 'BAKE_FAILED' });
+      if (started.restored !== undefined) recordRestored(host, started.restored);
       return act(host, started);
     });
   } catch (error) {
@@ -280,22 +280,4 @@ async function underLock<T>(
   } finally {
     lock.release();
   }
-}
-
-type End = Omit<Done<unknown>, 'answer'>;
-
-/** So that `writ status` knows when the server was last reached, and how it went. */
-function publishStatus(host: Host, version: string, end: End): void {
-  writeStatusFile(host, statusWithout(host, version, end));
-}
-
-function statusWithout(host: Host, version: string, { last, contact }: End): StatusReport {
-  const known = readStatusFile(host.paths);
-  const report = statusReport(host, {
-    ...{ version, state: 'stop', last, problems: [] },
-    contact: contact ?? { contact: contactIn(known) },
-  });
-  const mirrors = host.config.repository.length < 2 ? undefined : known?.mirrors;
-  const kept = withoutUndefined<Pick<StatusReport, 'mirrors' | 'last'>>({ mirrors, last: known?.last });
-  return { ...kept, ...report };
 }

@@ -77,7 +77,7 @@ export function rollBack(host: Host, request: RollbackRequest): Promise<CycleEnd
 
 /**
  * A caller that names no generation wants one that worked: the newest settled state. Without one, the previous generation; a
- * generation that was refused behind its swap was active for a moment, too.
+ * generation that was refused after its swap was active for a moment, too.
  */
 async function chooseWorking(
   job: Pick<Job, 'host' | 'area'>,

@@ -3,7 +3,7 @@ import { joinSignals } from '../../platform/time/join-signals.js';
 import { type BakeTurnOptions, createBakeTurn } from '../bake/bake-turn.js';
 
 export interface BakeWatcher {
-  /** Takes turns until the agent is told to end; never rejects. */
+  /** Takes turns until the agent ends; never rejects. */
   run(): Promise<void>;
   /** The next turn comes at once: a release may have become active. */
   wake(): void;

@@ -70,7 +70,7 @@ function refusedLater({ workers }: BakingGroup): Finding | undefined {
 }
 
 /**
- * Ends that the supervisor recorded as abnormal. A daemon that always crashed as often is no fault of the release. Where many
+ * Ends that the supervisor recorded as abnormal. A release is not at fault where its daemon always crashed as often. Where many
  * workers serve, one crash of one of them may be chance.
  */
 function recordedEnds({ group, min, workers }: BakingGroup, options: EvidenceOptions): Finding | undefined {

@@ -34,7 +34,7 @@ export function noteRun(
   const mark = record?.mark;
   if (known === undefined || known.bootId !== bootId) {
     if (process === undefined && record === undefined) return undefined;
-    // Processes of another boot ended with it: that is no evidence about them.
+    // Processes of another boot ended with that boot, which says nothing about the release.
     const fresh = { process: process ?? '', sinceMs: nowMs, watchedSinceMs: nowMs, bootId, ends: [] };
     return mark === undefined ? fresh : { ...fresh, mark };
   }

@@ -78,7 +78,7 @@ describe('after a rollback', () => {
     const back = (await agent.ask({ type: 'rollback', by: 'anna', reason: 'views broke' })).at(-1);
     assert.ok(back?.type === 'rollback.result');
     assert.deepEqual([back.outcome, active(site)], ['activated', 'version 1\n']);
-    await until(() => site.clock.sleeping() === 4);
+    await until(() => site.clock.sleeping() === 5);
     await site.clock.advance(5 * minuteMs);
     await agent.hasEnded(4);
     assert.deepEqual([agent.cycles().at(-1)?.outcome, active(site)], ['deferred', 'version 1\n']);
@@ -91,7 +91,7 @@ describe('after a rollback', () => {
     assert.ok(resumed?.type === 'resume.result');
     assert.deepEqual(resumed.ended, [{ kind: 'hold', what: 'dns-edge 2' }]);
     assert.deepEqual(JSON.parse(fs.readFileSync(site.paths.status, 'utf8')).holds, []);
-    await until(() => site.clock.sleeping() === 4);
+    await until(() => site.clock.sleeping() === 5);
     await site.clock.advance(5 * minuteMs);
     await agent.hasEnded(5);
     assert.equal(active(site), 'version 2\n');
@@ -115,7 +115,7 @@ describe('a paused agent', () => {
     await using again = site.start();
     await again.ready;
     assert.equal((await again.status()).pause?.reason, 'freeze');
-    await until(() => site.clock.sleeping() === 4);
+    await until(() => site.clock.sleeping() === 5);
     await site.clock.advance(minuteMs);
     await until(() => again.cycles().some((one) => one.outcome === 'activated'));
     assert.equal(active(site), 'version 2\n');
@@ -135,7 +135,7 @@ describe('a group that lets its changes settle', () => {
     const asked = agent.pull();
     await agent.hasEnded(2);
     assert.deepEqual([agent.cycles()[1]?.outcome, active(site)], ['deferred', 'version 1\n']);
-    await until(() => site.clock.sleeping() === 5);
+    await until(() => site.clock.sleeping() === 6);
     await site.clock.advance(30_000);
     const result = await asked;
     assert.deepEqual([result.exitCode, active(site)], [0, 'version 2\n']);
@@ -149,11 +149,11 @@ describe('a group that lets its changes settle', () => {
     await using agent = site.start();
     await agent.hasEnded(1);
     await site.repository.publish(zone(2));
-    await until(() => site.clock.sleeping() === 4);
+    await until(() => site.clock.sleeping() === 5);
     await site.clock.advance(5 * minuteMs);
     await agent.hasEnded(2);
     assert.equal((await agent.status()).waiting?.[0]?.serial, 2);
-    await until(() => site.clock.sleeping() === 4);
+    await until(() => site.clock.sleeping() === 5);
     await site.clock.advance(35_000);
     await until(() => active(site) === 'version 2\n');
     assert.equal((await agent.status()).waiting, undefined);

@@ -99,7 +99,7 @@ describe('polls', () => {
     await using agent = site.start();
     const poll = async (count: number): Promise<void> => {
       await agent.hasEnded(count);
-      await until(() => site.clock.sleeping() === 4);
+      await until(() => site.clock.sleeping() === 5);
       await site.clock.advance(5 * minuteMs);
       await agent.hasEnded(count + 1);
     };
@@ -123,7 +123,7 @@ describe('polls', () => {
     const site = await siteWithRelease(dir, { poll: { cron: '* * * * *' } }, { nowMs: Date.now() });
     await using agent = site.start();
     await agent.hasEnded(1);
-    await until(() => site.clock.sleeping() === 4);
+    await until(() => site.clock.sleeping() === 5);
     const { nextPollAtMs } = await agent.status();
     assert.equal(Number(nextPollAtMs) % minuteMs, 0);
     const aheadMs = Number(nextPollAtMs) - site.clock.nowMs();

@@ -138,7 +138,7 @@ describe('status.json', () => {
     const site = await siteWithRelease(dir, { poll: { every: '1h' } });
     await using agent = site.start();
     await agent.hasEnded(1);
-    await until(() => site.clock.sleeping() === 4);
+    await until(() => site.clock.sleeping() === 5);
     const before = readStatusFile(site.paths);
     await site.clock.advance(beatEveryMs);
     await until(() => readStatusFile(site.paths)?.atMs === site.clock.nowMs());

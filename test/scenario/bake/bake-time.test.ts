@@ -169,6 +169,57 @@ describe('a release within its bake time', () => {
   });
 });
 
+describe('releases of a bundle that fails again and again', () => {
+  it('wait for a growing time from the second restore on, until one settles', async () => {
+    using baking = bakingHost(supervisedDriver(['a']));
+    await baking.take(1);
+    await baking.pass(bakeMs + 10 * second);
+    for (const serial of [2, 3]) {
+      assert.equal(
+        (await baking.take(serial)).outcome,
+        'activated',
+        `the release ${serial} waits for nothing`,
+      );
+      await baking.pass(10 * second);
+      baking.driver.replace('a');
+      await baking.pass(2 * second);
+    }
+    const waiting = await baking.take(4);
+    assert.deepEqual([waiting.exitCode, waiting.problems[0]?.code, baking.active()], [8, 'BAKE_GAP', '1']);
+    await baking.pass(300 * second);
+    assert.equal((await baking.test.pull()).outcome, 'activated');
+    await baking.pass(bakeMs + 10 * second);
+    assert.equal(baking.test.host.ledger.read().unsettled, undefined);
+  });
+
+  it('do not wait when the active one was withdrawn', async () => {
+    using baking = bakingHost(supervisedDriver(['a']));
+    await baking.take(1);
+    await baking.pass(bakeMs + 10 * second);
+    for (const serial of [2, 3]) {
+      await baking.take(serial);
+      await baking.pass(10 * second);
+      baking.driver.replace('a');
+      await baking.pass(2 * second);
+    }
+    await baking.test.publish('access', { f: '4' }, { serial: 4, withdrawn: [1] });
+    assert.deepEqual([(await baking.test.pull()).outcome, baking.active()], ['activated', '4']);
+  });
+
+  it('are left out while one bakes, after three bake times in which none settled', async () => {
+    using baking = bakingHost(supervisedDriver(['a']));
+    let serial = 1;
+    for (; serial <= 6; serial += 1) {
+      assert.equal((await baking.take(serial)).outcome, 'activated', String(serial));
+      await baking.pass(bakeMs / 2);
+    }
+    assert.equal((await baking.take(serial)).problems[0]?.code, 'BAKE_GAP');
+    await baking.pass(bakeMs / 2 + 10 * second);
+    assert.equal(baking.test.host.ledger.read().settledReleases?.['access']?.[0]?.serial, 6);
+    assert.equal((await baking.test.pull()).outcome, 'activated');
+  });
+});
+
 describe('the last release that settled', () => {
   it('is kept and restored by a rollback after 22 releases that did not', async () => {
     using baking = bakingHost(supervisedDriver(['a']), { config: { keep: { generations: 3, graceMs: 0 } } });

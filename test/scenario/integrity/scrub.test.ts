@@ -38,7 +38,7 @@ function spoil(site: AgentSite): void {
 /** The settle loop, the poll loop and the scrubber wait. */
 async function atRest(agent: AgentInProcess, site: AgentSite): Promise<void> {
   await agent.hasEnded(1);
-  await until(() => site.clock.sleeping() === 4);
+  await until(() => site.clock.sleeping() === 5);
 }
 
 const looks = (agent: AgentInProcess): number => agent.log.named('scanned the policy on disk').length;
@@ -62,7 +62,7 @@ describe('the timer', () => {
     await until(() => looks(agent) === 1);
     assert.equal((await agent.status()).scrub?.outcome, 'intact');
     spoil(site);
-    await until(() => site.clock.sleeping() === 4);
+    await until(() => site.clock.sleeping() === 5);
     await site.clock.advance(hourMs);
     await until(() => looks(agent) === 2);
     assert.equal(fs.readFileSync(file(site), 'utf8'), 'version 1\n');
@@ -84,7 +84,7 @@ describe('the timer', () => {
     for (const count of [1, 2]) {
       await site.clock.advance(hourMs);
       await until(() => looks(agent) === count);
-      await until(() => site.clock.sleeping() === 4);
+      await until(() => site.clock.sleeping() === 5);
     }
     assert.equal(fs.readFileSync(file(site), 'utf8'), 'VERSION 1\n');
     const report = await agent.status();
@@ -115,7 +115,7 @@ describe('the timer', () => {
     for (const [count, delayMs] of [hourMs, 60_000, 120_000].entries()) {
       await site.clock.advance(delayMs);
       await until(() => looks(agent) === count + 1);
-      await until(() => site.clock.sleeping() === 4);
+      await until(() => site.clock.sleeping() === 5);
     }
     const report = await agent.status();
     assert.deepEqual(report.scrub?.counts, { looks: 3, damaged: 3, repaired: 0, failed: 3 });
@@ -142,7 +142,7 @@ describe('the timer', () => {
     site.configure({ scrub: { every: '10m' } });
     agent.reload();
     await agent.hasEnded(2);
-    await until(() => site.clock.sleeping() === 4);
+    await until(() => site.clock.sleeping() === 5);
     await site.clock.advance(600_000);
     await until(() => looks(agent) === 1);
     assert.equal(fs.readFileSync(file(site), 'utf8'), 'version 1\n');

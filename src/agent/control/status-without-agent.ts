@@ -1,0 +1,30 @@
+// The status of a host after a command without an agent: written for `writ status`, and reported to a fleet server.
+import type { CycleResult } from '../../core/cycle/cycle-report.js';
+import { withoutUndefined } from '../../core/given.js';
+import type { StatusReport } from '../../core/status/status.js';
+import { type ContactMemory, contactIn } from '../freshness/contact-memory.js';
+import { readStatusFile, writeStatusFile } from '../report/status-file.js';
+import { statusReport } from '../report/status-report.js';
+import type { Host } from '../state/host.js';
+
+/** What of the end of a command the status reports. */
+export interface CommandEnd {
+  readonly last?: CycleResult | undefined;
+  readonly contact?: ContactMemory;
+}
+
+/** So that `writ status` knows when the server was last reached, and how it went. */
+export function publishStatus(host: Host, version: string, end: CommandEnd): void {
+  writeStatusFile(host, statusWithout(host, version, end));
+}
+
+export function statusWithout(host: Host, version: string, { last, contact }: CommandEnd): StatusReport {
+  const known = readStatusFile(host.paths);
+  const report = statusReport(host, {
+    ...{ version, state: 'stop', last, problems: [] },
+    contact: contact ?? { contact: contactIn(known) },
+  });
+  const mirrors = host.config.repository.length < 2 ? undefined : known?.mirrors;
+  const kept = withoutUndefined<Pick<StatusReport, 'mirrors' | 'last'>>({ mirrors, last: known?.last });
+  return { ...kept, ...report };
+}
