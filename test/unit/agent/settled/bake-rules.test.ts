@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { judgeBakeGap } from '../../../../src/agent/settled/bake-gap-rules.js';
+import { addSettled, judgeBake, startBake, withObserved } from '../../../../src/agent/settled/bake-rules.js';
+import { noteRun } from '../../../../src/agent/settled/runs-rules.js';
+import type { AcceptedRelease, SettledRelease, UnsettledBundle } from '../../../../src/agent/state/ledger.js';
+
+const release = { serial: 2, manifestDigest: `sha256:${'a'.repeat(64)}` } as AcceptedRelease;
+const start = { nowMs: 1_000_000, bootId: 'b' };
+const forMs = 600_000;
+
+describe('the time of a bake', () => {
+  it('counts what was observed since the last look, and never more than has passed since the bake began', () => {
+    const bake = startBake(release, start);
+    const seen = (nowMs: number, elapsedMs: number | undefined) =>
+      withObserved(bake, { nowMs, bootId: 'b', elapsedMs }).observedMs;
+    assert.equal(seen(start.nowMs + 2000, 2000), 2000);
+    assert.equal(seen(start.nowMs + 2000, 900_000), 2000, 'the look before was long before the bake');
+    assert.equal(seen(start.nowMs + 9e8, 2000), 2000, 'the clock was set forward');
+    assert.equal(seen(start.nowMs + 597_224.4, 597_223.97), 597_224, 'whole milliseconds');
+  });
+
+  it('counts an absence of less than a minute in the same boot, and no other', () => {
+    const bake = startBake(release, start);
+    const after = (absentMs: number, bootId = 'b') =>
+      withObserved(bake, { nowMs: start.nowMs + absentMs, bootId, elapsedMs: undefined }).observedMs;
+    assert.deepEqual([after(59_999), after(60_000), after(10_000, 'c'), after(-1)], [59_999, 0, 0, 0]);
+  });
+
+  it('ends after the observed time, or after three times as long on the clock', () => {
+    const bake = { ...startBake(release, start), observedMs: forMs };
+    const judge = (more: object, nowMs: number, isDoubted = false) =>
+      judgeBake({ ...bake, ...more }, { forMs, nowMs, isDoubted });
+    assert.equal(judge({}, start.nowMs + forMs), 'settled');
+    assert.equal(judge({ observedMs: forMs - 1 }, start.nowMs + 3 * forMs - 1), 'baking');
+    assert.equal(judge({ observedMs: 0 }, start.nowMs + 3 * forMs), 'unobserved');
+    assert.equal(judge({}, start.nowMs + 9 * forMs, true), 'baking', 'while a probe fails');
+    const failure = { cause: 'WORKER_DIED', text: 'x', atMs: 1, groups: [] };
+    assert.equal(judge({ failure }, start.nowMs + 9 * forMs), 'failed');
+  });
+
+  it('leaves the newest three settled releases, each once', () => {
+    const settled = (serial: number): SettledRelease => ({
+      ...{ ...release, serial, atMs: serial, isObserved: true, generation: serial },
+    });
+    const all = [1, 2, 3, 4, 2].map(settled).reduce(addSettled, [] as readonly SettledRelease[]);
+    assert.deepEqual(
+      all.map((one) => one.serial),
+      [2, 4, 3],
+    );
+  });
+});
+
+describe('the runs of a worker', () => {
+  const now = { nowMs: 5000, bootId: 'b' };
+  const seen = { wasNotified: false, isBaking: false };
+
+  it('begin with the first process, which has no end', () => {
+    const first = noteRun(undefined, { ...seen, process: '1' }, now);
+    assert.deepEqual([first?.process, first?.ends], ['1', []]);
+    assert.equal(noteRun(undefined, { ...seen, process: undefined }, now), undefined);
+  });
+
+  it('are the same value where nothing changed', () => {
+    const first = noteRun(undefined, { ...seen, process: '1' }, now);
+    assert.equal(noteRun(first, { ...seen, process: '1' }, { ...now, nowMs: 9000 }), first);
+  });
+
+  it('gain an unrecorded end where another process is there, and none for a look that found nothing', () => {
+    const first = noteRun(undefined, { ...seen, process: '1' }, now);
+    const gone = noteRun(first, { ...seen, process: undefined }, { ...now, nowMs: 6000 });
+    assert.deepEqual([gone?.process, gone?.ends], ['1', []]);
+    const other = noteRun(gone, { ...seen, process: '2' }, { ...now, nowMs: 7000 });
+    assert.deepEqual(other?.ends, [{ atMs: 7000, livedMs: 2000, kind: 'unrecorded' }]);
+  });
+
+  it('begin anew in another boot, and lose ends of a time that is still to come', () => {
+    const first = noteRun(undefined, { ...seen, process: '1' }, now);
+    const other = noteRun(first, { ...seen, process: '2' }, { ...now, nowMs: 7000 });
+    assert.deepEqual(noteRun(other, { ...seen, process: '3' }, { nowMs: 9000, bootId: 'c' })?.ends, []);
+    assert.deepEqual(noteRun(other, { ...seen, process: '2' }, { ...now, nowMs: 6000 })?.ends, []);
+  });
+
+  it('have at most 64 ends', () => {
+    const record = { abnormal: 1e6, clean: 1e6, unrecorded: 1e6, mark: 'm' };
+    const first = noteRun(undefined, { ...seen, process: '1' }, now);
+    assert.equal(noteRun(first, { ...seen, process: '1', record }, now)?.ends.length, 64);
+  });
+});
+
+describe('judgeBakeGap', () => {
+  const nowMs = 10_000_000;
+  const gap = (unsettled: UnsettledBundle, bake?: object): unknown => {
+    const bakes = bake === undefined ? undefined : { dns: { ...startBake(release, start), ...bake } };
+    const known = { unsettled: { dns: unsettled }, ...(bakes === undefined ? {} : { bakes }) };
+    return judgeBakeGap({ bundle: 'dns', serial: 3 }, known, { forMs, nowMs })?.facts['untilMs'];
+  };
+
+  it('doubles from five minutes at the second restore to an hour', () => {
+    const after = (restores: number) => gap({ sinceMs: nowMs, restores, restoredAtMs: nowMs, failed: [] });
+    const minutes = [1, 2, 3, 4, 5, 6, 50].map((restores) => {
+      const untilMs = after(restores);
+      return typeof untilMs === 'number' ? (untilMs - nowMs) / 60_000 : undefined;
+    });
+    assert.deepEqual(minutes, [undefined, 5, 10, 20, 40, 60, 60]);
+  });
+
+  it('is over with its time, and a time of the future holds nothing up', () => {
+    const known = { sinceMs: nowMs, restores: 2, failed: [] };
+    assert.equal(gap({ ...known, restoredAtMs: nowMs - 300_000 }), undefined);
+    assert.equal(gap({ ...known, restoredAtMs: nowMs + 1 }), undefined);
+  });
+
+  it('waits for a running bake after three bake times without a settled release, not for a failed one', () => {
+    const known = { sinceMs: nowMs - 3 * forMs, restores: 0, failed: [] };
+    const startedAtMs = nowMs - 1000;
+    assert.equal(gap(known, { startedAtMs }), startedAtMs + forMs);
+    assert.equal(gap({ ...known, sinceMs: nowMs - 3 * forMs + 1 }, { startedAtMs }), undefined);
+    const failure = { cause: 'WORKER_DIED', text: 'x', atMs: 1, groups: [] };
+    assert.equal(gap(known, { startedAtMs, failure }), undefined);
+  });
+});

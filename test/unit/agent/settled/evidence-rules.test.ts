@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import {
+  type BakingGroup,
+  type EvidenceOptions,
+  findFailure,
+} from '../../../../src/agent/settled/evidence-rules.js';
+import type { Bake, ProcessEnd, WorkerLedger, WorkerRuns } from '../../../../src/agent/state/ledger.js';
+
+const startedAtMs = 1_000_000;
+const bake: Bake = {
+  ...{ serial: 2, manifestDigest: `sha256:${'a'.repeat(64)}`, startedAtMs, observedMs: 0 },
+  ...{ seenAtMs: startedAtMs, bootId: 'b' },
+} as Bake;
+const options: EvidenceOptions = { bake, forMs: 600_000, restarts: 2, nowMs: startedAtMs + 300_000 };
+const healthy: WorkerLedger = { wanted: 2, confirmed: 2, state: 'confirmed', text: 'ok', atMs: startedAtMs };
+
+function end(afterMs: number, kind: ProcessEnd['kind'], more: Partial<ProcessEnd> = {}): ProcessEnd {
+  return { atMs: startedAtMs + afterMs, livedMs: 10_000, kind, ...more };
+}
+
+function runs(ends: readonly ProcessEnd[], watchedForMs = 600_000): WorkerRuns {
+  const sinceMs = startedAtMs - watchedForMs;
+  return { process: '7', sinceMs, watchedSinceMs: sinceMs, bootId: 'b', ends };
+}
+
+function groupOf(workers: readonly [Partial<WorkerLedger>, WorkerRuns | undefined][], min = 1): BakingGroup {
+  return {
+    ...{ group: 'app', min },
+    workers: workers.map(([entry, own], index) => ({
+      ...{ key: `app/w${index}`, entry: { ...healthy, ...entry }, runs: own },
+    })),
+  };
+}
+
+function causeOf(group: BakingGroup, more: Partial<EvidenceOptions> = {}): string | undefined {
+  return findFailure([group], { ...options, ...more })?.cause;
+}
+
+describe('findFailure', () => {
+  it('finds no failure of healthy workers, and none of a group without workers', () => {
+    assert.equal(causeOf(groupOf([[{}, runs([])]])), undefined);
+    assert.equal(causeOf(groupOf([])), undefined);
+    assert.equal(causeOf(groupOf([[{}, undefined]])), undefined);
+  });
+
+  it('counts an abnormal end after the swap, and none before it or of another bake', () => {
+    assert.equal(causeOf(groupOf([[{}, runs([end(1, 'abnormal')])]])), 'WORKER_DIED');
+    assert.equal(causeOf(groupOf([[{}, runs([end(-1, 'abnormal')])]])), undefined);
+    const usual = [end(-5, 'abnormal'), end(1, 'abnormal')];
+    assert.equal(causeOf(groupOf([[{}, runs(usual)]])), undefined);
+    const attributed = [end(-5, 'abnormal', { isAttributed: true }), end(1, 'abnormal')];
+    assert.equal(causeOf(groupOf([[{}, runs(attributed)]])), 'WORKER_DIED');
+    const older = [end(-600_001, 'abnormal'), end(1, 'abnormal')];
+    assert.equal(causeOf(groupOf([[{}, runs(older)]])), 'WORKER_DIED');
+  });
+
+  it('counts the second abnormal end of a group of several workers, or one that leaves fewer than min', () => {
+    const one = runs([end(1, 'abnormal')]);
+    const none = runs([]);
+    assert.equal(
+      causeOf(
+        groupOf([
+          [{}, one],
+          [{}, none],
+        ]),
+      ),
+      undefined,
+    );
+    assert.equal(
+      causeOf(
+        groupOf([
+          [{}, one],
+          [{}, one],
+        ]),
+      ),
+      'WORKER_DIED',
+    );
+    const dead = { state: 'unreachable', lives: 'no' } as const;
+    assert.equal(
+      causeOf(
+        groupOf(
+          [
+            [dead, one],
+            [{}, none],
+          ],
+          2,
+        ),
+      ),
+      'WORKER_DIED',
+    );
+  });
+
+  it('counts unexplained restarts only above the tolerated number, without the first and its successor', () => {
+    const times = (count: number, more: Partial<ProcessEnd> = {}): ProcessEnd[] =>
+      Array.from({ length: count }, (_, index) => end(1 + index, 'unrecorded', more));
+    assert.equal(causeOf(groupOf([[{}, runs(times(3))]])), undefined, 'the first is not counted');
+    assert.equal(causeOf(groupOf([[{}, runs(times(4))]])), 'WORKER_DIED');
+    assert.equal(causeOf(groupOf([[{}, runs(times(4, { wasNotified: true }))]])), undefined);
+    assert.equal(causeOf(groupOf([[{}, runs(times(5, { wasNotified: true }))]])), 'WORKER_DIED');
+    assert.equal(causeOf(groupOf([[{}, runs(times(4), 0)]])), undefined, 'nothing was observed before');
+    assert.equal(causeOf(groupOf([[{}, runs(times(6), 0)]])), 'WORKER_DIED');
+    const long = times(9, { livedMs: 300_000 }).map((one) => ({ ...one, atMs: startedAtMs + 290_000 }));
+    assert.equal(
+      causeOf(groupOf([[{}, runs(long)]])),
+      undefined,
+      'lives of more than a third of the bake time',
+    );
+  });
+
+  it('counts no restarts that were as frequent before the swap', () => {
+    const before = Array.from({ length: 6 }, (_, index) => end(-1 - index, 'unrecorded'));
+    const after = Array.from({ length: 6 }, (_, index) => end(1 + index, 'unrecorded'));
+    assert.equal(causeOf(groupOf([[{}, runs([...before, ...after])]])), undefined);
+  });
+
+  it('counts a worker that refuses what it had accepted, and none that never accepted it', () => {
+    assert.equal(causeOf(groupOf([[{ state: 'refused' }, undefined]])), 'WORKER_REFUSED');
+    assert.equal(causeOf(groupOf([[{ state: 'refused', confirmed: 1 }, undefined]])), undefined);
+    assert.equal(causeOf(groupOf([[{ state: 'refused', goneAtMs: 1 }, undefined]])), undefined);
+  });
+
+  it('counts a probe that had passed after six wrong answers in a row', () => {
+    assert.equal(causeOf(groupOf([[{ state: 'notified', probed: { wrong: 5 } }, undefined]])), undefined);
+    assert.equal(
+      causeOf(groupOf([[{ state: 'notified', probed: { wrong: 6 } }, undefined]])),
+      'PROBE_FAILED',
+    );
+    const never = { state: 'notified', confirmed: 1, probed: { wrong: 6 } } as const;
+    assert.equal(causeOf(groupOf([[never, undefined]])), undefined);
+  });
+
+  it('counts two boots without an orderly shutdown, and not one', () => {
+    const group = groupOf([[{}, undefined]]);
+    assert.equal(causeOf(group, { bake: { ...bake, abruptBoots: 1 } }), undefined);
+    assert.equal(causeOf(group, { bake: { ...bake, abruptBoots: 2 } }), 'WORKER_DIED');
+  });
+
+  it('never takes clean ends for a failure, however many there are', () => {
+    const ends = fc.array(
+      fc.integer({ min: -600_000, max: 300_000 }).map((afterMs) => end(afterMs, 'clean')),
+    );
+    fc.assert(fc.property(ends, (all) => causeOf(groupOf([[{}, runs(all)]])) === undefined));
+  });
+});

@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { parseSupervisordLog } from '../../../../src/workers/protocols/supervisord-log.js';
+import {
+  endsByCounters,
+  parseUnitJournal,
+  parseUnitRuns,
+} from '../../../../src/workers/protocols/systemd-journal.js';
+
+const ids = {
+  stopping: 'de5b426a63be47a7b6ac3eaac82e2f6f',
+  failed: 'd9b373ed55a64feb8242e02dbe79a49c',
+  succeeded: '7ad2d189f7e94e70a38c781354912448',
+  exited: '98e322203f7a4ed290d09fe03c09fe15',
+};
+
+function entry(atUs: number, id: keyof typeof ids, invocation = 'aa'): string {
+  return JSON.stringify({ __REALTIME_TIMESTAMP: `${atUs}`, MESSAGE_ID: ids[id], INVOCATION_ID: invocation });
+}
+
+describe('the journal of a unit', () => {
+  it('has an abnormal end for a failure that nobody asked for', () => {
+    const text = [entry(10, 'exited'), entry(11, 'failed'), entry(20, 'failed', 'bb')].join('\n');
+    assert.deepEqual(parseUnitJournal(text, 0), { abnormal: 2, clean: 0, lastAtUs: 20 });
+  });
+
+  it('has a clean end for a stop or restart, whatever the exit code, and for a success', () => {
+    const text = [entry(10, 'stopping'), entry(11, 'failed'), entry(20, 'succeeded', 'bb')].join('\n');
+    assert.deepEqual(parseUnitJournal(text, 0), { abnormal: 0, clean: 2, lastAtUs: 20 });
+  });
+
+  it('counts what comes after the mark, and remembers a stop that began before it', () => {
+    const text = [entry(9, 'failed'), entry(10, 'stopping', 'bb'), entry(11, 'failed', 'bb')].join('\n');
+    assert.deepEqual(parseUnitJournal(text, 10), { abnormal: 0, clean: 1, lastAtUs: 11 });
+    assert.deepEqual(parseUnitJournal('', 10), { abnormal: 0, clean: 0, lastAtUs: undefined });
+  });
+
+  it('is undefined where a line is not an entry', () => {
+    for (const text of ['No entries', '{}', 'null', '[1]', '{"__REALTIME_TIMESTAMP":"x"}'])
+      assert.equal(parseUnitJournal(text, 0), undefined, text);
+  });
+});
+
+describe('the counters of a unit', () => {
+  const shown = (restarts: number, active = 'active', restart = 'on-failure'): string =>
+    `InvocationID=aa\nNRestarts=${restarts}\nActiveState=${active}\nRestart=${restart}\n`;
+  const runs = (...args: Parameters<typeof shown>) => {
+    const parsed = parseUnitRuns(shown(...args));
+    assert.ok(parsed);
+    return parsed;
+  };
+
+  it('count restarts on failure, and a unit that failed', () => {
+    assert.deepEqual(endsByCounters(runs(1), runs(3)), { abnormal: 2, unrecorded: 0 });
+    assert.deepEqual(endsByCounters(runs(3), runs(1)), { abnormal: 1, unrecorded: 0 }, 'it was set back');
+    assert.deepEqual(endsByCounters(runs(1), runs(1, 'failed', 'no')), { abnormal: 1, unrecorded: 0 });
+  });
+
+  it('leave a new run without a cause under any other policy', () => {
+    const before = { ...runs(0, 'active', 'always'), invocation: 'bb' };
+    assert.deepEqual(endsByCounters(before, runs(1, 'active', 'always')), { abnormal: 0, unrecorded: 1 });
+  });
+
+  it('are undefined where a property is missing or is not what systemd writes', () => {
+    assert.equal(parseUnitRuns('InvocationID=aa\nNRestarts=1\nActiveState=active\n'), undefined);
+    assert.equal(parseUnitRuns(shown(-1)), undefined);
+  });
+});
+
+describe('the log of supervisord', () => {
+  const log = [
+    'ut by the bound',
+    "2026-11-28 07:00:00,001 INFO spawned: 'web_0' with pid 7",
+    '2026-11-28 07:00:01,002 WARN exited: web_0 (exit status 1; not expected)',
+    '2026-11-28 07:00:02,003 WARN exited: web_0 (terminated by SIGSEGV; not expected)',
+    '2026-11-28 07:00:03,004 INFO exited: web_0 (exit status 0; expected)',
+    '2026-11-28 07:00:04,005 INFO stopped: web_0 (terminated by SIGTERM)',
+    '2026-11-28 07:00:05,006 WARN exited: web_01 (exit status 1; not expected)',
+    '2026-11-28 07:00:06,007 INFO gave up: web_0 entered FATAL state, too many start retries too quickly',
+  ].join('\n');
+
+  it('tells unexpected exits and a supervisor that gave up from stops and expected exits', () => {
+    const lastAt = '2026-11-28 07:00:06,007';
+    assert.deepEqual(parseSupervisordLog(log, 'web_0', ''), { abnormal: 3, clean: 2, lastAt });
+    assert.deepEqual(parseSupervisordLog(log, 'web_01', ''), { abnormal: 1, clean: 0, lastAt });
+  });
+
+  it('counts lines after the mark alone', () => {
+    const found = parseSupervisordLog(log, 'web_0', '2026-11-28 07:00:02,003');
+    assert.deepEqual([found.abnormal, found.clean], [1, 2]);
+    assert.equal(parseSupervisordLog(log, 'web_0', '2027').lastAt, undefined);
+  });
+});
