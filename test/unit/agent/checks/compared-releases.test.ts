@@ -22,21 +22,6 @@ const size: BundleConfig['checks'][number] = {
   files: ['views/**'],
 };
 
-/** The example of docs/configuration.md. */
-const lines: BundleConfig['checks'][number] = {
-  kind: 'run',
-  name: 'no list loses half of its lines',
-  run: [
-    'sh',
-    '-c',
-    'new=$(wc -l < "$1/list"); old=$(cat "$2/dns-edge/list" 2>/dev/null | wc -l); echo "$new lines, $old in use"; [ $((new * 2)) -ge "$old" ]',
-    'sh',
-    '{bundle}',
-    '{current}',
-  ],
-  timeoutMs: 60_000,
-};
-
 const list = (count: number): string => 'line\n'.repeat(count);
 
 async function pulled({ host }: PublishedHost) {
@@ -128,20 +113,5 @@ describe('changeBaseOf', () => {
     const exempt = { kind: 'exempt', reason: 'settled before' };
     assert.deepEqual(changeBaseOf(bundle, release(8), { active, settled: [release(8)] }), exempt);
     assert.equal(changeBaseOf(bundle, release(8), { active, settled: [release(9)] }).kind, 'active');
-  });
-});
-
-describe('a check that compares {current}', () => {
-  it('finds an empty directory before the first activation, and the active release afterwards', async () => {
-    using dir = tempDir();
-    using published = publishedHost(dir, { bundles: [{ name: bundle, checks: [lines] }] });
-    await published.repository.publish({ list: list(100) });
-    assert.equal((await pulled(published)).outcome, 'activated');
-    await published.repository.publish({ list: list(49) });
-    const { problem } = await pulled(published);
-    assert.equal(problem?.code, 'CHECK_FAILED');
-    assert.equal(problem?.facts?.['output'], '49 lines, 100 in use');
-    await published.repository.publish({ list: list(50) });
-    assert.equal((await pulled(published)).outcome, 'activated');
   });
 });
