@@ -479,6 +479,10 @@ export const errorCodes = {
     'Hosts would refuse this release on this channel, so it is not signed.',
     'Publish the tree again: it gets the next serial.',
   ),
+  CHANGE_TOO_LARGE: rejected(
+    'The release changes more of its bundle than the bounds allow, compared with the head of the channel, so it is not signed.',
+    'Compare the source with the head (`--dry-run --accept-change` lists files). `--accept-change` goes on; `--max-removed` and `--max-growth` set other bounds.',
+  ),
   ROLE_UNKNOWN: usage('The repository does not have this role.', 'See `writ repo status` for its roles.'),
   DELEGATION_REFUSED: usage(
     'This delegation would give one path to two roles, hide published releases, or have no effect.',

@@ -23,6 +23,8 @@ const effectOfKind: Readonly<Record<ErrorKind, string>> = {
 
 /** Codes whose effect differs from that of their kind. */
 const effectOfCode: Readonly<Partial<Record<ErrorCode, string>>> = {
+  CHANGE_TOO_LARGE:
+    'None: nothing was signed or published, and no serial was used. Hosts keep the head of the channel.',
   DELTA_MALFORMED: 'None: the whole archive is fetched instead. The release is not remembered as refused.',
   LOADER_BROKEN:
     'The previous generation is active again (at a first activation: none). The release is not remembered as ' +

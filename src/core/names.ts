@@ -69,6 +69,23 @@ export function sizeBytes(text: string): number {
   return parseSize(text) ?? Number.NaN;
 }
 
+/** Up to a hundred thousand times as much. */
+export const percentPattern = '^(0|[1-9][0-9]{0,6})%$';
+const percentRegExp = new RegExp(percentPattern);
+
+/** @param text a percentage such as `50%`; returns the whole number before its sign, or undefined when it is none. */
+export function parsePercent(text: string): number | undefined {
+  return percentRegExp.test(text) ? Number.parseInt(text, 10) : undefined;
+}
+
+export const percentRangePattern = '^(0|[1-9][0-9]{0,6})%\\.\\.(0|[1-9][0-9]{0,6})%$';
+
+/** @param text two percentages, as `50%..200%`; returns the numbers before their signs, or undefined when it is none. */
+export function parsePercentRange(text: string): { readonly min: number; readonly max: number } | undefined {
+  const [min, max, ...others] = text.split('..').map(parsePercent);
+  return min === undefined || max === undefined || others.length > 0 ? undefined : { min, max };
+}
+
 /** The target path of a bundle and channel in the signed targets. */
 export function targetPath(bundle: string, channel: string): string {
   return `${bundle}/${channel}.tar.br`;

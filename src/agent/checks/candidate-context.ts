@@ -3,6 +3,7 @@
 // candidate than the one before.
 import * as fs from 'node:fs';
 import { basename } from 'node:path';
+import type { NamedRelease } from '../../core/release/release.js';
 import type { Generation } from '../generations/generations.js';
 import { type CandidateSandbox, confinedTo, type HookOptions } from '../hooks/hook.js';
 import type { CandidateView, ViewedTree } from '../hooks/policy-view.js';
@@ -28,6 +29,8 @@ export interface CheckAllOptions extends CandidateOptions {
   readonly staged: ReadonlyMap<string, StagedBundle>;
   /** The active generation; left out before the first activation. */
   readonly current?: Generation;
+  /** Releases that settled on this host before: a check of the change lets them pass. Left out: none. */
+  readonly settled?: readonly NamedRelease[];
   /** How many candidates were built before in this attempt: each has a directory of its own. */
   readonly built?: number;
 }

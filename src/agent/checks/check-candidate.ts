@@ -3,11 +3,15 @@
 
 import { join } from 'node:path';
 import type { WritError } from '../../core/errors.js';
+import type { NamedRelease, ReleaseInfo } from '../../core/release/release.js';
 import { bothEndsOfLines } from '../../core/text/both-ends.js';
+import type { ActiveBundle } from '../generations/generation-contents.js';
 import { holdBack, type Selection, taken } from '../select/selection.js';
 import { assembleCandidate, type CandidateBundle } from '../staging/candidate.js';
 import type { Host } from '../state/host.js';
 import { type CheckAllOptions, candidateContext } from './candidate-context.js';
+import type { ChangeBase } from './change-check.js';
+import { findChangeExemption } from './change-exemption-rules.js';
 import { type CheckReport, runChecks } from './run-checks.js';
 
 /** @returns the end of the step `check`: what refused comes first, with what it printed under it */
@@ -83,10 +87,42 @@ export async function checkOnce(
   const { reports, problems } = await runChecks({
     ...candidateContext(host, candidatePath, bundles, options),
     bundles: bundles.map(({ selection, treePath, manifest, staged }) => {
-      return { config: selection.bundle, treePath, manifest, changed: staged !== undefined };
+      const base = changeBaseOf(selection.bundle.name, staged?.release, options);
+      return { config: selection.bundle, treePath, manifest, changed: staged !== undefined, base };
     }),
   });
   return { reports, refusals: blameNewBundles(problems, bundles) };
+}
+
+/** What a check of the change needs to know of this host. */
+export interface ComparedReleases {
+  readonly active: ReadonlyMap<string, Pick<ActiveBundle, 'manifest'> & { readonly record: KnownRecord }>;
+  readonly settled?: readonly NamedRelease[];
+}
+
+type KnownRecord = Pick<ActiveBundle['record'], 'release'>;
+
+/**
+ * @param bundle its name
+ * @param staged the release that is new in the candidate; left out: the active one stays
+ */
+export function changeBaseOf(
+  bundle: string,
+  staged: ReleaseInfo | undefined,
+  { active, settled = [] }: ComparedReleases,
+): ChangeBase {
+  const old = active.get(bundle);
+  const known = old?.record.release;
+  const offered = staged ?? known;
+  const reason = offered && findChangeExemption({ active: known, offered, settled });
+  if (old === undefined || reason !== undefined) return { kind: 'exempt', reason: reason ?? 'first release' };
+  return {
+    kind: 'active',
+    // Parsed for a check that compares, and for no other.
+    get manifest() {
+      return old.manifest;
+    },
+  };
 }
 
 /**

@@ -37,6 +37,8 @@ export interface Exceeded {
 /** Its text is every mistake, or why there is no verdict. Bounded. */
 export interface CheckAnswer extends Pick<HookReport, 'verdict' | 'text' | 'hint'> {
   readonly exceeded?: Exceeded;
+  /** The bound of a check of the change that was exceeded first. */
+  readonly facts?: { readonly expected: string; readonly actual: string };
 }
 
 const maxProblems = 20;

@@ -10,6 +10,7 @@ import { bothEndsOfText } from '../../core/text/both-ends.js';
 import { type HookReport, hookError } from '../hooks/hook.js';
 import { retryHook, runHook } from '../hooks/run-hook.js';
 import { type CandidateContext, candidateHook, maxTextInError } from './candidate-context.js';
+import { type ChangeBase, runChangeCheck } from './change-check.js';
 import { type Exceeded, runParseCheck } from './parse-check.js';
 import { watchCandidate } from './watch-candidate.js';
 
@@ -19,6 +20,8 @@ export interface CheckSubject {
   readonly manifest: Manifest;
   /** False for a tree that the active generation has too. */
   readonly changed: boolean;
+  /** What a check of the change compares it with. */
+  readonly base: ChangeBase;
 }
 
 /** Of a check of files, every mistake as its text. */
@@ -27,6 +30,8 @@ export interface CheckReport extends HookReport {
   readonly bundle: string;
   /** Where a bound of the check was what refused. */
   readonly exceeded?: Exceeded;
+  /** The bound of a check of the change that was exceeded first. */
+  readonly facts?: { readonly expected: string; readonly actual: string };
 }
 
 export interface CheckResult {
@@ -80,11 +85,12 @@ async function checkBundle(subject: CheckSubject, options: CheckOptions): Promis
 
 async function runCheck(
   check: BundleConfig['checks'][number],
-  { config, treePath, manifest }: CheckSubject,
+  { config, treePath, manifest, base }: CheckSubject,
   options: CheckOptions,
 ): Promise<Omit<CheckReport, 'name' | 'bundle' | 'durationMs'>> {
   const { clock, signal, candidatePath } = options;
   if (check.kind === 'parse') return runParseCheck({ config: check, treePath, manifest, clock, signal });
+  if (check.kind === 'change') return runChangeCheck({ config: check, base, manifest });
   const given = candidateHook(options, { name: config.name, treePath });
   const report = await retryHook(check, options, (hook) => runHook({ ...given, hook }));
   const inside = given.confine?.places;
@@ -108,7 +114,7 @@ function worstProblem(
 ): WritError | undefined {
   const [worst] = severity.flatMap((kind) => reports.filter(({ verdict }) => verdict.kind === kind));
   if (worst === undefined) return undefined;
-  const { name: check, text: output, exceeded } = worst;
+  const { name: check, text: output, exceeded, facts } = worst;
   const { reason } = worst.verdict;
   return hookError('check', worst, {
     text: (says) => {
@@ -116,7 +122,7 @@ function worstProblem(
       return exceeded === undefined ? said : `${said}: ${exceeded.file}`;
     },
     facts: {
-      ...{ bundle: config.name, check, reason, changed, ...exceeded },
+      ...{ bundle: config.name, check, reason, changed, ...exceeded, ...facts },
       output: bothEndsOfText(output, maxTextInError),
     },
   });

@@ -11,6 +11,7 @@ import type { Job } from '../job/job.js';
 import { selectReleases } from '../select/select-releases.js';
 import { type Selection, taken } from '../select/selection.js';
 import { pausedError } from '../select/why-not-now-rules.js';
+import { allSettled } from '../settled/settled-ledger.js';
 import type { CandidateOptions } from '../staging/candidate.js';
 import {
   type Beside,
@@ -73,7 +74,7 @@ function keepsItsBundles(host: Host, active: ActivePolicy | undefined): boolean 
 }
 
 /** A generation that is being made: its number, its place, and what it stands on. */
-export interface Draft extends CandidateOptions, Pick<CheckAllOptions, 'current'> {
+export interface Draft extends CandidateOptions, Pick<CheckAllOptions, 'current' | 'settled'> {
   readonly force: 'yes' | 'no';
   /** What is in use; undefined before a first activation. */
   readonly policy: ActivePolicy | undefined;
@@ -94,6 +95,7 @@ export function openDraft(
     ...{ generation, mtimeSeconds, force, signal, policy },
     staging: area.directory(String(generation)),
     active: bundlesToKeep(host, active),
+    settled: allSettled(host.ledger.read()),
     client: keptHelps ? keptFirst(host, { download: 'yes' }) : host.client,
     prefer: force === 'yes' ? 'archive' : keptHelps ? 'kept' : 'difference',
     ...(policy === undefined ? {} : { current: policy.generation }),

@@ -101,6 +101,8 @@ function groupMs({ canary, load, reset, probe }: WorkerGroupConfig): number {
 }
 
 function checkMs(check: BundleConfig['checks'][number]): number {
+  // A check of the change compares two lists, and waits for nothing.
+  if (check.kind === 'change') return 0;
   return check.kind === 'run' ? triesMs(check) : check.timeoutMs;
 }
 

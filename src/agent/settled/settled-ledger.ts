@@ -1,5 +1,6 @@
 // The members of the ledger about releases after their activation. Computes ledgers; writes none.
 import { type AgentConfig, bakeOf, setOf } from '../../core/config/config.js';
+import type { NamedRelease } from '../../core/release/release.js';
 import {
   type AcceptedRelease,
   type Bake,
@@ -180,6 +181,13 @@ export function isSettled(
   release: AcceptedRelease,
 ): boolean {
   return (settledReleases?.[bundle] ?? []).some((one) => isSameRelease(one, release));
+}
+
+/** @returns the releases that are remembered as settled, of all bundles */
+export function allSettled({ settledReleases = {} }: Pick<Ledger, 'settledReleases'>): NamedRelease[] {
+  return Object.entries(settledReleases).flatMap(([bundle, releases]) =>
+    releases.map(({ serial, manifestDigest }) => ({ bundle, serial, manifest: { digest: manifestDigest } })),
+  );
 }
 
 /** @returns the newest settled release of each bundle: its tree is never collected */

@@ -2,7 +2,7 @@
 // Pure except for commander's own error type; a new kind of value gets its parser here.
 import { InvalidArgumentError } from '#commander';
 import { WritError } from '../../core/errors.js';
-import { isName, parseDuration } from '../../core/names.js';
+import { isName, parseDuration, parsePercent } from '../../core/names.js';
 
 /** A duration as `30d`; the flag's value becomes milliseconds. */
 export function durationFlag(text: string): number {
@@ -61,6 +61,16 @@ export function numberFlag(min: number, max: number): (text: string) => number {
       throw new InvalidArgumentError(`Give a whole number from ${min} to ${max}.`);
     }
     return value;
+  };
+}
+
+/** @returns a parser for percentages up to max, as `50%`; the value of the flag is the number */
+export function percentFlag(max: number): (text: string) => number {
+  return (text) => {
+    const percent = parsePercent(text);
+    if (percent === undefined || percent > max)
+      throw new InvalidArgumentError(`Give a whole percentage from 0% to ${max}%, for example 50%.`);
+    return percent;
   };
 }
 

@@ -1,7 +1,7 @@
-// What a schema cannot bound, since it is a text: every duration and size in a configuration file, and the length of the
-// path of a socket.
+// What a schema cannot bound, since it is a text: every duration and size in a configuration file, the percentages of a check of
+// the change, and the length of the path of a socket.
 import { maxSocketPathBytes } from '../limits.js';
-import { parseDuration, parseSize } from '../names.js';
+import { parseDuration, parsePercent, parsePercentRange, parseSize } from '../names.js';
 import type { Schema } from './config-keys.js';
 import { at, type ConfigPath, type Finding, group, list } from './findings.js';
 
@@ -22,6 +22,17 @@ export function* checkBounds(schema: Schema, value: unknown, path: ConfigPath): 
 function outside({ of, min, max }: NonNullable<Schema['bounds']>, value: string): string {
   if (of === 'duration') return `must be from ${min / 1000} to ${max / 1000} seconds; it is ${value}`;
   return `must be from ${min / 1000} kB to ${max / 1e6} MB; it is ${value}`;
+}
+
+/** @returns the percentages of a check of the change that no release could exceed, or none could satisfy */
+export function* changeRules(change: unknown, path: ConfigPath): Generator<Finding> {
+  const { removed, bytes } = group(change);
+  if (typeof removed === 'string' && (parsePercent(removed) ?? 0) > 100)
+    yield at([...path, 'removed'], `must be from 0% to 100%; it is ${removed}`);
+  const range = typeof bytes === 'string' ? parsePercentRange(bytes) : undefined;
+  // A release of the same size has 100%: without it no small change could ever arrive.
+  if (range !== undefined && (range.min > 100 || range.max < 100))
+    yield at([...path, 'bytes'], `must contain 100%, the size of the active release; it is ${bytes}`);
 }
 
 /** @returns what is wrong with the length of a socket's path */

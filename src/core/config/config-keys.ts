@@ -1,6 +1,6 @@
 // What the schema of the configuration is made of: a schema with the type of what it accepts, so that each key of the
 // file is written down once (config-schema.ts). Each `description` completes the sentence "must be ...".
-import { durationPattern, namePattern, sizePattern } from '../names.js';
+import { durationPattern, namePattern, percentPattern, percentRangePattern, sizePattern } from '../names.js';
 
 /** A JSON Schema (draft 7) as far as this file uses it, and the bounds that a text hides from it. */
 export interface Schema extends Readonly<Partial<Record<NumberBound, number>>> {
@@ -49,6 +49,17 @@ export const size: Key<string> = {
   type: 'string',
   pattern: sizePattern,
   description: 'a size: a whole number with B, kB, MB or GB, as 256MB',
+};
+/** Of something that can't lose more than all of it. */
+export const share: Key<string> = {
+  type: 'string',
+  pattern: percentPattern,
+  description: 'a percentage from 0% to 100%, as 50%',
+};
+export const percentRange: Key<string> = {
+  type: 'string',
+  pattern: percentRangePattern,
+  description: 'two percentages with two dots between, as 50%..200%',
 };
 export const absolutePath: Key<string> = {
   type: 'string',
@@ -124,4 +135,9 @@ export function object<K extends Keys, Required extends keyof K & string = never
 ): Key<GroupOf<K, Required>> {
   const description = 'a group of keys, as {key: value}';
   return { type: 'object', additionalProperties: false, required, properties, description };
+}
+
+/** @returns an object in which none is required and at least one must be given */
+export function someOf<K extends Keys>(properties: K, example: string): Key<GroupOf<K>> {
+  return { ...object(properties), minProperties: 1, description: `a group of keys, as ${example}` };
 }

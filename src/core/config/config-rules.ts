@@ -1,10 +1,10 @@
 // What a schema cannot say about a configuration: names that must exist or differ, keys that exclude each other,
 // paths that must not meet. Works on data that may break the schema too, so that every mistake is found at once.
-import { checkBounds, socketRule } from './config-bounds.js';
+import { changeRules, checkBounds, socketRule } from './config-bounds.js';
 import { nearest, unknownText } from './config-errors.js';
 import { commonResetKeys, configSchema, type DriverSchema } from './config-schema.js';
 import { at, type ConfigPath, type Finding, type Group, group, list, valuesAt } from './findings.js';
-import { boxRules, slashed } from './hook-rules.js';
+import { boxRules, programRule, slashed } from './hook-rules.js';
 import { stampRules } from './probe-rules.js';
 
 export interface RuleOptions {
@@ -140,20 +140,13 @@ function bundleNames(file: Group): string[] {
 function* bundleRules(file: Group): Generator<Finding> {
   yield* namedTwice(file, 'bundles');
   for (const { path, value } of valuesAt(file, ['bundles', '*', 'checks', '*'])) {
-    const { run, parse, schema } = group(value);
-    if ((run === undefined) === (parse === undefined)) yield at(path, 'needs either `run` or `parse`');
+    const { run, parse, schema, change } = group(value);
+    if ([run, parse, change].filter((one) => one !== undefined).length !== 1)
+      yield at(path, 'needs either `run`, `parse` or `change`');
+    yield* changeRules(change, [...path, 'change']);
     if (parse === undefined && schema !== undefined)
       yield at([...path, 'schema'], 'is only used with `parse`');
     yield* programRule(run, [...path, 'run']);
-  }
-}
-
-function* programRule(run: unknown, path: ConfigPath): Generator<Finding> {
-  const program = list(run)[0];
-  if (typeof program !== 'string') return;
-  // A relative path would depend on where the agent was started.
-  if (program === '' || (program.includes('/') && !program.startsWith('/'))) {
-    yield at([...path, 0], 'must be a program by its name or its absolute path');
   }
 }
 

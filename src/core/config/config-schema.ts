@@ -58,14 +58,13 @@ const judgeKeys = {
   ...boxKeys,
 };
 /** How a program says that it reached no worker, of hooks and of the driver `run`. */
-export const unreachable = {
-  ...key.object({
+export const unreachable = key.someOf(
+  {
     exit: key.list(key.whole(1, 255), { min: 1, max: 32 }),
     match: { ...key.text(1000, 'a regular expression, as "connect failed"'), minLength: 1 },
-  }),
-  minProperties: 1,
-  description: 'a group of keys, as {exit: [1], match: "connect failed"}',
-};
+  },
+  '{exit: [1], match: "connect failed"}',
+);
 /** Of commands that speak to a daemon, which may be away. */
 const askingKeys = { ...judgeKeys, unreachable, pidFile: key.absolutePath };
 /** Of commands that may also act on the host. */
@@ -83,6 +82,10 @@ const check = key.object(
       ),
       maxLength: 4000,
     },
+    change: key.someOf(
+      { removed: key.share, bytes: key.percentRange, files: key.list(key.glob, { min: 1, max: 100 }) },
+      '{removed: 50%, bytes: 50%..200%}',
+    ),
   },
   ['name'],
 );

@@ -2,7 +2,7 @@
 // milliseconds, sizes in bytes. Only called with a file that schema and rules have accepted.
 
 import { given } from '../given.js';
-import { durationMs, sizeBytes } from '../names.js';
+import { durationMs, parsePercent, parsePercentRange, sizeBytes } from '../names.js';
 import {
   type AgentConfig,
   type BundleConfig,
@@ -202,6 +202,7 @@ function buildBundle({ name, channel, checks = [], mode, group, bake = {} }: Bun
 function buildCheck(check: CheckFile): BundleConfig['checks'][number] {
   const { name, run, parse = [], schema, timeout = defaultDurations.check } = check;
   if (run !== undefined) return { kind: 'run', name, ...buildJudge({ ...check, run }, timeout) };
+  if (check.change !== undefined) return { kind: 'change', name, ...buildChange(check.change) };
   return {
     kind: 'parse',
     name,
@@ -210,6 +211,12 @@ function buildCheck(check: CheckFile): BundleConfig['checks'][number] {
     maxMemoryBytes: sizeBytes(check.memory ?? defaultCheckMemory),
     ...given({ schema }),
   };
+}
+
+function buildChange({ removed, bytes, files }: NonNullable<CheckFile['change']>) {
+  const maxRemovedPercent = removed === undefined ? undefined : parsePercent(removed);
+  const bytesPercent = bytes === undefined ? undefined : parsePercentRange(bytes);
+  return given({ maxRemovedPercent, bytesPercent, files });
 }
 
 function buildWorker(worker: WorkerFile, drivers: readonly DriverSchema[]): WorkerGroupConfig {

@@ -44,10 +44,22 @@ export interface ParseCheckConfig {
   readonly maxMemoryBytes: number;
 }
 
+/** The built-in check of how much a candidate changes of the active release. At least one bound is given. */
+export interface ChangeCheckConfig {
+  readonly kind: 'change';
+  readonly name: string;
+  /** Percent of the files of the active release that may be missing. */
+  readonly maxRemovedPercent?: number;
+  /** Size of the candidate in percent of that of the active release. */
+  readonly bytesPercent?: { readonly min: number; readonly max: number };
+  /** Globs of files of the active release that must not disappear or become empty. */
+  readonly files?: readonly string[];
+}
+
 export interface BundleConfig {
   readonly name: string;
   readonly channel: string;
-  readonly checks: readonly (CheckConfig | ParseCheckConfig)[];
+  readonly checks: readonly (CheckConfig | ParseCheckConfig | ChangeCheckConfig)[];
   /** Octal modes of the public tree; defaults 0644 and 0755 for directories and executables. */
   readonly mode: number;
   /** Group that owns the tree, by name or number; default: the agent's own. */

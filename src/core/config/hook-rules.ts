@@ -14,22 +14,44 @@ export function* boxRules(file: Group, defaults: DefaultPlaces): Generator<Findi
   for (const place of hookPlaces) {
     for (const { path, value } of valuesAt(file, place.split('.'))) {
       const hook = group(value);
-      const isParse = hook['parse'] !== undefined;
-      if (isParse) yield* unused(hook, path, ['reject', 'retry'], 'is only used with `run`');
+      yield* builtInRules(hook, path);
       if (hook['user'] === 'root' || hook['user'] === 0)
         yield at([...path, 'user'], 'must not be root: a policy is judged by nobody of power');
       yield* wordRules(hook, path);
       yield* bindRules(hook, path, places);
-      if (!isParse && (isOff || hook['sandbox'] === 'off'))
+      if (!isBuiltIn(hook) && (isOff || hook['sandbox'] === 'off'))
         yield* unused(hook, path, ['memory'], 'is only used in a sandbox, and it is off');
     }
   }
+}
+
+function isBuiltIn(check: Group): boolean {
+  return check['parse'] !== undefined || check['change'] !== undefined;
+}
+
+/** Keys of commands in a check that runs none. */
+function* builtInRules(check: Group, path: ConfigPath): Generator<Finding> {
+  if (check['parse'] !== undefined)
+    yield* unused(check, path, ['reject', 'retry'], 'is only used with `run`');
+  // It compares two lists of files: neither its time nor its memory grows with their content.
+  if (check['change'] !== undefined)
+    yield* unused(check, path, ['reject', 'retry', 'timeout', 'memory'], 'is not used with `change`');
 }
 
 /** A key that nothing heeds would be believed. */
 function* unused(hook: Group, path: ConfigPath, keys: readonly string[], why: string): Generator<Finding> {
   for (const key of [...keys, ...Object.keys(boxKeys)])
     if (hook[key] !== undefined) yield at([...path, key], why);
+}
+
+/** @returns what is wrong with the program of a command */
+export function* programRule(run: unknown, path: ConfigPath): Generator<Finding> {
+  const program = list(run)[0];
+  if (typeof program !== 'string') return;
+  // A relative path would depend on where the agent was started.
+  if (program === '' || (program.includes('/') && !program.startsWith('/'))) {
+    yield at([...path, 0], 'must be a program by its name or its absolute path');
+  }
 }
 
 /** What is said of a command's own words: which of them are a refusal, and which say that nobody was there. */

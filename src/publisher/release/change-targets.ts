@@ -23,6 +23,9 @@ export interface TargetsChange<Info> {
   tell(heads: readonly ReleaseInfo[]): Info;
 }
 
+/** Undefined when nothing is to be changed. */
+type PlannedChange<Info> = TargetsChange<Info> | undefined;
+
 interface ChangedTargets<Info> {
   /** Absent when there was nothing to change, and what waited went live. */
   readonly info?: Info | undefined;
@@ -34,16 +37,16 @@ interface ChangedTargets<Info> {
 export type TargetsResult<Info> = ChangeResult<ChangedTargets<Info>>;
 
 /**
- * @param plan asked twice: before a key is opened, and again under the lock; undefined when nothing is to be changed
+ * @param plan asked twice: before a key is opened, and again under the lock
  * @throws WritError KEYS_MISSING, as changeRepository, and what plan throws
  */
 export async function changeTargets<Info>(
   options: MoveOptions,
-  plan: (state: RepositoryState) => TargetsChange<Info> | undefined,
+  plan: (state: RepositoryState) => PlannedChange<Info> | Promise<PlannedChange<Info>>,
 ): Promise<TargetsResult<Info>> {
   const { keys, report } = options;
   const seen = readSeen(options);
-  const first = plan(seen);
+  const first = await plan(seen);
   // Before a key is opened or a lock taken: nothing new costs nothing and writes nothing.
   if (first === undefined && !isWaiting(seen)) return { kind: 'nothing-new' };
   const opened = new Map<string, readonly Signer[]>();
@@ -51,7 +54,7 @@ export async function changeTargets<Info>(
     opened.set(role, await requireKeysOf(keys, holderOfRole(seen, role)));
   }
   return changeRepository<ChangedTargets<Info>>(options, seen, async (writer, before, clock) => {
-    const again = plan(before);
+    const again = await plan(before);
     const signed: SignedRole[] = [];
     let state = before;
     for (const { from, channel } of again?.copies ?? []) writer.copyFile(from, channel);

@@ -2,11 +2,15 @@
 // Refuses what hosts of the other channel would refuse.
 import { WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
+import { defaultArchiveLimits } from '../../core/limits.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
+import { unstamped } from '../../core/release/stamps.js';
+import { readManifestOf } from '../archive/archive-reader.js';
 import { findHead, type ListedRelease, unionOf } from '../repository/listing.js';
 import type { RepositoryState } from '../repository/repository-state.js';
-import { type ChangeOptions, readSeen } from '../signing/sign-change.js';
+import { readSeen } from '../signing/sign-change.js';
 import { changeTargets, type TargetsChange, type TargetsResult } from './change-targets.js';
+import { type BoundedChange, compareToHead, type HeadChange, readHead } from './head-change.js';
 import type { MoveOptions } from './moved-deltas.js';
 import { moveTo, requireArchive, requireStanding } from './withdraw.js';
 
@@ -17,7 +21,12 @@ interface PromoteRequest {
   readonly to: string;
 }
 
-export interface Promotion {
+export interface PromoteOptions extends MoveOptions {
+  /** Bounds on what it may change of the head of the channel; left out: none. */
+  readonly change?: BoundedChange | undefined;
+}
+
+export interface Promotion extends Pick<HeadChange, 'change' | 'accepted'> {
   /** The head of the channel before; absent for its first release. */
   readonly before?: ReleaseInfo;
   readonly after: ReleaseInfo;
@@ -25,20 +34,27 @@ export interface Promotion {
 
 export type PromoteResult = TargetsResult<Promotion>;
 
-/** @throws WritError RELEASE_UNKNOWN, RELEASE_UNAVAILABLE, RELEASE_REFUSED, USAGE, and what changeTargets throws */
-export function promoteRelease(request: PromoteRequest, options: MoveOptions): Promise<PromoteResult> {
-  return changeTargets(options, (state) => planPromotion(state, request));
+/**
+ * @throws WritError RELEASE_UNKNOWN, RELEASE_UNAVAILABLE, RELEASE_REFUSED, CHANGE_TOO_LARGE, USAGE, and what changeTargets
+ *   throws
+ */
+export function promoteRelease(request: PromoteRequest, options: PromoteOptions): Promise<PromoteResult> {
+  return changeTargets(options, (state) => planPromotion(state, request, options));
 }
 
 /** @returns what promoteRelease would do; undefined when there is nothing to do. @throws as it does */
-export function previewPromotion(request: PromoteRequest, options: ChangeOptions): Promotion | undefined {
-  return planPromotion(readSeen(options), request)?.tell([]);
+export async function previewPromotion(
+  request: PromoteRequest,
+  options: PromoteOptions,
+): Promise<Promotion | undefined> {
+  return (await planPromotion(readSeen(options), request, options))?.tell([]);
 }
 
-function planPromotion(
+async function planPromotion(
   state: RepositoryState,
   request: PromoteRequest,
-): TargetsChange<Promotion> | undefined {
+  options: PromoteOptions,
+): Promise<TargetsChange<Promotion> | undefined> {
   const { bundle, from, to } = request;
   if (from === to) {
     throw new WritError('USAGE', '--from and --to are the same channel', { facts: { channel: from } });
@@ -53,6 +69,7 @@ function planPromotion(
   if (before?.serial === source.release.serial) return undefined;
   requireAcceptable(state, source, before);
   requireArchive(state.layout, source);
+  const { change, accepted } = await compareToTarget(state, source, request, options);
   // Both lists: a host may have accepted on either channel what was taken back there.
   const withdrawn = unionOf(source.release.withdrawn, before?.withdrawn);
   const moved = moveTo(state.layout, source, to);
@@ -61,8 +78,21 @@ function planPromotion(
   return {
     moves: [{ from: source, release: after }],
     copies: moved.copies,
-    tell: ([head = after]) => ({ after: head, ...given({ before }) }),
+    tell: ([head = after]) => ({ after: head, accepted, ...given({ before, change }) }),
   };
+}
+
+/** Without a comparison where an archive cannot be read. @throws WritError CHANGE_TOO_LARGE */
+async function compareToTarget(
+  state: RepositoryState,
+  source: ListedRelease,
+  { bundle, to }: PromoteRequest,
+  { limits = defaultArchiveLimits, change: bounds }: PromoteOptions,
+): Promise<Pick<HeadChange, 'change' | 'accepted'>> {
+  const head = await readHead(state, { bundle, channel: to }, { limits });
+  const manifest = (await readManifestOf(state.layout, source, limits))?.manifest;
+  if (head === undefined || manifest === undefined) return { accepted: [] };
+  return compareToHead(head, unstamped(manifest, source.release.stamped?.stamps), bounds);
 }
 
 function requireAcceptable(

@@ -10,31 +10,23 @@ import { given } from '../../core/given.js';
 import { type ArchiveLimits, maxCreatedAheadMs } from '../../core/limits.js';
 import { targetPath } from '../../core/names.js';
 import type { DeltaInfo } from '../../core/release/deltas.js';
-import { diffManifests } from '../../core/release/manifest.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
 import { canonicalRequires, isFeature, maxRequires } from '../../core/release/requires.js';
-import { unstamped } from '../../core/release/stamps.js';
-import { readManifestOf } from '../archive/archive-reader.js';
 import { packBundle } from '../archive/build-bundle.js';
 import { type PackedTree, readSourceTree, type SourceTree } from '../archive/source-tree.js';
 import { fillStamps, readStamps, type StampSource } from '../archive/stamp-tree.js';
 import { type DeltaPlace, makeDeltas } from '../delta/make-deltas.js';
 import { treeOfSource } from '../delta/new-tree.js';
 import { requireKeysOf } from '../keys/key-directory.js';
-import {
-  findHead,
-  type ListedRelease,
-  liveReleasesOf,
-  nextSerial,
-  roleOfPath,
-  unionOf,
-} from '../repository/listing.js';
+import { findHead, nextSerial, roleOfPath, unionOf } from '../repository/listing.js';
 import { entryOf, requireText } from '../repository/metadata-content.js';
 import { isWaiting, type RepositoryState } from '../repository/repository-state.js';
 import type { RepositoryWriter } from '../repository/repository-writer.js';
 import { type ChangeOptions, changeRepository, readSeen } from '../signing/sign-change.js';
 import { holderOfRole, signedRole, signRole } from '../signing/sign-role.js';
 import { signingTimeMs } from '../signing/signing-time.js';
+import { type ChangedLines, countChangedLines } from './changed-lines.js';
+import { type BoundedChange, compareToHead, type Head, type HeadChange, readHead } from './head-change.js';
 import { defaultDeltas } from './moved-deltas.js';
 import { lastReleases } from './release-history.js';
 
@@ -57,6 +49,8 @@ export interface PublishOptions extends Omit<ChangeOptions, 'holder'> {
   readonly include?: readonly string[] | undefined;
   /** From so many releases of the channel before this one deltas are made; at most maxDeltas. */
   readonly deltas?: number | undefined;
+  /** Bounds on what it may change of the head of the channel; left out: none. */
+  readonly change?: BoundedChange | undefined;
   readonly limits: ArchiveLimits;
 }
 
@@ -65,7 +59,7 @@ export type PublishResult = Awaited<ReturnType<typeof publishBundle>>;
 /**
  * Publishes a directory as the next release of a bundle on a channel.
  * @returns the release, and the role that lists it with its version
- * @throws WritError SOURCE_REFUSED, KEYS_MISSING, KEY_UNREADABLE, PASSPHRASE_NEEDED, PASSPHRASE_WRONG, REPOSITORY_LOCKED,
+ * @throws WritError SOURCE_REFUSED, CHANGE_TOO_LARGE, KEYS_MISSING, KEY_UNREADABLE, PASSPHRASE_NEEDED, PASSPHRASE_WRONG, REPOSITORY_LOCKED,
  *   REPOSITORY_INVALID (nothing was published), SIGNATURE_DISAGREEMENT, USAGE, DISK_*
  */
 export async function publishBundle(given: PublishOptions) {
@@ -80,19 +74,23 @@ export async function publishBundle(given: PublishOptions) {
   const known = sameRelease(seen, source, options);
   // Before a key is opened or a lock taken: nothing new costs nothing and writes nothing.
   if (known !== undefined && !isWaiting(seen)) return { kind: 'nothing-new', release: known, tree } as const;
+  // A release that waits was within the bounds, or accepted, when it was signed.
+  const first = known === undefined ? await compareTree(seen, tree, options) : undefined;
   const path = targetPath(options.bundle, options.channel);
   const signers = await requireKeysOf(keys, holderOfRole(seen, roleOfPath(seen, path)));
   return changeRepository(options, seen, async (writer, before, clock) => {
-    report.begin('pack', options.source);
     // A publish that was cut off, or made without the online keys, left this release signed: it only goes live now.
     const waiting = sameRelease(before, source, options);
+    // Again, and before a file is placed: another publisher may have moved the head since.
+    const bounds = waiting === undefined ? options.change : undefined;
+    const compared = await compareTree(before, tree, { ...options, change: bounds, known: first?.head });
+    report.begin('pack', options.source);
     const serial = waiting?.serial ?? nextSerial(before, options.bundle, options.afterSerial);
     const packed = fillStamps(source, { ...options, serial });
     const archive = await placeArchive(writer, packed, options);
     // Made before, and signed: what waits is what it was.
     const deltas = waiting?.deltas ?? (await placeDeltas(writer, before, { packed, ...archive }, options));
-    const live = liveReleasesOf(before).find((entry) => entry.path === path);
-    const compared = await compareToHead(before, live, tree, options.limits);
+    const lines = await countLines(before, tree, compared, options);
     const release = waiting ?? describeRelease(before, { packed, source, serial, deltas }, options);
     const role = roleOfPath(before, path);
     let state = before;
@@ -101,7 +99,7 @@ export async function publishBundle(given: PublishOptions) {
       const entries = { [path]: entryOf(release, archive) };
       state = await signRole({ writer, state, role, entries, signers, clock });
     }
-    const done = { release, ...compared, tree, ...archive, ...signedRole(state, role) };
+    const done = { release, ...toldOf(compared), lines, tree, ...archive, ...signedRole(state, role) };
     return { state, done };
   });
 }
@@ -176,22 +174,38 @@ async function placeDeltas(
   return makeDeltas(place, treeOfSource(packed), releases, { ...options, archiveBytes });
 }
 
-/** @returns nothing for a first release; no difference where the archive before it cannot be read */
-async function compareToHead(
+interface Comparing extends Pick<PublishOptions, 'bundle' | 'channel' | 'limits' | 'change'> {
+  /** As it was read before the lock. */
+  readonly known?: Head | undefined;
+}
+
+async function compareTree(
+  state: RepositoryState,
+  { manifest }: SourceTree,
+  options: Comparing,
+): Promise<HeadChange> {
+  return compareToHead(await readHead(state, options, options), manifest, options.change);
+}
+
+async function countLines(
   { layout }: RepositoryState,
-  head: ListedRelease | undefined,
   tree: SourceTree,
-  limits: ArchiveLimits,
-) {
-  const manifest = head && (await readManifestOf(layout, head, limits))?.manifest;
-  const difference =
-    manifest && diffManifests(unstamped(manifest, head.release.stamped?.stamps), tree.manifest);
-  return { previous: head?.release, difference };
+  { head, change }: HeadChange,
+  { limits, report }: PublishOptions,
+): Promise<ChangedLines | undefined> {
+  if (head?.manifest === undefined || change === undefined) return undefined;
+  report.begin('compare', `with serial ${head.listed.release.serial}`);
+  return countChangedLines({ layout, head: head.listed, manifest: head.manifest, tree, change, limits });
+}
+
+/** Without a difference where the archive of the head cannot be read. */
+function toldOf({ head, change, accepted }: HeadChange) {
+  return { previous: head?.listed.release, difference: change?.difference, change, accepted };
 }
 
 export type PreviewResult = Awaited<ReturnType<typeof previewPublish>>;
 
-/** @throws WritError SOURCE_REFUSED, REPOSITORY_INVALID, USAGE: as the publish itself would */
+/** @throws WritError SOURCE_REFUSED, CHANGE_TOO_LARGE, REPOSITORY_INVALID, USAGE: as the publish itself would */
 export async function previewPublish(options: PublishOptions) {
   requireText(options.revision, 'the revision');
   requireFeatures(options.requires);
@@ -201,13 +215,13 @@ export async function previewPublish(options: PublishOptions) {
   const state = readSeen(options);
   const known = sameRelease(state, source, options);
   if (known !== undefined) return { kind: 'nothing-new', release: known } as const;
-  const head = findHead(state, options.bundle, options.channel);
-  const compared = await compareToHead(state, head, tree, options.limits);
+  const compared = await compareTree(state, tree, options);
   const serial = nextSerial(state, options.bundle, options.afterSerial);
   const packed = fillStamps(source, { ...options, serial });
   const { archiveBytes, deltas } = await tryPacking(state, packed, options);
   const release = describeRelease(state, { packed, source, serial, deltas }, options);
-  return { kind: 'would-publish', release, tree, archiveBytes, ...compared } as const;
+  const lines = await countLines(state, tree, compared, options);
+  return { kind: 'would-publish', release, tree, archiveBytes, ...toldOf(compared), lines } as const;
 }
 
 /** Packs for real, and makes the deltas: whether hosts would take the archive, and which deltas save enough, shows only then. */

@@ -188,6 +188,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
   'cli/fleet': ['door', 'fleet-door', 'identity-flags', 'read-authorities'],
   'cli/host': ['agent-doors', 'ask', 'cycle-command', 'host-report', 'wait-for-policy', 'watch-status'],
   'cli/repository': [
+    'change-bound-flags',
     'change-flags',
     'online-signer',
     'passphrase',
@@ -291,6 +292,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
   'core/release': [
     'affected-groups',
     'archive-bounds',
+    'change-rules',
     'deltas',
     'disk-space',
     'entry-rules',
@@ -322,6 +324,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'grouped',
     'iso-time',
     'json-scan',
+    'line-count',
     'printable',
     'strict-json',
     'text-diff',
@@ -410,7 +413,15 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'signer',
     'signer-names',
   ],
-  'publisher/release': ['moved-deltas', 'promote', 'publish', 'release-history', 'withdraw'],
+  'publisher/release': [
+    'changed-lines',
+    'head-change',
+    'moved-deltas',
+    'promote',
+    'publish',
+    'release-history',
+    'withdraw',
+  ],
   'publisher/repository': [
     'delegated-files',
     'listing',

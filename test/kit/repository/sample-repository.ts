@@ -8,6 +8,7 @@ import type { WorkReport } from '../../../src/core/work-report.js';
 import { createDurableFs, type DurableFs } from '../../../src/platform/disk/durable-fs.js';
 import { type Clock, systemClock } from '../../../src/platform/time/clock.js';
 import type { KeyDirectory } from '../../../src/publisher/keys/key-directory.js';
+import type { BoundedChange } from '../../../src/publisher/release/head-change.js';
 import { type PublishResult, publishBundle } from '../../../src/publisher/release/publish.js';
 import { defaultLives, type RoleLives } from '../../../src/publisher/repository/metadata-content.js';
 import { type InitResult, initRepository } from '../../../src/publisher/root/init-repository.js';
@@ -48,6 +49,8 @@ export interface SamplePublishOptions {
   readonly afterSerial?: number;
   readonly deltas?: number;
   readonly requires?: readonly string[];
+  /** Left out: no bounds. */
+  readonly change?: BoundedChange;
   /** Another directory of keys, as one without the online keys. */
   readonly keys?: string;
   readonly durableFs?: DurableFs;
@@ -146,6 +149,7 @@ export function sampleRepository(dir: TempDir, options: SampleRepositoryOptions 
         stamp: given.stamp,
         deltas: given.deltas,
         requires: given.requires,
+        change: given.change,
         ...(given.withdraw === undefined ? {} : { withdraw: given.withdraw }),
         ...(given.afterSerial === undefined ? {} : { afterSerial: given.afterSerial }),
       });

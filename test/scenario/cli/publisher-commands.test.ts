@@ -244,7 +244,7 @@ describe('writ publish', () => {
       createHash('sha512').update(`${index}`).digest('hex'),
     );
     writeTree(dir.join('source'), Object.fromEntries(names.map((name) => [name, ''])));
-    const run = await publish(dir, '--json');
+    const run = await publish(dir, '--json', '--accept-change');
     assert.equal(jsonOf(run)['outcome'], 'published', run.stdout.slice(0, 500));
     assert.ok(run.stdout.length > 1_000_000, 'a pipe holds less than this');
   });

@@ -92,7 +92,7 @@ export function truthHost({ dir, stock, agent, without, pace, under = [] }: Host
       const source = writeTree(join(dir, 'published', version), tree);
       const to = ['--repository', repository, '--keys', keys, '--bundle', bundle, '--revision', version];
       const stamped = stamps.flatMap((path) => ['--stamp', path]);
-      const { exitCode, said } = await called(['publish', source, ...to, ...stamped]);
+      const { exitCode, said } = await called(['publish', source, ...to, ...stamped, '--accept-change']);
       if (exitCode !== 0) throw new Error(`publish: ${JSON.stringify(said)}`);
       last = Number(said['serial']);
     },

@@ -9,6 +9,15 @@ import type { Answer, CommandDefinition } from '../../console/command.js';
 import { nameFlag } from '../../console/flag-values.js';
 import { type FlagValues, required, toggle } from '../../console/flags.js';
 import {
+  changeBoundExitCode,
+  changeBoundFlags,
+  changeBoundsOf,
+  changeDetails,
+  changeLines,
+  type ShownChange,
+  warnOfUnknownChange,
+} from '../../repository/change-bound-flags.js';
+import {
   changeAnswer,
   changeExitCodes,
   changeFlags,
@@ -26,6 +35,7 @@ const flags = {
   from: required('--from <channel>', 'channel that has the release', nameFlag),
   to: required('--to <channel>', 'who gets it', nameFlag),
   deltas: deltasFlag,
+  ...changeBoundFlags,
   dryRun: toggle('--dry-run', 'show what would be promoted, and write nothing'),
 };
 type PromoteFlags = FlagValues<typeof flags>;
@@ -34,15 +44,24 @@ export const command: CommandDefinition<PromoteFlags> = {
   examples: [
     'writ promote --repository repo --keys keys --bundle dns-edge --from canary --to stable',
     'writ promote --repository repo --keys keys --bundle dns-edge --from canary --to stable --dry-run',
+    'writ promote --repository repo --keys keys --bundle dns-edge --from canary --to stable --accept-change',
   ],
-  exitCodes: ['0  promoted, nothing new, or signed and waiting for the online keys', ...changeExitCodes],
+  exitCodes: [
+    '0  promoted, nothing new, or signed and waiting for the online keys',
+    ...[...changeExitCodes, changeBoundExitCode].sort(),
+  ],
   flags,
   run: async (_args, flags, context) => {
-    const options = changeOptions(flags, context, 'promote');
-    if (flags.dryRun) return previewAnswer(previewPromotion(flags, options), flags);
+    const options = { ...changeOptions(flags, context, 'promote'), change: changeBoundsOf(flags) };
+    if (flags.dryRun) {
+      const promotion = await previewPromotion(flags, options);
+      warnOfUnknownChange(shownChange(promotion), context.reporter);
+      return previewAnswer(promotion, flags);
+    }
     const result = await promoteRelease(flags, { ...options, deltas: flags.deltas });
     if (result.kind !== 'nothing-new' && result.deltas.length > 0)
       context.reporter.finish('delta', deltasText(result.deltas));
+    if (result.kind !== 'nothing-new') warnOfUnknownChange(shownChange(result.info), context.reporter);
     narrateSigned(result, context.reporter);
     return answer(result, flags);
   },
@@ -52,16 +71,24 @@ function answer(result: PromoteResult, flags: PromoteFlags): Answer {
   const { bundle, from, to } = flags;
   if (result.kind === 'nothing-new') return nothingNew(nothing(flags), { bundle, from, to });
   const { info, signed } = result;
-  const details = { bundle, from, to, ...serials(info), deltas: deltaDetails(info?.after.deltas), signed };
-  return changeAnswer(result, { outcome: 'promoted', details, what: move(flags, info) }, flags);
+  const deltas = deltaDetails(info?.after.deltas);
+  const details = { bundle, from, to, ...serials(info), ...changeDetails(shownChange(info)), deltas, signed };
+  const lines = changeLines(shownChange(info));
+  return changeAnswer(result, { outcome: 'promoted', details, what: move(flags, info), lines }, flags);
 }
 
 function previewAnswer(promotion: Promotion | undefined, flags: PromoteFlags): Answer {
   const { bundle, from, to } = flags;
-  const details = { bundle, from, to, ...serials(promotion) };
-  const lines = [`WOULD PROMOTE ${move(flags, promotion)}`];
+  const shown = shownChange(promotion);
+  const details = { bundle, from, to, ...serials(promotion), ...changeDetails(shown) };
+  const lines = [`WOULD PROMOTE ${move(flags, promotion)}`, ...changeLines(shown)];
   const would = { outcome: 'would-promote', details, lines };
   return previewOf('promote', promotion === undefined ? nothingNew(nothing(flags), details) : would);
+}
+
+function shownChange(promotion: Promotion | undefined): ShownChange {
+  const { before, change, accepted = [] } = promotion ?? {};
+  return { previousSerial: before?.serial, change, accepted };
 }
 
 function nothing({ bundle, from, to }: PromoteFlags): string {

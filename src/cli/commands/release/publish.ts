@@ -18,6 +18,15 @@ import type { Answer, CommandDefinition, Reporter } from '../../console/command.
 import { nameFlag, numberFlag, repeatedText } from '../../console/flag-values.js';
 import { type FlagValues, optional, preset, required, toggle } from '../../console/flags.js';
 import {
+  changeBoundExitCode,
+  changeBoundFlags,
+  changeBoundsOf,
+  changeDetails,
+  changeLines,
+  type ShownChange,
+  warnOfUnknownChange,
+} from '../../repository/change-bound-flags.js';
+import {
   changeAnswer,
   changeFlags,
   changeOptions,
@@ -60,6 +69,7 @@ const flags = {
     repeatedText,
   ),
   deltas: deltasFlag,
+  ...changeBoundFlags,
   dryRun: toggle('--dry-run', 'list what would be signed, and write nothing'),
 };
 type PublishFlags = FlagValues<typeof flags>;
@@ -71,11 +81,13 @@ export const command: CommandDefinition<PublishFlags> = {
     'writ publish build --repository repo --keys keys --bundle dns-edge --stamp block.rpz',
     "writ publish . --repository ../repo --keys ../keys --bundle dns-edge --exclude .git --exclude '*.bak'",
     'writ publish build --repository repo --keys keys --bundle dns-edge --dry-run',
+    'writ publish build --repository repo --keys keys --bundle dns-edge --max-removed 20% --max-growth 100%',
   ],
   exitCodes: [
     '0  published, nothing new, or signed and waiting for the online keys',
     '1  keys missing or not opened, the repository does not verify, disk failure; nothing was published',
     '2  usage, or SOURCE cannot be published',
+    changeBoundExitCode,
     '7  another process writes the repository',
   ],
   args: [['<source>', 'directory with the policy']],
@@ -85,15 +97,21 @@ export const command: CommandDefinition<PublishFlags> = {
       ...flags,
       ...changeOptions(flags, context, 'publish'),
       source: context.at(source),
+      change: changeBoundsOf(flags),
       limits: defaultArchiveLimits,
     };
     warnOfUnknown(flags, context.reporter);
-    if (flags.dryRun) return previewAnswer(await previewPublish(options), flags);
+    if (flags.dryRun) return preview(await previewPublish(options), flags, context.reporter);
     const result = await publishBundle(options);
     narrate(result, context.reporter);
     return answer(result, flags);
   },
 };
+
+function preview(result: PreviewResult, flags: PublishFlags, reporter: Reporter): Answer {
+  if (result.kind === 'would-publish') warnOfUnknownChange(shownChange(result), reporter);
+  return previewAnswer(result, flags);
+}
 
 /** A word that was mistyped is signed as any other, and no host takes the release. */
 function warnOfUnknown({ requires }: PublishFlags, reporter: Reporter): void {
@@ -108,6 +126,7 @@ function narrate(result: PublishResult, reporter: Reporter): void {
     reporter.finish('read', filesText(result.tree));
     return;
   }
+  warnOfUnknownChange(shownChange(result), reporter);
   const archive = `${sizeText(result.archiveBytes)}, ${shortDigest(result.archiveDigest)}`;
   reporter.finish('pack', `${filesText(result.tree, result.difference)}   ${archive}`);
   const { deltas } = result.release;
@@ -119,6 +138,12 @@ function narrate(result: PublishResult, reporter: Reporter): void {
 }
 
 type NewResult = Exclude<PublishResult, { kind: 'nothing-new' }>;
+
+type Compared = Pick<NewResult, 'previous' | 'change' | 'accepted' | 'lines'>;
+
+function shownChange({ previous, change, accepted, lines }: Compared): ShownChange {
+  return { previousSerial: previous?.serial, change, accepted, lines };
+}
 
 function signedOf({ role, version }: NewResult) {
   return [{ role, version }];
@@ -151,7 +176,10 @@ function answer(result: PublishResult, flags: PublishFlags): Answer {
   const details = { ...newDetails(result), ...waits };
   return changeAnswer(
     result,
-    { outcome: 'published', details, what: `${name} ${serialText(result)}` },
+    {
+      ...{ outcome: 'published', details, what: `${name} ${serialText(result)}` },
+      lines: changeLines(shownChange(result)),
+    },
     flags,
   );
 }
@@ -202,6 +230,7 @@ function newDetails(result: NewResult): Record<string, unknown> {
     droppedDirectories: tree.droppedDirectories,
     excluded: tree.excluded,
     difference: difference ?? null,
+    ...changeDetails(shownChange(result)),
   };
 }
 
@@ -242,6 +271,7 @@ function previewAnswer(result: PreviewResult, flags: PublishFlags): Answer {
       deltas: deltaDetails(release.deltas),
       ...given({ requires: release.requires }),
       difference: difference ?? null,
+      ...changeDetails(shownChange(result)),
       contents: tree.manifest.files.map(({ path, sizeBytes }) => ({ path, bytes: sizeBytes })),
       excluded: tree.excluded,
     },
@@ -249,6 +279,7 @@ function previewAnswer(result: PreviewResult, flags: PublishFlags): Answer {
       `WOULD PUBLISH ${name} serial ${fromText(previous)}${release.serial}`,
       `  ${filesText(tree, difference)}   ${sizeText(archiveBytes)}`,
       ...(release.deltas === undefined ? [] : [`  ${deltasText(release.deltas)}`]),
+      ...changeLines(shownChange(result)),
       ...listLines(listOf(tree, difference)),
     ],
   });

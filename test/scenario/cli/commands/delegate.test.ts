@@ -55,7 +55,7 @@ describe('writ delegate', () => {
     );
     writeTree(dir.join('source'), { file: 'two' });
     const publish = await writ(dir, 'publish', 'source', '--keys', 'team-dns-team', '--bundle', 'dns-edge');
-    assert.match(publish.stdout, /^SIGNED dns-edge stable serial 2; /, publish.stderr);
+    assert.match(publish.stdout, /^SIGNED dns-edge stable serial 1 -> 2; /, publish.stderr);
     const refresh = await writ(dir, 'refresh', '--keys', 'keys');
     assert.match(refresh.stdout, /; dns-team v2 published\n$/);
     assert.equal((await writ(dir, 'repo', 'check')).exitCode, 0);

@@ -76,15 +76,16 @@ describe('writ promote', () => {
     const repository = await withReleases(dir);
     await repository.publish({ file: 'three' }, { channel: 'canary', revision: '4f1c2e9' });
     const channels = ['--from', 'canary', '--to', 'stable'];
+    const compared = '  compared with 2: 1 file (0 added, 0 removed, 1 changed), 3 B -> 5 B\n';
     const dry = await writ(dir, 'promote', ...channels, '--dry-run');
     assert.equal(
       dry.stdout,
-      'WOULD PROMOTE dns-edge canary to stable: serial 2 -> 3 (4f1c2e9)\nNothing was written\n',
+      `WOULD PROMOTE dns-edge canary to stable: serial 2 -> 3 (4f1c2e9)\n${compared}Nothing was written\n`,
     );
     const run = await writ(dir, 'promote', ...channels);
     assert.deepEqual(
       [run.exitCode, run.stdout],
-      [0, 'PROMOTED dns-edge canary to stable: serial 2 -> 3 (4f1c2e9)\n'],
+      [0, `PROMOTED dns-edge canary to stable: serial 2 -> 3 (4f1c2e9)\n${compared}`],
     );
     const again = jsonOf(await writ(dir, 'promote', ...channels, '--json'));
     assert.deepEqual([again['outcome'], again['exitCode']], ['nothing-new', 0]);

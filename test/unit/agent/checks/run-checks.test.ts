@@ -29,7 +29,9 @@ function subject(dir: TempDir, name: string, checks: BundleConfig['checks']): Ch
   fs.mkdirSync(dir.join('candidate'), { recursive: true });
   fs.symlinkSync(treePath, dir.join('candidate', name));
   const manifest = { files: [manifestFile({ path: 'a.yaml', content: 'a: 1\n' })] };
-  return { config: { name, channel: 'stable', checks, mode: 0o644 }, treePath, manifest, changed: true };
+  const config: BundleConfig = { name, channel: 'stable', checks, mode: 0o644 };
+  const base = { kind: 'exempt', reason: 'first release' } as const;
+  return { config, treePath, manifest, changed: true, base };
 }
 
 interface Bundles {

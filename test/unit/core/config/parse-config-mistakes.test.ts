@@ -109,9 +109,49 @@ keep:
     [
       'a check of both kinds',
       `${minimal}    checks: [{name: a, run: [b], parse: [c]}]`,
-      [/either `run` or `parse`/],
+      [/either `run`, `parse` or `change`/],
     ],
-    ['a check of no kind', `${minimal}    checks: [{name: a}]`, [/either `run` or `parse`/]],
+    [
+      'a check of a command and of the change',
+      `${minimal}    checks: [{name: a, run: [b], change: {removed: 50%}}]`,
+      [/either `run`, `parse` or `change`/],
+    ],
+    ['a check of no kind', `${minimal}    checks: [{name: a}]`, [/either `run`, `parse` or `change`/]],
+    [
+      'a check of the change without a bound',
+      `${minimal}    checks: [{name: a, change: {}}]`,
+      [/checks\/0\/change: must be a group of keys, as \{removed: 50%/],
+    ],
+    [
+      'more than all files removed',
+      `${minimal}    checks: [{name: a, change: {removed: 101%}}]`,
+      [/change\/removed: must be from 0% to 100%; it is 101%/],
+    ],
+    [
+      'a share without its sign',
+      `${minimal}    checks: [{name: a, change: {removed: 50}}]`,
+      [/change\/removed: must be a percentage/],
+    ],
+    [
+      'a range with one end',
+      `${minimal}    checks: [{name: a, change: {bytes: 50%..}}]`,
+      [/change\/bytes: must be two percentages/],
+    ],
+    [
+      'a range that the active release itself is out of',
+      `${minimal}    checks: [{name: a, change: {bytes: 150%..200%}}]`,
+      [/change\/bytes: must contain 100%/],
+    ],
+    [
+      'a range in the wrong order',
+      `${minimal}    checks: [{name: a, change: {bytes: 200%..50%}}]`,
+      [/change\/bytes: must contain 100%/],
+    ],
+    [
+      'a timeout of a check that waits for nothing',
+      `${minimal}    checks: [{name: a, change: {removed: 1%}, timeout: 5s, user: nobody}]`,
+      [/checks\/0\/timeout: is not used with `change`/, /checks\/0\/user: is not used with `change`/],
+    ],
     [
       'a schema for a command',
       `${minimal}    checks: [{name: a, run: [b], schema: /c}]`,

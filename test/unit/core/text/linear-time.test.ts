@@ -11,6 +11,7 @@ import { createPathSet } from '../../../../src/core/release/entry-rules.js';
 import { parseManifest } from '../../../../src/core/release/manifest.js';
 import { parseReleaseInfo } from '../../../../src/core/release/release.js';
 import { createTarReader } from '../../../../src/core/release/tar-reader.js';
+import { countLineChanges } from '../../../../src/core/text/line-count.js';
 import { parseStrictJson } from '../../../../src/core/text/strict-json.js';
 import { yamlData } from '../../../../src/core/text/yaml-data.js';
 import { parseYaml } from '../../../../src/core/text/yaml-parse.js';
@@ -185,6 +186,16 @@ const cases: Readonly<Record<string, Case>> = {
       const set = createPathSet(defaultArchiveLimits);
       for (const path of text.split('\n')) set.add(path);
     },
+  },
+  'lines of two texts with nothing in common': {
+    count: 20_000,
+    of: (n) => list(n, (i) => `${padded(i)}\n`),
+    read: (text) => countLineChanges(Buffer.from(text), Buffer.from(text.replaceAll('\n', 'x\n'))),
+  },
+  'lines of two texts that are all the same line': {
+    count: 50_000,
+    of: (n) => '\n'.repeat(n),
+    read: (text) => countLineChanges(Buffer.from(text), Buffer.from(text)),
   },
   'lines of a socket': {
     count: 5000,

@@ -102,7 +102,10 @@ describe('promoteRelease', () => {
     await repository.publish({ file: 'one' }, canary);
     const before = directoryState(repository.directory);
     const options = changeOptions(repository, { keys: dir.join('none') });
-    assert.equal(previewPromotion({ bundle, from: 'canary', to: 'stable' }, options)?.after.serial, 1);
+    assert.equal(
+      (await previewPromotion({ bundle, from: 'canary', to: 'stable' }, options))?.after.serial,
+      1,
+    );
     assert.deepEqual(directoryState(repository.directory), before);
   });
 });

@@ -1,0 +1,161 @@
+// How much of a bundle a new tree changes: files and bytes before and after, and which of that exceeds a bound. Pure: two
+// manifests in, numbers and verdicts out. The publisher compares with the head of a channel, a host with its active release.
+import { sizeText } from '../size-text.js';
+import { diffManifests, type Manifest, type ManifestDifference } from './manifest.js';
+
+export interface TreeSize {
+  readonly files: number;
+  readonly bytes: number;
+}
+
+export interface EmptiedFile {
+  readonly path: string;
+  readonly bytesBefore: number;
+}
+
+export interface TreeChange {
+  readonly before: TreeSize;
+  readonly after: TreeSize;
+  /** By paths: a file that got another name is removed and added. */
+  readonly difference: ManifestDifference;
+  /** Files of both trees that had bytes before and have none now. */
+  readonly emptied: readonly EmptiedFile[];
+}
+
+/** What exceeds a bound, for people: as `at most 50% of 4 files removed` and `3 of 4 files removed (75%)`. */
+export interface ChangeExcess {
+  readonly rule:
+    | 'bundle-empty'
+    | 'files-removed'
+    | 'bytes-removed'
+    | 'file-emptied'
+    | 'files-added'
+    | 'bytes-added'
+    | 'file-removed';
+  readonly expected: string;
+  readonly actual: string;
+}
+
+/** Bounds of a publisher on one change. */
+export interface ChangeBounds {
+  /** Percent of the files, and percent of the bytes, that may go. */
+  readonly maxRemovedPercent: number;
+  /** Percent by which files and bytes may grow; left out: any. */
+  readonly maxGrowthPercent?: number | undefined;
+}
+
+export const defaultMaxRemovedPercent = 50;
+/** A file of up to so many bytes may become empty: it can be a marker. */
+export const maxMarkerBytes = 1000;
+
+/** @returns how two trees of one bundle differ in size. */
+export function measureChange(before: Manifest, after: Manifest): TreeChange {
+  const sizes = new Map(before.files.map((file) => [file.path, file.sizeBytes]));
+  const emptied = after.files.flatMap(({ path, sizeBytes }): EmptiedFile[] => {
+    const bytesBefore = sizes.get(path) ?? 0;
+    return sizeBytes === 0 && bytesBefore > 0 ? [{ path, bytesBefore }] : [];
+  });
+  const difference = diffManifests(before, after);
+  return { before: sizeOf(before), after: sizeOf(after), difference, emptied };
+}
+
+function sizeOf({ files }: Manifest): TreeSize {
+  return { files: files.length, bytes: files.reduce((sum, file) => sum + file.sizeBytes, 0) };
+}
+
+/** @returns true where the part is more than so many percent of the whole, without rounding */
+export function exceedsPercent(part: number, whole: number, percent: number): boolean {
+  return part * 100 > whole * percent;
+}
+
+/** @returns true where the part is less than so many percent of the whole, without rounding */
+export function fallsShortOfPercent(part: number, whole: number, percent: number): boolean {
+  return part * 100 < whole * percent;
+}
+
+/**
+ * What of a change exceeds the bounds of a publisher. Of nothing there is no percentage: a tree without files or bytes may
+ * grow to any size.
+ * @returns the worst first; none for a change within the bounds
+ */
+export function excessOfChange(change: TreeChange, bounds: ChangeBounds): ChangeExcess[] {
+  const { before, after } = change;
+  const isEmpty = before.bytes > 0 && after.bytes === 0;
+  // An empty bundle has lost everything: the other rules would say the same again.
+  if (isEmpty) {
+    const actual = `no byte of ${sizeText(before.bytes)} left`;
+    return [{ rule: 'bundle-empty', expected: 'some content', actual }];
+  }
+  return [
+    ...removedFiles(change, bounds.maxRemovedPercent),
+    ...removedBytes(change, bounds.maxRemovedPercent),
+    ...emptiedFiles(change),
+    ...(bounds.maxGrowthPercent === undefined ? [] : growth(change, bounds.maxGrowthPercent)),
+  ];
+}
+
+/** @returns an excess where more of the files before are gone than so many percent */
+export function removedFiles({ before, difference }: TreeChange, maxPercent: number): ChangeExcess[] {
+  const gone = difference.removed.length;
+  if (!exceedsPercent(gone, before.files, maxPercent)) return [];
+  const expected = `at most ${maxPercent}% of ${countOf(before.files)} removed`;
+  const actual = `${gone} of ${countOf(before.files)} removed (${percentAbove(gone, before.files)})`;
+  return [{ rule: 'files-removed', expected, actual }];
+}
+
+function removedBytes({ before, after }: TreeChange, maxPercent: number): ChangeExcess[] {
+  const gone = before.bytes - after.bytes;
+  if (!exceedsPercent(gone, before.bytes, maxPercent)) return [];
+  const expected = `at most ${maxPercent}% of ${sizeText(before.bytes)} removed`;
+  const actual = `${sizeText(gone)} of ${sizeText(before.bytes)} removed (${percentAbove(gone, before.bytes)})`;
+  return [{ rule: 'bytes-removed', expected, actual }];
+}
+
+function emptiedFiles({ emptied }: TreeChange): ChangeExcess[] {
+  const lost = emptied.filter(({ bytesBefore }) => bytesBefore > maxMarkerBytes);
+  const [first] = lost;
+  if (first === undefined) return [];
+  const others = lost.length === 1 ? '' : ` and ${lost.length - 1} more`;
+  return [
+    {
+      rule: 'file-emptied',
+      expected: `no file of more than ${sizeText(maxMarkerBytes)} emptied`,
+      actual: `${first.path} (${sizeText(first.bytesBefore)})${others} emptied`,
+    },
+  ];
+}
+
+function growth({ before, after }: TreeChange, maxPercent: number): ChangeExcess[] {
+  const found: ChangeExcess[] = [];
+  const moreFiles = after.files - before.files;
+  if (before.files > 0 && exceedsPercent(moreFiles, before.files, maxPercent)) {
+    const expected = `at most ${maxPercent}% more than ${countOf(before.files)}`;
+    const actual = `${countOf(after.files)} (${percentAbove(moreFiles, before.files)} more)`;
+    found.push({ rule: 'files-added', expected, actual });
+  }
+  const moreBytes = after.bytes - before.bytes;
+  if (before.bytes > 0 && exceedsPercent(moreBytes, before.bytes, maxPercent)) {
+    const expected = `at most ${maxPercent}% more than ${sizeText(before.bytes)}`;
+    const actual = `${sizeText(after.bytes)} (${percentAbove(moreBytes, before.bytes)} more)`;
+    found.push({ rule: 'bytes-added', expected, actual });
+  }
+  return found;
+}
+
+/** Rounded up, so that an excess is never shown as the bound itself. @returns as `50.1%` */
+export function percentAbove(part: number, whole: number): string {
+  return percentText(Math.ceil((part * 1000) / whole));
+}
+
+/** Rounded down, for a part that falls short of a bound. @returns as `49.9%` */
+export function percentBelow(part: number, whole: number): string {
+  return percentText(Math.floor((part * 1000) / whole));
+}
+
+function percentText(perMille: number): string {
+  return `${perMille / 10}%`;
+}
+
+function countOf(files: number): string {
+  return `${files} file${files === 1 ? '' : 's'}`;
+}

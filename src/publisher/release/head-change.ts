@@ -1,0 +1,102 @@
+// The comparison of a release with the head of its channel, before anything is signed: what changes, and whether that is within
+// the bounds of the publisher. Reads manifests out of archives of this repository, and writes nothing.
+import { WritError } from '../../core/errors.js';
+import { given } from '../../core/given.js';
+import type { ArchiveLimits } from '../../core/limits.js';
+import { targetPath } from '../../core/names.js';
+import {
+  type ChangeBounds,
+  type ChangeExcess,
+  excessOfChange,
+  measureChange,
+  type TreeChange,
+} from '../../core/release/change-rules.js';
+import type { Manifest } from '../../core/release/manifest.js';
+import type { ReleaseInfo } from '../../core/release/release.js';
+import { unstamped } from '../../core/release/stamps.js';
+import { readManifestOf } from '../archive/archive-reader.js';
+import { findHead, type ListedRelease, liveReleasesOf } from '../repository/listing.js';
+import type { RepositoryState } from '../repository/repository-state.js';
+
+export interface BoundedChange extends ChangeBounds {
+  /** What happens beyond the bounds. */
+  readonly beyond: 'refuse' | 'accept';
+}
+
+export interface Head {
+  readonly listed: ListedRelease;
+  /** As it is in the archive; absent when that cannot be read: how much changes is unknown then. */
+  readonly manifest?: Manifest;
+}
+
+export interface HeadChange {
+  /** Absent for the first release of a channel. */
+  readonly head?: Head;
+  readonly change?: TreeChange;
+  /** What exceeds the bounds, and was accepted. */
+  readonly accepted: readonly ChangeExcess[];
+}
+
+export interface Channel {
+  readonly bundle: string;
+  readonly channel: string;
+}
+
+/**
+ * @param known a head that was read before: its manifest is not read again
+ * @param state what hosts see is compared; where they see nothing of the channel yet, the release that waits
+ * @returns undefined for the first release of a channel
+ */
+export async function readHead(
+  state: RepositoryState,
+  { bundle, channel }: Channel,
+  { limits, known }: { readonly limits: ArchiveLimits; readonly known?: Head | undefined },
+): Promise<Head | undefined> {
+  const path = targetPath(bundle, channel);
+  const live = liveReleasesOf(state).find((entry) => entry.path === path);
+  const listed = live ?? findHead(state, bundle, channel);
+  if (listed === undefined) return undefined;
+  const isKnown = known?.listed.release.manifest.digest === listed.release.manifest.digest;
+  const manifest = isKnown ? known?.manifest : (await readManifestOf(state.layout, listed, limits))?.manifest;
+  return { listed, ...given({ manifest }) };
+}
+
+/**
+ * @param after the tree before its stamps were filled in: a serial is not a change
+ * @param bounds left out: there are none
+ * @throws WritError CHANGE_TOO_LARGE
+ */
+export function compareToHead(
+  head: Head | undefined,
+  after: Manifest,
+  bounds: BoundedChange | undefined,
+): HeadChange {
+  if (head?.manifest === undefined) return { ...given({ head }), accepted: [] };
+  const { release } = head.listed;
+  const change = measureChange(unstamped(head.manifest, release.stamped?.stamps), after);
+  const excess = bounds === undefined ? [] : excessOfChange(change, bounds);
+  if (bounds?.beyond === 'refuse' && excess.length > 0) throw changeTooLarge(release, change, excess);
+  return { head, change, accepted: excess };
+}
+
+function changeTooLarge(
+  { bundle, channel, serial }: ReleaseInfo,
+  { before, after, difference }: TreeChange,
+  excess: readonly ChangeExcess[],
+): WritError {
+  const { added, removed, changed } = difference;
+  const actual = excess.map((one) => one.actual).join('; ');
+  const expected = excess.map((one) => one.expected).join('; ');
+  return new WritError(
+    'CHANGE_TOO_LARGE',
+    `${bundle} ${channel}: too much of serial ${serial} would change`,
+    {
+      facts: {
+        ...{ bundle, channel, serial, expected, actual },
+        rules: excess.map(({ rule }) => rule),
+        ...{ before, after },
+        difference: { added: added.length, removed: removed.length, changed: changed.length },
+      },
+    },
+  );
+}
