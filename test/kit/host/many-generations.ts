@@ -14,7 +14,9 @@ export const keepAll = { keep: { generations: 1000, graceMs: 0 } };
 export const orphanTree = `9-${'a'.repeat(12)}.9`;
 
 export async function generations(count: number, options: TestHostOptions = {}): Promise<TestHost> {
-  const test = testHost({ config: keepAll, ...options });
+  // No release waits for another one.
+  const bundles = [{ name: 'access', bake: { forMs: 0, restarts: 2 } }];
+  const test = testHost({ bundles, config: keepAll, ...options });
   for (let serial = 1; serial <= count; serial += 1) {
     await test.publish('access', { 'policy.yaml': `version: ${serial}\n` }, { serial });
     assert.equal((await test.pull()).exitCode, 0);

@@ -16,7 +16,7 @@ const flags = {
     '--force',
     'fetch and verify everything again; ignores a pause, holds and remembered refusals',
   ),
-  noBake: toggle(
+  bake: toggle(
     '--no-bake',
     'with --force: what is active then counts as settled at once, and nothing takes it back',
   ),
@@ -51,8 +51,9 @@ export const command: CommandDefinition<PullFlags> = {
 
 async function answerOf(flags: PullFlags & CommonFlags, context: CommandContext): Promise<Answer> {
   const force = flags.force === true;
-  const noBake = flags.noBake === true ? { noBake: true as const } : {};
-  if (flags.noBake === true && !force)
+  const isKept = flags.bake === false;
+  const noBake = isKept ? { noBake: true as const } : {};
+  if (isKept && !force)
     throw new WritError('USAGE', '--no-bake needs --force: it keeps a release on purpose');
   const request = { type: 'pull', force, by: whoAsks(context.env), ...noBake } as const;
   const pull = (): ReturnType<typeof askForCycle> =>

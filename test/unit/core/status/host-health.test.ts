@@ -45,6 +45,27 @@ const rows: readonly Row[] = [
     ['REMEMBERED_REFUSAL'],
   ],
   [
+    'a worker that ended within the bake time of a release',
+    statusReport({
+      bundles: statusReport().bundles.map((one) => ({
+        ...one,
+        bake: {
+          state: 'baking',
+          leftMs: 300_000,
+          ends: [{ worker: 'resolver/kresd@1', abnormal: 1, unexplained: 0 }],
+        },
+      })),
+    }),
+    'warning',
+    ['WORKER_RESTARTED', 'WORKER_RESTARTED'],
+  ],
+  [
+    'a release that failed in its bake time and could not be taken back',
+    statusReport({ problems: [problem('BAKE_FAILED', 'dns-edge 42 failed')] }),
+    'critical',
+    ['BAKE_FAILED'],
+  ],
+  [
     'a check that said not now, as its owner wished',
     statusReport({
       last: { cycle: 'c-2', trigger: 'poll', outcome: 'deferred', atMs },
