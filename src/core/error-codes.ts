@@ -316,6 +316,13 @@ export const errorCodes = {
     ),
     isUnsaidNo: true,
   },
+  REFUSAL_REPEATED: {
+    ...degraded(
+      'A worker or a loader refused the new generation, and with the same text the previous one, which it had taken before. It has not judged the release. The previous generation is active again.',
+      'Read its text: the worker is busy, or something on this host is in its way. The release is tried again after a minute, then at growing intervals; after five tries only a newer release, `writ resume` or `writ pull --force` continues.',
+    ),
+    isUnsaidNo: true,
+  },
   WORKERS_MISSING: degraded('Fewer workers than `min` exist.', 'Start the workers of this group.'),
   WORKER_UNCONFIRMED: degraded(
     'Workers were notified, but none of them proved that it uses the generation.',

@@ -76,7 +76,9 @@ export function pending(
   const { confirmed, process, goneAtMs, owed } = known ?? {};
   const { wanted, text, nowMs: atMs } = now;
   const probed = known?.wanted === wanted ? settledCounts(known.probed) : undefined;
-  return withoutUnknown({ wanted, state: 'pending', text, atMs, confirmed, process, owed, goneAtMs, probed });
+  const accepted = known && acceptedGeneration(known);
+  const kept = { confirmed, accepted, process, owed, goneAtMs, probed };
+  return withoutUnknown({ wanted, state: 'pending', text, atMs, ...kept });
 }
 
 type Entry = { readonly [K in keyof WorkerLedger]: WorkerLedger[K] | undefined };
@@ -150,6 +152,7 @@ function entryOf(result: WorkerResult, known: WorkerLedger | undefined): WorkerL
     text: result.text.slice(0, maxTextCharacters),
     atMs: isSame ? known.atMs : atMs,
     confirmed: state === 'confirmed' ? generation : known?.confirmed,
+    accepted: hasAnswered(result) ? generation : known && acceptedGeneration(known),
     process,
     lives: result.lives,
     owed: hasAnswered(result) ? undefined : known?.owed,
@@ -223,6 +226,13 @@ export function workerOf(key: string): string {
 /** A worker's name in the ledger and in messages. */
 export function workerKey(group: string, worker: string): string {
   return `${group}/${worker}`;
+}
+
+/** @returns the generation that a worker last took, by its own answer; undefined where it took none */
+export function acceptedGeneration(worker: WorkerLedger): number | undefined {
+  const { accepted, confirmed, wanted } = worker;
+  // Ledgers of older versions have the last answer alone.
+  return accepted ?? (hasAnswered(worker) ? wanted : confirmed);
 }
 
 /** It has taken a generation over, or said nothing against it. */

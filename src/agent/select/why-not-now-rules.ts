@@ -94,7 +94,7 @@ function stillWaiting(
 /** A release that waits for the pace of groups, or because it was tried and got no verdict. */
 export function waitError(bundle: string, { serial, groups, untilMs = 0, vain }: WaitingRelease): WritError {
   if (vain?.isHeld === true) {
-    const text = `${bundle} ${serial} was rolled back ${vain.tries} times: ${groups.join(', ')} did not react to it`;
+    const text = `${bundle} ${serial} was rolled back ${vain.tries} times: ${groups.join(', ')} ${heldReason(vain.code)}`;
     return new WritError(vain.code, text, { facts: { bundle, serial, groups, tries: vain.tries } });
   }
   const until = `${bundle} ${serial} waits until ${new Date(untilMs).toISOString()}: ${groups.join(', ')}`;
@@ -105,7 +105,12 @@ export function waitError(bundle: string, { serial, groups, untilMs = 0, vain }:
   return new WritError(vain.code, `${until}: ${why}`, { facts });
 }
 
+function heldReason(code: ErrorCode): string {
+  return code === 'REFUSAL_REPEATED' ? 'refused it and the release before it alike' : 'did not react to it';
+}
+
 const reasons: Readonly<Partial<Record<ErrorCode, string>>> = {
   LOADER_DEFERRED: 'the loader said "not now"',
   SILENT_REFUSAL: 'the daemon did not react',
+  REFUSAL_REPEATED: 'the release before it was refused alike',
 };

@@ -28,6 +28,8 @@ export interface Hold {
 export interface WorkerLedger {
   readonly wanted: number;
   readonly confirmed?: number;
+  /** The generation that it last took, by whatever answer; left out in ledgers of older versions. */
+  readonly accepted?: number;
   readonly state: 'confirmed' | 'notified' | 'refused' | 'unreachable' | 'pending';
   readonly text: string;
   readonly atMs: number;

@@ -4,7 +4,7 @@ import { configDigest } from '../../core/config/config-digest.js';
 import type { BundleResult } from '../../core/cycle/cycle-report.js';
 import type { WritError } from '../../core/errors.js';
 import type { NewRelease, ReleaseInfo } from '../../core/release/release.js';
-import type { Host } from './host.js';
+import type { Host, Refusals } from './host.js';
 import { forget, isChosen, type Refusal, type RefusalChoice, remember, retryNow } from './refusal-rules.js';
 
 /** Adds to the results when what was refused now is tried again. */
@@ -61,6 +61,11 @@ export function rememberIfPossible({ log }: Pick<Host, 'log'>, remember: () => v
   } catch (error) {
     log.error({ err: error }, 'a refusal could not be recorded: the release will be tried again');
   }
+}
+
+/** Puts back what was remembered before: the refusal that came since was no verdict. */
+export function putBackRefusals({ refusals }: Pick<Host, 'refusals'>, before: Refusals): void {
+  if (refusals.read() !== before) refusals.write(before);
 }
 
 const maxMessageCharacters = 2000;

@@ -71,6 +71,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'reconcile',
     'refusal',
     'repeat-probe',
+    'repeated-refusal-rules',
     'run-loaders',
     'worker-groups',
     'worker-ledger',
