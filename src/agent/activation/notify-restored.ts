@@ -177,6 +177,7 @@ function contextBack(
         return isSpared(key, progress) && isSameProcess(progress?.before[key], process);
       },
       restartDead: 'yes',
+      notNow: 'is-waited-for',
       proofs: 'last',
     },
   };

@@ -44,6 +44,8 @@ export interface WorkerLedger {
   readonly notifiedAtMs?: number;
   /** Whether its process was seen alive when it could not be reached. */
   readonly lives?: 'yes' | 'no';
+  /** Since when it has said "not now" to what it is to use, each time it was asked. */
+  readonly notNowSinceMs?: number;
   /** Notifications in vain. */
   readonly tries?: number;
   /** Since when its set does not list it. */

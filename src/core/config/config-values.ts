@@ -7,7 +7,9 @@ import type { AgentConfig, BundleConfig, HookConfig, MirrorConfig, WorkerGroupCo
 import { buildLimits, milliseconds } from './config-limits.js';
 import { driversOf } from './config-rules.js';
 import type { ConfigFile, DriverSchema } from './config-schema.js';
+import { group } from './findings.js';
 import { buildHookBox } from './hook-box.js';
+import { defaultNotNowFor } from './not-now-keys.js';
 
 type MirrorFile = Exclude<ConfigFile['repository'], readonly unknown[]>;
 type BundleFile = ConfigFile['bundles'][number];
@@ -240,8 +242,15 @@ function buildReset(
     options: reset,
     timeoutMs: durationMs(reset.timeout ?? defaultDurations.reset),
     min: reset.min ?? 1,
+    notNowForMs: durationMs(notNowFor(reset['notNow'])),
     ...given({ retry: reset.retry, deadlineMs: milliseconds(reset.deadline) }),
   };
+}
+
+/** Its schema is that of a driver. */
+function notNowFor(notNow: unknown): string {
+  const { for: time } = group(notNow);
+  return typeof time === 'string' ? time : defaultNotNowFor;
 }
 
 function buildCanary({
@@ -265,10 +274,10 @@ function buildHook({ run, timeout }: Pick<HookFile, 'run' | 'timeout'>, defaultT
 
 /** A command whose word on a policy counts. */
 function buildJudge(hook: HookFile, defaultTimeout: string): HookConfig {
-  const { reject, retry, sandbox, unreachable, pidFile } = hook;
+  const { reject, retry, sandbox, unreachable, notNow, pidFile } = hook;
   return {
     ...buildHook(hook, defaultTimeout),
     box: buildHookBox(hook),
-    ...given({ sandbox, reject, retry, unreachable, pidFile }),
+    ...given({ sandbox, reject, retry, unreachable, notNow, pidFile }),
   };
 }

@@ -15,7 +15,7 @@ export function* boxRules(file: Group, defaults: DefaultPlaces): Generator<Findi
     for (const { path, value } of valuesAt(file, place.split('.'))) {
       const hook = group(value);
       const isParse = hook['parse'] !== undefined;
-      if (isParse) yield* unused(hook, path, ['reject', 'retry'], 'is only used with `run`');
+      if (isParse) yield* unused(hook, path, ['reject', 'retry', 'notNow'], 'is only used with `run`');
       if (hook['user'] === 'root' || hook['user'] === 0)
         yield at([...path, 'user'], 'must not be root: a policy is judged by nobody of power');
       yield* wordRules(hook, path);
@@ -36,6 +36,7 @@ function* unused(hook: Group, path: ConfigPath, keys: readonly string[], why: st
 function* wordRules(hook: Group, path: ConfigPath): Generator<Finding> {
   yield* patternRule(hook['reject'], [...path, 'reject']);
   yield* patternRule(group(hook['unreachable'])['match'], [...path, 'unreachable', 'match']);
+  yield* patternRule(group(hook['notNow'])['match'], [...path, 'notNow', 'match']);
   if (hook['start'] === undefined) return;
   for (const name of ['unreachable', 'pidFile'])
     if (hook[name] !== undefined)

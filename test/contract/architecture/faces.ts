@@ -255,6 +255,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'config-text',
     'config-values',
     'hook-box',
+    'not-now-keys',
     'parse-config',
     'probe-rules',
     'tolerated-rules',
@@ -475,7 +476,9 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
   'workers/shared': [
     'driver-options',
     'expectation',
+    'first-line',
     'member-command',
+    'not-now',
     'pid-file',
     'placeholders',
     'socket-set',

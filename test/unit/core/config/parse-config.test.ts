@@ -118,6 +118,7 @@ describe('a configuration', () => {
         driver: 'kresd',
         options: { kresd: '/run/k/*', command: 'policy_reset()', expect: '0', timeout: '2s', min: 1 },
         timeoutMs: 2000,
+        notNowForMs: 60_000,
         min: 1,
       },
       confirm: 'required',
