@@ -152,6 +152,10 @@ export const errorCodes = {
     'The publisher has withdrawn this release.',
     'Choose another generation, or `writ rollback --force`.',
   ),
+  ACTIVE_WITHDRAWN: degraded(
+    'The active release was withdrawn by its publisher, and this host uses it still.',
+    'The message says what keeps the host on it. Each poll tries to leave it; `writ pull --force` does so despite a pause or a block, `writ rollback` without the server.',
+  ),
   POLICY_STALE: degraded(
     'The policy could not be proven current for longer than `maxStale`. The last good policy stays active.',
     '`writ status` says since when and why. The host must reach and verify the repository again.',
@@ -325,6 +329,13 @@ export const errorCodes = {
     ...degraded(
       'A daemon that refuses by silence kept its old children until the deadline. The previous generation is active again.',
       'Read its own log. After three tries only a newer release, `writ resume` or `writ pull --force` continues.',
+    ),
+    isUnsaidNo: true,
+  },
+  REFUSAL_REPEATED: {
+    ...degraded(
+      'A worker or a loader refused the new generation, and with the same text the previous one, which it had taken before. It has not judged the release. The previous generation is active again.',
+      'Read its text: the worker is busy, or something on this host is in its way. The release is tried again after a minute, then at growing intervals; after five tries only a newer release, `writ resume` or `writ pull --force` continues.',
     ),
     isUnsaidNo: true,
   },

@@ -54,6 +54,12 @@ export const defaultTransportLimits = {
   refreshTimeoutMs: 300_000,
 };
 
+/**
+ * So long a worker that says "not now" is asked again at a steady pace after a move: the default time in which a host
+ * watches whether a release stays good.
+ */
+export const steadyNotNowMs = 600_000;
+
 /** How many redirects one request follows. */
 export const maxRedirects = 5;
 /** How often a cut transfer of an archive goes on from where it stopped, at one mirror. */

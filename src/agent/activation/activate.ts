@@ -98,6 +98,7 @@ async function notifyAndCommit(
       verbOf,
       newcomers: 'notified',
       silence: 'is-a-no',
+      notNow: 'is-waited-for',
       onNotify: (key, verb) => progress.notified?.set(key, verb),
       // A crash may have come between a stop and a start of ours.
       ...(move.swapCycle === undefined ? {} : { restartDead: 'yes' }),

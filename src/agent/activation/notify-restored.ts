@@ -2,20 +2,28 @@
 // included that refused it or are gone since. Whoever is dead is started again where `onDead` says so. What even this
 // does not repair is thrown, and ends with a block.
 import type { WorkerResult } from '../../core/cycle/cycle-report.js';
-import { isWritError, toWritError } from '../../core/errors.js';
+import { isWritError, toWritError, type WritError } from '../../core/errors.js';
+import { affectsGroup } from '../../core/release/affected-groups.js';
 import type { MoveResult } from '../job/cycle-result.js';
 import type { CycleStory } from '../job/progress.js';
 import { noteLoadPending, withLoaded } from '../notify/boot-loaders.js';
-import { lookAfter, revive } from '../notify/dead-workers.js';
+import { livenessOf, lookAfter, revive } from '../notify/dead-workers.js';
 import type { NotifyContext } from '../notify/notify-context.js';
 import { notifyWorkers, provenBy, unreadOf } from '../notify/notify-steps.js';
-import { verbsTo } from '../notify/notify-verbs.js';
+import { changesTo, verbsTo } from '../notify/notify-verbs.js';
 import { problemsIn, warningsIn, workerFindings } from '../notify/pending-problems.js';
 import { runProbes } from '../notify/probe-workers.js';
 import { unproven } from '../notify/prove.js';
 import { groupsIn } from '../notify/refusal.js';
+import {
+  asNotReached,
+  isRepeatedByLoader,
+  type RefusalBack,
+  repeatedRefusals,
+} from '../notify/repeated-refusal-rules.js';
 import { type LoadReport, runLoaders } from '../notify/run-loaders.js';
 import {
+  acceptedGeneration,
   groupOf,
   noteUnread,
   noteWorkers,
@@ -30,31 +38,81 @@ import { contextOf, type Move, type MoveProgress } from './move.js';
 
 export type MoveBack = Move & { readonly from: number };
 
-/**
- * @param progress of the move; left out where nobody knows it: everybody is notified
- * @throws WritError LOADER_*, WORKER_REFUSED, WORKER_DIED, PROBE_*: somebody cannot go back
- */
+export interface RestoredWorkers extends Pick<MoveResult, 'workers' | 'problems' | 'warnings'> {
+  /** The generation that is back was refused with the text of the refusal before: nobody judged the new one. */
+  readonly repeated?: true;
+}
+
+export interface WayOfMove {
+  /** Left out where nobody knows it: everybody is notified. */
+  readonly progress: MoveProgress | undefined;
+  /** The refusal of the new generation; left out where nobody refused. */
+  readonly forward: WritError | undefined;
+}
+
+/** @throws WritError LOADER_*, WORKER_REFUSED, WORKER_DIED, PROBE_*: somebody cannot go back */
 export async function notifyRestored(
   host: Host,
   story: Pick<CycleStory, 'nextNotificationId'>,
   move: MoveBack,
-  progress: MoveProgress | undefined,
-): Promise<Pick<MoveResult, 'workers' | 'problems' | 'warnings'>> {
+  { progress, forward }: WayOfMove,
+): Promise<RestoredWorkers> {
   const { groups } = move;
   const { clock } = host;
   const context = contextBack(host, story, move, progress);
-  const unreached = await loadBack(host, context);
+  const { unreached, isRepeated } = await loadBack(host, context, forward);
   const heard = await notifyWorkers(host, { ...context, unreached });
   const notified = heard.flatMap((one) => one.results);
   noteWorkers(host, notified);
   noteUnread(host, unreadOf(heard));
   const living = await lookAfter(groups, notified, { clock, signal: context.signal });
   noteWorkers(host, living);
-  const revived = await revive(living, { groups, target: context.target, clock });
+  const repeated =
+    forward === undefined ? none : await repeatedBack(host, move, { forward, results: living });
+  const left = living.map((one) =>
+    repeated.has(workerKey(one.group, one.worker)) && !isRestarted(groups, one) ? asNotReached(one) : one,
+  );
+  const revived = await revive(left, { groups, target: context.target, clock });
   const workers = await proveBack(host, context, revived);
   noteWorkers(host, workers);
   const findings = workerFindings(host);
-  return { workers, problems: problemsIn(findings), warnings: warningsIn(findings) };
+  const found = { workers, problems: problemsIn(findings), warnings: warningsIn(findings) };
+  return isRepeated || repeated.size > 0 ? { ...found, repeated: true } : found;
+}
+
+const none: ReadonlySet<string> = new Set();
+
+/** @returns keys of those that refuse what they had taken before, as they refused the new generation, and are not dead */
+async function repeatedBack(
+  host: Host,
+  { groups, from }: MoveBack,
+  { forward, results }: Pick<RefusalBack, 'forward' | 'results'>,
+): Promise<ReadonlySet<string>> {
+  const { workers } = host.ledger.read();
+  const changedSince = changesTo(host, from);
+  const hadAccepted = (one: WorkerResult): boolean => {
+    const entry = workers[workerKey(one.group, one.worker)];
+    const accepted = entry && acceptedGeneration(entry);
+    const config = groups.find((group) => group.config.name === one.group)?.config;
+    if (accepted === undefined || config === undefined) return false;
+    // An older generation that differs in nothing that this group uses is the same to it.
+    const changed = accepted === from ? [] : changedSince(accepted);
+    return changed !== undefined && !affectsGroup(config, changed);
+  };
+  const repeated = new Set(repeatedRefusals({ forward, results, hadAccepted }));
+  for (const { group, worker } of results) {
+    const driver = groups.find(({ config }) => config.name === group)?.driver;
+    const key = workerKey(group, worker);
+    if (repeated.has(key) && driver !== undefined && (await livenessOf(driver, worker)) === 'dead')
+      repeated.delete(key);
+  }
+  return repeated;
+}
+
+/** Where the user asks for it, a worker that cannot go back is restarted. */
+function isRestarted(groups: MoveBack['groups'], { group }: WorkerResult): boolean {
+  const { config, driver } = groups.find((one) => one.config.name === group) ?? {};
+  return config?.onDead === 'restart' && driver?.restart !== undefined;
 }
 
 /** Of whom the probe refuses here stays pending: the block that follows is over some day. */
@@ -76,16 +134,26 @@ async function proveBack(
   }
 }
 
-/** "Not now" must not block the policy that is back: its loaders run later, and LOADER_PENDING says so until then. */
-async function loadBack(host: Host, context: NotifyContext): Promise<LoadReport['unreached'] | undefined> {
+/**
+ * "Not now", and a loader that refuses everything, must not block the policy that is back: its loaders run later, and
+ * LOADER_PENDING says so until then.
+ */
+async function loadBack(
+  host: Host,
+  context: NotifyContext,
+  forward: WritError | undefined,
+): Promise<{ readonly unreached?: LoadReport['unreached']; readonly isRepeated: boolean }> {
   try {
     const { unreached } = await runLoaders(host, context);
     host.ledger.write(withLoaded(host, host.ledger.read(), context.groups));
-    return unreached;
+    return { unreached, isRepeated: false };
   } catch (error) {
-    if (!isWritError(error) || error.code !== 'LOADER_DEFERRED') throw error;
+    if (!isWritError(error)) throw error;
+    const isRepeated =
+      forward !== undefined && isRepeatedByLoader(forward, error, host.ledger.read().unloaded);
+    if (error.code !== 'LOADER_DEFERRED' && !isRepeated) throw error;
     noteLoadPending(host);
-    return undefined;
+    return { isRepeated };
   }
 }
 
@@ -109,6 +177,7 @@ function contextBack(
         return isSpared(key, progress) && isSameProcess(progress?.before[key], process);
       },
       restartDead: 'yes',
+      notNow: 'is-waited-for',
       proofs: 'last',
     },
   };

@@ -13,13 +13,13 @@ import { announceActive } from '../notify/worker-groups.js';
 import { withBlock, withoutHoldsOn } from '../select/holds-and-blocks.js';
 import { noteFailedAttempt } from '../select/waits.js';
 import { withRunsUnknown } from '../settled/settled-ledger.js';
-import type { Host } from '../state/host.js';
+import type { Host, Refusals } from '../state/host.js';
 import { clearJournal, writeJournal } from '../state/journal.js';
 import { targetAt } from '../state/paths.js';
-import { rememberIfPossible } from '../state/refusals.js';
+import { putBackRefusals, rememberIfPossible } from '../state/refusals.js';
 import { digestsOf, withWayBack } from './commit-ledger.js';
 import { journalOf, type Move, type MoveProgress, resetText } from './move.js';
-import { notifyRestored, wantBack } from './notify-restored.js';
+import { notifyRestored, type RestoredWorkers, wantBack } from './notify-restored.js';
 
 /**
  * The way back: remember (a refusal, or until when what gave no verdict is left alone), journal, link, then everybody is
@@ -36,6 +36,7 @@ export async function restorePrevious(
   const isVerdict = no.kind === 'rolled-back';
   story.note({ type: 'stopped', outcome });
   const error = isVerdict ? no : triedInVain(host, move, no);
+  const before = host.refusals.read();
   try {
     let blamed: readonly string[] = [];
     if (isVerdict) {
@@ -43,8 +44,10 @@ export async function restorePrevious(
         blamed = move.onRefused?.(error, groupsIn(error)) ?? [];
       });
     }
-    const back = await story.restore(() => restoreLink(host, story, move, { notify: 'yes', progress }));
-    return { ...back, outcome, problems: [problemOf(error), ...back.problems], blamed };
+    const options = { notify: 'yes', progress, forward: no } as const;
+    const { repeated, ...back } = await story.restore(() => restoreLink(host, story, move, options));
+    const last = isVerdict && repeated === true ? notJudged(host, move, { no, before }) : error;
+    return { ...back, outcome, problems: [problemOf(last), ...back.problems], blamed };
   } catch (again) {
     return block(host, move, [error, toWritError(again)]);
   }
@@ -78,21 +81,38 @@ function triedInVain(host: Host, { from, releases }: Move, no: WritError): WritE
   });
 }
 
+/**
+ * The refusal said nothing about the releases, because the generation before them was refused alike: it is remembered no
+ * more. @returns REFUSAL_REPEATED, with the time of the next try
+ */
+function notJudged(
+  host: Host,
+  move: Move,
+  { no, before }: { readonly no: WritError; readonly before: Refusals },
+): WritError {
+  rememberIfPossible(host, () => putBackRefusals(host, before));
+  const text = `${no.message}; generation ${move.from} was refused with the same text`;
+  const facts = { ...no.facts, refusedFor: no.code };
+  return triedInVain(host, move, new WritError('REFUSAL_REPEATED', text, { facts, cause: no }));
+}
+
 export interface RestoreOptions {
   /** `no`: the workers stay pending and are notified apart, for the notifying is what did not come to its end. */
   readonly notify: 'yes' | 'no';
   readonly progress?: MoveProgress | undefined;
+  /** The refusal of the new generation; left out where nobody refused. */
+  readonly forward?: WritError;
 }
 
 /** What a way back leaves: it is complete even so, for nobody refuses. */
-export type Restored = Pick<MoveResult, 'workers' | 'problems' | 'warnings'>;
+export type Restored = RestoredWorkers;
 
 /** Puts the link back and notifies the workers; also the undo of a recovery. */
 export async function restoreLink(
   host: Host,
   story: Pick<CycleStory, 'cycle' | 'nextNotificationId'>,
   move: Move,
-  { notify, progress }: RestoreOptions,
+  { notify, progress, forward }: RestoreOptions,
 ): Promise<{ value: Restored; text: string; verdict: 'ok' | 'warn' }> {
   const { paths, durable } = host;
   writeJournal(paths, durable, { ...journalOf(host, story, move), direction: 'back' });
@@ -116,7 +136,7 @@ export async function restoreLink(
     clearJournal(paths, durable);
     return { value: nobody, text: `${moved}; workers are notified later`, verdict: 'warn' };
   }
-  const value = await notifyRestored(host, story, { ...move, from }, progress);
+  const value = await notifyRestored(host, story, { ...move, from }, { progress, forward });
   const groups = move.groups.map(({ config }) => config.name);
   host.ledger.write(withRunsUnknown(host.ledger.read(), groups));
   clearJournal(paths, durable);

@@ -6,15 +6,19 @@ import { join } from 'node:path';
 import type { HookConfig } from '../../core/config/config.js';
 import { nearest } from '../../core/config/config-errors.js';
 import { type HookVerdictKind, judgeHook } from '../../core/cycle/hook-verdict.js';
+import { hostFaultIn } from '../../core/cycle/host-fault.js';
 import { type ErrorCode, isWritError, type WritError } from '../../core/errors.js';
+import { given } from '../../core/given.js';
 import { maxHookOutputBytes } from '../../core/limits.js';
-import { boundedPattern } from '../../platform/bounded-pattern.js';
+import { type BoundedPattern, boundedPattern } from '../../platform/bounded-pattern.js';
 import { guardDisk } from '../../platform/disk/disk-guard.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import type { BoxResult } from '../../platform/process/bubblewrap.js';
 import { type CommandResult, runCommand } from '../../platform/process/run-command.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { joinSignals } from '../../platform/time/join-signals.js';
+import { firstLineOf, type ProgramOutput, withoutLoaderLines } from '../../workers/shared/first-line.js';
+import { notNowRule } from '../../workers/shared/not-now.js';
 import { type Daemon, findDaemon } from '../../workers/shared/pid-file.js';
 import { unreachedRule } from '../../workers/shared/unreachable.js';
 import { type Confinement, confine } from './confine.js';
@@ -150,10 +154,14 @@ function notRun(reason: string, code?: ErrorCode): HookReport {
 function reportOf(result: CommandResult): HookReport {
   const verdict = judgeHook(result);
   if (result.kind === 'not-started') return { verdict, text: result.reason, durationMs: 0 };
-  const output = `${result.stdout}\n${result.stderr}`.replace(notPrintable, '').trim();
-  const isCut = result.truncated || output.length > maxHookOutputBytes;
-  const text = isCut ? `${output.slice(0, maxHookOutputBytes)}\n[more output omitted]` : output;
+  const text = textOf(result);
   return { verdict, text: text === '' ? verdict.reason : text, durationMs: result.durationMs };
+}
+
+function textOf({ stdout, stderr, truncated }: ProgramOutput & { readonly truncated: boolean }): string {
+  const output = `${stdout}\n${stderr}`.replace(notPrintable, '').trim();
+  const isCut = truncated || output.length > maxHookOutputBytes;
+  return isCut ? `${output.slice(0, maxHookOutputBytes)}\n[more output omitted]` : output;
 }
 
 /** Output is shown on terminals: escape sequences and characters that turn the reading direction stay out. */
@@ -162,33 +170,52 @@ const notPrintable = /(?![\n\t])[\p{Cc}\p{Cf}]/gu;
 /** The rest of the agent waits meanwhile: a pattern that takes longer on 64 kB is a mistake. */
 const patternTimeoutMs = 500;
 
-/** What the end of a command means by the user's own rules: `reject` makes any end a refusal; a no to nobody is none. */
+/**
+ * What the end of a command means by the user's own rules: `reject` makes any end a refusal, a no to nobody is none, and a
+ * busy daemon has judged nothing. In this order.
+ */
 function judgeAgain(hook: HookConfig, result: CommandResult, daemon: Daemon | undefined): HookReport {
   const report = reportOf(result);
   const { kind, reason } = report.verdict;
   const dead = daemon?.kind === 'dead' ? daemon.reason : undefined;
   const isUnreached = kind === 'refused' && (dead !== undefined || reachedNobody(hook, result));
-  if (kind === 'ok' || kind === 'warned' || isUnreached) {
-    const rejected = rejectedBy(hook, report);
+  const isDeferred = !isUnreached && isNotNow(hook, result, kind);
+  if (kind === 'ok' || kind === 'warned' || isUnreached || isDeferred) {
+    const rejected = rejectedBy(hook, result);
     if (rejected !== undefined) return { ...report, verdict: rejected };
   }
-  if (!isUnreached) return report;
+  if (isDeferred) return { ...report, verdict: { kind: 'deferred', reason } };
+  if (!isUnreached) return kind === 'refused' ? { ...report, ...faultOf(result) } : report;
   // A pid file that is mistyped excuses every no: so it is named.
   const nobody = dead === undefined ? 'it reached no worker' : `it reached no worker (${dead})`;
   return { ...report, verdict: { kind: 'unreachable', reason: `${nobody}: ${reason}` } };
 }
 
+function faultOf(result: CommandResult): Pick<HookReport, 'hostFault'> {
+  return result.kind === 'not-started' ? {} : given({ hostFault: hostFaultIn(firstLineOf(result)) });
+}
+
+const hookPattern = (source: string): BoundedPattern =>
+  boundedPattern(source, { timeoutMs: patternTimeoutMs });
+
 function reachedNobody({ unreachable }: HookConfig, result: CommandResult): boolean {
-  const rule = unreachedRule(unreachable, (source) =>
-    boundedPattern(source, { timeoutMs: patternTimeoutMs }),
-  );
+  const rule = unreachedRule(unreachable, hookPattern);
   return result.kind === 'exited' && rule(result.exitCode, result);
 }
 
+/** A code that is a yes by itself is "not now" only where the user names it. */
+function isNotNow({ notNow }: HookConfig, result: CommandResult, kind: HookVerdictKind): boolean {
+  if (result.kind !== 'exited' || kind === 'ok') return false;
+  if (kind === 'warned' && notNow?.exit === undefined) return false;
+  return notNowRule(notNow, hookPattern).forExit(result.exitCode, result);
+}
+
 /** For programs that say in words what their exit code does not: they can refuse so, and never accept. */
-function rejectedBy({ reject }: HookConfig, { text }: HookReport): HookReport['verdict'] | undefined {
-  if (reject === undefined) return undefined;
-  const found = boundedPattern(reject, { timeoutMs: patternTimeoutMs }).find(text);
+function rejectedBy({ reject }: HookConfig, result: CommandResult): HookReport['verdict'] | undefined {
+  if (reject === undefined || result.kind === 'not-started') return undefined;
+  // The dynamic loader of this host writes to the same stream.
+  const text = textOf({ ...result, stderr: withoutLoaderLines(result.stderr) });
+  const found = hookPattern(reject).find(text);
   if (found === undefined) return undefined;
   return found === 'no-verdict'
     ? { kind: 'broken', reason: '`reject` took too long on its output' }

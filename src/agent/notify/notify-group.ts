@@ -4,6 +4,7 @@
 import type { WorkerResult } from '../../core/cycle/cycle-report.js';
 import { isWritError, WritError } from '../../core/errors.js';
 import type { Clock } from '../../platform/time/clock.js';
+import { joinSignals } from '../../platform/time/join-signals.js';
 import { unreachable } from '../../workers/contract/answer.js';
 import type { Answer, Driver, Liveness, Target } from '../../workers/contract/driver.js';
 import { type NotifyVerb, notifyWorker } from '../../workers/contract/notify-worker.js';
@@ -33,6 +34,8 @@ export interface NotifyOptions {
   readonly alive?: ReadonlySet<string>;
   /** `is-a-no`: who is known to refuse by silence has refused. Left out: it is only away, for it may use this already. */
   readonly silence?: 'is-a-no';
+  /** `is-waited-for`: a busy worker is asked again, for as long as its group waits for such. Left out: it is asked once. */
+  readonly notNow?: 'is-waited-for';
   /** `yes`: who is to be restarted is started where it is down, for it may be us who took it down. */
   readonly restartDead?: 'yes';
   /** Before each notification. */
@@ -76,6 +79,8 @@ interface OneGroup {
   readonly options: GroupRun;
   /** Monotonic: when the time of the group is over. */
   readonly endMs: number;
+  /** Monotonic: when the first of them said "not now". */
+  readonly busy: { sinceMs?: number };
 }
 
 async function notifyGroup(group: WorkerGroup, options: GroupRun): Promise<NotifiedGroup> {
@@ -87,7 +92,7 @@ async function notifyGroup(group: WorkerGroup, options: GroupRun): Promise<Notif
   const { deadlineMs = Number.POSITIVE_INFINITY } = config.reset ?? {};
   const endMs = options.clock.monotonicMs() + deadlineMs;
   const notified = await notifyInSteps(
-    { group, driver, options, endMs },
+    { group, driver, options, endMs, busy: {} },
     workersToNotify(group, members, options),
   );
   return { group, members: members.map((one) => one.worker), ...notified };
@@ -197,6 +202,7 @@ async function notifyOne(one: OneGroup, { worker, verb, process }: Wanted): Prom
   if (answer.kind !== 'unreachable') return { result };
   if (answer.silence !== undefined && options.silence === 'is-a-no') return { result, no: 'SILENT_REFUSAL' };
   const liveness = await livenessOf(driver, worker);
+  if (answer.notNow === 'yes' && liveness !== 'dead') return { result: { ...result, ...livesIn(liveness) } };
   const isDown = liveness === 'dead' || (done === 'restart' && liveness === 'alive');
   if (lived && isDown) return { result, no: 'WORKER_DIED' };
   if (done === 'restart') return { result, lost: 'yes' };
@@ -211,24 +217,54 @@ const retryMs = 500;
 /** For the worker that stands for a loader or a probe: it answers at once. */
 const answerMs = 1000;
 
-/** Again only where nobody answered: a no is an answer, and a restart is not repeated. */
-async function ask(
-  { group, driver, options, endMs }: OneGroup,
-  { worker, verb }: Wanted,
-): Promise<{ answer: Answer; verb: NotifyVerb | 'none' }> {
+/** @returns milliseconds until a worker is asked again that has said "not now" so often in a row */
+function notNowGapMs(times: number): number {
+  return [1000, 2000][times - 1] ?? 5000;
+}
+
+/** @returns true once the worker is to be asked again; all of a group are waited for together */
+async function waitWhileBusy({ group, options, endMs, busy }: OneGroup, times: number): Promise<boolean> {
+  const { clock, signal, stop } = options;
+  if (options.notNow === undefined) return false;
+  busy.sinceMs ??= clock.monotonicMs();
+  const untilMs = Math.min(endMs, busy.sinceMs + (group.config.reset?.notNowForMs ?? 0));
+  const gapMs = notNowGapMs(times);
+  if (clock.monotonicMs() + gapMs >= untilMs) return false;
+  using ending = joinSignals(signal, stop.signal);
+  await clock.sleep(gapMs, ending.signal);
+  return !ending.signal.aborted;
+}
+
+/** @returns the last answer of a worker that is not busy any more, or not waited for any more; undefined without time */
+async function askUntilFree(one: OneGroup, { worker, verb }: Wanted): Promise<Answer | undefined> {
+  const { group, driver, options, endMs } = one;
   const { clock, signal, target } = options;
+  for (let times = 1; ; times++) {
+    const leftMs = Math.min(group.config.reset?.timeoutMs ?? answerMs, endMs - clock.monotonicMs());
+    if (leftMs <= 0) return undefined;
+    const ending = signal === undefined ? {} : { signal };
+    const answer = await notifyWorker(driver, worker, { verb, target, timeoutMs: leftMs, ...ending });
+    if (answer.notNow === undefined || !(await waitWhileBusy(one, times))) return answer;
+  }
+}
+
+/** Again only where nobody answered: a no is an answer, and a restart is not repeated. */
+async function ask(one: OneGroup, wanted: Wanted): Promise<{ answer: Answer; verb: NotifyVerb | 'none' }> {
+  const { group, driver, options } = one;
+  const { worker, verb } = wanted;
+  const { clock, signal } = options;
   // Who is down reads the policy when it starts; to start it is not ours to decide.
   const isDown = verb === 'restart' && (await livenessOf(driver, worker)) === 'dead';
   if (isDown && options.restartDead !== 'yes')
     return { answer: unreachable('does not run: it is not restarted'), verb: 'none' };
-  const { timeoutMs = answerMs, retry = 0 } = group.config.reset ?? {};
+  const { retry = 0 } = group.config.reset ?? {};
   options.onNotify?.(workerKey(group.config.name, worker), verb);
   for (let tries = 0; ; tries++) {
-    const leftMs = Math.min(timeoutMs, endMs - clock.monotonicMs());
-    if (leftMs <= 0) return { answer: unreachable('the timeout of its group is over'), verb: 'none' };
-    const ending = signal === undefined ? {} : { signal };
-    const answer = await notifyWorker(driver, worker, { verb, target, timeoutMs: leftMs, ...ending });
-    const isFinal = answer.kind !== 'unreachable' || verb === 'restart' || tries >= retry;
+    const answer = await askUntilFree(one, wanted);
+    if (answer === undefined)
+      return { answer: unreachable('the timeout of its group is over'), verb: 'none' };
+    const isSilent = answer.kind === 'unreachable' && answer.notNow === undefined;
+    const isFinal = !isSilent || verb === 'restart' || tries >= retry;
     if (isFinal || (await livenessOf(driver, worker)) === 'dead') return { answer, verb };
     await clock.sleep(retryMs, signal);
   }

@@ -12,6 +12,7 @@ import { verbsTo } from './notify-verbs.js';
 import { problemsIn, warningsIn, workerFindings } from './pending-problems.js';
 import { type Notified, problemsOf, proveFirst, proveNotified } from './prove.js';
 import { resultsIn, standingRefusal } from './refusal.js';
+import { asNotReached, stillRefusesAll } from './repeated-refusal-rules.js';
 import { runPendingLoaders, unloadedWithNobody } from './run-loaders.js';
 import { type ActionOptions, nextWorkerActions, type WorkerAction } from './worker-action-rules.js';
 import { groupOf, noteWorkers, type VerbOf, workerKey } from './worker-ledger.js';
@@ -102,7 +103,14 @@ async function notifyPending(host: Host, context: NotifyContext): Promise<Notifi
     return no === undefined ? proven : { ...proven, refusal: no };
   } catch (error) {
     const refusal = toWritError(error);
-    return { results: resultsIn(refusal), ...problemsOf([refusal]) };
+    const { workers } = host.ledger.read();
+    const results = resultsIn(refusal).map((one) =>
+      stillRefusesAll(workers[workerKey(one.group, one.worker)], one) ? asNotReached(one) : one,
+    );
+    // A worker that refuses everything has said nothing about the policy, and the others were not refused.
+    const isAboutPolicy =
+      refusal.code !== 'WORKER_REFUSED' || results.some(({ state }) => state === 'refused');
+    return { results, ...(isAboutPolicy ? problemsOf([refusal]) : { problems: [] }) };
   }
 }
 

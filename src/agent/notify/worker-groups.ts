@@ -3,6 +3,7 @@
 import type { AgentConfig } from '../../core/config/config.js';
 import type { WorkerResult } from '../../core/cycle/cycle-report.js';
 import { isWritError, WritError } from '../../core/errors.js';
+import { given } from '../../core/given.js';
 import { readBootId } from '../../platform/process/boot-id.js';
 import type { Answer, DriverContext, DriverKind, Target } from '../../workers/contract/driver.js';
 import type { WorkerGroup } from '../state/host.js';
@@ -96,7 +97,8 @@ export function workerResult(
   generation: number,
   atMs: number,
 ): WorkerResult {
-  return { group, worker, state: answer.kind, generation, text: answer.text, atMs };
+  const { kind: state, text, notNow } = answer;
+  return { group, worker, state, generation, text, atMs, ...given({ notNow }) };
 }
 
 /** As Promise.all, so many at a time. */

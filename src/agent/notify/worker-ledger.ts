@@ -1,6 +1,8 @@
 // Level, not edge: what each worker is to use and what it last proved, kept in the ledger so that a notification that
 // failed stays pending across restarts. Owns this part of the ledger; notifies nobody and asks no driver.
 import type { WorkerResult } from '../../core/cycle/cycle-report.js';
+import { given } from '../../core/given.js';
+import { steadyNotNowMs } from '../../core/limits.js';
 import type { NotifyVerb } from '../../workers/contract/notify-worker.js';
 import type { Host, WorkerGroup } from '../state/host.js';
 import { type Ledger, ledgerSection, type UnreadSet, type WorkerLedger } from '../state/ledger.js';
@@ -76,7 +78,9 @@ export function pending(
   const { confirmed, process, goneAtMs, owed } = known ?? {};
   const { wanted, text, nowMs: atMs } = now;
   const probed = known?.wanted === wanted ? settledCounts(known.probed) : undefined;
-  return withoutUnknown({ wanted, state: 'pending', text, atMs, confirmed, process, owed, goneAtMs, probed });
+  const accepted = known && acceptedGeneration(known);
+  const kept = { confirmed, accepted, process, owed, goneAtMs, probed };
+  return withoutUnknown({ wanted, state: 'pending', text, atMs, ...kept });
 }
 
 type Entry = { readonly [K in keyof WorkerLedger]: WorkerLedger[K] | undefined };
@@ -150,8 +154,10 @@ function entryOf(result: WorkerResult, known: WorkerLedger | undefined): WorkerL
     text: result.text.slice(0, maxTextCharacters),
     atMs: isSame ? known.atMs : atMs,
     confirmed: state === 'confirmed' ? generation : known?.confirmed,
+    accepted: hasAnswered(result) ? generation : known && acceptedGeneration(known),
     process,
     lives: result.lives,
+    notNowSinceMs: notNowSince(result, known),
     owed: hasAnswered(result) ? undefined : known?.owed,
     probed: result.silence === undefined ? probed : unheard(probed, result.silence),
     ...(notificationId === undefined ? {} : { notificationId, notifiedAtMs: atMs }),
@@ -159,11 +165,27 @@ function entryOf(result: WorkerResult, known: WorkerLedger | undefined): WorkerL
   });
 }
 
+/** A clock that was set back since must not make the time endless. */
+function notNowSince({ notNow, generation, atMs }: WorkerResult, known?: WorkerLedger): number | undefined {
+  if (notNow !== 'yes') return undefined;
+  const sinceMs = known?.wanted === generation ? known.notNowSinceMs : undefined;
+  return Math.min(sinceMs ?? atMs, atMs);
+}
+
+/** True where a worker has said "not now" for so short a time that it is asked at a steady pace. */
+function isBusyForNow({ notNowSinceMs }: Pick<WorkerLedger, 'notNowSinceMs'>, nowMs: number): boolean {
+  return notNowSinceMs !== undefined && nowMs - notNowSinceMs < steadyNotNowMs;
+}
+
 /** The same notification may be noted more than once, as by the step and by the commit: it was one try. */
 function inVain(
-  { atMs, generation, notificationId }: WorkerResult,
+  result: WorkerResult,
   known: WorkerLedger | undefined,
 ): Pick<WorkerLedger, 'tries' | 'notifiedAtMs'> {
+  const { atMs, generation, notificationId } = result;
+  const notNowSinceMs = notNowSince(result, known);
+  // The first gap each time, as long as it is merely busy.
+  if (isBusyForNow(given({ notNowSinceMs }), atMs)) return { tries: 1, notifiedAtMs: atMs };
   const {
     tries = 0,
     notifiedAtMs = atMs,
@@ -223,6 +245,13 @@ export function workerOf(key: string): string {
 /** A worker's name in the ledger and in messages. */
 export function workerKey(group: string, worker: string): string {
   return `${group}/${worker}`;
+}
+
+/** @returns the generation that a worker last took, by its own answer; undefined where it took none */
+export function acceptedGeneration(worker: WorkerLedger): number | undefined {
+  const { accepted, confirmed, wanted } = worker;
+  // Ledgers of older versions have the last answer alone.
+  return accepted ?? (hasAnswered(worker) ? wanted : confirmed);
 }
 
 /** It has taken a generation over, or said nothing against it. */

@@ -7,6 +7,7 @@ import { problemText } from '../../core/cycle/problem-text.js';
 import { isWritError, WritError } from '../../core/errors.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
 import { judgeRequires } from '../../core/release/requires.js';
+import { withdraws } from '../../core/release/withdrawn.js';
 import type { MirrorFailure } from '../../trust/mirrors/mirror-failures.js';
 import type { SignedTarget } from '../../trust/signed-target.js';
 import type { ActiveBundle } from '../generations/generation-contents.js';
@@ -18,7 +19,7 @@ import { type AgeVerdict, judgeAge } from './age-rules.js';
 import { pacedUnseen } from './pace.js';
 import { holdBackSets, type Selection } from './selection.js';
 import { judgeSpace } from './space-memory.js';
-import { type NotNow, whyNotNow } from './why-not-now-rules.js';
+import { forWithdrawal, type NotNow, whyNotNow } from './why-not-now-rules.js';
 
 export interface SelectOptions {
   readonly active: ReadonlyMap<string, ActiveBundle>;
@@ -64,31 +65,32 @@ async function selectOne(host: Host, bundle: BundleConfig, options: SelectOption
   const tooNew = judgeRequires(release, host.features);
   if (tooNew !== undefined) return keep(tooNew);
   if (options.force === 'yes') return { kind: 'take', bundle, target, result: base };
-  const notNow = restrictionOf(host, release);
+  const isWithdrawal = withdraws(release, active?.record.release);
+  const notNow = restrictionOf(host, release, isWithdrawal ? forWithdrawal : undefined);
   if (notNow !== undefined) {
     const { error, retryAtMs } = notNow;
     return keep(error, retryAtMs === undefined ? {} : { remembered: true, retryAtMs });
   }
-  const error =
-    bakeGapOf(host, release, active) ?? pacedUnseen(host, release, active) ?? judgeSpace(host, release);
+  const error = (isWithdrawal ? undefined : paceOf(host, release, active)) ?? judgeSpace(host, release);
   return error === undefined ? { kind: 'take', bundle, target, result: base } : keep(error);
 }
 
-function restrictionOf(host: Host, release: ReleaseInfo): NotNow | undefined {
-  const { refusals } = host.refusals.read();
-  return whyNotNow(release, { ...host.ledger.read(), refusals }, host.clock.nowMs());
-}
-
-/** A withdrawal of the active release waits for nothing. */
-function bakeGapOf(
+/** @param among chooses those that count for this release; left out: all */
+function restrictionOf(
   host: Host,
   release: ReleaseInfo,
-  active: ActiveBundle | undefined,
-): WritError | undefined {
-  const activeSerial = active?.record.release.serial;
-  if (activeSerial === undefined || release.withdrawn?.includes(activeSerial)) return undefined;
+  among: typeof forWithdrawal = (_, all) => all,
+): NotNow | undefined {
+  const { refusals } = host.refusals.read();
+  return whyNotNow(release, among(release, { ...host.ledger.read(), refusals }), host.clock.nowMs());
+}
+
+/** Why a release waits that is not a withdrawal: releases before it failed, or its groups are to be left alone. */
+function paceOf(host: Host, release: ReleaseInfo, active: ActiveBundle | undefined): WritError | undefined {
+  if (active === undefined) return undefined;
   const { forMs } = bakeOf(host.config, release.bundle);
-  return judgeBakeGap(release, host.ledger.read(), { forMs, nowMs: host.clock.nowMs() });
+  const gap = judgeBakeGap(release, host.ledger.read(), { forMs, nowMs: host.clock.nowMs() });
+  return gap ?? pacedUnseen(host, release, active);
 }
 
 /**
@@ -157,7 +159,8 @@ export function rememberRefusedBundles(host: Host, selections: readonly Selectio
   for (const selection of selections) {
     const { result, offered } = selection.kind === 'keep' ? selection : { result: selection.result };
     if (offered === undefined || result.problem === undefined || result.outcome !== 'rejected') continue;
-    const { code } = result.problem;
-    rememberReleases(host, [offered], { code, message: problemText(result.problem, maxOutputLines) });
+    const { code, facts } = result.problem;
+    const message = problemText(result.problem, maxOutputLines);
+    rememberReleases(host, [offered], { code, message, facts });
   }
 }

@@ -13,11 +13,13 @@ const firstVainMs = 60_000;
 const maxVainMs = 3_600_000;
 /** Slow and unwilling look alike: a few tries tell them apart, and more would only move the link. */
 const maxSilentTries = 3;
+/** What refuses everything may be free again soon, and is asked more often. */
+const maxRepeatedTries = 5;
 
 /**
  * Notes that these releases were tried in vain: they are left alone for a minute, doubling to an hour.
  * @param why.groups whose command it was: those of their bundles wait, or all that are new where it uses none of them
- * @returns epoch milliseconds until which they wait; undefined where they are held: silence was taken for a no so often
+ * @returns epoch milliseconds until which they wait; undefined where they are held: nobody judged them in so many tries
  */
 export function noteFailedAttempt(
   { ledger, clock, config }: Pick<Host, 'ledger' | 'clock' | 'config'>,
@@ -32,11 +34,13 @@ export function noteFailedAttempt(
   const isSilence = isUnsaidNo(code);
   const before = held.map(({ bundle, manifest }) => {
     const known = waiting[bundle];
-    // What another release met by silence says nothing of this one.
-    return isSilence && known?.manifestDigest !== manifest.digest ? 0 : (known?.vain?.tries ?? 0);
+    // What another release met by silence says nothing of this one, nor does another way to give no verdict.
+    const isOther = known?.manifestDigest !== manifest.digest || known.vain?.code !== code;
+    return isSilence && isOther ? 0 : (known?.vain?.tries ?? 0);
   });
   const tries = 1 + Math.max(0, ...before);
-  const isHeld = isSilence && tries >= maxSilentTries;
+  const maxTries = code === 'REFUSAL_REPEATED' ? maxRepeatedTries : maxSilentTries;
+  const isHeld = isSilence && tries >= maxTries;
   const untilMs = isHeld
     ? undefined
     : nowMs + Math.min(firstVainMs * 2 ** Math.min(tries - 1, 10), maxVainMs);

@@ -1,6 +1,7 @@
 // Why a release that the repository offers is not taken now: every restriction of this host in one place, the first that
 // holds wins. `--force` asks none of them. Pure; what a restriction is for stands where it is set.
 import { type ErrorCode, WritError } from '../../core/errors.js';
+import { given } from '../../core/given.js';
 import { whoText } from '../../core/names.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
 import type { Ledger, WaitingRelease } from '../state/ledger.js';
@@ -14,6 +15,16 @@ export interface NotNow {
   readonly error: WritError;
   /** Of a remembered refusal: when it is tried again, epoch milliseconds. */
   readonly retryAtMs?: number;
+}
+
+/**
+ * What still restrains a release that takes back the active one: a pause, a block, and a person's hold on this very release.
+ * A memory of its refusal, other holds and waits would keep a host on what its publisher has withdrawn.
+ */
+export function forWithdrawal({ manifest }: ReleaseInfo, restrictions: Restrictions): Restrictions {
+  const { holds, blocked, pause } = restrictions;
+  const own = holds.filter(({ manifestDigest }) => manifestDigest === manifest.digest);
+  return { holds: own, refusals: [], ...given({ blocked, pause }) };
 }
 
 /** @returns undefined where nothing stands in the way of fetching it */
@@ -94,7 +105,7 @@ function stillWaiting(
 /** A release that waits for the pace of groups, or because it was tried and got no verdict. */
 export function waitError(bundle: string, { serial, groups, untilMs = 0, vain }: WaitingRelease): WritError {
   if (vain?.isHeld === true) {
-    const text = `${bundle} ${serial} was rolled back ${vain.tries} times: ${groups.join(', ')} did not react to it`;
+    const text = `${bundle} ${serial} was rolled back ${vain.tries} times: ${groups.join(', ')} ${heldReason(vain.code)}`;
     return new WritError(vain.code, text, { facts: { bundle, serial, groups, tries: vain.tries } });
   }
   const until = `${bundle} ${serial} waits until ${new Date(untilMs).toISOString()}: ${groups.join(', ')}`;
@@ -105,7 +116,12 @@ export function waitError(bundle: string, { serial, groups, untilMs = 0, vain }:
   return new WritError(vain.code, `${until}: ${why}`, { facts });
 }
 
+function heldReason(code: ErrorCode): string {
+  return code === 'REFUSAL_REPEATED' ? 'refused it and the release before it alike' : 'did not react to it';
+}
+
 const reasons: Readonly<Partial<Record<ErrorCode, string>>> = {
   LOADER_DEFERRED: 'the loader said "not now"',
   SILENT_REFUSAL: 'the daemon did not react',
+  REFUSAL_REPEATED: 'the release before it was refused alike',
 };

@@ -47,10 +47,11 @@ export const ledgerSchema: object = record({
   'pause?': record({ by: text, reason: text, atMs: number, 'untilMs?': number }),
   workers: objectOf(
     record({
-      ...{ wanted: number, 'confirmed?': number, text, atMs: number, 'process?': text },
+      ...{ wanted: number, 'confirmed?': number, 'accepted?': number, text, atMs: number, 'process?': text },
       state: oneOf('confirmed', 'notified', 'refused', 'unreachable', 'pending'),
       ...{ 'appeared?': { const: true }, 'owed?': { const: 'restart' }, 'notificationId?': text },
       ...{ 'notifiedAtMs?': number, 'tries?': number, 'goneAtMs?': number, 'lives?': oneOf('yes', 'no') },
+      'notNowSinceMs?': number,
       'probed?': record({
         ...{ wrong: number, 'text?': text, 'silence?': text, 'notices?': number, 'noticeAtMs?': number },
       }),

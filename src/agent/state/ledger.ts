@@ -33,6 +33,8 @@ export interface Hold {
 export interface WorkerLedger {
   readonly wanted: number;
   readonly confirmed?: number;
+  /** The generation that it last took, by whatever answer; left out in ledgers of older versions. */
+  readonly accepted?: number;
   readonly state: 'confirmed' | 'notified' | 'refused' | 'unreachable' | 'pending';
   readonly text: string;
   readonly atMs: number;
@@ -47,6 +49,8 @@ export interface WorkerLedger {
   readonly notifiedAtMs?: number;
   /** Whether its process was seen alive when it could not be reached. */
   readonly lives?: 'yes' | 'no';
+  /** Since when it has said "not now" to what it is to use, each time it was asked. */
+  readonly notNowSinceMs?: number;
   /** Notifications in vain. */
   readonly tries?: number;
   /** Since when its set does not list it. */

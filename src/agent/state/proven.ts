@@ -1,6 +1,7 @@
 // What is known of the workers, and whether everybody is known to use what is active: by the ledger, and not while a move is
 // on its way, for workers that it has not notified yet may be in no ledger. Reads only.
 import { isWritError } from '../../core/errors.js';
+import { steadyNotNowMs } from '../../core/limits.js';
 import { type GroupFacts, isConfirmed, type WorkerFacts } from '../../core/status/worker-rules.js';
 import type { Clock } from '../../platform/time/clock.js';
 import type { Host } from './host.js';
@@ -73,6 +74,12 @@ function isDead({ state, lives, confirmed }: WorkerLedger): boolean {
 /** So many times the time for an answer: who is only slow has answered by then. */
 const lostAfterTimeouts = 3;
 
-function isLost({ state, lives, atMs }: WorkerLedger, timeoutMs: number, nowMs: number): boolean {
+function isLost(
+  { state, lives, atMs, notNowSinceMs }: WorkerLedger,
+  timeoutMs: number,
+  nowMs: number,
+): boolean {
+  // A worker that is busy has answered; a policy that keeps it busy for ever is one that it is lost behind.
+  if (notNowSinceMs !== undefined) return nowMs - notNowSinceMs >= steadyNotNowMs;
   return state === 'unreachable' && lives === 'yes' && nowMs - atMs >= lostAfterTimeouts * timeoutMs;
 }

@@ -4,7 +4,7 @@ import { configDigest } from '../../core/config/config-digest.js';
 import type { BundleResult } from '../../core/cycle/cycle-report.js';
 import type { WritError } from '../../core/errors.js';
 import type { NewRelease, ReleaseInfo } from '../../core/release/release.js';
-import type { Host } from './host.js';
+import type { Host, Refusals } from './host.js';
 import { forget, isChosen, type Refusal, type RefusalChoice, remember, retryNow } from './refusal-rules.js';
 
 /** Adds to the results when what was refused now is tried again. */
@@ -24,12 +24,14 @@ export function noteRetryTimes(host: Host, results: Map<string, BundleResult>): 
 export function rememberReleases(
   host: Host,
   releases: readonly ReleaseInfo[],
-  error: Pick<WritError, 'code' | 'message'>,
+  error: Pick<WritError, 'code' | 'message' | 'facts'>,
 ): void {
   const known = host.refusals.read();
   const names = releases.map((one) => one.bundle);
+  const isHostFault = error.facts['hostFault'] !== undefined;
+  const pace = { firstMs: host.config.refusals.retryMs, isHostFault };
   const refusals = releases.reduce(
-    (all, release) => remember(all, refusalOf(host, release, error, names), host.config.refusals.retryMs),
+    (all, release) => remember(all, refusalOf(host, release, error, names), pace),
     known.refusals,
   );
   host.refusals.write({ ...known, config: configDigest(host.config), refusals });
@@ -66,10 +68,10 @@ export function rememberBakeFailures(
 ): string[] {
   const known = host.refusals.read();
   const names = releases.map((one) => one.bundle);
-  const refusals = releases.reduce(
-    (all, release) => remember(all, refusalOf(host, release, error, names), retryMs(release)),
-    known.refusals,
-  );
+  const refusals = releases.reduce((all, release) => {
+    const pace = { firstMs: retryMs(release), isHostFault: false };
+    return remember(all, refusalOf(host, release, error, names), pace);
+  }, known.refusals);
   host.refusals.write({ ...known, config: configDigest(host.config), refusals });
   return names;
 }
@@ -81,6 +83,11 @@ export function rememberIfPossible({ log }: Pick<Host, 'log'>, remember: () => v
   } catch (error) {
     log.error({ err: error }, 'a refusal could not be recorded: the release will be tried again');
   }
+}
+
+/** Puts back what was remembered before: the refusal that came since was no verdict. */
+export function putBackRefusals({ refusals }: Pick<Host, 'refusals'>, before: Refusals): void {
+  if (refusals.read() !== before) refusals.write(before);
 }
 
 const maxMessageCharacters = 2000;

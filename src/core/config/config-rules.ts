@@ -2,6 +2,7 @@
 // paths that must not meet. Works on data that may break the schema too, so that every mistake is found at once.
 import { changeRules, checkBounds, socketRule } from './config-bounds.js';
 import { nearest, unknownText } from './config-errors.js';
+import type { Schema } from './config-keys.js';
 import { commonResetKeys, configSchema, type DriverSchema } from './config-schema.js';
 import { at, type ConfigPath, type Finding, type Group, group, list, valuesAt } from './findings.js';
 import { boxRules, programRule, slashed } from './hook-rules.js';
@@ -252,9 +253,10 @@ function* canaryRules(canary: unknown, path: ConfigPath): Generator<Finding> {
 
 function* resetRules(worker: Group, path: ConfigPath, file: Group, options: RuleOptions): Generator<Finding> {
   if (worker['reset'] === undefined || typeof worker['reset'] !== 'object') return;
-  yield* checkBounds({ properties: commonResetKeys }, worker['reset'], [...path, 'reset']);
   const names = options.drivers.map((driver) => driver.name);
   const named = driversOf(worker['reset'], options.drivers);
+  const properties = { ...(named[0]?.properties as Schema['properties']), ...commonResetKeys };
+  yield* checkBounds({ properties }, worker['reset'], [...path, 'reset']);
   if (named.length > 1) {
     const found = named.map((driver) => driver.name).join(' and ');
     yield at([...path, 'reset'], `needs exactly one of ${names.join(', ')}; it has ${found}`);

@@ -4,6 +4,7 @@
 import { durationPattern } from '../names.js';
 import type { GroupOf, Key, Keys, Schema, ValueOf } from './config-keys.js';
 import * as key from './config-keys.js';
+import { notNowOfHook, unreachable } from './not-now-keys.js';
 
 /** What the schema needs to know of a kind of driver (workers/contract/driver.ts has the whole of it). */
 export interface DriverSchema {
@@ -55,16 +56,9 @@ const judgeKeys = {
   // A pattern of more characters is a program.
   reject: { ...key.text(1000, 'a regular expression of at most 1000 characters, as "^ERROR"'), minLength: 1 },
   retry: key.whole(0, 100),
+  notNow: notNowOfHook,
   ...boxKeys,
 };
-/** How a program says that it reached no worker, of hooks and of the driver `run`. */
-export const unreachable = key.someOf(
-  {
-    exit: key.list(key.whole(1, 255), { min: 1, max: 32 }),
-    match: { ...key.text(1000, 'a regular expression, as "connect failed"'), minLength: 1 },
-  },
-  '{exit: [1], match: "connect failed"}',
-);
 /** Of commands that speak to a daemon, which may be away. */
 const askingKeys = { ...judgeKeys, unreachable, pidFile: key.absolutePath };
 /** Of commands that may also act on the host. */

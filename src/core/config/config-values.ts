@@ -15,6 +15,7 @@ import { buildLimits, milliseconds } from './config-limits.js';
 import { driversOf } from './config-rules.js';
 import type { ConfigFile, DriverSchema } from './config-schema.js';
 import { buildHookBox } from './hook-box.js';
+import { notNowTime } from './not-now-keys.js';
 
 type MirrorFile = Exclude<ConfigFile['repository'], readonly unknown[]>;
 type BundleFile = ConfigFile['bundles'][number];
@@ -258,6 +259,7 @@ function buildReset(
     options: reset,
     timeoutMs: durationMs(reset.timeout ?? defaultDurations.reset),
     min: reset.min ?? 1,
+    notNowForMs: durationMs(notNowTime(reset['notNow'])),
     ...given({ retry: reset.retry, deadlineMs: milliseconds(reset.deadline) }),
   };
 }
@@ -283,10 +285,10 @@ function buildHook({ run, timeout }: Pick<HookFile, 'run' | 'timeout'>, defaultT
 
 /** A command whose word on a policy counts. */
 function buildJudge(hook: HookFile, defaultTimeout: string): HookConfig {
-  const { reject, retry, sandbox, unreachable, pidFile } = hook;
+  const { reject, retry, sandbox, unreachable, notNow, pidFile } = hook;
   return {
     ...buildHook(hook, defaultTimeout),
     box: buildHookBox(hook),
-    ...given({ sandbox, reject, retry, unreachable, pidFile }),
+    ...given({ sandbox, reject, retry, unreachable, notNow, pidFile }),
   };
 }

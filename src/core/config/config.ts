@@ -11,6 +11,14 @@ export interface Unreachable {
   readonly match?: string;
 }
 
+/** How a program or a daemon says that it was reached and is busy: all that is given must hold. */
+export interface NotNow {
+  readonly exit?: readonly number[];
+  readonly status?: readonly number[];
+  /** A regular expression (flags `mu`), for the first line of the answer. */
+  readonly match?: string;
+}
+
 /** A user's command: checks, loaders, probes. */
 export interface HookConfig {
   /** Program and arguments, with placeholders {candidate}, {current}, {bundle}, {scratch}. */
@@ -24,6 +32,8 @@ export interface HookConfig {
   readonly reject?: string;
   /** How it says that it reached no worker: then its no is none. Of loaders, probes and canaries. */
   readonly unreachable?: Unreachable;
+  /** How it says "not now", beside exit code 75. */
+  readonly notNow?: Pick<NotNow, 'exit' | 'match'>;
   /** Of the daemon that it speaks to: where that was dead before, a no is none. */
   readonly pidFile?: string;
   /** Further tries of one that ended without a verdict, and of a probe that refused; left out: none. */
@@ -143,6 +153,8 @@ export interface WorkerGroupConfig {
     readonly retry?: number;
     /** For all workers of the group together; left out: as long as they take. */
     readonly deadlineMs?: number;
+    /** So long those are waited for that say "not now", all together; left out: not at all. */
+    readonly notNowForMs?: number;
   };
   readonly confirm: ConfirmMode;
   /** Quiet time after the last change, before the group is moved; left out: none. */

@@ -32,10 +32,15 @@ function isBuiltIn(check: Group): boolean {
 /** Keys of commands in a check that runs none. */
 function* builtInRules(check: Group, path: ConfigPath): Generator<Finding> {
   if (check['parse'] !== undefined)
-    yield* unused(check, path, ['reject', 'retry'], 'is only used with `run`');
+    yield* unused(check, path, ['reject', 'retry', 'notNow'], 'is only used with `run`');
   // It compares two lists of files: neither its time nor its memory grows with their content.
   if (check['change'] !== undefined)
-    yield* unused(check, path, ['reject', 'retry', 'timeout', 'memory'], 'is not used with `change`');
+    yield* unused(
+      check,
+      path,
+      ['reject', 'retry', 'notNow', 'timeout', 'memory'],
+      'is not used with `change`',
+    );
 }
 
 /** A key that nothing heeds would be believed. */
@@ -58,6 +63,7 @@ export function* programRule(run: unknown, path: ConfigPath): Generator<Finding>
 function* wordRules(hook: Group, path: ConfigPath): Generator<Finding> {
   yield* patternRule(hook['reject'], [...path, 'reject']);
   yield* patternRule(group(hook['unreachable'])['match'], [...path, 'unreachable', 'match']);
+  yield* patternRule(group(hook['notNow'])['match'], [...path, 'notNow', 'match']);
   if (hook['start'] === undefined) return;
   for (const name of ['unreachable', 'pidFile'])
     if (hook[name] !== undefined)

@@ -126,7 +126,8 @@ export function readPaxRecords(body: Buffer): PaxRecords {
     at = record.end;
   }
   const size = values.get('size')?.toString('latin1');
-  if (size !== undefined && !/^(0|[1-9][0-9]{0,15})$/.test(size)) throw malformed('a PAX size is not a number');
+  if (size !== undefined && !/^(0|[1-9][0-9]{0,15})$/.test(size))
+    throw malformed('a PAX size is not a number');
   return given({ path: values.get('path'), sizeBytes: size === undefined ? undefined : Number(size) });
 }
 

@@ -77,8 +77,7 @@ export class TarReader {
   #takeAfterEnd(bytes: Buffer): number {
     this.#bytesAfterEnd += bytes.length;
     // A second archive here would be seen by readers that go on, and by no check of ours.
-    if (this.#bytesAfterEnd > maxPaddingBytes || !isZero(bytes))
-      throw malformed('it has data after its end');
+    if (this.#bytesAfterEnd > maxPaddingBytes || !isZero(bytes)) throw malformed('it has data after its end');
     return bytes.length;
   }
 

@@ -10,6 +10,8 @@ export const confirmed = (text: string): Answer => ({ kind: 'confirmed', text: h
 export const notified = (text: string): Answer => ({ kind: 'notified', text: headOf(text) });
 export const refused = (text: string): Answer => ({ kind: 'refused', text: headOf(text) });
 export const unreachable = (text: string): Answer => ({ kind: 'unreachable', text: headOf(text) });
+/** It was reached, and said that it is busy. */
+export const notNow = (text: string): Answer => ({ ...unreachable(`not now: ${text}`), notNow: 'yes' });
 
 /** @returns the end of a text, where commands say what went wrong, on one line */
 export function tailOf(text: string, maxCharacters: number): string {

@@ -33,6 +33,8 @@ export interface Answer {
   readonly text: string;
   /** Beside `unreachable`: it lives, kept all that it had to the deadline, and is known to refuse by saying nothing. */
   readonly silence?: 'refuses';
+  /** Beside `unreachable`: it was reached, and is busy: asked again soon, and it has judged nothing. */
+  readonly notNow?: 'yes';
 }
 
 export interface ResetOptions {

@@ -1,13 +1,13 @@
 // Any program that notifies a worker, as `rndc reload`: its exit code is the answer. Half of such programs say
 // "ok" before anything has happened, so that 0 means `notified` unless the user vouches for it with `confirms`.
 import { basename } from 'node:path';
-import type { Unreachable } from '../../core/config/config.js';
-import { unreachable as unreachableKey } from '../../core/config/config-schema.js';
+import type { NotNow, Unreachable } from '../../core/config/config.js';
+import { notNowOfCommand, unreachable as unreachableKey } from '../../core/config/not-now-keys.js';
 import { judgeHook } from '../../core/cycle/hook-verdict.js';
 import { WritError } from '../../core/errors.js';
 import { maxHookOutputBytes } from '../../core/limits.js';
 import { type CommandResult, runCommand } from '../../platform/process/run-command.js';
-import { confirmed, notified, refused, tailOf, unreachable } from '../contract/answer.js';
+import { confirmed, notified, notNow, refused, tailOf, unreachable } from '../contract/answer.js';
 import type { Answer, Driver, ResetOptions } from '../contract/driver.js';
 import { absoluteFile, driverKind, type OptionsOf, property, yesOrNo } from '../shared/driver-options.js';
 import { patternOf } from '../shared/expectation.js';
@@ -18,6 +18,7 @@ import {
   type MembersOptions,
   membersProperty,
 } from '../shared/member-command.js';
+import { type NotNowRule, notNowRule } from '../shared/not-now.js';
 import { pidFileVerbs } from '../shared/pid-file.js';
 import {
   fillPlaceholders,
@@ -33,6 +34,7 @@ const maxTailCharacters = 1000;
 const properties = {
   run: commandSchema,
   unreachable: property<Unreachable>(unreachableKey),
+  notNow: property<NotNow>(notNowOfCommand),
   restart: property<{ readonly run: Command }>({
     type: 'object',
     additionalProperties: false,
@@ -55,6 +57,7 @@ function createDriver(options: CommandOptions): Driver {
   if (restart !== undefined) requireCommand('reset.restart.run', restart.run, members);
   if (pidFile !== undefined) requireOwnPlace('reset.pidFile', pidFile, members);
   const isUnreached = unreachedRule(options.unreachable, (source) => patternOf('unreachable.match', source));
+  const busy = notNowRule(options.notNow);
   const [program] = run;
   const daemon =
     pidFile === undefined
@@ -64,18 +67,20 @@ function createDriver(options: CommandOptions): Driver {
     verdictClass: options.confirms === true ? 'true' : 'early',
     members: async () => (members === undefined ? [basename(program)] : listByCommand(members)),
     reset: async (worker, reset) => {
-      const answer = await notify(run, worker, reset, { ...options, isUnreached });
+      const answer = await notify(run, worker, reset, { ...options, isUnreached, busy });
       // A program that cannot connect ends like one whose daemon refused: who is dead has said nothing.
       const isDead = answer.kind === 'refused' && (await daemon?.liveness?.(worker)) === 'dead';
       return isDead ? unreachable(`nobody lives there: ${answer.text}`) : answer;
     },
-    restart: restart && ((worker, reset) => notify(restart.run, worker, reset, { ...options, isUnreached })),
+    restart:
+      restart && ((worker, reset) => notify(restart.run, worker, reset, { ...options, isUnreached, busy })),
     ...daemon,
   };
 }
 
 interface NotifyOptions extends CommandOptions {
   readonly isUnreached: UnreachedRule;
+  readonly busy: NotNowRule;
 }
 
 /** With `members` a command that has no {worker} finds it in its environment. */
@@ -122,7 +127,18 @@ function judge(result: CommandResult, options: NotifyOptions): Answer {
   const tail = tailOf(output, maxTailCharacters);
   const said = tail === '' ? reason : `${reason}: ${tail}`;
   const isUnreached = result.kind === 'exited' && options.isUnreached(result.exitCode, result);
-  if (kind === 'refused') return isUnreached ? unreachable(said) : refused(said);
+  if (kind === 'refused' && isUnreached) return unreachable(said);
+  if (result.kind === 'exited' && kind !== 'ok' && isBusy(result, options)) return notNow(said);
+  if (kind === 'refused') return refused(said);
   if (kind !== 'ok' && kind !== 'warned') return unreachable(said);
   return options.confirms === true ? confirmed(said) : notified(said);
+}
+
+/** A code that is a yes by itself is "not now" only where the user names it. */
+function isBusy(
+  result: Extract<CommandResult, { kind: 'exited' }>,
+  { busy, notNow: keys }: NotifyOptions,
+): boolean {
+  const isYes = judgeHook(result).kind === 'warned';
+  return !(isYes && keys?.exit === undefined) && busy.forExit(result.exitCode, result);
 }

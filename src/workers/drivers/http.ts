@@ -1,10 +1,12 @@
 // Daemons that are notified over HTTP, as Prometheus or Caddy: one request to a URL or a unix socket, judged by status
 // and body. An answer is early unless the user says that it comes after the effect. Never follows a redirect, never
 // shows what it sent, and never takes the word of something in between for that of the worker.
+import type { NotNow } from '../../core/config/config.js';
+import { notNowOfHttp } from '../../core/config/not-now-keys.js';
 import { WritError } from '../../core/errors.js';
 import { askHttp, type HttpReply } from '../../platform/net/http-ask.js';
 import { readAuthorization } from '../../platform/users/authorization-file.js';
-import { confirmed, notified, refused, tailOf, unreachable } from '../contract/answer.js';
+import { confirmed, notified, notNow, refused, tailOf, unreachable } from '../contract/answer.js';
 import type { Answer, Driver, DriverContext, ResetOptions } from '../contract/driver.js';
 import { createAnswerGrace } from '../contract/liveness.js';
 import { createHttpPlace, type HttpPlace, type HttpPlaceOptions } from '../protocols/http-place.js';
@@ -19,6 +21,7 @@ import {
 } from '../shared/driver-options.js';
 import { createExpectation, expectProperties, type Met } from '../shared/expectation.js';
 import { membersProperty } from '../shared/member-command.js';
+import { type NotNowRule, notNowRule } from '../shared/not-now.js';
 import { fillPlaceholders, requireKnownPlaceholders } from '../shared/placeholders.js';
 import { pathGlobPattern, socketLiveness } from '../shared/socket-set.js';
 
@@ -71,6 +74,7 @@ const properties = {
   }),
   confirms: yesOrNo('the answer comes after the worker uses the generation, and is right both ways'),
   members: membersProperty,
+  notNow: property<NotNow>(notNowOfHttp),
   ...expectProperties,
 };
 
@@ -86,6 +90,7 @@ function createDriver(options: HttpOptions, { clock }: DriverContext): Driver {
     throw new WritError('CONFIG_INVALID', 'reset: GET has no `body`');
   requireKnownPlaceholders('reset.body', [body ?? '']);
   const grace = createAnswerGrace(clock, leastGraceMs);
+  const busy = notNowRule(options.notNow);
   return {
     verdictClass: options.confirms === true ? 'true' : 'early',
     members: place.members,
@@ -95,7 +100,7 @@ function createDriver(options: HttpOptions, { clock }: DriverContext): Driver {
       if (typeof reply === 'string') return unreachable(reply);
       const fill = (text: string): string => fillPlaceholders(text, reset.target, worker);
       const met = reply.kind === 'failed' ? 'no-verdict' : expectation.judge(reply.body, fill);
-      return judge(worker, reply, options, met);
+      return judge(worker, reply, { ...options, busy }, met);
     },
     liveness: async (worker) => {
       const listensAt = place.listensAt(worker);
@@ -126,19 +131,26 @@ async function ask(
   });
 }
 
-/** Not a word on the policy: a redirect, a missing right or path, a proxy without its server, not now. */
+/** Not a word on the policy: a redirect, a missing right or path, a proxy without its server, a busy one. */
 const noVerdicts: ReadonlySet<number> = new Set([401, 403, 404, 405, 407, 408, 421, 425, 429, 502, 503, 504]);
 
-function judge(worker: string, reply: HttpReply, options: HttpOptions, met: Met): Answer {
+interface JudgedOptions extends HttpOptions {
+  readonly busy: NotNowRule;
+}
+
+function judge(worker: string, reply: HttpReply, options: JudgedOptions, met: Met): Answer {
   if (reply.kind === 'failed') return unreachable(`${worker}: ${reply.reason}`);
-  const { status, body } = reply;
+  const { status, body, retryAfterMs } = reply;
+  const { busy } = options;
   const tail = tailOf(body, maxTailCharacters);
   const text = tail === '' ? `status ${status}` : `status ${status}: ${tail}`;
   if (status !== (options.status ?? 200)) {
+    if (busy.forStatus({ status, body, hasRetryAfter: retryAfterMs !== undefined }))
+      return notNow(`${worker}: ${text}`);
     const isVerdict = Math.trunc(status / 100) !== 3 && !noVerdicts.has(status);
     return isVerdict ? refused(text) : unreachable(`${worker}: ${text}`);
   }
   if (met === 'no-verdict') return unreachable(`${worker}: \`expectMatch\` takes too long on: ${text}`);
-  if (met === 'no') return refused(text);
+  if (met === 'no') return busy.forText(body) ? notNow(text) : refused(text);
   return options.confirms === true ? confirmed(text) : notified(text);
 }

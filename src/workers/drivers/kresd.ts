@@ -1,11 +1,14 @@
 // Knot Resolver workers, found by their control sockets. Each is notified by one command and believed by one exact
 // answer: an error looks like any other answer there. Never trusts a prompt, a partial answer, or silence.
 import { dirname, join } from 'node:path';
+import type { NotNow } from '../../core/config/config.js';
+import { notNowOfText } from '../../core/config/not-now-keys.js';
 import { exchange, requireSocketPath } from '../../platform/net/unix-socket.js';
-import { confirmed, refused, unreachable } from '../contract/answer.js';
+import { confirmed, notNow, refused, unreachable } from '../contract/answer.js';
 import type { Answer, Driver, DriverContext, ResetOptions } from '../contract/driver.js';
 import { createKresdReader, encodeKresdCommand, type KresdAnswer } from '../protocols/kresd-protocol.js';
-import { driverKind, type OptionsOf, text, yesOrNo } from '../shared/driver-options.js';
+import { driverKind, type OptionsOf, property, text, yesOrNo } from '../shared/driver-options.js';
+import { type NotNowRule, notNowRule } from '../shared/not-now.js';
 import { listByGlob, pathGlobPattern, socketIdentity, socketLiveness } from '../shared/socket-set.js';
 
 const properties = {
@@ -16,6 +19,7 @@ const properties = {
   command: text('one line of Lua, as policy_reset()', { pattern: '^[^\\r\\n\\u0000]+$', maxLength: 4096 }),
   expect: text('a text (put it in quotes): the one answer that means yes, as "0"', { maxLength: 4096 }),
   confirms: yesOrNo('the command fails on what the worker could not parse, as policy_reset() of the sample'),
+  notNow: property<NotNow>(notNowOfText),
 };
 
 type KresdOptions = OptionsOf<typeof properties, 'kresd' | 'command' | 'expect'>;
@@ -31,11 +35,12 @@ function createDriver(options: KresdOptions, context: DriverContext): Driver {
   const directory = dirname(options.kresd);
   requireSocketPath(join(directory, 'x'));
   // A worker loads what it cannot parse as an empty list and says yes: who vouches for its answer is the user, or a check.
+  const busy = notNowRule(options.notNow);
   const isVouchedFor = options.confirms ?? context.checked === 'yes';
   return {
     verdictClass: isVouchedFor ? 'true' : 'early',
     members: () => listByGlob(options.kresd, 'socket'),
-    reset: (worker, reset) => notify(join(directory, worker), options, reset, context),
+    reset: (worker, reset) => notify(join(directory, worker), { ...options, busy }, reset, context),
     keepsProcess: 'yes',
     identity: (worker) => socketIdentity(join(directory, worker)),
     // A worker that loads rules answers nobody, but the kernel still takes connections for it.
@@ -45,7 +50,7 @@ function createDriver(options: KresdOptions, context: DriverContext): Driver {
 
 async function notify(
   path: string,
-  options: KresdOptions,
+  options: KresdOptions & { readonly busy: NotNowRule },
   { target: _, ...limits }: ResetOptions,
   { clock }: DriverContext,
 ): Promise<Answer> {
@@ -59,12 +64,17 @@ async function notify(
     ...limits,
   });
   if (result.kind === 'failed') return unreachable(`${path}: ${result.reason}`);
-  return judge(path, result.value, options.expect);
+  return judge(path, result.value, options);
 }
 
-function judge(path: string, answer: KresdAnswer, expect: string): Answer {
+function judge(
+  path: string,
+  answer: KresdAnswer,
+  { expect, busy }: Pick<KresdOptions, 'expect'> & { readonly busy: NotNowRule },
+): Answer {
   if (answer.kind === 'malformed') {
     return unreachable(`${path}: an answer of ${answer.length} bytes was announced: this is not a kresd`);
   }
-  return answer.text === expect ? confirmed(answer.text) : refused(answer.text);
+  if (answer.text === expect) return confirmed(answer.text);
+  return busy.forText(answer.text) ? notNow(answer.text) : refused(answer.text);
 }

@@ -2,16 +2,27 @@
 // protocol's own end, and believes what the user says the answer is worth. Never half-closes unless told to, and
 // tries again to connect inside the deadline: some sockets are away for a moment while their daemon reloads.
 import { dirname, join } from 'node:path';
+import type { NotNow } from '../../core/config/config.js';
+import { notNowOfText } from '../../core/config/not-now-keys.js';
 import { WritError } from '../../core/errors.js';
 import { exchange, requireSocketPath } from '../../platform/net/unix-socket.js';
 import type { Clock } from '../../platform/time/clock.js';
-import { confirmed, notified, refused, tailOf, unreachable } from '../contract/answer.js';
+import { confirmed, notified, notNow, refused, tailOf, unreachable } from '../contract/answer.js';
 import type { Answer, Driver, DriverContext, ResetOptions } from '../contract/driver.js';
 import { createAnswerGrace } from '../contract/liveness.js';
 import { createLineReader, type LineAnswer, type LineRules } from '../protocols/line-protocol.js';
-import { absoluteFile, driverKind, type OptionsOf, oneOf, text, yesOrNo } from '../shared/driver-options.js';
+import {
+  absoluteFile,
+  driverKind,
+  type OptionsOf,
+  oneOf,
+  property,
+  text,
+  yesOrNo,
+} from '../shared/driver-options.js';
 import { createExpectation, type Expectation, expectProperties, patternOf } from '../shared/expectation.js';
 import { membersProperty } from '../shared/member-command.js';
+import { type NotNowRule, notNowRule } from '../shared/not-now.js';
 import { pidFileVerbs } from '../shared/pid-file.js';
 import {
   fillPlaceholders,
@@ -50,6 +61,7 @@ const properties = {
   confirms: yesOrNo('the daemon answers after it uses the generation, and right both ways'),
   pidFile: absoluteFile('an absolute path of the pid file of its master, as /run/haproxy.pid'),
   members: membersProperty,
+  notNow: property<NotNow>(notNowOfText),
   ...expectProperties,
 };
 
@@ -65,6 +77,7 @@ function createDriver(options: LineOptions, { clock }: DriverContext): Driver {
   if (options.confirms === true && !expectation.isGiven)
     throw new WritError('CONFIG_INVALID', 'reset: `confirms` needs `expect` or `expectMatch`');
   const rules = rulesOf(options);
+  const busy = notNowRule(options.notNow);
   const { pidFile } = options;
   if (pidFile !== undefined) requireOwnPlace('reset.pidFile', pidFile, options.members);
   const daemon =
@@ -77,7 +90,7 @@ function createDriver(options: LineOptions, { clock }: DriverContext): Driver {
     members: () => listSockets(options.line, options.members),
     reset: (worker, reset) => {
       grace.notified(worker, reset.timeoutMs);
-      return notify(worker, reset, { options, rules, expectation, clock });
+      return notify(worker, reset, { options, rules, expectation, busy, clock });
     },
     // The pid of a master says more than its socket, which is away while it reloads.
     ...(daemon ?? {
@@ -102,6 +115,7 @@ interface LineDriver {
   readonly options: LineOptions;
   readonly rules: () => LineRules;
   readonly expectation: Expectation;
+  readonly busy: NotNowRule;
   readonly clock: Clock;
 }
 
@@ -140,7 +154,7 @@ async function notify(
 function judge(
   path: string,
   answer: LineAnswer,
-  { expectation, options }: LineDriver,
+  { expectation, options, busy }: LineDriver,
   fill: (text: string) => string,
 ): Answer {
   if (answer.kind === 'malformed') return unreachable(`${path}: ${answer.reason}`);
@@ -150,6 +164,6 @@ function judge(
   if (met === 'no-verdict') return unreachable(`${path}: \`expectMatch\` takes too long on: ${text}`);
   // A daemon that was stopped or died says nothing too: neither a no nor a proof.
   if (answer.kind === 'silence') return met === 'no' ? unreachable(`${path}: ${text}`) : notified(text);
-  if (met === 'no') return refused(text);
+  if (met === 'no') return busy.forText(said) ? notNow(text) : refused(text);
   return options.confirms === true ? confirmed(text) : notified(text);
 }

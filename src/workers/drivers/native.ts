@@ -1,15 +1,18 @@
 // Workers that speak Writ's own protocol (docs/native-protocol.md): they connect to the agent, are notified of a
 // generation, and answer ack or nack after they have tried it. Owns the group's socket and who is connected.
 import { dirname, join } from 'node:path';
+import type { NotNow } from '../../core/config/config.js';
+import { notNowOfText } from '../../core/config/not-now-keys.js';
 import { namePattern } from '../../core/names.js';
 import { listenUnix, requireSocketPath, type UnixListener } from '../../platform/net/unix-socket.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { lookUpGroup } from '../../platform/users/group-id.js';
-import { unreachable } from '../contract/answer.js';
-import type { Driver, DriverContext, Target } from '../contract/driver.js';
+import { notNow, unreachable } from '../contract/answer.js';
+import type { Answer, Driver, DriverContext, Target } from '../contract/driver.js';
 import { livenessWithin } from '../contract/liveness.js';
 import { type NativeConnection, serveNativeWorker } from '../protocols/native-connection.js';
 import { driverKind, type OptionsOf, property, text } from '../shared/driver-options.js';
+import { notNowRule } from '../shared/not-now.js';
 
 const maxConnections = 256;
 const defaultSocketMode = '0660';
@@ -31,6 +34,7 @@ const properties = {
     pattern: '^0[0-7][0-7]0$',
   }),
   socketGroup,
+  notNow: property<NotNow>(notNowOfText),
 };
 
 type NativeOptions = OptionsOf<typeof properties, 'native'>;
@@ -44,6 +48,7 @@ function createDriver(options: NativeOptions, context: DriverContext): Driver {
   /** Every open connection: who connects again has answered nothing yet, whatever it said over the one before. */
   const connections = new Map<NativeConnection, { readonly identity: string; id?: string }>();
   const ids = (): string[] => [...connections.values()].flatMap(({ id }) => id ?? []);
+  const judged = judgedBy(options);
   const beganAtMs = context.clock.nowMs();
   let accepted = 0;
   let active: Target | undefined;
@@ -65,7 +70,7 @@ function createDriver(options: NativeOptions, context: DriverContext): Driver {
         if (active !== undefined) connection.notify(active);
       },
       onLateAnswer: (generation, answer) =>
-        context.onLateAnswer?.(worker.id ?? '', generation, answer, worker.identity),
+        context.onLateAnswer?.(worker.id ?? '', generation, judged(answer), worker.identity),
       onClose: () => connections.delete(connection),
     });
     connections.set(connection, worker);
@@ -89,7 +94,7 @@ function createDriver(options: NativeOptions, context: DriverContext): Driver {
     },
     members: async () => ids().sort(),
     reset: async (worker, reset) => {
-      return connectionOf(worker)?.ask(reset) ?? unreachable('not connected');
+      return judged((await connectionOf(worker)?.ask(reset)) ?? unreachable('not connected'));
     },
     keepsProcess: 'yes',
     mayComeForMs: timeToCome(context.clock),
@@ -107,6 +112,14 @@ function createDriver(options: NativeOptions, context: DriverContext): Driver {
       await closing;
     },
   };
+}
+
+/** Of a nack, whose lines are one by now, the first counts. */
+function judgedBy(options: NativeOptions): (answer: Answer) => Answer {
+  const busy = notNowRule(options.notNow);
+  const isBusy = ({ kind, text }: Answer): boolean =>
+    kind === 'refused' && busy.forText(text.split(' | ')[0] ?? '');
+  return (answer) => (isBusy(answer) ? notNow(answer.text) : answer);
 }
 
 /** The library tries again at least every 5 s. */

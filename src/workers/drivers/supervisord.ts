@@ -1,9 +1,11 @@
 // Processes under supervisord: notified by a signal each, or stopped and started, over XML-RPC on its unix socket.
 // Supervisord knows that a process runs, never what it read: nothing here confirms. Never leaves a process
 // stopped that it has stopped itself, as long as supervisord answers.
+import type { NotNow } from '../../core/config/config.js';
+import { notNowOfText } from '../../core/config/not-now-keys.js';
 import { WritError } from '../../core/errors.js';
 import { requireSocketPath } from '../../platform/net/unix-socket.js';
-import { notified, refused, unlisted, unreachable } from '../contract/answer.js';
+import { notified, notNow, refused, unlisted, unreachable } from '../contract/answer.js';
 import type { Answer, Driver, DriverContext, Liveness, ResetOptions } from '../contract/driver.js';
 import { supervisedEndsSince } from '../protocols/supervised-ends.js';
 import {
@@ -23,6 +25,7 @@ import {
   property,
   text,
 } from '../shared/driver-options.js';
+import { type NotNowRule, notNowRule } from '../shared/not-now.js';
 
 const processName = '[A-Za-z0-9_.@-]{1,64}';
 
@@ -38,6 +41,7 @@ const properties = {
   }),
   signal: harmlessSignal,
   authorizationFile,
+  notNow: property<NotNow>(notNowOfText),
 };
 
 type SupervisordOptions = OptionsOf<typeof properties, 'supervisord'>;
@@ -49,7 +53,7 @@ function createDriver(options: SupervisordOptions, { clock }: DriverContext): Dr
   requireSocketPath(socket);
   if ((options.group === undefined) === (processes === undefined))
     throw new WritError('CONFIG_INVALID', 'reset: supervisord needs either `group` or `processes`');
-  const place = { socket, clock, authorizationFile };
+  const place = { socket, clock, authorizationFile, busy: notNowRule(options.notNow) };
   const restart = (worker: string, reset: ResetOptions): Promise<Answer> => restartOne(place, worker, reset);
   return {
     verdictClass: signal === undefined ? 'early' : 'silent',
@@ -66,6 +70,16 @@ function createDriver(options: SupervisordOptions, { clock }: DriverContext): Dr
     // Where a reset restarts, each notification would make a process that was never notified.
     identity: signal && ((worker) => identityOf(place, worker)),
   };
+}
+
+interface Place extends SupervisordPlace {
+  readonly busy: NotNowRule;
+}
+
+/** @param reason of supervisord, whose text the user may know as "not now" */
+function failureAnswer({ socket, busy }: Place, worker: string, reason: string): Answer {
+  const text = `${socket}: ${worker}: ${reason}`;
+  return busy.forText(reason) ? notNow(text) : unreachable(text);
 }
 
 /** For the calls that no caller gives a deadline to. */
@@ -92,7 +106,7 @@ function noMembers({ socket }: SupervisordPlace, reason: string): WritError {
 }
 
 async function signalOne(
-  place: SupervisordPlace,
+  place: Place,
   worker: string,
   signal: string,
   { target: _, ...limits }: ResetOptions,
@@ -100,7 +114,7 @@ async function signalOne(
   const reason = failureOf(await callSupervisord(place, ['signalProcess', worker, signal], limits));
   return reason === undefined
     ? notified(`SIG${signal} sent to ${worker}`)
-    : unreachable(`${place.socket}: ${worker}: ${reason}`);
+    : failureAnswer(place, worker, reason);
 }
 
 const faults = { abnormalTermination: 40, spawnError: 50, alreadyStarted: 60, notRunning: 70 } as const;
@@ -109,13 +123,14 @@ const faults = { abnormalTermination: 40, spawnError: 50, alreadyStarted: 60, no
  * Supervisord has no restart. Once the stop is sent neither an abort nor a deadline ends this before the start:
  * a process that was stopped by hand is not started again by supervisord itself.
  */
-async function restartOne(place: SupervisordPlace, worker: string, reset: ResetOptions): Promise<Answer> {
+async function restartOne(place: Place, worker: string, reset: ResetOptions): Promise<Answer> {
   const { timeoutMs } = reset;
   const no = (reason: string): Answer => unreachable(`${place.socket}: ${worker}: ${reason}`);
   if (reset.signal?.aborted) return no('aborted');
   const stopped = await callSupervisord(place, ['stopProcess', worker, true], { timeoutMs });
   const failure = await whyNotStopped(place, worker, stopped);
-  if (failure !== undefined) return no(failure);
+  // Only before it is stopped: what was stopped must come up again.
+  if (failure !== undefined) return failureAnswer(place, worker, failure);
   const started = await callSupervisord(place, ['startProcess', worker, true], { timeoutMs });
   const failed = isFault(started, faults.spawnError) || isFault(started, faults.abnormalTermination);
   const outcome = failed ? await settledStart(place, worker, timeoutMs) : 'unknown';

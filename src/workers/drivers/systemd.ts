@@ -1,10 +1,12 @@
 // Services under systemd, by unit or pattern: notified by `systemctl reload` or restarted. A job that ended well proves
 // what the unit's own command proves, often nothing: confirmed only where the user vouches for it.
 // Never notifies a unit that is not active, or that systemd may not touch: it would start it, or do nothing and say yes.
+import type { NotNow } from '../../core/config/config.js';
+import { notNowOfText } from '../../core/config/not-now-keys.js';
 import { maxHookOutputBytes } from '../../core/limits.js';
 import { type CommandResult, runCommand } from '../../platform/process/run-command.js';
 import type { Clock } from '../../platform/time/clock.js';
-import { confirmed, notified, refused, unlisted, unreachable } from '../contract/answer.js';
+import { confirmed, notified, notNow, refused, unlisted, unreachable } from '../contract/answer.js';
 import type { Answer, Driver, DriverContext, Liveness, ResetOptions } from '../contract/driver.js';
 import {
   parseUnitList,
@@ -15,8 +17,10 @@ import {
   whatReloadProves,
 } from '../protocols/systemd-units.js';
 import { unitEndsSince } from '../protocols/unit-ends.js';
-import { driverKind, type OptionsOf, oneOf, text, yesOrNo } from '../shared/driver-options.js';
+import { driverKind, type OptionsOf, oneOf, property, text, yesOrNo } from '../shared/driver-options.js';
+import { firstLineOf } from '../shared/first-line.js';
 import { endOf } from '../shared/member-command.js';
+import { type NotNowRule, notNowRule } from '../shared/not-now.js';
 
 const action = oneOf('reload', 'restart', 'try-restart', 'try-reload-or-restart');
 
@@ -28,6 +32,7 @@ const properties = {
   }),
   action,
   confirms: yesOrNo('the job ends well only after the unit uses the generation'),
+  notNow: property<NotNow>(notNowOfText),
 };
 
 type SystemdOptions = OptionsOf<typeof properties, 'systemd'>;
@@ -37,7 +42,7 @@ export const systemd = driverKind({ name: 'systemd', properties, create: createD
 
 function createDriver(options: SystemdOptions, context: DriverContext): Driver {
   const { action = 'reload', confirms } = options;
-  const asking = { ask: systemctl(context), clock: context.clock };
+  const asking = { ask: systemctl(context), clock: context.clock, busy: notNowRule(options.notNow) };
   const { ask } = asking;
   const isVouchedFor = confirms === true;
   const look = (worker: string): Promise<UnitState | undefined> =>
@@ -102,7 +107,7 @@ interface Job {
 async function runJob(
   job: Job,
   reset: ResetOptions,
-  { ask, clock }: { ask: Systemctl; clock: Clock },
+  { ask, clock, busy }: { ask: Systemctl; clock: Clock; busy: NotNowRule },
 ): Promise<Answer> {
   const { unit, action } = job;
   const { target: _, ...limits } = reset;
@@ -118,6 +123,7 @@ async function runJob(
   if (result.kind !== 'exited') return unreachable(`${unit}: ${action}: ${endOf(result)}`);
   if (result.exitCode !== 0) {
     const failed = `${unit}: ${action} failed: ${endOf(result)}`;
+    if (busy.forText(firstLineOf(result))) return notNow(failed);
     return saysNo(result) ? refused(failed) : unreachable(failed);
   }
   const proof = action === 'reload' ? whatReloadProves(before) : 'what it has read is unknown';

@@ -72,6 +72,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'reconcile',
     'refusal',
     'repeat-probe',
+    'repeated-refusal-rules',
     'run-loaders',
     'worker-groups',
     'worker-ledger',
@@ -264,6 +265,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'config-text',
     'config-values',
     'hook-box',
+    'not-now-keys',
     'parse-config',
     'probe-rules',
     'tolerated-rules',
@@ -271,6 +273,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
   'core/cycle': [
     'cycle-report',
     'hook-verdict',
+    'host-fault',
     'policy-stands',
     'problem',
     'problem-text',
@@ -302,6 +305,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'requires',
     'stamps',
     'tar-reader',
+    'withdrawn',
   ],
   'core/schema': ['own-schemas'],
   'core/status': [
@@ -496,7 +500,9 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
   'workers/shared': [
     'driver-options',
     'expectation',
+    'first-line',
     'member-command',
+    'not-now',
     'pid-file',
     'placeholders',
     'socket-set',

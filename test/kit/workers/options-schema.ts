@@ -3,7 +3,9 @@ import { Ajv, type ValidateFunction } from 'ajv';
 import type { DriverKind } from '../../../src/workers/contract/driver.js';
 
 export function compileOptions({ name, properties, required }: DriverKind): ValidateFunction {
-  return new Ajv({ strict: true, allowUnionTypes: true }).compile({
+  // As the configuration does, which judges the bounds of durations itself.
+  const ajv = new Ajv({ strict: true, allowUnionTypes: true, keywords: ['bounds'] });
+  return ajv.compile({
     type: 'object',
     properties,
     required: [name, ...required],

@@ -196,12 +196,12 @@ const cases: readonly StepCase[] = [
     next: 'ask root, ask timestamp, status unchanged, exit 0',
   },
   {
-    name: 'Error in restore: the loader says no again',
+    name: 'Error in restore: the loader refuses the generation before alike',
     trouble: { says: { load: 1 }, always: 'yes' },
     interrupted:
-      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, link 1, load 1, history pull blocked, status blocked, exit 6 ACTIVATION_BLOCKED',
-    restart: 'link 1, load 1, recovered blocked, history recovery blocked',
-    next: 'ask root, ask timestamp, tell 1, probe 1, history pull blocked, status blocked, exit 6 ACTIVATION_BLOCKED',
+      'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, link 1, load 1, tell 1, probe 1, history pull rolled-back, status rolled-back, exit 5 REFUSAL_REPEATED',
+    restart: 'load 1',
+    next: 'ask root, ask timestamp, history pull degraded, status degraded, exit 4 REFUSAL_REPEATED',
   },
   {
     name: 'Error in restore: the probe says no again',

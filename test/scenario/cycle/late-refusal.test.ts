@@ -216,7 +216,7 @@ describe('a worker that refuses what is active already', () => {
   it('whose way back fails too ends in blocked', async () => {
     const { test, driver, ends, settle } = await lateNo();
     using _ = test;
-    driver.workers.set('b', refuses('whatever'));
+    driver.workers.set('b', (n) => refuses(n === 2 ? 'no' : 'another fault')());
     await settle();
     assert.deepEqual([ends[0]?.result.exitCode, current(test)], [6, 'generations/1']);
     driver.notified.length = 0;

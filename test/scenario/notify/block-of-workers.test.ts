@@ -12,7 +12,7 @@ async function blocked(): Promise<{ readonly test: TestHost; readonly driver: Sc
   const test = testHost({ groups: { app: { driver } } });
   await test.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
   await test.pull();
-  driver.workers.set('a', refuses('out of memory'));
+  driver.workers.set('a', (generation) => refuses(generation === 1 ? 'out of memory' : 'bad syntax')());
   await test.publish('access', { 'policy.yaml': '2' }, { serial: 2 });
   const result = await test.pull();
   assert.deepEqual([result.outcome, result.exitCode, result.generation], ['blocked', 6, 1]);

@@ -158,11 +158,11 @@ describe('a worker that refuses what it has used before', () => {
     assert.deepEqual([exitCode, tells], [5, ['a 2', 'a 1', 'restart a 1']]);
   });
 
-  it('blocks where nobody may restart it', async () => {
+  it('blocks where nobody may restart it, and its texts differ', async () => {
     const driver = livingDriver({ a: confirms });
     const { test, next } = await scene(driver, {});
     using _ = test;
-    driver.workers.set('a', refusesBoth);
+    driver.workers.set('a', (n) => refuses(n === 1 ? 'broken' : 'bad syntax')());
     const { exitCode, notified: tells } = await next(2, 1);
     assert.deepEqual([exitCode, tells], [6, ['a 2', 'a 1']]);
   });

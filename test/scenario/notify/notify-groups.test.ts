@@ -99,7 +99,11 @@ describe('a loader', () => {
   });
 
   it('whose way back fails too ends in blocked, loudly', async () => {
-    const { test } = await secondRelease({ load: hook('test ! -e {current}/../2') });
+    const { test } = await secondRelease({
+      load: hook(
+        'test ! -e {current}/../2 && exit; grep -q "version: 1" {bundle}/policy.yaml && echo "File exists"; exit 1',
+      ),
+    });
     using _ = test;
     const result = await test.pull();
     assert.deepEqual([result.exitCode, result.problems[0]?.code], [6, 'ACTIVATION_BLOCKED']);

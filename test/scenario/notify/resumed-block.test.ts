@@ -15,17 +15,24 @@ interface Blocked {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Version 2 is active; version 3 was refused, and so was the way back. */
+/** In words: a refusal that differs in numbers alone is the same one. */
+const versions = ['zero', 'one', 'two', 'three'] as const;
+
+/** Version 2 is active; version 3 was refused, and so was the way back, with another text. */
 async function blockedSite(dir: TempDir, confirms: object, by: 'agent' | 'pull'): Promise<Blocked> {
   const [script, fault] = [dir.join('reset.sh'), dir.join('fault')];
-  fs.writeFileSync(script, `#!/bin/sh\nif test -e ${fault}; then echo no; exit 1; fi\n`, { mode: 0o755 });
+  fs.writeFileSync(
+    script,
+    `#!/bin/sh\nif test -e ${fault}; then cat "$WRIT_GENERATION_DIR/dns-edge/block.rpz"; exit 1; fi\n`,
+    { mode: 0o755 },
+  );
   const group = { name: 'dns', uses: ['dns-edge'], reset: { run: [script], ...confirms } };
   const site = writSite(dir, { sandbox: 'off', workers: [group] });
-  await site.repository.publish({ 'block.rpz': 'version 0\n' });
+  await site.repository.publish({ 'block.rpz': 'version zero\n' });
   const agent = by === 'agent' ? await site.agent() : undefined;
   for (const version of [1, 2, 3]) {
     if (version === 3) fs.writeFileSync(fault, '');
-    await site.repository.publish({ 'block.rpz': `version ${version}\n` });
+    await site.repository.publish({ 'block.rpz': `version ${versions[version]}\n` });
     const { outcome } = await site.json('pull');
     assert.equal(outcome, version === 3 ? 'blocked' : 'activated');
   }
@@ -51,7 +58,7 @@ describe('a block that a person has ended', () => {
         mend();
         assert.equal((await site.writ('resume')).exitCode, 0);
         await site.writ('pull');
-        assert.equal(active(), 'version 2\n');
+        assert.equal(active(), 'version two\n');
         const { workers, generation } = await site.json('status');
         const [worker] = workers as readonly { readonly state: string; readonly notified?: number }[];
         assert.deepEqual(
@@ -59,6 +66,6 @@ describe('a block that a person has ended', () => {
           [before, kind === 'confirms' ? 'confirmed' : 'notified', before],
         );
         assert.equal((await site.json('pull', '--force'))['outcome'], 'activated');
-        assert.equal(active(), 'version 3\n');
+        assert.equal(active(), 'version three\n');
       });
 });

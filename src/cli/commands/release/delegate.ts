@@ -32,11 +32,7 @@ const flags = {
     "what it signs, for example 'dns-*/*'; may be repeated; default: unchanged",
     repeatedText,
   ),
-  key: optional(
-    '--key <file>',
-    'public key of the team; may be repeated; default: unchanged',
-    repeatedText,
-  ),
+  key: optional('--key <file>', 'public key of the team; may be repeated; default: unchanged', repeatedText),
   threshold: optional('--threshold <n>', 'how many of the keys must sign', numberFlag(1, 100)),
   life: optional('--life <duration>', 'time from signing to expiry', durationFlag),
   handOver: toggle('--hand-over', 'move existing releases to the role that now signs their path'),
@@ -82,7 +78,8 @@ function requestOf(role: string, flags: DelegateFlags, { at }: CommandContext): 
   const handOver = flags.handOver === true ? 'yes' : 'no';
   const given = [paths, key, threshold, life].some((value) => value !== undefined);
   if (remove === true) {
-    if (given) throw new WritError('USAGE', '--remove cannot be combined with paths, keys, threshold or life');
+    if (given)
+      throw new WritError('USAGE', '--remove cannot be combined with paths, keys, threshold or life');
     return { role, handOver };
   }
   const keys = key?.map((path) => readPublicKey(at(path)));

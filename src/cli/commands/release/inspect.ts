@@ -9,6 +9,7 @@ import { defaultArchiveLimits, defaultMetadataLimits } from '../../../core/limit
 import { digestFromHex } from '../../../core/names.js';
 import { parseReleaseInfo, type ReleaseInfo } from '../../../core/release/release.js';
 import { sizeText } from '../../../core/size-text.js';
+import { timeLeft } from '../../../core/text/iso-time.js';
 import { topLevelRoles } from '../../../core/tuf/tuf-metadata.js';
 import { readSmallFile } from '../../../platform/read-file.js';
 import { type ArchiveReport, inspectArchive } from '../../../publisher/archive/archive-reader.js';
@@ -20,7 +21,6 @@ import { memoryTrustStore } from '../../../trust/store/trust-store.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import { type FlagValues, optional } from '../../console/flags.js';
 import { deltaDetails, fingerprint, isoDay, shortDigest } from '../../show/show-repository.js';
-import { timeLeft } from '../../../core/text/iso-time.js';
 import { counted, table } from '../../show/show-text.js';
 
 const flags = { root: optional('--root <file>', 'root to verify a repository from, as hosts have it') };

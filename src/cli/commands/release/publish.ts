@@ -117,7 +117,9 @@ function preview(result: PreviewResult, flags: PublishFlags, reporter: Reporter)
 function warnOfUnknown({ requires }: PublishFlags, reporter: Reporter): void {
   const unknown = unknownFeatures(canonicalRequires(requires ?? []));
   if (unknown.length === 0) return;
-  reporter.warn(`Writ ${writVersion} does not know ${unknown.join(', ')}: its hosts keep the previous release`);
+  reporter.warn(
+    `Writ ${writVersion} does not know ${unknown.join(', ')}: its hosts keep the previous release`,
+  );
 }
 
 function narrate(result: PublishResult, reporter: Reporter): void {

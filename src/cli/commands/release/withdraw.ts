@@ -26,7 +26,11 @@ const flags = {
   ...changeFlags,
   bundle: required('--bundle <name>', 'name of the policy tree', nameFlag),
   serial: required('--serial <n>', 'the bad release; may be repeated', repeatedFlag(serialFlag)),
-  to: optional('--to <m>', 'serial that the channel gets instead; default: the newest one that is not withdrawn', serialFlag),
+  to: optional(
+    '--to <m>',
+    'serial that the channel gets instead; default: the newest one that is not withdrawn',
+    serialFlag,
+  ),
   channel: optional('--channel <name>', 'only this channel; default: every channel of the bundle', nameFlag),
   reason: preset('--reason <text>', 'why, for people; it is signed and public', ''),
   deltas: deltasFlag,

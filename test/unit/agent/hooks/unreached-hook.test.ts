@@ -8,7 +8,7 @@ import type { HookVerdict } from '../../../../src/core/cycle/hook-verdict.js';
 import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 
-type Words = Pick<HookConfig, 'reject' | 'unreachable' | 'pidFile'>;
+type Words = Pick<HookConfig, 'reject' | 'unreachable' | 'notNow' | 'pidFile'>;
 
 async function verdictOf(dir: TempDir, script: string, words: Words): Promise<HookVerdict> {
   const hook: HookConfig = { run: ['sh', '-c', script], timeoutMs: 60_000, ...words };
@@ -19,6 +19,9 @@ async function verdictOf(dir: TempDir, script: string, words: Words): Promise<Ho
 const noConnection = 'echo "rndc: connect failed: 127.0.0.1#953" >&2; exit 1';
 /** No process has it: above the greatest that a kernel gives. */
 const deadPid = 4_194_305;
+
+const preload =
+  'echo "ERROR: ld.so: object \'/x.so\' from /etc/ld.so.preload cannot be preloaded: ignored." >&2; ';
 
 const cases: readonly (readonly [what: string, script: string, words: Words, kind: HookVerdict['kind']])[] = [
   ['a no without any word on it', noConnection, {}, 'refused'],
@@ -44,6 +47,35 @@ const cases: readonly (readonly [what: string, script: string, words: Words, kin
     'refused',
   ],
   ['both', 'echo connect; exit 1', { unreachable: { exit: [1], match: '^connect' } }, 'unreachable'],
+  [
+    'a no behind a line of the dynamic loader',
+    `${preload}${noConnection}`,
+    { unreachable: { match: '^rndc' } },
+    'unreachable',
+  ],
+  [
+    'a yes behind such a line, for a pattern that would reject it',
+    `${preload}exit 0`,
+    { reject: 'ERROR' },
+    'ok',
+  ],
+  ['a line of its own that looks nearly so', 'echo "ERROR: line 3" >&2', { reject: 'ERROR' }, 'refused'],
+  ['a code of "not now"', 'exit 9', { notNow: { exit: [9] } }, 'deferred'],
+  ['words of "not now"', 'echo busy; exit 1', { notNow: { match: '^busy' } }, 'deferred'],
+  [
+    'words of "not now" in a later line',
+    'echo bad; echo busy; exit 1',
+    { notNow: { match: '^busy' } },
+    'refused',
+  ],
+  ['"not now" that is rejected too', 'echo busy; exit 75', { reject: 'busy' }, 'refused'],
+  [
+    '"not now" and nobody there',
+    'exit 1',
+    { notNow: { exit: [1] }, unreachable: { exit: [1] } },
+    'unreachable',
+  ],
+  ['a yes with words of "not now"', 'echo busy', { notNow: { match: 'busy' } }, 'ok'],
   ['what is rejected too', noConnection, { unreachable: { exit: [1] }, reject: 'connect' }, 'refused'],
   ['a yes with these words', 'echo connect failed', { unreachable: { match: 'connect failed' } }, 'ok'],
   [

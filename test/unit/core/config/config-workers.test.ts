@@ -85,7 +85,8 @@ describe('how a group is told', () => {
   it('is all at once and without a second try by default', () => {
     const { rolling, onDead, when, restartWhen, reset } = group('reset: {signal: HUP}');
     assert.deepEqual([rolling, onDead, when, restartWhen], [undefined, undefined, [], undefined]);
-    assert.deepEqual(reset, { driver: 'signal', options: { signal: 'HUP' }, timeoutMs: 5000, min: 1 });
+    const times = { timeoutMs: 5000, notNowForMs: 60_000 };
+    assert.deepEqual(reset, { driver: 'signal', options: { signal: 'HUP' }, ...times, min: 1 });
   });
 
   it('may be rolling, with tries and a time for all', () => {

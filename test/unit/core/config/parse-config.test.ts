@@ -128,6 +128,7 @@ describe('a configuration', () => {
         driver: 'kresd',
         options: { kresd: '/run/k/*', command: 'policy_reset()', expect: '0', timeout: '2s', min: 1 },
         timeoutMs: 2000,
+        notNowForMs: 60_000,
         min: 1,
       },
       confirm: 'required',
@@ -139,6 +140,7 @@ describe('a configuration', () => {
       driver: 'native',
       options: { native: 'portal' },
       timeoutMs: 5000,
+      notNowForMs: 60_000,
       min: 1,
     });
     assert.deepEqual(config.together, [['dns-edge', 'access']]);

@@ -95,7 +95,7 @@ describe('the http driver', () => {
     assert.equal(slow.answer.kind, 'unreachable');
   });
 
-  for (const status of [400, 409, 422, 500, 501]) {
+  for (const status of [400, 412, 422, 500, 501]) {
     it(`takes status ${status} for a no, with what was said`, async () => {
       const { answer } = await ask({ status, body: 'block.yaml: line 3' });
       assert.deepEqual(answer, { kind: 'refused', text: `status ${status}: block.yaml: line 3` });

@@ -1,0 +1,32 @@
+// The one line of an answer that the rules of users examine, without the lines that the dynamic loader of a host writes.
+
+/** What a program wrote. */
+export interface ProgramOutput {
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** All that a regular expression takes for one, or `^` would match in the middle of a line that a policy has written. */
+const lineEnd = /[\n\r\u2028\u2029]/;
+
+/**
+ * A program that reached no daemon, or a busy one, has read no policy and reports this first. A compiler repeats the lines
+ * that it refuses after its own words, so that the author of a policy cannot choose what `match` examines. Complaints are
+ * on stderr; progress may be on stdout, with names from the policy.
+ */
+export function firstLineOf({ stdout, stderr }: ProgramOutput): string {
+  const lines = (text: string): string[] => text.split(lineEnd).filter((line) => /[\p{L}\p{N}]/u.test(line));
+  return [...lines(withoutLoaderLines(stderr)), ...lines(stdout)][0]?.trim() ?? '';
+}
+
+/** Of the dynamic loader of the host, before and beside what a program writes: a preloaded library is missing. */
+const loaderLine = /^ERROR: ld\.so: /;
+
+/** @returns what a program itself wrote to stderr */
+export function withoutLoaderLines(stderr: string): string {
+  if (!stderr.includes('ERROR: ld.so: ')) return stderr;
+  return stderr
+    .split('\n')
+    .filter((line) => !loaderLine.test(line))
+    .join('\n');
+}

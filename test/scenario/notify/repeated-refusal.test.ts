@@ -1,0 +1,270 @@
+// A worker that is busy, or a loader that cannot write, refuses whatever it is given: also the generation that it had taken
+// before. The host goes back without a block, remembers nothing against the release, and tries it again.
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { describe, it } from 'node:test';
+import { loadAtBoot } from '../../../src/agent/notify/boot-loaders.js';
+import type { HookConfig } from '../../../src/core/config/config.js';
+import type { CycleResult } from '../../../src/core/cycle/cycle-report.js';
+import type { Answer } from '../../../src/workers/contract/driver.js';
+import { command } from '../../../src/workers/drivers/command.js';
+import { http } from '../../../src/workers/drivers/http.js';
+import { line } from '../../../src/workers/drivers/line.js';
+import { settleNow } from '../../kit/agent/settle-now.js';
+import { tempDir } from '../../kit/disk/temp-dir.js';
+import { type TestHost, testHost } from '../../kit/host/test-host.js';
+import { driverContext } from '../../kit/workers/driver-context.js';
+import { startFakeHttpWorker } from '../../kit/workers/fake-http-worker.js';
+import { startFakeLineServer } from '../../kit/workers/fake-line-server.js';
+import { confirms, refuses, type ScriptedDriver, scriptedDriver } from '../../kit/workers/scripted-driver.js';
+
+const minuteMs = 60_000;
+const accepts = (): Answer => ({ kind: 'notified', text: 'ok' });
+const busy = (generation: number): Answer =>
+  refuses(`NOK busy: load of /run/p/${generation}/x is in progress (${generation} s)`)();
+
+const publish = (test: TestHost, serial: number, more = {}) =>
+  test.publish('access', { 'policy.yaml': `v${serial}` }, { serial, ...more });
+
+const ends = ({ outcome, exitCode, generation, problems: [first] }: CycleResult) => [
+  ...[outcome, exitCode, generation, first?.code],
+];
+const nothingRemembered = ({ host }: TestHost): void => {
+  assert.deepEqual(host.refusals.read().refusals, [], 'no verdict is remembered');
+  assert.equal(host.ledger.read().blocked, undefined, 'nothing is blocked');
+};
+
+interface Scene {
+  readonly test: TestHost;
+  readonly driver: ScriptedDriver;
+}
+
+/** Generation 1 is in use; the worker only accepts, and is busy from then on. */
+async function scene(first: (generation: number) => Answer = accepts): Promise<Scene> {
+  const driver = scriptedDriver({ a: first }, first === accepts ? 'early' : 'true');
+  const test = testHost({ groups: { app: { driver } } });
+  await publish(test, 1);
+  await test.pull();
+  driver.workers.set('a', busy);
+  return { test, driver };
+}
+
+describe('a worker that is busy', () => {
+  it('leads back without a block or a remembered refusal, and takes the release a minute later', async () => {
+    const { test, driver } = await scene();
+    using _ = test;
+    await publish(test, 2);
+    const result = await test.pull();
+    assert.deepEqual(ends(result), ['rolled-back', 5, 1, 'REFUSAL_REPEATED']);
+    assert.equal(result.problems[0]?.facts['refusedFor'], 'WORKER_REFUSED');
+    nothingRemembered(test);
+    driver.workers.set('a', accepts);
+    assert.deepEqual(ends(await test.pull()), ['degraded', 4, 1, 'REFUSAL_REPEATED'], 'not before its time');
+    await test.clock.advance(minuteMs);
+    assert.deepEqual(ends(await test.pull()), ['activated', 0, 3, undefined]);
+    assert.equal(test.host.ledger.read().waiting, undefined);
+  });
+
+  it('is asked again at growing intervals, and refuses nothing while it is busy', async () => {
+    const { test, driver } = await scene();
+    using _ = test;
+    await publish(test, 2);
+    await test.pull();
+    for (const waitMs of [5000, 10_000, 20_000]) {
+      const before = driver.notified.length;
+      await test.clock.advance(waitMs - 1000);
+      await settleNow(test.host, { who: 'whose-turn-it-is' });
+      assert.equal(driver.notified.length, before, `not before ${waitMs} ms`);
+      await test.clock.advance(1000);
+      const { problems } = await settleNow(test.host, { who: 'whose-turn-it-is' });
+      assert.deepEqual([problems[0]?.code, driver.notified.at(-1)], ['WORKER_UNREACHABLE', 'a 1']);
+    }
+    driver.workers.set('a', accepts);
+    await test.clock.advance(40_000);
+    assert.deepEqual((await settleNow(test.host, { who: 'whose-turn-it-is' })).problems, []);
+  });
+
+  it('has the release tried five times, after 1, 2, 4 and 8 minutes, and then held', async () => {
+    const { test, driver } = await scene(confirms);
+    using _ = test;
+    await publish(test, 2);
+    await test.pull();
+    for (const minutes of [1, 2, 4, 8]) {
+      await test.clock.advance(minutes * minuteMs - 1);
+      assert.equal((await test.pull()).outcome, 'degraded', `not before ${minutes} min`);
+      await test.clock.advance(1);
+      assert.equal((await test.pull()).outcome, 'rolled-back');
+    }
+    driver.workers.set('a', confirms);
+    await test.clock.advance(48 * 60 * minuteMs);
+    assert.deepEqual(ends(await test.pull()), ['degraded', 4, 1, 'REFUSAL_REPEATED']);
+    assert.equal((await test.pull({ force: 'yes' })).outcome, 'activated');
+  });
+
+  it('blocks where it refuses the generation before with another text', async () => {
+    const { test, driver } = await scene();
+    using _ = test;
+    driver.workers.set('a', (n) => refuses(n === 1 ? 'out of memory' : 'bad syntax')());
+    await publish(test, 2);
+    assert.equal((await test.pull()).outcome, 'blocked');
+    assert.equal(test.host.refusals.read().refusals.length, 1);
+  });
+
+  it('blocks where it had taken nothing before', async () => {
+    const driver = scriptedDriver({ a: () => ({ kind: 'unreachable', text: 'ECONNREFUSED' }) });
+    using test = testHost({ groups: { app: { driver } } });
+    await publish(test, 1);
+    await test.pull();
+    driver.workers.set('a', busy);
+    await publish(test, 2);
+    assert.equal((await test.pull()).outcome, 'blocked');
+  });
+
+  it('is no excuse for a release that it refuses alone', async () => {
+    const { test, driver } = await scene();
+    using _ = test;
+    driver.workers.set('a', (n) => (n === 1 ? accepts() : busy(n)));
+    await publish(test, 2);
+    assert.deepEqual(ends(await test.pull()), ['rolled-back', 5, 1, 'WORKER_REFUSED']);
+    assert.equal(test.host.refusals.read().refusals.length, 1);
+  });
+
+  it('was away when its release came, refuses it late, and leads back without a block', async () => {
+    const { test, driver } = await scene();
+    using _ = test;
+    driver.workers.set('a', () => ({ kind: 'unreachable', text: 'ECONNREFUSED' }));
+    await publish(test, 2);
+    assert.equal((await test.pull()).exitCode, 4);
+    driver.workers.set('a', busy);
+    assert.deepEqual(ends(await test.pull()), ['rolled-back', 5, 1, 'REFUSAL_REPEATED']);
+    nothingRemembered(test);
+  });
+
+  it('keeps a refusal of the release that was remembered before', async () => {
+    const { test, driver } = await scene();
+    using _ = test;
+    driver.workers.set('a', (n) => (n === 1 ? accepts() : refuses('bad syntax')()));
+    await publish(test, 2);
+    await test.pull();
+    const [before] = test.host.refusals.read().refusals;
+    driver.workers.set('a', busy);
+    await test.clock.advance(60 * minuteMs);
+    assert.deepEqual(ends(await test.pull()), ['rolled-back', 5, 1, 'REFUSAL_REPEATED']);
+    assert.deepEqual(test.host.refusals.read().refusals, [before]);
+  });
+});
+
+describe('a withdrawal that meets a busy worker', () => {
+  it('is not refused: the host is not blocked, and goes back once the worker is free', async () => {
+    const { test, driver } = await scene();
+    using _ = test;
+    driver.workers.set('a', accepts);
+    await publish(test, 2);
+    await test.pull();
+    driver.workers.set('a', busy);
+    await publish(test, 1, { withdrawn: [2] });
+    assert.deepEqual(ends(await test.pull()), ['rolled-back', 5, 2, 'REFUSAL_REPEATED']);
+    nothingRemembered(test);
+    driver.workers.set('a', accepts);
+    assert.equal((await test.pull()).outcome, 'activated', 'each poll tries it');
+    assert.equal(test.read('access/policy.yaml'), 'v1');
+  });
+});
+
+describe('each kind of driver without an own word for "not now"', () => {
+  it('line: an answer that is not the expected one', async () => {
+    using dir = tempDir();
+    let answer = 'ok';
+    const daemon = await startFakeLineServer(dir.join('d.sock'), { habit: 'unbound', answer: () => answer });
+    try {
+      const options = { line: dir.join('d.sock'), send: 'load {current}', expect: 'ok' };
+      await meetsBusy(line.create(options, driverContext()), () => {
+        answer = 'NOK busy: reload in progress';
+      });
+    } finally {
+      await daemon.close();
+    }
+  });
+
+  it('http: a status of a fault, with words', async () => {
+    let status = 200;
+    const daemon = await startFakeHttpWorker(() => ({ status, body: 'reload in progress' }));
+    try {
+      await meetsBusy(http.create({ http: `${daemon.url}/reload` }, driverContext()), () => {
+        status = 500;
+      });
+    } finally {
+      await daemon.close();
+    }
+  });
+
+  it('run: an exit code of a refusal, with words', async () => {
+    using dir = tempDir();
+    const script = `test -e ${dir.join('busy')} || exit 0; echo error: reload already in progress >&2; exit 1`;
+    await meetsBusy(command.create({ run: ['sh', '-c', script] }, driverContext()), () =>
+      fs.writeFileSync(dir.join('busy'), ''),
+    );
+  });
+});
+
+async function meetsBusy(driver: ReturnType<typeof line.create>, makeBusy: () => void): Promise<void> {
+  using test = testHost({ groups: { app: { driver } } });
+  await publish(test, 1);
+  assert.equal((await test.pull()).outcome, 'activated');
+  makeBusy();
+  await publish(test, 2);
+  assert.deepEqual(ends(await test.pull()), ['rolled-back', 5, 1, 'REFUSAL_REPEATED']);
+  nothingRemembered(test);
+}
+
+describe('a loader that can write nowhere', () => {
+  const load = (script: string): HookConfig => ({
+    run: ['sh', '-c', script],
+    timeoutMs: 5000,
+  });
+
+  it('leads back without a block, and both generations are tried again', async () => {
+    using dir = tempDir();
+    const broken = dir.join('read-only');
+    const script = `test -e ${broken} && { echo "cp: cannot create '{current}/x': Read-only file system" >&2; exit 1; }; cat {bundle}/policy.yaml > ${dir.join('out')}`;
+    using test = testHost({ groups: { files: { config: { load: load(script) } } } });
+    await publish(test, 1);
+    await test.pull();
+    fs.writeFileSync(broken, '');
+    await publish(test, 2);
+    const result = await test.pull();
+    assert.deepEqual(ends(result), ['rolled-back', 5, 1, 'REFUSAL_REPEATED']);
+    assert.equal(result.problems[0]?.facts['refusedFor'], 'LOADER_FAILED');
+    nothingRemembered(test);
+    assert.equal(test.host.ledger.read().loadPending, true);
+    fs.rmSync(broken);
+    const options = { cycle: 'c-1', signal: new AbortController().signal };
+    assert.equal(await loadAtBoot(test.host, options), undefined);
+    assert.equal(test.host.ledger.read().loadPending, undefined);
+    await test.clock.advance(minuteMs);
+    assert.equal((await test.pull()).outcome, 'activated');
+    assert.equal(fs.readFileSync(dir.join('out'), 'utf8'), 'v2');
+  });
+
+  it('and gives no verdict at all blocks nothing either', async () => {
+    using dir = tempDir();
+    const script = `test -e ${dir.join('gone')} && exit 127; exit 0`;
+    using test = testHost({ groups: { files: { config: { load: load(script) } } } });
+    await publish(test, 1);
+    await test.pull();
+    fs.writeFileSync(dir.join('gone'), '');
+    await publish(test, 2);
+    assert.deepEqual(ends(await test.pull()), ['failed', 1, 1, 'LOADER_BROKEN']);
+    nothingRemembered(test);
+    assert.equal(test.host.ledger.read().loadPending, true);
+  });
+
+  it('blocks where what is in its way on the way back is something else', async () => {
+    const script = `grep -q v1 {bundle}/policy.yaml && test -e {current}/../2 && { echo File exists; exit 1; }; grep -q v1 {bundle}/policy.yaml`;
+    using test = testHost({ groups: { files: { config: { load: load(script) } } } });
+    await publish(test, 1);
+    await test.pull();
+    await publish(test, 2);
+    assert.equal((await test.pull()).outcome, 'blocked');
+  });
+});
