@@ -152,6 +152,10 @@ export const errorCodes = {
     'The publisher has withdrawn this release.',
     'Choose another generation, or `writ rollback --force`.',
   ),
+  ACTIVE_WITHDRAWN: degraded(
+    'The active release was withdrawn by its publisher, and this host uses it still.',
+    'The message says what keeps the host on it. Each poll tries to leave it; `writ pull --force` does so despite a pause or a block, `writ rollback` without the server.',
+  ),
   POLICY_STALE: degraded(
     'The policy could not be proven current for longer than `maxStale`. The last good policy stays active.',
     '`writ status` says since when and why. The host must reach and verify the repository again.',

@@ -12,6 +12,7 @@ import { untrustedProblems } from '../generations/vouching.js';
 import { pendingProblems } from '../notify/pending-problems.js';
 import { waitError } from '../select/why-not-now-rules.js';
 import type { Ledger } from '../state/ledger.js';
+import { withdrawnProblems } from './active-withdrawn.js';
 import { isRemembered } from './refusal-status.js';
 import type { AgentFacts, Facts } from './status-facts.js';
 import { areKnown } from './worker-status.js';
@@ -20,7 +21,7 @@ interface Judge {
   /** Codes that are judged here alone: what the last cycle met of them may be over. */
   readonly codes: readonly ErrorCode[];
   /** @returns what is wrong now */
-  readonly judge: (facts: Facts) => readonly Problem[];
+  readonly judge: (facts: Facts, last: AgentFacts['last']) => readonly Problem[];
 }
 
 const unsaid = (Object.keys(errorCodes) as ErrorCode[]).filter(isUnsaidNo);
@@ -34,6 +35,7 @@ const judges: readonly Judge[] = [
   },
   { codes: ['REPAIRED_BY_PREVIOUS'], judge: ({ damage }) => damage },
   { codes: ['UNTRUSTED_ACTIVE'], judge: ({ untrusted }) => untrustedProblems(untrusted) },
+  { codes: ['ACTIVE_WITHDRAWN'], judge: withdrawnProblems },
   { codes: ['POLICY_STALE'], judge: staleProblems },
   { codes: ['CLOCK_BEHIND'], judge: clockProblems },
   { codes: ['REQUIRES_UNKNOWN'], judge: requiresProblems },
@@ -59,7 +61,7 @@ export function currentProblems(facts: Facts, { last, problems }: AgentFacts): P
         !isRemembered(one, facts.refusals, last),
     ),
     ...facts.unreadable,
-    ...judges.flatMap(({ judge }) => judge(facts)),
+    ...judges.flatMap(({ judge }) => judge(facts, last)),
   ]);
 }
 

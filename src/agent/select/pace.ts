@@ -5,6 +5,7 @@ import type { WorkerGroupConfig } from '../../core/config/config.js';
 import type { WritError } from '../../core/errors.js';
 import { affectsGroup, changedPaths, type PolicyFiles } from '../../core/release/affected-groups.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
+import { withdraws } from '../../core/release/withdrawn.js';
 import type { ActiveBundle, ActivePolicy } from '../generations/generation-contents.js';
 import type { Host } from '../state/host.js';
 import type { WaitingRelease } from '../state/ledger.js';
@@ -51,6 +52,8 @@ export function holdBackPaced(
   const waits: Record<string, WaitingRelease> = {};
   const held = new Map<string, WritError>();
   for (const { bundle, target } of taken(selections)) {
+    // What is withdrawn is left at once.
+    if (withdraws(target.release, active?.bundles.get(bundle.name)?.record.release)) continue;
     const concerned = affectedBy(host, bundle.name, options);
     const wait = judgeWait(host, target.release, concerned);
     if (wait === undefined) continue;

@@ -7,6 +7,7 @@ import { problemText } from '../../core/cycle/problem-text.js';
 import { isWritError, WritError } from '../../core/errors.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
 import { judgeRequires } from '../../core/release/requires.js';
+import { withdraws } from '../../core/release/withdrawn.js';
 import type { MirrorFailure } from '../../trust/mirrors/mirror-failures.js';
 import type { SignedTarget } from '../../trust/signed-target.js';
 import type { ActiveBundle } from '../generations/generation-contents.js';
@@ -17,7 +18,7 @@ import { type AgeVerdict, judgeAge } from './age-rules.js';
 import { pacedUnseen } from './pace.js';
 import { holdBackSets, type Selection } from './selection.js';
 import { judgeSpace } from './space-memory.js';
-import { type NotNow, whyNotNow } from './why-not-now-rules.js';
+import { forWithdrawal, type NotNow, whyNotNow } from './why-not-now-rules.js';
 
 export interface SelectOptions {
   readonly active: ReadonlyMap<string, ActiveBundle>;
@@ -63,18 +64,25 @@ async function selectOne(host: Host, bundle: BundleConfig, options: SelectOption
   const tooNew = judgeRequires(release, host.features);
   if (tooNew !== undefined) return keep(tooNew);
   if (options.force === 'yes') return { kind: 'take', bundle, target, result: base };
-  const notNow = restrictionOf(host, release);
+  const isWithdrawal = withdraws(release, active?.record.release);
+  const notNow = restrictionOf(host, release, isWithdrawal ? forWithdrawal : undefined);
   if (notNow !== undefined) {
     const { error, retryAtMs } = notNow;
     return keep(error, retryAtMs === undefined ? {} : { remembered: true, retryAtMs });
   }
-  const error = pacedUnseen(host, release, active) ?? judgeSpace(host, release);
+  const paced = isWithdrawal ? undefined : pacedUnseen(host, release, active);
+  const error = paced ?? judgeSpace(host, release);
   return error === undefined ? { kind: 'take', bundle, target, result: base } : keep(error);
 }
 
-function restrictionOf(host: Host, release: ReleaseInfo): NotNow | undefined {
+/** @param among chooses those that count for this release; left out: all */
+function restrictionOf(
+  host: Host,
+  release: ReleaseInfo,
+  among: typeof forWithdrawal = (_, all) => all,
+): NotNow | undefined {
   const { refusals } = host.refusals.read();
-  return whyNotNow(release, { ...host.ledger.read(), refusals }, host.clock.nowMs());
+  return whyNotNow(release, among(release, { ...host.ledger.read(), refusals }), host.clock.nowMs());
 }
 
 /**

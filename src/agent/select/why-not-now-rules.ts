@@ -1,6 +1,7 @@
 // Why a release that the repository offers is not taken now: every restriction of this host in one place, the first that
 // holds wins. `--force` asks none of them. Pure; what a restriction is for stands where it is set.
 import { type ErrorCode, WritError } from '../../core/errors.js';
+import { given } from '../../core/given.js';
 import { whoText } from '../../core/names.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
 import type { Ledger, WaitingRelease } from '../state/ledger.js';
@@ -14,6 +15,16 @@ export interface NotNow {
   readonly error: WritError;
   /** Of a remembered refusal: when it is tried again, epoch milliseconds. */
   readonly retryAtMs?: number;
+}
+
+/**
+ * What still restrains a release that takes back the active one: a pause, a block, and a person's hold on this very release.
+ * A memory of its refusal, other holds and waits would keep a host on what its publisher has withdrawn.
+ */
+export function forWithdrawal({ manifest }: ReleaseInfo, restrictions: Restrictions): Restrictions {
+  const { holds, blocked, pause } = restrictions;
+  const own = holds.filter(({ manifestDigest }) => manifestDigest === manifest.digest);
+  return { holds: own, refusals: [], ...given({ blocked, pause }) };
 }
 
 /** @returns undefined where nothing stands in the way of fetching it */

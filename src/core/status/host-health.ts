@@ -68,10 +68,13 @@ const quietCodes: ReadonlySet<ErrorCode> = new Set([
 ]);
 
 function problems(report: StatusReport): HealthFinding[] {
-  return report.problems.flatMap(({ code, message }): HealthFinding[] => {
+  return report.problems.flatMap(({ code, message, facts }): HealthFinding[] => {
     // A server that did not answer once: `staleAfter` says when that is news.
     if (quietCodes.has(code) || troubleOf(code) === 'unreached') return [];
-    return [{ level: criticalCodes.has(code) ? 'critical' : 'warning', code, text: headOf(message) }];
+    // Until a cycle has tried it, a withdrawal is only on its way.
+    const isStuck = code === 'ACTIVE_WITHDRAWN' && 'why' in facts;
+    const level = criticalCodes.has(code) || isStuck ? 'critical' : 'warning';
+    return [{ level, code, text: headOf(message) }];
   });
 }
 

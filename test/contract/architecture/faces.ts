@@ -293,6 +293,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'requires',
     'stamps',
     'tar-reader',
+    'withdrawn',
   ],
   'core/schema': ['own-schemas'],
   'core/status': [

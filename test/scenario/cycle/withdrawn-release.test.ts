@@ -3,11 +3,17 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { rollBack } from '../../../src/agent/cycle/rollback.js';
+import { statusReport } from '../../../src/agent/report/status-report.js';
+import { pause, resume } from '../../../src/agent/select/pause.js';
+import type { CycleResult } from '../../../src/core/cycle/cycle-report.js';
+import { judgeHealth } from '../../../src/core/status/host-health.js';
 import { promoteRelease } from '../../../src/publisher/release/promote.js';
 import { withdrawRelease } from '../../../src/publisher/release/withdraw.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
+import { type TestHost, type TestHostOptions, testHost } from '../../kit/host/test-host.js';
 import { type PublishedHost, publishedHost } from '../../kit/repository/published-host.js';
 import { changeOptions } from '../../kit/repository/sample-repository.js';
+import { confirms, scriptedDriver } from '../../kit/workers/scripted-driver.js';
 
 const bundle = 'dns-edge';
 const bundles = { bundles: [{ name: bundle }] };
@@ -122,5 +128,83 @@ describe('a promoted release', () => {
     assert.deepEqual(await pulled(published), ['unchanged', 1, 'one']);
     await promoteRelease({ bundle, from: 'canary', to: 'stable' }, changeOptions(repository));
     assert.deepEqual(await pulled(published), ['activated', 2, 'two']);
+  });
+});
+
+describe('a withdrawal of what is active', () => {
+  const of = (serial: number, more = {}) => ({ serial, ...more });
+  /** Of the finding that the active release is withdrawn. */
+  const level = ({ host }: TestHost, last?: CycleResult): string | undefined => {
+    const facts = { version: '', state: 'run', contact: { contact: {} }, problems: [], last } as const;
+    const { findings } = judgeHealth(statusReport(host, facts));
+    return findings.find(({ code }) => code === 'ACTIVE_WITHDRAWN')?.level;
+  };
+  const publishTo = (test: TestHost, text: string, info: { serial: number }) =>
+    test.publish('access', { policy: text }, info);
+  const active = (test: TestHost): string => test.read('access/policy');
+
+  async function onTwo(options: TestHostOptions = {}): Promise<TestHost> {
+    const test = testHost(options);
+    await publishTo(test, 'one', of(1));
+    await test.pull();
+    await publishTo(test, 'two', of(2));
+    assert.equal((await test.pull()).outcome, 'activated');
+    return test;
+  }
+
+  it('is tried at each poll, whatever is remembered of its target', async () => {
+    const flag = '/nonexistent-writ-flag';
+    const run = ['sh', '-c', `grep -q two {bundle}/policy || test -e ${flag}`] as const;
+    const checks = [{ kind: 'run', name: 'c', run, timeoutMs: 60_000 }] as const;
+    using test = testHost({ bundles: [{ name: 'access', checks }] });
+    await publishTo(test, 'two', of(2));
+    await test.pull();
+    await publishTo(test, 'one', of(1, { withdrawn: [2] }));
+    const first = await test.pull();
+    assert.deepEqual([first.outcome, active(test)], ['rejected', 'two']);
+    const second = await test.pull();
+    assert.deepEqual(
+      [second.outcome, second.problems[0]?.code],
+      ['rejected', 'CHECK_FAILED'],
+      'it was tried again',
+    );
+    assert.equal(level(test, second), 'critical');
+  });
+
+  it('is not held back by the hold of a rollback on a newer release', async () => {
+    using test = await onTwo();
+    await publishTo(test, 'three', of(3));
+    await test.pull();
+    await rollBack(test.host, { by: 'anna', signal: new AbortController().signal });
+    assert.equal(active(test), 'two');
+    await publishTo(test, 'one', of(1, { withdrawn: [2, 3] }));
+    assert.equal((await test.pull()).outcome, 'activated');
+    assert.equal(active(test), 'one');
+  });
+
+  it('does not wait for the pace of a group', async () => {
+    const driver = scriptedDriver({ a: confirms });
+    for (const when of [[], ['policy']]) {
+      using test = testHost({ groups: { app: { driver, config: { minIntervalMs: 600_000, when } } } });
+      await publishTo(test, 'two', of(2));
+      await test.pull();
+      await publishTo(test, 'three', of(3));
+      assert.equal((await test.pull()).outcome, 'deferred');
+      await publishTo(test, 'one', of(1, { withdrawn: [2, 3] }));
+      assert.equal((await test.pull()).outcome, 'activated');
+    }
+  });
+
+  it('is stopped by a pause: deferred, and critical', async () => {
+    using test = await onTwo();
+    pause(test.host, { by: 'anna', reason: 'night' });
+    await publishTo(test, 'one', of(1, { withdrawn: [2] }));
+    const result = await test.pull();
+    assert.deepEqual([result.outcome, active(test)], ['deferred', 'two']);
+    assert.equal(level(test, result), 'critical');
+    resume(test.host);
+    const free = await test.pull();
+    assert.equal(active(test), 'one');
+    assert.equal(level(test, free), undefined);
   });
 });

@@ -130,6 +130,7 @@ describe('a configuration', () => {
       driver: 'native',
       options: { native: 'portal' },
       timeoutMs: 5000,
+      notNowForMs: 60_000,
       min: 1,
     });
     assert.deepEqual(config.together, [['dns-edge', 'access']]);
