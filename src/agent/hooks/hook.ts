@@ -59,6 +59,8 @@ export interface HookReport {
   readonly durationMs: number;
   /** Where there is no verdict because of the sandbox: SANDBOX_MISSING, SANDBOX_BROKEN. */
   readonly code?: ErrorCode | undefined;
+  /** Of a refusal whose first line names a fault of this host. */
+  readonly hostFault?: string;
   /** What a person may want to change. */
   readonly hint?: string;
   /** Whether it had the host's network; left out where it ran as it is. */
@@ -112,14 +114,14 @@ const says: Readonly<Record<NoYes, string>> = {
  */
 export function hookError(
   role: keyof typeof codes,
-  { verdict: { kind }, code: ours, hint, sandboxed }: Omit<HookReport, 'text' | 'durationMs'>,
+  { verdict: { kind }, code: ours, hint, sandboxed, hostFault }: Omit<HookReport, 'text' | 'durationMs'>,
   { text, facts }: { readonly text: (says: string) => string; readonly facts: ErrorFacts },
 ): WritError | undefined {
   if (kind === 'ok' || kind === 'warned' || kind === 'unreachable') return undefined;
   const code = ours ?? codes[role][kind];
   if (code === undefined) return undefined;
   return new WritError(code, text(says[kind]), {
-    facts,
+    facts: { ...facts, ...given({ hostFault }) },
     ...given({ hint: hint ?? probeHint(role, sandboxed) }),
   });
 }

@@ -6,7 +6,9 @@ import { join } from 'node:path';
 import type { HookConfig } from '../../core/config/config.js';
 import { nearest } from '../../core/config/config-errors.js';
 import { type HookVerdictKind, judgeHook } from '../../core/cycle/hook-verdict.js';
+import { hostFaultIn } from '../../core/cycle/host-fault.js';
 import { type ErrorCode, isWritError, type WritError } from '../../core/errors.js';
+import { given } from '../../core/given.js';
 import { maxHookOutputBytes } from '../../core/limits.js';
 import { type BoundedPattern, boundedPattern } from '../../platform/bounded-pattern.js';
 import { guardDisk } from '../../platform/disk/disk-guard.js';
@@ -15,7 +17,7 @@ import type { BoxResult } from '../../platform/process/bubblewrap.js';
 import { type CommandResult, runCommand } from '../../platform/process/run-command.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { joinSignals } from '../../platform/time/join-signals.js';
-import { type ProgramOutput, withoutLoaderLines } from '../../workers/shared/first-line.js';
+import { firstLineOf, type ProgramOutput, withoutLoaderLines } from '../../workers/shared/first-line.js';
 import { notNowRule } from '../../workers/shared/not-now.js';
 import { type Daemon, findDaemon } from '../../workers/shared/pid-file.js';
 import { unreachedRule } from '../../workers/shared/unreachable.js';
@@ -183,10 +185,14 @@ function judgeAgain(hook: HookConfig, result: CommandResult, daemon: Daemon | un
     if (rejected !== undefined) return { ...report, verdict: rejected };
   }
   if (isDeferred) return { ...report, verdict: { kind: 'deferred', reason } };
-  if (!isUnreached) return report;
+  if (!isUnreached) return kind === 'refused' ? { ...report, ...faultOf(result) } : report;
   // A pid file that is mistyped excuses every no: so it is named.
   const nobody = dead === undefined ? 'it reached no worker' : `it reached no worker (${dead})`;
   return { ...report, verdict: { kind: 'unreachable', reason: `${nobody}: ${reason}` } };
+}
+
+function faultOf(result: CommandResult): Pick<HookReport, 'hostFault'> {
+  return result.kind === 'not-started' ? {} : given({ hostFault: hostFaultIn(firstLineOf(result)) });
 }
 
 const hookPattern = (source: string): BoundedPattern =>

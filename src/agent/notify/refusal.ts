@@ -1,7 +1,9 @@
 // A worker's no as an error, and what can be read from one: who said it, and what everybody else answered. Decides nothing
 // about what follows from it, and reads the ledger alone.
 import type { WorkerResult } from '../../core/cycle/cycle-report.js';
+import { hostFaultIn } from '../../core/cycle/host-fault.js';
 import { WritError } from '../../core/errors.js';
+import { given } from '../../core/given.js';
 import type { Host } from '../state/host.js';
 import { groupOf, workerKey, workerOf } from './worker-ledger.js';
 
@@ -19,9 +21,15 @@ export function refusal(
   results: readonly WorkerResult[],
 ): WritError {
   const names = workers.map((one) => `${workerKey(one.group, one.worker)}: ${one.text}`);
-  return new WritError(code, names.join('; '), {
-    facts: { groups: [...new Set(workers.map((one) => one.group))], refused: names, results },
-  });
+  const groups = [...new Set(workers.map((one) => one.group))];
+  const facts = { groups, refused: names, results, ...given({ hostFault: faultOf(workers) }) };
+  return new WritError(code, names.join('; '), { facts });
+}
+
+/** The lines of an answer are one by now, with bars between them. A worker that names none refuses the policy. */
+function faultOf(workers: readonly WorkerResult[]): string | undefined {
+  const faults = workers.map(({ text }) => hostFaultIn(text.split(' | ')[0] ?? ''));
+  return faults.includes(undefined) ? undefined : faults[0];
 }
 
 /** @returns names of the groups that refused; none where the error is nobody's no */

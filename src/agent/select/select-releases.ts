@@ -151,7 +151,8 @@ export function rememberRefusedBundles(host: Host, selections: readonly Selectio
   for (const selection of selections) {
     const { result, offered } = selection.kind === 'keep' ? selection : { result: selection.result };
     if (offered === undefined || result.problem === undefined || result.outcome !== 'rejected') continue;
-    const { code } = result.problem;
-    rememberReleases(host, [offered], { code, message: problemText(result.problem, maxOutputLines) });
+    const { code, facts } = result.problem;
+    const message = problemText(result.problem, maxOutputLines);
+    rememberReleases(host, [offered], { code, message, facts });
   }
 }

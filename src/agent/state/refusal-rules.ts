@@ -28,15 +28,32 @@ export function retryDelayMs(tries: number, firstMs: number): number {
   return Math.min(firstMs * 2 ** Math.min(tries - 1, 30), Math.max(maxRetryMs, firstMs));
 }
 
+const firstFaultMs = 60_000;
+const shortFaultTries = 4;
+
+/** @returns as retryDelayMs, for a refusal that names a fault of the host: first 1, 2, 4 and 8 minutes */
+export function faultDelayMs(tries: number, firstMs: number): number {
+  const usualMs = retryDelayMs(Math.max(tries - shortFaultTries, 1), firstMs);
+  return tries > shortFaultTries ? usualMs : Math.min(firstFaultMs * 2 ** (tries - 1), usualMs);
+}
+
+export interface RetryPace {
+  /** Until a release is tried again that was refused once. */
+  readonly firstMs: number;
+  /** The refusal names a fault of this host, which may be over soon. */
+  readonly isHostFault: boolean;
+}
+
 /** @returns the refusals with one more, or with the known one counted again; the oldest make room. */
 export function remember(
   refusals: readonly Refusal[],
   refusal: Omit<Refusal, 'retryAtMs' | 'tries'>,
-  firstMs: number,
+  { firstMs, isHostFault }: RetryPace,
 ): readonly Refusal[] {
   const known = findRefusal(refusals, refusal.bundle, refusal.manifestDigest);
   const tries = (known?.tries ?? 0) + 1;
-  const entry = { ...refusal, tries, retryAtMs: refusal.atMs + retryDelayMs(tries, firstMs) };
+  const delayMs = (isHostFault ? faultDelayMs : retryDelayMs)(tries, firstMs);
+  const entry = { ...refusal, tries, retryAtMs: refusal.atMs + delayMs };
   return newest([...refusals.filter((one) => one !== known), entry]);
 }
 

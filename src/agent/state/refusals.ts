@@ -24,12 +24,14 @@ export function noteRetryTimes(host: Host, results: Map<string, BundleResult>): 
 export function rememberReleases(
   host: Host,
   releases: readonly ReleaseInfo[],
-  error: Pick<WritError, 'code' | 'message'>,
+  error: Pick<WritError, 'code' | 'message' | 'facts'>,
 ): void {
   const known = host.refusals.read();
   const names = releases.map((one) => one.bundle);
+  const isHostFault = error.facts['hostFault'] !== undefined;
+  const pace = { firstMs: host.config.refusals.retryMs, isHostFault };
   const refusals = releases.reduce(
-    (all, release) => remember(all, refusalOf(host, release, error, names), host.config.refusals.retryMs),
+    (all, release) => remember(all, refusalOf(host, release, error, names), pace),
     known.refusals,
   );
   host.refusals.write({ ...known, config: configDigest(host.config), refusals });

@@ -263,6 +263,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
   'core/cycle': [
     'cycle-report',
     'hook-verdict',
+    'host-fault',
     'policy-stands',
     'problem',
     'problem-text',

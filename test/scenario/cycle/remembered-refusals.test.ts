@@ -15,6 +15,7 @@ import { cycleOn } from '../../kit/agent/cycle-on.js';
 import { publishNext } from '../../kit/assert/fault-table.js';
 import { setLedger } from '../../kit/host/set-ledger.js';
 import { type TestHost, type TestHostOptions, testHost } from '../../kit/host/test-host.js';
+import { refuses, scriptedDriver } from '../../kit/workers/scripted-driver.js';
 
 const check = (program: string): TestHostOptions => ({
   bundles: [{ name: 'access', checks: [{ kind: 'run', name: 'judge', run: [program], timeoutMs: 60_000 }] }],
@@ -119,6 +120,54 @@ describe('a code', () => {
       const kept = test.host.refusals.read().refusals.map((one) => one.manifestDigest);
       assert.deepEqual(kept, errorCodes[code].kind === 'rejected' ? [known?.manifestDigest] : [], code);
     }
+  });
+});
+
+describe('a refusal that names a fault of the host', () => {
+  const minuteMs = 60_000;
+  const line = 'nginx: [emerg] host not found in upstream "app.internal"';
+
+  /** @returns minutes until each of five tries is repeated */
+  async function waits(options: TestHostOptions, code: ErrorCode): Promise<number[]> {
+    using test = testHost(options);
+    await test.publish('access', { policy: '1' }, { serial: 1 });
+    const minutes: number[] = [];
+    for (let tries = 0; tries < 5; tries++) {
+      const result = await test.pull();
+      assert.equal(result.problems[0]?.code, code);
+      const [known] = test.host.refusals.read().refusals;
+      const waitMs = (known?.retryAtMs ?? 0) - test.host.clock.nowMs();
+      minutes.push(Math.round(waitMs / minuteMs));
+      await test.clock.advance(waitMs);
+    }
+    return minutes;
+  }
+
+  it('of a check is tried again after 1, 2, 4 and 8 minutes', async () => {
+    const run = ['sh', '-c', `echo progress; echo '${line}' >&2; exit 1`] as const;
+    const checks = [{ kind: 'run', name: 'nginx', run, timeoutMs: minuteMs }] as const;
+    const found = await waits({ bundles: [{ name: 'access', checks }] }, 'CHECK_FAILED');
+    assert.deepEqual(found, [1, 2, 4, 8, 60]);
+  });
+
+  it('of a loader, and of a worker, is too', async () => {
+    const load = {
+      run: ['sh', '-c', 'echo "cp: /x: Read-only file system" >&2; exit 1'],
+      timeoutMs: minuteMs,
+    } as const;
+    assert.deepEqual(
+      await waits({ groups: { app: { config: { load } } } }, 'LOADER_FAILED'),
+      [1, 2, 4, 8, 60],
+    );
+    const driver = scriptedDriver({ a: refuses('exit 1: open /x: Permission denied') });
+    assert.deepEqual(await waits({ groups: { app: { driver } } }, 'WORKER_REFUSED'), [1, 2, 4, 8, 60]);
+  });
+
+  it('in a later line alone waits as any other', async () => {
+    const run = ['sh', '-c', `echo 'block.rpz:3: bad' >&2; echo '${line}' >&2; exit 1`] as const;
+    const checks = [{ kind: 'run', name: 'nginx', run, timeoutMs: minuteMs }] as const;
+    const found = await waits({ bundles: [{ name: 'access', checks }] }, 'CHECK_FAILED');
+    assert.deepEqual(found.slice(0, 2), [60, 120]);
   });
 });
 
