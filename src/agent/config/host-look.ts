@@ -1,7 +1,7 @@
 // What a configuration names of its host, looked for as the agent would find it: programs, files, directories, groups. Reads no file
 // and runs nothing; what this user may not see passes for being there.
-import { accessSync, constants, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { accessSync, constants, realpathSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import type { HostLook } from '../../core/config/tolerated-rules.js';
 import { isSystemError, isWritError } from '../../core/errors.js';
 import { defaultPath } from '../../platform/process/run-command.js';
@@ -17,6 +17,7 @@ export function hostLook(path: string = defaultPath): HostLook {
         ? undefined
         : `the program ${name} is not in ${path}`;
     },
+    ...(process.getuid?.() === 0 ? { programForNobody: (name) => whyNotForNobody(name, path) } : {}),
     file: (file) => (isThere(file) ? undefined : `there is no ${file}`),
     group: (name) => {
       try {
@@ -37,6 +38,25 @@ function whyNotRun(program: string): string | undefined {
   if (stat === undefined) return `there is no program ${program}`;
   const mayRun = stat.isFile() && seen(() => accessSync(program, constants.X_OK)) !== 'unseen';
   return mayRun ? undefined : `${program} is not executable`;
+}
+
+/** A program that is not there is another finding. */
+function whyNotForNobody(name: string, path: string): string | undefined {
+  const places = name.startsWith('/') ? [name] : path.split(':').map((directory) => join(directory, name));
+  const program = places.find((place) => whyNotRun(place) === undefined);
+  if (program === undefined) return undefined;
+  const real = seen(() => realpathSync(program));
+  const closed = seen(() => closedPart(real));
+  return closed === undefined || closed === 'unseen'
+    ? undefined
+    : `the sandbox runs it as another user, who may not execute ${closed}`;
+}
+
+/** @returns the program, or a directory above it, that gives others no right to execute */
+function closedPart(program: string): string | undefined {
+  for (let part = program; part !== '/'; part = dirname(part))
+    if ((statSync(part).mode & 0o001) === 0) return part;
+  return undefined;
 }
 
 function isThere(path: string): boolean {

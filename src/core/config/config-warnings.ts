@@ -4,6 +4,7 @@
 import { durationMs } from '../names.js';
 import type { ConfigFile } from './config-schema.js';
 import { at, type ConfigPath, type Finding, group, list, valuesAt } from './findings.js';
+import { sandboxWarnings } from './sandbox-warnings.js';
 import { type HostLook, textsAt } from './tolerated-rules.js';
 
 /** What the answer of a group's driver is worth, in the order of the groups; undefined where no driver was made. */
@@ -20,6 +21,7 @@ export function warningsOf(
     ...unprovenGroups(file, verdicts),
     ...wordsAlone(file),
     ...slowProbes(file),
+    ...sandboxWarnings(file, look),
     ...(look === undefined ? [] : missingPlaces(file, look)),
   ];
 }

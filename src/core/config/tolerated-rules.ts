@@ -7,6 +7,8 @@ import { at, type ConfigPath, type Finding, type Group, group, list, valuesAt } 
 /** What only the host can say: each gives the reason why not, or nothing where it is there or cannot be seen. */
 export interface HostLook {
   readonly program: (name: string) => string | undefined;
+  /** Of commands that an agent of root runs as nobody; left out for another agent. */
+  readonly programForNobody?: (name: string) => string | undefined;
   readonly file: (path: string) => string | undefined;
   readonly directory: (path: string) => string | undefined;
   readonly group: (name: string) => string | undefined;
