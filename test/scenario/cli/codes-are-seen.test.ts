@@ -31,6 +31,7 @@ const others: readonly ErrorCode[] = [
   'UNTRUSTED_ACTIVE',
   'RELEASE_UNTRUSTED',
   'RELEASE_WITHDRAWN',
+  'ACTIVE_WITHDRAWN',
   'POLICY_STALE',
   'STALE_COMMAND_FAILED',
 ];

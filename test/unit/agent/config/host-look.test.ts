@@ -72,3 +72,23 @@ describe('#checkConfig', () => {
     assert.equal(places(throwsCode('CONFIG_INVALID', () => loadConfig(path)).facts['mistakes']).length, 1);
   });
 });
+
+describe('a program that the sandbox runs as nobody', { skip: process.getuid?.() !== 0 }, () => {
+  it('is named where others may not execute it, or not enter a directory above it', () => {
+    using dir = tempDir();
+    chmodSync(dir.path, 0o755);
+    const program = dir.join('ask');
+    writeFileSync(program, '#!/bin/sh\n', { mode: 0o700 });
+    const look = hostLook();
+    assert.match(look.programForNobody?.(program) ?? '', /may not execute .*\/ask$/);
+    chmodSync(program, 0o755);
+    assert.equal(look.programForNobody?.(program), undefined);
+    chmodSync(dir.path, 0o700);
+    assert.match(look.programForNobody?.(program) ?? '', /may not execute /);
+    assert.equal(look.programForNobody?.('sh'), undefined);
+  });
+
+  it('is no finding of its own where it is not there', () => {
+    assert.equal(hostLook().programForNobody?.('/nonexistent/ask'), undefined);
+  });
+});

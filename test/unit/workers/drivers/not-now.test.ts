@@ -173,6 +173,22 @@ describe('"not now" of daemons with a text', () => {
     }
   });
 
+  it('line: what BIRD says while it reconfigures, behind the lines that begin each of its answers', async () => {
+    using dir = tempDir();
+    const answer =
+      '0002-Reading configuration from /etc/bird/bird.conf\n0005 Reconfiguration already in progress';
+    const daemon = await startFakeLineServer(dir.join('s'), { habit: 'bird', answer: () => answer });
+    try {
+      const options = {
+        ...{ line: dir.join('s'), send: 'configure', until: '^[0-9]{4} ', expectMatch: '^0003 ' },
+        ...{ greeting: '^000[12][ -]', notNow: { match: '^000[456] ' } },
+      };
+      assert.equal(kindOf(await firstAnswer(line.create(options, driverContext()))), 'not now');
+    } finally {
+      await daemon.close();
+    }
+  });
+
   it('kresd: another answer than the expected one', async () => {
     using dir = tempDir();
     const worker = await startFakeKresd(dir.join('1'), { answer: () => 'NOK busy' });
