@@ -162,7 +162,7 @@ export function withRuns(ledger: Ledger, runs: Readonly<Record<string, WorkerRun
 
 /**
  * What ended on the way to a release that was refused, and on the way back from it, says nothing about the release before:
- * observation of these groups begins anew.
+ * observation of these groups starts again.
  * @param groups names of worker groups
  */
 export function withRunsUnknown(ledger: Ledger, groups: readonly string[]): Ledger {

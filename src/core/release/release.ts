@@ -137,7 +137,7 @@ export function parseIsoTime(value: unknown): number | undefined {
 /** What tells one release from every other. */
 export type NewRelease = Pick<ReleaseInfo, 'bundle' | 'serial' | 'manifest'>;
 
-/** What tells a release from any other. */
+/** What identifies a release. */
 export interface NamedRelease extends Pick<ReleaseInfo, 'bundle' | 'serial'> {
   readonly manifest: Pick<ReleaseInfo['manifest'], 'digest'>;
 }

@@ -1,4 +1,4 @@
-// What supervisord writes into its own log about ends of its processes. Pure. The log is the only place that tells an
+// What supervisord writes into its own log about ends of its processes. Pure. The log alone distinguishes an
 // unexpected exit from a stop that somebody asked for, once the process runs again.
 
 export interface LoggedEnds {

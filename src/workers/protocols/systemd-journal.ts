@@ -20,7 +20,7 @@ export interface JournalEnds {
 /**
  * @param text of `journalctl --output=json` for one unit and process 1
  * @param afterUs entries up to this time were counted before
- * @returns undefined when a line is no entry
+ * @returns undefined when a line is not an entry
  */
 export function parseUnitJournal(text: string, afterUs: number): JournalEnds | undefined {
   const stopping = new Set<string>();

@@ -20,7 +20,7 @@ export function encodeXmlRpcCall(method: string, params: readonly (string | bool
   return `<?xml version="1.0"?><methodCall>${call}</methodCall>`;
 }
 
-/** @param value a number must be whole */
+/** @param value a number must be an integer */
 function encodeValue(value: string | boolean | number): string {
   if (typeof value === 'string') return `<string>${escaped(value)}</string>`;
   return typeof value === 'number' ? `<int>${value}</int>` : `<boolean>${value ? 1 : 0}</boolean>`;

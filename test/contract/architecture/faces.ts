@@ -261,7 +261,6 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'config',
     'config-digest',
     'config-errors',
-    'config-schema',
     'config-text',
     'config-values',
     'hook-box',
