@@ -109,17 +109,20 @@ async function runJob(
   reset: ResetOptions,
   { ask, clock, busy }: { ask: Systemctl; clock: Clock; busy: NotNowRule },
 ): Promise<Answer> {
-  const { unit, action } = job;
+  const { unit, action, down } = job;
   const { target: _, ...limits } = reset;
   if (!new RegExp(unitNamePattern).test(unit)) return unreachable(`${unit} is not a unit name`);
   const startedMs = clock.monotonicMs();
   const before = await stateOf(ask, unit, limits);
   const obstacle = whyNot(before, job);
   if (before === undefined || obstacle !== undefined) return unreachable(`${unit}: ${obstacle}`);
-  const result = await ask([action, '--', unit], {
+  const left = (): AskLimits => ({
     ...limits,
     timeoutMs: Math.max(limits.timeoutMs - (clock.monotonicMs() - startedMs), 1),
   });
+  // The start limit counts the crashes of the release that is left, and would refuse the start of the restored one.
+  if (down === 'started' && before.active === 'failed') await ask(['reset-failed', '--', unit], left());
+  const result = await ask([action, '--', unit], left());
   if (result.kind !== 'exited') return unreachable(`${unit}: ${action}: ${endOf(result)}`);
   if (result.exitCode !== 0) {
     const failed = `${unit}: ${action} failed: ${endOf(result)}`;

@@ -51,6 +51,17 @@ describe('the systemd driver, with a stub of systemctl', () => {
     assert.equal(test.driver().verdictClass, 'early');
   });
 
+  it('resets the start limit of a unit that has failed before it starts it, and of no other', async () => {
+    using test = bench();
+    test.stub.unit(unit, { active: 'failed' });
+    assert.equal((await test.driver().restart?.(unit, reset))?.kind, 'notified');
+    assert.deepEqual(test.stub.jobs(), [`reset-failed ${unit}`, `restart ${unit}`]);
+    using other = bench();
+    other.stub.unit(unit);
+    await other.driver().restart?.(unit, reset);
+    assert.deepEqual(other.stub.jobs(), [`restart ${unit}`]);
+  });
+
   it('confirms where the user vouches for the reload, never for a restart that was asked for', async () => {
     using test = bench();
     test.stub.unit(unit);
