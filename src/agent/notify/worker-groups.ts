@@ -3,13 +3,14 @@
 import type { AgentConfig } from '../../core/config/config.js';
 import type { WorkerResult } from '../../core/cycle/cycle-report.js';
 import { isWritError, WritError } from '../../core/errors.js';
+import { given } from '../../core/given.js';
 import { readBootId } from '../../platform/process/boot-id.js';
 import type { Answer, DriverContext, DriverKind, Target } from '../../workers/contract/driver.js';
 import type { WorkerGroup } from '../state/host.js';
 import { createHookDriver } from './hook-driver.js';
 
 export interface GroupOptions
-  extends Omit<DriverContext, 'group' | 'checked' | 'programPath' | 'onLateAnswer'> {
+  extends Omit<DriverContext, 'group' | 'checked' | 'process' | 'programPath' | 'onLateAnswer'> {
   readonly kinds: readonly DriverKind[];
   /** A worker answered outside a notification: one that connected between cycles, or one that was late. */
   readonly onLateAnswer: (result: WorkerResult) => void;
@@ -38,7 +39,8 @@ export function createWorkerGroups(
         ...(identity === undefined ? {} : { process: processNamed(identity, readBootId()) }),
       });
     const checked = isChecked(config, all) ? 'yes' : 'no';
-    return { config, driver: kind.create(reset.options, { ...options, group, checked, onLateAnswer }) };
+    const own = { ...options, group, checked, onLateAnswer, ...given({ process: config.process }) } as const;
+    return { config, driver: kind.create(reset.options, own) };
   });
 }
 
@@ -96,7 +98,8 @@ export function workerResult(
   generation: number,
   atMs: number,
 ): WorkerResult {
-  return { group, worker, state: answer.kind, generation, text: answer.text, atMs };
+  const { kind: state, text, code } = answer;
+  return { group, worker, state, generation, text, atMs, ...given({ code }) };
 }
 
 /** As Promise.all, so many at a time. */

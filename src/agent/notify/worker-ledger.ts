@@ -152,6 +152,7 @@ function entryOf(result: WorkerResult, known: WorkerLedger | undefined): WorkerL
     confirmed: state === 'confirmed' ? generation : known?.confirmed,
     process,
     lives: result.lives,
+    code: result.code,
     owed: hasAnswered(result) ? undefined : known?.owed,
     probed: result.silence === undefined ? probed : unheard(probed, result.silence),
     ...(notificationId === undefined ? {} : { notificationId, notifiedAtMs: atMs }),

@@ -42,6 +42,8 @@ export interface WorkerLedger {
   readonly notifiedAtMs?: number;
   /** Whether its process was seen alive when it could not be reached. */
   readonly lives?: 'yes' | 'no';
+  /** Why it could not be reached, where more is known than that. */
+  readonly code?: 'PROCESS_UNKNOWN';
   /** Notifications in vain. */
   readonly tries?: number;
   /** Since when its set does not list it. */

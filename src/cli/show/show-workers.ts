@@ -28,7 +28,7 @@ function answerText(worker: WorkerStatus, nowMs: number): string {
         ? `to be notified since ${at}`
         : `not up since ${at}; notified when it appears`;
     case 'unreachable':
-      return `WORKER_UNREACHABLE since ${at}${triesText(worker)}${saidText(worker)}`;
+      return `${worker.code ?? 'WORKER_UNREACHABLE'} since ${at}${triesText(worker)}${saidText(worker)}`;
     case 'refused':
       return `WORKER_REFUSED at ${at}${saidText(worker)}`;
   }

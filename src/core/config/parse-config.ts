@@ -1,7 +1,9 @@
 // From the text of the configuration file to an AgentConfig with its defaults: YAML, schema, rules, then values.
 // Finds every mistake at once, each with its line. Reads no file, no environment and no clock.
+
+import { given } from '../given.js';
 import { everyMistake, validatorOf } from '../schema/own-schemas.js';
-import type { AgentConfig } from './config.js';
+import type { AgentConfig, ProcessConfig } from './config.js';
 import { type ConfigMistake, findingOf, pointerOf } from './config-errors.js';
 import { checkRules, driversOf, type RuleOptions } from './config-rules.js';
 import { type ConfigFile, configSchema, type DriverSchema, driverSchemaOf } from './config-schema.js';
@@ -9,6 +11,8 @@ import { readConfigText } from './config-text.js';
 import { buildConfig, type ConfigDefaults } from './config-values.js';
 import { type GroupVerdicts, warningsOf } from './config-warnings.js';
 import { at, type ConfigCode, type ConfigPath, type Finding, type Group, group, list } from './findings.js';
+import { buildProcess } from './process-rules.js';
+import type { ProcessFile } from './process-schema.js';
 import { type HostLook, toleratedRules } from './tolerated-rules.js';
 
 /** What making a driver shows. */
@@ -22,10 +26,16 @@ export type DriverTrial =
   /** `text`: what its schema could not say. */
   | { readonly kind: 'refused'; readonly code: ConfigCode; readonly text: string };
 
+/** What a driver is given beside its options. */
+export interface TrialPlace {
+  readonly runDirectory: string;
+  readonly process?: ProcessConfig;
+}
+
 export interface ParseConfigOptions extends Omit<RuleOptions, 'defaults'> {
   readonly defaults: ConfigDefaults;
   /** Makes a driver from a `reset:` that its schema accepted, and opens nothing; left out: no driver is made. */
-  readonly tryDriver?: (driver: string, reset: Group, run: string) => DriverTrial;
+  readonly tryDriver?: (driver: string, reset: Group, place: TrialPlace) => DriverTrial;
   /** Left out: nothing is asked of the host. */
   readonly look?: HostLook;
 }
@@ -105,8 +115,12 @@ function tryDrivers(
     const [driver] = driversOf(worker['reset'], drivers);
     const isWrong = found.some(({ path }) => path[0] === 'workers' && path[1] === index);
     if (driver === undefined || isWrong || tryDriver === undefined) return { findings: [] };
-    const runDirectory = typeof run === 'string' ? run : defaults.run;
-    const trial = tryDriver(driver.name, group(worker['reset']), runDirectory);
+    const process = worker['process'] as ProcessFile | undefined;
+    const place: TrialPlace = {
+      runDirectory: typeof run === 'string' ? run : defaults.run,
+      ...given({ process: process && buildProcess(process) }),
+    };
+    const trial = tryDriver(driver.name, group(worker['reset']), place);
     const path = ['workers', index];
     if (trial.kind === 'made') {
       const findings = trial.canRestart ? [] : [...restartRules(worker, driver.name, path)];

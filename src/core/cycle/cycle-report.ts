@@ -64,6 +64,8 @@ export interface WorkerResult {
   readonly process?: string;
   /** Beside `unreachable`: whether its process was seen alive behind the notification. */
   readonly lives?: 'yes' | 'no';
+  /** Beside `unreachable`: it was not signalled, because the process may be a stranger's. */
+  readonly code?: 'PROCESS_UNKNOWN';
   /** How its probe ended that gave no verdict, beside its own word; left out where it was heard, or there is none. */
   readonly silence?: string;
 }

@@ -51,6 +51,8 @@ export interface WorkerStatus {
   readonly nextNotificationAtMs?: number;
   /** Since when its set does not list it. */
   readonly goneAtMs?: number;
+  /** Why it could not be reached, where more is known than that. */
+  readonly code?: 'PROCESS_UNKNOWN';
 }
 
 /** A group of workers, and what is wrong with it. */

@@ -8,7 +8,8 @@ import { WritError } from '../../core/errors.js';
 import { maxHookOutputBytes } from '../../core/limits.js';
 import { type CommandResult, runCommand } from '../../platform/process/run-command.js';
 import { confirmed, notified, refused, tailOf, unreachable } from '../contract/answer.js';
-import type { Answer, Driver, ResetOptions } from '../contract/driver.js';
+import type { Answer, Driver, DriverContext, ResetOptions } from '../contract/driver.js';
+import { createWorkerProcess, livenessVerb, processVerbs } from '../identity/worker-process.js';
 import { absoluteFile, driverKind, type OptionsOf, property, yesOrNo } from '../shared/driver-options.js';
 import { patternOf } from '../shared/expectation.js';
 import {
@@ -18,7 +19,6 @@ import {
   type MembersOptions,
   membersProperty,
 } from '../shared/member-command.js';
-import { pidFileVerbs } from '../shared/pid-file.js';
 import {
   fillPlaceholders,
   isWorkerName,
@@ -49,28 +49,28 @@ type CommandOptions = OptionsOf<typeof properties, 'run'>;
 
 export const command = driverKind({ name: 'run', properties, create: createDriver });
 
-function createDriver(options: CommandOptions): Driver {
+function createDriver(options: CommandOptions, context: DriverContext): Driver {
   const { run, restart, members, pidFile } = options;
   requireCommand('reset.run', run, members);
   if (restart !== undefined) requireCommand('reset.restart.run', restart.run, members);
   if (pidFile !== undefined) requireOwnPlace('reset.pidFile', pidFile, members);
   const isUnreached = unreachedRule(options.unreachable, (source) => patternOf('unreachable.match', source));
   const [program] = run;
-  const daemon =
-    pidFile === undefined
-      ? undefined
-      : pidFileVerbs((worker) => pidFile.replaceAll('{worker}', () => worker));
+  const process = createWorkerProcess({ process: context.process, pidFile }, context);
+  const { liveness } = livenessVerb(process);
   return {
     verdictClass: options.confirms === true ? 'true' : 'early',
     members: async () => (members === undefined ? [basename(program)] : listByCommand(members)),
     reset: async (worker, reset) => {
+      process?.searchNow(worker);
       const answer = await notify(run, worker, reset, { ...options, isUnreached });
       // A program that cannot connect ends like one whose daemon refused: who is dead has said nothing.
-      const isDead = answer.kind === 'refused' && (await daemon?.liveness?.(worker)) === 'dead';
+      const isDead = answer.kind === 'refused' && (await liveness?.(worker)) === 'dead';
       return isDead ? unreachable(`nobody lives there: ${answer.text}`) : answer;
     },
     restart: restart && ((worker, reset) => notify(restart.run, worker, reset, { ...options, isUnreached })),
-    ...daemon,
+    liveness,
+    ...processVerbs(process),
   };
 }
 

@@ -35,7 +35,7 @@ const properties = {
 
 type NativeOptions = OptionsOf<typeof properties, 'native'>;
 
-export const native = driverKind({ name: 'native', properties, create: createDriver });
+export const native = driverKind({ name: 'native', properties, knowsProcess: true, create: createDriver });
 
 function createDriver(options: NativeOptions, context: DriverContext): Driver {
   const path = join(context.runDirectory, 'workers', `${options.native}.sock`);
