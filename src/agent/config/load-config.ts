@@ -130,7 +130,12 @@ function tryDriver(name: string, reset: Readonly<Record<string, unknown>>, place
   };
   try {
     const driver = kind?.create(reset, inert);
-    return { kind: 'made', canRestart: driver?.restart !== undefined, verdictClass: driver?.verdictClass };
+    return {
+      kind: 'made',
+      canRestart: driver?.restart !== undefined,
+      verdictClass: driver?.verdictClass,
+      hasIdentity: driver?.identity !== undefined,
+    };
   } catch (error) {
     if (!isWritError(error)) throw error;
     if (error.code !== 'CONFIG_INVALID' && error.code !== 'SOCKET_PATH_TOO_LONG') throw error;

@@ -4,7 +4,7 @@
 import { durationPattern } from '../names.js';
 import type { GroupOf, Key, Keys, Schema, ValueOf } from './config-keys.js';
 import * as key from './config-keys.js';
-import { processKey } from './process-schema.js';
+import { processKey } from './config-keys.js';
 
 /** What the schema needs to know of a kind of driver (workers/contract/driver.ts has the whole of it). */
 export interface DriverSchema {

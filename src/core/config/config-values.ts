@@ -3,12 +3,20 @@
 
 import { given } from '../given.js';
 import { durationMs, sizeBytes } from '../names.js';
-import type { AgentConfig, BundleConfig, HookConfig, MirrorConfig, WorkerGroupConfig } from './config.js';
+import type {
+  AgentConfig,
+  BundleConfig,
+  HookConfig,
+  MirrorConfig,
+  ProcessConfig,
+  ProcessPlace,
+  WorkerGroupConfig,
+} from './config.js';
+import type { ProcessFile } from './config-keys.js';
 import { buildLimits, milliseconds } from './config-limits.js';
 import { driversOf } from './config-rules.js';
 import type { ConfigFile, DriverSchema } from './config-schema.js';
 import { buildHookBox } from './hook-box.js';
-import { buildProcess } from './process-rules.js';
 
 type MirrorFile = Exclude<ConfigFile['repository'], readonly unknown[]>;
 type BundleFile = ConfigFile['bundles'][number];
@@ -273,4 +281,16 @@ function buildJudge(hook: HookFile, defaultTimeout: string): HookConfig {
     box: buildHookBox(hook),
     ...given({ sandbox, reject, retry, unreachable, pidFile }),
   };
+}
+
+export function buildProcess(process: ProcessFile): ProcessConfig {
+  if (process === 'none') return { place: { kind: 'none' } };
+  const { program } = process;
+  return given({ place: processPlace(process), program });
+}
+
+function processPlace({ unit, pidFile, listens }: Exclude<ProcessFile, string>): ProcessPlace | undefined {
+  if (unit !== undefined) return { kind: 'unit', unit };
+  if (pidFile !== undefined) return { kind: 'pidFile', path: pidFile };
+  return listens === undefined ? undefined : { kind: 'listens', address: listens };
 }

@@ -1,8 +1,5 @@
-// Rules for `process` of a group, which says what process a worker is, and its value for the rest of Writ. Pure.
-import { given } from '../given.js';
-import type { ProcessConfig, ProcessPlace } from './config.js';
+// Rules for `process` of a group, which says what process a worker is. Pure.
 import { at, type ConfigPath, type Finding, type Group, group } from './findings.js';
-import type { ProcessFile } from './process-schema.js';
 
 /** What the rules need to know of the driver of a group. */
 interface ProcessDriver {
@@ -60,16 +57,4 @@ function* placeRules(
     yield at(path, 'may have {worker} only: a glob does not say which worker it is');
   if (driver?.name === 'signal' && text.includes('{worker}'))
     yield at(path, 'must not have {worker}: the workers of `signal` have no other name');
-}
-
-export function buildProcess(process: ProcessFile): ProcessConfig {
-  if (process === 'none') return { place: { kind: 'none' } };
-  const { program } = process;
-  return given({ place: placeOf(process), program });
-}
-
-function placeOf({ unit, pidFile, listens }: Exclude<ProcessFile, string>): ProcessPlace | undefined {
-  if (unit !== undefined) return { kind: 'unit', unit };
-  if (pidFile !== undefined) return { kind: 'pidFile', path: pidFile };
-  return listens === undefined ? undefined : { kind: 'listens', address: listens };
 }

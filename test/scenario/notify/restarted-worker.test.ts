@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { statusReport } from '../../../src/agent/report/status-report.js';
-import type { WorkerStatus } from '../../../src/core/status/status.js';
+import { workerLines } from '../../../src/cli/show/show-workers.js';
+import type { StatusReport, WorkerStatus } from '../../../src/core/status/status.js';
 import type { Driver } from '../../../src/workers/contract/driver.js';
 import { http } from '../../../src/workers/drivers/http.js';
 import { line } from '../../../src/workers/drivers/line.js';
@@ -24,11 +25,12 @@ async function activeHost(driver: Driver): Promise<TestHost> {
   return test;
 }
 
-function workerOf({ host }: TestHost): WorkerStatus | undefined {
-  const report = statusReport(host, {
-    ...{ version: '', state: 'run', contact: { contact: {} }, problems: [] },
-  });
-  return report.workers[0];
+function reportOf({ host }: TestHost): StatusReport {
+  return statusReport(host, { version: '', state: 'run', contact: { contact: {} }, problems: [] });
+}
+
+function workerOf(test: TestHost): WorkerStatus | undefined {
+  return reportOf(test).workers[0];
 }
 
 function httpDriver(port: number): Driver {
@@ -78,5 +80,31 @@ describe('a worker that was restarted and serves nothing', () => {
     const { state, provenAtMs } = workerOf(test) ?? {};
     assert.notEqual(state, 'confirmed');
     assert.equal(provenAtMs, undefined);
+  });
+});
+
+describe('a worker of which no process and no repeated probe is seen', () => {
+  it('stays confirmed, and its status says that it is not observed', async () => {
+    const worker = await startForgetfulWorker('http', 0);
+    const process = { place: { kind: 'none' } } as const;
+    const options = { http: `http://127.0.0.1:${worker.port}/`, body: '{generation}', confirms: true };
+    using test = await activeHost(http.create(options, driverContext({ process })));
+    await test.clock.advance(halfAnHourMs);
+    await settleNow(test.host);
+    assert.deepEqual([workerOf(test)?.state, workerOf(test)?.observed], ['confirmed', false]);
+    assert.match(workerLines(reportOf(test)).join('\n'), /proved 30 min ago, not observed since/);
+    await worker.kill();
+  });
+
+  it('is observed with a process, and a loader alone has nothing to observe', async () => {
+    const worker = await startForgetfulWorker('http', 0);
+    using test = await activeHost(httpDriver(worker.port));
+    assert.equal(workerOf(test)?.observed, undefined);
+    await worker.kill();
+    const load = { run: ['true'], timeoutMs: 5000 } as const;
+    using loaded = testHost({ groups: { app: { config: { load } } } });
+    await loaded.publish('access', { 'policy.yaml': 'v1' }, { serial: 1 });
+    await loaded.pull();
+    assert.deepEqual([workerOf(loaded)?.state, workerOf(loaded)?.observed], ['confirmed', undefined]);
   });
 });
