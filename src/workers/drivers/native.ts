@@ -66,6 +66,12 @@ function createDriver(options: NativeOptions, context: DriverContext): Driver {
       },
       onLateAnswer: (generation, answer) =>
         context.onLateAnswer?.(worker.id ?? '', generation, answer, worker.identity),
+      onSilence: (reason) => {
+        const { id, identity } = worker;
+        if (id === undefined || active === undefined) return;
+        // As an answer that was not given: its proof is over, and it is notified again until it answers.
+        context.onLateAnswer?.(id, active.generation, unreachable(reason), identity);
+      },
       onClose: () => connections.delete(connection),
     });
     connections.set(connection, worker);
