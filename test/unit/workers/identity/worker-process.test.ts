@@ -11,6 +11,7 @@ import { signal } from '../../../../src/workers/drivers/signal.js';
 import { createWorkerProcess } from '../../../../src/workers/identity/worker-process.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
+import { stubSystemctl } from '../../../kit/programs/stub-systemctl.js';
 import { driverContext } from '../../../kit/workers/driver-context.js';
 import { startFakeWorker } from '../../../kit/workers/fake-worker.js';
 
@@ -217,5 +218,60 @@ describe('the signal driver by `process`', () => {
       () => signal.create({ signal: 'HUP' }, driverContext()),
       /reset.signal needs `process`, or `pidFile`/,
     );
+  });
+});
+
+describe('a worker that is a unit', () => {
+  it('is its main process, with the name of the worker filled in', async () => {
+    using dir = tempDir();
+    const stub = stubSystemctl(dir.path);
+    const worker = await startFakeWorker(dir.join('log'));
+    stub.unit('app.service', { mainPid: worker.pid });
+    const unit = { place: { kind: 'unit', unit: 'app.service' } } as const;
+    const context = driverContext({ programPath: stub.programPath, process: unit });
+    const driver = signal.create({ signal: 'HUP' }, context);
+    assert.deepEqual(await driver.members(), ['app.service']);
+    assert.equal((await driver.reset('app.service', reset)).kind, 'notified');
+    await worker.gotSignals(1);
+    const process = { place: { kind: 'unit', unit: '{worker}.service' } } as const;
+    const named = createWorkerProcess({ process }, context);
+    assert.equal((await named?.find('app'))?.kind, 'found');
+    assert.equal((await named?.find('a b'))?.kind, 'unknown');
+    await worker.kill();
+  });
+
+  it('is dead with its unit, and unknown where systemd knows no main process or is away', async () => {
+    using dir = tempDir();
+    const stub = stubSystemctl(dir.path);
+    stub.unit('app.service', { active: 'failed' });
+    stub.unit('job.service');
+    const find = async (unit: string, programPath = stub.programPath) => {
+      const process = { place: { kind: 'unit', unit } } as const;
+      return (await createWorkerProcess({ process }, driverContext({ programPath }))?.find('w'))?.kind;
+    };
+    assert.equal(await find('app.service'), 'dead');
+    assert.equal(await find('job.service'), 'unknown');
+    assert.equal(await find('app.service', '/nonexistent'), 'unknown');
+  });
+});
+
+describe('a look at processes that are kept', () => {
+  it('costs less than a millisecond of a processor, of each kind', async () => {
+    using dir = tempDir();
+    const listener = await listen(dir.join('s'));
+    writeFileSync(dir.join('pid'), String(listener.pid));
+    const places = [
+      { kind: 'listens', address: dir.join('s') },
+      { kind: 'pidFile', path: dir.join('pid') },
+    ] as const;
+    for (const place of places) {
+      const kept = createWorkerProcess({ process: { place } }, driverContext());
+      await kept?.find('w');
+      const before = process.cpuUsage();
+      for (let look = 0; look < 100; look++) assert.equal((await kept?.find('w'))?.kind, 'found');
+      const { user, system } = process.cpuUsage(before);
+      assert.ok((user + system) / 1000 < 100, `${place.kind}: ${(user + system) / 100} us`);
+    }
+    await listener.kill();
   });
 });
