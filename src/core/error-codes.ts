@@ -321,6 +321,10 @@ export const errorCodes = {
     'A worker cannot be reached. It may answer from an older generation.',
     'Check whether the worker runs; it is notified again.',
   ),
+  PROCESS_UNKNOWN: degraded(
+    'It is not certain which process a worker is: its number may have passed to another program. Nothing was signalled.',
+    'Name the process in the configuration: `process.unit`, or `process.program` beside the pid file. `writ doctor` shows what was found.',
+  ),
   WORKER_LOST_AFTER: degraded(
     'A worker runs but has been unreachable since a release. The release itself may prevent it from refusing.',
     'Ask the worker itself what it serves. `writ rollback` restores the previous release.',

@@ -2,7 +2,12 @@
 // connect to close; reconnecting is policy-reader's.
 import { createConnection, type Socket } from 'node:net';
 import { toWritError, WritError } from '../core/errors.js';
-import { boundReason, type GenerationMessage, parseAgentMessage } from '../core/protocol/native-protocol.js';
+import {
+  type AgentMessage,
+  boundReason,
+  type GenerationMessage,
+  parseAgentMessage,
+} from '../core/protocol/native-protocol.js';
 import { createLineReader, encodeLine, helloLine, parseHello } from '../core/protocol/socket-protocol.js';
 import { writVersion } from '../core/version.js';
 import type { Offer, Verdict } from './generation-queue.js';
@@ -32,7 +37,7 @@ export function runSession(options: SessionOptions): Promise<WritError> {
     socket.destroy();
   });
   socket.write(helloLine(writVersion));
-  socket.write(encodeLine({ type: 'hello', name: options.name, pid: process.pid }));
+  socket.write(encodeLine({ type: 'hello', name: options.name, pid: process.pid, ping: true }));
   const stop = (): void => void socket.destroy();
   if (signal.aborted) stop();
   signal.addEventListener('abort', stop, { once: true });
@@ -54,13 +59,21 @@ function readGenerations(socket: Socket, options: SessionOptions, fail: (error: 
         if (!greeted) options.onConnected(parseHello(line).version);
         greeted = true;
         if (message === undefined) continue;
-        const reply = (verdict: Verdict): void => answer(socket, message, verdict);
-        options.onGeneration({ sender: socket, message, reply });
+        take(socket, message, options);
       }
     } catch (error) {
       fail(error);
     }
   });
+}
+
+function take(socket: Socket, message: AgentMessage, { onGeneration }: SessionOptions): void {
+  if (message.type === 'ping') {
+    socket.write(encodeLine({ type: 'pong', id: message.id }));
+    return;
+  }
+  const reply = (verdict: Verdict): void => answer(socket, message, verdict);
+  onGeneration({ sender: socket, message, reply });
 }
 
 function answer(socket: Socket, { id, generation }: GenerationMessage, verdict: Verdict): void {

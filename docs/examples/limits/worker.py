@@ -11,10 +11,10 @@ def load(generation):  # raises for a policy that this worker cannot use: the re
 
 def listen(path, name):  # yields at each policy that it took; ends with the connection
     with socket.socket(socket.AF_UNIX) as connection:
-        connection.connect(path)
-        say = lambda message: connection.sendall(json.dumps(message).encode() + b"\n")
-        say({"writ": 1, "version": "0.1.0"}); say({"type": "hello", "name": name, "pid": os.getpid()})
+        connection.connect(path); say = lambda message: connection.sendall(json.dumps(message).encode() + b"\n")
+        say({"writ": 1, "version": "0.1.0"}); say({"type": "hello", "name": name, "pid": os.getpid(), "ping": True})
         for message in map(json.loads, connection.makefile(encoding="utf-8")):
+            if message.get("type") == "ping": say({"type": "pong", "id": message["id"]})
             if message.get("type") != "generation": continue
             answer = {"id": message["id"], "generation": message["generation"]}
             try: limit = load(message["path"])

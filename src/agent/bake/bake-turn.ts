@@ -11,8 +11,9 @@ import { observeRuns } from './observe-runs.js';
 import { restoreSettled } from './restore-settled.js';
 import { type BakeLook, type BakeReport, lookAtBakes } from './watch-bakes.js';
 
-/** Within a bake time: an end must be seen before its supervisor has restarted the process many times. */
-const bakingGapMs = 2000;
+/** Within a bake time, and after an end: each end must be seen before its supervisor has restarted the process many times. */
+const busyGapMs = 2000;
+const recentMs = 600_000;
 const idleGapMs = 60_000;
 /** After a restore that found nothing to go back to: a person may have changed that. */
 const restoreGapMs = 60_000;
@@ -54,7 +55,7 @@ export function createBakeTurn(options: BakeTurnOptions): () => Promise<number> 
   const look = async (): Promise<void> => {
     const before = host();
     const nowMs = before.clock.monotonicMs();
-    const isAll = nowMs - lookedAtAllMs >= idleGapMs;
+    const isAll = nowMs - lookedAtAllMs >= (hasRecentEnds(before) ? busyGapMs : idleGapMs);
     const { runs } = before.ledger.read();
     const observed = await observeRuns(before, (group) => isAll || isBaking(before, group));
     if (isAll) lookedAtAllMs = nowMs;
@@ -70,8 +71,14 @@ export function createBakeTurn(options: BakeTurnOptions): () => Promise<number> 
     await look().catch((error: unknown) => {
       host().log.error({ err: error }, 'releases in their bake time could not be observed');
     });
-    return host().ledger.read().bakes === undefined ? idleGapMs : bakingGapMs;
+    const isBusy = host().ledger.read().bakes !== undefined || hasRecentEnds(host());
+    return isBusy ? busyGapMs : idleGapMs;
   };
+}
+
+function hasRecentEnds({ ledger, clock }: Host): boolean {
+  const sinceMs = clock.nowMs() - recentMs;
+  return Object.values(ledger.read().runs ?? {}).some(({ ends }) => (ends.at(-1)?.atMs ?? 0) > sinceMs);
 }
 
 function isBaking({ ledger, config }: Host, group: string): boolean {

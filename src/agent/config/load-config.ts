@@ -6,7 +6,13 @@ import { validateDetailed } from '#node-cron';
 import type { AgentConfig } from '../../core/config/config.js';
 import { type ConfigMistake, configError, mistakeLine } from '../../core/config/config-errors.js';
 import { defaultPlaces } from '../../core/config/config-values.js';
-import { type DriverTrial, inOrder, type ParsedConfig, parseConfig } from '../../core/config/parse-config.js';
+import {
+  type DriverTrial,
+  inOrder,
+  type ParsedConfig,
+  parseConfig,
+  type TrialPlace,
+} from '../../core/config/parse-config.js';
 import type { HostLook } from '../../core/config/tolerated-rules.js';
 import { isWritError, WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
@@ -113,22 +119,23 @@ function parse(text: string, { look }: LoadOptions): ParsedConfig {
 }
 
 /** By making it as an agent would: it opens and writes nothing before it is opened. */
-function tryDriver(
-  name: string,
-  reset: Readonly<Record<string, unknown>>,
-  runDirectory: string,
-): DriverTrial {
+function tryDriver(name: string, reset: Readonly<Record<string, unknown>>, place: TrialPlace): DriverTrial {
   const kind = driverKinds.find((one) => one.name === name);
   const inert = {
     group: name,
-    runDirectory,
+    ...place,
     log: silentLog(),
     clock: systemClock,
     durable: createDurableFs(),
   };
   try {
     const driver = kind?.create(reset, inert);
-    return { kind: 'made', canRestart: driver?.restart !== undefined, verdictClass: driver?.verdictClass };
+    return {
+      kind: 'made',
+      canRestart: driver?.restart !== undefined,
+      verdictClass: driver?.verdictClass,
+      hasIdentity: driver?.identity !== undefined,
+    };
   } catch (error) {
     if (!isWritError(error)) throw error;
     if (error.code !== 'CONFIG_INVALID' && error.code !== 'SOCKET_PATH_TOO_LONG') throw error;

@@ -121,8 +121,9 @@ export function composeAgent(options: AgentOptions, agent: AgentCalls) {
     ...{ host, exclusive, stop, onNews: publishStatus },
     onRestored: (end, reason) => note(end, { by: 'writ', reason }),
   });
+  const isBaking = (): boolean => host().ledger.read().bakes !== undefined;
   const settler = createSettler({
-    intervals,
+    ...{ intervals, isBaking },
     onRefused: leaveWhenRefused((end, reason) => note(end, { by: 'writ', reason })),
   });
   const settle = async (): Promise<void> => {
@@ -141,7 +142,7 @@ export function composeAgent(options: AgentOptions, agent: AgentCalls) {
     /** Between polls: who could not be notified is, old generations are collected, and policy grows old too. */
     settleUntilStopped: () =>
       runSettleLoop({
-        ...{ clock, stop, turnEveryMs: intervals?.turnEveryMs },
+        ...{ clock, stop, isBaking, turnEveryMs: intervals?.turnEveryMs },
         before: () => exclusive(() => collector.collectWhenDue(host(), publishStatus)),
         turn: async () => {
           await exclusive(settle);

@@ -41,10 +41,15 @@ export interface SettleIntervals {
   readonly maxReadGapMs: number;
 }
 
+/** @returns how often at least the process of each worker is looked at, in milliseconds */
+export function identityGapMs({ isBaking }: { readonly isBaking: boolean }): number {
+  return isBaking ? 2000 : 60_000;
+}
+
 export const usualIntervals: SettleIntervals = {
   turnEveryMs: 5000,
-  doubtEveryMs: 60_000,
-  maxReadGapMs: notifyDelayMs(100),
+  doubtEveryMs: identityGapMs({ isBaking: false }),
+  maxReadGapMs: identityGapMs({ isBaking: false }),
 };
 /** A set that takes long to read, as one by a command, is read at most this part of the time. */
 const readShare = 20;
@@ -61,13 +66,19 @@ export interface SettlerOptions {
   readonly onRefused?: OnRefused;
   /** Left out: the usual ones. */
   readonly intervals?: SettleIntervals | undefined;
+  /** Whether a release is in its bake time, when workers are looked at more often; left out: never. */
+  readonly isBaking?: ((host: Host) => boolean) | undefined;
 }
 
 /** @returns a settler that remembers when each set was read, and for how long */
-export function createSettler({ onRefused, intervals = usualIntervals }: SettlerOptions = {}): Settler {
+export function createSettler({
+  onRefused,
+  intervals = usualIntervals,
+  isBaking = () => false,
+}: SettlerOptions = {}): Settler {
   const sets = new Map<string, Later>();
   let loading = atOnce;
-  let doubtAtMs = 0;
+  let doubtedAtMs = Number.NEGATIVE_INFINITY;
   const loadPending = async (
     host: Host,
     loader: Problem | undefined,
@@ -81,8 +92,9 @@ export function createSettler({ onRefused, intervals = usualIntervals }: Settler
   };
   const settle = async (host: Host, signal: AbortSignal): Promise<void> => {
     const nowMs = host.clock.monotonicMs();
-    const doubt = nowMs >= doubtAtMs ? 'the-answered' : 'the-gone';
-    if (doubt === 'the-answered') doubtAtMs = nowMs + intervals.doubtEveryMs;
+    const gapMs = isBaking(host) ? identityGapMs({ isBaking: true }) : intervals.doubtEveryMs;
+    const doubt = nowMs >= doubtedAtMs + gapMs ? 'the-answered' : 'the-gone';
+    if (doubt === 'the-answered') doubtedAtMs = nowMs;
     const groups = host.groups.filter(
       ({ config, driver }) => driver !== undefined && (sets.get(config.name) ?? atOnce).notBeforeMs <= nowMs,
     );
@@ -176,14 +188,18 @@ export interface SettleLoopOptions {
   readonly turn: () => Promise<void>;
   /** Left out: the usual one. */
   readonly turnEveryMs?: number | undefined;
+  /** Whether a release is in its bake time; left out: never. */
+  readonly isBaking?: (() => boolean) | undefined;
 }
 
 /** Turn after turn until it is stopped. */
 export async function runSettleLoop(options: SettleLoopOptions): Promise<void> {
-  const { clock, stop, before, after, turn, turnEveryMs = usualIntervals.turnEveryMs } = options;
+  const { clock, stop, before, after, turn, isBaking = () => false } = options;
+  const { turnEveryMs = usualIntervals.turnEveryMs } = options;
   while (!stop.aborted) {
     await before();
-    await clock.sleep(turnEveryMs, stop);
+    const gapMs = isBaking() ? identityGapMs({ isBaking: true }) : turnEveryMs;
+    await clock.sleep(Math.min(gapMs, turnEveryMs), stop);
     if (stop.aborted) return;
     await turn();
     await after();

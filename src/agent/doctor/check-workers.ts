@@ -12,6 +12,7 @@ import { driverKinds } from '../../workers/registry.js';
 import { createWorkerGroups, mapBounded, maxParallelNotices } from '../notify/worker-groups.js';
 import type { WorkerGroup } from '../state/host.js';
 import { type Access, accessChecks, accessOf } from './check-access.js';
+import { judgeProcesses, processFacts } from './check-processes.js';
 import { judgeNames, nameFacts } from './check-server.js';
 import { type Checks, type DoctorContext, reportOf, withoutConfig } from './doctor-context.js';
 import { fail, type Judged, ok, skip, warn } from './judged.js';
@@ -37,6 +38,7 @@ export async function workerChecks(context: DoctorContext): Promise<Checks> {
         return groups.length === 0 ? skip('no group is configured') : groups.map(judgeGroup);
       },
     ],
+    ['workers', () => looks.flatMap(({ processes }) => processes)],
     ...accessChecks(
       config,
       groups.map(({ group }) => group),
@@ -50,6 +52,8 @@ interface GroupLook extends Access {
   /** Left out for a group that only has a loader. */
   readonly facts?: GroupFacts;
   readonly answersNames: boolean;
+  /** What is said of the process of each worker. */
+  readonly processes: readonly Judged[];
 }
 
 function lookAtGroups(context: DoctorContext, config: AgentConfig): Promise<GroupLook[]> {
@@ -72,7 +76,10 @@ async function lookAtGroup(
 ): Promise<GroupLook> {
   const { config, driver } = group;
   const { name, reset } = config;
-  const none = { name, readers: [], confined: [], answersNames: reset?.driver === 'kresd' };
+  const none = {
+    ...{ name, readers: [], confined: [], processes: [] },
+    answersNames: reset?.driver === 'kresd',
+  };
   if (driver === undefined || reset === undefined) return none;
   const common = { group: name, driver: reset.driver, min: reset.min };
   try {
@@ -84,6 +91,7 @@ async function lookAtGroup(
       facts: { ...common, members },
       ...accessOf(config, { workers, pids, policy, etc: context.etc }),
       answersNames: none.answersNames || pids.some(listensOnNames),
+      processes: judgeProcesses(config, await processFacts(group, workers)),
     };
   } catch (error) {
     return { ...none, facts: { ...common, members: [], unlisted: toWritError(error).message } };

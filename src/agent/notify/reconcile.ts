@@ -1,10 +1,13 @@
 // Notifies the pending workers of what they are to use: one that was notified in vain stays pending until it is confirmed or
 // superseded, and who appears is notified. Runs inside a cycle with nothing new, and apart from cycles on the agent's timer. What is
 // done is decided in worker-action-rules.
+import { bakeOf, defaultBake } from '../../core/config/config.js';
 import type { Problem, WorkerResult } from '../../core/cycle/cycle-report.js';
 import { toWritError } from '../../core/errors.js';
 import { readActive } from '../generations/generations.js';
+import { successorNoticeAtMs } from '../settled/successor-rules.js';
 import type { Host } from '../state/host.js';
+import type { Ledger } from '../state/ledger.js';
 import { readSets } from './membership.js';
 import type { NotifyContext, ReconcileOptions } from './notify-context.js';
 import { notifyWorkers, resetWorkers } from './notify-steps.js';
@@ -43,7 +46,9 @@ export async function reconcileWorkers(host: Host, options: ReconcileOptions): P
   const decide = (probes: ActionOptions['probes']): Actions => {
     const ledger = host.ledger.read();
     const verbOf = verbsTo(host, { to: active.number, workers: ledger.workers });
-    return nextWorkerActions(ledger, host.groups, { nowMs: host.clock.nowMs(), who, probes, verbOf });
+    const successorAtMs = successorTimes(host, ledger);
+    const options = { nowMs: host.clock.nowMs(), who, probes, verbOf, successorAtMs };
+    return nextWorkerActions(ledger, host.groups, options);
   };
   const toAsk = contextOf(host, decide('not-asked'), ['probe'], { ...options, target });
   const proven = toAsk === undefined ? [] : await proveFirst(host, toAsk);
@@ -71,6 +76,20 @@ export async function reconcileWorkers(host: Host, options: ReconcileOptions): P
 }
 
 type Actions = ReturnType<typeof nextWorkerActions>;
+
+function successorTimes(
+  { config }: Host,
+  { runs = {}, bakes = {} }: Ledger,
+): NonNullable<ActionOptions['successorAtMs']> {
+  return ({ config: { uses } }, key) => {
+    const starts = uses.flatMap((bundle) => bakes[bundle]?.startedAtMs ?? []);
+    return successorNoticeAtMs(runs[key], {
+      // Without a bake time a daemon may die of notifications all the same.
+      forMs: Math.max(0, ...uses.map((bundle) => bakeOf(config, bundle).forMs)) || defaultBake.forMs,
+      bakeStartedAtMs: starts.length === 0 ? undefined : Math.max(...starts),
+    });
+  };
+}
 
 /**
  * @param options.toLoad groups that only a loader is to run for

@@ -20,6 +20,8 @@ export interface ActionOptions {
   readonly probes: 'not-asked' | 'asked';
   /** How each takes the generation over that it is to use. */
   readonly verbOf: VerbOf;
+  /** Epoch milliseconds before which the successor of an ended process is not notified, by its key; left out: at once. */
+  readonly successorAtMs?: (group: WorkerGroup, key: string) => number;
 }
 
 /**
@@ -36,13 +38,23 @@ export function nextWorkerActions(
     const own = Object.entries(ledger.workers).filter(([key]) => groupOf(key) === group.config.name);
     const isAsked = group.config.probe !== undefined && isProbeFirst(own, options);
     for (const [key, worker] of own) {
-      const why = whyToNotify(worker, ledger, options);
+      const isLater = isHeldSuccessor(worker, options, () => options.successorAtMs?.(group, key) ?? 0);
+      const why = isLater ? undefined : whyToNotify(worker, ledger, options);
       if (why === undefined) actions.set(key, { kind: 'nothing', reason: whyNothing(worker) });
       else if (isAsked) actions.set(key, { kind: 'probe', reason: 'it may already use the generation' });
       else actions.set(key, notification(worker, options.verbOf(group, workerOf(key)), why));
     }
   }
   return actions;
+}
+
+/** Its processes end again and again, and a notification may be what ends them. A person who asks has all of them notified. */
+function isHeldSuccessor(
+  { appeared }: WorkerLedger,
+  { who, nowMs }: ActionOptions,
+  successorAtMs: () => number,
+): boolean {
+  return appeared === true && who !== 'all' && successorAtMs() > nowMs;
 }
 
 /** What it took before needs no restart, whatever else is due. */

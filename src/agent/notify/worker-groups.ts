@@ -10,7 +10,7 @@ import type { WorkerGroup } from '../state/host.js';
 import { createHookDriver } from './hook-driver.js';
 
 export interface GroupOptions
-  extends Omit<DriverContext, 'group' | 'checked' | 'programPath' | 'onLateAnswer'> {
+  extends Omit<DriverContext, 'group' | 'checked' | 'process' | 'programPath' | 'onLateAnswer'> {
   readonly kinds: readonly DriverKind[];
   /** A worker answered outside a notification: one that connected between cycles, or one that was late. */
   readonly onLateAnswer: (result: WorkerResult) => void;
@@ -39,7 +39,8 @@ export function createWorkerGroups(
         ...(identity === undefined ? {} : { process: processNamed(identity, readBootId()) }),
       });
     const checked = isChecked(config, all) ? 'yes' : 'no';
-    return { config, driver: kind.create(reset.options, { ...options, group, checked, onLateAnswer }) };
+    const own = { ...options, group, checked, onLateAnswer, ...given({ process: config.process }) } as const;
+    return { config, driver: kind.create(reset.options, own) };
   });
 }
 
@@ -97,8 +98,8 @@ export function workerResult(
   generation: number,
   atMs: number,
 ): WorkerResult {
-  const { kind: state, text, notNow } = answer;
-  return { group, worker, state, generation, text, atMs, ...given({ notNow }) };
+  const { kind: state, text, notNow, code } = answer;
+  return { group, worker, state, generation, text, atMs, ...given({ notNow, code }) };
 }
 
 /** As Promise.all, so many at a time. */

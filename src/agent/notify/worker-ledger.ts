@@ -158,6 +158,7 @@ function entryOf(result: WorkerResult, known: WorkerLedger | undefined): WorkerL
     process,
     lives: result.lives,
     notNowSinceMs: notNowSince(result, known),
+    code: result.code,
     owed: hasAnswered(result) ? undefined : known?.owed,
     probed: result.silence === undefined ? probed : unheard(probed, result.silence),
     ...(notificationId === undefined ? {} : { notificationId, notifiedAtMs: atMs }),

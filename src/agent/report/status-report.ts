@@ -5,6 +5,7 @@ import type { CycleResult } from '../../core/cycle/cycle-report.js';
 import { withoutUndefined } from '../../core/given.js';
 import type { StatusReport } from '../../core/status/status.js';
 import { damageStanding } from '../integrity/standing-damage.js';
+import { groupOf } from '../notify/worker-ledger.js';
 import { waitingNow } from '../select/waits.js';
 import { pauseNow } from '../select/why-not-now-rules.js';
 import type { Ledger } from '../state/ledger.js';
@@ -33,7 +34,10 @@ export function statusReport(host: HostView, agent: AgentFacts): StatusReport {
     activatedAtMs: active && Math.round(fs.lstatSync(host.paths.current).mtimeMs),
     bundles: facts.bundles,
     workers: Object.entries(ledger.workers).map(([key, entry]) =>
-      workerStatus(key, entry, agent.provenAtMs?.get(key)),
+      workerStatus(key, entry, {
+        provenAtMs: agent.provenAtMs?.get(key),
+        group: host.config.workers.find(({ name }) => name === groupOf(key)),
+      }),
     ),
     groups: unlessEmpty(groupStatus(host, active)),
     freshness: facts.freshness,

@@ -1,4 +1,5 @@
 // The workers in a status report: what the ledger knows of each, and what the rule of the workers says of its group. Reads only.
+import type { WorkerGroupConfig } from '../../core/config/config.js';
 import { isWritError } from '../../core/errors.js';
 import { withoutUndefined } from '../../core/given.js';
 import type { GroupStatus, WorkerStatus } from '../../core/status/status.js';
@@ -10,8 +11,18 @@ import { groupFacts } from '../state/proven.js';
 
 const reached: ReadonlySet<WorkerStatus['state']> = new Set(['confirmed', 'notified', 'refused']);
 
-/** @param provenAtMs when its repeated probe was last right; left out: it was not asked again */
-export function workerStatus(key: string, entry: WorkerLedger, provenAtMs = 0): WorkerStatus {
+export interface WorkerView {
+  /** When its repeated probe was last right; left out: it was not asked again. */
+  readonly provenAtMs?: number | undefined;
+  /** Its group; left out where that is not configured any more. */
+  readonly group?: Pick<WorkerGroupConfig, 'reset' | 'probe'> | undefined;
+}
+
+export function workerStatus(
+  key: string,
+  entry: WorkerLedger,
+  { provenAtMs = 0, group }: WorkerView = {},
+): WorkerStatus {
   const {
     process: _,
     appeared: _appeared,
@@ -31,10 +42,21 @@ export function workerStatus(key: string, entry: WorkerLedger, provenAtMs = 0): 
     // A proof from before it was doubted, or was another process, is none.
     provenAtMs:
       one.state === 'confirmed' && one.goneAtMs === undefined ? Math.max(one.atMs, provenAtMs) : undefined,
+    observed: isObserved(entry, group) ? undefined : false,
     nextNotificationAtMs: nextNotificationAtMs(entry),
     // What it last said is in the history; now it is awaited.
     ...(one.goneAtMs === undefined ? {} : { state: 'pending', atMs: one.goneAtMs }),
   });
+}
+
+/**
+ * Whether a proof would be noticed to be over: by its process, which would be another one, or by its probe. What a loader made has no
+ * process.
+ */
+function isObserved({ state, goneAtMs, process }: WorkerLedger, group: WorkerView['group']): boolean {
+  if (state !== 'confirmed' || goneAtMs !== undefined || group?.reset === undefined) return true;
+  const hasProcess = process !== undefined && !process.endsWith(':');
+  return hasProcess || group.probe?.everyMs !== undefined;
 }
 
 /** A ledger that is damaged or gone knows of no worker; that nobody is there is not known by that. */

@@ -51,6 +51,8 @@ export interface WorkerLedger {
   readonly lives?: 'yes' | 'no';
   /** Since when it has said "not now" to what it is to use, each time it was asked. */
   readonly notNowSinceMs?: number;
+  /** Why it could not be reached, where more is known than that. */
+  readonly code?: 'PROCESS_UNKNOWN';
   /** Notifications in vain. */
   readonly tries?: number;
   /** Since when its set does not list it. */

@@ -53,9 +53,9 @@ export function groupFacts(
         min: reset?.min ?? 1,
         hasProbe: probe === undefined ? 'no' : 'yes',
         workers: own.map(([key, entry]): WorkerFacts => {
-          const { wanted, state, text, goneAtMs, tries, probed } = entry;
+          const { wanted, state, text, goneAtMs, tries, probed, code } = entry;
           return {
-            ...{ state, text, goneAtMs, tries, probed },
+            ...{ state, text, goneAtMs, tries, probed, code },
             worker: key.slice(name.length + 1),
             generation: wanted,
             isLost: isLost(entry, timeoutMs, nowMs) ? 'yes' : undefined,

@@ -15,7 +15,9 @@ export function healthLine(report: StatusReport, { level, findings }: HostHealth
 function wellText({ generation, freshness, confirmed, workers, atMs, pause }: StatusReport): string {
   const { ageMs } = freshness;
   const proofs = workers.flatMap(({ provenAtMs }) => provenAtMs ?? []);
-  const proved = confirmed && proofs.length > 0 ? `, proved ${roughly(atMs - Math.min(...proofs))} ago` : '';
+  const unobserved = workers.some(({ observed }) => observed === false) ? ', not observed since' : '';
+  const proved =
+    confirmed && proofs.length > 0 ? `, proved ${roughly(atMs - Math.min(...proofs))} ago${unobserved}` : '';
   const proven = ageMs === undefined ? '' : `, proven current ${roughly(ageMs)} ago`;
   const unconfirmed = confirmed ? '' : workers.length === 0 ? ', nothing to confirm' : ' (unconfirmed)';
   const paused = pause?.untilMs === undefined ? '' : `, paused until ${minuteTime(pause.untilMs)}`;

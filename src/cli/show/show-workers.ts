@@ -20,7 +20,7 @@ function answerText(worker: WorkerStatus, nowMs: number): string {
   const at = `${secondTime(worker.atMs)} UTC`;
   switch (worker.state) {
     case 'confirmed':
-      return worker.provenAtMs === undefined ? at : `${at}, proved ${roughly(nowMs - worker.provenAtMs)} ago`;
+      return `${at}${provenText(worker, nowMs)}`;
     case 'notified':
       return `notified generation ${worker.wanted ?? 'none'} at ${at}, unconfirmed`;
     case 'pending':
@@ -28,10 +28,16 @@ function answerText(worker: WorkerStatus, nowMs: number): string {
         ? `to be notified since ${at}`
         : `not up since ${at}; notified when it appears`;
     case 'unreachable':
-      return `WORKER_UNREACHABLE since ${at}${triesText(worker)}${saidText(worker)}`;
+      return `${worker.code ?? 'WORKER_UNREACHABLE'} since ${at}${triesText(worker)}${saidText(worker)}`;
     case 'refused':
       return `WORKER_REFUSED at ${at}${saidText(worker)}`;
   }
+}
+
+function provenText({ provenAtMs, observed }: WorkerStatus, nowMs: number): string {
+  if (provenAtMs === undefined) return '';
+  const unobserved = observed === false ? ', not observed since' : '';
+  return `, proved ${roughly(nowMs - provenAtMs)} ago${unobserved}`;
 }
 
 function triesText({ tries, nextNotificationAtMs }: WorkerStatus): string {

@@ -7,6 +7,7 @@ import { commonResetKeys, configSchema, type DriverSchema } from './config-schem
 import { at, type ConfigPath, type Finding, type Group, group, list, valuesAt } from './findings.js';
 import { boxRules, programRule, slashed } from './hook-rules.js';
 import { stampRules } from './probe-rules.js';
+import { processRules } from './process-rules.js';
 
 export interface RuleOptions {
   readonly drivers: readonly DriverSchema[];
@@ -187,6 +188,7 @@ function* workerRules(file: Group, options: RuleOptions): Generator<Finding> {
     yield* hookRules(worker, uses, path);
     yield* stampRules(worker, uses, path);
     yield* resetRules(worker, path, file, options);
+    yield* processRules(worker, path, driversOf(worker['reset'], options.drivers)[0]);
   }
 }
 

@@ -4,6 +4,7 @@
 import { durationPattern } from '../names.js';
 import type { GroupOf, Key, Keys, Schema, ValueOf } from './config-keys.js';
 import * as key from './config-keys.js';
+import { processKey } from './config-keys.js';
 import { notNowOfHook, unreachable } from './not-now-keys.js';
 
 /** What the schema needs to know of a kind of driver (workers/contract/driver.ts has the whole of it). */
@@ -11,6 +12,8 @@ export interface DriverSchema {
   readonly name: string;
   readonly properties: Readonly<Record<string, object>>;
   readonly required: readonly string[];
+  /** True where the driver knows its processes without `process`. */
+  readonly knowsProcess?: boolean;
 }
 
 const minuteMs = 60_000;
@@ -136,6 +139,7 @@ const worker = key.object(
     canary: key.object({ ...askingKeys, start: key.command, probe: key.command }),
     load: key.object(groupHookKeys, ['run']),
     reset,
+    process: processKey,
     confirm: {
       ...key.oneOf(['required', 'warn', 'accept', 'optional'], 'required, warn or accept'),
       retired: ['optional'],

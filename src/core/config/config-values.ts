@@ -16,6 +16,7 @@ import { driversOf } from './config-rules.js';
 import type { ConfigFile, DriverSchema } from './config-schema.js';
 import { buildHookBox } from './hook-box.js';
 import { notNowTime } from './not-now-keys.js';
+import { buildProcess } from './process-rules.js';
 
 type MirrorFile = Exclude<ConfigFile['repository'], readonly unknown[]>;
 type BundleFile = ConfigFile['bundles'][number];
@@ -235,6 +236,7 @@ function buildWorker(worker: WorkerFile, drivers: readonly DriverSchema[]): Work
       canary: canary && buildCanary(canary),
       load: load && buildJudge(load, defaultDurations.load),
       reset: reset && buildReset(reset, drivers),
+      process: worker.process && buildProcess(worker.process),
       probe: probe && {
         ...buildJudge(probe, defaultDurations.probe),
         ...given({ deadlineMs: milliseconds(probe.deadline), everyMs: milliseconds(probe.every) }),

@@ -10,15 +10,23 @@ import { type HostLook, textsAt } from './tolerated-rules.js';
 /** What the answer of a group's driver is worth, in the order of the groups; undefined where no driver was made. */
 export type GroupVerdicts = readonly ('true' | 'early' | 'silent' | undefined)[];
 
+/** What making the driver of each group has shown, in the order of the groups. */
+export interface GroupTrials {
+  readonly verdicts: GroupVerdicts;
+  /** True where the driver sees no process of its workers. */
+  readonly areUnseen: readonly boolean[];
+}
+
 export function warningsOf(
   file: ConfigFile,
-  verdicts: GroupVerdicts,
+  { verdicts, areUnseen }: GroupTrials,
   look: HostLook | undefined,
 ): readonly Finding[] {
   return [
     ...uncheckedBundles(file),
     ...checksOfLivePolicy(file),
     ...unprovenGroups(file, verdicts),
+    ...unobservedGroups(file, areUnseen),
     ...wordsAlone(file),
     ...slowProbes(file),
     ...sandboxWarnings(file, look),
@@ -65,6 +73,15 @@ function unprovenGroups({ workers = [], bundles }: ConfigFile, verdicts: GroupVe
   });
 }
 
+/** Such a worker may be restarted and serve nothing, and stays confirmed. `process: none` says that this is known. */
+function unobservedGroups({ workers = [] }: ConfigFile, areUnseen: readonly boolean[]): Finding[] {
+  return workers.flatMap(({ name, process, probe }, index): Finding[] => {
+    if (areUnseen[index] !== true || process === 'none' || probe?.every !== undefined) return [];
+    const text = `group ${name}: a restart of its worker is not seen, so that its proof stays; add \`process\`, or a \`probe\` with \`every\``;
+    return [at(['workers', index], text)];
+  });
+}
+
 const commands = ['canary', 'load', 'probe', 'reset'];
 
 /** Whoever writes a policy may have them said. */
@@ -90,7 +107,7 @@ function* slowProbes({ workers = [] }: ConfigFile): Generator<Finding> {
 
 const placesOfDaemons = [
   ...['kresd', 'line', 'http', 'supervisord', 'pidFile', 'http.unix'].map((key) => `reset.${key}`),
-  ...['canary', 'load', 'probe'].map((hook) => `${hook}.pidFile`),
+  ...['canary', 'load', 'probe', 'process'].map((hook) => `${hook}.pidFile`),
 ];
 
 /** The daemon may make it when it starts; a typo looks the same. */

@@ -128,6 +128,21 @@ export type CanaryConfig =
 /** What it means that a worker was notified and proved nothing: the outcome is `degraded`, health warns, or it is accepted. */
 export type ConfirmMode = 'required' | 'warn' | 'accept';
 
+/** How the process of a worker is found; `{worker}` in a text stands for its name. */
+export type ProcessPlace =
+  | { readonly kind: 'unit'; readonly unit: string }
+  | { readonly kind: 'pidFile'; readonly path: string }
+  /** The path of a unix socket, or HOST:PORT. */
+  | { readonly kind: 'listens'; readonly address: string }
+  | { readonly kind: 'none' };
+
+export interface ProcessConfig {
+  /** Left out: the one of the driver. */
+  readonly place?: ProcessPlace;
+  /** Name or path of the program that the process must run. */
+  readonly program?: string;
+}
+
 export interface WorkerGroupConfig {
   readonly name: string;
   readonly uses: readonly string[];
@@ -156,6 +171,8 @@ export interface WorkerGroupConfig {
     /** So long those are waited for that say "not now", all together; left out: not at all. */
     readonly notNowForMs?: number;
   };
+  /** Which process a worker is; left out: the one of the driver. */
+  readonly process?: ProcessConfig;
   readonly confirm: ConfirmMode;
   /** Quiet time after the last change, before the group is moved; left out: none. */
   readonly settleMs?: number;

@@ -1,14 +1,18 @@
 // From the text of the configuration file to an AgentConfig with its defaults: YAML, schema, rules, then values.
 // Finds every mistake at once, each with its line. Reads no file, no environment and no clock.
+
+import { given } from '../given.js';
 import { everyMistake, validatorOf } from '../schema/own-schemas.js';
-import type { AgentConfig } from './config.js';
+import type { AgentConfig, ProcessConfig } from './config.js';
 import { type ConfigMistake, findingOf, pointerOf } from './config-errors.js';
+import type { ProcessFile } from './config-keys.js';
 import { checkRules, driversOf, type RuleOptions } from './config-rules.js';
 import { type ConfigFile, configSchema, type DriverSchema, driverSchemaOf } from './config-schema.js';
 import { readConfigText } from './config-text.js';
 import { buildConfig, type ConfigDefaults } from './config-values.js';
 import { type GroupVerdicts, warningsOf } from './config-warnings.js';
 import { at, type ConfigCode, type ConfigPath, type Finding, type Group, group, list } from './findings.js';
+import { buildProcess } from './process-rules.js';
 import { type HostLook, toleratedRules } from './tolerated-rules.js';
 
 /** What making a driver shows. */
@@ -18,14 +22,22 @@ export type DriverTrial =
       readonly canRestart: boolean;
       /** What its answer is worth (workers/contract/driver.ts). */
       readonly verdictClass?: GroupVerdicts[number] | undefined;
+      /** Whether it can tell one process of a worker from another. */
+      readonly hasIdentity?: boolean;
     }
   /** `text`: what its schema could not say. */
   | { readonly kind: 'refused'; readonly code: ConfigCode; readonly text: string };
 
+/** What a driver is given beside its options. */
+export interface TrialPlace {
+  readonly runDirectory: string;
+  readonly process?: ProcessConfig;
+}
+
 export interface ParseConfigOptions extends Omit<RuleOptions, 'defaults'> {
   readonly defaults: ConfigDefaults;
   /** Makes a driver from a `reset:` that its schema accepted, and opens nothing; left out: no driver is made. */
-  readonly tryDriver?: (driver: string, reset: Group, run: string) => DriverTrial;
+  readonly tryDriver?: (driver: string, reset: Group, place: TrialPlace) => DriverTrial;
   /** Left out: nothing is asked of the host. */
   readonly look?: HostLook;
 }
@@ -66,12 +78,13 @@ export function parseConfig(text: string, options: ParseConfigOptions): ParsedCo
   ).slice(0, maxMistakes);
   if (mistakes.length > 0) return { ok: false, mistakes: mistakes.slice(0, maxMistakes), tolerated };
   const verdicts = trials.map(({ verdict }) => verdict);
+  const areUnseen = trials.map(({ isUnseen = false }) => isUnseen);
   const file = read.data as ConfigFile;
   return {
     ok: true,
     config: buildConfig(file, { drivers: options.drivers, defaults: options.defaults }),
     tolerated,
-    warnings: inOrder(warningsOf(file, verdicts, options.look).map(read.locate)),
+    warnings: inOrder(warningsOf(file, { verdicts, areUnseen }, options.look).map(read.locate)),
     given: givenIn(file, []),
   };
 }
@@ -94,23 +107,33 @@ function workersOf(data: unknown): Group[] {
   return list(group(data)['workers']).map(group);
 }
 
+interface GroupTrial {
+  readonly findings: readonly Finding[];
+  readonly verdict?: GroupVerdicts[number] | undefined;
+  readonly isUnseen?: boolean;
+}
+
 /** What only the drivers themselves know, a group each; one with another mistake is tried when that is repaired. */
 function tryDrivers(
   data: unknown,
   found: readonly Finding[],
   { drivers, defaults, tryDriver }: ParseConfigOptions,
-): { readonly findings: readonly Finding[]; readonly verdict?: GroupVerdicts[number] | undefined }[] {
+): GroupTrial[] {
   const { run } = group(data);
   return workersOf(data).map((worker, index) => {
     const [driver] = driversOf(worker['reset'], drivers);
     const isWrong = found.some(({ path }) => path[0] === 'workers' && path[1] === index);
     if (driver === undefined || isWrong || tryDriver === undefined) return { findings: [] };
-    const runDirectory = typeof run === 'string' ? run : defaults.run;
-    const trial = tryDriver(driver.name, group(worker['reset']), runDirectory);
+    const process = worker['process'] as ProcessFile | undefined;
+    const place: TrialPlace = {
+      runDirectory: typeof run === 'string' ? run : defaults.run,
+      ...given({ process: process && buildProcess(process) }),
+    };
+    const trial = tryDriver(driver.name, group(worker['reset']), place);
     const path = ['workers', index];
     if (trial.kind === 'made') {
       const findings = trial.canRestart ? [] : [...restartRules(worker, driver.name, path)];
-      return { findings, verdict: trial.verdictClass };
+      return { findings, verdict: trial.verdictClass, isUnseen: trial.hasIdentity === false };
     }
     const { code, text } = trial;
     return { findings: [{ path: [...path, 'reset'], at: 'key', text, code }] };

@@ -66,6 +66,8 @@ export interface WorkerResult {
   readonly lives?: 'yes' | 'no';
   /** Beside `unreachable`: it was reached, and said that it is busy. */
   readonly notNow?: 'yes';
+  /** Beside `unreachable`: it was not signalled, because the process may be a stranger's. */
+  readonly code?: 'PROCESS_UNKNOWN';
   /** How its probe ended that gave no verdict, beside its own word; left out where it was heard, or there is none. */
   readonly silence?: string;
 }

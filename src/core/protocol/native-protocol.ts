@@ -2,6 +2,7 @@
 // socket-protocol. Owns shapes, parsers and bounds; opens no socket, keeps no state.
 //
 //   agent -> worker   generation          worker -> agent   hello (once), then ack or nack for each generation
+//                     ping                                  pong, from a worker whose hello announces it
 import { WritError } from '../errors.js';
 import type { SocketMessage } from './socket-protocol.js';
 
@@ -15,10 +16,23 @@ export interface GenerationMessage {
   readonly path: string;
 }
 
+/** "Answer this, so that I know that you are not stopped." */
+export interface PingMessage {
+  readonly type: 'ping';
+  /** Counts the pings of a connection; the answer repeats it. */
+  readonly id: number;
+}
+
+export interface PongMessage extends Omit<PingMessage, 'type'> {
+  readonly type: 'pong';
+}
+
 export interface HelloMessage {
   readonly type: 'hello';
   readonly name: string;
   readonly pid: number;
+  /** It answers pings. */
+  readonly ping?: true;
 }
 
 export interface AckMessage {
@@ -33,7 +47,8 @@ export interface NackMessage extends Omit<AckMessage, 'type'> {
   readonly reason: string;
 }
 
-export type WorkerMessage = HelloMessage | AckMessage | NackMessage;
+export type AgentMessage = GenerationMessage | PingMessage;
+export type WorkerMessage = HelloMessage | AckMessage | NackMessage | PongMessage;
 
 export const maxReasonBytes = 1024;
 const workerName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
@@ -44,15 +59,17 @@ export function isWorkerName(value: unknown): value is string {
 
 /**
  * Reads what a worker says. Unknown members are ignored; an unknown type is refused, as workers may say these
- * three things and nothing else.
+ * four things and nothing else.
  * @throws WritError MESSAGE_MALFORMED naming the member that is wrong
  */
 export function parseWorkerMessage(message: SocketMessage): WorkerMessage {
-  const { type, name, reason } = message;
+  const { type, name, reason, ping } = message;
   switch (type) {
     case 'hello':
       if (!isWorkerName(name)) throw malformed('name');
-      return { type, name, pid: positive(message, 'pid') };
+      return { type, name, pid: positive(message, 'pid'), ...(ping === true ? { ping } : {}) };
+    case 'pong':
+      return { type, id: positive(message, 'id') };
     case 'ack':
       return { type, ...about(message) };
     case 'nack':
@@ -68,9 +85,10 @@ export function parseWorkerMessage(message: SocketMessage): WorkerMessage {
  * @returns undefined for a type this version does not know: a newer agent may say more
  * @throws WritError MESSAGE_MALFORMED naming the member that is wrong
  */
-export function parseAgentMessage(message: SocketMessage): GenerationMessage | undefined {
+export function parseAgentMessage(message: SocketMessage): AgentMessage | undefined {
   const { type, path } = message;
   if (typeof type !== 'string') throw malformed('type');
+  if (type === 'ping') return { type, id: positive(message, 'id') };
   if (type !== 'generation') return undefined;
   if (typeof path !== 'string' || !path.startsWith('/')) throw malformed('path');
   return { type, ...about(message), path };

@@ -71,11 +71,15 @@ export interface WorkerStatus {
   readonly notifiedAtMs?: number;
   /** When it last proved what it uses, by its answer or its probe; left out where it did not. */
   readonly provenAtMs?: number;
+  /** `false`: neither its process nor a repeated probe would show that this proof is over. */
+  readonly observed?: false;
   /** Notifications in vain, and when the next one comes, in epoch milliseconds; left out while nothing is pending. */
   readonly tries?: number;
   readonly nextNotificationAtMs?: number;
   /** Since when its set does not list it. */
   readonly goneAtMs?: number;
+  /** Why it could not be reached, where more is known than that. */
+  readonly code?: 'PROCESS_UNKNOWN';
 }
 
 /** A group of workers, and what is wrong with it. */

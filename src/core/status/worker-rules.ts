@@ -18,6 +18,8 @@ export interface WorkerFacts {
   readonly isLost?: 'yes' | undefined;
   /** `yes`: it proved a generation once, and its process is dead. */
   readonly isDead?: 'yes' | undefined;
+  /** Why it could not be reached, where more is known than that. */
+  readonly code?: 'PROCESS_UNKNOWN' | undefined;
   /** What its probe said when it was asked again. */
   readonly probed?: ProbedFacts | undefined;
 }
@@ -56,6 +58,7 @@ export type FindingEffect = 'degraded' | 'warning';
 
 const judgedHere = [
   'WORKER_UNREACHABLE',
+  'PROCESS_UNKNOWN',
   'WORKER_LOST_AFTER',
   'WORKER_UNCONFIRMED',
   'WORKERS_MISSING',
@@ -133,10 +136,13 @@ function pending(facts: GroupFacts): WorkerFinding[] {
   const level = living(facts).every(({ isDead }) => isDead === 'yes') ? 'critical' : 'warning';
   return living(facts)
     .filter((one) => isPending(one) && !isDoubtedAlone(one))
-    .map(({ worker, text, generation, tries, nextNotificationAtMs, isLost }) => {
+    .map(({ worker, text, generation, tries, nextNotificationAtMs, isLost, code }) => {
       const facts = { group, worker, generation, tries, nextNotificationAtMs };
       if (isLost !== 'yes')
-        return { ...degraded('WORKER_UNREACHABLE', group, `${group}/${worker}: ${text}`, facts), level };
+        return {
+          ...degraded(code ?? 'WORKER_UNREACHABLE', group, `${group}/${worker}: ${text}`, facts),
+          level,
+        };
       const lost = `${group}/${worker} runs, but has not answered since generation ${generation}: ${text}`;
       return { ...degraded('WORKER_LOST_AFTER', group, lost, facts), level: 'critical' };
     });

@@ -13,8 +13,16 @@ export interface ProcessInfo {
   readonly stopped: 'yes' | 'no';
 }
 
-/** `uid`: owner of the file. */
-export type PidFile = { readonly pid: number; readonly uid: number };
+/** What a pid file says, and which file it is. */
+export interface PidFile {
+  readonly pid: number;
+  /** Owner of the file. */
+  readonly uid: number;
+  readonly device: number;
+  readonly inode: number;
+  /** Epoch milliseconds, by the clock of then. */
+  readonly writtenAtMs: number;
+}
 
 const maxPidFileBytes = 64;
 const deadStates = new Set(['Z', 'X', 'x']);
@@ -50,6 +58,19 @@ export function parentOf(pid: number): number | undefined {
   return stat === undefined ? undefined : Number(statFields(stat)[1]);
 }
 
+const maxAncestors = 64;
+
+/** @returns the parents of a process, the nearest first; none for a process that is gone */
+export function ancestorsOf(pid: number): readonly number[] {
+  const ancestors: number[] = [];
+  let parent = parentOf(pid);
+  while (parent !== undefined && parent > 0 && ancestors.length < maxAncestors) {
+    ancestors.push(parent);
+    parent = parentOf(parent);
+  }
+  return ancestors;
+}
+
 /** @returns whether a process says in its title, as nginx's old workers do, that it takes no new connections */
 export function isDraining(pid: number): boolean {
   return readProcText(`/proc/${pid}/cmdline`, maxProcBytes)?.includes('is shutting down') === true;
@@ -73,7 +94,8 @@ export function readPidFile(path: string): PidFile | undefined {
     if (length > maxPidFileBytes) return undefined;
     const match = /^\s*([1-9][0-9]{0,9})\s*$/.exec(buffer.toString('latin1', 0, length));
     const pid = Number(match?.[1] ?? 0);
-    return pid > 1 ? { pid, uid: stat.uid } : undefined;
+    if (pid <= 1) return undefined;
+    return { pid, uid: stat.uid, device: stat.dev, inode: stat.ino, writtenAtMs: stat.mtimeMs };
   } finally {
     fs.closeSync(descriptor);
   }

@@ -1,7 +1,9 @@
 // The contract between the cycle and whatever uses the policy: one driver a file, registered in registry.ts.
 // A driver notifies and reports what it heard; it never decides an outcome, and never claims more than it knows.
 
+import type { ProcessConfig } from '../../core/config/config.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
+import type { ProcessInfo } from '../../platform/process/processes.js';
 import type { Logger } from '../../platform/telemetry/log.js';
 import type { Clock } from '../../platform/time/clock.js';
 
@@ -35,7 +37,20 @@ export interface Answer {
   readonly silence?: 'refuses';
   /** Beside `unreachable`: it was reached, and is busy: asked again soon, and it has judged nothing. */
   readonly notNow?: 'yes';
+  /** Beside `unreachable`: it was not signalled, because the process may be a stranger's. */
+  readonly code?: 'PROCESS_UNKNOWN';
 }
+
+/** The process that a worker is, or why there is none that can be named. */
+export type Daemon =
+  | { readonly kind: 'found'; readonly process: ProcessInfo }
+  | {
+      readonly kind: 'dead' | 'unknown';
+      /** In words why there is none. */
+      readonly reason: string;
+      /** What a person can do about it. */
+      readonly hint?: string;
+    };
 
 export interface ResetOptions {
   readonly target: Target;
@@ -94,6 +109,11 @@ export interface Driver {
    */
   pid?: ((worker: string) => Promise<number | undefined>) | undefined;
   /**
+   * The process of a worker, and why it cannot be named where that is so; for people who look at what would be signalled.
+   * Left out where the driver does not look for processes.
+   */
+  process?: ((worker: string) => Promise<Daemon>) | undefined;
+  /**
    * `yes`: no notification makes another process of a worker, so that one that appears right behind an answer has answered
    * nothing. Left out where a daemon may replace itself as it reloads.
    */
@@ -120,6 +140,8 @@ export interface DriverContext {
   readonly durable: DurableFs;
   /** /run/writ or its configured place: where the `native` driver binds its socket (workers/GROUP.sock). */
   readonly runDirectory: string;
+  /** Which process a worker of the group is; left out: what the driver takes for it. */
+  readonly process?: ProcessConfig;
   /** Where a driver finds programs of the system, as PATH has it; left out: the fixed places of run-command. */
   readonly programPath?: string;
   /**
@@ -138,6 +160,8 @@ export interface DriverKind {
   readonly properties: Readonly<Record<string, object>>;
   /** Members that must be there beside its own key. */
   readonly required: readonly string[];
+  /** True where the driver knows its processes without `process`, as from a supervisor. */
+  readonly knowsProcess?: boolean;
   /**
    * Makes the driver from options that the schema accepted. Must not block or open anything.
    * @throws WritError CONFIG_INVALID for what a schema cannot say

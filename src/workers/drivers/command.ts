@@ -8,7 +8,8 @@ import { WritError } from '../../core/errors.js';
 import { maxHookOutputBytes } from '../../core/limits.js';
 import { type CommandResult, runCommand } from '../../platform/process/run-command.js';
 import { confirmed, notified, notNow, refused, tailOf, unreachable } from '../contract/answer.js';
-import type { Answer, Driver, ResetOptions } from '../contract/driver.js';
+import type { Answer, Driver, DriverContext, ResetOptions } from '../contract/driver.js';
+import { createWorkerProcess, livenessVerb, processVerbs } from '../identity/worker-process.js';
 import { absoluteFile, driverKind, type OptionsOf, property, yesOrNo } from '../shared/driver-options.js';
 import { patternOf } from '../shared/expectation.js';
 import {
@@ -19,7 +20,6 @@ import {
   membersProperty,
 } from '../shared/member-command.js';
 import { type NotNowRule, notNowRule } from '../shared/not-now.js';
-import { pidFileVerbs } from '../shared/pid-file.js';
 import {
   fillPlaceholders,
   isWorkerName,
@@ -51,7 +51,7 @@ type CommandOptions = OptionsOf<typeof properties, 'run'>;
 
 export const command = driverKind({ name: 'run', properties, create: createDriver });
 
-function createDriver(options: CommandOptions): Driver {
+function createDriver(options: CommandOptions, context: DriverContext): Driver {
   const { run, restart, members, pidFile } = options;
   requireCommand('reset.run', run, members);
   if (restart !== undefined) requireCommand('reset.restart.run', restart.run, members);
@@ -59,22 +59,22 @@ function createDriver(options: CommandOptions): Driver {
   const isUnreached = unreachedRule(options.unreachable, (source) => patternOf('unreachable.match', source));
   const busy = notNowRule(options.notNow);
   const [program] = run;
-  const daemon =
-    pidFile === undefined
-      ? undefined
-      : pidFileVerbs((worker) => pidFile.replaceAll('{worker}', () => worker));
+  const process = createWorkerProcess({ process: context.process, pidFile }, context);
+  const { liveness } = livenessVerb(process);
   return {
     verdictClass: options.confirms === true ? 'true' : 'early',
     members: async () => (members === undefined ? [basename(program)] : listByCommand(members)),
     reset: async (worker, reset) => {
+      process?.searchNow(worker);
       const answer = await notify(run, worker, reset, { ...options, isUnreached, busy });
       // A program that cannot connect ends like one whose daemon refused: who is dead has said nothing.
-      const isDead = answer.kind === 'refused' && (await daemon?.liveness?.(worker)) === 'dead';
+      const isDead = answer.kind === 'refused' && (await liveness?.(worker)) === 'dead';
       return isDead ? unreachable(`nobody lives there: ${answer.text}`) : answer;
     },
     restart:
       restart && ((worker, reset) => notify(restart.run, worker, reset, { ...options, isUnreached, busy })),
-    ...daemon,
+    liveness,
+    ...processVerbs(process),
   };
 }
 

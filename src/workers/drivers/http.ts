@@ -9,6 +9,12 @@ import { readAuthorization } from '../../platform/users/authorization-file.js';
 import { confirmed, notified, notNow, refused, tailOf, unreachable } from '../contract/answer.js';
 import type { Answer, Driver, DriverContext, ResetOptions } from '../contract/driver.js';
 import { createAnswerGrace } from '../contract/liveness.js';
+import {
+  createWorkerProcess,
+  isFoundByListening,
+  livenessVerb,
+  processVerbs,
+} from '../identity/worker-process.js';
 import { createHttpPlace, type HttpPlace, type HttpPlaceOptions } from '../protocols/http-place.js';
 import {
   authorizationFile,
@@ -82,7 +88,8 @@ type HttpOptions = OptionsOf<typeof properties, 'http'>;
 
 export const http = driverKind({ name: 'http', properties, create: createDriver });
 
-function createDriver(options: HttpOptions, { clock }: DriverContext): Driver {
+function createDriver(options: HttpOptions, context: DriverContext): Driver {
+  const { clock } = context;
   const place = createHttpPlace(options.http, options.members);
   const expectation = createExpectation(options);
   const { method = 'POST', body } = options;
@@ -91,11 +98,18 @@ function createDriver(options: HttpOptions, { clock }: DriverContext): Driver {
   requireKnownPlaceholders('reset.body', [body ?? '']);
   const grace = createAnswerGrace(clock, leastGraceMs);
   const busy = notNowRule(options.notNow);
+  // Of a worker on another host the kernel knows no process.
+  const isLocal = isFoundByListening(place.listensAt('1'));
+  const process = createWorkerProcess(
+    { process: context.process, listensAt: isLocal ? place.listensAt : undefined },
+    context,
+  );
   return {
     verdictClass: options.confirms === true ? 'true' : 'early',
     members: place.members,
     reset: async (worker, reset) => {
       grace.notified(worker, reset.timeoutMs);
+      process?.searchNow(worker);
       const reply = await ask(worker, reset, { options, place, clock });
       if (typeof reply === 'string') return unreachable(reply);
       const fill = (text: string): string => fillPlaceholders(text, reset.target, worker);
@@ -107,6 +121,8 @@ function createDriver(options: HttpOptions, { clock }: DriverContext): Driver {
       if (listensAt === undefined) return 'unknown';
       return grace.within(worker, () => socketLiveness(listensAt));
     },
+    ...livenessVerb(process),
+    ...processVerbs(process),
   };
 }
 

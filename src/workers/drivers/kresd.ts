@@ -28,6 +28,7 @@ export const kresd = driverKind({
   name: 'kresd',
   properties,
   required: ['command', 'expect'],
+  knowsProcess: true,
   create: createDriver,
 });
 

@@ -10,6 +10,7 @@ import type { Clock } from '../../platform/time/clock.js';
 import { confirmed, notified, notNow, refused, tailOf, unreachable } from '../contract/answer.js';
 import type { Answer, Driver, DriverContext, ResetOptions } from '../contract/driver.js';
 import { createAnswerGrace } from '../contract/liveness.js';
+import { createWorkerProcess, livenessVerb, processVerbs } from '../identity/worker-process.js';
 import { createLineReader, type LineAnswer, type LineRules } from '../protocols/line-protocol.js';
 import {
   absoluteFile,
@@ -23,7 +24,6 @@ import {
 import { createExpectation, type Expectation, expectProperties, patternOf } from '../shared/expectation.js';
 import { membersProperty } from '../shared/member-command.js';
 import { type NotNowRule, notNowRule } from '../shared/not-now.js';
-import { pidFileVerbs } from '../shared/pid-file.js';
 import {
   fillPlaceholders,
   isWorkerName,
@@ -69,7 +69,8 @@ type LineOptions = OptionsOf<typeof properties, 'line' | 'send'>;
 
 export const line = driverKind({ name: 'line', properties, required: ['send'], create: createDriver });
 
-function createDriver(options: LineOptions, { clock }: DriverContext): Driver {
+function createDriver(options: LineOptions, context: DriverContext): Driver {
+  const { clock } = context;
   requireSocketPath(join(dirname(options.line), 'x'));
   requireKnownPlaceholders('reset.send', [options.send]);
   requireOwnPlace('reset.line', options.line, options.members);
@@ -80,22 +81,21 @@ function createDriver(options: LineOptions, { clock }: DriverContext): Driver {
   const busy = notNowRule(options.notNow);
   const { pidFile } = options;
   if (pidFile !== undefined) requireOwnPlace('reset.pidFile', pidFile, options.members);
-  const daemon =
-    pidFile === undefined
-      ? undefined
-      : pidFileVerbs((worker) => pidFile.replaceAll('{worker}', () => worker));
+  const listensAt = (worker: string): { path: string } => ({ path: placeOf(options, worker) });
+  const process = createWorkerProcess({ process: context.process, pidFile, listensAt }, context);
   const grace = createAnswerGrace(clock, leastGraceMs);
   return {
     verdictClass: options.confirms === true ? 'true' : 'early',
     members: () => listSockets(options.line, options.members),
     reset: (worker, reset) => {
       grace.notified(worker, reset.timeoutMs);
+      process?.searchNow(worker);
       return notify(worker, reset, { options, rules, expectation, busy, clock });
     },
+    liveness: (worker) => grace.within(worker, () => socketLiveness(listensAt(worker))),
     // The pid of a master says more than its socket, which is away while it reloads.
-    ...(daemon ?? {
-      liveness: (worker) => grace.within(worker, () => socketLiveness({ path: placeOf(options, worker) })),
-    }),
+    ...livenessVerb(process),
+    ...processVerbs(process),
   };
 }
 

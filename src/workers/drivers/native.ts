@@ -39,7 +39,7 @@ const properties = {
 
 type NativeOptions = OptionsOf<typeof properties, 'native'>;
 
-export const native = driverKind({ name: 'native', properties, create: createDriver });
+export const native = driverKind({ name: 'native', properties, knowsProcess: true, create: createDriver });
 
 function createDriver(options: NativeOptions, context: DriverContext): Driver {
   const path = join(context.runDirectory, 'workers', `${options.native}.sock`);
@@ -71,6 +71,12 @@ function createDriver(options: NativeOptions, context: DriverContext): Driver {
       },
       onLateAnswer: (generation, answer) =>
         context.onLateAnswer?.(worker.id ?? '', generation, judged(answer), worker.identity),
+      onSilence: (reason) => {
+        const { id, identity } = worker;
+        if (id === undefined || active === undefined) return;
+        // As an answer that was not given: its proof is over, and it is notified again until it answers.
+        context.onLateAnswer?.(id, active.generation, unreachable(reason), identity);
+      },
       onClose: () => connections.delete(connection),
     });
     connections.set(connection, worker);

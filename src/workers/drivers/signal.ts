@@ -1,6 +1,6 @@
-// Daemons that re-read their policy on a signal, found by their pid files. A signal has no answer: nothing here
+// Daemons that re-read their policy on a signal, found by `process` of their group or by their pid files. A signal has no answer: nothing here
 // confirms, but a master process that replaces its children, as nginx does, where the user asks for that proof.
-// Never signals a process that cannot be the one the pid file means.
+// Never signals a process that may be a stranger's: who it is is looked at in the same turn as the signal is sent.
 import { existsSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { WritError } from '../../core/errors.js';
@@ -12,9 +12,10 @@ import {
   sendSignal,
 } from '../../platform/process/processes.js';
 import { confirmed, notified, unreachable } from '../contract/answer.js';
-import type { Answer, Driver, DriverContext, ResetOptions } from '../contract/driver.js';
+import type { Answer, Daemon, Driver, DriverContext, ResetOptions } from '../contract/driver.js';
+import { createWorkerProcess, processVerbs, type WorkerProcess } from '../identity/worker-process.js';
 import { driverKind, harmlessSignal, type OptionsOf, property, text } from '../shared/driver-options.js';
-import { findDaemon, pidFileVerbs } from '../shared/pid-file.js';
+import { livenessOfDaemon } from '../shared/pid-file.js';
 import { isGlob, listByGlob, pathGlobPattern } from '../shared/socket-set.js';
 
 const properties = {
@@ -35,56 +36,102 @@ const properties = {
   }),
 };
 
-type SignalOptions = OptionsOf<typeof properties, 'signal' | 'pidFile'>;
+type SignalOptions = OptionsOf<typeof properties, 'signal'>;
 
-export const signal = driverKind({ name: 'signal', properties, required: ['pidFile'], create: createDriver });
+export const signal = driverKind({ name: 'signal', properties, create: createDriver });
 
 function createDriver(options: SignalOptions, context: DriverContext): Driver {
-  const { pidFile, proof, onSilence } = options;
+  const { proof, onSilence } = options;
   if (onSilence !== undefined && proof === undefined)
     throw new WritError(
       'CONFIG_INVALID',
       'reset.onSilence needs `proof: children`: who proves nothing is always silent',
     );
+  const { process, members } = findTargets(options, context);
   const seen = new Map<string, ProcessInfo>();
-  const fileOf = (worker: string): string => join(dirname(pidFile), basename(worker));
   return {
     verdictClass: proof === undefined ? 'silent' : 'true',
     members: async () => {
-      const alone = existsSync(pidFile) ? [basename(pidFile)] : [];
-      const workers = isGlob(pidFile) ? await listByGlob(pidFile, 'file') : alone;
+      const workers = await members();
       seen.clear();
       for (const worker of workers) {
-        const daemon = findDaemon(fileOf(worker));
+        const daemon = await process.find(worker);
         if (daemon.kind === 'found') seen.set(worker, daemon.process);
       }
       return workers;
     },
     reset: async (worker, reset) => {
-      const found = daemonToNotify(fileOf(worker), seen.get(worker));
-      return typeof found === 'string' ? unreachable(found) : notify(options, found, reset, context);
+      process.searchNow(worker);
+      const daemon = await process.find(worker);
+      if (daemon.kind !== 'found') return notSignalled(daemon);
+      return notify({ worker, daemon: daemon.process, process }, seen.get(worker), {
+        options,
+        reset,
+        context,
+      });
     },
-    ...pidFileVerbs(fileOf),
+    liveness: async (worker) => livenessOfDaemon(await process.find(worker)),
+    ...processVerbs(process),
   };
 }
 
-/** @returns the process to signal, or in words why there is none */
-function daemonToNotify(path: string, seen: ProcessInfo | undefined): ProcessInfo | string {
-  const daemon = findDaemon(path);
-  if (daemon.kind !== 'found') return daemon.reason;
-  const { pid, startTicks } = daemon.process;
-  const isReused = seen?.pid === pid && seen.startTicks !== startTicks;
-  return isReused ? `process ${pid} ended and another process has its pid` : daemon.process;
+interface Targets {
+  readonly process: WorkerProcess;
+  readonly members: () => Promise<readonly string[]>;
+}
+
+/** The workers of a pid file are those whose files are there; a unit and an address have one, whether it runs or not. */
+function findTargets({ pidFile }: SignalOptions, context: DriverContext): Targets {
+  const { place } = context.process ?? {};
+  const path = place?.kind === 'pidFile' ? place.path : pidFile;
+  const pidFileOf = (worker: string): string => join(dirname(path ?? '/'), basename(worker));
+  const process = createWorkerProcess({ process: context.process, pidFile, pidFileOf }, context);
+  if (process === undefined)
+    throw new WritError('CONFIG_INVALID', 'reset.signal needs `process`, or `pidFile` beside it');
+  const name = nameOf(process.place);
+  if (name !== undefined) return { process, members: async () => [name] };
+  const file = path ?? '/';
+  const members = async (): Promise<readonly string[]> => {
+    if (isGlob(file)) return listByGlob(file, 'file');
+    return existsSync(file) ? [basename(file)] : [];
+  };
+  return { process, members };
+}
+
+function nameOf(place: WorkerProcess['place']): string | undefined {
+  if (place.kind === 'unit') return place.unit;
+  return place.kind === 'listens' ? basename(place.address) : undefined;
+}
+
+function notSignalled({ kind, reason, ...daemon }: Exclude<Daemon, { kind: 'found' }>): Answer {
+  const answer = unreachable(daemon.hint === undefined ? reason : `${reason}: ${daemon.hint}`);
+  return kind === 'unknown' ? { ...answer, code: 'PROCESS_UNKNOWN' } : answer;
+}
+
+interface Recipient {
+  readonly worker: string;
+  readonly daemon: ProcessInfo;
+  readonly process: WorkerProcess;
+}
+
+interface Signalling {
+  readonly options: SignalOptions;
+  readonly reset: ResetOptions;
+  readonly context: DriverContext;
 }
 
 async function notify(
-  options: SignalOptions,
-  daemon: ProcessInfo,
-  { target: _, ...limits }: ResetOptions,
-  { clock }: DriverContext,
+  { worker, daemon, process }: Recipient,
+  seen: ProcessInfo | undefined,
+  { options, reset: { target: _, ...limits }, context: { clock } }: Signalling,
 ): Promise<Answer> {
-  const before = options.proof === undefined ? [] : childrenOf(daemon.pid);
-  const { pid } = daemon;
+  const { pid, startTicks } = daemon;
+  if (seen?.pid === pid && seen.startTicks !== startTicks)
+    return unreachable(`process ${pid} ended and another process has its pid`);
+  const before = options.proof === undefined ? [] : childrenOf(pid);
+  // From here to the signal nothing else may run: the number may be another process's a moment later.
+  const now = process.confirm(worker, daemon);
+  if (now.kind !== 'found') return notSignalled(now);
   const errno = sendSignal(pid, `SIG${options.signal}`);
   if (errno !== undefined) return unreachable(`process ${pid} cannot be signalled: ${errno}`);
   const sent = `SIG${options.signal} sent to process ${pid}`;

@@ -46,7 +46,12 @@ const properties = {
 
 type SupervisordOptions = OptionsOf<typeof properties, 'supervisord'>;
 
-export const supervisord = driverKind({ name: 'supervisord', properties, create: createDriver });
+export const supervisord = driverKind({
+  name: 'supervisord',
+  properties,
+  knowsProcess: true,
+  create: createDriver,
+});
 
 function createDriver(options: SupervisordOptions, { clock }: DriverContext): Driver {
   const { supervisord: socket, authorizationFile, signal, processes } = options;

@@ -38,7 +38,7 @@ const properties = {
 type SystemdOptions = OptionsOf<typeof properties, 'systemd'>;
 type Action = NonNullable<SystemdOptions['action']>;
 
-export const systemd = driverKind({ name: 'systemd', properties, create: createDriver });
+export const systemd = driverKind({ name: 'systemd', properties, knowsProcess: true, create: createDriver });
 
 function createDriver(options: SystemdOptions, context: DriverContext): Driver {
   const { action = 'reload', confirms } = options;

@@ -2,7 +2,12 @@
 // which generation it is, and which id the worker has, is the driver's.
 import type { Socket } from 'node:net';
 import { toWritError, WritError } from '../../core/errors.js';
-import { parseWorkerMessage } from '../../core/protocol/native-protocol.js';
+import {
+  type AckMessage,
+  type NackMessage,
+  type PongMessage,
+  parseWorkerMessage,
+} from '../../core/protocol/native-protocol.js';
 import {
   createLineReader,
   encodeLine,
@@ -15,6 +20,7 @@ import type { Logger } from '../../platform/telemetry/log.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { unreachable } from '../contract/answer.js';
 import type { Answer, ResetOptions, Target } from '../contract/driver.js';
+import { createPings, type Pings } from './native-pings.js';
 import { type Question, Questions, waitForAnswer } from './native-questions.js';
 
 export interface ConnectionOptions {
@@ -24,6 +30,8 @@ export interface ConnectionOptions {
   readonly onHello: (name: string) => void;
   /** An answer that nobody waits for: to a question without a deadline, or after it. */
   readonly onLateAnswer: (generation: number, answer: Answer) => void;
+  /** The worker announced that it answers pings, and did not answer one in time. */
+  readonly onSilence?: (reason: string) => void;
   readonly onClose: () => void;
 }
 
@@ -44,8 +52,16 @@ const maxUnreadBytes = 262_144;
 export function serveNativeWorker(socket: Socket, options: ConnectionOptions): NativeConnection {
   const { clock, log } = options;
   const questions = new Questions();
-  const dialogue = createDialogue(questions, options);
   const closed = new AbortController();
+  const pings = createPings({
+    clock,
+    signal: closed.signal,
+    send: (id) => socket.write(encodeLine({ type: 'ping', id })),
+    // A worker that takes a policy over may be busy: the deadline of its answer decides.
+    isBusy: () => questions.isAwaited(),
+    onSilence: (reason) => options.onSilence?.(reason),
+  });
+  const dialogue = createDialogue(questions, pings, options);
 
   const end = (error: WritError): void => {
     log.warn({ code: error.code, facts: error.facts }, `native worker disconnected: ${error.message}`);
@@ -91,6 +107,7 @@ export function serveNativeWorker(socket: Socket, options: ConnectionOptions): N
 /** The order of what a worker says: greeting, hello, then answers. `take` throws WritError for what may not be said now. */
 function createDialogue(
   questions: Questions,
+  pings: Pings,
   options: Pick<ConnectionOptions, 'onHello' | 'onLateAnswer'>,
 ): { take: (message: SocketMessage) => void; hasName: () => boolean } {
   let state: 'greeting' | 'hello' | 'answers' = 'greeting';
@@ -105,12 +122,27 @@ function createDialogue(
     if (said.type === 'hello') {
       state = 'answers';
       options.onHello(said.name);
+      if (said.ping === true) void pings.run();
       return;
     }
-    const late = questions.answer(said);
-    if (late !== undefined) options.onLateAnswer(said.generation, late);
+    if (said.type === 'pong') takePong(pings, said);
+    else takeAnswer(questions, said, options);
   };
   return { take, hasName: () => state === 'answers' };
+}
+
+/** @throws WritError MESSAGE_MALFORMED */
+function takePong(pings: Pings, { id }: PongMessage): void {
+  if (!pings.answer(id)) throw stuck('answers a ping that was never sent');
+}
+
+function takeAnswer(
+  questions: Questions,
+  said: AckMessage | NackMessage,
+  { onLateAnswer }: Pick<ConnectionOptions, 'onLateAnswer'>,
+): void {
+  const late = questions.answer(said);
+  if (late !== undefined) onLateAnswer(said.generation, late);
 }
 
 function stuck(what: string): WritError {

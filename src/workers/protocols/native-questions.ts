@@ -57,6 +57,11 @@ export class Questions {
     return undefined;
   }
 
+  /** @returns whether a notification waits for its answer */
+  isAwaited(): boolean {
+    return [...this.#open.values()].some(({ waiting }) => waiting.size > 0);
+  }
+
   /** Nobody will answer any more. */
   close(): void {
     this.#settleAll('disconnected before it answered');

@@ -61,6 +61,7 @@ export function driverKind<
   readonly name: Name;
   readonly properties: P;
   readonly required?: readonly Required[];
+  readonly knowsProcess?: boolean;
   create(options: OptionsOf<P, Name | Required>, context: DriverContext): Driver;
 }): DriverKind {
   // Only what the schemas accepted comes here.

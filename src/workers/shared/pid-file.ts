@@ -1,28 +1,37 @@
-// The daemon that a pid file means: alive, the same one as before, and of the user to whom the file belongs.
+// The daemon that a pid file means: alive, of the user to whom the file belongs, and not a stranger with the same number.
 // Never takes a zombie for alive, nor a process that has only inherited the number.
 import { isSystemError } from '../../core/errors.js';
+import { readBootTimes } from '../../platform/process/boot-time.js';
+import { findInnerPids, runsProgram, seesFile } from '../../platform/process/process-details.js';
 import {
   findProcess,
   type PidFile,
   type ProcessInfo,
   readPidFile,
 } from '../../platform/process/processes.js';
-import type { Driver, Liveness } from '../contract/driver.js';
+import type { Clock } from '../../platform/time/clock.js';
+import type { Daemon, Liveness } from '../contract/driver.js';
+import { mayHaveWritten } from './pid-file-rules.js';
 
-export type Daemon =
-  | { readonly kind: 'found'; readonly process: ProcessInfo }
-  /** `reason`: in words why there is none. */
-  | { readonly kind: 'dead' | 'unknown'; readonly reason: string };
+export interface PidFileOptions {
+  /** Name or path of the program that the process must run. */
+  readonly program?: string | undefined;
+  /** Doubts that were examined before; left out: everything is examined now. */
+  readonly examined?: ExaminedFiles;
+}
 
 /** @returns the live process that the pid file means, or why there is none */
-export function findDaemon(path: string): Daemon {
+export function findDaemon(path: string, options: PidFileOptions = {}): Daemon {
   try {
     const file = readPidFile(path);
     if (file === undefined) return { kind: 'unknown', reason: `${path} does not contain a pid` };
     const process = findProcess(file.pid);
+    if (process !== undefined && !mayMean(file, process))
+      return { kind: 'unknown', reason: `${path} belongs to another user than process ${file.pid}` };
+    const doubt = doubtOf({ path, file, process }, options);
+    if (doubt !== undefined) return { kind: 'unknown', reason: `${path}: ${doubt}`, hint: programHint };
     if (process === undefined) return { kind: 'dead', reason: `${path}: process ${file.pid} is dead` };
-    if (mayMean(file, process)) return { kind: 'found', process };
-    return { kind: 'unknown', reason: `${path} belongs to another user than process ${file.pid}` };
+    return { kind: 'found', process };
   } catch (error) {
     if (!isSystemError(error)) throw error;
     const kind = error.code === 'ENOENT' ? 'dead' : 'unknown';
@@ -30,31 +39,78 @@ export function findDaemon(path: string): Daemon {
   }
 }
 
+const programHint = 'give `process.program`, or `process.unit` in place of the pid file';
+
 /** A worker that may write its pid file must not be able to aim root's signal at somebody else's process. */
 function mayMean(file: PidFile, found: ProcessInfo): boolean {
   return file.uid === 0 || file.uid === process.getuid?.() || file.uid === found.effectiveUid;
 }
 
-/** Whether the process lives that a pid file means. */
-export function livenessIn(path: string): Liveness {
-  const { kind } = findDaemon(path);
-  return kind === 'found' ? 'alive' : kind;
+interface Meaning {
+  readonly path: string;
+  readonly file: PidFile;
+  readonly process: ProcessInfo | undefined;
 }
 
-/** @param fileOf the pid file of a worker. @returns what such a file says of it, as drivers have it */
-export function pidFileVerbs(
-  fileOf: (worker: string) => string,
-): Required<Pick<Driver, 'liveness' | 'pid' | 'identity'>> {
-  const processOf = (worker: string): ProcessInfo | undefined => {
-    const daemon = findDaemon(fileOf(worker));
-    return daemon.kind === 'found' ? daemon.process : undefined;
-  };
+/** @returns why the process that has this number may be a stranger */
+function doubtOf(meaning: Meaning, { program, examined }: PidFileOptions): string | undefined {
+  const { file, process } = meaning;
+  if (program !== undefined && process !== undefined)
+    return runsProgram(file.pid, program) ? undefined : `process ${file.pid} does not run ${program}`;
+  return examined === undefined ? examine(meaning) : examined.doubtOf(meaning);
+}
+
+function examine({ path, file, process }: Meaning): string | undefined {
+  const inner = findInnerPids(file.pid).find((pid) => seesFile(pid, path, file));
+  if (inner !== undefined)
+    return `process ${inner} has the number ${file.pid} in its own pid namespace, and sees this file`;
+  const times = process && readBootTimes();
+  if (process === undefined || times === undefined) return undefined;
+  const { startTicks } = process;
+  return mayHaveWritten({ startTicks, writtenAtMs: file.writtenAtMs, ...times })
+    ? undefined
+    : `process ${file.pid} began after the file was written`;
+}
+
+export interface ExaminedFiles {
+  /** @returns as it was found for this very file and process; a doubt is examined again after a minute */
+  doubtOf(meaning: Meaning): string | undefined;
+}
+
+const maxExamined = 4096;
+const examineAgainMs = 60_000;
+
+/** A walk over all processes is too much for every few seconds: neither the file nor the process has changed. */
+export function rememberExamined(clock: Pick<Clock, 'monotonicMs'>): ExaminedFiles {
+  const known = new Map<
+    string,
+    { readonly key: string; readonly doubt?: string; readonly untilMs: number }
+  >();
   return {
-    liveness: async (worker) => livenessIn(fileOf(worker)),
-    pid: async (worker) => processOf(worker)?.pid,
-    identity: async (worker) => {
-      const process = processOf(worker);
-      return process && `${process.pid}@${process.startTicks}`;
+    doubtOf: (meaning) => {
+      const { path, file, process } = meaning;
+      const key = JSON.stringify([file, process?.startTicks]);
+      const nowMs = clock.monotonicMs();
+      const before = known.get(path);
+      if (before?.key === key && nowMs < before.untilMs) return before.doubt;
+      const doubt = examine(meaning);
+      const isCertain = doubt === undefined && process !== undefined;
+      if (known.size >= maxExamined) known.clear();
+      known.set(path, {
+        key,
+        ...(doubt === undefined ? {} : { doubt }),
+        untilMs: isCertain ? Number.POSITIVE_INFINITY : nowMs + examineAgainMs,
+      });
+      return doubt;
     },
   };
+}
+
+/** Whether the process lives that a pid file means. */
+export function livenessIn(path: string): Liveness {
+  return livenessOfDaemon(findDaemon(path));
+}
+
+export function livenessOfDaemon({ kind }: Daemon): Liveness {
+  return kind === 'found' ? 'alive' : kind;
 }

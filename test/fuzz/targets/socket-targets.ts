@@ -155,16 +155,19 @@ export function nativeTarget(parse: typeof parseWorkerMessage = parseWorkerMessa
         const worker = acceptedOr(refused, () => parse(message));
         if ('value' in worker) checkWorkerMessage(worker.value);
         const agent = acceptedOr(refused, () => parseAgentMessage(message));
-        if ('value' in agent && agent.value !== undefined)
-          checkCounts([agent.value.id, agent.value.generation]);
+        if ('value' in agent && agent.value !== undefined) checkCounts(countsOf(agent.value));
       }
     },
   };
 }
 
+function countsOf(message: { readonly id: number; readonly generation?: number }): readonly number[] {
+  return message.generation === undefined ? [message.id] : [message.id, message.generation];
+}
+
 function checkWorkerMessage(message: ReturnType<typeof parseWorkerMessage>): void {
   if (message.type === 'hello') assert.ok(isWorkerName(message.name));
-  checkCounts(message.type === 'hello' ? [message.pid] : [message.id, message.generation]);
+  checkCounts(message.type === 'hello' ? [message.pid] : countsOf(message));
   if (message.type === 'nack') assert.ok(Buffer.byteLength(message.reason) <= maxReasonBytes);
 }
 

@@ -233,7 +233,7 @@ describe('a worker that meets something that is no agent', () => {
     });
   }
 
-  it('overhears what a newer agent says beside generations', async () => {
+  it('overhears what a newer agent says beside generations, and answers its pings', async () => {
     using dir = tempDir();
     const received = new Promise<string>((resolve) => {
       const server = createServer((socket) => {
@@ -245,7 +245,7 @@ describe('a worker that meets something that is no agent', () => {
           server.close();
           resolve(text);
         });
-        socket.write(`${greeting}{"type":"weather"}\n`);
+        socket.write(`${greeting}{"type":"weather"}\n{"type":"ping","id":3}\n`);
         socket.write('{"type":"generation","id":9,"generation":4,"path":"/g","more":1}\n');
       });
       server.listen(dir.join('s'), () => {
@@ -255,7 +255,7 @@ describe('a worker that meets something that is no agent', () => {
     let policy: PolicyConnection | undefined;
     assert.equal(
       await received,
-      `${greeting}{"type":"hello","name":"w","pid":${process.pid}}\n{"type":"ack","id":9,"generation":4}\n`,
+      `${greeting}{"type":"hello","name":"w","pid":${process.pid},"ping":true}\n{"type":"pong","id":3}\n{"type":"ack","id":9,"generation":4}\n`,
     );
     await policy?.close();
   });

@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createSettler, runSettleLoop, type Turn } from '../../../../src/agent/daemon/reconcile-loop.js';
+import {
+  createSettler,
+  identityGapMs,
+  runSettleLoop,
+  type Turn,
+} from '../../../../src/agent/daemon/reconcile-loop.js';
 import { readHistory } from '../../../../src/agent/job/history.js';
 import { createAnswerGrace } from '../../../../src/workers/contract/liveness.js';
 import { inodeState } from '../../../kit/assert/directory-state.js';
@@ -163,6 +168,27 @@ describe('a turn between the polls', () => {
     };
     for (let at = 0; at < 4; at++) await turn(1000);
     assert.equal(driver.reads, 6, 'a second to read and two to wait, and not twenty');
+  });
+
+  it('looks whether the answered live every 2 s in a bake, and every minute without one', async () => {
+    let isBaking = false;
+    const settler = createSettler({ isBaking: () => isBaking });
+    const { test, driver, turn } = await world({ a: confirms }, settler);
+    using _ = test;
+    let asked = 0;
+    driver.liveness = async () => {
+      asked += 1;
+      return 'alive';
+    };
+    for (let at = 0; at < 12; at++) await turn(5000);
+    assert.equal(asked, 1);
+    isBaking = true;
+    for (let at = 0; at < 5; at++) await turn(2000);
+    assert.equal(asked, 6);
+    assert.deepEqual(
+      [true, false].map((one) => identityGapMs({ isBaking: one })),
+      [2000, 60_000],
+    );
   });
 
   it('lets no set that takes long keep others waiting', async () => {

@@ -63,7 +63,7 @@ const full: Full<StatusReport> = {
     {
       ...{ group: 'dns', worker: 'kresd@1', wanted: 3, confirmed: 3, notified: 3, state: 'confirmed' },
       ...{ text: 'a worker said', atMs, notificationId: 'c-1.1', notifiedAtMs: atMs, provenAtMs: atMs },
-      ...{ tries: 1, nextNotificationAtMs: atMs, goneAtMs: atMs },
+      ...{ tries: 1, nextNotificationAtMs: atMs, goneAtMs: atMs, code: 'PROCESS_UNKNOWN', observed: false },
     },
   ],
   groups: [

@@ -3,7 +3,14 @@ import { describe, it } from 'node:test';
 import { judgeBakeGap } from '../../../../src/agent/settled/bake-gap-rules.js';
 import { addSettled, judgeBake, startBake, withObserved } from '../../../../src/agent/settled/bake-rules.js';
 import { noteRun } from '../../../../src/agent/settled/runs-rules.js';
-import type { AcceptedRelease, SettledRelease, UnsettledBundle } from '../../../../src/agent/state/ledger.js';
+import { successorNoticeAtMs } from '../../../../src/agent/settled/successor-rules.js';
+import type {
+  AcceptedRelease,
+  ProcessEnd,
+  SettledRelease,
+  UnsettledBundle,
+  WorkerRuns,
+} from '../../../../src/agent/state/ledger.js';
 
 const release = { serial: 2, manifestDigest: `sha256:${'a'.repeat(64)}` } as AcceptedRelease;
 const start = { nowMs: 1_000_000, bootId: 'b' };
@@ -118,5 +125,40 @@ describe('judgeBakeGap', () => {
     assert.equal(gap({ ...known, sinceMs: nowMs - 3 * forMs + 1 }, { startedAtMs }), undefined);
     const failure = { cause: 'WORKER_DIED', text: 'x', atMs: 1, groups: [] };
     assert.equal(gap(known, { startedAtMs, failure }), undefined);
+  });
+});
+
+describe('successorNoticeAtMs', () => {
+  const minuteMs = 60_000;
+  const runsOf = (ends: readonly Partial<ProcessEnd>[]): WorkerRuns => ({
+    ...{ process: '9', sinceMs: 0, watchedSinceMs: 0, bootId: 'b' },
+    ends: ends.map((one, index) => ({ atMs: 1000 + index, livedMs: 15_000, kind: 'unrecorded', ...one })),
+  });
+  const after = (count: number, more: Partial<ProcessEnd> = {}): number => {
+    const ends = Array.from({ length: count }, () => more);
+    const lastMs = 1000 + count - 1;
+    const atMs = successorNoticeAtMs(runsOf(ends), { forMs });
+    return atMs === 0 ? 0 : (atMs - lastMs) / minuteMs;
+  };
+
+  it('leaves no gap for the first three, then doubles it from a minute to an hour', () => {
+    assert.deepEqual(
+      [0, 1, 2, 3, 4, 5, 6, 9, 10, 64].map((count) => after(count)),
+      [0, 0, 0, 0, 1, 2, 4, 32, 60, 60],
+    );
+    assert.equal(successorNoticeAtMs(undefined, { forMs }), 0);
+  });
+
+  it('leaves none after ends that the supervisor was asked for, and after a long life', () => {
+    assert.equal(after(20, { kind: 'clean' }), 0);
+    assert.equal(after(20, { livedMs: forMs }), 0);
+    const row = [...Array.from({ length: 9 }, () => ({})), { livedMs: forMs }, {}];
+    assert.equal(successorNoticeAtMs(runsOf(row), { forMs }), 0);
+  });
+
+  it('waits for the end of a bake time from the second end in it on', () => {
+    const inBake = (count: number) =>
+      successorNoticeAtMs(runsOf(Array.from({ length: count }, () => ({}))), { forMs, bakeStartedAtMs: 500 });
+    assert.deepEqual([inBake(1), inBake(2), inBake(3)], [0, 500 + forMs, 500 + forMs]);
   });
 });

@@ -4,6 +4,7 @@ import { describe, it } from 'node:test';
 import { mistakeLine } from '../../../../src/core/config/config-errors.js';
 import { type ParsedConfig, parseConfig } from '../../../../src/core/config/parse-config.js';
 import type { HostLook } from '../../../../src/core/config/tolerated-rules.js';
+import { given } from '../../../../src/core/given.js';
 
 const absent: HostLook = {
   program: (name) => (name.includes('gone') ? `no program ${name}` : undefined),
@@ -19,6 +20,7 @@ interface Given {
   /** Where the root of a configuration lies that names none. */
   readonly root?: string;
   readonly verdictClass?: 'true' | 'early' | 'silent';
+  readonly hasIdentity?: boolean;
 }
 
 function parse({
@@ -27,6 +29,7 @@ function parse({
   top = '',
   root = '/root.json',
   verdictClass,
+  hasIdentity,
 }: Given): ParsedConfig {
   const text = `repository: https://a/
 ${top}
@@ -44,7 +47,7 @@ workers: [{ name: app, uses: [access], ${worker ?? 'reset: { signal: HUP }'} }]
       { name: 'run', properties: { run: { type: 'array' }, restart: { type: 'object' } }, required: [] },
     ],
     validateCron: () => undefined,
-    tryDriver: () => ({ kind: 'made', canRestart: true, verdictClass }),
+    tryDriver: () => ({ kind: 'made', canRestart: true, verdictClass, ...given({ hasIdentity }) }),
     look: absent,
     defaults: { root, state: '/s', run: '/r', hostId: 'host-1' },
   });
@@ -182,8 +185,8 @@ describe('the old word of `confirm`', () => {
 
 describe('the warnings of a configuration', () => {
   const unchecked = { checks: '' };
-  const warnings = (given: Given) => {
-    const parsed = parse(given);
+  const warnings = (what: Given) => {
+    const parsed = parse(what);
     assert.ok(parsed.ok, JSON.stringify(parsed));
     return parsed.warnings.map(({ pointer, text }) => `${pointer} ${text}`);
   };
@@ -201,6 +204,19 @@ describe('the warnings of a configuration', () => {
     assert.deepEqual(ofGroup({ ...unchecked, verdictClass: 'true' }), []);
     assert.deepEqual(ofGroup({ ...unchecked, verdictClass: 'silent', worker }), []);
     assert.deepEqual(ofGroup({ verdictClass: 'silent' }), []);
+  });
+
+  it('name a group whose workers may be restarted unseen', () => {
+    const unseen = (worker: string) => ofGroup({ hasIdentity: false, worker: `${worker}, when: [a]` });
+    const reset = 'reset: { run: [reload] }';
+    assert.deepEqual(unseen(reset), [
+      '/workers/0 group app: a restart of its worker is not seen, so that its proof stays; add `process`, or a `probe` with `every`',
+    ]);
+    assert.equal(unseen(`${reset}, probe: { run: [ask] }`).length, 1);
+    assert.deepEqual(unseen(`${reset}, probe: { run: [ask], every: 1m }`), []);
+    assert.deepEqual(unseen(`${reset}, process: none`), []);
+    assert.deepEqual(ofGroup({ hasIdentity: true, worker: reset }), []);
+    assert.deepEqual(ofGroup({ worker: 'load: { run: [load] }' }), [], 'what a loader made has no process');
   });
 
   it('name a check without a sandbox that may judge what is in use already', () => {

@@ -94,7 +94,8 @@ describe('reading a pid file', () => {
     using dir = tempDir();
     for (const text of ['4711', '4711\n', '  4711\r\n']) {
       writeFileSync(dir.join('pid'), text);
-      assert.deepEqual(readPidFile(dir.join('pid')), { pid: 4711, uid: process.getuid?.() });
+      const { pid, uid } = readPidFile(dir.join('pid')) ?? {};
+      assert.deepEqual({ pid, uid }, { pid: 4711, uid: process.getuid?.() });
     }
   });
 

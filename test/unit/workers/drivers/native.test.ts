@@ -43,6 +43,37 @@ describe('the native driver', () => {
     second.end();
   });
 
+  it('takes the proof from a worker that announced pings, is connected and answers none', async () => {
+    using dir = tempDir();
+    const clock = fakeClock();
+    await using setup = await setUp(dir, { clock });
+    setup.driver.activeChanged?.(seven);
+    const worker = rawWorker(setup.path);
+    worker.send({ writ: 1, version: '0.1.0' });
+    worker.send({ type: 'hello', name: 'a', pid: 4711, ping: true });
+    await worker.line();
+    assert.match(await worker.line(), /"type":"generation"/);
+    worker.send({ type: 'ack', id: 1, generation: 7 });
+    await until(() => setup.late.length === 1);
+    await clock.advance(30_000);
+    assert.equal(await worker.line(), '{"type":"ping","id":1}');
+    worker.send({ type: 'pong', id: 1 });
+    // Once this answer is read, so is the pong before it.
+    const asked = setup.driver.reset('a', { target: eight, timeoutMs });
+    assert.match(await worker.line(), /"id":2,"generation":8,/);
+    worker.send({ type: 'ack', id: 2, generation: 8 });
+    assert.equal((await asked).kind, 'confirmed');
+    await clock.advance(30_000);
+    await clock.advance(30_000);
+    assert.equal(await worker.line(), '{"type":"ping","id":2}');
+    await clock.advance(30_000);
+    const last = setup.late.at(-1);
+    assert.deepEqual([last?.worker, last?.generation, last?.answer.kind], ['a', 7, 'unreachable']);
+    assert.match(last?.answer.text ?? '', /did not answer a ping for 30 s/);
+    assert.deepEqual(await setup.driver.members(), ['a'], 'its connection stays');
+    worker.end();
+  });
+
   it('speaks the protocol byte for byte', async () => {
     using dir = tempDir();
     await using setup = await setUp(dir);

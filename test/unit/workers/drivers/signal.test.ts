@@ -284,7 +284,7 @@ describe('the options of the signal driver', () => {
   });
 
   it('need an absolute path of a pid file', () => {
-    assert.equal(validate({ signal: 'HUP' }), false);
+    assert.throws(() => signal.create({ signal: 'HUP' }, driverContext()), { code: 'CONFIG_INVALID' });
     assert.equal(validate({ signal: 'HUP', pidFile: 'named.pid' }), false);
     assert.equal(validate({ signal: 'HUP', pidFile: '/run/named/' }), false);
   });

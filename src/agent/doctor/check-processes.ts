@@ -1,0 +1,56 @@
+// `writ doctor` on the processes of workers: which process each worker is believed to be, with its command line, before a signal
+// goes to it. Facts come from the drivers; the judgement is pure. Signals nothing.
+import { readCommandLine } from '../../platform/process/process-details.js';
+import type { Daemon, Driver } from '../../workers/contract/driver.js';
+import { mapBounded, maxParallelNotices } from '../notify/worker-groups.js';
+import type { WorkerGroup } from '../state/host.js';
+import { type Judged, ok, warn } from './judged.js';
+
+/** What is known of the process of one worker. */
+export type ProcessFacts = { readonly worker: string } & (
+  | { readonly kind: 'found'; readonly pid: number; readonly commandLine: string | undefined }
+  | Exclude<Daemon, { kind: 'found' }>
+);
+
+const maxShown = 5;
+
+/** @returns the facts of the first workers; none where the driver does not see processes */
+export async function processFacts(
+  { driver }: Pick<WorkerGroup, 'driver'>,
+  workers: readonly string[],
+): Promise<readonly ProcessFacts[]> {
+  const found = await mapBounded(workers.slice(0, maxShown), maxParallelNotices, (worker) =>
+    factsOf(driver, worker),
+  );
+  return found.flatMap((one) => one ?? []);
+}
+
+async function factsOf(driver: Driver | undefined, worker: string): Promise<ProcessFacts | undefined> {
+  const daemon = await driver?.process?.(worker);
+  if (daemon !== undefined && daemon.kind !== 'found') return { worker, ...daemon };
+  const pid = daemon?.process.pid ?? (await driver?.pid?.(worker));
+  return pid === undefined ? undefined : { worker, kind: 'found', pid, commandLine: readCommandLine(pid) };
+}
+
+/** @returns a finding for each worker whose process is known, or is uncertain; a dead one is reported with its group */
+export function judgeProcesses(
+  group: Pick<WorkerGroup['config'], 'name' | 'reset'>,
+  facts: readonly ProcessFacts[],
+): Judged[] {
+  const { driver, options = {} } = group.reset ?? {};
+  const signal = driver === 'signal' ? `SIG${String(options['signal'])}` : undefined;
+  return facts.flatMap((one): Judged[] => {
+    const name = `${group.name}/${one.worker}`;
+    if (one.kind !== 'found') {
+      if (one.kind === 'dead') return [];
+      const next = one.hint ?? 'give `process` of its group';
+      return [
+        { ...warn(`${name}: its process is not certain: ${one.reason}`, next), code: 'PROCESS_UNKNOWN' },
+      ];
+    }
+    const what = signal === undefined ? 'is' : `gets ${signal}:`;
+    return [
+      ok(`${name} ${what} process ${one.pid}: ${one.commandLine ?? 'its command line cannot be read'}`),
+    ];
+  });
+}

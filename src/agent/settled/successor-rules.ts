@@ -1,0 +1,41 @@
+// When the successor of a process that ended is notified. A daemon that dies of each notification would otherwise be kept dying by
+// Writ itself: the supervisor starts it, Writ notifies the new process, and so on. Pure.
+import type { ProcessEnd, WorkerRuns } from '../state/ledger.js';
+
+/** So many successors are notified without a gap: a daemon may need a moment to start. */
+const promptNotices = 3;
+const firstGapMs = 60_000;
+const maxGapMs = 3_600_000;
+/** Within a bake time: the process that took the release, and its first successor. Later ones say whether the release lives. */
+const noticesInBake = 2;
+
+export interface SuccessorOptions {
+  /** Bake time of the bundles that the worker uses; a process that lived as long ends the count. */
+  readonly forMs: number;
+  /** When the bake that runs now began; left out: none runs. */
+  readonly bakeStartedAtMs?: number | undefined;
+}
+
+/** @returns epoch milliseconds before which the present process is not notified; 0 where it may be now */
+export function successorNoticeAtMs(
+  runs: WorkerRuns | undefined,
+  { forMs, bakeStartedAtMs }: SuccessorOptions,
+): number {
+  const ends = runs?.ends ?? [];
+  const inBake = ends.filter(
+    (one) => isUnasked(one) && one.atMs >= (bakeStartedAtMs ?? Number.POSITIVE_INFINITY),
+  );
+  const bakeEndMs =
+    bakeStartedAtMs !== undefined && inBake.length >= noticesInBake ? bakeStartedAtMs + forMs : 0;
+  const firstOfRow = 1 + ends.findLastIndex((one) => !isUnasked(one) || one.livedMs >= forMs);
+  const row = ends.slice(firstOfRow);
+  const last = row.at(-1);
+  if (last === undefined || row.length <= promptNotices) return bakeEndMs;
+  const gapMs = Math.min(firstGapMs * 2 ** Math.min(row.length - promptNotices - 1, 10), maxGapMs);
+  return Math.max(bakeEndMs, last.atMs + gapMs);
+}
+
+/** A stop or restart that the supervisor was asked for is a person's, and its successor is notified at once. */
+function isUnasked({ kind }: ProcessEnd): boolean {
+  return kind !== 'clean';
+}

@@ -1,0 +1,71 @@
+// Which processes have a socket open, found by a walk over /proc. Bounded in descriptors and time, and lets others run between
+// slices. Never decides which of several processes is the one that serves.
+import { type Clock, letOthersRun } from '../time/clock.js';
+import { listPids, listProcNames, readProcLink } from './proc-files.js';
+import { findProcess, type ProcessInfo } from './processes.js';
+
+export interface SocketHolder {
+  readonly process: ProcessInfo;
+  /** Its link in /proc leads to the socket for as long as the process has it open. */
+  readonly link: string;
+  readonly inode: string;
+}
+
+export interface SocketHolders {
+  readonly holders: readonly SocketHolder[];
+  /** `no`: a bound ended the walk, or this user may not see all processes. */
+  readonly complete: 'yes' | 'no';
+}
+
+const maxDescriptors = 500_000;
+const maxWalkMs = 3000;
+const maxHolders = 1024;
+const sliceMs = 2;
+
+/** @returns the processes that have one of these sockets open, each process once for each socket */
+export async function findSocketHolders(
+  inodes: ReadonlySet<string>,
+  clock: Pick<Clock, 'monotonicMs'>,
+): Promise<SocketHolders> {
+  const holders: SocketHolder[] = [];
+  const endMs = clock.monotonicMs() + maxWalkMs;
+  let sliceEndMs = clock.monotonicMs() + sliceMs;
+  let seen = 0;
+  let isComplete = true;
+  for (const pid of listPids('/proc')) {
+    if (clock.monotonicMs() > sliceEndMs) {
+      await letOthersRun();
+      sliceEndMs = clock.monotonicMs() + sliceMs;
+    }
+    const { names, why } = listProcNames(`/proc/${pid}/fd`);
+    seen += names.length;
+    if (why === 'denied') isComplete = false;
+    holders.push(...holdersIn(pid, names, inodes));
+    if (seen > maxDescriptors || holders.length > maxHolders || clock.monotonicMs() > endMs)
+      return { holders, complete: 'no' };
+  }
+  return { holders, complete: isComplete ? 'yes' : 'no' };
+}
+
+function holdersIn(pid: number, names: readonly string[], inodes: ReadonlySet<string>): SocketHolder[] {
+  // Before the descriptors: a process that takes the number over later has another start time.
+  let process: ProcessInfo | undefined;
+  const found = new Map<string, SocketHolder>();
+  for (const name of names) {
+    const link = `/proc/${pid}/fd/${name}`;
+    const inode = inodeAt(link);
+    if (inode === undefined || !inodes.has(inode) || found.has(inode)) continue;
+    process ??= findProcess(pid);
+    if (process !== undefined) found.set(inode, { process, link, inode });
+  }
+  return [...found.values()].filter(isHeld);
+}
+
+/** @returns whether this very process still has the socket open */
+export function isHeld({ process: { pid, startTicks }, link, inode }: SocketHolder): boolean {
+  return findProcess(pid)?.startTicks === startTicks && inodeAt(link) === inode;
+}
+
+function inodeAt(link: string): string | undefined {
+  return /^socket:\[(\d+)\]$/.exec(readProcLink(link).text ?? '')?.[1];
+}

@@ -1,0 +1,53 @@
+// The main process of a systemd unit, as systemd knows it. Asks systemctl, and starts or stops nothing.
+
+import { findProcess } from '../../platform/process/processes.js';
+import { runCommand } from '../../platform/process/run-command.js';
+import type { Daemon } from '../contract/driver.js';
+import { parseUnitState, shownProperties, unitNamePattern } from '../protocols/systemd-units.js';
+
+const askTimeoutMs = 5000;
+const maxAnswerBytes = 65_536;
+
+/**
+ * @param programPath where systemctl is found; left out: the fixed places
+ * @returns the main process. systemd collects its processes itself, so that a number which it gives before and after the start
+ *   time was read cannot be a stranger's
+ */
+export async function findUnitProcess(unit: string, programPath?: string): Promise<Daemon> {
+  if (!new RegExp(unitNamePattern).test(unit))
+    return { kind: 'unknown', reason: `${unit} is not a unit name` };
+  const first = await mainPidOf(unit, programPath);
+  if (first.kind !== 'pid') return first;
+  const process = findProcess(first.pid);
+  const second = await mainPidOf(unit, programPath);
+  if (second.kind !== 'pid') return second;
+  if (process === undefined || second.pid !== first.pid)
+    return { kind: 'unknown', reason: `${unit}: its main process changes` };
+  return { kind: 'found', process };
+}
+
+type MainPid = { readonly kind: 'pid'; readonly pid: number } | Exclude<Daemon, { kind: 'found' }>;
+
+async function mainPidOf(unit: string, programPath: string | undefined): Promise<MainPid> {
+  const result = await runCommand({
+    argv: [
+      'systemctl',
+      '--no-pager',
+      '--no-ask-password',
+      'show',
+      `--property=${shownProperties}`,
+      '--',
+      unit,
+    ],
+    env: programPath === undefined ? {} : { PATH: programPath },
+    cwd: '/',
+    timeoutMs: askTimeoutMs,
+    maxOutputBytes: maxAnswerBytes,
+  });
+  const state = result.kind === 'exited' && result.exitCode === 0 ? parseUnitState(result.stdout) : undefined;
+  if (state === undefined) return { kind: 'unknown', reason: `${unit}: systemctl cannot show it` };
+  if (state.mainPid !== undefined) return { kind: 'pid', pid: state.mainPid };
+  if (state.active === 'inactive' || state.active === 'failed')
+    return { kind: 'dead', reason: `${unit} is ${state.active}` };
+  return { kind: 'unknown', reason: `${unit} is ${state.active}, and systemd knows no main process of it` };
+}

@@ -1,0 +1,230 @@
+// Which process a worker is, by `process` of its group: the main process of a unit, the one of a pid file, or the one that
+// listens. Keeps what was found and only looks at it again, so that an idle agent pays almost nothing; a process that is gone
+// is searched for again. Sends no signal.
+import type { ProcessConfig, ProcessPlace } from '../../core/config/config.js';
+import { WritError } from '../../core/errors.js';
+import { isLocalPlace, type ListenPlace } from '../../platform/process/listening-sockets.js';
+import { runsProgram } from '../../platform/process/process-details.js';
+import { findProcess, type ProcessInfo } from '../../platform/process/processes.js';
+import type { Daemon, Driver, DriverContext } from '../contract/driver.js';
+import { findDaemon, livenessOfDaemon, rememberExamined } from '../shared/pid-file.js';
+import { isWorkerName } from '../shared/placeholders.js';
+import { findListener, type KeptHolder, stillListens } from './listening-process.js';
+import { findUnitProcess } from './unit-process.js';
+
+export interface WorkerProcess {
+  readonly place: ProcessPlace;
+  /** Looks at the process that is kept, and searches for it where it is gone. */
+  find(worker: string): Promise<Daemon>;
+  /** Looks once more, without waiting for anything: between this and a signal nothing else happens. */
+  confirm(worker: string, process: ProcessInfo): Daemon;
+  /** The next search is not delayed because the last one found nothing. */
+  searchNow(worker: string): void;
+}
+
+export interface WorkerProcessOptions {
+  /** `process` of the group. */
+  readonly process?: ProcessConfig | undefined;
+  /** `reset.pidFile`: what 0.1.0 had in place of `process`. */
+  readonly pidFile?: string | undefined;
+  /** Where a driver asks a worker: its process listens there, unless the group says otherwise. */
+  readonly listensAt?: ((worker: string) => ListenPlace | undefined) | undefined;
+  /** For drivers of which each worker is a match of the glob: the pid file of a worker. */
+  readonly pidFileOf?: ((worker: string) => string) | undefined;
+}
+
+type Context = Pick<DriverContext, 'clock' | 'programPath'>;
+
+/**
+ * @returns undefined where nothing is known of the processes of the group
+ * @throws WritError CONFIG_INVALID for `process: none` with a program, or a program without a place
+ */
+export function createWorkerProcess(
+  options: WorkerProcessOptions,
+  context: Context,
+): WorkerProcess | undefined {
+  const { process, pidFile, listensAt, pidFileOf } = options;
+  const aliased: ProcessPlace | undefined =
+    pidFile === undefined ? undefined : { kind: 'pidFile', path: pidFile };
+  const place = process?.place ?? aliased;
+  const program = process?.program;
+  if (place?.kind === 'none') return undefined;
+  if (place === undefined && listensAt === undefined) {
+    if (program === undefined) return undefined;
+    throw new WritError('CONFIG_INVALID', 'process.program needs `unit`, `pidFile` or `listens` beside it');
+  }
+  if (place?.kind === 'pidFile') {
+    const fileOf = pidFileOf ?? ((worker: string): string | undefined => filled(place.path, worker));
+    return byPidFile(place, { fileOf, program }, context);
+  }
+  if (place?.kind === 'unit') {
+    const search = async (worker: string): Promise<Found> => {
+      const unit = filled(place.unit, worker);
+      return unit === undefined ? unfilled(worker) : findUnit(unit, program, context);
+    };
+    return byKept(place, search, context);
+  }
+  const address = place?.address;
+  const placeOf =
+    address === undefined ? listensAt : (worker: string) => parsePlace(filled(address, worker) ?? '');
+  const search = async (worker: string): Promise<Found> => {
+    const at = placeOf?.(worker);
+    if (at === undefined) return { kind: 'unknown', reason: `${worker}: where it listens is not known` };
+    const found = await findListener(at, program, context.clock);
+    return found.kind === 'found' ? { ...found, process: found.holder.process } : found;
+  };
+  return byKept(place ?? { kind: 'listens', address: '' }, search, context);
+}
+
+/** @returns whether the process that listens there can be found on this host */
+export function isFoundByListening(at: ListenPlace | undefined): boolean {
+  return at !== undefined && isLocalPlace(at);
+}
+
+/** @returns undefined for a name that cannot stand in a path or the name of a unit */
+function filled(text: string, worker: string): string | undefined {
+  if (!text.includes('{worker}')) return text;
+  return isWorkerName(worker) ? text.replaceAll('{worker}', () => worker) : undefined;
+}
+
+function unfilled(worker: string): Exclude<Daemon, { kind: 'found' }> {
+  return { kind: 'unknown', reason: `${worker}: this name cannot stand for {worker}` };
+}
+
+/** @returns undefined for a text that is not an address */
+export function parsePlace(text: string): ListenPlace | undefined {
+  if (text.startsWith('/')) return { path: text };
+  const [, bracketed, plain, port] = /^(?:\[([0-9A-Fa-f:.]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(text) ?? [];
+  const host = bracketed ?? plain;
+  return host === undefined || Number(port) > 65_535 ? undefined : { host, port: Number(port) };
+}
+
+function byPidFile(
+  place: ProcessPlace,
+  {
+    fileOf,
+    program,
+  }: { readonly fileOf: (worker: string) => string | undefined; readonly program: string | undefined },
+  { clock }: Context,
+): WorkerProcess {
+  const examined = rememberExamined(clock);
+  // The file says at each look which process it is now.
+  const look = (worker: string): Daemon => {
+    const path = fileOf(worker);
+    return path === undefined ? unfilled(worker) : findDaemon(path, { program, examined });
+  };
+  return {
+    place,
+    find: async (worker) => look(worker),
+    confirm: (worker, process) => {
+      const now = look(worker);
+      return now.kind === 'found' && !isSame(now.process, process) ? replaced(process) : now;
+    },
+    searchNow: () => undefined,
+  };
+}
+
+type Found =
+  | Exclude<Daemon, { kind: 'found' }>
+  | { readonly kind: 'found'; readonly process: ProcessInfo; readonly holder?: KeptHolder };
+
+async function findUnit(unit: string, program: string | undefined, { programPath }: Context): Promise<Found> {
+  const found = await findUnitProcess(unit, programPath);
+  if (found.kind !== 'found' || program === undefined || runsProgram(found.process.pid, program))
+    return found;
+  return { kind: 'unknown', reason: `${unit}: process ${found.process.pid} does not run ${program}` };
+}
+
+const firstGapMs = 2000;
+const maxGapMs = 60_000;
+const maxKept = 4096;
+
+interface Kept {
+  readonly found: Found;
+  /** Searches in vain, one after the other, and when the next one may be, by the monotonic clock. */
+  readonly tries: number;
+  readonly notBeforeMs: number;
+}
+
+/** A search costs milliseconds of a processor: one that found nothing is repeated with growing gaps, up to a minute. */
+function byKept(
+  place: ProcessPlace,
+  search: (worker: string) => Promise<Found>,
+  { clock }: Context,
+): WorkerProcess {
+  const kept = new Map<string, Kept>();
+  const searching = new Map<string, Promise<Daemon>>();
+  const searchFor = async (worker: string): Promise<Daemon> => {
+    const found = await search(worker);
+    const tries = found.kind === 'found' ? 0 : (kept.get(worker)?.tries ?? 0) + 1;
+    const gapMs = Math.min(firstGapMs * 2 ** Math.min(tries - 1, 10), maxGapMs);
+    if (kept.size >= maxKept) kept.clear();
+    kept.set(worker, { found, tries, notBeforeMs: clock.monotonicMs() + gapMs });
+    return daemonOf(found);
+  };
+  return {
+    place,
+    find: (worker) => {
+      const known = kept.get(worker);
+      if (known?.found.kind === 'found' && isThere(known.found))
+        return Promise.resolve(daemonOf(known.found));
+      if (known !== undefined && known.found.kind !== 'found' && clock.monotonicMs() < known.notBeforeMs)
+        return Promise.resolve(known.found);
+      const running = searching.get(worker) ?? searchFor(worker).finally(() => searching.delete(worker));
+      searching.set(worker, running);
+      return running;
+    },
+    confirm: (worker, process) => {
+      const found = kept.get(worker)?.found;
+      if (found?.kind !== 'found' || !isSame(found.process, process) || !isThere(found))
+        return replaced(process);
+      return daemonOf(found);
+    },
+    searchNow: (worker) => {
+      if (kept.get(worker)?.found.kind !== 'found') kept.delete(worker);
+    },
+  };
+}
+
+function daemonOf(found: Found): Daemon {
+  return found.kind === 'found' ? { kind: 'found', process: found.process } : found;
+}
+
+function isThere({ process, holder }: Extract<Found, { kind: 'found' }>): boolean {
+  if (holder !== undefined) return stillListens(holder);
+  const now = findProcess(process.pid);
+  return now !== undefined && isSame(now, process);
+}
+
+function isSame(one: ProcessInfo, other: ProcessInfo): boolean {
+  return one.pid === other.pid && one.startTicks === other.startTicks;
+}
+
+function replaced({ pid }: ProcessInfo): Daemon {
+  return { kind: 'dead', reason: `process ${pid} ended while it was about to be notified` };
+}
+
+type ProcessVerbs = Required<Pick<Driver, 'pid' | 'identity' | 'process'>>;
+
+/** @returns what a driver says of the process of its workers; nothing where it is not known */
+export function processVerbs(process: WorkerProcess | undefined): Partial<ProcessVerbs> {
+  if (process === undefined) return {};
+  const found = async (worker: string): Promise<ProcessInfo | undefined> => {
+    const daemon = await process.find(worker);
+    return daemon.kind === 'found' ? daemon.process : undefined;
+  };
+  return {
+    process: (worker) => process.find(worker),
+    pid: async (worker) => (await found(worker))?.pid,
+    identity: async (worker) => {
+      const one = await found(worker);
+      return one && `${one.pid}@${one.startTicks}`;
+    },
+  };
+}
+
+/** @returns whether it lives, for drivers that have no better sight of it: a unit or a pid file names a process for certain */
+export function livenessVerb(process: WorkerProcess | undefined): Pick<Driver, 'liveness'> {
+  if (process === undefined || process.place.kind === 'listens') return {};
+  return { liveness: async (worker) => livenessOfDaemon(await process.find(worker)) };
+}

@@ -1,0 +1,77 @@
+// A daemon whose process dies some time after each notification, and is started again by its supervisor: Writ must not be what keeps
+// it dying.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { settleNow } from '../../kit/agent/settle-now.js';
+import { bakeMs, bakingHost, type SupervisedDriver, supervisedDriver } from '../../kit/host/baking-host.js';
+import type { TestHost } from '../../kit/host/test-host.js';
+
+const second = 1000;
+const diesAfterMs = 20 * second;
+
+interface Dying {
+  /** Lets time pass as an agent lives through it; the daemon dies 20 s after each notification. @returns how often it did */
+  live(forMs: number): Promise<number>;
+}
+
+function dying(driver: SupervisedDriver, test: TestHost, pass: (forMs: number) => Promise<void>): Dying {
+  let diesAtMs = Number.POSITIVE_INFINITY;
+  driver.workers.set('a', () => {
+    diesAtMs = test.clock.nowMs() + diesAfterMs;
+    return { kind: 'notified', text: 'RELOADING' };
+  });
+  return {
+    live: async (forMs) => {
+      let deaths = 0;
+      const endMs = test.clock.nowMs() + forMs;
+      while (test.clock.nowMs() < endMs) {
+        await pass(4 * second);
+        await settleNow(test.host, { who: 'whose-turn-it-is', doubt: 'the-answered' });
+        if (test.clock.nowMs() < diesAtMs) continue;
+        diesAtMs = Number.POSITIVE_INFINITY;
+        deaths += 1;
+        driver.replace('a');
+      }
+      return deaths;
+    },
+  };
+}
+
+describe('a daemon that dies 20 s after each notification', () => {
+  it('dies a few times in 20 minutes, and not each time that its supervisor starts it', async () => {
+    const driver = supervisedDriver(['a'], 'unrecorded');
+    using baking = bakingHost(driver, { bundles: [{ name: 'access', bake: { forMs: 0, restarts: 2 } }] });
+    await baking.take(1);
+    await baking.pass(bakeMs);
+    const { live } = dying(driver, baking.test, baking.pass);
+    await baking.take(2);
+    const deaths = await live(20 * 60 * second);
+    assert.ok(deaths >= 4 && deaths <= 10, `${deaths} deaths, of 60 that would be possible`);
+    assert.equal(baking.test.host.ledger.read().workers['app/a']?.appeared, true);
+  });
+
+  it('is notified twice in the bake time of a release, which is left in peace then', async () => {
+    const driver = supervisedDriver(['a'], 'unrecorded');
+    using baking = bakingHost(driver);
+    await baking.take(1);
+    await baking.pass(bakeMs + 10 * second);
+    const { live } = dying(driver, baking.test, baking.pass);
+    await baking.take(2);
+    const deaths = await live(bakeMs - 20 * second);
+    assert.deepEqual([deaths, baking.active(), baking.restores.length], [2, '2', 0]);
+    assert.deepEqual(driver.notified.slice(-2), ['a 2', 'a 2']);
+  });
+
+  it('is notified at once where a person asks for it', async () => {
+    const driver = supervisedDriver(['a'], 'unrecorded');
+    using baking = bakingHost(driver, { bundles: [{ name: 'access', bake: { forMs: 0, restarts: 2 } }] });
+    await baking.take(1);
+    await baking.pass(bakeMs);
+    const { live } = dying(driver, baking.test, baking.pass);
+    await baking.take(2);
+    await live(10 * 60 * second);
+    const before = driver.notified.length;
+    await baking.test.pull();
+    assert.equal(driver.notified.length, before + 1);
+  });
+});
