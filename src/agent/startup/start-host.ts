@@ -50,6 +50,8 @@ export interface Started {
  */
 export async function startHost(host: Host, options: StartOptions): Promise<Started> {
   const end = howItEnded(host);
+  // A swap that was cut short is judged by the crash rules, and is not counted twice.
+  const hadJournal = fs.existsSync(host.paths.journal);
   await lookForSandbox(host);
   const examined: Examined = new Map();
   const recovered = await recoverHost(host, { ...options, examined });
@@ -59,7 +61,7 @@ export async function startHost(host: Host, options: StartOptions): Promise<Star
   retryAtStart(host, { booted: host.ledger.read().verifiedBootId === bootId ? 'no' : 'yes' });
   const { mayLoad, ...verified } = await verifyActive(host, { ...options, bootId, end, examined });
   noteNewlyAffected(host);
-  const wasOrderly = end === 'clean' || recovered !== undefined;
+  const wasOrderly = end === 'clean' || hadJournal;
   // Before workers that are ordered after the agent read the policy.
   const restored =
     verified.damage === undefined ? await restoreFailed(host, { bootId, wasOrderly }) : undefined;
