@@ -141,7 +141,7 @@ describe('the systemd driver, with a stub of systemctl', () => {
     }
     test.stub.unit(unit, { active: 'activating' });
     assert.equal((await test.driver().restart?.(unit, reset))?.kind, 'unreachable');
-    assert.deepEqual(test.stub.jobs(), [`restart ${unit}`, `restart ${unit}`]);
+    assert.deepEqual(test.stub.jobs(), [`restart ${unit}`, `reset-failed ${unit}`, `restart ${unit}`]);
   });
 
   it('cannot reload a unit without a reload, and says what to do', async () => {
