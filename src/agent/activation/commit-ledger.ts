@@ -2,7 +2,7 @@
 // name the generations of moves; computes, and whoever acts writes.
 import type { NewRelease } from '../../core/release/release.js';
 import { readBootId } from '../../platform/process/boot-id.js';
-import { releaseNamesIn, releasesNamedBy } from '../generations/generation-contents.js';
+import { acceptedIn, releaseNamesIn, releasesNamedBy } from '../generations/generation-contents.js';
 import { withLoaded } from '../notify/boot-loaders.js';
 import { withoutCommitted } from '../select/holds-and-blocks.js';
 import { withoutWaits } from '../select/waits.js';
@@ -62,12 +62,7 @@ function withBakesIn(
   ledger: Ledger,
   { generation, nowMs }: { readonly generation: number; readonly nowMs: number },
 ): Ledger {
-  const active = new Map(
-    releasesNamedBy(paths, generation).map(({ bundle, serial, manifest }) => {
-      return [bundle, { serial, manifestDigest: manifest.digest }] as const;
-    }),
-  );
-  return withBakesOf(ledger, active, { config, nowMs, bootId: readBootId() });
+  return withBakesOf(ledger, acceptedIn(paths, generation), { config, nowMs, bootId: readBootId() });
 }
 
 /** @returns the ledger that names another generation, or none, under each of the names that this backup has */

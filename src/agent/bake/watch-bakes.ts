@@ -2,7 +2,7 @@
 // the ledger; restores nothing itself.
 import { isDeepStrictEqual } from 'node:util';
 import { bakeOf, setOf } from '../../core/config/config.js';
-import { releasesNamedBy } from '../generations/generation-contents.js';
+import { acceptedIn } from '../generations/generation-contents.js';
 import { activeGenerationNumber } from '../generations/generations.js';
 import { groupOf } from '../notify/worker-ledger.js';
 import { type FailedRelease, failedIn } from '../settled/bake-failure.js';
@@ -43,7 +43,7 @@ const noteEveryMs = 30_000;
 export function lookAtBakes(host: Host, { observed, bootId, elapsedMs }: BakeLook): BakeReport {
   const nowMs = host.clock.nowMs();
   const before = host.ledger.read();
-  const active = activeReleases(host);
+  const active = bakingReleases(host, before);
   let ledger = withRuns(before, runsAfter(host, before, { observed, bootId, nowMs }));
   const bakes = Object.entries(ledger.bakes ?? {}).filter(([bundle]) => active.has(bundle));
   ledger = withBakes(
@@ -94,19 +94,15 @@ function isWorthNoting(before: Ledger, after: Ledger): boolean {
   );
 }
 
+/** An idle look reads no record of a release. */
+function bakingReleases(host: Host, { bakes }: Ledger): ActiveReleaseMap {
+  return bakes === undefined ? new Map() : activeReleases(host);
+}
+
 /** @returns the releases that are active, by bundle */
 export function activeReleases({ paths }: Pick<Host, 'paths'>): ActiveReleaseMap {
   const generation = activeGenerationNumber(paths);
-  return generation === undefined ? new Map() : releasesIn({ paths }, generation);
-}
-
-/** @returns the releases of a generation, by bundle */
-export function releasesIn({ paths }: Pick<Host, 'paths'>, generation: number): ActiveReleaseMap {
-  return new Map(
-    releasesNamedBy(paths, generation).map(({ bundle, serial, manifest }) => {
-      return [bundle, { serial, manifestDigest: manifest.digest }];
-    }),
-  );
+  return generation === undefined ? new Map() : acceptedIn(paths, generation);
 }
 
 function runsAfter(

@@ -7,6 +7,7 @@ import { isSystemError, isWritError, orUndefined, type WritError } from '../../c
 import type { Manifest } from '../../core/release/manifest.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
 import type { Host } from '../state/host.js';
+import type { AcceptedRelease } from '../state/ledger.js';
 import { type HostPaths, parseBundleLink } from '../state/paths.js';
 import { notedLinks } from './generation-notes.js';
 import {
@@ -169,6 +170,15 @@ export function releasesNamedBy(paths: HostPaths, generation: number): ReleaseIn
     if (tree === undefined) return [];
     return orUndefined(() => readRecord(paths, bundle, tree.release))?.release ?? [];
   });
+}
+
+/** @returns serial and digest of the releases that a generation names, by bundle */
+export function acceptedIn(paths: HostPaths, generation: number): Map<string, AcceptedRelease> {
+  return new Map(
+    releasesNamedBy(paths, generation).map(({ bundle, serial, manifest }) => {
+      return [bundle, { serial, manifestDigest: manifest.digest }];
+    }),
+  );
 }
 
 /** @returns the names in the directory of a generation, sorted; none where it cannot be read */

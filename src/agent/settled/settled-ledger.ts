@@ -90,8 +90,9 @@ export function withBakesAfterUpgrade(
 ): Ledger {
   if (ledger.settledReleases !== undefined) return ledger;
   const old = [...active].filter(([bundle]) => {
-    const activatedAtMs = ledger.activatedAtMs?.[bundle] ?? 0;
-    return start.nowMs - activatedAtMs >= bakeOf(start.config, bundle).forMs;
+    // Unknown in a ledger that was lost and made again: such a release proves itself from now on.
+    const activatedAtMs = ledger.activatedAtMs?.[bundle] ?? start.nowMs;
+    return start.nowMs - activatedAtMs > bakeOf(start.config, bundle).forMs;
   });
   const settled = old.map(([bundle, { serial, manifestDigest }]): [string, SettledRelease[]] => {
     return [bundle, [{ serial, manifestDigest, atMs: start.nowMs, isObserved: false, generation }]];

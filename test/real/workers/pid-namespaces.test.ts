@@ -81,10 +81,13 @@ describe('a pid file that a daemon of another pid namespace wrote', () => {
     () => {
       using dir = tempDir();
       mkdirSync(dir.join('shared'));
-      const told = signalScene(dir.path, { container: '', path: '{dir}/shared/pid' });
-      assert.deepEqual([told.isSameNumber, told.kind, told.code], [true, 'unreachable', 'PROCESS_UNKNOWN']);
-      assert.match(told.text, /has the number 300 in its own pid namespace/);
-      assert.deepEqual(told.signals, []);
+      const scene = signalScene(dir.path, { container: '', path: '{dir}/shared/pid' });
+      assert.deepEqual(
+        [scene.isSameNumber, scene.kind, scene.code],
+        [true, 'unreachable', 'PROCESS_UNKNOWN'],
+      );
+      assert.match(scene.text, /has the number 300 in its own pid namespace/);
+      assert.deepEqual(scene.signals, []);
     },
   );
 
@@ -96,16 +99,19 @@ describe('a pid file that a daemon of another pid namespace wrote', () => {
       mkdirSync(dir.join('shared'));
       mkdirSync(dir.join('root'));
       const container = `mount --bind ${dir.join('shared')} ${dir.join('root')}; mount -t tmpfs none ${dir.join('shared')};`;
-      const told = signalScene(dir.path, { container, path: '{dir}/root/pid' });
-      assert.deepEqual([told.isSameNumber, told.kind, told.code], [true, 'unreachable', 'PROCESS_UNKNOWN']);
-      assert.deepEqual(told.signals, []);
+      const scene = signalScene(dir.path, { container, path: '{dir}/root/pid' });
+      assert.deepEqual(
+        [scene.isSameNumber, scene.kind, scene.code],
+        [true, 'unreachable', 'PROCESS_UNKNOWN'],
+      );
+      assert.deepEqual(scene.signals, []);
     },
   );
 
   it('signals the process of the host where `program` says that this is the one', needsNamespace(), () => {
     using dir = tempDir();
     mkdirSync(dir.join('shared'));
-    const told = signalScene(dir.path, { container: '', path: '{dir}/shared/pid', program: 'node' });
-    assert.deepEqual([told.isSameNumber, told.kind, told.signals], [true, 'notified', ['SIGHUP']]);
+    const scene = signalScene(dir.path, { container: '', path: '{dir}/shared/pid', program: 'node' });
+    assert.deepEqual([scene.isSameNumber, scene.kind, scene.signals], [true, 'notified', ['SIGHUP']]);
   });
 });

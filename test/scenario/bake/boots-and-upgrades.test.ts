@@ -5,13 +5,20 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { newCycleId } from '../../../src/agent/job/progress.js';
 import { type Started, startHost } from '../../../src/agent/startup/start-host.js';
+import { writeJournal } from '../../../src/agent/state/journal.js';
+import type { Journal } from '../../../src/agent/state/recovery-rules.js';
 import { type BakingHost, bakeMs, bakingHost, supervisedDriver } from '../../kit/host/baking-host.js';
 import { setLedger } from '../../kit/host/set-ledger.js';
 
 const second = 1000;
 
+/** Of a swap that did not come to its link: recovery discards it. */
+const swapBeforeItsLink: Journal = {
+  ...{ writ: 1, cycle: 'c-1', from: 2, to: 9, direction: 'forward', startedAtMs: 0, kind: 'update' },
+};
+
 /** A start after a boot; `abrupt` leaves what a power cut leaves. */
-function boot({ test }: BakingHost, how: 'orderly' | 'abrupt'): Promise<Started> {
+function boot({ test }: BakingHost, how: 'orderly' | 'abrupt' | 'in a swap'): Promise<Started> {
   const host = test.reopen();
   const { ledger, paths } = host;
   const bakes = Object.entries(ledger.read().bakes ?? {}).map(([bundle, bake]) => {
@@ -19,6 +26,7 @@ function boot({ test }: BakingHost, how: 'orderly' | 'abrupt'): Promise<Started>
   });
   setLedger(ledger, { bakes: Object.fromEntries(bakes) });
   if (how === 'abrupt') fs.mkdirSync(join(paths.staging, 'c-1'));
+  if (how === 'in a swap') writeJournal(paths, host.durable, swapBeforeItsLink);
   return startHost(host, { cycle: newCycleId(), signal: new AbortController().signal });
 }
 
@@ -48,6 +56,13 @@ describe('a release in its bake time', () => {
     using host = await baking();
     for (let boots = 0; boots < 4; boots += 1)
       assert.equal((await boot(host, 'orderly')).restored, undefined);
+    assert.equal(host.active(), '2');
+  });
+
+  it('stays where the power went twice within a swap to another one: the crash rules judge that', async () => {
+    using host = await baking();
+    for (let boots = 0; boots < 3; boots += 1)
+      assert.equal((await boot(host, 'in a swap')).restored, undefined);
     assert.equal(host.active(), '2');
   });
 

@@ -81,7 +81,7 @@ describe('the runs of a worker', () => {
     assert.deepEqual(other?.ends, [{ atMs: 7000, livedMs: 2000, kind: 'unrecorded' }]);
   });
 
-  it('begin anew in another boot, and lose ends of a time that is still to come', () => {
+  it('start again in another boot, and lose ends with a time in the future', () => {
     const first = noteRun(undefined, { ...seen, process: '1' }, now);
     const other = noteRun(first, { ...seen, process: '2' }, { ...now, nowMs: 7000 });
     assert.deepEqual(noteRun(other, { ...seen, process: '3' }, { nowMs: 9000, bootId: 'c' })?.ends, []);
