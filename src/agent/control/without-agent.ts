@@ -102,6 +102,21 @@ export function pullAlone(options: PullOptions): Promise<CycleResult> {
   });
 }
 
+/**
+ * A look at the releases in their bake time, for a command that waits for them: the start of a host observes the workers and
+ * takes back what failed. Another command that has the lock does the same. @throws WritError as pullAlone, but for LOCK_HELD
+ */
+export async function lookAlone(options: Omit<AloneOptions, 'onEvent'>): Promise<void> {
+  try {
+    await withHost({ ...options, looksLater: 'pull' }, 'pull', async (_host, { restored }) => ({
+      answer: undefined,
+      ...given({ last: restored?.result }),
+    }));
+  } catch (error) {
+    if (!isWritError(error) || error.code !== 'LOCK_HELD') throw error;
+  }
+}
+
 /** @returns why the fleet server has no report: a warning, whatever it is */
 async function tellFleet(host: Host, told: Omit<PullTold, 'identity'>): Promise<Problem[]> {
   if (host.config.fleet === undefined) return [];

@@ -16,8 +16,8 @@ export function bakeStatus(
   if (bake !== undefined && isSameRelease(bake, release)) {
     const { failure } = bake;
     const ends = endsSince(config, ledger, { bundle, bake });
-    if (failure === undefined)
-      return { state: 'baking', leftMs: bakeLeftMs(bake, bakeOf(config, bundle).forMs), ends };
+    const { forMs } = bakeOf(config, bundle);
+    if (failure === undefined) return { state: 'baking', leftMs: bakeLeftMs(bake, forMs), forMs, ends };
     return { state: 'failed', cause: failure.cause, text: failure.text, atMs: failure.atMs, ends };
   }
   const settled = ledger.settledReleases?.[bundle]?.find((one) => isSameRelease(one, release));

@@ -4,52 +4,14 @@ import type { SandboxMode } from '../config/config.js';
 import type { Problem, Trigger, WorkerState } from '../cycle/cycle-report.js';
 import type { Outcome } from '../cycle/sync-machine.js';
 import type { ErrorCode } from '../error-codes.js';
+import type { BundleStatus } from './bundle-status.js';
 import type { FreshnessReport } from './freshness.js';
 import type { HoldKind } from './mount-table.js';
 import type { DamageFound, ScrubCounts } from './scrub-state.js';
 
+export type { BakeStatus, BundleStatus } from './bundle-status.js';
+
 export type AgentState = 'init' | 'run' | 'shutdown' | 'stop';
-
-export interface BundleStatus {
-  readonly bundle: string;
-  readonly channel: string;
-  /** Active release; left out when this bundle has none yet. */
-  readonly serial?: number;
-  readonly revision?: string;
-  readonly activatedAtMs?: number;
-  /** What the repository offers, as of the last contact; left out before the first, or when it lists none. */
-  readonly server?: {
-    readonly serial: number;
-    readonly revision: string;
-    /** What the release requires of the Writ that takes it; left out where that is nothing. */
-    readonly requires?: readonly string[];
-  };
-  /** Left out for a release without a bake time (`bake: {for: 0}`), and before an agent of this version has run. */
-  readonly bake?: BakeStatus;
-}
-
-/** Where a release stands after its activation. */
-export interface BakeStatus {
-  /** `failed`: it failed within its bake time, and nothing could be restored. */
-  readonly state: 'baking' | 'settled' | 'failed';
-  /** Milliseconds until the bake time ends, as long as an agent observes it; there while it bakes. */
-  readonly leftMs?: number;
-  /** Epoch milliseconds: when it settled or failed. */
-  readonly atMs?: number;
-  /** Of a settled release: false where no agent observed its bake time. */
-  readonly observed?: boolean;
-  /** Error code and text of the failure. */
-  readonly cause?: string;
-  readonly text?: string;
-  /** Workers whose process ended since the activation; not there once it settled. */
-  readonly ends?: readonly {
-    /** As `group/worker`. */
-    readonly worker: string;
-    /** Recorded as abnormal by the supervisor, and not recorded at all. */
-    readonly abnormal: number;
-    readonly unexplained: number;
-  }[];
-}
 
 export interface WorkerStatus {
   readonly group: string;

@@ -1,14 +1,16 @@
 // `writ pull`: makes the newest policy active now and says what really happened.
 
 import { WritError } from '../../../core/errors.js';
+import { given } from '../../../core/given.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import { durationFlag, numberFlag } from '../../console/flag-values.js';
 import { type CommonFlags, type FlagValues, optional, toggle } from '../../console/flags.js';
 import { agentDoors } from '../../host/agent-doors.js';
-import { configFlag, whoAsks, withConfig } from '../../host/ask.js';
+import { aloneOptions, configFlag, whoAsks, withConfig } from '../../host/ask.js';
 import { askForCycle, cycleAnswer } from '../../host/cycle-command.js';
 import { readKnownReport } from '../../host/host-report.js';
 import { waitForPolicy } from '../../host/wait-for-policy.js';
+import { type SettleLook, waitForSettled } from '../../host/wait-for-settled.js';
 
 const flags = {
   ...configFlag,
@@ -22,21 +24,22 @@ const flags = {
   ),
   exitUnchanged: optional('--exit-unchanged <code>', 'exit code when nothing changed', numberFlag(0, 255)),
   wait: optional('--wait <time>', 'retry for this long, until a verified policy is active', durationFlag),
+  settled: toggle('--settled', 'then wait until the releases have settled, 3 bake times or --wait'),
 };
 type PullFlags = FlagValues<typeof flags>;
 
 export const command: CommandDefinition<PullFlags> = {
-  examples: ['writ pull', 'writ pull --force --json', 'writ pull --wait 5m', 'writ pull --force --no-bake'],
+  examples: ['writ pull', 'writ pull --force --json', 'writ pull --wait 5m', 'writ pull --settled'],
   exitCodes: [
-    '0  activated, or unchanged; with --wait: a verified policy is active',
+    '0  activated, or unchanged; with --wait: a verified policy is active; with --settled: settled',
     '1  failed; the running policy stays; try again',
     '2  usage or configuration',
     '3  rejected; the old policy stays',
     '4  degraded: active, but a worker was not notified',
-    '5  rolled back',
-    '6  blocked',
+    '5  rolled back; with --settled: also within the bake time',
+    '6  blocked; with --settled: also failed, with nothing to go back to',
     '7  another process is busy',
-    '8  deferred: paused, held, or not now',
+    '8  deferred: paused, held, or not now; with --settled: the bake time is not over',
     '130  interrupted; the agent continues',
   ],
   onSignal: 'drain',
@@ -55,13 +58,43 @@ async function answerOf(flags: PullFlags & CommonFlags, context: CommandContext)
   const noBake = isKept ? { noBake: true as const } : {};
   if (isKept && !force)
     throw new WritError('USAGE', '--no-bake needs --force: it keeps a release on purpose');
+  if (isKept && flags.settled === true)
+    throw new WritError('USAGE', '--no-bake settles at once: there is nothing to wait for with --settled');
   const request = { type: 'pull', force, by: whoAsks(context.env), ...noBake } as const;
   const pull = (): ReturnType<typeof askForCycle> =>
     askForCycle({ request, flags, context }, async (options) =>
       (await agentDoors.withoutAgent()).pullAlone({ ...options, ...noBake, force }),
     );
+  const startMs = context.clock.monotonicMs();
+  const answer = await pulled(pull, flags, context);
+  if (flags.settled !== true || !isActive(answer)) return answer;
+  const leftMs = flags.wait && Math.max(0, startMs + flags.wait - context.clock.monotonicMs());
+  return waitForSettled({
+    ...{ answer, context, look: () => lookAtBakes(flags, context) },
+    ...given({ waitMs: leftMs }),
+  });
+}
+
+async function pulled(
+  pull: () => ReturnType<typeof askForCycle>,
+  flags: PullFlags & CommonFlags,
+  context: CommandContext,
+): Promise<Answer> {
   const { wait: waitMs } = flags;
   if (waitMs === undefined) return cycleAnswer(await pull());
   const readStatus = async () => (await readKnownReport(flags, context)).report;
   return waitForPolicy({ waitMs, context, random01: Math.random, pull, readStatus });
+}
+
+/** Whatever else a pull ended with, nothing new became active. */
+function isActive({ outcome, exitCode = 0 }: Answer): boolean {
+  return exitCode === 0 || outcome === 'degraded' || outcome === 'activated';
+}
+
+/** An agent looks at the workers itself; where none runs this command does, under the lock, and takes back what failed. */
+async function lookAtBakes(flags: PullFlags & CommonFlags, context: CommandContext): Promise<SettleLook> {
+  const seen = await readKnownReport(flags, context);
+  if (seen.kind !== 'disk') return { report: seen.report, by: 'agent' };
+  await (await agentDoors.withoutAgent()).lookAlone(aloneOptions(flags, context));
+  return { report: (await readKnownReport(flags, context)).report, by: 'command' };
 }

@@ -29,6 +29,7 @@ const problem = (code: 'CHECK_FAILED' | 'FLEET_UNREACHABLE') => ({
 const bake: Full<NonNullable<StatusReport['bundles'][number]['bake']>> = {
   state: 'baking',
   leftMs: 1,
+  forMs: 2,
   atMs,
   observed: true,
   cause: 'WORKER_DIED',

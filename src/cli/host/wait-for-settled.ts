@@ -1,0 +1,147 @@
+// `writ pull --settled`: waits until the releases that are active have settled, or one of them was taken back. Owns how often
+// it looks and what it answers; who observes the workers is the agent, or without one each look itself.
+import { given } from '../../core/given.js';
+import { type JudgedRelease, judgeReleases, watchedReleases } from '../../core/status/settled-verdict.js';
+import type { StatusReport } from '../../core/status/status.js';
+import type { Answer, CommandContext } from '../console/command.js';
+import { roughly } from '../show/show-text.js';
+
+export interface SettleOptions {
+  /** What the pull before answered: its lines and details stay. */
+  readonly answer: Answer;
+  /** Left out: three times the longest bake time. */
+  readonly waitMs?: number;
+  readonly context: Pick<CommandContext, 'clock' | 'reporter' | 'signal'>;
+  /** @returns the status, and whether an agent sent it; without one, the look has judged the bakes itself */
+  readonly look: () => Promise<SettleLook>;
+}
+
+export interface SettleLook {
+  readonly report: StatusReport;
+  readonly by: 'agent' | 'command';
+}
+
+/** Of an agent, which looks at its workers as often; a command opens the host anew for each look. */
+const lookEveryMs = { agent: 2000, command: 10_000 } as const;
+/** An agent that restores shows the failure until its workers have answered. */
+const restoreMs = 120_000;
+const minGapMs = 500;
+const bakesWaited = 3;
+
+/**
+ * @returns exit code 0 when all have settled, also unobserved, 4 when they settled and a worker is not notified; 5 taken back;
+ * 6 failed, with no way back; 8 when the time is over
+ */
+export async function waitForSettled(options: SettleOptions): Promise<Answer> {
+  const { clock, signal, reporter } = options.context;
+  const startMs = clock.monotonicMs();
+  let seen = await options.look();
+  let watched = watchedReleases(seen.report);
+  const waitMs = options.waitMs ?? bakesWaited * longestBakeMs(seen.report);
+  let failedAtMs: number | undefined;
+  for (;;) {
+    const nowMs = clock.monotonicMs();
+    const judged = judgeReleases(watched, seen.report);
+    watched = judged;
+    const isFailed = judged.some(({ state }) => state === 'failed');
+    failedAtMs = isFailed ? (failedAtMs ?? nowMs) : undefined;
+    const isOver = nowMs - startMs >= waitMs;
+    const isStuck = failedAtMs !== undefined && (seen.by === 'command' || nowMs - failedAtMs >= restoreMs);
+    const end = endOf(judged, { isOver, isStuck });
+    if (end !== undefined || signal.aborted) {
+      reporter.drop('settle');
+      return settledAnswer(options.answer, { end: end ?? 'interrupted', judged, report: seen.report });
+    }
+    reporter.begin('settle', judged.map(releaseText).join('; '));
+    const leftMs = waitMs - (nowMs - startMs);
+    await clock.sleep(Math.max(1, Math.min(lookGapMs(judged, seen.by), leftMs)), signal);
+    if (!signal.aborted) seen = await options.look();
+  }
+}
+
+/** Also sooner, when a bake time ends. */
+function lookGapMs(judged: readonly JudgedRelease[], by: SettleLook['by']): number {
+  const left = judged.flatMap(({ leftMs }) => (leftMs === undefined ? [] : [leftMs]));
+  return Math.max(minGapMs, Math.min(lookEveryMs[by], ...left));
+}
+
+function longestBakeMs({ bundles }: StatusReport): number {
+  return Math.max(0, ...bundles.map(({ bake }) => bake?.forMs ?? bake?.leftMs ?? 0));
+}
+
+type SettleEnd = 'settled' | 'rolled-back' | 'blocked' | 'baking' | 'interrupted';
+
+function endOf(
+  judged: readonly JudgedRelease[],
+  { isOver, isStuck }: { readonly isOver: boolean; readonly isStuck: boolean },
+): SettleEnd | undefined {
+  const some = (state: JudgedRelease['state']): boolean => judged.some((one) => one.state === state);
+  if (some('taken-back')) return 'rolled-back';
+  if (some('failed')) return isStuck || isOver ? 'blocked' : undefined;
+  if (some('baking')) return isOver ? 'baking' : undefined;
+  return 'settled';
+}
+
+const words: Readonly<Record<SettleEnd, string>> = {
+  settled: 'SETTLED',
+  'rolled-back': 'ROLLED BACK',
+  blocked: 'BLOCKED  nothing could be restored:',
+  baking: 'BAKING',
+  interrupted: 'INTERRUPTED, bake times go on:',
+};
+
+const exitCodes: Readonly<Record<SettleEnd, number>> = {
+  settled: 0,
+  'rolled-back': 5,
+  blocked: 6,
+  baking: 8,
+  interrupted: 130,
+};
+
+function settledAnswer(
+  answer: Answer,
+  {
+    end,
+    judged,
+    report,
+  }: { readonly end: SettleEnd; readonly judged: readonly JudgedRelease[]; readonly report: StatusReport },
+): Answer {
+  // A worker that was not notified at the pull may have been since.
+  const missed =
+    end === 'settled' && answer.exitCode !== 0 && !report.confirmed ? answer.exitCode : undefined;
+  const code = end === 'rolled-back' || end === 'blocked' ? 'BAKE_FAILED' : undefined;
+  const { hint: _, code: __, ...details } = answer.details;
+  const texts = judged.length === 0 ? ['nothing is active'] : judged.map(releaseText);
+  const kept = missed === undefined ? details : answer.details;
+  return {
+    ...answer,
+    outcome: end,
+    exitCode: missed ?? exitCodes[end],
+    details: { ...kept, ...given({ code }), releases: judged, pull: pullOf(answer) },
+    lines: [`${words[end]}  ${texts.join('; ')}`, ...answer.lines.map((line) => `  ${line}`)],
+    next: end === 'settled' ? answer.next : 'writ status',
+  };
+}
+
+function pullOf({ outcome, exitCode }: Answer): object {
+  return { outcome, exitCode };
+}
+
+function releaseText({ bundle, serial, state, leftMs = 0, cause, text }: JudgedRelease): string {
+  const name = `${bundle} ${serial}`;
+  const why = cause === undefined ? '' : ` [${cause}] ${text?.split('\n', 1)[0] ?? ''}`;
+  switch (state) {
+    case 'baking':
+      return `${name} bakes, ${roughly(leftMs)} left`;
+    case 'settled':
+      return `${name} settled`;
+    case 'unobserved':
+      return `${name} settled, but no agent observed its bake time`;
+    case 'none':
+      return `${name} has no bake time`;
+    case 'taken-back':
+      return `${name} was taken back${why}`;
+    case 'failed':
+      return `${name} failed${why}`;
+  }
+}

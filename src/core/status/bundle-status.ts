@@ -1,0 +1,45 @@
+// What a status says of one bundle: its active release, where that stands in its bake time, and what the repository has.
+// Members are a promise (additive within schema 1).
+
+export interface BundleStatus {
+  readonly bundle: string;
+  readonly channel: string;
+  /** Active release; left out when this bundle has none yet. */
+  readonly serial?: number;
+  readonly revision?: string;
+  readonly activatedAtMs?: number;
+  /** What the repository offers, as of the last contact; left out before the first, or when it lists none. */
+  readonly server?: {
+    readonly serial: number;
+    readonly revision: string;
+    /** What the release requires of the Writ that takes it; left out where that is nothing. */
+    readonly requires?: readonly string[];
+  };
+  /** Left out for a release without a bake time (`bake: {for: 0}`), and before an agent of this version has run. */
+  readonly bake?: BakeStatus;
+}
+
+/** Where a release stands after its activation. */
+export interface BakeStatus {
+  /** `failed`: it failed within its bake time, and nothing could be restored. */
+  readonly state: 'baking' | 'settled' | 'failed';
+  /** Milliseconds until the bake time ends, as long as an agent observes it; there while it bakes. */
+  readonly leftMs?: number;
+  /** The whole bake time in milliseconds; there while it bakes. */
+  readonly forMs?: number;
+  /** Epoch milliseconds: when it settled or failed. */
+  readonly atMs?: number;
+  /** Of a settled release: false where no agent observed its bake time. */
+  readonly observed?: boolean;
+  /** Error code and text of the failure. */
+  readonly cause?: string;
+  readonly text?: string;
+  /** Workers whose process ended since the activation; not there once it settled. */
+  readonly ends?: readonly {
+    /** As `group/worker`. */
+    readonly worker: string;
+    /** Recorded as abnormal by the supervisor, and not recorded at all. */
+    readonly abnormal: number;
+    readonly unexplained: number;
+  }[];
+}

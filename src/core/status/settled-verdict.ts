@@ -1,0 +1,59 @@
+// Whether the releases that were active when a wait began have settled, read from one status report. Pure.
+import type { BakeStatus, StatusReport } from './status.js';
+
+/** A release that a wait is about. */
+export interface WatchedRelease {
+  readonly bundle: string;
+  readonly serial: number;
+}
+
+/**
+ * `none`: it has no bake time. `taken-back`: an older release, or none, is active in its place. `failed`: it failed, and is
+ * active still.
+ */
+export type ReleaseFate = 'baking' | 'settled' | 'unobserved' | 'none' | 'taken-back' | 'failed';
+
+export interface JudgedRelease extends WatchedRelease {
+  readonly state: ReleaseFate;
+  /** Of a bake that goes on. */
+  readonly leftMs?: number;
+  /** Error code and text of a failure; of a release that was taken back, as far as its refusal is remembered. */
+  readonly cause?: string;
+  readonly text?: string;
+}
+
+export function watchedReleases({ bundles }: Pick<StatusReport, 'bundles'>): WatchedRelease[] {
+  return bundles.flatMap(({ bundle, serial }) => (serial === undefined ? [] : [{ bundle, serial }]));
+}
+
+/**
+ * A newer release that became active meanwhile takes the place of the one that was watched: the question is whether what the
+ * host has now is good.
+ */
+export function judgeReleases(
+  watched: readonly WatchedRelease[],
+  { bundles, refusals }: Pick<StatusReport, 'bundles' | 'refusals'>,
+): JudgedRelease[] {
+  return watched.map(({ bundle, serial }): JudgedRelease => {
+    const now = bundles.find((one) => one.bundle === bundle);
+    if (now?.serial === undefined || now.serial < serial) {
+      const refusal = refusals.find((one) => one.bundle === bundle && one.serial === serial);
+      const why = refusal === undefined ? {} : { cause: refusal.code, text: refusal.reason };
+      return { bundle, serial, state: 'taken-back', ...why };
+    }
+    return { bundle, serial: now.serial, ...fateOf(now.bake) };
+  });
+}
+
+function fateOf(bake: BakeStatus | undefined): Omit<JudgedRelease, 'bundle' | 'serial'> {
+  if (bake === undefined) return { state: 'none' };
+  const { state, leftMs = 0, observed, cause, text } = bake;
+  switch (state) {
+    case 'baking':
+      return { state, leftMs };
+    case 'failed':
+      return { state, ...(cause && { cause }), ...(text && { text }) };
+    case 'settled':
+      return { state: observed === false ? 'unobserved' : 'settled' };
+  }
+}

@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { cycleAnswer } from '../../../../src/cli/host/cycle-command.js';
+import { type SettleLook, waitForSettled } from '../../../../src/cli/host/wait-for-settled.js';
+import type { BakeStatus, StatusReport } from '../../../../src/core/status/status.js';
+import { cycleResult } from '../../../kit/cli/cycle-results.js';
+import { statusReport } from '../../../kit/cli/status-reports.js';
+import { fakeClock } from '../../../kit/clock/fake-clock.js';
+
+const minute = 60_000;
+const baking: BakeStatus = { state: 'baking', leftMs: 10 * minute, forMs: 10 * minute, ends: [] };
+const settled: BakeStatus = { state: 'settled', atMs: 1, observed: true };
+const failed: BakeStatus = {
+  ...{ state: 'failed', cause: 'WORKER_DIED', text: 'dns/a ended abnormally once', atMs: 1, ends: [] },
+};
+
+function hostWith(serial: number | undefined, bake?: BakeStatus, more: Partial<StatusReport> = {}) {
+  const bundle = { bundle: 'dns-edge', channel: 'stable', ...(bake && { bake }) };
+  return statusReport({ bundles: [serial === undefined ? bundle : { ...bundle, serial }], ...more });
+}
+
+/** Looks that see these reports, the last one again and again. */
+function settling(
+  reports: readonly StatusReport[],
+  { waitMs, by = 'agent', pull = cycleResult('activated') }: WaitTold = {},
+) {
+  const clock = fakeClock({ mode: 'skip' });
+  const stop = new AbortController();
+  const texts: string[] = [];
+  let looks = 0;
+  const reporter = {
+    note: () => undefined,
+    begin: (_step: string, text?: string) => void texts.push(text ?? ''),
+    progress: () => undefined,
+    finish: () => undefined,
+    drop: () => undefined,
+    warn: () => undefined,
+  };
+  const answer = () =>
+    waitForSettled({
+      answer: cycleAnswer(pull),
+      ...(waitMs === undefined ? {} : { waitMs }),
+      context: { clock, reporter, signal: stop.signal },
+      look: async () => {
+        const report = reports[Math.min(looks, reports.length - 1)];
+        looks += 1;
+        assert.ok(report);
+        return { report, by };
+      },
+    });
+  return { answer, clock, stop, texts, looks: () => looks };
+}
+
+interface WaitTold {
+  readonly waitMs?: number;
+  readonly by?: SettleLook['by'];
+  readonly pull?: ReturnType<typeof cycleResult>;
+}
+
+describe('waiting for a release to settle', () => {
+  it('ends with 0 when every active release has settled', async () => {
+    const { answer, texts } = settling([hostWith(7, baking), hostWith(7, baking), hostWith(7, settled)]);
+    const { outcome, exitCode, lines, details } = await answer();
+    assert.deepEqual([outcome, exitCode, lines[0]], ['settled', 0, 'SETTLED  dns-edge 7 settled']);
+    assert.deepEqual(details['releases'], [{ bundle: 'dns-edge', serial: 7, state: 'settled' }]);
+    assert.deepEqual(details['pull'], { outcome: 'activated', exitCode: 0 });
+    assert.deepEqual(texts.slice(0, 1), ['dns-edge 7 bakes, 10 min left']);
+  });
+
+  it('ends with 0 at once for a release that settled before, or has no bake time', async () => {
+    for (const bake of [settled, undefined]) {
+      const { answer, looks } = settling([hostWith(7, bake)]);
+      const { outcome, exitCode } = await answer();
+      assert.deepEqual([outcome, exitCode, looks()], ['settled', 0, 1]);
+    }
+  });
+
+  it('says that a bake time was not observed', async () => {
+    const unobserved = { ...settled, observed: false };
+    const { exitCode, lines } = await settling([hostWith(7, unobserved)]).answer();
+    assert.deepEqual([exitCode, lines[0]?.includes('no agent observed its bake time')], [0, true]);
+  });
+
+  it('ends with 5 when the release was taken back, with the cause', async () => {
+    const refusal = {
+      ...{ bundle: 'dns-edge', channel: 'stable', serial: 7, code: 'BAKE_FAILED' },
+      ...{ reason: 'failed 40 s after activation', atMs: 1, retryAtMs: 2 },
+    };
+    const back = hostWith(6, settled, { refusals: [refusal] });
+    const { outcome, exitCode, lines, details } = await settling([hostWith(7, baking), back]).answer();
+    assert.deepEqual([outcome, exitCode, details['code']], ['rolled-back', 5, 'BAKE_FAILED']);
+    assert.match(lines[0] ?? '', /^ROLLED BACK {2}dns-edge 7 was taken back \[BAKE_FAILED\] failed 40 s/);
+  });
+
+  it('ends with 5 when nothing is active any more', async () => {
+    const { exitCode } = await settling([hostWith(7, baking), hostWith(undefined)]).answer();
+    assert.equal(exitCode, 5);
+  });
+
+  it('gives an agent two minutes to restore, then ends with 6', async () => {
+    const restored = settling([hostWith(7, baking), hostWith(7, failed), hostWith(6, settled)]);
+    assert.equal((await restored.answer()).exitCode, 5);
+    const stuck = settling([hostWith(7, baking), hostWith(7, failed)]);
+    const { outcome, exitCode } = await stuck.answer();
+    assert.deepEqual([outcome, exitCode], ['blocked', 6]);
+    assert.equal(Math.round(stuck.clock.monotonicMs() / 1000) >= 122, true);
+  });
+
+  it('ends with 6 at once where the command itself found nothing to restore', async () => {
+    const { answer, looks } = settling([hostWith(7, failed)], { by: 'command' });
+    assert.deepEqual([(await answer()).exitCode, looks()], [6, 1]);
+  });
+
+  it('waits three bake times, or as long as it was asked to, then ends with 8', async () => {
+    const byDefault = settling([hostWith(7, baking)]);
+    const startMs = byDefault.clock.monotonicMs();
+    const { outcome, exitCode } = await byDefault.answer();
+    assert.deepEqual([outcome, exitCode], ['baking', 8]);
+    assert.equal(byDefault.clock.monotonicMs() - startMs, 30 * minute);
+    const asked = settling([hostWith(7, baking)], { waitMs: 4500 });
+    const fromMs = asked.clock.monotonicMs();
+    assert.equal((await asked.answer()).exitCode, 8);
+    assert.equal(asked.clock.monotonicMs() - fromMs, 4500);
+  });
+
+  it('goes on with a newer release that became active meanwhile', async () => {
+    const { answer } = settling([hostWith(7, baking), hostWith(8, baking), hostWith(8, settled)]);
+    const { exitCode, details } = await answer();
+    assert.deepEqual(
+      [exitCode, details['releases']],
+      [0, [{ bundle: 'dns-edge', serial: 8, state: 'settled' }]],
+    );
+    const back = await settling([hostWith(7, baking), hostWith(8, baking), hostWith(7, settled)]).answer();
+    assert.equal(back.exitCode, 5);
+  });
+
+  it('keeps the exit code of a pull that missed a worker, unless that worker has the policy by now', async () => {
+    const pull = cycleResult('degraded');
+    const missed = settling([hostWith(7, settled, { confirmed: false })], { pull });
+    assert.equal((await missed.answer()).exitCode, 4);
+    assert.equal((await settling([hostWith(7, settled)], { pull }).answer()).exitCode, 0);
+  });
+
+  it('ends with 130 on a signal', async () => {
+    const { answer, stop } = settling([hostWith(7, baking)]);
+    stop.abort();
+    assert.equal((await answer()).exitCode, 130);
+  });
+});
