@@ -498,6 +498,10 @@ export const errorCodes = {
     'The release changes more of its bundle than the bounds allow, compared with the head of the channel, so it is not signed.',
     'Compare the source with the head (`--dry-run --accept-change` lists files). `--accept-change` goes on; `--max-removed` and `--max-growth` set other bounds.',
   ),
+  RELEASE_NOT_SETTLED: rejected(
+    'Too few hosts of the channel have the release and outlived its bake time, so it is not promoted.',
+    'Wait for it: `writ fleet wait BUNDLE SERIAL --settled`. `writ fleet hosts` shows the hosts.',
+  ),
   ROLE_UNKNOWN: usage('The repository does not have this role.', 'See `writ repo status` for its roles.'),
   DELEGATION_REFUSED: usage(
     'This delegation would give one path to two roles, hide published releases, or have no effect.',
@@ -547,6 +551,10 @@ export const errorCodes = {
   FLEET_STORE_NEWER: config(
     'A newer version of Writ wrote the store.',
     'Start that version or a newer one: a store is never downgraded.',
+  ),
+  FLEET_TOO_OLD: config(
+    'The fleet server is of a version that does not know what was asked for.',
+    'Upgrade the fleet server, then its hosts. Until then leave out `--settled`.',
   ),
   FLEET_STORE_UNREACHABLE: failed(
     'The database of a fleet server does not answer.',

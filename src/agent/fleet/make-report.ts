@@ -6,6 +6,7 @@ import { outcomeOfKind } from '../../core/cycle/problem.js';
 import { errorCodes } from '../../core/error-codes.js';
 import type {
   ActiveState,
+  BakeState,
   BundleReport,
   FleetReport,
   GroupReport,
@@ -117,8 +118,15 @@ function bundleReport(status: StatusReport, one: BundleStatus, facts: ReportFact
           manifest,
           sinceMs: one.activatedAtMs ?? status.activatedAtMs ?? status.atMs,
           state: activeState(status, bundle, facts),
+          bake: bakeState(one.bake),
         };
   return { bundle, channel, ...given({ active, offered: offeredOf(status, one, facts.detail) }) };
+}
+
+function bakeState(bake: BundleStatus['bake']): BakeState {
+  if (bake === undefined) return 'none';
+  const state = oneOf(['baking', 'settled', 'failed'] as const, bake.state);
+  return state === 'settled' && bake.observed === false ? 'unobserved' : state;
 }
 
 /** Never more than was proved: a bundle is in use as far as those show who use it and can say so, and the others were reached. */

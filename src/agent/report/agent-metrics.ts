@@ -81,6 +81,7 @@ const gauges = {
   confirmed: ['1 when every worker proved the active generation.'],
   bundle_serial: ['Active serial of a bundle.', 'bundle', 'channel'],
   bundle_offered_serial: ['Serial that the server offers.', 'bundle', 'channel'],
+  bundle_bake: ['Where the active release stands in its bake time: 1, the others 0.', 'bundle', 'state'],
   refused_releases: ['Refused releases that could still be tried.'],
   held_releases: ['Releases that a person holds.'],
   paused: ['1 while nothing is activated.'],
@@ -98,6 +99,7 @@ type Series = readonly [value: number | undefined, labels: Readonly<Record<strin
 /** More delegated roles than a repository has; of more, the first ones have a series. */
 const maxRoles = 64;
 const workerStates = ['confirmed', 'notified', 'refused', 'unreachable', 'pending'] as const;
+const bakeStates = ['baking', 'settled', 'failed'] as const;
 const freshnessStates = ['fresh', 'stale', 'frozen', 'refused'] as const;
 const levels = { ok: 0, warning: 1, critical: 2 } as const;
 
@@ -127,6 +129,11 @@ function valuesOf(
       server?.serial,
       { bundle, channel },
     ]),
+    bundle_bake: bundles.flatMap(({ bundle, bake }) =>
+      bake === undefined
+        ? []
+        : bakeStates.map((state): Series => [Number(bake.state === state), { bundle, state }]),
+    ),
     refused_releases: report.refusals.length,
     held_releases: report.holds.length,
     paused: Number(report.pause !== undefined),

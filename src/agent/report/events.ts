@@ -31,6 +31,7 @@ export const eventNames = [
   'release.held',
   'release.refused',
   'release.released',
+  'release.settled',
   'trust.changed',
   'worker.gone',
   'worker.notified',
@@ -90,7 +91,9 @@ export function eventOfState(state: AgentState, version: string): HostEvent {
 
 /** @returns what has changed from one report to the next, apart from what the end of a cycle says */
 export function eventsOfChange(before: StatusReport, after: StatusReport): HostEvent[] {
-  return [freshness, trust, looks, problems, pauses, holds, workers].flatMap((part) => part(before, after));
+  return [freshness, trust, looks, problems, pauses, holds, bakes, workers].flatMap((part) =>
+    part(before, after),
+  );
 }
 
 function freshness(before: StatusReport, after: StatusReport): HostEvent[] {
@@ -153,6 +156,15 @@ function holds(before: StatusReport, after: StatusReport): HostEvent[] {
     ),
     ...without(before, after).map(({ bundle, serial }) => event('release.released', { bundle, serial })),
   ];
+}
+
+/** A release that became active again and settled before is no news. */
+function bakes(before: StatusReport, after: StatusReport): HostEvent[] {
+  return after.bundles.flatMap(({ bundle, channel, serial, bake }) => {
+    const old = before.bundles.find((one) => one.bundle === bundle && one.serial === serial);
+    if (bake?.state !== 'settled' || old?.bake === undefined || old.bake.state === 'settled') return [];
+    return event('release.settled', { bundle, channel, serial, observed: bake.observed });
+  });
 }
 
 function workers(before: StatusReport, after: StatusReport): HostEvent[] {

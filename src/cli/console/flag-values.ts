@@ -13,6 +13,14 @@ export function durationFlag(text: string): number {
   return durationMs;
 }
 
+/** A percentage; the flag's value becomes parts of a million. */
+export function shareFlag(text: string): number {
+  const percent = /^[0-9]{1,3}(?:\.[0-9]{1,4})?%$/.test(text) ? Number(text.slice(0, -1)) : Number.NaN;
+  if (!(percent > 0 && percent <= 100))
+    throw new InvalidArgumentError('A share is a percentage, for example 100% or 99.5%.');
+  return Math.round(percent * 10_000);
+}
+
 /** As much as the agent takes. */
 const maxReasonCharacters = 200;
 

@@ -1,6 +1,7 @@
 // What fleet commands say to people: the sentence first, then tables. Names, labels and lines are of hosts, who may be hostile:
 // all of it goes through the tables and lines that escape. Pure.
 import type {
+  BakeCounts,
   FleetSummary,
   HostBundle,
   HostDetail,
@@ -13,26 +14,25 @@ import { counted, minuteTime, roughly, table } from './show-text.js';
 
 const words = { ok: 'OK', warning: 'WARNING', critical: 'CRITICAL' } as const;
 
+/** @returns hosts by where the release stands in its bake time, as `3 baking, 40 settled` */
+function bakesText(bakes: BakeCounts | undefined): string {
+  if (bakes === undefined) return '';
+  const { baking = 0, settled = 0, unobserved = 0, none = 0, failed = 0 } = bakes;
+  const counts = { failed, baking, settled, 'settled unobserved': unobserved, 'without one': none };
+  return Object.entries(counts)
+    .flatMap(([word, hosts]) => (hosts === 0 ? [] : [`${hosts} ${word}`]))
+    .join(', ');
+}
+
 export function showSummary(summary: FleetSummary): string[] {
   const { hosts, releases, offers, roots, keys, versions, atMs } = summary;
   const titled = (title: string, lines: readonly string[]): string[] =>
     lines.length > 1 ? [title, ...lines] : [];
-  const right = (...names: readonly string[]) => names.map((name) => ({ right: name }));
   return [
     `${words[summary.level]} ${summary.sentence}`,
     ...summary.findings.map(({ level, text }) => `  ${level}: ${text}`),
     `${hostsLine(hosts)}${hosts.unjudged > 0 ? `; too early to say whether ${unjudgedText(hosts)}` : ''}`,
-    ...titled(
-      'releases in use',
-      table(
-        ['bundle', 'channel', ...right('serial', 'confirmed', 'notified', 'unconfirmed'), '', ''],
-        releases.map((one) => [
-          ...[one.bundle, one.channel, String(one.serial), String(one.confirmed)],
-          ...[String(one.notified), String(one.unconfirmed), one.place === 'tail' ? 'tail' : ''],
-          one.standing ?? '',
-        ]),
-      ),
-    ),
+    ...titled('releases in use', releasesTable(releases)),
     ...titled(
       'offered but not active',
       table(
@@ -71,6 +71,18 @@ export function showSummary(summary: FleetSummary): string[] {
       ? [`versions: ${versions.map((one) => `${one.version} ${one.hosts}`).join(', ')}`]
       : []),
   ];
+}
+
+function releasesTable(releases: FleetSummary['releases']): string[] {
+  const right = (...names: readonly string[]) => names.map((name) => ({ right: name }));
+  return table(
+    ['bundle', 'channel', ...right('serial', 'confirmed', 'notified', 'unconfirmed'), 'bake time', '', ''],
+    releases.map((one) => [
+      ...[one.bundle, one.channel, String(one.serial), String(one.confirmed), String(one.notified)],
+      ...[String(one.unconfirmed), bakesText(one.bakes), one.place === 'tail' ? 'tail' : ''],
+      one.standing ?? '',
+    ]),
+  );
 }
 
 /** Two roots of one version are of two repositories, or one is a thief's. */
@@ -135,7 +147,8 @@ function seenText({ lastSeenMs, presence }: HostLine, nowMs: number): string {
 
 function bundleText({ bundle, active, offered, signed }: HostBundle): string {
   const should = signed === undefined || signed.standing === 'current' ? '' : `, ${signedText(signed)}`;
-  const now = active === undefined ? 'nothing' : `${active.serial} ${active.state}${should}`;
+  const bake = active?.bake === 'baking' || active?.bake === 'failed' ? `, ${active.bake}` : '';
+  const now = active === undefined ? 'nothing' : `${active.serial} ${active.state}${bake}${should}`;
   return `${bundle} ${now}${offered === undefined ? '' : ` (${offered.serial} ${offered.state} ${offered.code})`}`;
 }
 

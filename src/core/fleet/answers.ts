@@ -1,7 +1,7 @@
 // What a fleet server answers to people and programs: shapes only, the same over HTTP, in `--json` and on its page. Members
 // are a promise (additive within schema 1). What of it a role may see is said beside the members that need more than `view`.
 import type { HealthLevel } from '../status/host-health.js';
-import type { ActiveState, FleetReport, OfferedState } from './report.js';
+import type { ActiveState, BakeState, FleetReport, OfferedState } from './report.js';
 import type { Judged, RepositoryView, SignedEntry, SignedRelease, Standing } from './signed-releases.js';
 
 export const roles = ['view', 'detail', 'operate'] as const;
@@ -41,11 +41,15 @@ export interface ReleaseCount {
   readonly confirmed: number;
   readonly notified: number;
   readonly unconfirmed: number;
+  /** The same hosts by where it stands in its bake time; states that none reports are left out, as are hosts of older versions. */
+  readonly bakes?: BakeCounts;
   /** `tail`: hosts are known to run a later serial of the same channel. */
   readonly place: 'newest' | 'tail';
   /** By what was signed; left out where the server reads no repository. */
   readonly standing?: Standing;
 }
+
+export type BakeCounts = Readonly<Partial<Record<BakeState, number>>>;
 
 /** A repository as the server reads it. */
 export interface RepositoryStatus extends Pick<RepositoryView, 'url' | 'failing' | 'roles'> {
@@ -111,7 +115,13 @@ export interface FleetSummary {
 export interface HostBundle {
   readonly bundle: string;
   readonly channel: string;
-  readonly active?: { readonly serial: number; readonly state: ActiveState; readonly sinceMs: number };
+  readonly active?: {
+    readonly serial: number;
+    readonly state: ActiveState;
+    readonly sinceMs: number;
+    /** Left out for hosts of older versions. */
+    readonly bake?: BakeState;
+  };
   readonly offered?: {
     readonly serial: number;
     readonly state: OfferedState;
@@ -193,6 +203,19 @@ export interface LogPage {
   readonly next?: number;
 }
 
+/** Hosts by what became of the release within its bake time. A host on which it has no bake time counts as settled. */
+export interface WaitSettled {
+  readonly confirmed: number;
+  readonly notified: number;
+  /** Part of the two: no agent observed the bake time. */
+  readonly unobserved: number;
+  /** Part of neither: it bakes, or failed and could not be taken back. */
+  readonly baking: number;
+  readonly failed: number;
+  /** Part of neither: their version has no bake time. */
+  readonly unknown: number;
+}
+
 /** What a wait is judged on, as of `atMs`. */
 export interface WaitFacts {
   readonly schema: 1;
@@ -207,6 +230,8 @@ export interface WaitFacts {
   readonly unconfirmed: number;
   /** Said that they have it, confirmed or notified, and are silent now: nobody knows what they run. Part of neither. */
   readonly silent: number;
+  /** Of the confirmed and of the notified hosts; left out by servers of older versions. */
+  readonly settled?: WaitSettled;
   readonly refused: number;
   /** At most 20 of those that refused. */
   readonly refusedHosts: readonly { readonly host: string; readonly key: string; readonly code: string }[];

@@ -3,7 +3,7 @@
 // Not among those that the build compiles: every command would load their code, and only a server asks.
 import { namePattern } from '../names.js';
 import { latestTimeMs } from '../text/iso-time.js';
-import { fleetBounds } from './report.js';
+import { bakeStates, fleetBounds } from './report.js';
 
 const { maxNameLength, maxLabels, maxBundles, maxGroups, maxOutcomes, maxFindings } = fleetBounds;
 
@@ -37,12 +37,15 @@ function listOf(items: object, maxItems: number): object {
   return { type: 'array', maxItems, items };
 }
 
-const active = members({
-  serial: whole,
-  manifest: digest,
-  sinceMs: time,
-  state: { enum: ['confirmed', 'notified', 'unconfirmed'] },
-});
+const active = members(
+  {
+    serial: whole,
+    manifest: digest,
+    sinceMs: time,
+    state: { enum: ['confirmed', 'notified', 'unconfirmed'] },
+  },
+  { bake: { enum: bakeStates } },
+);
 
 const offered = members(
   { serial: whole, state: { enum: ['refused', 'rolled-back', 'deferred', 'failed'] }, code, atMs: time },

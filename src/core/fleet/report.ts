@@ -48,6 +48,14 @@ export interface FleetReport {
 /** How far it is proven that the active release is in use. `notified`: nobody there can confirm. */
 export type ActiveState = 'confirmed' | 'notified' | 'unconfirmed';
 
+/**
+ * Where the active release stands in its bake time. `none`: it has none. `unobserved`: it settled, and no agent observed its
+ * bake time. `failed`: it failed, and nothing could be restored.
+ */
+export type BakeState = (typeof bakeStates)[number];
+
+export const bakeStates = ['baking', 'settled', 'unobserved', 'none', 'failed'] as const;
+
 /** Why what the channel offers is not active. */
 export type OfferedState = (typeof offeredStates)[number];
 
@@ -66,6 +74,8 @@ export interface BundleReport {
     readonly manifest: string;
     readonly sinceMs: number;
     readonly state: ActiveState;
+    /** Left out by versions without a bake time. */
+    readonly bake?: BakeState;
   };
   /** Left out while what is offered is active. */
   readonly offered?: {

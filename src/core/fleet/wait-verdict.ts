@@ -9,6 +9,8 @@ export interface WaitTerms {
   readonly withinMs: number;
   /** `notified`: a host where nothing can confirm is done too. */
   readonly accept: 'confirmed' | 'notified';
+  /** `settled`: a host is done once the release has also outlived its bake time there. */
+  readonly until?: 'active' | 'settled';
 }
 
 export interface WaitProgress {
@@ -65,7 +67,7 @@ const rules: readonly (readonly [WaitOutcome, (all: Judged) => boolean])[] = [
   ['ambiguous', (all) => isBeyond(all, all.facts.elsewhere)],
   ['superseded', isSuperseded],
   ['absent', ({ facts }) => facts.absent === true],
-  ['out-of-reach', (all) => isBeyond(all, all.facts.refused + all.facts.later + all.facts.elsewhere)],
+  ['out-of-reach', (all) => isBeyond(all, lostOf(all))],
   ['reached', ({ done, needed, terms, progress }) => done >= needed && isOver(terms, progress)],
   ['time-over', ({ terms, progress }) => isOver(terms, progress)],
 ];
@@ -90,6 +92,12 @@ function isSuperseded(all: Judged): boolean {
   return signedSerial === undefined ? isBeyond(all, later) : supersededBy !== undefined;
 }
 
+/** Hosts that will not be done by themselves. */
+function lostOf({ facts, terms }: Judged): number {
+  const failed = terms.until === 'settled' ? (facts.settled?.failed ?? 0) : 0;
+  return facts.refused + facts.later + facts.elsewhere + failed;
+}
+
 function isBeyond({ of, needed }: Judged, lost: number): boolean {
   return of - lost < needed;
 }
@@ -104,13 +112,36 @@ interface Judged {
   readonly reached: ReachedSince | undefined;
 }
 
+/** Of a server that knows no bake time. */
+const nobodySettled = { confirmed: 0, notified: 0 };
+
+export interface SettledShare {
+  readonly isReached: boolean;
+  readonly of: number;
+  readonly needed: number;
+  /** Confirmed or notified, and settled. */
+  readonly done: number;
+}
+
+/**
+ * Whether a release is good enough to go on to the next channel: hosts that nothing can confirm count, because it outlived its
+ * bake time there as well. A silent host does not count as done.
+ */
+export function judgeSettledShare({ of, settled, withdrawn }: WaitFacts, sharePpm: number): SettledShare {
+  const needed = Math.max(1, Math.ceil((of * sharePpm) / 1_000_000));
+  const { confirmed, notified } = settled ?? nobodySettled;
+  const done = confirmed + notified;
+  return { isReached: withdrawn !== true && done >= needed, of, needed, done };
+}
+
 /** @param facts as of now */
 export function judgeWait(facts: WaitFacts, terms: WaitTerms, progress: WaitProgress): WaitVerdict {
   // Who was excepted for silence and is back counts again; who left is still missing.
   const of = Math.max(progress.frozen, facts.of);
   // At least one: a share of nothing would be reached by a release that nobody took.
   const needed = Math.max(1, Math.ceil((of * terms.sharePpm) / 1_000_000));
-  const done = facts.confirmed + (terms.accept === 'notified' ? facts.notified : 0);
+  const have = terms.until === 'settled' ? (facts.settled ?? nobodySettled) : facts;
+  const done = have.confirmed + (terms.accept === 'notified' ? have.notified : 0);
   const since = progress.reached ?? { sinceMs: facts.atMs, elapsedMs: progress.elapsedMs };
   const reached = done < needed ? undefined : since;
   const judged = { facts, terms, progress, of, needed, done, reached };

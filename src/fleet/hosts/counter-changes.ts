@@ -12,14 +12,15 @@ export function slotOf(keyId: string): number {
   return Number.parseInt(keyId.slice(0, 2), 16) % slots || 0;
 }
 
-/** What one bundle of a host counts as: what is active, and what is offered and is not. */
+/** What one bundle of a host counts as: what is active, how far that is in its bake time, and what is offered and is not. */
 export function countersOf(row: HostBundleRow, slot: number): Omit<CounterRow, 'count'>[] {
   const { repository, bundle, channel } = row;
   const of = { repository, bundle, channel, slot };
   const active = { ...of, manifest: row.manifest, serial: row.serial, state: `active:${row.state}` };
-  if (row.offered_state === '') return [active];
+  const baking = row.bake === '' ? [] : [{ ...active, state: `bake:${row.bake}` }];
+  if (row.offered_state === '') return [active, ...baking];
   const state = `offered:${row.offered_state}:${row.offered_code}`;
-  return [active, { ...of, manifest: '', serial: row.offered_serial, state }];
+  return [active, ...baking, { ...of, manifest: '', serial: row.offered_serial, state }];
 }
 
 /** Gathers differences of many hosts, so that each number is written once. */

@@ -20,6 +20,7 @@ export function bundleRows(keyId: string, report: FleetReport): HostBundleRow[] 
     manifest: active?.manifest ?? '',
     state: active?.state ?? 'none',
     since_ms: active?.sinceMs ?? 0,
+    bake: active?.bake ?? '',
     offered_serial: offered?.serial ?? 0,
     offered_state: offered?.state ?? '',
     offered_code: offered?.code ?? '',

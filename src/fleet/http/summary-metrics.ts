@@ -3,6 +3,7 @@
 // bundles or codes makes no series. What is not known is left out, never shown as it was.
 import { errorCodes } from '../../core/error-codes.js';
 import type { FleetSummary, OfferGroup, ReleaseCount } from '../../core/fleet/answers.js';
+import { bakeStates } from '../../core/fleet/report.js';
 import type { Gauge, MetricLabels, Metrics } from '../../platform/telemetry/metrics.js';
 
 /** @param summary undefined while the store does not answer */
@@ -71,6 +72,10 @@ export function namedGauges(metrics: Metrics): ShowSummary {
       'Hosts by bundle and channel, place and how far what they use is proven.',
       ['bundle', 'channel', 'place', 'state'],
     ],
+    channel_bakes: [
+      'Hosts by bundle and channel, place and where the release stands in its bake time.',
+      ['bundle', 'channel', 'place', 'bake'],
+    ],
     channel_offers: ['Hosts where an offered release is not active, by why.', ['bundle', 'channel', 'state']],
     channel_newest_serial: ['The newest serial that a host uses.', ['bundle', 'channel']],
     channels_left_out: ['Channels beyond the 100 with most hosts, which are not shown.', []],
@@ -84,11 +89,14 @@ export function namedGauges(metrics: Metrics): ShowSummary {
   };
 }
 
-type ChannelGauges = Readonly<Record<'channel_hosts' | 'channel_offers' | 'channel_newest_serial', Gauge>>;
+type ChannelGauges = Readonly<
+  Record<'channel_hosts' | 'channel_bakes' | 'channel_offers' | 'channel_newest_serial', Gauge>
+>;
 
 function showChannel(gauges: ChannelGauges, { bundle, channel, releases, offers }: Channel): void {
   const at = { bundle, channel };
   for (const [labels, count] of placesOf(releases)) gauges.channel_hosts.set({ ...at, ...labels }, count);
+  for (const [labels, count] of bakesOf(releases)) gauges.channel_bakes.set({ ...at, ...labels }, count);
   for (const [labels, count] of offersOf(offers)) gauges.channel_offers.set({ ...at, ...labels }, count);
   gauges.channel_newest_serial.set(at, Math.max(0, ...releases.map(({ serial }) => serial)));
 }
@@ -100,6 +108,15 @@ function placesOf(releases: readonly ReleaseCount[]): Counted {
   return places.flatMap((place) => {
     const there = releases.filter((one) => one.place === place);
     return proofs.map((state) => [{ place, state }, sum(there, (one) => one[state])] as const);
+  });
+}
+
+function bakesOf(releases: readonly ReleaseCount[]): Counted {
+  return places.flatMap((place) => {
+    const there = releases.filter((one) => one.place === place);
+    return bakeStates.map(
+      (bake) => [{ place, bake }, sum(there, ({ bakes }) => bakes?.[bake] ?? 0)] as const,
+    );
   });
 }
 

@@ -79,6 +79,7 @@ function Bundles({ bundles }: { readonly bundles: readonly HostBundle[] }): VNod
             { right: 'serial' },
             'active since',
             'state',
+            'bake time',
             'runs what it should',
             'server has',
           ]}
@@ -104,6 +105,7 @@ function rowOf({ bundle, channel, active, offered, signed }: HostBundle): Compon
     active === undefined ? '-' : link(active.serial),
     active === undefined ? '-' : <Moment atMs={active.sinceMs} />,
     active === undefined ? '-' : <Badge tone={stateTone(active.state)} text={active.state} />,
+    active?.bake ?? '-',
     <StandingCell signed={signed} />,
     offered === undefined ? (
       active === undefined ? (

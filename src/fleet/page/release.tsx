@@ -1,7 +1,8 @@
 // One release: how many hosts run it, how far that is proven and since when, and on which it is not active and why.
 
 import type { VNode } from 'preact';
-import type { ReleaseReport } from '../../core/fleet/answers.js';
+import type { BakeCounts, ReleaseReport } from '../../core/fleet/answers.js';
+import { type BakeState, bakeStates } from '../../core/fleet/report.js';
 import { grouped } from '../../core/text/grouped.js';
 import { condition, hostsAddress, type ReleaseName } from './addresses.js';
 import { hostsOf } from './bar-rules.js';
@@ -71,9 +72,34 @@ function Counts({ release, report: { releases } }: Shown): VNode {
               </div>
             ))}
           </dl>
+          <Bakes counts={one.bakes} />
         </section>
       ))}
     </>
+  );
+}
+
+const bakeWords: Readonly<Record<BakeState, string>> = {
+  failed: 'failed, and nothing could be restored',
+  baking: 'in its bake time',
+  settled: 'settled',
+  unobserved: 'settled, not observed',
+  none: 'without a bake time',
+};
+
+/** Hosts of versions without a bake time are in none of these. */
+function Bakes({ counts = {} }: { readonly counts: BakeCounts | undefined }): VNode | null {
+  const states = bakeStates.filter((state) => (counts[state] ?? 0) > 0);
+  if (states.length === 0) return null;
+  return (
+    <dl class="tiles">
+      {states.map((state) => (
+        <div class={state === 'failed' ? 'warning' : undefined}>
+          <dt>{bakeWords[state]}</dt>
+          <dd>{grouped(counts[state] ?? 0)}</dd>
+        </div>
+      ))}
+    </dl>
   );
 }
 

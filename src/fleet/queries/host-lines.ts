@@ -83,7 +83,12 @@ function bundleOf(row: HostBundleRow, { role, views }: Asking): HostBundle {
   const active =
     state === 'none'
       ? undefined
-      : { serial: Number(serial), state: state as ActiveState, sinceMs: Number(since_ms) };
+      : {
+          serial: Number(serial),
+          state: state as ActiveState,
+          sinceMs: Number(since_ms),
+          ...(row.bake === '' ? {} : { bake: row.bake }),
+        };
   const line = role === 'view' || offered_line === '' ? undefined : offered_line;
   const offered = isOfferedState(offered_state)
     ? {

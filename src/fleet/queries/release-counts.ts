@@ -2,7 +2,7 @@
 // is the newest of its channel is judged here. Owns no wording.
 import type { Kysely } from 'kysely';
 import type { OfferGroup, ReleaseCount } from '../../core/fleet/answers.js';
-import { type ActiveState, isOfferedState } from '../../core/fleet/report.js';
+import { type ActiveState, type BakeState, isOfferedState } from '../../core/fleet/report.js';
 import { type RepositoryView, standingOf } from '../../core/fleet/signed-releases.js';
 import type { Tables } from '../store/tables.js';
 
@@ -22,6 +22,12 @@ interface Counted {
   /** First and last in order, of the roots of its hosts. */
   readonly roots: readonly string[];
 }
+
+/** A release while its numbers are gathered. */
+type Found = Counted & {
+  readonly counts: Partial<Record<ActiveState, number>>;
+  readonly bakes: Partial<Record<BakeState, number>>;
+};
 
 /**
  * Of releases and of offers that an answer has. Bundles that most hosts report come first: one host can invent a thousand names,
@@ -84,25 +90,27 @@ export async function countReleases(
   filter: ReleaseFilter = {},
 ): Promise<ReleaseCounts> {
   const counted = await countedOf(db, filter);
-  const releases = new Map<string, Counted & { counts: Partial<Record<ActiveState, number>> }>();
+  const releases = new Map<string, Found>();
   const offers: OfferGroup[] = [];
   for (const row of counted) {
     const [kind = '', state = '', code = ''] = row.state.split(':');
     if (kind === 'offered' && isOfferedState(state)) {
       const { bundle, channel, serial, hosts } = row;
       offers.push({ bundle, channel, serial, state, code, hosts });
-    } else if (kind === 'active' && row.serial > 0) {
+    } else if (row.serial > 0) {
       const key = JSON.stringify([row.bundle, row.channel, row.serial, row.manifest]);
-      const release = releases.get(key) ?? { ...row, counts: {} };
-      const before = release.counts[state as ActiveState] ?? 0;
-      release.counts = { ...release.counts, [state]: before + row.hosts };
-      releases.set(key, release);
+      const { counts, bakes, ...release } = releases.get(key) ?? { ...row, counts: {}, bakes: {} };
+      if (kind === 'active') addTo(counts, state as ActiveState, row.hosts);
+      if (kind === 'bake') addTo(bakes, state as BakeState, row.hosts);
+      releases.set(key, { ...release, counts, bakes });
     }
   }
   return { releases: withPlaces([...releases.values()], views), offers };
 }
 
-type Found = Counted & { readonly counts: Partial<Record<ActiveState, number>> };
+function addTo<Key extends string>(counts: Partial<Record<Key, number>>, key: Key, hosts: number): void {
+  counts[key] = (counts[key] ?? 0) + hosts;
+}
 
 function withPlaces(found: readonly Found[], views: readonly RepositoryView[]): ReleaseCount[] {
   const newest = new Map<string, number>();
@@ -111,11 +119,23 @@ function withPlaces(found: readonly Found[], views: readonly RepositoryView[]): 
     newest.set(name, Math.max(newest.get(name) ?? 0, serial));
   }
   return found.map((one) => {
-    const { bundle, channel, serial, manifest, counts } = one;
+    const { bundle, channel, serial, manifest, counts, bakes } = one;
     const { confirmed = 0, notified = 0, unconfirmed = 0 } = counts;
     const isNewest = newest.get(JSON.stringify([bundle, channel])) === serial;
     const place = isNewest ? 'newest' : 'tail';
     const judged = views.length === 0 ? {} : { standing: standingOf(views, one).standing };
-    return { bundle, channel, serial, manifest, confirmed, notified, unconfirmed, place, ...judged };
+    const baking = Object.keys(bakes).length === 0 ? {} : { bakes };
+    return {
+      bundle,
+      channel,
+      serial,
+      manifest,
+      confirmed,
+      notified,
+      unconfirmed,
+      ...baking,
+      place,
+      ...judged,
+    };
   });
 }

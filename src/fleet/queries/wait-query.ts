@@ -1,8 +1,8 @@
 // What a wait is judged on, counted from the rows of one bundle and channel: who counts, who is done, who refused, who went by.
 // Hosts outside of the count decide nothing, and the last word of one that is silent is not what it runs now. Owns no verdict, which core/fleet/wait-verdict gives.
 import type { ExpressionBuilder, Kysely, SelectQueryBuilder } from 'kysely';
-import type { WaitFacts } from '../../core/fleet/answers.js';
-import type { ActiveState } from '../../core/fleet/report.js';
+import type { WaitFacts, WaitSettled } from '../../core/fleet/answers.js';
+import type { ActiveState, BakeState } from '../../core/fleet/report.js';
 import { given } from '../../core/given.js';
 import type { Tables } from '../store/tables.js';
 import { isSilentRow, readAccepting } from './host-where.js';
@@ -45,19 +45,21 @@ export async function readWait(
   const release = await releaseOf(heard, serial);
   const at = { nowMs, fleet: await readAccepting(db) };
   const [own, others] = [release.manifests.slice(0, 1), release.manifests.slice(1)];
-  const sums = await heard
+  const counted = await heard
     .select((eb) => [
       eb.fn.countAll<number>().as('of'),
       count(eb, eb.and([has(eb, serial, own, 'confirmed'), eb.not(isSilentRow(eb, at))])).as('confirmed'),
       count(eb, eb.and([has(eb, serial, own, 'notified'), eb.not(isSilentRow(eb, at))])).as('notified'),
       count(eb, eb.and([isDone(eb, serial, own), isSilentRow(eb, at)])).as('silent'),
       count(eb, has(eb, serial, own, 'unconfirmed')).as('unconfirmed'),
+      ...settledCounts(eb, { serial, manifests: own, isSilent: isSilentRow(eb, at) }),
       count(eb, has(eb, serial, others)).as('elsewhere'),
       count(eb, refused(eb, serial)).as('refused'),
       count(eb, later(eb, serial, release.repositories)).as('later'),
     ])
     .select((eb) => greatest(eb, later(eb, serial, release.repositories)).as('latest'))
     .executeTakeFirstOrThrow();
+  const sums = wholeNumbers(counted);
   const { all } = await members.select((eb) => eb.fn.countAll<number>().as('all')).executeTakeFirstOrThrow();
   const refusedHosts = await heard
     .select(['hosts.host', 'hosts.key_id', 'host_bundles.offered_code'])
@@ -70,21 +72,22 @@ export async function readWait(
     schema: 1,
     type: 'fleet.wait',
     atMs: nowMs,
-    of: Number(sums.of),
-    confirmed: Number(sums.confirmed),
-    notified: Number(sums.notified),
-    unconfirmed: Number(sums.unconfirmed),
-    silent: Number(sums.silent),
-    refused: Number(sums.refused),
+    of: sums.of,
+    confirmed: sums.confirmed,
+    notified: sums.notified,
+    unconfirmed: sums.unconfirmed,
+    silent: sums.silent,
+    settled: settledOf(sums),
+    refused: sums.refused,
     refusedHosts: refusedHosts.map(({ host, key_id, offered_code }) => ({
       host,
       key: key_id,
       code: offered_code,
     })),
-    excepted: Number(all) - Number(sums.of),
-    later: Number(sums.later),
-    elsewhere: Number(sums.elsewhere),
-    ...given({ supersededBy: Number(sums.latest) || undefined }),
+    excepted: Number(all) - sums.of,
+    later: sums.later,
+    elsewhere: sums.elsewhere,
+    ...given({ supersededBy: sums.latest || undefined }),
   };
 }
 
@@ -93,6 +96,58 @@ function has(eb: Joined, serial: number, manifests: readonly string[], state?: A
   const is = [eb('host_bundles.serial', '=', serial), anyOf(eb, 'host_bundles.manifest', manifests)];
   return eb.and(state === undefined ? is : [...is, eb('host_bundles.state', '=', state)]);
 }
+
+/** Of hosts that are heard and have it, confirmed or notified. */
+function settledCounts(
+  eb: Joined,
+  {
+    serial,
+    manifests,
+    isSilent,
+  }: {
+    readonly serial: number;
+    readonly manifests: readonly string[];
+    readonly isSilent: ReturnType<typeof isSilentRow>;
+  },
+) {
+  const inBake = (bakes: readonly (BakeState | '')[], done: Condition) =>
+    count(eb, eb.and([done, eb.not(isSilent), eb('host_bundles.bake', 'in', [...bakes])]));
+  const done = isDone(eb, serial, manifests);
+  return [
+    inBake(settledStates, has(eb, serial, manifests, 'confirmed')).as('settled_confirmed'),
+    inBake(settledStates, has(eb, serial, manifests, 'notified')).as('settled_notified'),
+    inBake(['unobserved'], done).as('unobserved'),
+    inBake(['baking'], done).as('baking'),
+    inBake(['failed'], done).as('failed'),
+    inBake([''], done).as('unknown'),
+  ] as const;
+}
+
+function settledOf(
+  sums: Record<
+    'settled_confirmed' | 'settled_notified' | 'unobserved' | 'baking' | 'failed' | 'unknown',
+    number
+  >,
+): WaitSettled {
+  const {
+    settled_confirmed: confirmed,
+    settled_notified: notified,
+    unobserved,
+    baking,
+    failed,
+    unknown,
+  } = sums;
+  return { confirmed, notified, unobserved, baking, failed, unknown };
+}
+
+/** A driver may give a sum as text. */
+function wholeNumbers<T extends Record<string, number>>(sums: T): T {
+  const numbers = Object.entries(sums).map(([name, value]) => [name, Number(value)] as const);
+  return Object.fromEntries(numbers) as T;
+}
+
+/** A release without a bake time is as good as it will be. */
+const settledStates: readonly BakeState[] = ['settled', 'unobserved', 'none'];
 
 /** As far as its last word goes. */
 function isDone(eb: Joined, serial: number, manifests: readonly string[]) {

@@ -18,6 +18,7 @@ export const migrations: readonly Migration[] = [
   { version: 6, up: withAuditIndex },
   { version: 7, up: withHostCounters },
   { version: 8, up: withAnswers },
+  { version: 9, up: withBakes },
 ];
 
 interface Table {
@@ -259,6 +260,12 @@ async function indexHostsByTime(db: Kysely<AnyTables>): Promise<void> {
 async function withAnswers(db: Kysely<AnyTables>): Promise<void> {
   const table = db.schema.alterTable('hosts');
   await table.addColumn('answers', 'bigint', (of) => of.notNull().defaultTo(0)).execute();
+}
+
+/** How far active releases are in their bake time. What hosts reported before says nothing of it. */
+async function withBakes(db: Kysely<AnyTables>): Promise<void> {
+  const table = db.schema.alterTable('host_bundles');
+  await table.addColumn('bake', 'text', (of) => of.notNull().defaultTo('')).execute();
 }
 
 async function create(db: Kysely<AnyTables>, { name, key, texts, numbers }: Table): Promise<void> {

@@ -1,6 +1,6 @@
 // The tables of a fleet server's store, as kysely knows them: one schema for the embedded database and for PostgreSQL.
 // Times are epoch milliseconds, whole numbers of 64 bits. Owns names and types; making and changing them is migrations'.
-import type { ActiveState, OfferedState } from '../../core/fleet/report.js';
+import type { ActiveState, BakeState, OfferedState } from '../../core/fleet/report.js';
 
 export interface Tables {
   /** One row: which fleet this is, and whether it was accepting. */
@@ -87,6 +87,8 @@ export interface HostBundleRow {
   manifest: string;
   state: ActiveState | 'none';
   since_ms: number;
+  /** '' while nothing is active, and of a host whose version has no bake time. */
+  bake: BakeState | '';
   /** 0 while what is offered is active. */
   offered_serial: number;
   offered_state: OfferedState | '';
@@ -101,7 +103,7 @@ export interface CounterRow {
   channel: string;
   manifest: string;
   serial: number;
-  /** `active:confirmed`, or `offered:refused:CHECK_FAILED` with the offered serial and no manifest. */
+  /** `active:confirmed`, `bake:settled` of the same hosts, or `offered:refused:CHECK_FAILED` with the offered serial and no manifest. */
   state: string;
   slot: number;
   count: number;

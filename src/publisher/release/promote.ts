@@ -19,6 +19,8 @@ interface PromoteRequest {
   /** Channel whose head is taken. */
   readonly from: string;
   readonly to: string;
+  /** Serial that was asked about; another head of `from` is not promoted. Left out: any. */
+  readonly serial?: number | undefined;
 }
 
 export interface PromoteOptions extends MoveOptions {
@@ -35,8 +37,8 @@ export interface Promotion extends Pick<HeadChange, 'change' | 'accepted'> {
 export type PromoteResult = TargetsResult<Promotion>;
 
 /**
- * @throws WritError RELEASE_UNKNOWN, RELEASE_UNAVAILABLE, RELEASE_REFUSED, CHANGE_TOO_LARGE, USAGE, and what changeTargets
- *   throws
+ * @throws WritError RELEASE_UNKNOWN, RELEASE_UNAVAILABLE, RELEASE_REFUSED, RELEASE_NOT_SETTLED, CHANGE_TOO_LARGE, USAGE, and
+ *   what changeTargets throws
  */
 export function promoteRelease(request: PromoteRequest, options: PromoteOptions): Promise<PromoteResult> {
   return changeTargets(options, (state) => planPromotion(state, request, options));
@@ -65,6 +67,7 @@ async function planPromotion(
       facts: { bundle, channel: from },
     });
   }
+  requireAsked(source.release, request);
   const before = findHead(state, bundle, to)?.release;
   if (before?.serial === source.release.serial) return undefined;
   requireAcceptable(state, source, before);
@@ -93,6 +96,19 @@ async function compareToTarget(
   const manifest = (await readManifestOf(state.layout, source, limits))?.manifest;
   if (head === undefined || manifest === undefined) return { accepted: [] };
   return compareToHead(head, unstamped(manifest, source.release.stamped?.stamps), bounds);
+}
+
+/** Another publisher may have been here since the hosts were asked. */
+function requireAsked({ bundle, serial }: ReleaseInfo, { serial: asked, from }: PromoteRequest): void {
+  if (asked === undefined || asked === serial) return;
+  throw new WritError(
+    'RELEASE_NOT_SETTLED',
+    `${from} has ${bundle} ${serial} by now: ${asked} was asked about`,
+    {
+      facts: { bundle, channel: from, expected: asked, actual: serial },
+      hint: 'Promote again: the hosts are asked about the newer release.',
+    },
+  );
 }
 
 function requireAcceptable(

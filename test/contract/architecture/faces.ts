@@ -204,6 +204,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'passphrase',
     'propose',
     'repository-flags',
+    'require-settled',
     'role-keys',
     'sign-role',
     'signer-flags',

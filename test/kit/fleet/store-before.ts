@@ -22,6 +22,7 @@ export async function takeBack({ db }: FleetStore): Promise<void> {
     ...drop.map((name) => `drop index ${name}`),
     'alter table hosts drop column blocked',
     'alter table hosts drop column answers',
+    'alter table host_bundles drop column bake',
     ...Object.entries(indexes).map(([name, on]) => `create index ${name} on ${on}`),
     'delete from schema_versions where version > 4',
   ])

@@ -13,8 +13,8 @@ import {
 import { given } from '../../../core/given.js';
 import { isName } from '../../../core/names.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
-import { durationFlag, nameFlag } from '../../console/flag-values.js';
-import { type FlagValues, optional, preset } from '../../console/flags.js';
+import { durationFlag, nameFlag, shareFlag } from '../../console/flag-values.js';
+import { type FlagValues, optional, preset, toggle } from '../../console/flags.js';
 import type { FleetDoor, WaitAsked } from '../../fleet/door.js';
 import { askFleet, doorFlags } from '../../fleet/fleet-door.js';
 import { counted, minuteTime } from '../../show/show-text.js';
@@ -30,6 +30,7 @@ const flags = {
     'confirmed',
     acceptFlag,
   ),
+  settled: toggle('--settled', 'a host is done once the release has also outlived its bake time there'),
   exceptSilent: optional(
     '--except-silent <duration>',
     'leave out hosts that have been silent for this long',
@@ -41,10 +42,10 @@ type WaitFlags = FlagValues<typeof flags>;
 export const command: CommandDefinition<WaitFlags> = {
   examples: [
     'writ fleet wait dns-edge 42 --within 30m --url https://fleet.example.net --token-file fleet.token',
-    'writ fleet wait dns-edge 42 --share 95% --except-silent 2d --accept notified --store /var/lib/writ-fleet',
+    'writ fleet wait dns-edge 42 --share 95% --settled --except-silent 2d --store /var/lib/writ-fleet',
   ],
   exitCodes: [
-    '0  the share of hosts confirmed this release',
+    '0  the share of hosts confirmed this release; with --settled: and it has settled there',
     '1  time over, or no answer',
     '2  no host has this bundle and channel, the repository has no such release, or usage',
     '3  out of reach: too many hosts refused it',
@@ -88,9 +89,11 @@ async function wait(
 ): Promise<Answer> {
   const { clock, reporter } = context;
   const startedMs = clock.monotonicMs();
-  const terms = { sharePpm: flags.share, withinMs: flags.within, accept: flags.accept };
+  const until = flags.settled === true ? 'settled' : 'active';
+  const terms = { sharePpm: flags.share, withinMs: flags.within, accept: flags.accept, until } as const;
   // Who cannot be asked at the start is a mistake of the command line; later it is a moment without a server.
   const first = await door.wait(question);
+  if (until === 'settled') requireSettled(first);
   let reached: WaitVerdict['reached'];
   const judge = (facts: WaitFacts): Looked => {
     const elapsedMs = clock.monotonicMs() - startedMs;
@@ -108,7 +111,7 @@ async function wait(
   const warnOnce = warnerOfNotified(flags, context);
   while (looked.verdict.outcome === 'waiting') {
     warnOnce(looked);
-    if (looked.unanswered === undefined) reporter.begin('wait', progressText(looked));
+    if (looked.unanswered === undefined) reporter.begin('wait', progressText(looked, flags));
     await clock.sleep(Math.min(everyMs, flags.within), context.signal);
     const next = await lookAgain(door, { ...question, sinceMs: first.atMs });
     if (typeof next === 'object') {
@@ -116,12 +119,18 @@ async function wait(
       looked = judge(next);
     } else {
       if (looked.unanswered === undefined)
-        reporter.warn(`${oldText(looked.facts, next)}; then: ${progressText(looked)}`);
+        reporter.warn(`${oldText(looked.facts, next)}; then: ${progressText(looked, flags)}`);
       looked = { ...judge(looked.facts), unanswered: next };
     }
   }
   reporter.drop('wait');
-  return answerOf(looked, looked.verdict.outcome, question);
+  return answerOf({ ...looked, flags }, looked.verdict.outcome, question);
+}
+
+/** @throws WritError FLEET_TOO_OLD */
+function requireSettled({ settled }: WaitFacts): void {
+  if (settled !== undefined) return;
+  throw new WritError('FLEET_TOO_OLD', 'this fleet server does not count hosts by bake time');
 }
 
 /** They would be waited for until the time is over: the share is out of reach while their configuration stays. */
@@ -155,9 +164,10 @@ function oldText({ atMs }: WaitFacts, code: ErrorCode): string {
   return `no answer from the fleet server since ${minuteTime(atMs)} (${code})`;
 }
 
-function progressText({ facts, verdict, isUnread }: Looked): string {
+function progressText({ facts, verdict, isUnread }: Looked, { settled }: Pick<WaitFlags, 'settled'>): string {
   const { of, needed, done } = verdict;
   const apart = [
+    ...(settled === true ? bakeTexts(facts) : []),
     ...(facts.notified > 0 ? [`${facts.notified} with nothing to confirm`] : []),
     ...(facts.unconfirmed > 0 ? [`${facts.unconfirmed} unconfirmed`] : []),
     ...(facts.silent > 0 ? [`${facts.silent} had it and are silent`] : []),
@@ -167,6 +177,17 @@ function progressText({ facts, verdict, isUnread }: Looked): string {
   ];
   const last = isUnread ? ['the repository was not read since'] : [];
   return [`${done} of ${of} done, ${needed} needed`, ...apart, ...last].join('; ');
+}
+
+function bakeTexts({ settled }: WaitFacts): string[] {
+  if (settled === undefined) return [];
+  const { baking, failed, unobserved, unknown } = settled;
+  return [
+    ...(baking > 0 ? [`${baking} in their bake time`] : []),
+    ...(failed > 0 ? [`${failed} failed and could not go back`] : []),
+    ...(unobserved > 0 ? [`${unobserved} settled without an agent that observed it`] : []),
+    ...(unknown > 0 ? [`${unknown} with a version that has no bake time`] : []),
+  ];
 }
 
 const words: Readonly<Record<WaitOutcome, string>> = {
@@ -180,12 +201,16 @@ const words: Readonly<Record<WaitOutcome, string>> = {
   absent: 'NO SUCH RELEASE',
 };
 
-function answerOf(looked: Looked, outcome: WaitOutcome, { bundle, channel, serial }: WaitAsked): Answer {
-  const { facts, verdict, unanswered } = looked;
+function answerOf(
+  looked: Looked & { readonly flags: WaitFlags },
+  outcome: WaitOutcome,
+  { bundle, channel, serial }: WaitAsked,
+): Answer {
+  const { facts, verdict, unanswered, flags } = looked;
   const { schema: _, type: _type, ...counts } = facts;
   const more = facts.refused - facts.refusedHosts.length;
   const lines = [
-    `${words[outcome]} ${bundle} ${serial}: ${progressText(looked)}`,
+    `${words[outcome]} ${bundle} ${serial}: ${progressText(looked, flags)}`,
     ...facts.refusedHosts.map(({ host, key, code }) => `  ${host} refused it [${code}]  ${key.slice(0, 12)}`),
     ...(more > 0 ? [`  (${more} more refused it)`] : []),
     ...whyLines(outcome, facts),
@@ -225,13 +250,6 @@ function signedLines(outcome: WaitOutcome, serial: number): string[] {
   if (outcome === 'absent')
     return [`  The repository has not signed this serial: its channel has ${serial}.`];
   return [];
-}
-
-function shareFlag(text: string): number {
-  const percent = /^[0-9]{1,3}(?:\.[0-9]{1,4})?%$/.test(text) ? Number(text.slice(0, -1)) : Number.NaN;
-  if (!(percent > 0 && percent <= 100))
-    throw new InvalidArgumentError('A share is a percentage, for example 100% or 99.5%.');
-  return Math.round(percent * 10_000);
 }
 
 function acceptFlag(text: string): 'confirmed' | 'notified' {

@@ -27,6 +27,7 @@ import {
   nothingNew,
   previewOf,
 } from '../../repository/change-flags.js';
+import { requireSettledShare, settledExitCode, settledFlags } from '../../repository/require-settled.js';
 import { deltaDetails, deltasText } from '../../show/show-repository.js';
 
 const flags = {
@@ -36,6 +37,7 @@ const flags = {
   to: required('--to <channel>', 'who gets it', nameFlag),
   deltas: deltasFlag,
   ...changeBoundFlags,
+  ...settledFlags,
   dryRun: toggle('--dry-run', 'show what would be promoted, and write nothing'),
 };
 type PromoteFlags = FlagValues<typeof flags>;
@@ -44,28 +46,37 @@ export const command: CommandDefinition<PromoteFlags> = {
   examples: [
     'writ promote --repository repo --keys keys --bundle dns-edge --from canary --to stable',
     'writ promote --repository repo --keys keys --bundle dns-edge --from canary --to stable --dry-run',
-    'writ promote --repository repo --keys keys --bundle dns-edge --from canary --to stable --accept-change',
+    'writ promote --repository repo --keys keys --bundle dns-edge --from canary --to stable --require-settled 95% --fleet https://fleet.example.net --token-file fleet.token',
   ],
   exitCodes: [
     '0  promoted, nothing new, or signed and waiting for the online keys',
-    ...[...changeExitCodes, changeBoundExitCode].sort(),
+    ...[...changeExitCodes, changeBoundExitCode, settledExitCode].sort(),
   ],
   flags,
   run: async (_args, flags, context) => {
     const options = { ...changeOptions(flags, context, 'promote'), change: changeBoundsOf(flags) };
+    const isAsked = flags.requireSettled !== undefined;
+    const promotion = flags.dryRun || isAsked ? await previewPromotion(flags, options) : undefined;
+    const { bundle, from: channel } = flags;
+    const release = promotion && { bundle, channel, serial: promotion.after.serial };
+    const hosts = await requireSettledShare(flags, release, context);
     if (flags.dryRun) {
-      const promotion = await previewPromotion(flags, options);
       warnOfUnknownChange(shownChange(promotion), context.reporter);
-      return previewAnswer(promotion, flags);
+      return withHosts(previewAnswer(promotion, flags), hosts);
     }
-    const result = await promoteRelease(flags, { ...options, deltas: flags.deltas });
+    const request = { ...flags, serial: release?.serial };
+    const result = await promoteRelease(request, { ...options, deltas: flags.deltas });
     if (result.kind !== 'nothing-new' && result.deltas.length > 0)
       context.reporter.finish('delta', deltasText(result.deltas));
     if (result.kind !== 'nothing-new') warnOfUnknownChange(shownChange(result.info), context.reporter);
     narrateSigned(result, context.reporter);
-    return answer(result, flags);
+    return withHosts(answer(result, flags), hosts);
   },
 };
+
+function withHosts(answer: Answer, hosts: object | undefined): Answer {
+  return hosts === undefined ? answer : { ...answer, details: { ...answer.details, hosts } };
+}
 
 function answer(result: PromoteResult, flags: PromoteFlags): Answer {
   const { bundle, from, to } = flags;

@@ -53,6 +53,7 @@ describe('the metrics of the agent', () => {
       'counter writ_agent_steps_total',
       'gauge writ_agent_active_generation',
       'gauge writ_agent_active_since_timestamp_seconds',
+      'gauge writ_agent_bundle_bake',
       'gauge writ_agent_bundle_offered_serial',
       'gauge writ_agent_bundle_serial',
       'gauge writ_agent_confirmed',

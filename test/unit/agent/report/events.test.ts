@@ -161,6 +161,19 @@ describe('the events of a change', () => {
     ]);
   });
 
+  it('say when a release settled, and nothing of one that was settled before', () => {
+    const withBake = (bake: NonNullable<StatusReport['bundles'][number]['bake']>, serial = 42) =>
+      statusReport({ bundles: [{ bundle: 'dns-edge', channel: 'stable', serial, bake }] });
+    const baking = withBake({ state: 'baking', leftMs: 1, forMs: 2, ends: [] });
+    const settled = withBake({ state: 'settled', atMs: 1, observed: false });
+    assert.deepEqual(
+      eventsOfChange(baking, settled).map(({ event, fields }) => [event, fields]),
+      [['release.settled', { bundle: 'dns-edge', channel: 'stable', serial: 42, observed: false }]],
+    );
+    assert.deepEqual(eventsOfChange(settled, settled), []);
+    assert.deepEqual(eventsOfChange(withBake({ state: 'baking', leftMs: 1, ends: [] }, 43), settled), []);
+  });
+
   it('say what each worker was told and answered', () => {
     const worker = (state: Parameters<typeof workerStatus>[1], confirmed: number, text: string) => ({
       workers: [workerStatus('kresd@1', state, { confirmed, text })],

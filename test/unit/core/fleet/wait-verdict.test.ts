@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { WaitFacts } from '../../../../src/core/fleet/answers.js';
-import { judgeWait, waitExitCodes } from '../../../../src/core/fleet/wait-verdict.js';
+import { judgeSettledShare, judgeWait, waitExitCodes } from '../../../../src/core/fleet/wait-verdict.js';
 
 const terms = { sharePpm: 1_000_000, withinMs: 60_000, accept: 'confirmed' } as const;
 const facts = (more: Partial<WaitFacts>): WaitFacts => ({
@@ -119,5 +119,43 @@ describe('the verdict of a wait', () => {
     assert.equal(outcome({ confirmed: 9 }, {}, 59_999), 'waiting');
     assert.equal(outcome({ confirmed: 9 }, {}, 60_000), 'time-over');
     assert.equal(outcome({ confirmed: 10 }, {}, 60_000), 'reached');
+  });
+});
+
+describe('the verdict of a wait for a settled release', () => {
+  const settled = { confirmed: 0, notified: 0, unobserved: 0, baking: 0, failed: 0, unknown: 0 };
+  const until = { until: 'settled' } as const;
+
+  it('waits for hosts that confirmed it and have not outlived its bake time', () => {
+    const baking = { confirmed: 10, settled: { ...settled, confirmed: 9, baking: 1 } };
+    assert.equal(outcome(baking, until), 'waiting');
+    assert.equal(outcome(baking), 'reached');
+    assert.equal(outcome({ confirmed: 10, settled: { ...settled, confirmed: 10 } }, until), 'reached');
+  });
+
+  it('takes a host for done where nothing can confirm only with --accept notified', () => {
+    const notified = { notified: 10, settled: { ...settled, notified: 10 } };
+    assert.equal(outcome(notified, until), 'waiting');
+    assert.equal(outcome(notified, { ...until, accept: 'notified' }), 'reached');
+  });
+
+  it('is out of reach once a host failed and could not go back', () => {
+    const failed = { confirmed: 10, settled: { ...settled, confirmed: 9, failed: 1 } };
+    assert.equal(outcome(failed, until), 'out-of-reach');
+    assert.equal(outcome(failed, { ...until, sharePpm: 900_000 }), 'reached');
+  });
+
+  it('never takes a host for done whose version has no bake time', () => {
+    assert.equal(outcome({ confirmed: 10, settled: { ...settled, unknown: 10 } }, until), 'waiting');
+    assert.equal(outcome({ confirmed: 10 }, until), 'waiting');
+  });
+
+  it('counts notified hosts of a promotion, and no release that was withdrawn', () => {
+    const share = (more: Partial<WaitFacts>) => judgeSettledShare(facts(more), 950_000);
+    const half = { settled: { ...settled, confirmed: 5, notified: 5 } };
+    assert.deepEqual(share(half), { isReached: true, of: 10, needed: 10, done: 10 });
+    assert.equal(share({ ...half, of: 11 }).isReached, false);
+    assert.equal(share({ ...half, withdrawn: true }).isReached, false);
+    assert.deepEqual(share({ of: 0 }), { isReached: false, of: 0, needed: 1, done: 0 });
   });
 });

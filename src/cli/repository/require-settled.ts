@@ -1,0 +1,70 @@
+// `writ promote --require-settled`: asks a fleet server how many hosts of the channel have outlived the bake time of the release.
+// The answer is a report of hosts: it can keep a release back, and signs nothing.
+import { WritError } from '../../core/errors.js';
+import { judgeSettledShare } from '../../core/fleet/wait-verdict.js';
+import type { CommandContext } from '../console/command.js';
+import { shareFlag } from '../console/flag-values.js';
+import { type FlagValues, optional } from '../console/flags.js';
+import { askFleet, doorFlags } from '../fleet/fleet-door.js';
+
+export const settledFlags = {
+  requireSettled: optional(
+    '--require-settled <percent>',
+    'share of the hosts of --from on which it must have outlived its bake time; needs --fleet',
+    shareFlag,
+  ),
+  fleet: optional('--fleet <url>', 'address of the fleet server to ask').env('WRIT_FLEET_URL'),
+  tokenFile: doorFlags.tokenFile,
+  ca: doorFlags.ca,
+};
+type SettledFlags = FlagValues<typeof settledFlags>;
+
+export const settledExitCode =
+  '3  too few hosts have outlived its bake time (RELEASE_NOT_SETTLED); nothing was signed or published';
+
+export interface PromotedRelease {
+  readonly bundle: string;
+  readonly channel: string;
+  readonly serial: number;
+}
+
+/**
+ * @returns what the hosts said, for the answer; undefined where it is not required
+ * @throws WritError RELEASE_NOT_SETTLED, FLEET_TOO_OLD, USAGE, and what a fleet server says
+ */
+export async function requireSettledShare(
+  flags: SettledFlags,
+  release: PromotedRelease | undefined,
+  context: CommandContext,
+): Promise<{ readonly of: number; readonly done: number; readonly needed: number } | undefined> {
+  const { requireSettled: sharePpm, fleet: url, tokenFile, ca } = flags;
+  if (sharePpm === undefined || release === undefined) return undefined;
+  if (url === undefined)
+    throw new WritError('USAGE', '--require-settled needs --fleet: the hosts report to that server');
+  const door = { url, tokenFile, ca, store: undefined };
+  const facts = await askFleet(door, context, (fleet) => fleet.wait(release));
+  if (facts.settled === undefined)
+    throw new WritError('FLEET_TOO_OLD', 'this fleet server does not count hosts by bake time');
+  const { isReached, ...share } = judgeSettledShare(facts, sharePpm);
+  const { bundle, serial, channel } = release;
+  const { baking, failed, unknown } = facts.settled;
+  const text = `${share.done} of ${share.of} hosts of ${channel} have ${bundle} ${serial} and outlived its bake time, ${share.needed} needed`;
+  if (isReached) {
+    context.reporter.finish('hosts', text);
+    return share;
+  }
+  const withdrawn = facts.withdrawn === true ? ['it was withdrawn'] : [];
+  const apart = [
+    `${baking} in their bake time`,
+    `${failed} failed`,
+    `${facts.refused} refused`,
+    `${facts.silent} silent`,
+  ];
+  const why = [...withdrawn, ...apart, `${unknown} without a bake time by their version`].filter(
+    (one) => !one.startsWith('0 '),
+  );
+  throw new WritError('RELEASE_NOT_SETTLED', [text, ...why].join('; '), {
+    facts: { bundle, channel, serial, expected: share.needed, actual: share.done, of: share.of },
+    hint: `writ fleet wait ${bundle} ${serial} --channel ${channel} --settled`,
+  });
+}
