@@ -8,6 +8,7 @@ const usualTimeoutMs = 240_000;
 /** Seconds, as `--slowest` has said them, for what takes more than ten: the longest begin first, each in its own process. */
 const slow = {
   'exhaustive/life/life': 400,
+  'exhaustive/bake/histories': 400,
   'exhaustive/operations/operations': 180,
   'exhaustive/damage/state-damage': 180,
   'exhaustive/fleet/fleet-on-postgres': 60,

@@ -4,6 +4,7 @@
 import type { WorkerResult } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { toWritError, WritError } from '../../core/errors.js';
+import { readBootId } from '../../platform/process/boot-id.js';
 import { collectGarbage } from '../generations/collect-garbage.js';
 import { noteLinks, withRetired } from '../generations/generation-notes.js';
 import { pointCurrentAt } from '../generations/generations.js';
@@ -19,6 +20,8 @@ import { type Probed, runProbes } from '../notify/probe-workers.js';
 import { type LoadReport, runLoaders } from '../notify/run-loaders.js';
 import { announceActive } from '../notify/worker-groups.js';
 import { noteUnread, noteWorkers, wantGeneration } from '../notify/worker-ledger.js';
+import { withObservedRuns } from '../runs/note-runs.js';
+import { observeRuns } from '../runs/observe-runs.js';
 import type { Host } from '../state/host.js';
 import { clearJournal, writeJournal } from '../state/journal.js';
 import { targetAt } from '../state/paths.js';
@@ -56,7 +59,9 @@ async function beginMove(host: Host, { groups, from, to }: Move): Promise<MovePr
   const { workers: before } = host.ledger.read();
   const verbs = { to, ...(from === undefined ? {} : { from }), workers: before };
   const alive = await aliveWorkers(groups);
-  return { alive, before, verbOf: verbsTo(host, verbs), beganAtMs: host.clock.nowMs() };
+  const observed = await observeRuns(host, (name) => groups.some((one) => one.config.name === name));
+  const runs = { observed, bootId: readBootId(), nowMs: host.clock.nowMs() };
+  return { alive, before, verbOf: verbsTo(host, verbs), beganAtMs: runs.nowMs, runs };
 }
 
 /** A loader or a probe that we ended ourselves has said nothing: neither it nor the release is to blame. */
@@ -70,11 +75,11 @@ function swap(
   host: Host,
   story: CycleStory,
   move: Move,
-  { verbOf }: MoveProgress,
+  { verbOf, runs }: MoveProgress,
 ): { value: undefined; text: string } {
   const { paths, durable } = host;
   const { from, to: generation } = move;
-  const before = host.ledger.read();
+  const before = withObservedRuns(host, host.ledger.read(), runs);
   const noted = noteLinks(paths, move.ledger?.(before) ?? before, generation);
   const ledger = withRetired(host, noted, { left: from, current: generation });
   host.ledger.write(wantGeneration(ledger, move.groups, { generation, nowMs: host.clock.nowMs(), verbOf }));

@@ -6,6 +6,7 @@ import type { NotifyVerb } from '../../workers/contract/notify-worker.js';
 import type { CycleStory } from '../job/progress.js';
 import type { NotifyContext } from '../notify/notify-context.js';
 import type { VerbOf } from '../notify/worker-ledger.js';
+import type { RunsLook } from '../runs/note-runs.js';
 import { countText } from '../staging/step-text.js';
 import type { Host, WorkerGroup } from '../state/host.js';
 import type { Ledger } from '../state/ledger.js';
@@ -41,6 +42,8 @@ export interface MoveProgress {
   readonly alive: ReadonlySet<string>;
   /** Epoch milliseconds: when the link was about to move. */
   readonly beganAtMs: number;
+  /** How processes of workers ended until then: the release that comes is not at fault. */
+  readonly runs: RunsLook;
   /** What each was to use and had said, before. */
   readonly before: Ledger['workers'];
   /** How each takes over the new generation. */

@@ -5,9 +5,9 @@ import type { CycleEnd } from '../job/cycle-result.js';
 import type { Exclusive } from '../job/exclusive.js';
 import { newCycleId } from '../job/progress.js';
 import { recordEvent } from '../job/record.js';
+import { observeRuns } from '../runs/observe-runs.js';
 import type { FailedRelease } from '../settled/bake-failure.js';
 import type { Host } from '../state/host.js';
-import { observeRuns } from './observe-runs.js';
 import { restoreSettled } from './restore-settled.js';
 import { type BakeLook, type BakeReport, lookAtBakes } from './watch-bakes.js';
 

@@ -1,11 +1,11 @@
 // The bake times of a start: releases that an upgrade left without any, boots without an orderly shutdown, and how the
 // workers fared while no agent ran. Writes the ledger; restores nothing itself.
 import { activeGenerationNumber } from '../generations/generations.js';
+import { observeRuns } from '../runs/observe-runs.js';
 import type { FailedRelease } from '../settled/bake-failure.js';
 import { withAbruptBoot } from '../settled/bake-rules.js';
 import { withBakes, withBakesAfterUpgrade } from '../settled/settled-ledger.js';
 import type { Host } from '../state/host.js';
-import { observeRuns } from './observe-runs.js';
 import { activeReleases, lookAtBakes } from './watch-bakes.js';
 
 export interface StartOfBakes {

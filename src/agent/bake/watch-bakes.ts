@@ -5,20 +5,14 @@ import { bakeOf, setOf } from '../../core/config/config.js';
 import { acceptedIn } from '../generations/generation-contents.js';
 import { activeGenerationNumber } from '../generations/generations.js';
 import { groupOf } from '../notify/worker-ledger.js';
+import { withObservedRuns } from '../runs/note-runs.js';
+import type { ObservedRun } from '../runs/observe-runs.js';
 import { type FailedRelease, failedIn } from '../settled/bake-failure.js';
 import { judgeBake, withObserved } from '../settled/bake-rules.js';
 import { type BakingGroup, findFailure, isDoubted } from '../settled/evidence-rules.js';
-import { noteRun } from '../settled/runs-rules.js';
-import {
-  type ActiveReleaseMap,
-  withBakes,
-  withFailure,
-  withRuns,
-  withSettled,
-} from '../settled/settled-ledger.js';
+import { type ActiveReleaseMap, withBakes, withFailure, withSettled } from '../settled/settled-ledger.js';
 import type { Host } from '../state/host.js';
-import type { BakeFailure, Ledger, WorkerRuns } from '../state/ledger.js';
-import type { ObservedRun } from './observe-runs.js';
+import type { BakeFailure, Ledger } from '../state/ledger.js';
 
 export interface BakeLook {
   readonly observed: ReadonlyMap<string, ObservedRun>;
@@ -44,7 +38,7 @@ export function lookAtBakes(host: Host, { observed, bootId, elapsedMs }: BakeLoo
   const nowMs = host.clock.nowMs();
   const before = host.ledger.read();
   const active = bakingReleases(host, before);
-  let ledger = withRuns(before, runsAfter(host, before, { observed, bootId, nowMs }));
+  let ledger = withObservedRuns(host, before, { observed, bootId, nowMs });
   const bakes = Object.entries(ledger.bakes ?? {}).filter(([bundle]) => active.has(bundle));
   ledger = withBakes(
     ledger,
@@ -103,30 +97,6 @@ function bakingReleases(host: Host, { bakes }: Ledger): ActiveReleaseMap {
 export function activeReleases({ paths }: Pick<Host, 'paths'>): ActiveReleaseMap {
   const generation = activeGenerationNumber(paths);
   return generation === undefined ? new Map() : acceptedIn(paths, generation);
-}
-
-function runsAfter(
-  host: Host,
-  { workers, runs = {}, bakes = {} }: Ledger,
-  { observed, ...now }: Pick<BakeLook, 'observed' | 'bootId'> & { readonly nowMs: number },
-): Readonly<Record<string, WorkerRuns>> {
-  const entries = Object.entries(workers).flatMap(([key, { notifiedAtMs = 0 }]): [string, WorkerRuns][] => {
-    const known = runs[key];
-    const seen = observed.get(key);
-    if (seen === undefined) return known === undefined ? [] : [[key, known]];
-    const uses = host.config.workers.find((one) => one.name === groupOf(key))?.uses ?? [];
-    const next = noteRun(
-      known,
-      {
-        ...seen,
-        wasNotified: known !== undefined && notifiedAtMs >= known.sinceMs,
-        isBaking: uses.some((bundle) => bakes[bundle] !== undefined),
-      },
-      now,
-    );
-    return next === undefined ? [] : [[key, next]];
-  });
-  return Object.fromEntries(entries);
 }
 
 function bakingGroups(host: Host, ledger: Ledger, bundle: string): BakingGroup[] {

@@ -3,6 +3,7 @@ import { bakeOf } from '../../core/config/config.js';
 import type { BakeStatus } from '../../core/status/status.js';
 import { groupOf } from '../notify/worker-ledger.js';
 import { bakeLeftMs, isSameRelease } from '../settled/bake-rules.js';
+import { isInBake } from '../settled/evidence-rules.js';
 import type { Host } from '../state/host.js';
 import type { AcceptedRelease, Bake, Ledger } from '../state/ledger.js';
 
@@ -33,7 +34,7 @@ function endsSince(
   const using = workers.filter((one) => one.uses.includes(bundle)).map((one) => one.name);
   return Object.entries(runs).flatMap(([worker, { ends }]) => {
     if (!using.includes(groupOf(worker))) return [];
-    const own = ends.filter((one) => one.atMs >= bake.startedAtMs);
+    const own = ends.filter((one) => isInBake(one, bake));
     const count = (kind: 'abnormal' | 'unrecorded'): number => own.filter((one) => one.kind === kind).length;
     const counts = { worker, abnormal: count('abnormal'), unexplained: count('unrecorded') };
     return counts.abnormal + counts.unexplained === 0 ? [] : [counts];

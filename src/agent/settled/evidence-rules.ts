@@ -95,13 +95,18 @@ function countRecorded(
 ): { readonly inBake: number; readonly before: number } {
   const abnormal = (runs?.ends ?? []).filter((one) => one.kind === 'abnormal');
   return {
-    inBake: abnormal.filter((one) => one.atMs >= bake.startedAtMs).length,
+    inBake: abnormal.filter((one) => isInBake(one, bake)).length,
     before: abnormal.filter((one) => isBefore(one, bake, forMs)).length,
   };
 }
 
 function isBefore({ atMs, isAttributed }: ProcessEnd, { startedAtMs }: Bake, spanMs: number): boolean {
-  return isAttributed !== true && atMs < startedAtMs && atMs >= startedAtMs - spanMs;
+  return isAttributed !== true && atMs <= startedAtMs && atMs >= startedAtMs - spanMs;
+}
+
+/** An end that was observed right before the swap may have the same time. */
+export function isInBake({ atMs }: Pick<ProcessEnd, 'atMs'>, { startedAtMs }: Bake): boolean {
+  return atMs > startedAtMs;
 }
 
 /**
@@ -128,7 +133,7 @@ export function countUnexplained(
 ): { readonly inBake: number; readonly isExceeded: boolean } | undefined {
   if (runs === undefined) return undefined;
   const unrecorded = runs.ends.filter((one) => one.kind === 'unrecorded');
-  const all = unrecorded.filter((one) => one.atMs >= bake.startedAtMs);
+  const all = unrecorded.filter((one) => isInBake(one, bake));
   // The first may follow from Writ's own notification or restart, and Writ's notification may have ended its successor.
   const counted = all.slice(1).filter((one, index) => !(index === 0 && one.wasNotified === true));
   const short = counted.filter((one) => lifeInBakeMs(one, bake) < forMs / 3).length;

@@ -101,6 +101,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'waits',
     'why-not-now-rules',
   ],
+  'agent/runs': ['note-runs', 'observe-runs'],
   'agent/settled': [
     'bake-failure',
     'bake-gap-rules',

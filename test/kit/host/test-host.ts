@@ -103,6 +103,8 @@ export interface TestHost extends Disposable {
   }): Promise<CycleEnd & { readonly events: CycleEventLine[] }>;
   /** As sync, and only the result. */
   pull(options?: { readonly force?: 'yes' | 'no' }): Promise<CycleResult>;
+  /** As pull, by a host that was opened again. */
+  pullOn(host: Host): Promise<CycleResult>;
   /** The host as a restart of the agent would open it, on the same directories. */
   reopen(options?: TestHostOptions): Host;
   /** Bytes of a file below `policy/current`. */
@@ -121,9 +123,12 @@ export function testHost(options: TestHostOptions = {}): TestHost {
   prepareHost(host.paths, host.durable);
   let packed = 0;
   const published = new Map<string, PublishedTree[]>();
-  const sync: TestHost['sync'] = async ({ force = 'no' } = {}) => {
+  const syncOn = async (
+    opened: Host,
+    { force = 'no' }: { readonly force?: 'yes' | 'no' } = {},
+  ): ReturnType<TestHost['sync']> => {
     const events: CycleEventLine[] = [];
-    const end = await syncCycle(host, {
+    const end = await syncCycle(opened, {
       cycle: newCycleId(),
       trigger: force === 'yes' ? 'force' : 'pull',
       force,
@@ -132,6 +137,7 @@ export function testHost(options: TestHostOptions = {}): TestHost {
     });
     return { ...end, events };
   };
+  const sync: TestHost['sync'] = (syncOptions) => syncOn(host, syncOptions);
   return {
     directory: dir.path,
     host,
@@ -140,6 +146,7 @@ export function testHost(options: TestHostOptions = {}): TestHost {
     sync,
     reopen: (more = {}) => open(more),
     pull: async (pullOptions) => (await sync(pullOptions)).result,
+    pullOn: async (opened) => (await syncOn(opened)).result,
     read: (path) => fs.readFileSync(join(host.paths.current, path), 'utf8'),
     publish: async (bundle, files, info) => {
       packed += 1;

@@ -66,6 +66,22 @@ describe('a release within its bake time', () => {
     assert.equal((await baking.test.pull()).problems[0]?.code, 'REMEMBERED_REFUSAL');
   });
 
+  it('is not at fault for a crash right before its activation, which the next look finds', async () => {
+    using baking = bakingHost(supervisedDriver(['a']));
+    await baking.take(1);
+    await baking.pass(bakeMs + 70 * second);
+    baking.driver.replace('a');
+    await baking.take(2);
+    await baking.pass(4 * second);
+    assert.deepEqual([baking.active(), baking.restores.length], ['2', 0]);
+    baking.driver.replace('a');
+    await baking.pass(4 * second);
+    assert.equal(baking.active(), '2', 'the daemon crashed as often before');
+    baking.driver.replace('a');
+    await baking.pass(4 * second);
+    assert.equal(baking.active(), '1');
+  });
+
   it('stays when its worker ends as its supervisor was asked to', async () => {
     using baking = bakingHost(supervisedDriver(['a']));
     await baking.take(1);

@@ -1,0 +1,40 @@
+// What a look at the processes of workers found, as a ledger. Computes ledgers; writes none.
+import { groupOf } from '../notify/worker-ledger.js';
+import { noteRun } from '../settled/runs-rules.js';
+import { withRuns } from '../settled/settled-ledger.js';
+import type { Host } from '../state/host.js';
+import type { Ledger, WorkerRuns } from '../state/ledger.js';
+import type { ObservedRun } from './observe-runs.js';
+
+export interface RunsLook {
+  /** By the keys of the workers; the others stay as they are. */
+  readonly observed: ReadonlyMap<string, ObservedRun>;
+  readonly bootId: string;
+  readonly nowMs: number;
+}
+
+/** @returns the ledger with the ends that were found attributed to the bakes that it has */
+export function withObservedRuns(
+  host: Pick<Host, 'config'>,
+  ledger: Ledger,
+  { observed, ...now }: RunsLook,
+): Ledger {
+  const { workers, runs = {}, bakes = {} } = ledger;
+  const entries = Object.entries(workers).flatMap(([key, { notifiedAtMs = 0 }]): [string, WorkerRuns][] => {
+    const known = runs[key];
+    const seen = observed.get(key);
+    if (seen === undefined) return known === undefined ? [] : [[key, known]];
+    const uses = host.config.workers.find((one) => one.name === groupOf(key))?.uses ?? [];
+    const next = noteRun(
+      known,
+      {
+        ...seen,
+        wasNotified: known !== undefined && notifiedAtMs >= known.sinceMs,
+        isBaking: uses.some((bundle) => bakes[bundle] !== undefined),
+      },
+      now,
+    );
+    return next === undefined ? [] : [[key, next]];
+  });
+  return withRuns(ledger, Object.fromEntries(entries));
+}

@@ -1,0 +1,5 @@
+// Some histories, by the seed.
+import { takeSample } from '../../kit/assert/sample.js';
+
+takeSample('exhaustive/bake/histories', 5);
+await import('./histories.test.js');

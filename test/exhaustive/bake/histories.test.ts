@@ -1,0 +1,27 @@
+// Histories by chance, in virtual time: whatever happens, a host serves a release that settled or bakes, takes back one that
+// failed, and leaves one that was withdrawn. Of 300; `npm test` tries a few.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { sampleSize } from '../../kit/assert/sample.js';
+import { caseSeed, seeded, testSeed } from '../../kit/assert/seeded.js';
+import { playHistory } from '../../kit/host/baking-history.js';
+
+const histories = sampleSize() ?? 300;
+const eventsEach = 24;
+
+describe('histories of a host by chance', () => {
+  it('never leave it with a release that failed, and take back no good one', async (test) => {
+    const totals = new Map<string, number>();
+    const violations: string[] = [];
+    for (let index = 0; index < histories; index += 1) {
+      const seed = caseSeed(testSeed(), index);
+      const end = await playHistory(seeded(seed), eventsEach);
+      for (const [what, count] of Object.entries(end.counts))
+        totals.set(what, (totals.get(what) ?? 0) + count);
+      if (end.violations.length > 0) violations.push([`history ${index}:`, ...end.story].join('\n  '));
+    }
+    test.diagnostic(JSON.stringify(Object.fromEntries(totals)));
+    assert.deepEqual(violations.slice(0, 3), []);
+    assert.ok((totals.get('restores') ?? 0) > histories / 4, 'histories without restores show nothing');
+  });
+});

@@ -1,0 +1,326 @@
+// A random history of one host in virtual time: releases of every kind, persons, reboots in order and kills of the agent, while
+// the agent polls, settles its workers and watches bake times. After each step the rules of ADR 0048 are judged from what really
+// happened. Owns the story and the rules; the assertion is the test's.
+import { createBakeTurn } from '../../../src/agent/bake/bake-turn.js';
+import { leaveWhenRefused } from '../../../src/agent/cycle/late-refusal.js';
+import { rollBack } from '../../../src/agent/cycle/rollback.js';
+import { createSettler } from '../../../src/agent/daemon/reconcile-loop.js';
+import type { CycleEnd } from '../../../src/agent/job/cycle-result.js';
+import { exclusiveAlone } from '../../../src/agent/job/exclusive.js';
+import { newCycleId } from '../../../src/agent/job/progress.js';
+import { pause, resume } from '../../../src/agent/select/pause.js';
+import { startHost } from '../../../src/agent/startup/start-host.js';
+import type { Host } from '../../../src/agent/state/host.js';
+import type { Ledger } from '../../../src/agent/state/ledger.js';
+import type { Seeded } from '../assert/seeded.js';
+import { type CrashingDaemon, crashingDaemon, type Effect, textOf } from './crashing-daemon.js';
+import { type TestHost, testHost } from './test-host.js';
+
+const second = 1000;
+const stepMs = 2 * second;
+const pollMs = 30 * second;
+export const historyBakeMs = 60 * second;
+
+export interface HistoryEnd {
+  readonly violations: readonly string[];
+  readonly counts: Readonly<Record<string, number>>;
+  /** What happened, a line each: for who reads a violation. */
+  readonly story: readonly string[];
+}
+
+const events = [
+  ...(['good', 'good', 'good', 'rejected', 'crashing', 'crashing', 'crashing', 'busy'] as const),
+  ...(['restart', 'stop', 'start', 'upgrade', 'kill', 'withdraw', 'rollback', 'pause', 'resume'] as const),
+] as const;
+
+/** Plays so many events by chance. */
+export async function playHistory(random: Seeded, length: number): Promise<HistoryEnd> {
+  const world = new HistoryWorld(random);
+  try {
+    await world.play(length);
+    return { violations: world.violations, counts: Object.fromEntries(world.counts), story: world.story };
+  } finally {
+    world.end();
+  }
+}
+
+class HistoryWorld {
+  readonly violations: string[] = [];
+  readonly counts = new Map<string, number>();
+  readonly story: string[] = [];
+  readonly #random: Seeded;
+  readonly #test: TestHost;
+  readonly #daemon: CrashingDaemon;
+  readonly #effects = new Map<number, Effect>();
+  readonly #withdrawn = new Set<number>();
+  /** By serial: since when a withdrawal could be in force. */
+  readonly #leaving = new Map<number, number>();
+  #host: Host;
+  #turn: () => Promise<number>;
+  #settler: ReturnType<typeof createSettler>;
+  #serial = 0;
+  #polledAtMs = 0;
+  #isPaused = false;
+  /** Failure that should have been acted on: serial, and since when. */
+  #failing: { readonly serial: number; readonly atMs: number } | undefined;
+
+  constructor(random: Seeded) {
+    this.#random = random;
+    const daemon = crashingDaemon(
+      () => this.#test.clock.nowMs(),
+      () => this.#activeText(),
+    );
+    this.#daemon = daemon;
+    this.#test = testHost({
+      bundles: [{ name: 'access', bake: { forMs: historyBakeMs, restarts: 2 } }],
+      groups: { app: { driver: daemon.driver } },
+    });
+    this.#host = this.#test.host;
+    [this.#turn, this.#settler] = this.#startLoops(this.#host);
+  }
+
+  end(): void {
+    this.#test[Symbol.dispose]();
+  }
+
+  async play(length: number): Promise<void> {
+    await this.#release({ kind: 'good', delayMs: 0 });
+    await this.#pass(historyBakeMs + 10 * second);
+    for (let at = 0; at < length; at += 1) {
+      await this.#happen(this.#random.pick(events));
+      await this.#pass((2 + this.#random.int(60)) * 2 * second);
+    }
+    // What is decided late must be decided by the end.
+    await this.#happen('resume');
+    await this.#happen('start');
+    await this.#pass(2 * historyBakeMs);
+  }
+
+  async #happen(event: (typeof events)[number]): Promise<void> {
+    const random = this.#random;
+    const short = (1 + random.int(10)) * second;
+    switch (event) {
+      case 'good':
+      case 'rejected':
+        return this.#release({ kind: event, delayMs: 0 });
+      case 'crashing':
+        return this.#release({ kind: event, delayMs: (1 + random.int(2 * 60)) * second });
+      case 'busy':
+        return this.#release({ kind: event, delayMs: (5 + random.int(90)) * second });
+      case 'restart':
+        this.#note('a person restarts the daemon');
+        this.#daemon.stop();
+        return this.#daemon.start();
+      case 'stop':
+        this.#note('a person stops the daemon');
+        return this.#daemon.stop();
+      case 'start':
+        if (!this.#daemon.isUp) this.#note('a person starts the daemon');
+        return this.#daemon.start();
+      case 'upgrade':
+        this.#note('the package is upgraded');
+        this.#daemon.stop();
+        await this.#pass(short);
+        return this.#daemon.start();
+      case 'kill':
+        return this.#killAgent(short);
+      case 'withdraw':
+        return this.#withdraw();
+      case 'rollback':
+        return this.#rollBack();
+      case 'pause':
+        this.#note('a person pauses the host');
+        this.#isPaused = true;
+        pause(this.#host, { by: 'anna', reason: 'night' });
+        return;
+      case 'resume':
+        if (this.#isPaused) this.#note('a person resumes the host');
+        this.#isPaused = false;
+        resume(this.#host);
+        return;
+    }
+  }
+
+  async #release(effect: Effect): Promise<void> {
+    this.#serial += 1;
+    const serial = this.#serial;
+    this.#effects.set(serial, effect);
+    this.#note(`published ${textOf(serial, effect)}`);
+    await this.#test.publish('access', { f: textOf(serial, effect) }, { serial, ...this.#lists() });
+  }
+
+  #lists(): { readonly withdrawn?: number[] } {
+    return this.#withdrawn.size === 0 ? {} : { withdrawn: [...this.#withdrawn].sort((a, b) => a - b) };
+  }
+
+  /** The publisher withdraws the head of the channel, for the newest release before it that stands. */
+  async #withdraw(): Promise<void> {
+    const standing = [...this.#effects.keys()].filter((one) => !this.#withdrawn.has(one));
+    const [target, head] = standing.slice(-2);
+    if (target === undefined || head === undefined) return;
+    this.#withdrawn.add(head);
+    this.#note(`withdrew ${head} for ${target}`);
+    const effect = this.#effects.get(target);
+    if (effect === undefined) return;
+    await this.#test.publish('access', { f: textOf(target, effect) }, { serial: target, ...this.#lists() });
+    this.#leaving.set(head, this.#now());
+  }
+
+  async #rollBack(): Promise<void> {
+    const before = this.#activeSerial();
+    const { result } = await rollBack(this.#host, { by: 'anna', signal: new AbortController().signal });
+    this.#note(`a person rolls back: ${before} -> ${this.#activeSerial()} ${result.outcome}`);
+  }
+
+  /** Killed at once, and started again by its supervisor. */
+  async #killAgent(awayMs: number): Promise<void> {
+    this.#note('the agent is killed');
+    for (let passedMs = 0; passedMs < awayMs; passedMs += second) {
+      await this.#test.clock.advance(second);
+      this.#daemon.tick();
+    }
+    this.#host = this.#test.reopen();
+    [this.#turn, this.#settler] = this.#startLoops(this.#host);
+    const { restored } = await startHost(this.#host, {
+      cycle: newCycleId(),
+      signal: new AbortController().signal,
+    });
+    if (restored !== undefined) this.#restored(restored);
+  }
+
+  #startLoops(host: Host): [() => Promise<number>, ReturnType<typeof createSettler>] {
+    const turn = createBakeTurn({
+      ...{ host: () => host, exclusive: exclusiveAlone, stop: new AbortController().signal },
+      onRestored: (end) => this.#restored(end),
+      onNews: () => undefined,
+    });
+    const settler = createSettler({
+      isBaking: () => host.ledger.read().bakes !== undefined,
+      onRefused: leaveWhenRefused(() => undefined),
+    });
+    return [turn, settler];
+  }
+
+  #restored({ result }: CycleEnd): void {
+    const [problem] = result.problems;
+    const serial = Number(problem?.facts['serial']);
+    this.#note(`restored from ${serial}: ${problem?.message}`);
+    this.#count('restores');
+    const kind = this.#effects.get(serial)?.kind;
+    if (kind !== 'crashing')
+      this.#violate(`${serial}, which is ${kind}, was taken back: ${problem?.message}`);
+  }
+
+  async #pass(forMs: number): Promise<void> {
+    for (let passedMs = 0; passedMs < forMs; passedMs += stepMs) {
+      await this.#test.clock.advance(stepMs);
+      this.#daemon.tick();
+      this.#noteFailures();
+      if (this.#now() - this.#polledAtMs >= pollMs) await this.#poll();
+      await this.#settler.turn(this.#host, { signal: new AbortController().signal, loader: undefined });
+      await this.#turn();
+      this.#judge();
+    }
+  }
+
+  async #poll(): Promise<void> {
+    this.#polledAtMs = this.#now();
+    this.#count('polls');
+    const before = this.#activeSerial();
+    const { outcome, problems } = await this.#test.pullOn(this.#host);
+    const after = this.#activeSerial();
+    if (before !== after || (outcome !== 'unchanged' && outcome !== 'deferred'))
+      this.#note(`poll: ${before} -> ${after} ${outcome} ${problems[0]?.code ?? ''}`);
+    if (before !== after) this.#count('moves');
+  }
+
+  /** By the rule, from what really happened: more abnormal ends in the bake than in as much time before the swap. */
+  #noteFailures(): void {
+    const serial = this.#activeSerial();
+    const bake = this.#ledger().bakes?.['access'];
+    if (serial === undefined || bake?.serial !== serial) {
+      this.#failing = undefined;
+      return;
+    }
+    const { crashes } = this.#daemon;
+    const inBake = crashes.filter((one) => one.serial === serial && one.atMs > bake.startedAtMs);
+    const before = crashes.filter(
+      (one) => one.atMs <= bake.startedAtMs && one.atMs >= bake.startedAtMs - historyBakeMs,
+    );
+    const excess = inBake[before.length];
+    if (excess !== undefined) this.#failing = this.#failing ?? { serial, atMs: excess.atMs };
+  }
+
+  #judge(): void {
+    const now = this.#now();
+    const serial = this.#activeSerial();
+    if (serial === undefined) return;
+    const { bakes, settledReleases = {}, blocked } = this.#ledger();
+    const bake = bakes?.['access'];
+    const isSettled = (settledReleases['access'] ?? []).some((one) => one.serial === serial);
+    const isBaking = bake?.serial === serial && bake.failure === undefined;
+    if (!isSettled && !isBaking) {
+      this.#count('failed with no way back');
+      if (this.#hasWayBack(serial) && blocked === undefined)
+        this.#violate(`${serial} is active, and neither settled nor baking`);
+    }
+    const failing = this.#failing;
+    if (failing?.serial === serial && now - failing.atMs > 10 * second && this.#hasWayBack(serial))
+      if (blocked === undefined)
+        this.#violate(`${serial} failed ${(now - failing.atMs) / second} s ago, and is active`);
+    this.#judgeWithdrawal(serial, blocked !== undefined);
+  }
+
+  #judgeWithdrawal(serial: number, isBlocked: boolean): void {
+    const sinceMs = this.#leaving.get(serial);
+    if (sinceMs === undefined) return;
+    const now = this.#now();
+    if (this.#isPaused || isBlocked || this.#daemon.isBusy(now)) {
+      this.#leaving.set(serial, now);
+      return;
+    }
+    if (now - sinceMs > 2 * pollMs + stepMs)
+      this.#violate(`${serial} was withdrawn ${(now - sinceMs) / second} s ago, and is active`);
+  }
+
+  /** An older release that was active and may be active again. */
+  #hasWayBack(serial: number): boolean {
+    return (this.#ledger().settledReleases?.['access'] ?? []).some(
+      (one) => one.serial !== serial && !this.#withdrawn.has(one.serial),
+    );
+  }
+
+  #activeText(): string | undefined {
+    try {
+      return this.#test.read('access/f');
+    } catch {
+      return undefined;
+    }
+  }
+
+  #activeSerial(): number | undefined {
+    const text = this.#activeText();
+    return text === undefined ? undefined : Number(text.split(' ')[2]);
+  }
+
+  #ledger(): Ledger {
+    return this.#host.ledger.read();
+  }
+
+  #now(): number {
+    return this.#test.clock.nowMs();
+  }
+
+  #note(text: string): void {
+    this.story.push(`${Math.round((this.#now() - Date.UTC(2026, 10, 1)) / second)} s: ${text}`);
+  }
+
+  #count(what: string): void {
+    this.counts.set(what, (this.counts.get(what) ?? 0) + 1);
+  }
+
+  #violate(text: string): void {
+    this.#note(`VIOLATION ${text}`);
+    this.violations.push(text);
+  }
+}

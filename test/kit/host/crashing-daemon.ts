@@ -1,0 +1,114 @@
+// A daemon under a supervisor that records how its processes end, in virtual time: it reads `access/f` when it is notified and
+// when it starts, and what that text says decides whether it takes it, refuses it, is busy, or crashes later. Owns no assertion.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Answer, RecordedEnds } from '../../../src/workers/contract/driver.js';
+import { type ScriptedDriver, scriptedDriver } from '../workers/scripted-driver.js';
+
+/** What a release makes of the daemon; `delayMs` of a crash and of a busy daemon. */
+export interface Effect {
+  readonly kind: 'good' | 'rejected' | 'crashing' | 'busy';
+  readonly delayMs: number;
+}
+
+export interface CrashingDaemon {
+  readonly driver: ScriptedDriver;
+  /** Ends that the supervisor recorded as abnormal, in the order of their time. */
+  readonly crashes: { readonly atMs: number; readonly serial: number }[];
+  /** The text of the policy that the process uses. */
+  readonly uses: string | undefined;
+  readonly isUp: boolean;
+  isBusy(nowMs: number): boolean;
+  /** What time brings: a crash, and a new process at once. */
+  tick(): void;
+  stop(): void;
+  start(): void;
+}
+
+export function textOf(serial: number, { kind, delayMs }: Effect): string {
+  return `${kind} ${delayMs} ${serial}`;
+}
+
+function effectOf(text: string | undefined): Effect & { readonly serial: number } {
+  const [kind = 'good', delayMs = '0', serial = '0'] = (text ?? '').split(' ');
+  return { kind: kind as Effect['kind'], delayMs: Number(delayMs), serial: Number(serial) };
+}
+
+/** @param readCurrent the policy that a process reads when it starts; undefined: there is none */
+export function crashingDaemon(nowMs: () => number, readCurrent: () => string | undefined): CrashingDaemon {
+  const crashes: { readonly atMs: number; readonly serial: number }[] = [];
+  const counts = { abnormal: 0, clean: 0, unrecorded: 0 };
+  const busyOnce = new Set<number>();
+  let [pid, runs, isUp, busyUntilMs] = [100, 0, true, 0];
+  let uses: string | undefined;
+  let crashAtMs: number | undefined;
+  const use = (text: string | undefined): void => {
+    uses = text;
+    const { kind, delayMs } = effectOf(text);
+    crashAtMs = kind === 'crashing' ? nowMs() + delayMs : undefined;
+  };
+  const begin = (): void => {
+    pid += 1;
+    driver.processes.set('a', String(pid));
+    use(readCurrent());
+  };
+  const end = (how: 'abnormal' | 'clean'): void => {
+    counts[how] += 1;
+    runs += 1;
+    crashAtMs = undefined;
+  };
+  const answer = (path: string): Answer => {
+    if (!isUp) return { kind: 'unreachable', text: 'ECONNREFUSED' };
+    const text = readFileSync(join(path, 'access', 'f'), 'utf8');
+    const { kind, delayMs, serial } = effectOf(text);
+    if (kind === 'busy' && !busyOnce.has(serial)) {
+      busyOnce.add(serial);
+      busyUntilMs = nowMs() + delayMs;
+    }
+    if (nowMs() < busyUntilMs) return { kind: 'unreachable', text: 'busy', notNow: 'yes' };
+    if (kind === 'rejected') return { kind: 'refused', text: `line 7 of ${serial}` };
+    use(text);
+    return { kind: 'confirmed', text: 'ok' };
+  };
+  const driver = scriptedDriver({ a: () => ({ kind: 'confirmed', text: 'ok' }) });
+  driver.processes.set('a', String(pid));
+  driver.reset = async (worker, { target }) => {
+    driver.notified.push(`${worker} ${target.generation}`);
+    return answer(target.path);
+  };
+  driver.liveness = async () => (isUp ? 'alive' : 'dead');
+  driver.endsSince = async (_worker, mark): Promise<RecordedEnds> => {
+    const isKnown = mark !== undefined;
+    const seen = isKnown ? { ...counts } : { abnormal: 0, clean: 0, unrecorded: 0 };
+    Object.assign(counts, { abnormal: 0, clean: 0, unrecorded: 0 });
+    return { ...seen, mark: String(runs) };
+  };
+  return {
+    driver,
+    crashes,
+    get uses() {
+      return uses;
+    },
+    get isUp() {
+      return isUp;
+    },
+    isBusy: (atMs) => atMs < busyUntilMs,
+    tick: () => {
+      if (!isUp || crashAtMs === undefined || nowMs() < crashAtMs) return;
+      crashes.push({ atMs: nowMs(), serial: effectOf(uses).serial });
+      end('abnormal');
+      begin();
+    },
+    stop: () => {
+      if (!isUp) return;
+      isUp = false;
+      driver.processes.delete('a');
+      end('clean');
+    },
+    start: () => {
+      if (isUp) return;
+      isUp = true;
+      begin();
+    },
+  };
+}
