@@ -7,6 +7,7 @@ import { activeGenerationNumber } from '../generations/generations.js';
 import { groupOf } from '../notify/worker-ledger.js';
 import { type FailedRelease, failedIn } from '../settled/bake-failure.js';
 import { judgeBake, withObserved } from '../settled/bake-rules.js';
+import { isContactOpen } from '../settled/contact-rules.js';
 import { type BakingGroup, findFailure, isDoubted } from '../settled/evidence-rules.js';
 import { noteRun } from '../settled/runs-rules.js';
 import {
@@ -17,7 +18,7 @@ import {
   withSettled,
 } from '../settled/settled-ledger.js';
 import type { Host } from '../state/host.js';
-import type { BakeFailure, Ledger, WorkerRuns } from '../state/ledger.js';
+import type { Bake, BakeFailure, Ledger, WorkerRuns } from '../state/ledger.js';
 import type { ObservedRun } from './observe-runs.js';
 
 export interface BakeLook {
@@ -54,14 +55,14 @@ export function lookAtBakes(host: Host, { observed, bootId, elapsedMs }: BakeLoo
   for (const [bundle] of bakes) {
     const bake = ledger.bakes?.[bundle];
     if (bake === undefined) continue;
-    const { forMs, restarts } = bakeOf(host.config, bundle);
     const groups = bakingGroups(host, ledger, bundle);
-    const failure = bake.failure ?? findFailure(groups, { bake, forMs, restarts, nowMs });
+    const options = { bake, ...bakeOf(host.config, bundle), nowMs };
+    const failure = bake.failure ?? findFailure(groups, options);
     if (failure !== undefined) {
       ledger = withFailure(ledger, failingBundles(host, ledger, { bundle, failure }), failure);
       continue;
     }
-    const phase = judgeBake(bake, { forMs, nowMs, isDoubted: isDoubted(groups) });
+    const phase = judgeBake(bake, { ...options, isDoubted: isUndecided(groups, options) });
     if (phase === 'settled' || phase === 'unobserved')
       settled.push({ bundle, isObserved: phase === 'settled' });
   }
@@ -77,6 +78,14 @@ export function lookAtBakes(host: Host, { observed, bootId, elapsedMs }: BakeLoo
     failed: failedIn(ledger),
     settled: settled.map(({ bundle }) => bundle).filter((bundle) => ledger.bakes?.[bundle] === undefined),
   };
+}
+
+/** True while a probe fails, or the server is silent: that is decided before the bake time ends. */
+function isUndecided(
+  groups: readonly BakingGroup[],
+  { bake, nowMs }: { readonly bake: Bake; readonly nowMs: number },
+): boolean {
+  return isDoubted(groups) || isContactOpen(bake.contact, { ...bake, nowMs });
 }
 
 /**

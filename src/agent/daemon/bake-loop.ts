@@ -1,17 +1,20 @@
-// Gives the releases in their bake time a turn again and again, as long as the agent runs. Owns when.
+// Takes a turn again and again, as long as the agent runs: for the releases in their bake time, and for contact with the server.
+// Owns when.
 import { joinSignals } from '../../platform/time/join-signals.js';
-import { type BakeTurnOptions, createBakeTurn } from '../bake/bake-turn.js';
+import type { Host } from '../state/host.js';
 
-export interface BakeWatcher {
+export interface TurnLoop {
   /** Takes turns until the agent ends; never rejects. */
   run(): Promise<void>;
   /** The next turn comes at once: a release may have become active. */
   wake(): void;
 }
 
-export function createBakeWatcher(options: BakeTurnOptions): BakeWatcher {
-  const { host, stop } = options;
-  const turn = createBakeTurn(options);
+/** @param turn resolves with the milliseconds until the next one, and never rejects */
+export function createTurnLoop(
+  turn: () => Promise<number>,
+  { host, stop }: { readonly host: () => Host; readonly stop: AbortSignal },
+): TurnLoop {
   let waiting = new AbortController();
   return {
     run: async () => {
