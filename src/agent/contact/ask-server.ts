@@ -1,17 +1,26 @@
 // Asks a server whether it can be reached at all: one request without a body, whose answer is not read. No trust follows from it.
 // Each request opens a connection: a firewall that refuses new connections lets those through that were open at the swap.
-import type { AgentConfig, ContactServer } from '../../core/config/config.js';
+import type { ContactServer, FleetConfig, MirrorConfig } from '../../core/config/config.js';
 import { given } from '../../core/given.js';
 import { askHttp } from '../../platform/net/http-ask.js';
 import { readSmallFile } from '../../platform/read-file.js';
 import type { Clock } from '../../platform/time/clock.js';
 
-const timeoutMs = 10_000;
+const defaultTimeoutMs = 10_000;
 const maxAnswerBytes = 65_536;
 const maxCaBytes = 1_000_000;
 const timestampPath = 'metadata/timestamp.json';
 
-type Servers = Pick<AgentConfig, 'repository' | 'fleet'>;
+interface Servers {
+  readonly repository: readonly Pick<MirrorConfig, 'url' | 'ca'>[];
+  readonly fleet?: Pick<FleetConfig, 'url' | 'ca'>;
+}
+
+export interface AskOptions {
+  readonly clock: Clock;
+  /** 10 s by default. */
+  readonly timeoutMs?: number;
+}
 
 interface Place {
   readonly url: URL;
@@ -25,9 +34,9 @@ interface Place {
 export async function askServer(
   servers: Servers,
   server: ContactServer,
-  clock: Clock,
+  options: AskOptions,
 ): Promise<string | undefined> {
-  const failures = await Promise.all(placesOf(servers, server).map((place) => askPlace(place, clock)));
+  const failures = await Promise.all(placesOf(servers, server).map((place) => askPlace(place, options)));
   if (failures.includes(undefined)) return undefined;
   return failures[0] ?? 'it has no address on a network';
 }
@@ -40,7 +49,10 @@ function placesOf({ repository, fleet }: Servers, server: ContactServer): Place[
   });
 }
 
-async function askPlace({ url, ca: path }: Place, clock: Clock): Promise<string | undefined> {
+async function askPlace(
+  { url, ca: path }: Place,
+  { clock, timeoutMs = defaultTimeoutMs }: AskOptions,
+): Promise<string | undefined> {
   const read = path === undefined ? undefined : readSmallFile(path, { maxBytes: maxCaBytes });
   if (read !== undefined && read.kind !== 'read') return `${path}: ${read.why}`;
   const ca = read?.bytes.toString('utf8');

@@ -32,8 +32,11 @@ export interface ContactTurnOptions {
   readonly stop: AbortSignal;
 }
 
-/** @returns a turn; it resolves with the milliseconds until the next one, and never rejects */
-export function createContactTurn(options: ContactTurnOptions): () => Promise<number> {
+/**
+ * @returns a turn; it resolves with the milliseconds until the next one, or undefined while no contact is watched, and never
+ *   rejects
+ */
+export function createContactTurn(options: ContactTurnOptions): () => Promise<number | undefined> {
   const { host, stop } = options;
   const turn = async (): Promise<void> => {
     const before = host();
@@ -47,11 +50,11 @@ export function createContactTurn(options: ContactTurnOptions): () => Promise<nu
     if (isReturned) await options.pull();
   };
   return async () => {
-    if (!hasSteps(host())) return idleGapMs;
+    if (!hasSteps(host())) return undefined;
     await turn().catch((error: unknown) => {
       host().log.error({ err: error }, 'contact with the server could not be observed');
     });
-    return gapMs(host());
+    return hasSteps(host()) ? gapMs(host()) : undefined;
   };
 }
 

@@ -1,5 +1,6 @@
 // Takes a turn again and again, as long as the agent runs: for the releases in their bake time, and for contact with the server.
 // Owns when.
+import { once } from 'node:events';
 import { joinSignals } from '../../platform/time/join-signals.js';
 import type { Host } from '../state/host.js';
 
@@ -10,9 +11,9 @@ export interface TurnLoop {
   wake(): void;
 }
 
-/** @param turn resolves with the milliseconds until the next one, and never rejects */
+/** @param turn resolves with the milliseconds until the next one, or undefined where that waits for `wake`; never rejects */
 export function createTurnLoop(
-  turn: () => Promise<number>,
+  turn: () => Promise<number | undefined>,
   { host, stop }: { readonly host: () => Host; readonly stop: AbortSignal },
 ): TurnLoop {
   let waiting = new AbortController();
@@ -22,7 +23,8 @@ export function createTurnLoop(
         waiting = new AbortController();
         using sooner = joinSignals(stop, waiting.signal);
         const gapMs = await turn();
-        await host().clock.sleep(gapMs, sooner.signal);
+        if (gapMs !== undefined) await host().clock.sleep(gapMs, sooner.signal);
+        else if (!sooner.signal.aborted) await once(sooner.signal, 'abort');
       }
     },
     wake: () => waiting.abort(),

@@ -126,7 +126,7 @@ function makeHost(
     onLateAnswer: (result) => noteLateAnswer(state, result, currentOf(state)),
   });
   const client = openClient(config, { ...options, ...state });
-  const ask: Host['askServer'] = (server) => askServer(config, server, clock);
+  const ask: Host['askServer'] = (server) => askServer(config, server, { clock });
   return { ...state, config, clock, log, client, groups, sandbox, askServer: ask };
 }
 

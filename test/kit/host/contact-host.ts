@@ -6,7 +6,7 @@ import type { CycleEnd } from '../../../src/agent/job/cycle-result.js';
 import { exclusiveAlone } from '../../../src/agent/job/exclusive.js';
 import type { Host } from '../../../src/agent/state/host.js';
 import { type BakingHost, bakeMs, bakingHost, supervisedDriver } from './baking-host.js';
-import type { TestHostOptions } from './test-host.js';
+import type { Files, TestHostOptions } from './test-host.js';
 
 export interface ContactHost extends BakingHost {
   /** Whether the server answers; given the release that is active, by its file `f`. */
@@ -21,14 +21,21 @@ export interface ContactHost extends BakingHost {
   restart(): Host;
 }
 
+/** `askServer`: in place of `isReached`. */
+export interface ContactHostOptions extends TestHostOptions {
+  /** Of serial 1. */
+  readonly first?: Files;
+}
+
 export const firstSettledMs = bakeMs + 10_000;
 
 /** @example using contact = await contactHost(); // serial 1 has settled */
-export async function contactHost(options: TestHostOptions = {}): Promise<ContactHost> {
+export async function contactHost({ first, ...options }: ContactHostOptions = {}): Promise<ContactHost> {
   const askedAtMs: number[] = [];
   const reactivated: CycleEnd[] = [];
-  const askServer: Host['askServer'] = async () => {
+  const askServer: Host['askServer'] = async (server) => {
     askedAtMs.push(contact.test.clock.nowMs());
+    if (options.askServer !== undefined) return options.askServer(server);
     return contact.isReached(activeOf(contact)) ? undefined : 'server.example: ECONNREFUSED';
   };
   const bake = { forMs: bakeMs, restarts: 2, contact: 'repository' } as const;
@@ -57,7 +64,7 @@ export async function contactHost(options: TestHostOptions = {}): Promise<Contac
       }
     },
   });
-  await contact.take(1);
+  await contact.take(1, first);
   await contact.wait(firstSettledMs);
   askedAtMs.length = 0;
   return contact;
