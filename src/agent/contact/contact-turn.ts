@@ -23,7 +23,7 @@ export interface ContactTurnOptions {
   /** Asked again after a server answered: a reload may have replaced it. */
   readonly host: () => Host;
   readonly exclusive: Exclusive;
-  /** Takes what the repository offers: contact is back, and a release need not be kept out any more. */
+  /** Takes what the repository offers: contact is back, and polls that failed have made the next one come late. */
   readonly pull: () => Promise<unknown>;
   /** Called with the end of an activation without the server, and its reason. */
   readonly onReactivated: (end: CycleEnd, reason: string) => void;
@@ -41,13 +41,13 @@ export function createContactTurn(options: ContactTurnOptions): () => Promise<nu
   const turn = async (): Promise<void> => {
     const before = host();
     const attempts = await askServers(before);
-    const isReturned = await options.exclusive(async () => {
+    const isBack = await options.exclusive(async () => {
       if (stop.aborted || host() !== before) return false;
       const after = noteAttempts(before, attempts, options.onNews);
       await reactivateOverdue(before, options);
       return after;
     });
-    if (isReturned) await options.pull();
+    if (isBack) await options.pull();
   };
   return async () => {
     if (!hasSteps(host())) return undefined;
@@ -83,7 +83,7 @@ async function askServers({ ledger, config, clock, askServer }: Host): Promise<A
   return { askedAtMs, answers: new Map(answers) };
 }
 
-/** @returns true where a release need not be kept out any more. @throws WritError DISK_* */
+/** @returns true where contact is back. @throws WritError DISK_* */
 function noteAttempts(host: Host, attempts: Attempts, onNews: () => void): boolean {
   const before = host.ledger.read();
   const after = withServersAway(withAttempts(before, host.config, attempts), host.clock.nowMs());
@@ -102,7 +102,7 @@ function noteAttempts(host: Host, attempts: Attempts, onNews: () => void): boole
     });
     onNews();
   }
-  return changed.some(([, { state }]) => state === 'returned');
+  return changed.some(([, { state }]) => state === 'returned' || state === 'held');
 }
 
 function withServersAway(ledger: Ledger, nowMs: number): Ledger {
