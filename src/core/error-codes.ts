@@ -293,6 +293,10 @@ export const errorCodes = {
     'A release failed within its bake time, after it had been accepted; the newest settled release is active again.',
     'Fix the release and publish a newer one. `writ pull --force --no-bake` keeps a release on purpose, `writ pause` keeps new ones out.',
   ),
+  CONTACT_LOST: rolledBack(
+    'After a release became active, the server could not be reached any more; the release before it is active again.',
+    'Look at what the release changes of firewall, routes, resolver and proxy, and publish a newer one. `writ pull --force --no-bake` keeps it on purpose.',
+  ),
   BAKE_GAP: deferred(
     'A release waits, because releases of its bundle were taken back again and again, or none of them settled.',
     'Find out why they failed: `writ history`. `writ pull --force` takes the release now.',

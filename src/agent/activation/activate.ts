@@ -22,17 +22,20 @@ import { announceActive } from '../notify/worker-groups.js';
 import { noteUnread, noteWorkers, wantGeneration } from '../notify/worker-ledger.js';
 import { withObservedRuns } from '../runs/note-runs.js';
 import { observeRuns } from '../runs/observe-runs.js';
+import { withContactBefore } from '../settled/contact-ledger.js';
 import type { Host } from '../state/host.js';
 import { clearJournal, writeJournal } from '../state/journal.js';
 import { targetAt } from '../state/paths.js';
 import { forgetReleases } from '../state/refusals.js';
+import { askBeforeSwap } from './ask-before-swap.js';
 import { committedLedger } from './commit-ledger.js';
 import { contextOf, journalOf, type Move, type MoveProgress, resetText } from './move.js';
 import { restorePrevious } from './restore.js';
 
 /** Performs a move from the swap on; the machine of the story is at `swap`. */
 export async function activate(host: Host, story: CycleStory, move: Move): Promise<MoveResult> {
-  const progress = await beginMove(host, move);
+  const contactBefore = await askBeforeSwap(host, move);
+  const progress = { ...(await beginMove(host, move)), contactBefore };
   try {
     await story.step('swap', () => swap(host, story, move, progress));
     return await notifyAndCommit(host, story, move, progress);
@@ -75,12 +78,13 @@ function swap(
   host: Host,
   story: CycleStory,
   move: Move,
-  { verbOf, runs }: MoveProgress,
+  { verbOf, contactBefore, runs }: MoveProgress,
 ): { value: undefined; text: string } {
   const { paths, durable } = host;
   const { from, to: generation } = move;
   const before = withObservedRuns(host, host.ledger.read(), runs);
-  const noted = noteLinks(paths, move.ledger?.(before) ?? before, generation);
+  const asked = withContactBefore(move.ledger?.(before) ?? before, contactBefore);
+  const noted = noteLinks(paths, asked, generation);
   const ledger = withRetired(host, noted, { left: from, current: generation });
   host.ledger.write(wantGeneration(ledger, move.groups, { generation, nowMs: host.clock.nowMs(), verbOf }));
   writeJournal(paths, durable, journalOf(host, story, move));

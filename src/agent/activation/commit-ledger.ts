@@ -6,6 +6,7 @@ import { acceptedIn, releaseNamesIn, releasesNamedBy } from '../generations/gene
 import { withLoaded } from '../notify/boot-loaders.js';
 import { withoutCommitted } from '../select/holds-and-blocks.js';
 import { withoutWaits } from '../select/waits.js';
+import { contactAtStart, withContactBefore, withoutLostUpTo } from '../settled/contact-ledger.js';
 import { withBakesOf } from '../settled/settled-ledger.js';
 import type { ReleaseDigests } from '../state/crash-rules.js';
 import type { Host } from '../state/host.js';
@@ -34,7 +35,9 @@ export function committedLedger(host: Host, move: Move, { cycle, swappedAtMs }: 
     activatedAtMs: activatedAtCommit(host, known, move),
     previous: from === to ? undefined : from,
   });
-  return withLoaded(host, withBakesIn(host, committed, { generation: to, nowMs: swappedAtMs }), move.groups);
+  const baking = withBakesIn(host, committed, { generation: to, nowMs: swappedAtMs, contactAfter: to });
+  const active = acceptedIn(host.paths, to);
+  return withLoaded(host, withContactBefore(withoutLostUpTo(baking, active), undefined), move.groups);
 }
 
 /**
@@ -56,13 +59,26 @@ export function withWayBack(
   return withBakesIn(host, moved, { generation: from, nowMs });
 }
 
+interface BakesIn {
+  readonly generation: number;
+  readonly nowMs: number;
+  /** The generation before whose swap servers were asked; left out on a way back. */
+  readonly contactAfter?: number;
+}
+
 /** A release that comes back, and never settled, bakes in full: it may settle, or lead to an older one. */
 function withBakesIn(
   { paths, config }: Host,
   ledger: Ledger,
-  { generation, nowMs }: { readonly generation: number; readonly nowMs: number },
+  { generation, nowMs, contactAfter }: BakesIn,
 ): Ledger {
-  return withBakesOf(ledger, acceptedIn(paths, generation), { config, nowMs, bootId: readBootId() });
+  return withBakesOf(ledger, acceptedIn(paths, generation), {
+    ...{ config, nowMs, bootId: readBootId() },
+    contactOf: (bundle, release) =>
+      contactAfter === undefined
+        ? undefined
+        : contactAtStart(ledger, config, { bundle, release, generation: contactAfter }),
+  });
 }
 
 /** @returns the ledger that names another generation, or none, under each of the names that this backup has */

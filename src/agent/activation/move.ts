@@ -9,7 +9,7 @@ import type { VerbOf } from '../notify/worker-ledger.js';
 import type { RunsLook } from '../runs/note-runs.js';
 import { countText } from '../staging/step-text.js';
 import type { Host, WorkerGroup } from '../state/host.js';
-import type { Ledger } from '../state/ledger.js';
+import type { ContactBefore, Ledger } from '../state/ledger.js';
 import { targetAt } from '../state/paths.js';
 import type { Journal } from '../state/recovery-rules.js';
 
@@ -48,6 +48,8 @@ export interface MoveProgress {
   readonly before: Ledger['workers'];
   /** How each takes over the new generation. */
   readonly verbOf: VerbOf;
+  /** Left out where no server was asked. */
+  readonly contactBefore?: ContactBefore | undefined;
   /** Who was notified so far, and how; absent as long as nobody was to be notified. */
   notified?: Map<string, NotifyVerb>;
 }

@@ -14,9 +14,12 @@ import { bundleBefore, bundleMoved, type CycleEnd, noteBundles } from '../job/cy
 import { endOf, type Job, withJob } from '../job/job.js';
 import { newCycleId } from '../job/progress.js';
 import { createRecorder } from '../job/record.js';
+import { withHolds } from '../select/holds-and-blocks.js';
 import { bakeError, type FailedRelease } from '../settled/bake-failure.js';
+import { withLostContacts, withLostSince } from '../settled/contact-ledger.js';
 import { wasTakenBack, withRestored } from '../settled/settled-ledger.js';
 import type { Host } from '../state/host.js';
+import type { LostContact } from '../state/ledger.js';
 import { rememberBakeFailures } from '../state/refusals.js';
 import { findSettledPolicy } from './settled-policy.js';
 import { isAcceptedByChecks, type PlacedPolicy, placeSettled } from './settled-target.js';
@@ -111,8 +114,12 @@ interface Failing {
  * other failure, the usual wait of a refusal begins.
  */
 function rememberFailed(host: Host, { refusal, releases, failed }: Failing): string[] {
+  const isLost = ({ bundle }: ReleaseInfo): boolean =>
+    failed.some((one) => one.bundle === bundle && one.bake.failure.cause === 'CONTACT_LOST');
+  rememberLost(host, releases.filter(isLost), failed);
+  const judged = releases.filter((one) => !isLost(one));
   const ledger = host.ledger.read();
-  const names = rememberBakeFailures(host, releases, {
+  rememberBakeFailures(host, judged, {
     error: refusal,
     retryMs: ({ bundle, serial, manifest }) => {
       const cause = failed.find((one) => one.bundle === bundle)?.bake.failure.cause;
@@ -121,11 +128,29 @@ function rememberFailed(host: Host, { refusal, releases, failed }: Failing): str
       return mayBeChance ? bakeOf(host.config, bundle).forMs : host.config.refusals.retryMs;
     },
   });
-  const restored = releases.map(({ bundle, serial, manifest }) => {
+  const restored = judged.map(({ bundle, serial, manifest }) => {
     return { bundle, serial, manifestDigest: manifest.digest };
   });
   host.ledger.write(withRestored(ledger, restored, host.clock.nowMs()));
-  return names;
+  return releases.map(({ bundle }) => bundle);
+}
+
+/** The server may have been away: that is no verdict yet, and the releases are only held. */
+function rememberLost(host: Host, releases: readonly ReleaseInfo[], failed: readonly FailedRelease[]): void {
+  if (releases.length === 0) return;
+  const atMs = host.clock.nowMs();
+  // A member of a set that changed earlier has no attempts of its own.
+  const attempts = failed.flatMap(({ bake }) => bake.contact ?? []);
+  const hadContact = attempts.some((one) => one.hadContact);
+  const tries = Math.max(0, ...attempts.map((one) => one.tries));
+  const lost = releases.map(({ bundle, serial, manifest }): [string, LostContact] => {
+    return [bundle, { serial, manifestDigest: manifest.digest, atMs, hadContact, tries, state: 'asking' }];
+  });
+  const holds = lost.map(([bundle, { serial, manifestDigest }]) => {
+    return { bundle, serial, manifestDigest, by: 'writ', reason: 'contact with the server was lost', atMs };
+  });
+  const ledger = withLostContacts(host.ledger.read(), Object.fromEntries(lost));
+  host.ledger.write(withHolds(ledger, holds));
 }
 
 async function moveBack(
@@ -153,6 +178,8 @@ async function moveBack(
     { error },
   );
   record.moves.push(moved);
+  // Workers may take long to come back, and contact returns with them.
+  host.ledger.write(withLostSince(host.ledger.read(), releases, host.clock.nowMs()));
   const results: BundleResult[] = releases.map((one) =>
     bundleMoved(bundleBefore(one, bundles.get(one.bundle)?.record.release.serial), moved),
   );

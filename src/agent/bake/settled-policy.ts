@@ -10,7 +10,7 @@ import { rightsOf, verifyTree } from '../generations/verify-tree.js';
 import { untrustedRelease } from '../generations/vouching.js';
 import { isSameRelease } from '../settled/bake-rules.js';
 import type { Host } from '../state/host.js';
-import type { AcceptedRelease, SettledRelease } from '../state/ledger.js';
+import type { AcceptedRelease } from '../state/ledger.js';
 import { parseTreeName, releaseName } from '../state/paths.js';
 import { findRefusal } from '../state/refusal-rules.js';
 
@@ -77,10 +77,10 @@ function isActive(
 }
 
 /** @returns the release with its tree, verified in full; undefined where it may not come back */
-async function suitableBundle(
+export async function suitableBundle(
   host: Host,
   bundle: string,
-  { serial, manifestDigest }: SettledRelease,
+  { serial, manifestDigest }: AcceptedRelease,
 ): Promise<ActiveBundle | undefined> {
   const name = releaseName(serial, manifestDigest);
   const found = settledBundle(host, bundle, name);
@@ -94,7 +94,7 @@ async function suitableBundle(
     return (await verifyTree(found.entry.treePath, found.manifest, options)).length === 0 ? found : undefined;
   } catch (error) {
     if (!isWritError(error)) throw error;
-    host.log.warn({ err: error, bundle, serial }, 'a settled release cannot be read');
+    host.log.warn({ err: error, bundle, serial }, 'a release that could come back cannot be read');
     return undefined;
   }
 }

@@ -9,10 +9,11 @@ import { withObservedRuns } from '../runs/note-runs.js';
 import type { ObservedRun } from '../runs/observe-runs.js';
 import { type FailedRelease, failedIn } from '../settled/bake-failure.js';
 import { judgeBake, withObserved } from '../settled/bake-rules.js';
+import { isContactOpen } from '../settled/contact-rules.js';
 import { type BakingGroup, findFailure, isDoubted } from '../settled/evidence-rules.js';
 import { type ActiveReleaseMap, withBakes, withFailure, withSettled } from '../settled/settled-ledger.js';
 import type { Host } from '../state/host.js';
-import type { BakeFailure, Ledger } from '../state/ledger.js';
+import type { Bake, BakeFailure, Ledger } from '../state/ledger.js';
 
 export interface BakeLook {
   readonly observed: ReadonlyMap<string, ObservedRun>;
@@ -48,14 +49,14 @@ export function lookAtBakes(host: Host, { observed, bootId, elapsedMs }: BakeLoo
   for (const [bundle] of bakes) {
     const bake = ledger.bakes?.[bundle];
     if (bake === undefined) continue;
-    const { forMs, restarts } = bakeOf(host.config, bundle);
     const groups = bakingGroups(host, ledger, bundle);
-    const failure = bake.failure ?? findFailure(groups, { bake, forMs, restarts, nowMs });
+    const options = { bake, ...bakeOf(host.config, bundle), nowMs };
+    const failure = bake.failure ?? findFailure(groups, options);
     if (failure !== undefined) {
       ledger = withFailure(ledger, failingBundles(host, ledger, { bundle, failure }), failure);
       continue;
     }
-    const phase = judgeBake(bake, { forMs, nowMs, isDoubted: isDoubted(groups) });
+    const phase = judgeBake(bake, { ...options, isDoubted: isUndecided(groups, options) });
     if (phase === 'settled' || phase === 'unobserved')
       settled.push({ bundle, isObserved: phase === 'settled' });
   }
@@ -71,6 +72,14 @@ export function lookAtBakes(host: Host, { observed, bootId, elapsedMs }: BakeLoo
     failed: failedIn(ledger),
     settled: settled.map(({ bundle }) => bundle).filter((bundle) => ledger.bakes?.[bundle] === undefined),
   };
+}
+
+/** True while a probe fails, or the server is silent: that is decided before the bake time ends. */
+function isUndecided(
+  groups: readonly BakingGroup[],
+  { bake, nowMs }: { readonly bake: Bake; readonly nowMs: number },
+): boolean {
+  return isDoubted(groups) || isContactOpen(bake.contact, { ...bake, nowMs });
 }
 
 /**

@@ -6,7 +6,9 @@ import { WritError } from '../../core/errors.js';
 import type { ControlAnswer, StatusReport } from '../../core/protocol/control-protocol.js';
 import type { HeldStatus } from '../../core/status/status.js';
 import { readBootId } from '../../platform/process/boot-id.js';
+import { createBakeTurn } from '../bake/bake-turn.js';
 import { keepActive } from '../bake/keep-release.js';
+import { type ContactTurnOptions, createContactTurn } from '../contact/contact-turn.js';
 import type { RequestHandlers } from '../control/control-socket.js';
 import { type Asked, runCycleAndExit } from '../control/cycle-and-exit.js';
 import { isWaitOver, orderForget, orderPause, orderResume } from '../control/operator-requests.js';
@@ -32,7 +34,7 @@ import { listRefusals } from '../report/refusal-status.js';
 import { createStatusFeed, type StatusFeed } from '../report/status-feed.js';
 import { readStatusFile } from '../report/status-file.js';
 import type { Host, HostOptions } from '../state/host.js';
-import { createBakeWatcher } from './bake-loop.js';
+import { createTurnLoop, type TurnLoop } from './bake-loop.js';
 import { createPoller } from './poller.js';
 import { createProber } from './probe-loop.js';
 import { createSettler, runSettleLoop, type SettleIntervals } from './reconcile-loop.js';
@@ -117,10 +119,8 @@ export function composeAgent(options: AgentOptions, agent: AgentCalls) {
     ...{ host, installId, exclusive, stop, everyMs: intervals?.probeEveryMs },
     onAsked: publishStatus,
   });
-  const bakeWatcher = createBakeWatcher({
-    ...{ host, exclusive, stop, onNews: publishStatus },
-    onRestored: (end, reason) => note(end, { by: 'writ', reason }),
-  });
+  const pull = () => pullUnlessStopping(runner, 'poll');
+  const bakeWatcher = watchReleases({ ...options, exclusive, pull }, agent);
   const isBaking = (): boolean => host().ledger.read().bakes !== undefined;
   const settler = createSettler({
     ...{ intervals, isBaking },
@@ -146,11 +146,31 @@ export function composeAgent(options: AgentOptions, agent: AgentCalls) {
         before: () => exclusive(() => collector.collectWhenDue(host(), publishStatus)),
         turn: async () => {
           await exclusive(settle);
-          if (isWaitOver(host())) await pullUnlessStopping(runner, 'poll');
+          if (isWaitOver(host())) await pull();
         },
         after: () => exclusive(watchAge),
       }),
     handlers: handlersOf(options, agent, { runner, scrubber, feed, admit }),
+  };
+}
+
+/** What follows a release after its activation: its bake time, and contact with the server. */
+function watchReleases(
+  { exclusive, pull, stop }: Pick<AgentOptions, 'stop'> & Pick<ContactTurnOptions, 'exclusive' | 'pull'>,
+  { host, note, publishStatus }: AgentCalls,
+): TurnLoop {
+  const watched = { host, exclusive, stop, onNews: publishStatus };
+  const byWrit = (end: CycleEnd, reason: string): void => note(end, { by: 'writ', reason });
+  const turns = [
+    createBakeTurn({ ...watched, onRestored: byWrit }),
+    createContactTurn({ ...watched, pull, onReactivated: byWrit }),
+  ];
+  const loops = turns.map((turn) => createTurnLoop(turn, watched));
+  return {
+    run: async () => void (await Promise.all(loops.map((one) => one.run()))),
+    wake: () => {
+      for (const one of loops) one.wake();
+    },
   };
 }
 

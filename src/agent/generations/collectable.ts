@@ -119,7 +119,9 @@ function madeAtMs(path: string, nowMs: number): number {
 }
 
 function keepRules({ config, paths, ledger, clock }: CollectableView): KeepRules {
-  const { previous, lastKnownGood, workers } = ledger.read();
+  const { previous, lastKnownGood, workers, lostContacts: lost = {} } = ledger.read();
+  // One that is at fault comes back by a person alone, who can have it fetched again.
+  const lostContacts = Object.entries(lost).filter(([, { state }]) => state !== 'held');
   // Of a group that is not configured any more nobody reports, and its last word would be kept for ever.
   const groups = config.workers.map((group) => `${group.name}/`);
   const reported = Object.entries(workers)
@@ -137,7 +139,7 @@ function keepRules({ config, paths, ledger, clock }: CollectableView): KeepRules
   return {
     named: new Set(named.filter((one) => one !== undefined)),
     settled: new Set(
-      [...newestSettled(ledger.read())].map(([bundle, { serial, manifestDigest }]) => {
+      [...newestSettled(ledger.read()), ...lostContacts].map(([bundle, { serial, manifestDigest }]) => {
         return `${bundle}/${releaseName(serial, manifestDigest)}`;
       }),
     ),

@@ -12,6 +12,7 @@ import { untrustedProblems } from '../generations/vouching.js';
 import { pendingProblems } from '../notify/pending-problems.js';
 import { waitError } from '../select/why-not-now-rules.js';
 import { bakeError, failedIn } from '../settled/bake-failure.js';
+import { lostContactErrors } from '../settled/lost-contact.js';
 import type { Ledger } from '../state/ledger.js';
 import { withdrawnProblems } from './active-withdrawn.js';
 import { isRemembered } from './refusal-status.js';
@@ -35,6 +36,7 @@ const judges: readonly Judge[] = [
     judge: ({ host, active }) => (active === undefined || !areKnown(host) ? [] : pendingProblems(host)),
   },
   { codes: ['BAKE_FAILED'], judge: ({ host, ledger }) => bakeProblems(host, ledger) },
+  { codes: ['CONTACT_LOST'], judge: ({ ledger }) => lostContactErrors(ledger).map(problemOf) },
   { codes: ['REPAIRED_BY_PREVIOUS'], judge: ({ damage }) => damage },
   { codes: ['UNTRUSTED_ACTIVE'], judge: ({ untrusted }) => untrustedProblems(untrusted) },
   { codes: ['ACTIVE_WITHDRAWN'], judge: withdrawnProblems },

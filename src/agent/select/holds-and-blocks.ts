@@ -4,7 +4,7 @@ import type { Problem } from '../../core/cycle/cycle-report.js';
 import type { NewRelease } from '../../core/release/release.js';
 import { type Commit, type CrashCount, type ReleaseDigests, stillSuspect } from '../state/crash-rules.js';
 import type { Host } from '../state/host.js';
-import { type Block, type Hold, type Ledger, ledgerSection } from '../state/ledger.js';
+import { type AcceptedRelease, type Block, type Hold, type Ledger, ledgerSection } from '../state/ledger.js';
 
 const changeRestrictions = ledgerSection('holds', 'crashes', 'blocked');
 
@@ -22,6 +22,19 @@ export function withHolds(ledger: Ledger, holds: readonly Hold[]): Ledger {
 export function withoutHoldsUpTo(ledger: Ledger, { bundle, serial }: NewRelease): Ledger {
   const holds = ledger.holds.filter((one) => one.bundle !== bundle || one.serial > serial);
   return changeRestrictions(ledger, { holds });
+}
+
+/** @returns the ledger without what Writ itself holds of these releases, by bundle; the holds of persons stay */
+export function withoutHoldsOf(
+  ledger: Ledger,
+  releases: readonly (readonly [string, AcceptedRelease])[],
+): Ledger {
+  const isOwn = ({ bundle, serial, manifestDigest, by }: Hold): boolean =>
+    by === 'writ' &&
+    releases.some(
+      ([name, one]) => name === bundle && one.serial === serial && one.manifestDigest === manifestDigest,
+    );
+  return changeRestrictions(ledger, { holds: ledger.holds.filter((one) => !isOwn(one)) });
 }
 
 /** What is active again is kept out by nothing: the rollback that was to leave it failed. */

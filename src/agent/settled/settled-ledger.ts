@@ -1,9 +1,11 @@
 // The members of the ledger about releases after their activation. Computes ledgers; writes none.
 import { type AgentConfig, bakeOf, setOf } from '../../core/config/config.js';
+import { given } from '../../core/given.js';
 import type { NamedRelease } from '../../core/release/release.js';
 import {
   type AcceptedRelease,
   type Bake,
+  type BakeContact,
   type BakeFailure,
   type Ledger,
   ledgerSection,
@@ -21,6 +23,8 @@ export type ActiveReleaseMap = ReadonlyMap<string, AcceptedRelease>;
 
 export interface BakeStart extends BakeNow {
   readonly config: BakeSettings;
+  /** Left out: contact with the server is not watched. */
+  readonly contactOf?: (bundle: string, release: AcceptedRelease) => BakeContact | undefined;
 }
 
 /**
@@ -34,7 +38,8 @@ export function withBakesOf(ledger: Ledger, active: ActiveReleaseMap, start: Bak
     const running = bakes[bundle];
     if (running !== undefined && isSameRelease(running, release)) return [[bundle, running]];
     if (isSettled(ledger, bundle, release) || bakeOf(start.config, bundle).forMs === 0) return [];
-    return [[bundle, startBake(release, start)]];
+    const contact = start.contactOf?.(bundle, release);
+    return [[bundle, { ...startBake(release, start), ...given({ contact }) }]];
   });
   const unsettled = Object.fromEntries(
     entries.map(([bundle]) => {

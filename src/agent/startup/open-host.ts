@@ -12,6 +12,7 @@ import { openRepositoryClient } from '../../trust/repository-client.js';
 import { openRepositorySource } from '../../trust/sources/repository-source.js';
 import { openTrustStore } from '../../trust/store/trust-store.js';
 import { driverKinds } from '../../workers/registry.js';
+import { askServer } from '../contact/ask-server.js';
 import { readActive } from '../generations/generations.js';
 import { createSandbox, lookForSandbox } from '../hooks/sandbox.js';
 import { noteNewlyAffected } from '../notify/membership.js';
@@ -125,7 +126,8 @@ function makeHost(
     onLateAnswer: (result) => noteLateAnswer(state, result, currentOf(state)),
   });
   const client = openClient(config, { ...options, ...state });
-  return { ...state, config, clock, log, client, groups, sandbox };
+  const ask: Host['askServer'] = (server) => askServer(config, server, { clock });
+  return { ...state, config, clock, log, client, groups, sandbox, askServer: ask };
 }
 
 /** A group of which nothing has changed goes on as it is: no connection of a worker ends for a reload. */

@@ -1,6 +1,6 @@
 // Everything a cycle needs of its host, made once by the composition root and passed along.
 // Owns no behaviour: a test builds one with its own clock, source and observers.
-import type { AgentConfig, WorkerGroupConfig } from '../../core/config/config.js';
+import type { AgentConfig, ContactServer, WorkerGroupConfig } from '../../core/config/config.js';
 import type { Digest } from '../../core/names.js';
 import type { SandboxStatus } from '../../core/status/status.js';
 import type { DurableFs, OperationObserver } from '../../platform/disk/durable-fs.js';
@@ -35,6 +35,8 @@ export interface Host {
   readonly sandbox: Sandbox;
   readonly ledger: StateFile<Ledger>;
   readonly refusals: StateFile<Refusals>;
+  /** Asks a server once, on a connection of its own; @returns why it was not reached; undefined where it answered. */
+  readonly askServer: (server: ContactServer) => Promise<string | undefined>;
   /** What releases may require of it; left out: what this version of Writ knows. */
   readonly features?: readonly string[];
 }

@@ -6,6 +6,7 @@ import { errorCodes } from '../../core/error-codes.js';
 const number = { type: 'integer', minimum: 0, maximum: 8.64e15 };
 const digest = { type: 'string', pattern: '^sha256:[0-9a-f]{64}$' };
 const text = { type: 'string' };
+const yesOrNo = { type: 'boolean' };
 const oneOf = (...values: readonly string[]): object => ({ enum: values });
 const objectOf = (additionalProperties: object): object => ({ type: 'object', additionalProperties });
 const listOf = (items: object): object => ({ type: 'array', items });
@@ -91,13 +92,25 @@ export const ledgerSchema: object = record({
       ...{ ...release, startedAtMs: number, observedMs: number, seenAtMs: number, bootId: text },
       'abruptBoots?': number,
       'failure?': record({
-        ...{ cause: oneOf('WORKER_DIED', 'PROBE_FAILED', 'WORKER_REFUSED'), text, atMs: number },
+        ...{
+          cause: oneOf('WORKER_DIED', 'PROBE_FAILED', 'WORKER_REFUSED', 'CONTACT_LOST'),
+          text,
+          atMs: number,
+        },
         groups: listOf(text),
       }),
+      'contact?': record({ failed: number, 'lastAtMs?': number, hadContact: yesOrNo, tries: number }),
+    }),
+  ),
+  'contactBefore?': record({ generation: number, reached: listOf(oneOf('repository', 'fleet')) }),
+  'lostContacts?': objectOf(
+    record({
+      ...{ ...release, atMs: number, hadContact: yesOrNo, tries: number, 'lastAtMs?': number },
+      state: oneOf('asking', 'away', 'returned', 'held'),
     }),
   ),
   'settledReleases?': objectOf(
-    listOf(record({ ...release, atMs: number, isObserved: { type: 'boolean' }, generation: number })),
+    listOf(record({ ...release, atMs: number, isObserved: yesOrNo, generation: number })),
   ),
   'unsettled?': objectOf(
     record({ sinceMs: number, restores: number, 'restoredAtMs?': number, failed: listOf(record(release)) }),

@@ -7,12 +7,23 @@ import type { ErrorCode } from '../../core/errors.js';
 import type { Digest } from '../../core/names.js';
 import type { ScrubState } from '../../core/status/scrub-state.js';
 import type { CrashCount, ReleaseDigests } from './crash-rules.js';
-import type { AcceptedRelease, Bake, SettledRelease, UnsettledBundle, WorkerRuns } from './release-shapes.js';
+import type {
+  AcceptedRelease,
+  Bake,
+  ContactBefore,
+  LostContact,
+  SettledRelease,
+  UnsettledBundle,
+  WorkerRuns,
+} from './release-shapes.js';
 
 export type {
   AcceptedRelease,
   Bake,
+  BakeContact,
   BakeFailure,
+  ContactBefore,
+  LostContact,
   ProcessEnd,
   SettledRelease,
   UnsettledBundle,
@@ -190,6 +201,10 @@ interface LedgerMembers {
   readonly settledReleases?: Readonly<Record<string, readonly SettledRelease[]>>;
   /** By bundle. */
   readonly unsettled?: Readonly<Record<string, UnsettledBundle>>;
+  /** Of the last move: noted before its swap. */
+  readonly contactBefore?: ContactBefore;
+  /** By bundle: the newest release that lost contact, until a newer one is active. */
+  readonly lostContacts?: Readonly<Record<string, LostContact>>;
   /** By `group/worker`. */
   readonly runs?: Readonly<Record<string, WorkerRuns>>;
 }

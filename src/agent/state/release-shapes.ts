@@ -22,10 +22,44 @@ export interface Bake extends AcceptedRelease {
   readonly abruptBoots?: number;
   /** Present once there is evidence of failure: this release never settles. */
   readonly failure?: BakeFailure;
+  /** Present until the server has answered since the swap; absent where contact is not watched. */
+  readonly contact?: BakeContact;
+}
+
+/** The attempts to reach the server since the swap: all of them have failed. */
+export interface BakeContact {
+  readonly failed: number;
+  /** Epoch milliseconds of the last attempt. */
+  readonly lastAtMs?: number;
+  /** The last attempt before the swap had reached the server. */
+  readonly hadContact: boolean;
+  /** How often this release was activated again after it had lost contact. */
+  readonly tries: number;
+}
+
+/** A release that was taken back because contact was lost after its swap. */
+export interface LostContact extends AcceptedRelease {
+  /** Epoch milliseconds of the restore. */
+  readonly atMs: number;
+  readonly hadContact: boolean;
+  readonly tries: number;
+  /** Epoch milliseconds of the last attempt since the restore. */
+  readonly lastAtMs?: number;
+  /**
+   * `asking`: contact may still return with the release before. `away`: it did not, so the server was away. `returned`: the
+   * release may become active again. `held`: contact returned with the release before, so this release is at fault.
+   */
+  readonly state: 'asking' | 'away' | 'returned' | 'held';
+}
+
+/** Which servers answered before the swap to a generation. */
+export interface ContactBefore {
+  readonly generation: number;
+  readonly reached: readonly ('repository' | 'fleet')[];
 }
 
 export interface BakeFailure {
-  readonly cause: Extract<ErrorCode, 'WORKER_DIED' | 'PROBE_FAILED' | 'WORKER_REFUSED'>;
+  readonly cause: Extract<ErrorCode, 'WORKER_DIED' | 'PROBE_FAILED' | 'WORKER_REFUSED' | 'CONTACT_LOST'>;
   readonly text: string;
   readonly atMs: number;
   /** Names of the worker groups that failed; empty where the whole host did. */

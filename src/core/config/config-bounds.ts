@@ -3,7 +3,7 @@
 import { maxSocketPathBytes } from '../limits.js';
 import { parseDuration, parsePercent, parsePercentRange, parseSize } from '../names.js';
 import type { Schema } from './config-keys.js';
-import { at, type ConfigPath, type Finding, group, list } from './findings.js';
+import { at, type ConfigPath, type Finding, type Group, group, list } from './findings.js';
 
 /** @returns every duration and size that is out of the bounds of its key; a text that is none is the schema's */
 export function* checkBounds(schema: Schema, value: unknown, path: ConfigPath): Generator<Finding> {
@@ -33,6 +33,22 @@ export function* changeRules(change: unknown, path: ConfigPath): Generator<Findi
   // A release of the same size has 100%: without it no small change could ever arrive.
   if (range !== undefined && (range.min > 100 || range.max < 100))
     yield at([...path, 'bytes'], `must contain 100%, the size of the active release; it is ${bytes}`);
+}
+
+/** @returns servers that can never be lost, or are not there, and bake times that nothing is watched in */
+export function* contactRules({ bundles, repository, fleet }: Group): Generator<Finding> {
+  const sources = Array.isArray(repository) ? repository : [repository];
+  const urls = sources.map((one) => (typeof one === 'string' ? one : group(one)['url']));
+  const isFile = (url: unknown): boolean => typeof url === 'string' && url.startsWith('file:');
+  for (const [index, one] of list(bundles).entries()) {
+    const { contact, for: time } = group(group(one)['bake']);
+    const path = ['bundles', index, 'bake', 'contact'];
+    if (contact === 'repository' && urls.every(isFile))
+      yield at(path, 'cannot be repository: every source of the repository is a file: URL');
+    if (contact === 'fleet' && fleet === undefined) yield at(path, 'is fleet, and there is no `fleet`');
+    if ((contact === 'repository' || contact === 'fleet') && time === 0)
+      yield at(path, 'needs a bake time: `for` is 0');
+  }
 }
 
 /** @returns what is wrong with the length of a socket's path */

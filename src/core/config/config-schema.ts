@@ -87,6 +87,7 @@ const check = key.object(
   ['name'],
 );
 
+const contact = key.oneOf(['none', 'repository', 'fleet'], 'none, repository or fleet');
 const bundle = key.object(
   {
     name: key.name,
@@ -98,7 +99,7 @@ const bundle = key.object(
       'a file mode in quotes without write or execute for others, as "0644" or "0640"',
     ),
     group: key.account('the name or number of a group'),
-    bake: key.object({ for: key.durationOrZero(1000, 7 * dayMs), restarts: key.whole(0, 100) }),
+    bake: key.object({ for: key.durationOrZero(1000, 7 * dayMs), restarts: key.whole(0, 100), contact }),
   },
   ['name'],
 );

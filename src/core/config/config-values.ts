@@ -196,6 +196,7 @@ function buildBundle({ name, channel, checks = [], mode, group, bake = {} }: Bun
     bake: {
       forMs: bake.for === 0 ? 0 : (milliseconds(bake.for) ?? defaultBake.forMs),
       restarts: bake.restarts ?? defaultBake.restarts,
+      ...given({ contact: bake.contact === 'none' ? undefined : bake.contact }),
     },
     ...given({ group }),
   };

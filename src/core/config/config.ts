@@ -1,6 +1,7 @@
 // The agent's configuration as the rest of Writ sees it: defaults filled in, durations in milliseconds,
 // names checked (docs/configuration.md). Owns the shape; config-schema judges the YAML.
 
+import { given } from '../given.js';
 import type { ArchiveLimits, MetadataLimits, TransportLimits } from '../limits.js';
 import type { HookBox } from './hook-box.js';
 
@@ -84,13 +85,17 @@ export interface BakeConfig {
   readonly forMs: number;
   /** So many unexplained restarts of one worker are not a failure. */
   readonly restarts: number;
+  /** The server that must answer after the swap; left out: none. */
+  readonly contact?: ContactServer;
 }
+
+export type ContactServer = 'repository' | 'fleet';
 
 export const defaultBake: BakeConfig = { forMs: 600_000, restarts: 2 };
 
 /**
  * @returns the bake settings of a bundle; a `together` set settles as a whole, so each member has the longest `forMs` of its
- *   set
+ *   set, and the `contact` of a member that has one
  */
 export function bakeOf(
   { bundles, together }: Pick<AgentConfig, 'bundles' | 'together'>,
@@ -99,7 +104,12 @@ export function bakeOf(
   const settings = (one: string): BakeConfig =>
     bundles.find((other) => other.name === one)?.bake ?? defaultBake;
   const set = setOf({ together }, name);
-  return { ...settings(name), forMs: Math.max(...set.map((one) => settings(one).forMs)) };
+  const contact = [name, ...set].map((one) => settings(one).contact).find((one) => one !== undefined);
+  return {
+    ...settings(name),
+    forMs: Math.max(...set.map((one) => settings(one).forMs)),
+    ...given({ contact }),
+  };
 }
 
 /** @returns the names of the bundles that move together with this one, itself among them */

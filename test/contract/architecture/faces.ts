@@ -3,9 +3,17 @@
 export const faces: Readonly<Record<string, readonly string[]>> = {
   agent: ['agent'],
   'agent/activation': ['activate', 'affected-groups', 'commit-ledger', 'move', 'place', 'restore'],
-  'agent/bake': ['bake-turn', 'keep-release', 'restore-settled', 'settled-target', 'start-bakes'],
+  'agent/bake': [
+    'bake-turn',
+    'keep-release',
+    'restore-settled',
+    'settled-policy',
+    'settled-target',
+    'start-bakes',
+  ],
   'agent/checks': ['canary-step', 'candidate-context', 'check-candidate', 'check-source', 'run-checks'],
   'agent/config': ['config-file', 'load-config'],
+  'agent/contact': ['ask-server', 'contact-turn'],
   'agent/control': [
     'agent-sockets',
     'control-socket',
@@ -106,6 +114,9 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'bake-failure',
     'bake-gap-rules',
     'bake-rules',
+    'contact-ledger',
+    'contact-rules',
+    'lost-contact',
     'evidence-rules',
     'runs-rules',
     'settled-ledger',

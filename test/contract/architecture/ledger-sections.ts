@@ -41,6 +41,8 @@ export const ledgerOwners: Readonly<Record<Member, string>> = {
   notices: 'agent/startup/notices.ts',
   bakes: 'agent/settled/settled-ledger.ts',
   settledReleases: 'agent/settled/settled-ledger.ts',
+  contactBefore: 'agent/settled/contact-ledger.ts',
+  lostContacts: 'agent/settled/contact-ledger.ts',
   unsettled: 'agent/settled/settled-ledger.ts',
   runs: 'agent/settled/settled-ledger.ts',
 };

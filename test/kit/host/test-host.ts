@@ -74,6 +74,8 @@ export interface TestHostOptions {
   readonly deltas?: DeltaMaker;
   /** Places that the client has in place of the simulator, in their order. */
   readonly mirrors?: readonly RepositorySource[];
+  /** How servers answer when contact is asked for; reached by default. */
+  readonly askServer?: Host['askServer'];
   /** What a later Writ knows, in place of this one. */
   readonly features?: readonly string[];
 }
@@ -225,6 +227,7 @@ function makeHost(
     }),
     ledger: openLedger(paths.ledger, durable, () => isNewHost(paths)),
     refusals: openRefusals(paths.rejected, durable),
+    askServer: options.askServer ?? (async () => undefined),
     ...given({ features: options.features }),
   };
 }

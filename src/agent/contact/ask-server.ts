@@ -1,0 +1,61 @@
+// Asks a server whether it can be reached at all: one request without a body, whose answer is not read. No trust follows from it.
+// Each request opens a connection: a firewall that refuses new connections lets those through that were open at the swap.
+import type { ContactServer, FleetConfig, MirrorConfig } from '../../core/config/config.js';
+import { given } from '../../core/given.js';
+import { askHttp } from '../../platform/net/http-ask.js';
+import { readSmallFile } from '../../platform/read-file.js';
+import type { Clock } from '../../platform/time/clock.js';
+
+const defaultTimeoutMs = 10_000;
+const maxAnswerBytes = 65_536;
+const maxCaBytes = 1_000_000;
+const timestampPath = 'metadata/timestamp.json';
+
+interface Servers {
+  readonly repository: readonly Pick<MirrorConfig, 'url' | 'ca'>[];
+  readonly fleet?: Pick<FleetConfig, 'url' | 'ca'>;
+}
+
+export interface AskOptions {
+  readonly clock: Clock;
+  /** 10 s by default. */
+  readonly timeoutMs?: number;
+}
+
+interface Place {
+  readonly url: URL;
+  readonly ca?: string | undefined;
+}
+
+/**
+ * Any answer of HTTP is contact, whatever its status; of several mirrors one suffices.
+ * @returns why no place was reached; undefined where one answered
+ */
+export async function askServer(
+  servers: Servers,
+  server: ContactServer,
+  options: AskOptions,
+): Promise<string | undefined> {
+  const failures = await Promise.all(placesOf(servers, server).map((place) => askPlace(place, options)));
+  if (failures.includes(undefined)) return undefined;
+  return failures[0] ?? 'it has no address on a network';
+}
+
+function placesOf({ repository, fleet }: Servers, server: ContactServer): Place[] {
+  if (server === 'fleet') return fleet === undefined ? [] : [{ url: new URL(fleet.url), ca: fleet.ca }];
+  return repository.flatMap(({ url, ca }) => {
+    const base = url.endsWith('/') ? url : `${url}/`;
+    return url.startsWith('file:') ? [] : [{ url: new URL(timestampPath, base), ca }];
+  });
+}
+
+async function askPlace(
+  { url, ca: path }: Place,
+  { clock, timeoutMs = defaultTimeoutMs }: AskOptions,
+): Promise<string | undefined> {
+  const read = path === undefined ? undefined : readSmallFile(path, { maxBytes: maxCaBytes });
+  if (read !== undefined && read.kind !== 'read') return `${path}: ${read.why}`;
+  const ca = read?.bytes.toString('utf8');
+  const reply = await askHttp({ url, method: 'HEAD', timeoutMs, maxAnswerBytes, clock, ...given({ ca }) });
+  return reply.kind === 'answered' ? undefined : `${url.host}: ${reply.reason}`;
+}

@@ -1,0 +1,50 @@
+// Activates releases again that had lost contact, while the server is away: from their trees on disk, by the usual way of an
+// update. Nothing may come back that is withdrawn, untrusted or refused since.
+import { changedPaths } from '../../core/release/affected-groups.js';
+import { activate } from '../activation/activate.js';
+import { affectedGroups } from '../activation/affected-groups.js';
+import { suitableBundle } from '../bake/settled-policy.js';
+import { placeSettled } from '../bake/settled-target.js';
+import { readActivePolicy } from '../generations/generation-contents.js';
+import { bundleBefore, bundleMoved, type CycleEnd, noteBundles } from '../job/cycle-result.js';
+import { endOf, withJob } from '../job/job.js';
+import { newCycleId } from '../job/progress.js';
+import type { Host } from '../state/host.js';
+import type { LostContact } from '../state/ledger.js';
+import { rememberBlamed } from '../state/refusals.js';
+
+/** @returns the end of the cycle; undefined where a release may not come back. @throws WritError DISK_*, STATE_DAMAGED */
+export function reactivate(
+  host: Host,
+  lost: readonly (readonly [string, LostContact])[],
+  signal: AbortSignal,
+): Promise<CycleEnd | undefined> {
+  const options = { cycle: newCycleId(), trigger: 'pending', firstStep: 'swap' } as const;
+  return withJob(host, options, async (job) => {
+    const { story, record, area } = job;
+    const active = readActivePolicy(host.paths);
+    if (active === undefined) return undefined;
+    const bundles = new Map(active.bundles);
+    for (const [bundle, release] of lost) {
+      const found = await suitableBundle(host, bundle, release);
+      if (found === undefined) return undefined;
+      bundles.set(bundle, found);
+    }
+    const placed = await placeSettled(job, active, bundles);
+    if (placed === undefined) return undefined;
+    const from = active.generation.number;
+    record.fromGeneration = from;
+    const releases = lost.flatMap(([bundle]) => bundles.get(bundle)?.record.release ?? []);
+    const moved = await activate(host, story, {
+      ...{ kind: 'update', from, to: placed.generation, releases, staging: area.path(), signal },
+      groups: affectedGroups(host, { paths: changedPaths(active.bundles, bundles) }),
+      onRefused: (error, groups) => rememberBlamed(host, releases, error, groups),
+    });
+    record.moves.push(moved);
+    const results = releases.map((one) =>
+      bundleMoved(bundleBefore(one, active.bundles.get(one.bundle)?.record.release.serial), moved),
+    );
+    noteBundles(record, results);
+    return endOf(job);
+  });
+}

@@ -1,0 +1,96 @@
+// A baking host whose server answers or not as a test says, with the turns that an agent gives to its bake times and to contact.
+// Virtual time; owns no assertion.
+import * as fs from 'node:fs';
+import { createContactTurn } from '../../../src/agent/contact/contact-turn.js';
+import { syncCycle } from '../../../src/agent/cycle/sync-cycle.js';
+import type { CycleEnd } from '../../../src/agent/job/cycle-result.js';
+import { exclusiveAlone } from '../../../src/agent/job/exclusive.js';
+import { newCycleId } from '../../../src/agent/job/progress.js';
+import type { Host } from '../../../src/agent/state/host.js';
+import { type BakingHost, bakeMs, bakingHost, supervisedDriver } from './baking-host.js';
+import type { Files, TestHostOptions } from './test-host.js';
+
+export interface ContactHost extends BakingHost {
+  /** Whether the server answers; given the release that is active, by its file `f`. */
+  isReached: (active: string) => boolean;
+  /** Times of the attempts, milliseconds of the clock. */
+  readonly askedAtMs: number[];
+  readonly askedServers: string[];
+  /** The ends of activations without the server. */
+  readonly reactivated: CycleEnd[];
+  /** As `pass`, with turns for contact as well. */
+  wait(forMs: number, host?: Host): Promise<void>;
+  /** The host as a restart of the agent opens it. */
+  restart(): Host;
+}
+
+/** `askServer`: in place of `isReached`. */
+export interface ContactHostOptions extends TestHostOptions {
+  /** Of serial 1. */
+  readonly first?: Files;
+  /** `no`: serial 1 is in its bake time still. */
+  readonly settle?: 'no';
+}
+
+export const firstSettledMs = bakeMs + 10_000;
+
+/** @example using contact = await contactHost(); // serial 1 has settled */
+export async function contactHost({
+  first,
+  settle,
+  ...options
+}: ContactHostOptions = {}): Promise<ContactHost> {
+  const askedAtMs: number[] = [];
+  const askedServers: string[] = [];
+  const reactivated: CycleEnd[] = [];
+  const askServer: Host['askServer'] = async (server) => {
+    askedServers.push(server);
+    askedAtMs.push(contact.test.clock.nowMs());
+    if (options.askServer !== undefined) return options.askServer(server);
+    return contact.isReached(activeOf(contact)) ? undefined : 'server.example: ECONNREFUSED';
+  };
+  const bake = { forMs: bakeMs, restarts: 2, contact: 'repository' } as const;
+  const baking = bakingHost(supervisedDriver(['a']), {
+    bundles: [{ name: 'access', bake }],
+    ...options,
+    askServer,
+  });
+  const stop = new AbortController().signal;
+  const turnOf = (host: Host) =>
+    createContactTurn({
+      ...{ host: () => host, exclusive: exclusiveAlone, stop, onNews: () => undefined },
+      pull: () =>
+        syncCycle(host, {
+          ...{ cycle: newCycleId(), trigger: 'poll', force: 'no', signal: stop },
+          onEvent: () => undefined,
+        }),
+      onReactivated: (end) => reactivated.push(end),
+    });
+  const contact: ContactHost = Object.assign(baking, {
+    isReached: () => true,
+    askedAtMs,
+    askedServers,
+    reactivated,
+    restart: () => baking.test.reopen(),
+    wait: async (forMs: number, host: Host = baking.test.host) => {
+      const turn = turnOf(host);
+      for (let leftMs = forMs; leftMs > 0; leftMs -= 1000) {
+        await baking.pass(Math.min(1000, leftMs), host);
+        await turn();
+      }
+    },
+  });
+  for (const { name } of (options.bundles ?? []).slice(1))
+    await contact.test.publish(name, { f: '1' }, { serial: 1 });
+  await contact.take(1, first);
+  if (settle === 'no') return contact;
+  await contact.wait(firstSettledMs);
+  askedAtMs.length = 0;
+  return contact;
+}
+
+/** Before the first release nothing is active. */
+function activeOf({ test }: ContactHost): string {
+  const path = `${test.host.paths.current}/access/f`;
+  return fs.existsSync(path) ? fs.readFileSync(path, 'utf8') : '';
+}

@@ -1,0 +1,133 @@
+// Releases that really cut a host off from its repository, applied by a loader in a network namespace: a firewall, a route, a
+// resolver and a proxy. The host finds each by itself and goes back. Time is virtual, the network is not.
+import assert from 'node:assert/strict';
+import { describe, it, type TestContext } from 'node:test';
+import { scriptArgv } from '../../kit/cli/child-script.js';
+import { tempDir } from '../../kit/disk/temp-dir.js';
+import { type ContactHost, contactHost } from '../../kit/host/contact-host.js';
+import {
+  type NetworkPair,
+  needsNetworkPair,
+  networkPair,
+  serverAddress,
+  serverName,
+  serverPort,
+} from '../../kit/net/network-pair.js';
+
+const second = 1000;
+const options = { timeout: 240_000, ...needsNetworkPair };
+
+const byAddress = `http://${serverAddress}:${serverPort}/`;
+const byName = `http://${serverName}:${serverPort}/`;
+const proxyPort = 3128;
+const byProxy = `http://127.0.0.1:${proxyPort}/`;
+
+const relay = `
+import net from 'node:net';
+import fs from 'node:fs';
+const [, pidFile] = process.argv;
+net.createServer((near) => {
+  const far = net.connect(${serverPort}, '${serverAddress}');
+  for (const one of [near, far]) one.on('error', () => { near.destroy(); far.destroy(); });
+  near.pipe(far).pipe(near);
+}).listen(${proxyPort}, '127.0.0.1', () => fs.writeFileSync(pidFile, String(process.pid)));
+`;
+
+interface Policies {
+  readonly url: string;
+  /** Shell on the host: with it the server is reached. */
+  readonly good: string;
+  /** And with this one it is not. */
+  readonly bad: string;
+}
+
+interface Scene {
+  readonly contact: ContactHost;
+  readonly network: NetworkPair;
+}
+
+/** A host with serial 1, settled, which is the good policy. */
+async function withHost(
+  context: TestContext,
+  policiesOf: (network: NetworkPair) => Policies,
+  act: (scene: Scene, policies: Policies) => Promise<void>,
+): Promise<void> {
+  using dir = tempDir();
+  await using network = await networkPair(dir);
+  if (network === undefined) return context.skip('no network namespaces for this user');
+  const policies = policiesOf(network);
+  const run = network.onHost('sh', '-ec', '. "$1"', 'sh', '{current}/access/policy.sh');
+  using contact = await contactHost({
+    first: { f: '1', 'policy.sh': policies.good },
+    groups: { app: { config: { load: { run, timeoutMs: 20_000 } } } },
+    askServer: () => network.ask(policies.url),
+  });
+  await act({ contact, network }, policies);
+}
+
+const kinds: Readonly<Record<string, (network: NetworkPair) => Policies>> = {
+  'a firewall that drops the port of the repository': () => ({
+    url: byAddress,
+    good: 'nft flush ruleset',
+    bad: `nft "flush ruleset; table inet writ { chain output { type filter hook output priority 0;
+      ct state established accept; tcp dport ${serverPort} drop; }; }"`,
+  }),
+  'a route into a black hole': () => ({
+    url: byAddress,
+    good: `ip route flush type blackhole`,
+    bad: `ip route add blackhole ${serverAddress}/32`,
+  }),
+  'a resolver that does not answer': ({ resolverFile }) => {
+    const resolver = (address: string) =>
+      `printf 'nameserver ${address}\\noptions timeout:1 attempts:1\\n' > ${resolverFile}`;
+    return { url: byName, good: resolver(serverAddress), bad: resolver('10.9.0.77') };
+  },
+  'a proxy that goes away': ({ resolverFile }) => {
+    const pidFile = `${resolverFile}.relay`;
+    const start = [...scriptArgv(relay), pidFile].map((one) => `'${one.replaceAll("'", "'\\''")}'`).join(' ');
+    const isThere = `test -e ${pidFile}`;
+    return {
+      url: byProxy,
+      good: `${isThere} || { setsid ${start} </dev/null >/dev/null 2>&1 & while ! ${isThere}; do sleep 0.05; done; }`,
+      bad: `kill "$(cat ${pidFile})"; rm ${pidFile}`,
+    };
+  },
+};
+
+describe('a release that cuts its host off', { ...options, concurrency: true }, () => {
+  for (const [name, policiesOf] of Object.entries(kinds)) {
+    it(`is taken back and held: ${name}`, async (context) => {
+      await withHost(context, policiesOf, async ({ contact, network }, { bad, url }) => {
+        assert.equal(await network.ask(url), undefined);
+        assert.equal((await contact.take(2, { f: '2', 'policy.sh': bad })).outcome, 'activated');
+        assert.notEqual(await network.ask(url), undefined, 'it is cut off');
+        await contact.wait(70 * second);
+        assert.equal(contact.active(), '1');
+        assert.equal(contact.test.host.ledger.read().lostContacts?.['access']?.state, 'held');
+        assert.equal(await network.ask(url), undefined, 'it is reached again');
+      });
+    });
+  }
+
+  const harmless = (): Policies => ({ url: byAddress, good: 'nft flush ruleset', bad: 'true' });
+
+  it('is none when the server restarts after the swap and answers 503', async (context) => {
+    await withHost(context, harmless, async ({ contact, network }, { bad }) => {
+      await contact.take(2, { f: '2', 'policy.sh': bad });
+      await network.answerWith('off');
+      await contact.wait(20 * second);
+      await network.answerWith(503);
+      await contact.wait(80 * second);
+      assert.deepEqual([contact.active(), contact.restores.length], ['2', 0]);
+    });
+  });
+
+  it('is none when the server was away before the swap', async (context) => {
+    await withHost(context, harmless, async ({ contact, network }, { bad }) => {
+      await network.answerWith('off');
+      await contact.take(2, { f: '2', 'policy.sh': bad });
+      await contact.wait(100 * second);
+      assert.deepEqual([contact.active(), contact.restores.length], ['2', 0]);
+    });
+  });
+});

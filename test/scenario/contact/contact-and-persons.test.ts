@@ -1,0 +1,172 @@
+// Lost contact beside what persons do: a pause, a withdrawal, a newer release, a release that is kept on purpose.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { keepActive } from '../../../src/agent/bake/keep-release.js';
+import { pause, resume } from '../../../src/agent/select/pause.js';
+import { lostContactErrors } from '../../../src/agent/settled/lost-contact.js';
+import type { Host } from '../../../src/agent/state/host.js';
+import { bakeMs } from '../../kit/host/baking-host.js';
+import { type ContactHost, contactHost, firstSettledMs } from '../../kit/host/contact-host.js';
+
+const second = 1000;
+const minute = 60_000;
+
+const stateOf = ({ test }: ContactHost, bundle = 'access') =>
+  test.host.ledger.read().lostContacts?.[bundle]?.state;
+
+/** A host that went back from serial 2, and whose server is away. */
+async function hostWithServerAway(): Promise<ContactHost> {
+  const contact = await contactHost();
+  await contact.take(2);
+  contact.isReached = () => false;
+  await contact.wait(130 * second);
+  assert.deepEqual([contact.active(), stateOf(contact)], ['1', 'away']);
+  return contact;
+}
+
+describe('a pause', () => {
+  it('does not stop the way back, and stops the activation after it until it ends', async () => {
+    using contact = await contactHost();
+    await contact.take(2);
+    contact.isReached = () => false;
+    pause(contact.test.host, { by: 'anna', reason: 'at work' });
+    await contact.wait(64 * second);
+    assert.equal(contact.active(), '1');
+    await contact.wait(15 * minute);
+    assert.equal(contact.active(), '1');
+    resume(contact.test.host);
+    await contact.wait(2 * second);
+    // A person's `writ resume` lets the release in; without a server it comes from the disk.
+    assert.deepEqual([contact.active(), contact.reactivated.length], ['2', 1]);
+  });
+});
+
+describe('a release that lost contact', () => {
+  it('is reported with what becomes of it', async () => {
+    using contact = await contactHost();
+    contact.isReached = (active) => active !== '2';
+    await contact.take(2);
+    await contact.wait(70 * second);
+    const [error] = lostContactErrors(contact.test.host.ledger.read());
+    const text = 'contact lost after access 2; serial 2 is held until a newer release';
+    assert.deepEqual([error?.code, error?.message], ['CONTACT_LOST', text]);
+    resume(contact.test.host);
+    assert.deepEqual(lostContactErrors(contact.test.host.ledger.read()), []);
+  });
+
+  it('does not come back when it was withdrawn meanwhile', async () => {
+    using contact = await hostWithServerAway();
+    await contact.test.publish('access', { f: '1' }, { serial: 1, withdrawn: [2] });
+    contact.isReached = () => true;
+    await contact.wait(5 * minute);
+    assert.deepEqual([contact.active(), contact.reactivated.length], ['1', 0]);
+  });
+
+  it('does not come back from the disk when the host knows that it was withdrawn', async () => {
+    using contact = await hostWithServerAway();
+    await contact.test.publish('access', { f: '1' }, { serial: 1, withdrawn: [2] });
+    await contact.test.pull();
+    await contact.wait(30 * minute);
+    assert.deepEqual([contact.active(), contact.reactivated.length], ['1', 0]);
+  });
+
+  it('gives way to a newer one as soon as it is found to be at fault', async () => {
+    using contact = await contactHost();
+    contact.isReached = (active) => active !== '2';
+    await contact.take(2);
+    await contact.test.publish('access', { f: '3' }, { serial: 3 });
+    await contact.wait(70 * second);
+    assert.equal(contact.active(), '3');
+  });
+
+  it('gives way to a newer one at the first contact', async () => {
+    using contact = await hostWithServerAway();
+    await contact.test.publish('access', { f: '3' }, { serial: 3 });
+    contact.isReached = () => true;
+    await contact.wait(minute);
+    assert.equal(contact.active(), '3');
+    assert.equal(contact.test.host.ledger.read().lostContacts, undefined);
+  });
+
+  it('stays when a person keeps it without a bake time', async () => {
+    using contact = await contactHost();
+    await contact.test.publish('access', { f: '2' }, { serial: 2 });
+    const result = await contact.test.pull({ force: 'yes' });
+    keepActive(contact.test.host, result, 'anna');
+    contact.isReached = () => false;
+    await contact.wait(5 * minute);
+    assert.deepEqual([contact.active(), contact.restores.length], ['2', 0]);
+  });
+
+  it('is tried again by a person in spite of the verdict, and judged again', async () => {
+    using contact = await contactHost();
+    contact.isReached = (active) => active !== '2';
+    await contact.take(2);
+    await contact.wait(70 * second);
+    assert.equal((await contact.test.pull({ force: 'yes' })).outcome, 'activated');
+    await contact.wait(70 * second);
+    assert.deepEqual([contact.active(), stateOf(contact)], ['1', 'held']);
+  });
+});
+
+describe('a first policy', () => {
+  it('stays when contact is lost, and is well again when contact returns', async () => {
+    using contact = await contactHost({ settle: 'no' });
+    contact.isReached = () => false;
+    await contact.wait(70 * second);
+    const failureOf = ({ ledger }: Host) => ledger.read().bakes?.['access']?.failure?.cause;
+    assert.deepEqual([contact.active(), failureOf(contact.test.host)], ['1', 'CONTACT_LOST']);
+    contact.isReached = () => true;
+    await contact.wait(32 * second);
+    assert.equal(failureOf(contact.test.host), undefined);
+    await contact.wait(firstSettledMs);
+    assert.equal(contact.test.host.ledger.read().settledReleases?.['access']?.[0]?.serial, 1);
+  });
+});
+
+describe('a set of bundles', () => {
+  it('goes back as a whole, is held as a whole, and names the server of its member', async () => {
+    const bake = { forMs: bakeMs, restarts: 2 };
+    using contact = await contactHost({
+      bundles: [
+        { name: 'access', bake: { ...bake, contact: 'fleet' } },
+        { name: 'routes', bake },
+      ],
+      config: { together: [['access', 'routes']] },
+    });
+    contact.isReached = (active) => active !== '2';
+    await contact.test.publish('routes', { f: '2' }, { serial: 2 });
+    await contact.take(2);
+    await contact.wait(70 * second);
+    assert.deepEqual([contact.active(), contact.test.read('routes/f')], ['1', '1']);
+    assert.deepEqual([stateOf(contact), stateOf(contact, 'routes')], ['held', 'held']);
+    assert.deepEqual(new Set(contact.askedServers), new Set(['fleet']));
+  });
+
+  it('comes back as a whole where the server was away', async () => {
+    const bake = { forMs: bakeMs, restarts: 2, contact: 'repository' } as const;
+    using contact = await contactHost({
+      bundles: [
+        { name: 'access', bake },
+        { name: 'routes', bake },
+      ],
+      config: { together: [['access', 'routes']] },
+    });
+    await contact.test.publish('routes', { f: '2' }, { serial: 2 });
+    await contact.take(2);
+    contact.isReached = () => false;
+    await contact.wait(64 * second);
+    assert.deepEqual([contact.active(), contact.test.read('routes/f')], ['1', '1']);
+    await contact.wait(10 * minute);
+    assert.deepEqual([contact.active(), contact.test.read('routes/f')], ['2', '2']);
+  });
+});
+
+describe('a restart of the agent while the server is away', () => {
+  it('does not forget when the release comes back, nor how often it did', async () => {
+    using contact = await hostWithServerAway();
+    for (let turns = 0; turns < 3; turns += 1) await contact.wait(3 * minute, contact.restart());
+    assert.equal(contact.active(), '2');
+    assert.equal(contact.restart().ledger.read().bakes?.['access']?.contact?.tries, 1);
+  });
+});
