@@ -10,7 +10,7 @@ import type { ObservedRun } from '../runs/observe-runs.js';
 import { type FailedRelease, failedIn } from '../settled/bake-failure.js';
 import { judgeBake, withObserved } from '../settled/bake-rules.js';
 import { isContactOpen } from '../settled/contact-rules.js';
-import { type BakingGroup, findFailure, isDoubted } from '../settled/evidence-rules.js';
+import { type BakingGroup, findFailure, isDoubted, isTaken } from '../settled/evidence-rules.js';
 import { type ActiveReleaseMap, withBakes, withFailure, withSettled } from '../settled/settled-ledger.js';
 import type { Host } from '../state/host.js';
 import type { Bake, BakeFailure, Ledger } from '../state/ledger.js';
@@ -43,7 +43,11 @@ export function lookAtBakes(host: Host, { observed, bootId, elapsedMs }: BakeLoo
   const bakes = Object.entries(ledger.bakes ?? {}).filter(([bundle]) => active.has(bundle));
   ledger = withBakes(
     ledger,
-    bakes.map(([bundle, bake]) => [bundle, withObserved(bake, { nowMs, bootId, elapsedMs })] as const),
+    bakes.map(([bundle, bake]) => {
+      // A release that no worker uses proves nothing by its age.
+      const observedMs = isTaken(bakingGroups(host, before, bundle)) ? elapsedMs : 0;
+      return [bundle, withObserved(bake, { nowMs, bootId, elapsedMs: observedMs })] as const;
+    }),
   );
   const settled: { bundle: string; isObserved: boolean }[] = [];
   for (const [bundle] of bakes) {

@@ -20,21 +20,26 @@ export function withObservedRuns(
   { observed, ...now }: RunsLook,
 ): Ledger {
   const { workers, runs = {}, bakes = {} } = ledger;
-  const entries = Object.entries(workers).flatMap(([key, { notifiedAtMs = 0 }]): [string, WorkerRuns][] => {
-    const known = runs[key];
-    const seen = observed.get(key);
-    if (seen === undefined) return known === undefined ? [] : [[key, known]];
-    const uses = host.config.workers.find((one) => one.name === groupOf(key))?.uses ?? [];
-    const next = noteRun(
-      known,
-      {
-        ...seen,
-        wasNotified: known !== undefined && notifiedAtMs >= known.sinceMs,
-        isBaking: uses.some((bundle) => bakes[bundle] !== undefined),
-      },
-      now,
-    );
-    return next === undefined ? [] : [[key, next]];
-  });
+  const entries = Object.entries(workers).flatMap(
+    ([key, { notifiedAtMs = 0, notNowSinceMs }]): [string, WorkerRuns][] => {
+      const known = runs[key];
+      const seen = observed.get(key);
+      if (seen === undefined) return known === undefined ? [] : [[key, known]];
+      const uses = host.config.workers.find((one) => one.name === groupOf(key))?.uses ?? [];
+      const swaps = uses.flatMap((bundle) => bakes[bundle]?.startedAtMs ?? []);
+      const swappedAtMs = Math.max(0, ...swaps);
+      const next = noteRun(
+        known,
+        {
+          ...seen,
+          wasNotified: known !== undefined && notifiedAtMs >= known.sinceMs,
+          hadNotTaken: notNowSinceMs !== undefined && known !== undefined && known.sinceMs <= swappedAtMs,
+          isBaking: swaps.length > 0,
+        },
+        now,
+      );
+      return next === undefined ? [] : [[key, next]];
+    },
+  );
   return withRuns(ledger, Object.fromEntries(entries));
 }

@@ -105,8 +105,8 @@ function isBefore({ atMs, isAttributed }: ProcessEnd, { startedAtMs }: Bake, spa
 }
 
 /** An end that was observed right before the swap may have the same time. */
-export function isInBake({ atMs }: Pick<ProcessEnd, 'atMs'>, { startedAtMs }: Bake): boolean {
-  return atMs > startedAtMs;
+export function isInBake({ atMs, hadNotTaken }: ProcessEnd, { startedAtMs }: Bake): boolean {
+  return atMs > startedAtMs && hadNotTaken !== true;
 }
 
 /**
@@ -167,6 +167,15 @@ function wrongProbe({ workers }: BakingGroup): Finding | undefined {
 
 function timesText(count: number): string {
   return count === 1 ? 'once' : `${count} times`;
+}
+
+/** True where some worker of each group has taken the release; a group without workers has nobody to take it. */
+export function isTaken(groups: readonly BakingGroup[]): boolean {
+  return groups.every(({ workers }) => workers.length === 0 || workers.some(({ entry }) => hasTaken(entry)));
+}
+
+function hasTaken({ accepted, confirmed, wanted, state }: WorkerLedger): boolean {
+  return accepted === wanted || confirmed === wanted || state === 'notified';
 }
 
 /** True while a probe that this release had passed fails: the bake time does not end before that is decided. */

@@ -18,6 +18,8 @@ export interface SeenRun {
       }
     | undefined;
   readonly wasNotified: boolean;
+  /** The process that was known has run since before the swap, and has said "not now" to the release. */
+  readonly hadNotTaken?: boolean;
   /** A release that the worker uses is in its bake time. */
   readonly isBaking: boolean;
 }
@@ -28,16 +30,12 @@ export interface SeenRun {
  */
 export function noteRun(
   known: WorkerRuns | undefined,
-  { process, record, wasNotified, isBaking }: SeenRun,
+  { process, record, wasNotified, hadNotTaken, isBaking }: SeenRun,
   { nowMs, bootId }: { readonly nowMs: number; readonly bootId: string },
 ): WorkerRuns | undefined {
   const mark = record?.mark;
-  if (known === undefined || known.bootId !== bootId) {
-    if (process === undefined && record === undefined) return undefined;
-    // Processes of another boot ended with that boot, which says nothing about the release.
-    const fresh = { process: process ?? '', sinceMs: nowMs, watchedSinceMs: nowMs, bootId, ends: [] };
-    return mark === undefined ? fresh : { ...fresh, mark };
-  }
+  // Processes of another boot ended with that boot, which says nothing about the release.
+  if (known === undefined || known.bootId !== bootId) return firstRun({ process, record }, { nowMs, bootId });
   const livedMs = Math.max(0, nowMs - known.sinceMs);
   const end = (kind: ProcessEnd['kind']): ProcessEnd => ({
     ...{ atMs: nowMs, livedMs, kind },
@@ -45,7 +43,8 @@ export function noteRun(
     ...(isBaking ? { isAttributed: true } : {}),
   });
   const isOther = process !== undefined && process !== known.process && known.process !== '';
-  const ends = endsOf(record, isOther, end);
+  const found = endsOf(record, isOther, end);
+  const ends = hadNotTaken === true ? withFirstNotTaken(found) : found;
   const kept = known.ends.filter((one) => one.atMs <= nowMs);
   if (
     ends.length === 0 &&
@@ -62,6 +61,20 @@ export function noteRun(
     watchedSinceMs: Math.min(known.watchedSinceMs, nowMs),
     ends: [...kept, ...ends].slice(-maxEnds),
   };
+}
+
+function firstRun(
+  { process, record }: Pick<SeenRun, 'process' | 'record'>,
+  { nowMs, bootId }: { readonly nowMs: number; readonly bootId: string },
+): WorkerRuns | undefined {
+  if (process === undefined && record === undefined) return undefined;
+  const run = { process: process ?? '', sinceMs: nowMs, watchedSinceMs: nowMs, bootId, ends: [] };
+  return record === undefined ? run : { ...run, mark: record.mark };
+}
+
+/** A process that replaced the first one read the release at its start. */
+function withFirstNotTaken([first, ...later]: readonly ProcessEnd[]): readonly ProcessEnd[] {
+  return first === undefined ? [] : [{ ...first, hadNotTaken: true }, ...later];
 }
 
 function endsOf(

@@ -121,7 +121,11 @@ export const ledgerSchema: object = record({
       ends: listOf(
         record({
           ...{ atMs: number, livedMs: number, kind: oneOf('abnormal', 'clean', 'unrecorded') },
-          ...{ 'wasNotified?': { const: true }, 'isAttributed?': { const: true } },
+          ...{
+            'wasNotified?': { const: true },
+            'isAttributed?': { const: true },
+            'hadNotTaken?': { const: true },
+          },
         }),
       ),
     }),

@@ -110,4 +110,6 @@ export interface ProcessEnd {
   readonly wasNotified?: true;
   /** It happened within the bake time of a release, and says nothing about a later one. */
   readonly isAttributed?: true;
+  /** The process ran before the swap, and was too busy to take the release: it ended with the one before. */
+  readonly hadNotTaken?: true;
 }

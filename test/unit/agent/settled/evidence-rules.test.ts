@@ -56,6 +56,16 @@ describe('findFailure', () => {
     assert.equal(causeOf(groupOf([[{}, runs(older)]])), 'WORKER_DIED');
   });
 
+  it('counts no end of a process that had not taken the release', () => {
+    const busy = end(1, 'abnormal', { hadNotTaken: true });
+    assert.equal(causeOf(groupOf([[{}, runs([busy])]])), undefined);
+    assert.equal(causeOf(groupOf([[{}, runs([busy, end(2, 'abnormal')])]])), 'WORKER_DIED');
+  });
+
+  it('counts no end at the time of the swap, which was observed before it', () => {
+    assert.equal(causeOf(groupOf([[{}, runs([end(0, 'abnormal')])]])), undefined);
+  });
+
   it('counts the second abnormal end of a group of several workers, or one that leaves fewer than min', () => {
     const one = runs([end(1, 'abnormal')]);
     const none = runs([]);
