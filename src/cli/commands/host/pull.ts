@@ -32,7 +32,7 @@ export const command: CommandDefinition<PullFlags> = {
     '1  failed; the running policy stays; try again',
     '2  usage or configuration',
     '3  rejected; the old policy stays',
-    '4  degraded: active, but a worker was not notified',
+    '4  degraded: active, but a worker was not notified; or activated, but unconfirmed',
     '5  rolled back',
     '6  blocked',
     '7  another process is busy',
