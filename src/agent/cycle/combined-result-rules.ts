@@ -22,7 +22,7 @@ export function afterExit(result: CycleResult, exit: CycleResult | undefined): C
     ...rest,
     ...(exit.generation === undefined ? {} : { generation: exit.generation }),
     outcome,
-    exitCode: exitCodeAfter(outcome, [exit, result]),
+    exitCode: exitCodeAfter(outcome, { last: exit, result }),
     confirmed: exit.confirmed,
     changed: exit.generation !== result.fromGeneration,
     bundles: result.bundles.map((one) => bundleAfter(one, exit)),
@@ -33,9 +33,13 @@ export function afterExit(result: CycleResult, exit: CycleResult | undefined): C
   };
 }
 
-/** The exit code of the last act with this outcome: an activation may have one of its own. */
-function exitCodeAfter(outcome: CycleResult['outcome'], lastFirst: readonly CycleResult[]): number {
-  return lastFirst.find((one) => one.outcome === outcome)?.exitCode ?? exitCodeOfOutcome[outcome];
+/** An activation may have an exit code of its own: that of the last one counts. */
+function exitCodeAfter(
+  outcome: CycleResult['outcome'],
+  { last, result }: { readonly last: CycleResult; readonly result: CycleResult },
+): number {
+  if (outcome === 'activated' && last.outcome === outcome) return last.exitCode;
+  return outcome === result.outcome ? result.exitCode : exitCodeOfOutcome[outcome];
 }
 
 /** What was refused, or could not be had, stays said. */
@@ -80,7 +84,8 @@ export function afterRepair(result: CycleResult, repair: CycleResult | undefined
 
 /** The cycle found nothing to do: how the repair ended is how the command ended. */
 function saidBy(repair: CycleResult, result: CycleResult): Partial<CycleResult> {
-  const { outcome, exitCode, confirmed, workers } = repair;
+  const { outcome, confirmed, workers } = repair;
+  const exitCode = exitCodeAfter(outcome, { last: repair, result });
   const bundles = result.bundles.map(
     (one) => repair.bundles.find((mended) => mended.bundle === one.bundle) ?? one,
   );

@@ -101,7 +101,9 @@ export async function hearAgain(
   for (const group of host.groups) {
     const { name, probe } = group.config;
     const { workers } = host.ledger.read();
-    const isOpenHere = Object.entries(workers).some(([key, one]) => groupOf(key) === name && isOpen(one));
+    const isOpenHere = Object.entries(workers).some(
+      ([key, one]) => groupOf(key) === name && (isOpen(one) || one.secondProbe !== undefined),
+    );
     if (probe === undefined || !isOpenHere || (who !== 'all' && probe.everyMs !== undefined)) continue;
     await repeatProbe(host, group, { target, staging: staging(), signal });
   }
@@ -153,6 +155,6 @@ function saidText(what: string, { verdict: { reason }, text }: HookReport): stri
 
 function follow(worker: WorkerLedger, { verdict }: HookReport, said: WrongAnswer): WorkerLedger {
   if (verdict.kind === 'ok') return afterRight(worker, said.nowMs);
-  if (verdict.kind !== 'refused') return afterSilence(worker, said.text);
+  if (verdict.kind !== 'refused') return afterSilence(worker, said.text, said.nowMs);
   return afterWrong(worker, said);
 }

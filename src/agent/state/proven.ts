@@ -54,9 +54,9 @@ export function groupFacts(
         min: reset?.min ?? 1,
         hasProbe: probe === undefined ? 'no' : 'yes',
         workers: own.map(([key, entry]): WorkerFacts => {
-          const { wanted, state, text, goneAtMs, tries, probed, code } = entry;
+          const { wanted, state, text, goneAtMs, tries, probed, code, secondProbe } = entry;
           return {
-            ...{ state, text, goneAtMs, tries, probed, code },
+            ...{ state, text, goneAtMs, tries, probed, code, secondProbe },
             worker: key.slice(name.length + 1),
             generation: wanted,
             isLost: isLost(entry, lostAfterMs, nowMs) ? 'yes' : undefined,

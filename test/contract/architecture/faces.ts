@@ -72,6 +72,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'reconcile',
     'refusal',
     'repeat-probe',
+    'repeated-probe-rules',
     'repeated-refusal-rules',
     'run-loaders',
     'worker-groups',

@@ -106,7 +106,8 @@ describe('a real nginx, fed by Writ', options, () => {
       async () => {
         const current = writ.current();
         await writ.publish(release('four', 'FOUR'));
-        const back = { exitCode: 5, outcome: 'rolled-back', code: 'PROBE_FAILED', workers: confirmed };
+        const workers = { 'nginx.pid': 'notified' };
+        const back = { exitCode: 5, outcome: 'rolled-back', code: 'PROBE_FAILED', workers };
         await expectAgreement(writ, await writ.pull(), back);
         assert.equal(writ.current(), current);
         assert.equal(await inUse(), 'two');
