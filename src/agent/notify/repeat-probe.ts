@@ -16,6 +16,7 @@ import {
   isAskedAgain,
   isDoubted,
   isOpen,
+  isSecondProbeTurn,
   type WrongAnswer,
 } from './repeated-probe-rules.js';
 import { groupOf, withWorkers, workerOf } from './worker-ledger.js';
@@ -102,7 +103,7 @@ export async function hearAgain(
     const { name, probe } = group.config;
     const { workers } = host.ledger.read();
     const isOpenHere = Object.entries(workers).some(
-      ([key, one]) => groupOf(key) === name && (isOpen(one) || one.secondProbe !== undefined),
+      ([key, one]) => groupOf(key) === name && (isOpen(one) || isSecondProbeTurn(one, host.clock.nowMs())),
     );
     if (probe === undefined || !isOpenHere || (who !== 'all' && probe.everyMs !== undefined)) continue;
     await repeatProbe(host, group, { target, staging: staging(), signal });

@@ -122,6 +122,14 @@ export function isOpen({ goneAtMs, probed }: WorkerLedger): boolean {
   return goneAtMs === undefined && probed !== undefined && (probed.wrong > 0 || probed.silence !== undefined);
 }
 
+/** True from the time on at which a second answer of its probe counts. */
+export function isSecondProbeTurn(
+  { secondProbe }: Pick<WorkerLedger, 'secondProbe'>,
+  nowMs: number,
+): boolean {
+  return secondProbe !== undefined && secondProbe.atMs <= nowMs;
+}
+
 /** @returns the worker after a right answer */
 export function afterRight(worker: WorkerLedger, nowMs: number): WorkerLedger {
   const { probed, tries: _, secondProbe, ...others } = worker;
