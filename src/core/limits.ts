@@ -60,6 +60,12 @@ export const defaultTransportLimits = {
  */
 export const steadyNotNowMs = 600_000;
 
+/** A probe is asked for so long: twice and more what a daemon with large policy takes to load it. */
+export const defaultProbeDeadlineMs = 60_000;
+
+/** From the end of one attempt of a probe to the next one. */
+export const defaultProbeGapMs = 1000;
+
 /** How many redirects one request follows. */
 export const maxRedirects = 5;
 /** How often a cut transfer of an archive goes on from where it stopped, at one mirror. */

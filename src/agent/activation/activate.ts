@@ -17,6 +17,7 @@ import { provenBy, resetWorkers } from '../notify/notify-steps.js';
 import { verbsTo } from '../notify/notify-verbs.js';
 import { problemsIn, warningsIn, workerFindings } from '../notify/pending-problems.js';
 import { type Probed, runProbes } from '../notify/probe-workers.js';
+import { withSecondProbe } from '../notify/repeated-probe-rules.js';
 import { type LoadReport, runLoaders } from '../notify/run-loaders.js';
 import { announceActive } from '../notify/worker-groups.js';
 import { noteUnread, noteWorkers, wantGeneration } from '../notify/worker-ledger.js';
@@ -137,7 +138,9 @@ async function notifyAndCommit(
       verdict: found.unheard.size > 0 ? 'warn' : okOrSkip(found.seen.size),
     };
   });
-  const workers = await provenBy(move.groups, probed.found, probed.results);
+  const proven = await provenBy(move.groups, probed.found, probed.results);
+  const isBack = move.kind === 'rollback';
+  const workers = isBack ? withSecondProbe(move.groups, proven, host.clock.nowMs()) : proven;
   try {
     await story.step('commit', () => commit(host, story, { move, workers, swappedAtMs: progress.beganAtMs }));
   } catch (error) {

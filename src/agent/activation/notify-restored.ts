@@ -15,6 +15,7 @@ import { problemsIn, warningsIn, workerFindings } from '../notify/pending-proble
 import { runProbes } from '../notify/probe-workers.js';
 import { unproven } from '../notify/prove.js';
 import { groupsIn } from '../notify/refusal.js';
+import { withSecondProbe } from '../notify/repeated-probe-rules.js';
 import {
   asNotReached,
   isRepeatedByLoader,
@@ -73,7 +74,7 @@ export async function notifyRestored(
     repeated.has(workerKey(one.group, one.worker)) && !isRestarted(groups, one) ? asNotReached(one) : one,
   );
   const revived = await revive(left, { groups, target: context.target, clock });
-  const workers = await proveBack(host, context, revived);
+  const workers = withSecondProbe(groups, await proveBack(host, context, revived), clock.nowMs());
   noteWorkers(host, workers);
   const findings = workerFindings(host);
   const found = { workers, problems: problemsIn(findings), warnings: warningsIn(findings) };

@@ -22,7 +22,7 @@ export function afterExit(result: CycleResult, exit: CycleResult | undefined): C
     ...rest,
     ...(exit.generation === undefined ? {} : { generation: exit.generation }),
     outcome,
-    exitCode: outcome === result.outcome ? result.exitCode : exitCodeOfOutcome[outcome],
+    exitCode: exitCodeAfter(outcome, { last: exit, result }),
     confirmed: exit.confirmed,
     changed: exit.generation !== result.fromGeneration,
     bundles: result.bundles.map((one) => bundleAfter(one, exit)),
@@ -31,6 +31,15 @@ export function afterExit(result: CycleResult, exit: CycleResult | undefined): C
     warnings: [...warnings, leftWarning(result, exit)],
     durationMs,
   };
+}
+
+/** An activation may have an exit code of its own: that of the last one counts. */
+function exitCodeAfter(
+  outcome: CycleResult['outcome'],
+  { last, result }: { readonly last: CycleResult; readonly result: CycleResult },
+): number {
+  if (outcome === 'activated' && last.outcome === outcome) return last.exitCode;
+  return outcome === result.outcome ? result.exitCode : exitCodeOfOutcome[outcome];
 }
 
 /** What was refused, or could not be had, stays said. */
@@ -76,9 +85,10 @@ export function afterRepair(result: CycleResult, repair: CycleResult | undefined
 /** The cycle found nothing to do: how the repair ended is how the command ended. */
 function saidBy(repair: CycleResult, result: CycleResult): Partial<CycleResult> {
   const { outcome, confirmed, workers } = repair;
+  const exitCode = exitCodeAfter(outcome, { last: repair, result });
   const bundles = result.bundles.map(
     (one) => repair.bundles.find((mended) => mended.bundle === one.bundle) ?? one,
   );
   const problems = [...repair.problems, ...result.problems];
-  return { outcome, exitCode: exitCodeOfOutcome[outcome], confirmed, bundles, workers, problems };
+  return { outcome, exitCode, confirmed, bundles, workers, problems };
 }

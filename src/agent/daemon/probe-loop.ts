@@ -13,6 +13,7 @@ import { newCycleId } from '../job/progress.js';
 import { recordEvent } from '../job/record.js';
 import { openStagingArea } from '../job/staging-area.js';
 import { askAgain, noteAnswers, type RepeatedProbe } from '../notify/repeat-probe.js';
+import { groupOf } from '../notify/worker-ledger.js';
 import { isPaused } from '../select/pause.js';
 import type { Host, WorkerGroup } from '../state/host.js';
 import type { Ledger } from '../state/ledger.js';
@@ -81,13 +82,28 @@ function timesOf(
   for (const group of config.workers) {
     const { name, probe } = group;
     const usualMs = probe?.everyMs === undefined ? undefined : (shorterMs ?? probe.everyMs);
-    const everyMs = probe === undefined ? undefined : probeGapMs(config, ledger.read(), group, usualMs);
-    if (everyMs === undefined) continue;
-    const next = nextPollAt({ nowMs, everyMs, phaseMs: phaseMs(`${installId}/${name}`, everyMs) });
+    if (probe === undefined) continue;
+    const everyMs = probeGapMs(config, ledger.read(), group, usualMs);
+    const repeatAtMs =
+      everyMs === undefined
+        ? Number.POSITIVE_INFINITY
+        : nextPollAt({ nowMs, everyMs, phaseMs: phaseMs(`${installId}/${name}`, everyMs) });
+    const next = Math.min(repeatAtMs, secondProbeAtMs(ledger.read(), name, nowMs));
+    if (!Number.isFinite(next)) continue;
     // The clock may have been set back, or the interval made shorter.
     times.set(name, Math.min(known.get(name) ?? next, next));
   }
   return times;
+}
+
+/** @returns when the probe of a group is asked after a way back; Infinity where it is not */
+function secondProbeAtMs({ workers }: Ledger, name: string, nowMs: number): number {
+  const times = Object.entries(workers).flatMap(([key, { secondProbe, goneAtMs }]) =>
+    groupOf(key) === name && goneAtMs === undefined && secondProbe !== undefined ? [secondProbe.atMs] : [],
+  );
+  const atMs = Math.min(...times);
+  // One that is late may be a host that is paused.
+  return atMs > nowMs ? atMs : nowMs + leastProbeGapMs;
 }
 
 /** In a bake time a probe is asked so often at least, in parts of it, and no more often than each 5 s. */

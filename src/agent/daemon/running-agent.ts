@@ -115,7 +115,8 @@ export class RunningAgent {
     if (!isMistyped(end.result)) this.#last = end.result;
     if (end.result.changed) this.#problems.delete('damage');
     this.#recorder.record(this.#host, end, asked);
-    if (end.result.changed) this.#parts.bakeBegan();
+    // After a way back too a probe is asked soon.
+    if (end.result.changed || end.result.outcome === 'rolled-back') this.#parts.bakeBegan();
     this.#parts.observers.onCycle(end);
     this.#publishStatus();
   }

@@ -59,6 +59,8 @@ export interface HookReport {
   readonly durationMs: number;
   /** Where there is no verdict because of the sandbox: SANDBOX_MISSING, SANDBOX_BROKEN. */
   readonly code?: ErrorCode | undefined;
+  /** The command could not be started: waiting does not change that. */
+  readonly isNotRun?: true;
   /** Of a refusal whose first line names a fault of this host. */
   readonly hostFault?: string;
   /** What a person may want to change. */

@@ -149,14 +149,20 @@ function environmentOf({ generation, bundle }: HookPlaces, scratch: string): Rec
 
 /** Our failure, and no verdict on anybody's policy. */
 function notRun(reason: string, code?: ErrorCode): HookReport {
-  return { verdict: { kind: 'broken', reason }, text: reason, durationMs: 0, code };
+  return { verdict: { kind: 'broken', reason }, text: reason, durationMs: 0, code, isNotRun: true };
 }
 
 function reportOf(result: CommandResult): HookReport {
   const verdict = judgeHook(result);
-  if (result.kind === 'not-started') return { verdict, text: result.reason, durationMs: 0 };
+  if (result.kind === 'not-started') return { verdict, text: result.reason, durationMs: 0, isNotRun: true };
   const text = textOf(result);
-  return { verdict, text: text === '' ? verdict.reason : text, durationMs: result.durationMs };
+  const report = { verdict, text: text === '' ? verdict.reason : text, durationMs: result.durationMs };
+  return isMissing(result) ? { ...report, isNotRun: true } : report;
+}
+
+/** As a shell, and the sandbox, say that there is no such program, or none that may be run. */
+function isMissing(result: CommandResult): boolean {
+  return result.kind === 'exited' && (result.exitCode === 126 || result.exitCode === 127);
 }
 
 function textOf({ stdout, stderr, truncated }: ProgramOutput & { readonly truncated: boolean }): string {
@@ -255,10 +261,6 @@ export function removeScratch(
 
 export interface RetryOptions {
   readonly clock: Clock;
-  /** Of these ends, the next try may have another one; left out: only of those without a verdict. */
-  readonly again?: readonly HookVerdictKind[];
-  /** For all tries together; left out: as long as they take. */
-  readonly deadlineMs?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -270,22 +272,19 @@ const withoutVerdict: readonly HookVerdictKind[] = ['broken', 'unreachable'];
 
 /**
  * Further tries of a command, as its `retry` says.
- * @param ask runs it once, with what is left of the deadline as its timeout
+ * @param ask runs it once
  * @returns the report of the last try, which is the answer
  */
 export async function retryHook(
   hook: HookConfig,
-  { clock, again = withoutVerdict, deadlineMs = Number.POSITIVE_INFINITY, signal }: RetryOptions,
+  { clock, signal }: RetryOptions,
   ask: (hook: HookConfig) => Promise<HookReport>,
 ): Promise<HookReport> {
-  const endMs = clock.monotonicMs() + deadlineMs;
-  const once = (): Promise<HookReport> =>
-    ask({ ...hook, timeoutMs: Math.max(1, Math.min(hook.timeoutMs, endMs - clock.monotonicMs())) });
-  let report = await once();
-  for (let tries = 0; tries < (hook.retry ?? 0) && again.includes(report.verdict.kind); tries++) {
+  let report = await ask(hook);
+  for (let tries = 0; tries < (hook.retry ?? 0) && withoutVerdict.includes(report.verdict.kind); tries++) {
     await clock.sleep(retryMs, signal);
-    if (signal?.aborted || clock.monotonicMs() >= endMs) break;
-    report = await once();
+    if (signal?.aborted) break;
+    report = await ask(hook);
   }
   return report;
 }

@@ -6,6 +6,7 @@ import {
   exitCodeOfOutcome,
   isActivation,
   type Outcome,
+  unprovenExitCode,
   worstOutcome,
 } from '../../core/cycle/sync-machine.js';
 import { errorCodes } from '../../core/error-codes.js';
@@ -77,7 +78,7 @@ export function finishCycle(
     cycle: story.cycle,
     trigger: story.trigger,
     outcome,
-    exitCode: exitCodeOf(outcome, problems),
+    exitCode: exitCodeOf(outcome, problems, { isUnproven: isUnproven(host, { fromGeneration, moves }) }),
     // As the status says it: a group that this cycle did not concern may not have proved what it uses.
     confirmed: (outcome === 'unchanged' || last !== undefined) && isProven(host),
     changed: generation !== fromGeneration,
@@ -93,11 +94,36 @@ export function finishCycle(
 }
 
 /** To try again will not help against a wrong configuration or request: scripts tell both apart by the exit code. */
-function exitCodeOf(outcome: Outcome, problems: readonly Problem[]): number {
+function exitCodeOf(
+  outcome: Outcome,
+  problems: readonly Problem[],
+  { isUnproven }: { readonly isUnproven: boolean },
+): number {
   const [first] = problems;
   const kind = first === undefined ? undefined : errorCodes[first.code].kind;
   const isAsked = kind === 'config' || kind === 'usage' || kind === 'busy';
+  if (outcome === 'activated' && isUnproven) return unprovenExitCode;
   return outcome === 'failed' && isAsked ? exitCodeOfKind[kind] : exitCodeOfOutcome[outcome];
+}
+
+/** A first policy replaces none that a worker could still use, so that it is no reason for a script to stop. */
+function isUnproven(
+  host: Host,
+  { fromGeneration, moves }: Pick<CycleRecord, 'fromGeneration' | 'moves'>,
+): boolean {
+  return fromGeneration !== undefined && !isProven(host) && hasUnproven(host, moves.at(-1)?.workers ?? []);
+}
+
+/** @returns true where a worker was notified and proved nothing, and its group does not accept that */
+export function hasUnproven(
+  { config }: Pick<Host, 'config'>,
+  workers: readonly Pick<WorkerResult, 'group' | 'state' | 'secondProbeAtMs'>[],
+): boolean {
+  const accepting = config.workers.filter((one) => one.confirm === 'accept').map((one) => one.name);
+  return workers.some(
+    ({ group, state, secondProbeAtMs }) =>
+      state === 'notified' && secondProbeAtMs === undefined && !accepting.includes(group),
+  );
 }
 
 function overallOutcome(record: CycleRecord): Outcome {

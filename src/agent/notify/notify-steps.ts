@@ -71,11 +71,13 @@ async function notifyNewcomers(
 export function notifyWorkers(host: Host, context: NotifyContext): Promise<NotifiedGroup[]> {
   const { target, signal, nextNotificationId, only, unreached } = context;
   const { proofs, newcomers: _, ...manner } = context.manner ?? {};
+  const askedOnce = new Set<string>();
   return notifyGroups(context.groups, {
     ...{ target, nextNotificationId, signal, only, unreached, clock: host.clock },
     prove: async (group, results) => {
-      if (proofs !== 'last' && asksEach(group.config.probe))
-        await runProbes(host, { ...context, groups: [group] }, results);
+      if (proofs === 'last' || !asksEach(group.config.probe)) return;
+      const { unheard } = await runProbes(host, { ...context, groups: [group] }, results, { askedOnce });
+      if (unheard.size > 0) askedOnce.add(group.config.name);
     },
     ...manner,
   });

@@ -2,16 +2,19 @@
 // a whole. A no throws; "not now" (75) and a warning (32 to 63) prove nothing and refute nothing; who could not be reached
 // is not asked.
 import { join } from 'node:path';
-import type { HookConfig, WorkerGroupConfig } from '../../core/config/config.js';
+import type { HookConfig, ProbeConfig, WorkerGroupConfig } from '../../core/config/config.js';
 import type { WorkerResult } from '../../core/cycle/cycle-report.js';
 import type { HookVerdict } from '../../core/cycle/hook-verdict.js';
+import type { WritError } from '../../core/errors.js';
 import { hasStamp, stampedCommand } from '../generations/stamped-command.js';
 import { type HookReport, hookError } from '../hooks/hook.js';
-import { retryHook, runHook } from '../hooks/run-hook.js';
+import { askInTurns, type ProbeQuestion } from '../hooks/probe-attempts.js';
+import { runHook } from '../hooks/run-hook.js';
 import { confineOn } from '../hooks/sandbox.js';
-import type { Host } from '../state/host.js';
+import type { Host, WorkerGroup } from '../state/host.js';
+import { livenessOf } from './dead-workers.js';
 import type { NotifyContext } from './notify-context.js';
-import { groupOf, workerKey } from './worker-ledger.js';
+import { groupOf, hasAnswered, workerKey } from './worker-ledger.js';
 
 /** Runs a loader or a probe on the generation that workers are moved to: it finds the live policy, behind the swap. */
 export function groupHook(
@@ -32,20 +35,24 @@ export function groupHook(
   });
 }
 
-/** @throws WritError LOADER_*, PROBE_*, SANDBOX_* where it is no yes; "not now" of a probe is none */
-export function requireNoNo(
+/** @throws WritError LOADER_*, SANDBOX_* where it is no yes */
+export function requireLoaded(group: string, report: HookReport): void {
+  const error = groupHookError('loader', { group, asked: group }, report);
+  if (error !== undefined) throw error;
+}
+
+/** @returns LOADER_*, PROBE_*, SANDBOX_* where it is no yes; "not now" of a probe is no error */
+function groupHookError(
   role: 'loader' | 'probe',
-  group: string,
+  { group, asked }: { readonly group: string; readonly asked: string },
   report: HookReport,
-  asked = group,
-): void {
+): WritError | undefined {
   const { text: output } = report;
   const { reason } = report.verdict;
-  const error = hookError(role, report, {
+  return hookError(role, report, {
     text: () => `${asked}: ${reason}${output === '' ? '' : `: ${output.trim()}`}`,
     facts: { groups: [group], reason, output },
   });
-  if (error !== undefined) throw error;
 }
 
 /** What probes have found, by names of groups and keys of workers. */
@@ -54,6 +61,13 @@ export interface Probed {
   readonly seen: ReadonlySet<string>;
   /** The probe gave no verdict: how it ended. */
   readonly unheard: ReadonlyMap<string, HookVerdict>;
+}
+
+export interface RunProbesOptions {
+  /** Names of groups whose probe gave no verdict before in this move: they are asked once, for waiting is in vain. */
+  readonly askedOnce?: ReadonlySet<string>;
+  /** Called with the error of each question; left out: the first one is thrown. */
+  readonly onError?: (error: WritError, about: string) => void;
 }
 
 /**
@@ -65,18 +79,58 @@ export async function runProbes(
   host: Host,
   context: NotifyContext,
   notified: readonly WorkerResult[],
+  { askedOnce, onError = throwIt }: RunProbesOptions = {},
 ): Promise<Probed> {
   const seen = new Set<string>();
   const unheard = new Map<string, HookVerdict>();
-  for (const { config } of context.groups) {
-    for (const worker of questionsOf(config, notified)) {
-      const about = worker === undefined ? config.name : workerKey(config.name, worker);
-      const verdict = await ask(host, config, context, worker);
-      if (verdict?.kind === 'ok') seen.add(about);
-      else if (verdict !== undefined) unheard.set(about, verdict);
-    }
-  }
+  const questions = context.groups.flatMap((group): ProbeQuestion[] => {
+    const { config } = group;
+    const { probe, name } = config;
+    if (probe === undefined) return [];
+    return questionsOf(config, notified).map((worker) => {
+      const about = worker === undefined ? name : workerKey(name, worker);
+      const own = notified.filter((one) => one.group === name && [undefined, one.worker].includes(worker));
+      return {
+        probe: askedOnce?.has(name) ? { ...probe, deadlineMs: 0 } : probe,
+        ask: (timeoutMs) => askProbe(host, config, { ...probe, timeoutMs }, context, worker),
+        isGone: goneWatch(group, own, host.clock),
+        onDecided: (report) => {
+          const error = groupHookError('probe', { group: name, asked: about }, report);
+          if (error !== undefined) onError(error, about);
+          else if (report.verdict.kind === 'ok') seen.add(about);
+          else unheard.set(about, report.verdict);
+        },
+      };
+    });
+  });
+  await askInTurns(questions, { clock: host.clock, signal: context.signal });
   return { seen, unheard };
+}
+
+function throwIt(error: WritError): never {
+  throw error;
+}
+
+/** A supervisor that restarts a worker at once has done so by then. */
+const goneMs = 5000;
+
+/** @returns a look that is true once one of the workers that answered has been dead for a while */
+function goneWatch(
+  { driver }: WorkerGroup,
+  notified: readonly WorkerResult[],
+  clock: Pick<Host['clock'], 'monotonicMs'>,
+): () => Promise<boolean> {
+  const watched = driver?.liveness === undefined ? [] : notified.filter(hasAnswered);
+  let sinceMs: number | undefined;
+  return async () => {
+    for (const { worker } of watched) {
+      if (driver === undefined || (await livenessOf(driver, worker)) !== 'dead') continue;
+      sinceMs ??= clock.monotonicMs();
+      return clock.monotonicMs() - sinceMs >= goneMs;
+    }
+    sinceMs = undefined;
+    return false;
+  };
 }
 
 /** @returns the workers to ask about, one by one; `undefined` among them stands for the group as a whole */
@@ -87,25 +141,6 @@ function questionsOf(
   if (!asksEach(config.probe)) return hasAnswer(config, notified) ? [undefined] : [];
   const own = notified.filter((one) => one.group === config.name && one.state !== 'unreachable');
   return own.map((one) => one.worker);
-}
-
-/**
- * Exit 0 alone means this generation. A worker may take a moment to use what it was notified of: its no is asked again too,
- * and "not now". @throws WritError PROBE_FAILED, PROBE_BROKEN for a refusal, and where there is no verdict
- */
-async function ask(
-  host: Host,
-  config: WorkerGroupConfig,
-  context: NotifyContext,
-  worker?: string,
-): Promise<HookReport['verdict'] | undefined> {
-  const { probe, name } = config;
-  if (probe === undefined) return undefined;
-  const again = ['refused', 'deferred', 'broken', 'unreachable'] as const;
-  const retries = { clock: host.clock, again, signal: context.signal, deadlineMs: probe.deadlineMs };
-  const report = await retryHook(probe, retries, (hook) => askProbe(host, config, hook, context, worker));
-  requireNoNo('probe', name, report, worker === undefined ? name : workerKey(name, worker));
-  return report.verdict;
 }
 
 /** Where all workers are away, or nobody is there, a no of the probe says that and nothing about the policy. */
@@ -124,7 +159,7 @@ const workerPlaceholder = '{worker}';
 export async function askProbe(
   host: Host,
   config: WorkerGroupConfig,
-  probe: HookConfig,
+  probe: ProbeConfig,
   context: NotifyContext,
   worker = '',
 ): Promise<HookReport> {

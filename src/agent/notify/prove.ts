@@ -2,13 +2,12 @@
 // those that were notified, when others of their group may have proved it before. Only a yes counts: of whom a probe does not
 // say it, is pending still. Writes nothing.
 import type { Problem, WorkerResult } from '../../core/cycle/cycle-report.js';
-import type { HookVerdict } from '../../core/cycle/hook-verdict.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { toWritError, type WritError } from '../../core/errors.js';
 import type { Host, WorkerGroup } from '../state/host.js';
 import type { NotifyContext } from './notify-context.js';
 import { provenBy } from './notify-steps.js';
-import { askProbe, asksEach, runProbes } from './probe-workers.js';
+import { askProbe, asksEach, type Probed, runProbes } from './probe-workers.js';
 import { groupOf, workerKey, workerOf } from './worker-ledger.js';
 
 export interface Notified {
@@ -63,33 +62,27 @@ export async function proveNotified(
   results: readonly WorkerResult[],
 ): Promise<Notified> {
   const seen = new Set<string>();
-  const unheard = new Map<string, HookVerdict>();
+  let found: Probed = { seen: new Set(), unheard: new Map() };
   const failed = new Map<string, WritError>();
-  for (const { group, notified } of context.groups.flatMap((one) => questionsOf(one, results))) {
-    try {
-      const found = await runProbes(host, { ...context, groups: [group] }, notified);
-      if (isAboutAll(host, group, notified)) for (const one of found.seen) seen.add(one);
-      for (const [about, verdict] of found.unheard) unheard.set(about, verdict);
-    } catch (error) {
-      const known = toWritError(error);
-      for (const one of notified) failed.set(workerKey(one.group, one.worker), known);
-    }
+  const reached = results.filter((one) => one.state !== 'unreachable');
+  const groups = context.groups.filter(({ config: { name } }) => reached.some((one) => one.group === name));
+  const onError = (error: WritError, about: string): void => {
+    for (const { group, worker } of results)
+      if ([group, workerKey(group, worker)].includes(about)) failed.set(workerKey(group, worker), error);
+  };
+  try {
+    found = await runProbes(host, { ...context, groups }, results, { onError });
+  } catch (error) {
+    for (const { config } of groups) onError(toWritError(error), config.name);
   }
-  const proven = await provenBy(context.groups, { seen, unheard }, results);
+  for (const one of found.seen) {
+    const group = groups.find(({ config }) => config.name === one);
+    const own = reached.filter((result) => result.group === one);
+    if (group === undefined || isAboutAll(host, group, own)) seen.add(one);
+  }
+  const proven = await provenBy(context.groups, { seen, unheard: found.unheard }, results);
   const left = proven.map((one) => unproven(one, failed.get(workerKey(one.group, one.worker))));
   return { results: left, ...problemsOf([...new Set(failed.values())]) };
-}
-
-/** One answer is worth as much as it asks about: one worker, or all of them. */
-function questionsOf(
-  group: WorkerGroup,
-  results: readonly WorkerResult[],
-): { group: WorkerGroup; notified: readonly WorkerResult[] }[] {
-  const own = results.filter((one) => one.group === group.config.name && one.state !== 'unreachable');
-  if (group.config.probe === undefined || own.length === 0) return [];
-  return asksEach(group.config.probe)
-    ? own.map((one) => ({ group, notified: [one] }))
-    : [{ group, notified: own }];
 }
 
 /** A yes about the group may come from a worker that was not notified now: then it says nothing about those that were. */

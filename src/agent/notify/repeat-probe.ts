@@ -16,6 +16,7 @@ import {
   isAskedAgain,
   isDoubted,
   isOpen,
+  isSecondProbeTurn,
   type WrongAnswer,
 } from './repeated-probe-rules.js';
 import { groupOf, withWorkers, workerOf } from './worker-ledger.js';
@@ -101,7 +102,9 @@ export async function hearAgain(
   for (const group of host.groups) {
     const { name, probe } = group.config;
     const { workers } = host.ledger.read();
-    const isOpenHere = Object.entries(workers).some(([key, one]) => groupOf(key) === name && isOpen(one));
+    const isOpenHere = Object.entries(workers).some(
+      ([key, one]) => groupOf(key) === name && (isOpen(one) || isSecondProbeTurn(one, host.clock.nowMs())),
+    );
     if (probe === undefined || !isOpenHere || (who !== 'all' && probe.everyMs !== undefined)) continue;
     await repeatProbe(host, group, { target, staging: staging(), signal });
   }
@@ -153,6 +156,6 @@ function saidText(what: string, { verdict: { reason }, text }: HookReport): stri
 
 function follow(worker: WorkerLedger, { verdict }: HookReport, said: WrongAnswer): WorkerLedger {
   if (verdict.kind === 'ok') return afterRight(worker, said.nowMs);
-  if (verdict.kind !== 'refused') return afterSilence(worker, said.text);
+  if (verdict.kind !== 'refused') return afterSilence(worker, said.text, said.nowMs);
   return afterWrong(worker, said);
 }

@@ -1,7 +1,9 @@
 // What follows from a probe that is repeated between activations: when a worker is doubted, when it is notified again, and
 // when that is given up. Pure. Never a restart, a load or a way back follows: the policy was good when it was activated.
+import type { WorkerResult } from '../../core/cycle/cycle-report.js';
 import { maxProbeNotices } from '../../core/status/worker-rules.js';
-import type { ProbeCounts, WorkerLedger } from '../state/ledger.js';
+import type { WorkerGroup } from '../state/host.js';
+import type { ProbeCounts, SecondProbe, WorkerLedger } from '../state/ledger.js';
 
 /** So many wrong answers in a row make a worker pending: the first one may have met a daemon that reads its files. */
 const wrongBeforeNotice = 3;
@@ -24,6 +26,41 @@ export function isAskedAgain(worker: WorkerLedger): boolean {
   return goneAtMs === undefined && (state === 'confirmed' || state === 'notified' || isDoubted(worker));
 }
 
+/** A daemon that lost the notification of a way back shows its old state first, and the refused policy later. */
+const leastSecondProbeMs = 30_000;
+
+/**
+ * @param results of a way back
+ * @returns the results, with those of a confirmed worker as `notified` where its group has a probe: one right answer proves
+ *   nothing yet
+ */
+export function withSecondProbe(
+  groups: readonly Pick<WorkerGroup, 'config'>[],
+  results: readonly WorkerResult[],
+  nowMs: number,
+): WorkerResult[] {
+  return results.map((one): WorkerResult => {
+    const { config } = groups.find(({ config: { name } }) => name === one.group) ?? {};
+    if (config?.probe === undefined || one.state !== 'confirmed') return one;
+    const { timeoutMs } = config.reset ?? config.probe;
+    const secondProbeAtMs = nowMs + Math.max(leastSecondProbeMs, timeoutMs);
+    const text = `${one.text}; the agent asks its probe again from ${new Date(secondProbeAtMs).toISOString()}`;
+    return { ...one, state: 'notified', text, secondProbeAtMs };
+  });
+}
+
+/** @returns what is left to ask of a worker after this result; a further notification begins the time again */
+export function secondProbeAfter(
+  { secondProbeAtMs, generation, notificationId, atMs }: WorkerResult,
+  known: WorkerLedger | undefined,
+): SecondProbe | undefined {
+  if (secondProbeAtMs !== undefined) return { atMs: secondProbeAtMs, wrong: 0 };
+  const second = known?.wanted === generation ? known.secondProbe : undefined;
+  const isSame = notificationId === undefined || notificationId === known?.notificationId;
+  if (second === undefined || isSame) return second;
+  return { ...second, atMs: Math.max(second.atMs, atMs + leastSecondProbeMs) };
+}
+
 export interface WrongAnswer {
   readonly text: string;
   readonly nowMs: number;
@@ -36,6 +73,13 @@ export function afterWrong(worker: WorkerLedger, { text, nowMs, canBeNotified }:
   const { silence: _, ...counts } = worker.probed ?? { wrong: 0 };
   const probed: ProbeCounts = { ...counts, wrong: counts.wrong + 1, text };
   if (worker.state !== 'confirmed' && worker.state !== 'notified') return { ...worker, probed };
+  const { secondProbe } = worker;
+  if (secondProbe !== undefined && secondProbe.atMs <= nowMs) {
+    const again = { atMs: nowMs + leastSecondProbeMs, wrong: secondProbe.wrong + 1 };
+    const isNotified = canBeNotified === 'yes' && secondProbe.wrong === 0;
+    const state = isNotified ? 'pending' : 'notified';
+    return { ...worker, state, text, atMs: nowMs, probed, secondProbe: again };
+  }
   if (canBeNotified === 'yes' && isNoticeTurn(probed, nowMs)) {
     const notices = (probed.notices ?? 0) + 1;
     return {
@@ -61,8 +105,11 @@ function isNoticeTurn({ wrong, notices = 0, noticeAtMs }: ProbeCounts, nowMs: nu
 }
 
 /** @returns the worker after a try without a verdict: a finding, and nothing else */
-export function afterSilence(worker: WorkerLedger, silence: string): WorkerLedger {
-  return { ...worker, probed: unheard(worker.probed, silence) };
+export function afterSilence(worker: WorkerLedger, silence: string, nowMs: number): WorkerLedger {
+  const { secondProbe } = worker;
+  const silent = { ...worker, probed: unheard(worker.probed, silence) };
+  if (secondProbe === undefined || secondProbe.atMs > nowMs) return silent;
+  return { ...silent, secondProbe: { ...secondProbe, atMs: nowMs + leastSecondProbeMs } };
 }
 
 /** @returns the counts of a worker whose probe gave no verdict */
@@ -75,12 +122,22 @@ export function isOpen({ goneAtMs, probed }: WorkerLedger): boolean {
   return goneAtMs === undefined && probed !== undefined && (probed.wrong > 0 || probed.silence !== undefined);
 }
 
+/** True from the time on at which a second answer of its probe counts. */
+export function isSecondProbeTurn(
+  { secondProbe }: Pick<WorkerLedger, 'secondProbe'>,
+  nowMs: number,
+): boolean {
+  return secondProbe !== undefined && secondProbe.atMs <= nowMs;
+}
+
 /** @returns the worker after a right answer */
 export function afterRight(worker: WorkerLedger, nowMs: number): WorkerLedger {
-  const { probed, tries: _, ...rest } = worker;
+  const { probed, tries: _, secondProbe, ...others } = worker;
+  const isSoon = secondProbe !== undefined && secondProbe.atMs > nowMs;
+  const rest = isSoon ? { ...others, secondProbe } : others;
   const left = settledCounts(probed);
   const same = { ...rest, ...(left === undefined ? {} : { probed: left }) };
-  if (worker.state === 'confirmed') return same;
+  if (worker.state === 'confirmed' || isSoon) return same;
   const text = 'its probe shows the generation';
   return { ...same, state: 'confirmed', confirmed: worker.wanted, text, atMs: nowMs };
 }

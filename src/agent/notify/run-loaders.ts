@@ -6,7 +6,7 @@ import { retryHook } from '../hooks/run-hook.js';
 import type { Host, WorkerGroup } from '../state/host.js';
 import { type Ledger, ledgerSection } from '../state/ledger.js';
 import type { NotifyContext } from './notify-context.js';
-import { groupHook, requireNoNo } from './probe-workers.js';
+import { groupHook, requireLoaded } from './probe-workers.js';
 import { groupOf } from './worker-ledger.js';
 
 const changeUnloaded = ledgerSection('unloaded');
@@ -75,7 +75,7 @@ async function runLoader(host: Host, { config, noteLoaded }: WorkerGroup, contex
   if (load === undefined) return undefined;
   const retries = { clock, signal: context.signal };
   const report = await retryHook(load, retries, (hook) => groupHook(host, config, hook, context));
-  requireNoNo('loader', name, report);
+  requireLoaded(name, report);
   if (report.verdict.kind !== 'unreachable') noteLoaded?.(context.target.generation);
   return report.verdict;
 }

@@ -6,7 +6,7 @@ import { steadyNotNowMs } from '../../core/limits.js';
 import type { NotifyVerb } from '../../workers/contract/notify-worker.js';
 import type { Host, WorkerGroup } from '../state/host.js';
 import { type Ledger, ledgerSection, type UnreadSet, type WorkerLedger } from '../state/ledger.js';
-import { settledCounts, unheard } from './repeated-probe-rules.js';
+import { secondProbeAfter, settledCounts, unheard } from './repeated-probe-rules.js';
 
 const changeWorkers = ledgerSection('workers', 'unreadSets', 'movedAtMs');
 
@@ -79,7 +79,8 @@ export function pending(
   const { wanted, text, nowMs: atMs } = now;
   const probed = known?.wanted === wanted ? settledCounts(known.probed) : undefined;
   const accepted = known && acceptedGeneration(known);
-  const kept = { confirmed, accepted, process, owed, goneAtMs, probed };
+  const secondProbe = known?.wanted === wanted ? known.secondProbe : undefined;
+  const kept = { confirmed, accepted, process, owed, goneAtMs, probed, secondProbe };
   return withoutUnknown({ wanted, state: 'pending', text, atMs, ...kept });
 }
 
@@ -143,7 +144,9 @@ export function noteLateAnswer(host: Pick<Host, 'ledger'>, result: WorkerResult,
 }
 
 function entryOf(result: WorkerResult, known: WorkerLedger | undefined): WorkerLedger {
-  const { state, generation, atMs, notificationId, process } = result;
+  const { generation, atMs, notificationId, process } = result;
+  const secondProbe = secondProbeAfter(result, known);
+  const state = secondProbe !== undefined && result.state === 'confirmed' ? 'notified' : result.state;
   const isSame = known?.state === state && known.wanted === generation;
   const before = known?.wanted === generation ? known.probed : undefined;
   // Who was only notified proved nothing against its probe.
@@ -159,6 +162,7 @@ function entryOf(result: WorkerResult, known: WorkerLedger | undefined): WorkerL
     lives: result.lives,
     notNowSinceMs: notNowSince(result, known),
     code: result.code,
+    secondProbe,
     owed: hasAnswered(result) ? undefined : known?.owed,
     probed: result.silence === undefined ? probed : unheard(probed, result.silence),
     ...(notificationId === undefined ? {} : { notificationId, notifiedAtMs: atMs }),

@@ -8,7 +8,12 @@ import type {
   WorkerGroupConfig,
 } from '../../core/config/config.js';
 import type { Step } from '../../core/cycle/sync-machine.js';
-import { maxRedirects, maxResumptions, type TransportLimits } from '../../core/limits.js';
+import {
+  defaultProbeDeadlineMs,
+  maxRedirects,
+  maxResumptions,
+  type TransportLimits,
+} from '../../core/limits.js';
 import { maxVisitedRoles } from '../../core/tuf/target-search.js';
 
 const slackMs = 600_000;
@@ -93,11 +98,20 @@ function canaryMs(canary: CanaryConfig | undefined): number {
   return (1 + (start.retry ?? 0)) * (start.timeoutMs + timeoutMs + probe.timeoutMs);
 }
 
-function groupMs({ canary, load, reset, probe }: WorkerGroupConfig): number {
+function groupMs(group: WorkerGroupConfig): number {
+  const { canary, load, reset, probe } = group;
   // Notified, and on the way back restarted where it died of it.
   const notifyMs = reset === undefined ? 0 : reset.timeoutMs * ((reset.retry ?? 0) + 2);
-  const probeMs = probe === undefined ? 0 : triesMs(probe);
-  return canaryMs(canary) + (load === undefined ? 0 : triesMs(load)) + maxInTurn * (notifyMs + probeMs);
+  const probeMs = probe === undefined ? 0 : probe.timeoutMs;
+  const loadMs = load === undefined ? 0 : triesMs(load);
+  return canaryMs(canary) + loadMs + waitedMs(group) + maxInTurn * (notifyMs + probeMs);
+}
+
+/** Workers wait for the deadline together, except in steps; each is asked once before, and once after it. */
+function waitedMs({ probe, rolling }: Pick<WorkerGroupConfig, 'probe' | 'rolling'>): number {
+  if (probe === undefined) return 0;
+  const steps = rolling === undefined ? 1 : maxInTurn;
+  return steps * (probe.deadlineMs ?? defaultProbeDeadlineMs) + maxInTurn * probe.timeoutMs;
 }
 
 function checkMs(check: BundleConfig['checks'][number]): number {

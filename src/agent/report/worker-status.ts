@@ -29,6 +29,7 @@ export function workerStatus(
     owed: _owed,
     lives: _lives,
     probed: _probed,
+    secondProbe: _secondProbe,
     notifiedAtMs,
     ...one
   } = entry;

@@ -2,10 +2,10 @@
 // ledger and the generations know. Owns this one line; a cycle that is in the history is left as it told itself.
 import * as fs from 'node:fs';
 import type { BundleResult, CycleResult, WorkerResult } from '../../core/cycle/cycle-report.js';
-import { exitCodeOfOutcome } from '../../core/cycle/sync-machine.js';
+import { exitCodeOfOutcome, unprovenExitCode } from '../../core/cycle/sync-machine.js';
 import { releasesBrought, releasesNamedBy } from '../generations/generation-contents.js';
 import { activeGenerationNumber } from '../generations/generations.js';
-import type { CycleEnd } from '../job/cycle-result.js';
+import { type CycleEnd, hasUnproven } from '../job/cycle-result.js';
 import { appendHistory, readHistory } from '../job/history.js';
 import { groupOf, workerOf } from '../notify/worker-ledger.js';
 import type { Host } from '../state/host.js';
@@ -47,13 +47,14 @@ function resultOf(host: Host, ledger: Ledger, { cycle, generation }: Committed):
   const pending = Object.values(ledger.workers).some((one) => !answered.has(one.state));
   const outcome = pending ? 'degraded' : 'activated';
   const workers = workersOf(ledger, generation);
+  const isUnproven = outcome === 'activated' && from !== undefined && hasUnproven(host, workers);
   return {
     schema: 1,
     type: 'pull.result',
     cycle,
     trigger: 'recovery',
     outcome,
-    exitCode: exitCodeOfOutcome[outcome],
+    exitCode: isUnproven ? unprovenExitCode : exitCodeOfOutcome[outcome],
     confirmed: !pending && workers.every((one) => one.state === 'confirmed'),
     changed: true,
     ...(from === undefined ? {} : { fromGeneration: from }),

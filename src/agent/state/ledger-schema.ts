@@ -53,6 +53,7 @@ export const ledgerSchema: object = record({
       ...{ 'appeared?': { const: true }, 'owed?': { const: 'restart' }, 'notificationId?': text },
       ...{ 'notifiedAtMs?': number, 'tries?': number, 'goneAtMs?': number, 'lives?': oneOf('yes', 'no') },
       'notNowSinceMs?': number,
+      'secondProbe?': record({ atMs: number, wrong: number }),
       'probed?': record({
         ...{ wrong: number, 'text?': text, 'silence?': text, 'notices?': number, 'noticeAtMs?': number },
       }),

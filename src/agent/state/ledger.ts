@@ -70,6 +70,15 @@ export interface WorkerLedger {
   readonly goneAtMs?: number;
   /** What its probe said when it was asked again; of the wanted generation alone. */
   readonly probed?: ProbeCounts;
+  /** Of a worker that a way back notified; it is `notified` until a second right answer of its probe. */
+  readonly secondProbe?: SecondProbe;
+}
+
+export interface SecondProbe {
+  /** Epoch milliseconds from which an answer counts. */
+  readonly atMs: number;
+  /** Wrong answers since then. */
+  readonly wrong: number;
 }
 
 export interface ProbeCounts {

@@ -1,7 +1,8 @@
 // What is known of the workers, and whether everybody is known to use what is active: by the ledger, and not while a move is
 // on its way, for workers that it has not notified yet may be in no ledger. Reads only.
+import type { WorkerGroupConfig } from '../../core/config/config.js';
 import { isWritError } from '../../core/errors.js';
-import { steadyNotNowMs } from '../../core/limits.js';
+import { defaultProbeDeadlineMs, steadyNotNowMs } from '../../core/limits.js';
 import { type GroupFacts, isConfirmed, type WorkerFacts } from '../../core/status/worker-rules.js';
 import type { Clock } from '../../platform/time/clock.js';
 import type { Host } from './host.js';
@@ -42,7 +43,7 @@ export function groupFacts(
     const { name, reset, load, probe, canary, confirm } = config;
     if (reset === undefined && load === undefined && probe === undefined) return [];
     const isUnloaded = load !== undefined && unloaded.includes(name);
-    const { timeoutMs = 0 } = (isUnloaded ? load : undefined) ?? reset ?? probe ?? load ?? {};
+    const lostAfterMs = lostAfter(config, isUnloaded);
     const own = Object.entries(workers).filter(([key]) => key.startsWith(`${name}/`));
     return [
       {
@@ -53,12 +54,12 @@ export function groupFacts(
         min: reset?.min ?? 1,
         hasProbe: probe === undefined ? 'no' : 'yes',
         workers: own.map(([key, entry]): WorkerFacts => {
-          const { wanted, state, text, goneAtMs, tries, probed, code } = entry;
+          const { wanted, state, text, goneAtMs, tries, probed, code, secondProbe } = entry;
           return {
-            ...{ state, text, goneAtMs, tries, probed, code },
+            ...{ state, text, goneAtMs, tries, probed, code, secondProbe },
             worker: key.slice(name.length + 1),
             generation: wanted,
-            isLost: isLost(entry, timeoutMs, nowMs) ? 'yes' : undefined,
+            isLost: isLost(entry, lostAfterMs, nowMs) ? 'yes' : undefined,
             isDead: isDead(entry) ? 'yes' : undefined,
           };
         }),
@@ -74,12 +75,19 @@ function isDead({ state, lives, confirmed }: WorkerLedger): boolean {
 /** So many times the time for an answer: who is only slow has answered by then. */
 const lostAfterTimeouts = 3;
 
+/** A worker may have been notified as long before its probe was given up as that was asked. */
+function lostAfter({ load, reset, probe }: WorkerGroupConfig, isUnloaded: boolean): number {
+  const { timeoutMs = 0 } = (isUnloaded ? load : undefined) ?? reset ?? probe ?? load ?? {};
+  const isProbed = probe !== undefined && !isUnloaded;
+  return lostAfterTimeouts * timeoutMs + (isProbed ? (probe.deadlineMs ?? defaultProbeDeadlineMs) : 0);
+}
+
 function isLost(
   { state, lives, atMs, notNowSinceMs }: WorkerLedger,
-  timeoutMs: number,
+  lostAfterMs: number,
   nowMs: number,
 ): boolean {
   // A worker that is busy has answered; a policy that keeps it busy for ever is one that it is lost behind.
   if (notNowSinceMs !== undefined) return nowMs - notNowSinceMs >= steadyNotNowMs;
-  return state === 'unreachable' && lives === 'yes' && nowMs - atMs >= lostAfterTimeouts * timeoutMs;
+  return state === 'unreachable' && lives === 'yes' && nowMs - atMs >= lostAfterMs;
 }

@@ -1,7 +1,7 @@
 // What `writ pull` and `writ rollback` share: ask the running agent, or do it alone when none runs; show the steps
 // while they happen; answer with the block and the exit code of the result. Ctrl-C leaves the agent's cycle alone.
 
-import type { CycleEventLine, CycleResult } from '../../core/cycle/cycle-report.js';
+import type { CycleEventLine, CycleResult, Problem } from '../../core/cycle/cycle-report.js';
 import { policyStands } from '../../core/cycle/policy-stands.js';
 import { isWritError, WritError } from '../../core/errors.js';
 import type { ControlAnswer } from '../../core/protocol/control-protocol.js';
@@ -53,7 +53,7 @@ export function cycleAnswer(result: CycleResult | 'interrupted'): Answer {
   if (result === 'interrupted') return interruptedAnswer;
   const { outcome, exitCode, schema: _schema, type: _type, ...details } = result;
   const { lines, next, undo, docs } = showResult(result);
-  const worst = exitCode === 0 ? undefined : result.problems[0];
+  const worst = exitCode === 0 ? undefined : (result.problems[0] ?? unprovenIn(result));
   return {
     outcome,
     exitCode,
@@ -63,6 +63,11 @@ export function cycleAnswer(result: CycleResult | 'interrupted'): Answer {
     undo,
     docs,
   };
+}
+
+/** Why an activation ends with an exit code that is not 0. */
+function unprovenIn({ warnings }: CycleResult): Problem | undefined {
+  return warnings.find(({ code }) => code === 'PROBE_SILENT' || code === 'WORKER_UNCONFIRMED');
 }
 
 /** Without an agent this command is the cycle: the signal ended both, where the swap had not been yet. */

@@ -179,3 +179,10 @@ export const processKey: Key<'none' | GroupOf<typeof processKeys>> = {
 };
 
 export type ProcessFile = NonNullable<(typeof processKey)['value']>;
+
+/** Keys of `probe` that say when it is asked, and for how long. */
+export const probeTimeKeys = {
+  deadline: durationFrom(1, 3_600_000),
+  gap: durationFrom(100, 60_000),
+  every: durationFrom(30_000, 86_400_000),
+};

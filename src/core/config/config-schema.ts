@@ -4,7 +4,7 @@
 import { durationPattern } from '../names.js';
 import type { GroupOf, Key, Keys, Schema, ValueOf } from './config-keys.js';
 import * as key from './config-keys.js';
-import { processKey } from './config-keys.js';
+import { probeTimeKeys, processKey } from './config-keys.js';
 import { notNowOfHook, unreachable } from './not-now-keys.js';
 
 /** What the schema needs to know of a kind of driver (workers/contract/driver.ts has the whole of it). */
@@ -147,9 +147,7 @@ const worker = key.object(
     },
     settle: key.durationFrom(0, dayMs),
     minInterval: key.durationFrom(0, 30 * dayMs),
-    probe: key.object({ ...groupHookKeys, deadline: timeout, every: key.durationFrom(30_000, dayMs) }, [
-      'run',
-    ]),
+    probe: key.object({ ...groupHookKeys, ...probeTimeKeys }, ['run']),
   },
   ['name', 'uses'],
 );

@@ -240,7 +240,11 @@ function buildWorker(worker: WorkerFile, drivers: readonly DriverSchema[]): Work
       process: worker.process && buildProcess(worker.process),
       probe: probe && {
         ...buildJudge(probe, defaultDurations.probe),
-        ...given({ deadlineMs: milliseconds(probe.deadline), everyMs: milliseconds(probe.every) }),
+        ...given({
+          deadlineMs: milliseconds(probe.deadline),
+          gapMs: milliseconds(probe.gap),
+          everyMs: milliseconds(probe.every),
+        }),
       },
     }),
   };

@@ -37,7 +37,7 @@ export interface HookConfig {
   readonly notNow?: Pick<NotNow, 'exit' | 'match'>;
   /** Of the daemon that it speaks to: where that was dead before, a no is none. */
   readonly pidFile?: string;
-  /** Further tries of one that ended without a verdict, and of a probe that refused; left out: none. */
+  /** Further tries of one that ended without a verdict; left out: none. */
   readonly retry?: number;
 }
 
@@ -117,9 +117,12 @@ export function setOf({ together }: Pick<AgentConfig, 'together'>, name: string)
   return together.find((names) => names.includes(name)) ?? [name];
 }
 
+/** Its `retry` counts further wrong answers; left out: it is asked until the deadline. */
 export interface ProbeConfig extends HookConfig {
-  /** For all tries together; left out: as long as they take. */
+  /** For all attempts together; left out: defaultProbeDeadlineMs. */
   readonly deadlineMs?: number;
+  /** Between two attempts; left out: defaultProbeGapMs. */
+  readonly gapMs?: number;
   /** Asked again so often between activations; left out: in activations alone. */
   readonly everyMs?: number;
 }

@@ -70,6 +70,8 @@ export interface WorkerResult {
   readonly code?: 'PROCESS_UNKNOWN';
   /** How its probe ended that gave no verdict, beside its own word; left out where it was heard, or there is none. */
   readonly silence?: string;
+  /** After a way back: its probe showed the generation, and is asked a second time from then on, epoch milliseconds. */
+  readonly secondProbeAtMs?: number;
 }
 
 export interface CycleResult {

@@ -37,6 +37,9 @@ export const exitCodeOfOutcome = {
   blocked: 6,
 } as const;
 
+/** Of `activated` where an older policy was replaced and a notified worker did not prove the new one. */
+export const unprovenExitCode = exitCodeOfOutcome.degraded;
+
 export type Outcome = keyof typeof exitCodeOfOutcome;
 export const outcomes = Object.keys(exitCodeOfOutcome) as readonly Outcome[];
 

@@ -22,6 +22,8 @@ export interface WorkerFacts {
   readonly code?: 'PROCESS_UNKNOWN' | undefined;
   /** What its probe said when it was asked again. */
   readonly probed?: ProbedFacts | undefined;
+  /** After a way back: from when its probe is asked a second time, and how often that was wrong. */
+  readonly secondProbe?: { readonly atMs: number; readonly wrong: number } | undefined;
 }
 
 export interface ProbedFacts {
@@ -176,8 +178,9 @@ function changed(facts: GroupFacts): WorkerFinding[] {
 }
 
 /** The last notification that its probe may cause is done. */
-function isNotifiedInVain({ state, probed }: WorkerFacts): boolean {
-  return state !== 'pending' && (probed?.notices ?? 0) >= maxProbeNotices;
+function isNotifiedInVain({ state, probed, secondProbe }: WorkerFacts): boolean {
+  const isInVain = (probed?.notices ?? 0) >= maxProbeNotices || (secondProbe?.wrong ?? 0) > 1;
+  return state !== 'pending' && isInVain;
 }
 
 /** Nobody knows: what was proved gets older. */
@@ -201,12 +204,22 @@ function unproven(facts: GroupFacts): WorkerFinding[] {
   const { group, confirm, hasProbe } = facts;
   const there = living(facts);
   // Of whom the probe refuses by now is another finding.
-  const notified = there.filter(({ state, probed }) => state === 'notified' && !probed?.wrong).length;
-  if (notified === 0 || confirm === 'accept') return [];
+  const open = there.filter(({ state, probed }) => state === 'notified' && !probed?.wrong);
+  if (open.length === 0 || confirm === 'accept') return [];
+  const notified = open.filter((one) => one.secondProbe === undefined).length;
+  if (notified === 0) return [provedOnce(group, open)];
   const found = degraded('WORKER_UNCONFIRMED', group, unprovenText(group, notified, there.length, hasProbe), {
     group,
   });
   return [confirm === 'required' ? found : { ...found, effect: 'warning' }];
+}
+
+/** No reason for `degraded`: its probe was right once. */
+function provedOnce(group: string, workers: readonly WorkerFacts[]): WorkerFinding {
+  const atMs = Math.min(...workers.map(({ secondProbe }) => secondProbe?.atMs ?? Number.POSITIVE_INFINITY));
+  const names = workers.map(({ worker }) => `${group}/${worker}`).join(', ');
+  const text = `${names}: proved once after a way back; the agent asks the probe again from ${new Date(atMs).toISOString()}`;
+  return { ...degraded('WORKER_UNCONFIRMED', group, text, { group }), effect: 'warning' };
 }
 
 function unprovenText(group: string, notified: number, all: number, hasProbe: 'yes' | 'no'): string {

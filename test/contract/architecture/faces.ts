@@ -56,7 +56,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'vouching',
     'walk-tree',
   ],
-  'agent/hooks': ['hook', 'policy-view', 'run-hook', 'sandbox'],
+  'agent/hooks': ['hook', 'policy-view', 'probe-attempts', 'run-hook', 'sandbox'],
   'agent/identity': ['install-id'],
   'agent/integrity': [
     'look-after-mismatch',
@@ -80,6 +80,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'reconcile',
     'refusal',
     'repeat-probe',
+    'repeated-probe-rules',
     'repeated-refusal-rules',
     'run-loaders',
     'worker-groups',

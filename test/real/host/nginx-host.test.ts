@@ -29,7 +29,12 @@ function configFor(nginx: RunningNginx, directory: string): Record<string, unkno
   const userNamespace = !isRoot;
   const check = { name: 'nginx -t', run, timeout: '60s', binds: [directory], userNamespace };
   const reset = { signal: 'HUP', pidFile: nginx.pidFile, proof: 'children', timeout: '60s' };
-  const ask = { run: ['sh', '-c', probe, 'sh', `${nginx.url}/`, '{current}'], network: true, timeout: '60s' };
+  const ask = {
+    run: ['sh', '-c', probe, 'sh', `${nginx.url}/`, '{current}'],
+    network: true,
+    timeout: '60s',
+    retry: 2,
+  };
   return {
     sandbox: 'required',
     bundles: [{ name: 'web', checks: [check] }],
@@ -101,7 +106,8 @@ describe('a real nginx, fed by Writ', options, () => {
       async () => {
         const current = writ.current();
         await writ.publish(release('four', 'FOUR'));
-        const back = { exitCode: 5, outcome: 'rolled-back', code: 'PROBE_FAILED', workers: confirmed };
+        const workers = { 'nginx.pid': 'notified' };
+        const back = { exitCode: 5, outcome: 'rolled-back', code: 'PROBE_FAILED', workers };
         await expectAgreement(writ, await writ.pull(), back);
         assert.equal(writ.current(), current);
         assert.equal(await inUse(), 'two');

@@ -89,7 +89,8 @@ describe('two real programs under supervisord, fed by Writ', options, () => {
       async () => {
         const [current, before] = [writ.current(), starts()];
         await release('rules 2', 'broken');
-        const back = { exitCode: 5, outcome: 'rolled-back', code: 'WORKER_REFUSED', workers: confirmed };
+        const workers = { ...confirmed, 'worker:worker_0': 'notified' };
+        const back = { exitCode: 5, outcome: 'rolled-back', code: 'WORKER_REFUSED', workers };
         await expectAgreement(writ, await writ.pull(), back);
         assert.equal(writ.current(), current);
         assert.match(await real.ctl('status'), /worker_0 +RUNNING[\s\S]*worker_1 +RUNNING/);

@@ -61,7 +61,7 @@ describe('a worker that is busy', () => {
     driver.workers.set('a', accepts);
     assert.deepEqual(ends(await test.pull()), ['degraded', 4, 1, 'REFUSAL_REPEATED'], 'not before its time');
     await test.clock.advance(minuteMs);
-    assert.deepEqual(ends(await test.pull()), ['activated', 0, 3, undefined]);
+    assert.deepEqual(ends(await test.pull()), ['activated', 4, 3, undefined]);
     assert.equal(test.host.ledger.read().waiting, undefined);
   });
 

@@ -35,7 +35,7 @@ export const command: CommandDefinition<PullFlags> = {
     '1  failed; the running policy stays; try again',
     '2  usage or configuration',
     '3  rejected; the old policy stays',
-    '4  degraded: active, but a worker was not notified',
+    '4  degraded: active, but a worker was not notified; or activated, but unconfirmed',
     '5  rolled back; with --settled: also within the bake time',
     '6  blocked; with --settled: also failed, with nothing to go back to',
     '7  another process is busy',

@@ -20,7 +20,7 @@ export const command: CommandDefinition<FlagValues<typeof flags>> = {
     '0  the older generation is active',
     '1  failed; the running policy stays',
     '2  usage: there is no such generation',
-    '4  degraded: active, but a worker was not notified',
+    '4  degraded: active, but a worker was not notified; or activated, but unconfirmed',
     '5  a worker refused the older generation; the previous one is active again',
     '6  blocked',
     '7  another process is busy',

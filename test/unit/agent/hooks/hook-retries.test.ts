@@ -61,17 +61,6 @@ describe('further tries of a command', () => {
     });
   }
 
-  it('are made after a no where that is asked for, as of a probe', async () => {
-    const { last, timeoutsMs } = await tries(['refused', 'warned'], { retry: 5, again: ['refused'] });
-    assert.deepEqual([last, timeoutsMs.length], ['warned', 2]);
-  });
-
-  it('share one deadline: each has what is left of it, and none begins behind it', async () => {
-    const asked = { retry: 9, deadlineMs: 12_000, takesMs: 7000 };
-    const { timeoutsMs } = await tries(['broken'], asked);
-    assert.deepEqual(timeoutsMs, [10_000, 4500]);
-  });
-
   it('end when the agent ends', async () => {
     const ending = new AbortController();
     const { timeoutsMs } = await tries(['broken'], {

@@ -21,7 +21,7 @@ function play(answers: string, everyMs = 30_000, canBeNotified: 'yes' | 'no' = '
   for (const [index, answer] of [...answers].entries()) {
     const nowMs = index * everyMs;
     if (answer === 'r') worker = afterRight(worker, nowMs);
-    else if (answer === 's') worker = afterSilence(worker, 'timed out');
+    else if (answer === 's') worker = afterSilence(worker, 'timed out', 0);
     else worker = afterWrong(worker, { text: 'exit 1', nowMs, canBeNotified });
     if (worker.state !== 'pending') continue;
     dueAtMs.push(nowMs);
