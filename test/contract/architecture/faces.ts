@@ -135,6 +135,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'sealed-json',
     'set-aside',
     'state-file',
+    'way-back-disk',
   ],
   'cli/commands/fleet': [
     'fleet-host',

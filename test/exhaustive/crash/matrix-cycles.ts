@@ -128,6 +128,16 @@ export const matrixCycles: readonly MatrixCycle[] = [
     worker: 'refuses',
     prepare: prepareRefusedAtFirst,
   },
+  {
+    name: 'update that the worker refuses on a full disk',
+    command: 'pull',
+    worker: 'refuses all but the first',
+    prepare: prepareRefused,
+    meets: [
+      { label: 'refusals:write', nth: 1, fault: failsOnce },
+      { label: 'swap.journal:write', nth: 2, fault: failsOnce },
+    ],
+  },
   met('a generation cannot be placed', ['flush.generation-place:rename']),
   met('a record cannot be placed', ['flush.record-place:rename'], back),
   met('an archive cannot be written', ['fetch.archive:write']),

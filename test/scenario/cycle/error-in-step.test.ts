@@ -217,7 +217,7 @@ const cases: readonly StepCase[] = [
     interrupted:
       'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, tell 2, link 1, load 1, tell 1, probe 1, history pull rolled-back, status rolled-back, exit 5 WORKER_REFUSED',
     restart: '',
-    next: 'ask root, ask timestamp, download, check new, canary new, link 3, load 3, tell 3, link 1, load 1, tell 1, probe 1, history pull rolled-back, status rolled-back, exit 5 WORKER_REFUSED',
+    next: 'ask root, ask timestamp, history pull rejected, status rejected, exit 3 REMEMBERED_REFUSAL',
   },
 ];
 
