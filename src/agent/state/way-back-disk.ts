@@ -28,7 +28,8 @@ export function tolerateDisk(host: DiskOf): Disposable {
   };
 }
 
-function useReserve({ paths, durable, wayBack, log }: DiskOf): boolean {
+/** @returns true where the reserve was there, and is free space now */
+export function useReserve({ paths, durable, wayBack, log }: DiskOf): boolean {
   const isFreed = releaseReserve(paths, durable);
   if (!isFreed) return false;
   log.warn('the reserve on the disk is used up by a way back');
@@ -41,6 +42,16 @@ function useReserve({ paths, durable, wayBack, log }: DiskOf): boolean {
 export function withRoom<T>(host: DiskOf, act: () => T): T {
   try {
     return act();
+  } catch (error) {
+    if (!isOfDisk(error) || !useReserve(host)) throw error;
+    return act();
+  }
+}
+
+/** As withRoom. */
+export async function withReserve<T>(host: DiskOf, act: () => Promise<T>): Promise<T> {
+  try {
+    return await act();
   } catch (error) {
     if (!isOfDisk(error) || !useReserve(host)) throw error;
     return act();
@@ -148,13 +159,14 @@ export function recordWayBack(
     return 'full';
   }
   wayBack.restore = undefined;
+  wayBack.reserveNotBeforeMs = 0;
   remakeReserve(host);
   return 'recorded';
 }
 
-const reserveGapMs = 60_000;
+const reserveGapMs = 10_000;
 
-/** Makes the reserve, now and at most once a minute where the disk has no space for it. */
+/** Makes the reserve, now and at most each 10 s where the disk has no space for it. */
 export function remakeReserve({ paths, durable, wayBack, clock, log }: DiskOf & Pick<Host, 'clock'>): void {
   const nowMs = clock.monotonicMs();
   if (nowMs < (wayBack.reserveNotBeforeMs ?? 0)) return;

@@ -132,6 +132,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'refusal-rules',
     'refusals',
     'refusals-file',
+    'reserve-file',
     'sealed-json',
     'set-aside',
     'state-file',
