@@ -347,6 +347,10 @@ export const errorCodes = {
     ),
     isUnsaidNo: true,
   },
+  SUPERVISOR_GAVE_UP: degraded(
+    'A worker failed, and its supervisor does not start it again.',
+    'Run the command that the message names once the fault is repaired, or set `onDead: restart`.',
+  ),
   WORKERS_MISSING: degraded('Fewer workers than `min` exist.', 'Start the workers of this group.'),
   WORKER_UNCONFIRMED: degraded(
     'Workers were notified, but none of them proved that it uses the generation.',

@@ -15,9 +15,9 @@ const cases: readonly StepCase[] = [
     name: 'Error in refresh: the disk is full',
     trouble: { at: 'before trust.snapshot:write', what: 'ENOSPC' },
     interrupted:
-      'ask root, ask timestamp, ask snapshot, history pull failed, status failed, exit 1 DISK_FULL',
+      'ask root, ask timestamp, ask snapshot, ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, tell 2, probe 2, history pull activated, status activated, exit 0',
     restart: '',
-    next: 'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, tell 2, probe 2, history pull activated, status activated, exit 0',
+    next: 'ask root, ask timestamp, status unchanged, exit 0',
   },
   {
     name: 'Error in select: the serial is older',
