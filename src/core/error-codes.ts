@@ -289,6 +289,10 @@ export const errorCodes = {
     'A worker refused the new generation.',
     'Publish a better release; or fix the worker, then `writ refusals forget` and `writ pull`. Its answer is in `writ history`.',
   ),
+  RESTORE_UNRECORDED: degraded(
+    'A policy was refused and left, or is about to be, and the disk cannot record it.',
+    'Free space on the file system that the message names: the agent writes everything then. Until that, a restart goes back again.',
+  ),
   BAKE_FAILED: rolledBack(
     'A release failed within its bake time, after it had been accepted; the newest settled release is active again.',
     'Fix the release and publish a newer one. `writ pull --force --no-bake` keeps a release on purpose, `writ pause` keeps new ones out.',
@@ -347,6 +351,10 @@ export const errorCodes = {
     ),
     isUnsaidNo: true,
   },
+  SUPERVISOR_GAVE_UP: degraded(
+    'A worker failed, and its supervisor does not start it again.',
+    'Run the command that the message names once the fault is repaired, or set `onDead: restart`.',
+  ),
   WORKERS_MISSING: degraded('Fewer workers than `min` exist.', 'Start the workers of this group.'),
   WORKER_UNCONFIRMED: degraded(
     'Workers were notified, but none of them proved that it uses the generation.',

@@ -32,6 +32,9 @@ const effectOfCode: Readonly<Partial<Record<ErrorCode, string>>> = {
   BAKE_FAILED:
     'The newest settled release is active again, as a new generation, and every worker was notified. Where there is ' +
     'nothing to go back to, the failed release stays active, and health is critical.',
+  RESTORE_UNRECORDED:
+    'The generation that the message names is active. The refused one is not activated again, also not by a restart, and no ' +
+    'worker is notified of it again.',
   WORKER_RESTARTED: 'None: the release stays active. More of them within its bake time take it back.',
   CONFIG_CHANGED: 'None: the agent goes on with the configuration that it has read.',
   ACTIVATION_BLOCKED:

@@ -2,21 +2,33 @@
 // and everybody notified again. What even that cannot repair ends with a block. Serves every move, and the undo of a recovery.
 import { outcomeOf, problemOf } from '../../core/cycle/problem.js';
 import { type ErrorCode, isUnsaidNo, toWritError, WritError } from '../../core/errors.js';
+import { given } from '../../core/given.js';
 import { releasesNamedBy } from '../generations/generation-contents.js';
 import { withRetired } from '../generations/generation-notes.js';
-import { pointCurrentAt, removeCurrent } from '../generations/generations.js';
+import { activeGenerationNumber, pointCurrentAt, removeCurrent } from '../generations/generations.js';
 import { touchIfPossible } from '../generations/touch-trees.js';
 import type { MoveResult } from '../job/cycle-result.js';
 import type { CycleStory } from '../job/progress.js';
-import { groupsIn } from '../notify/refusal.js';
+import { groupsIn, resultsIn } from '../notify/refusal.js';
 import { announceActive } from '../notify/worker-groups.js';
+import { noteWorkers } from '../notify/worker-ledger.js';
 import { withBlock, withoutHoldsOn } from '../select/holds-and-blocks.js';
 import { noteFailedAttempt } from '../select/waits.js';
 import { withRunsUnknown } from '../settled/settled-ledger.js';
 import type { Host, Refusals } from '../state/host.js';
-import { clearJournal, writeJournal } from '../state/journal.js';
 import { targetAt } from '../state/paths.js';
+import type { Journal, JournalRefusal } from '../state/recovery-rules.js';
 import { putBackRefusals, rememberIfPossible } from '../state/refusals.js';
+import { isOfDisk } from '../state/state-file.js';
+import {
+  endWayBack,
+  journalRefusal,
+  noteRestore,
+  tolerateDisk,
+  turnJournalBack,
+  unrecordedProblems,
+  withRoom,
+} from '../state/way-back-disk.js';
 import { digestsOf, withWayBack } from './commit-ledger.js';
 import { journalOf, type Move, type MoveProgress, resetText } from './move.js';
 import { notifyRestored, type RestoredWorkers, wantBack } from './notify-restored.js';
@@ -37,6 +49,8 @@ export async function restorePrevious(
   story.note({ type: 'stopped', outcome });
   const error = isVerdict ? no : triedInVain(host, move, no);
   const before = host.refusals.read();
+  // A full disk must not keep workers on what they have refused: what cannot be written stays in memory.
+  using _ = tolerateDisk(host);
   try {
     let blamed: readonly string[] = [];
     if (isVerdict) {
@@ -44,13 +58,40 @@ export async function restorePrevious(
         blamed = move.onRefused?.(error, groupsIn(error)) ?? [];
       });
     }
-    const options = { notify: 'yes', progress, forward: no } as const;
+    const refused = isVerdict ? journalRefusal(error, blamed) : undefined;
+    const options = { notify: 'yes', progress, forward: no, refused } as const;
     const { repeated, ...back } = await story.restore(() => restoreLink(host, story, move, options));
     const last = isVerdict && repeated === true ? notJudged(host, move, { no, before }) : error;
-    return { ...back, outcome, problems: [problemOf(last), ...back.problems], blamed };
+    return {
+      ...back,
+      outcome,
+      problems: [problemOf(last), ...back.problems, ...unrecordedProblems(host)],
+      blamed,
+    };
   } catch (again) {
-    return block(host, move, [error, toWritError(again)]);
+    if (isOfDisk(again) && activeGenerationNumber(host.paths) !== move.from)
+      return stayUnmoved(host, move, { story, error, disk: again });
+    return block(host, move, { story, errors: [error, toWritError(again)] });
   }
+}
+
+/** The link itself cannot move: it is moved as soon as it can, and the workers are not notified of this generation again. */
+function stayUnmoved(
+  host: Host,
+  move: Move,
+  { story, error, disk }: { readonly story: CycleStory; readonly error: WritError; readonly disk: WritError },
+): MoveResult {
+  noteWorkers(host, resultsIn(error));
+  const bundles = move.releases.map(({ bundle }) => bundle);
+  const refused = error.kind === 'rolled-back' ? { refused: journalRefusal(error, bundles) } : {};
+  const journal = { ...backOf(host, story, move), ...refused };
+  noteRestore(host, { journal, disk, refusal: error });
+  return {
+    outcome: 'failed',
+    workers: [],
+    problems: [problemOf(error), ...unrecordedProblems(host)],
+    warnings: [],
+  };
 }
 
 function outcomeOfNo(no: WritError): 'rolled-back' | 'deferred' | 'failed' {
@@ -102,6 +143,8 @@ export interface RestoreOptions {
   readonly progress?: MoveProgress | undefined;
   /** The refusal of the new generation; left out where nobody refused. */
   readonly forward?: WritError;
+  /** What a start has to remember where the refusals cannot be written. */
+  readonly refused?: JournalRefusal | undefined;
 }
 
 /** What a way back leaves: it is complete even so, for nobody refuses. */
@@ -112,36 +155,56 @@ export async function restoreLink(
   host: Host,
   story: Pick<CycleStory, 'cycle' | 'nextNotificationId'>,
   move: Move,
-  { notify, progress, forward }: RestoreOptions,
+  { notify, progress, forward, refused }: RestoreOptions,
 ): Promise<{ value: Restored; text: string; verdict: 'ok' | 'warn' }> {
-  const { paths, durable } = host;
-  writeJournal(paths, durable, { ...journalOf(host, story, move), direction: 'back' });
+  const { paths } = host;
+  const journal = backOf(host, story, move);
+  turnJournalBack(host, journal, refused);
+  const end = (): void => endWayBack(host, { ...journal, ...given({ refused }) }, forward);
   const { from, to } = move;
   const back = { left: to, current: from };
   if (from === undefined) {
-    removeCurrent(paths, durable);
+    moveLinkBack(host, from, story.cycle);
     host.ledger.write(withWayBack(host, withRetired(host, host.ledger.read(), back), { from, to }));
     announceActive(host.groups, undefined);
-    clearJournal(paths, durable);
+    end();
     return { value: nobody, text: `generation ${to} -> none`, verdict: 'ok' };
   }
   await touchIfPossible(host, { comingBack: from, inUse: to });
-  pointCurrentAt(paths, durable, { generation: from, cycle: story.cycle });
+  moveLinkBack(host, from, story.cycle);
   announceActive(host.groups, targetAt(paths, from));
   const known = withWayBack(host, withRetired(host, host.ledger.read(), back), { from, to });
   const ledger = withoutHoldsOn(known, digestsOf(releasesNamedBy(paths, from)));
   host.ledger.write(wantBack(host, ledger, { ...move, from }, progress));
   const moved = `generation ${to} -> ${from}`;
   if (notify === 'no') {
-    clearJournal(paths, durable);
+    end();
     return { value: nobody, text: `${moved}; workers are notified later`, verdict: 'warn' };
   }
   const value = await notifyRestored(host, story, { ...move, from }, { progress, forward });
   const groups = move.groups.map(({ config }) => config.name);
   host.ledger.write(withRunsUnknown(host.ledger.read(), groups));
-  clearJournal(paths, durable);
+  end();
   const text = `${moved}; ${resetText(value.workers, from)}`;
   return { value, text, verdict: value.problems.length > 0 ? 'warn' : 'ok' };
+}
+
+function backOf(host: Host, story: Pick<CycleStory, 'cycle'>, move: Move): Journal {
+  return { ...journalOf(host, story, move), direction: 'back' };
+}
+
+/** A flush that fails behind the rename leaves the link moved: the journal is what a start reads. */
+function moveLinkBack(host: Host, generation: number | undefined, cycle: string): void {
+  const { paths, durable } = host;
+  try {
+    withRoom(host, () => {
+      if (generation === undefined) removeCurrent(paths, durable);
+      else pointCurrentAt(paths, durable, { generation, cycle });
+    });
+  } catch (error) {
+    if (!isOfDisk(error) || activeGenerationNumber(paths) !== generation) throw error;
+    host.log.error({ err: error }, 'the link moved back, and its directory could not be flushed');
+  }
 }
 
 const nobody: Restored = { workers: [], problems: [], warnings: [] };
@@ -155,14 +218,23 @@ const workerCodes: ReadonlySet<ErrorCode> = new Set([
 ]);
 
 /** Even the way back failed: these releases are not tried again by themselves, and everybody who looks is told. */
-function block(host: Host, move: Move, [first, again]: readonly [WritError, WritError]): MoveResult {
+function block(
+  host: Host,
+  move: Move,
+  {
+    story,
+    errors: [first, again],
+  }: { readonly story: CycleStory; readonly errors: readonly [WritError, WritError] },
+): MoveResult {
   const reason = `${first.message}; then the rollback failed: ${again.message}`;
   const error = new WritError('ACTIVATION_BLOCKED', reason, {
     facts: { first: first.code, again: again.code },
   });
   const releases = digestsOf(move.releases);
-  const until = workerCodes.has(again.code) ? { until: 'workers' as const } : {};
+  const until = workerCodes.has(again.code) || isOfDisk(again) ? { until: 'workers' as const } : {};
   host.ledger.write(withBlock(host.ledger.read(), { reason, atMs: host.clock.nowMs(), releases, ...until }));
-  const problems = [problemOf(error), problemOf(first), problemOf(again)];
+  const disk = host.ledger.unwritten() ?? host.refusals.unwritten();
+  if (disk !== undefined) noteRestore(host, { journal: backOf(host, story, move), disk, refusal: first });
+  const problems = [problemOf(error), problemOf(first), problemOf(again), ...unrecordedProblems(host)];
   return { outcome: 'blocked', workers: [], problems, warnings: [] };
 }

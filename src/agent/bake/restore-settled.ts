@@ -21,6 +21,8 @@ import { wasTakenBack, withRestored } from '../settled/settled-ledger.js';
 import type { Host } from '../state/host.js';
 import type { LostContact } from '../state/ledger.js';
 import { rememberBakeFailures } from '../state/refusals.js';
+import { isOfDisk } from '../state/state-file.js';
+import { withReserve, withRoom } from '../state/way-back-disk.js';
 import { findSettledPolicy } from './settled-policy.js';
 import { isAcceptedByChecks, type PlacedPolicy, placeSettled } from './settled-target.js';
 
@@ -67,12 +69,12 @@ async function placeTarget(
     failed.map(({ bundle }) => bundle),
   );
   if (settled !== undefined) {
-    const placed = await placeSettled(job, active, settled);
+    const placed = await placeOrNone(job, active, settled);
     if (placed !== undefined) return placed;
   }
   const older = await olderGeneration(host, active, failed);
   if (older === undefined) return undefined;
-  const staging = job.area.directory('older');
+  const staging = withRoom(host, () => job.area.directory('older'));
   const { number } = older.generation;
   const isAccepted = await isAcceptedByChecks(job, {
     active,
@@ -81,6 +83,21 @@ async function placeTarget(
     staging,
   });
   return isAccepted ? { generation: number, bundles: older.bundles } : undefined;
+}
+
+/** A disk without space for another generation leaves those that are there. */
+async function placeOrNone(
+  job: Job,
+  active: ActivePolicy,
+  settled: Parameters<typeof placeSettled>[2],
+): Promise<PlacedPolicy | undefined> {
+  try {
+    return await withReserve(job.host, () => placeSettled(job, active, settled));
+  } catch (error) {
+    if (!isOfDisk(error)) throw error;
+    job.host.log.error({ err: error }, 'the settled releases could not be placed as a new generation');
+    return undefined;
+  }
 }
 
 /** The newest generation that was active before, without any of the failed releases. */

@@ -23,6 +23,7 @@ import { noteSpaceNeeded } from '../select/space-memory.js';
 import { assembleCandidate, type CandidateBundle } from '../staging/candidate.js';
 import type { Host } from '../state/host.js';
 import { noteRetryTimes } from '../state/refusals.js';
+import { withReserve } from '../state/way-back-disk.js';
 import {
   askCanaries,
   check,
@@ -38,6 +39,7 @@ import type { RunOptions } from './cycle-runner.js';
 import { planSwap, type SwapPlan } from './plan-swap.js';
 import { isAsked, reconcileInCycle } from './reconcile-in-cycle.js';
 import { refreshTrust } from './refresh-trust.js';
+import { spareForWithdrawal } from './reserve-for-withdrawal.js';
 
 /** One cycle under a new id, as the agent and a command without an agent run it. */
 export function runSync(
@@ -52,7 +54,7 @@ export function runSync(
 export function syncCycle(host: Host, request: CycleRequest): Promise<CycleEnd> {
   return runJob(host, { ...request, onError, afterwards: noteAftermath }, async (job) => {
     job.record.fromGeneration = activeGenerationNumber(host.paths);
-    await refreshTrust(job, request);
+    await withReserve(host, () => refreshTrust(job, request));
     const refused = new Map<string, BundleResult>();
     for (let attempt = 0; attempt <= host.config.bundles.length; attempt++) {
       if ((await tryCandidate(job, request, refused)) === 'ended') break;
@@ -74,6 +76,7 @@ async function tryCandidate(
   const { host, story } = job;
   const active = readWhatIsReadable(host);
   const selected = await select(job, request, { active: active.policy, refused });
+  spareForWithdrawal(host, active.policy, selected);
   if (isNothingToDo(job, request, { active: active.policy, selected })) {
     if (active.error !== undefined) throw active.error;
     return reconcileInCycle(job, request);

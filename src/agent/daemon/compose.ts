@@ -38,6 +38,7 @@ import { createTurnLoop, type TurnLoop } from './bake-loop.js';
 import { createPoller } from './poller.js';
 import { createProber } from './probe-loop.js';
 import { createSettler, runSettleLoop, type SettleIntervals } from './reconcile-loop.js';
+import { recordTurn } from './record-turn.js';
 import { createScrubber, type Scrubber } from './scrub-loop.js';
 
 /** What an agent is given of its surroundings by whoever composes the process: clock, log, randomness, signals. */
@@ -127,6 +128,7 @@ export function composeAgent(options: AgentOptions, agent: AgentCalls) {
     onRefused: leaveWhenRefused((end, reason) => note(end, { by: 'writ', reason })),
   });
   const settle = async (): Promise<void> => {
+    await recordTurn({ host, stop, note, onNews: publishStatus });
     const { news, loader } = await settler.turn(host(), { signal: stop, loader: problems.get('loader') });
     problems.set('loader', loader);
     if (news === 'yes') publishStatus();

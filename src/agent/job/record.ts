@@ -10,6 +10,7 @@ import type { PauseStatus } from '../../core/status/status.js';
 import { activeGenerationNumber } from '../generations/generations.js';
 import type { Host } from '../state/host.js';
 import { brokenPath } from '../state/set-aside.js';
+import { isOfDisk } from '../state/state-file.js';
 import { type CycleEnd, emptyRecord, finishCycle } from './cycle-result.js';
 import { appendHistory, foreignText } from './history.js';
 import { newCycleId, openStory } from './progress.js';
@@ -53,7 +54,7 @@ export function recordEvent(host: Host, event: HostEvent): void {
 
 /** Where something else had taken the place of the history, the next line says so. @throws WritError DISK_* */
 function append(host: Host, entry: HistoryEntry): void {
-  const rebuilt = appendHistory(host.paths, host.durable, entry).map((path) => {
+  const rebuilt = appendOrKeep(host, entry).map((path) => {
     return rebuiltProblem(path, foreignText(path));
   });
   if (rebuilt.length === 0) return;
@@ -63,6 +64,33 @@ function append(host: Host, entry: HistoryEntry): void {
     warnings: rebuilt,
     reason: 'the history was repaired',
   });
+}
+
+/** Of the oldest: what a host did on a disk that stays full is also in its log. */
+const maxMissedEntries = 20;
+
+/** An entry that the disk cannot take beside a way back is written with it later. @throws WritError DISK_* */
+function appendOrKeep({ paths, durable, wayBack }: Host, entry: HistoryEntry): string[] {
+  try {
+    return appendHistory(paths, durable, entry);
+  } catch (error) {
+    const { restore, entries } = wayBack;
+    if (restore !== undefined && isOfDisk(error) && entries.length < maxMissedEntries) entries.push(entry);
+    throw error;
+  }
+}
+
+/** Writes the entries that a full disk refused. Never throws. */
+export function writeMissedEntries(host: Host): void {
+  const { paths, durable, wayBack } = host;
+  try {
+    for (let entry = wayBack.entries[0]; entry !== undefined; entry = wayBack.entries[0]) {
+      appendHistory(paths, durable, entry);
+      wayBack.entries.shift();
+    }
+  } catch (error) {
+    host.log.error({ err: error }, 'history could not be written');
+  }
 }
 
 /** @param text what was wrong with the file, and what is lost */

@@ -3,9 +3,11 @@
 import type { HookConfig } from '../../core/config/config.js';
 import type { WorkerResult } from '../../core/cycle/cycle-report.js';
 import { isWritError } from '../../core/errors.js';
+import { given } from '../../core/given.js';
 import type { Clock } from '../../platform/time/clock.js';
-import type { Driver, Liveness, Target } from '../../workers/contract/driver.js';
-import { notifyWorker } from '../../workers/contract/notify-worker.js';
+import { unreachable } from '../../workers/contract/answer.js';
+import type { Answer, Driver, Liveness, SupervisorFailure, Target } from '../../workers/contract/driver.js';
+import { type NotifyVerb, notifyWorker } from '../../workers/contract/notify-worker.js';
 import { livenessIn } from '../../workers/shared/pid-file.js';
 import type { WorkerGroup } from '../state/host.js';
 import { refusal } from './refusal.js';
@@ -164,4 +166,58 @@ async function revived(
   const answer = await notifyWorker(driver, worker, { verb: 'restart', target, timeoutMs });
   const said = { ...answer, text: `${text}; restarted: ${answer.text}` };
   return workerResult(group, worker, said, target.generation, clock.nowMs());
+}
+
+export interface StartOfFailed {
+  readonly target: Target;
+  readonly signal?: AbortSignal | undefined;
+  readonly onNotify?: ((key: string, verb: NotifyVerb) => void) | undefined;
+}
+
+export interface Unanswered {
+  readonly worker: string;
+  /** What was tried. */
+  readonly verb: NotifyVerb | 'none';
+  readonly answer: Answer;
+}
+
+/**
+ * On the way forward: a worker that is dead is started where its supervisor records a failure and `onDead` says so. It was
+ * dead before, so that no end of this start is a verdict on the policy.
+ * @returns its answer, SUPERVISOR_GAVE_UP with the command where nothing starts it; undefined without a failure on record
+ */
+export async function startFailed(
+  { driver, config }: WorkerGroup,
+  { worker, answer }: Unanswered,
+  { target, signal, onNotify }: StartOfFailed,
+): Promise<Answer | undefined> {
+  const failure = await failureOf(driver, worker);
+  if (driver === undefined || failure === undefined) return undefined;
+  if (config.onDead !== 'restart' || driver.restart === undefined) return gaveUp(answer, failure);
+  onNotify?.(workerKey(config.name, worker), 'restart');
+  const timeoutMs = config.reset?.timeoutMs ?? 0;
+  const said = await notifyWorker(driver, worker, {
+    verb: 'restart',
+    target,
+    timeoutMs,
+    ...given({ signal }),
+  });
+  const text = `${failure.text}; started again: ${said.text}`;
+  if (said.kind === 'notified' || said.kind === 'confirmed') return { ...said, text };
+  const after = (await failureOf(driver, worker)) ?? failure;
+  return gaveUp(unreachable(text), after);
+}
+
+async function failureOf(driver: Driver | undefined, worker: string): Promise<SupervisorFailure | undefined> {
+  try {
+    return await driver?.failure?.(worker);
+  } catch (error) {
+    if (isWritError(error)) return undefined;
+    throw error;
+  }
+}
+
+function gaveUp(answer: Answer, { hasGivenUp, text, command }: SupervisorFailure): Answer {
+  if (hasGivenUp === 'no') return { ...answer, text: `${answer.text}; ${text}` };
+  return { ...unreachable(`${text}; start it with: ${command}`), code: 'SUPERVISOR_GAVE_UP' };
 }

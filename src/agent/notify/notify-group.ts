@@ -3,13 +3,14 @@
 // for the policy is the caller's.
 import type { WorkerResult } from '../../core/cycle/cycle-report.js';
 import { isWritError, WritError } from '../../core/errors.js';
+import { given } from '../../core/given.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { joinSignals } from '../../platform/time/join-signals.js';
 import { unreachable } from '../../workers/contract/answer.js';
 import type { Answer, Driver, Liveness, Target } from '../../workers/contract/driver.js';
 import { type NotifyVerb, notifyWorker } from '../../workers/contract/notify-worker.js';
 import type { WorkerGroup } from '../state/host.js';
-import { livenessOf, seenAlive } from './dead-workers.js';
+import { livenessOf, seenAlive, startFailed, type Unanswered } from './dead-workers.js';
 import type { NoCode } from './refusal.js';
 import { type Member, mapBounded, maxParallelNotices, readMembers, workerResult } from './worker-groups.js';
 import { groupOf, hasAnswered, type VerbOf, workerKey, workerOf } from './worker-ledger.js';
@@ -201,12 +202,39 @@ async function notifyOne(one: OneGroup, { worker, verb, process }: Wanted): Prom
   if (answer.kind === 'refused') return { result, no: 'WORKER_REFUSED' };
   if (answer.kind !== 'unreachable') return { result };
   if (answer.silence !== undefined && options.silence === 'is-a-no') return { result, no: 'SILENT_REFUSAL' };
+  return judgeUnanswered(one, { worker, answer, verb: done }, { result, lived });
+}
+
+async function judgeUnanswered(
+  one: OneGroup,
+  unanswered: Unanswered,
+  { result, lived }: { readonly result: WorkerResult; readonly lived: boolean },
+): Promise<Said> {
+  const { driver, options } = one;
+  const { worker, answer, verb } = unanswered;
   const liveness = await livenessOf(driver, worker);
   if (answer.notNow === 'yes' && liveness !== 'dead') return { result: { ...result, ...livesIn(liveness) } };
-  const isDown = liveness === 'dead' || (done === 'restart' && liveness === 'alive');
+  const isDown = liveness === 'dead' || (verb === 'restart' && liveness === 'alive');
   if (lived && isDown) return { result, no: 'WORKER_DIED' };
-  if (done === 'restart') return { result, lost: 'yes' };
+  const isLeft = liveness !== 'dead' || options.restartDead === 'yes';
+  const started = isLeft ? undefined : await startedAgain(one, unanswered, result);
+  if (started !== undefined) return started;
+  if (verb === 'restart') return { result, lost: 'yes' };
   return { result: { ...result, ...livesIn(liveness) } };
+}
+
+/** It was dead before it was notified. @returns undefined where its supervisor records no failure */
+async function startedAgain(
+  { group, options }: OneGroup,
+  unanswered: Unanswered,
+  { process: _, ...result }: WorkerResult,
+): Promise<Said | undefined> {
+  const answer = await startFailed(group, unanswered, options);
+  if (answer === undefined) return undefined;
+  const { generation, worker } = result;
+  const said = workerResult(group.config.name, worker, answer, generation, options.clock.nowMs());
+  const lives = hasAnswered(said) ? {} : livesIn('dead');
+  return { result: { ...said, ...given({ notificationId: result.notificationId }), ...lives } };
 }
 
 function livesIn(liveness: Liveness): Pick<WorkerResult, 'lives'> {

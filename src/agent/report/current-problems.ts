@@ -14,6 +14,7 @@ import { waitError } from '../select/why-not-now-rules.js';
 import { bakeError, failedIn } from '../settled/bake-failure.js';
 import { lostContactErrors } from '../settled/lost-contact.js';
 import type { Ledger } from '../state/ledger.js';
+import { unrecordedProblems } from '../state/way-back-disk.js';
 import { withdrawnProblems } from './active-withdrawn.js';
 import { isRemembered } from './refusal-status.js';
 import type { AgentFacts, Facts } from './status-facts.js';
@@ -34,6 +35,13 @@ const judges: readonly Judge[] = [
   {
     codes: [...standingWorkerCodes],
     judge: ({ host, active }) => (active === undefined || !areKnown(host) ? [] : pendingProblems(host)),
+  },
+  {
+    codes: ['RESTORE_UNRECORDED'],
+    judge: ({ host, active }) =>
+      host.wayBack === undefined
+        ? []
+        : unrecordedProblems({ wayBack: host.wayBack }, active?.generation.number),
   },
   { codes: ['BAKE_FAILED'], judge: ({ host, ledger }) => bakeProblems(host, ledger) },
   { codes: ['CONTACT_LOST'], judge: ({ ledger }) => lostContactErrors(ledger).map(problemOf) },

@@ -47,6 +47,8 @@ export interface AgentFacts {
 export interface HostView extends Pick<Host, 'config' | 'paths' | 'ledger' | 'refusals' | 'features'> {
   readonly clock: Pick<Host['clock'], 'nowMs'>;
   readonly sandbox?: Pick<Host['sandbox'], 'status'>;
+  /** Of a running agent alone. */
+  readonly wayBack?: Host['wayBack'];
   readonly client: Pick<Host['client'], 'status' | 'knownTarget' | 'stillVerifies'> &
     Partial<Pick<Host['client'], 'mirrors'>>;
 }

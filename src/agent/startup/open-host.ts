@@ -31,6 +31,7 @@ import { openLedger } from '../state/ledger-file.js';
 import { type HostPaths, hostPaths } from '../state/paths.js';
 import { retryRefusals } from '../state/refusals.js';
 import { openRefusals } from '../state/refusals-file.js';
+import { createWayBackMemory } from '../state/way-back-disk.js';
 import { loadLateParts } from './late-parts.js';
 import { prepareHost } from './prepare-host.js';
 import { isNewHost } from './rebuild-ledger.js';
@@ -69,7 +70,8 @@ export async function openHost(config: AgentConfig, options: HostOptions): Promi
   const ledger = openLedger(paths.ledger, durable, () => isNewHost(paths));
   const refusals = openRefusals(paths.rejected, durable);
   refuseNewerJournal(paths);
-  const host = makeHost(config, options, { paths, durable, ledger, refusals });
+  const wayBack = createWayBackMemory();
+  const host = makeHost(config, options, { paths, durable, ledger, refusals, wayBack });
   await openOrClose(host, host.groups);
   return host;
 }
@@ -83,10 +85,10 @@ export async function openHost(config: AgentConfig, options: HostOptions): Promi
 export async function replaceHost(old: Host, config: AgentConfig, options: HostOptions): Promise<Host> {
   requireSamePlaces(old.config, config);
   await loadLateParts(config);
-  const { paths, durable, ledger, refusals } = old;
+  const { paths, durable, ledger, refusals, wayBack } = old;
   // What it has found out holds still.
   const known = old.config.sandbox === config.sandbox ? { sandbox: old.sandbox } : {};
-  const made = makeHost(config, options, { paths, durable, ledger, refusals, ...known });
+  const made = makeHost(config, options, { paths, durable, ledger, refusals, wayBack, ...known });
   const groups = withKept(made.groups, { old, config });
   const host = { ...made, groups };
   // Both may listen on the same socket of a group: the old one goes first, and its workers connect again.
@@ -113,7 +115,7 @@ export async function replaceHost(old: Host, config: AgentConfig, options: HostO
 function makeHost(
   config: AgentConfig,
   options: HostOptions,
-  state: Pick<Host, 'paths' | 'durable' | 'ledger' | 'refusals'> & Partial<Pick<Host, 'sandbox'>>,
+  state: Pick<Host, 'paths' | 'durable' | 'ledger' | 'refusals' | 'wayBack'> & Partial<Pick<Host, 'sandbox'>>,
 ): Host {
   const { clock, log } = options;
   const { sandbox = createSandbox({ mode: config.sandbox, log }) } = state;

@@ -21,8 +21,9 @@ import {
   type RecoveryPlan,
   rebuildJournal,
 } from '../state/recovery-rules.js';
-import { forgetReleases } from '../state/refusals.js';
+import { forgetReleases, rememberReleases } from '../state/refusals.js';
 import { keepBroken } from '../state/set-aside.js';
+import { refusalError, tolerateDisk } from '../state/way-back-disk.js';
 import { noteRebuilt } from './notices.js';
 import { mendStateFiles } from './rebuild-ledger.js';
 import { finishSwap, type InterruptedSwap, stayBehindSwap, undoSwap } from './recover-swap.js';
@@ -109,13 +110,30 @@ async function perform(host: Host, plan: RecoveryPlan, attempt: Attempt): Promis
     case 'finish':
       noteCrash(host, attempt, 'no');
       return finishSwap(host, attempt);
-    case 'undo':
+    case 'undo': {
+      // A start on a full disk goes back all the same.
+      using _ = tolerateDisk(host);
+      rememberUnrecorded(host, attempt.journal);
       noteCrash(host, attempt, plan.block);
-      return undoSwap(host, { ...attempt, back: plan.to, block: plan.block, notify: plan.notify });
+      return await undoSwap(host, { ...attempt, back: plan.to, block: plan.block, notify: plan.notify });
+    }
     case 'stay':
       noteCrash(host, attempt, plan.block);
       return stayBehindSwap(host, { ...attempt, block: plan.block });
   }
+}
+
+/** A refusal that only the journal knows: without it the next cycle would activate the releases again. */
+function rememberUnrecorded(host: Host, journal: Journal): void {
+  const { refused } = journal;
+  if (refused === undefined) return;
+  const known = host.refusals.read().refusals;
+  const releases = releasesBrought(host.paths, journal).filter(
+    ({ bundle, manifest }) =>
+      refused.bundles.includes(bundle) &&
+      !known.some((one) => one.bundle === bundle && one.manifestDigest === manifest.digest),
+  );
+  if (releases.length > 0) rememberReleases(host, releases, refusalError(refused));
 }
 
 /** Counted, and blocked, before it is tried: a crash in the attempt must find it so. */

@@ -16,6 +16,7 @@ import type { Host } from '../state/host.js';
 import { clearJournal } from '../state/journal.js';
 import { type Journal, unknownCycle, type WayBack } from '../state/recovery-rules.js';
 import { rememberBlamed } from '../state/refusals.js';
+import { endWayBack, refusalError, unrecordedProblems } from '../state/way-back-disk.js';
 
 /** A swap as a start finds it. */
 export interface InterruptedSwap {
@@ -72,17 +73,24 @@ function isKnown({ journal }: Pick<InterruptedSwap, 'journal'>): boolean {
 /** With the link back, workers that refuse must not keep the agent from starting: that is a block, said loudly. */
 async function goBack(host: Host, story: CycleStory, undo: Undo & { move: Move }): Promise<MoveResult> {
   const { journal, back, block, notify, move } = undo;
+  const { refused } = journal;
+  const refusal = refused && refusalError(refused);
   const problems = [
-    block === 'yes' ? blockedBy(host, undo) : problemOf(interrupted(undo)),
+    block === 'yes' ? blockedBy(host, undo) : problemOf(refusal ?? interrupted(undo)),
     ...(back === (journal.from ?? 'nothing') ? [] : [problemOf(otherWayBack(undo))]),
   ];
   try {
-    const restored = await story.restore(() => restoreLink(host, story, move, { notify }));
+    const restored = await story.restore(() => restoreLink(host, story, move, { notify, refused }));
     if (isNotifiedAgain(undo)) return notifiedAgain(host, restored);
-    return { ...restored, ...outcomeIf(block), problems: [...problems, ...restored.problems] };
+    const outcome = outcomeIf(block, refusal);
+    return {
+      ...restored,
+      ...outcome,
+      problems: [...problems, ...restored.problems, ...unrecordedProblems(host)],
+    };
   } catch (error) {
     if (activeGenerationNumber(host.paths) !== back) throw error;
-    clearJournal(host.paths, host.durable);
+    endWayBack(host, { ...journal, direction: 'back' }, refusal);
     const text = `generation ${back} is active again, but: ${toWritError(error).message}`;
     const problem = problemOf(new WritError('ACTIVATION_BLOCKED', text));
     return { ...outcomeIf('yes'), workers: [], problems: [problem, problemOf(error)], warnings: [] };
@@ -99,8 +107,9 @@ function notifiedAgain(host: Host, notified: Restored): MoveResult {
   return { ...notified, outcome: notified.problems.length === 0 ? 'activated' : 'degraded' };
 }
 
-function outcomeIf(block: 'yes' | 'no'): Pick<MoveResult, 'outcome'> {
-  return { outcome: block === 'yes' ? 'blocked' : 'failed' };
+function outcomeIf(block: 'yes' | 'no', refusal?: WritError): Pick<MoveResult, 'outcome'> {
+  if (block === 'yes') return { outcome: 'blocked' };
+  return { outcome: refusal?.kind === 'rolled-back' ? 'rolled-back' : 'failed' };
 }
 
 function moveOf(host: Host, { cycle, journal, back, signal }: InterruptedSwap, staging: string): Move {

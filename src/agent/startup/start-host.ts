@@ -23,6 +23,7 @@ import { repairNow } from '../select/pause.js';
 import type { Host } from '../state/host.js';
 import { ledgerSection } from '../state/ledger.js';
 import { retryAtStart } from '../state/refusals.js';
+import { remakeReserve } from '../state/way-back-disk.js';
 import { completeHistory } from './complete-history.js';
 import { reportNotices } from './notices.js';
 import { type Examined, type RecoveryOptions, recoverHost } from './recover-host.js';
@@ -55,6 +56,7 @@ export async function startHost(host: Host, options: StartOptions): Promise<Star
   await lookForSandbox(host);
   const examined: Examined = new Map();
   const recovered = await recoverHost(host, { ...options, examined });
+  remakeReserve(host);
   completeHistory(host, recovered);
   const notices = reportNotices(host);
   const bootId = readBootId();

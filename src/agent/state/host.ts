@@ -1,7 +1,9 @@
 // Everything a cycle needs of its host, made once by the composition root and passed along.
 // Owns no behaviour: a test builds one with its own clock, source and observers.
 import type { AgentConfig, ContactServer, WorkerGroupConfig } from '../../core/config/config.js';
+import type { WritError } from '../../core/errors.js';
 import type { Digest } from '../../core/names.js';
+import type { HistoryEntry } from '../../core/protocol/control-protocol.js';
 import type { SandboxStatus } from '../../core/status/status.js';
 import type { DurableFs, OperationObserver } from '../../platform/disk/durable-fs.js';
 import type { BoxPrograms } from '../../platform/process/bubblewrap.js';
@@ -13,6 +15,7 @@ import type { RepositoryClient } from '../../trust/repository-client.js';
 import type { Driver } from '../../workers/contract/driver.js';
 import type { Ledger } from './ledger.js';
 import type { HostPaths } from './paths.js';
+import type { Journal } from './recovery-rules.js';
 import type { Refusal } from './refusal-rules.js';
 import type { StateFile } from './state-file.js';
 
@@ -21,6 +24,26 @@ export interface Refusals {
   /** Digest of the configuration that they were judged under; absent in files of older versions. */
   readonly config?: Digest;
   readonly refusals: readonly Refusal[];
+}
+
+/** A way back of which the disk does not know everything. */
+export interface UnrecordedRestore {
+  /** With the refusal where only it knows that. */
+  readonly journal: Journal;
+  /** Why the generation was left; absent where a start does not know it. */
+  readonly refusal?: WritError;
+  /** The error of the disk. */
+  readonly disk: WritError;
+}
+
+export interface WayBackMemory {
+  restore?: UnrecordedRestore | undefined;
+  /** Why there is no reserve. */
+  noReserve?: WritError | undefined;
+  /** By the monotonic clock: when it is made again. */
+  reserveNotBeforeMs?: number;
+  /** Lines of the history that could not be written, oldest first. */
+  readonly entries: HistoryEntry[];
 }
 
 export interface Host {
@@ -37,6 +60,7 @@ export interface Host {
   readonly refusals: StateFile<Refusals>;
   /** Asks a server once, on a connection of its own; @returns why it was not reached; undefined where it answered. */
   readonly askServer: (server: ContactServer) => Promise<string | undefined>;
+  readonly wayBack: WayBackMemory;
   /** What releases may require of it; left out: what this version of Writ knows. */
   readonly features?: readonly string[];
 }

@@ -4,7 +4,7 @@ import { type DurableFs, diskError } from '../../platform/disk/durable-fs.js';
 import { readSmallFile } from '../../platform/read-file.js';
 import { refuseNewer } from './newer-format.js';
 import type { HostPaths } from './paths.js';
-import type { Journal } from './recovery-rules.js';
+import type { Journal, JournalRefusal } from './recovery-rules.js';
 import { sealed, unsealed } from './sealed-json.js';
 
 const maxJournalBytes = 65_536;
@@ -48,7 +48,12 @@ export function refuseNewerJournal(paths: HostPaths): void {
 }
 
 export function writeJournal(paths: HostPaths, durable: DurableFs, journal: Journal): void {
-  durable.writeFile('swap.journal', paths.journal, sealed(journal), 0o600);
+  durable.writeFile('swap.journal', paths.journal, journalText(journal), 0o600);
+}
+
+/** @returns what the file of a journal contains */
+export function journalText(journal: Journal): string {
+  return sealed(journal);
 }
 
 export function clearJournal(paths: HostPaths, durable: DurableFs): void {
@@ -57,7 +62,7 @@ export function clearJournal(paths: HostPaths, durable: DurableFs): void {
 
 function isJournal(value: unknown): value is Journal {
   if (typeof value !== 'object' || value === null) return false;
-  const { writ, cycle, from, to, direction, startedAtMs, kind } = value as Record<string, unknown>;
+  const { writ, cycle, from, to, direction, startedAtMs, kind, refused } = value as Record<string, unknown>;
   return (
     writ === 1 &&
     typeof cycle === 'string' &&
@@ -65,8 +70,15 @@ function isJournal(value: unknown): value is Journal {
     Number.isSafeInteger(to) &&
     (direction === 'forward' || direction === 'back') &&
     Number.isSafeInteger(startedAtMs) &&
-    (kind === 'update' || kind === 'rollback' || kind === 'repair')
+    (kind === 'update' || kind === 'rollback' || kind === 'repair') &&
+    (refused === undefined || isRefusal(refused))
   );
+}
+
+function isRefusal(value: unknown): value is JournalRefusal {
+  if (typeof value !== 'object' || value === null) return false;
+  const { code, message, bundles } = value as Record<string, unknown>;
+  return typeof code === 'string' && typeof message === 'string' && Array.isArray(bundles);
 }
 
 function damaged(paths: HostPaths, cause?: unknown): WritError {

@@ -63,7 +63,7 @@ export interface WorkerLedger {
   /** Since when it has said "not now" to what it is to use, each time it was asked. */
   readonly notNowSinceMs?: number;
   /** Why it could not be reached, where more is known than that. */
-  readonly code?: 'PROCESS_UNKNOWN';
+  readonly code?: 'PROCESS_UNKNOWN' | 'SUPERVISOR_GAVE_UP';
   /** Notifications in vain. */
   readonly tries?: number;
   /** Since when its set does not list it. */

@@ -13,6 +13,9 @@ export interface HostPaths {
   readonly partials: string;
   readonly archives: string;
   readonly journal: string;
+  /** Space that a way back may use up on a full disk. */
+  readonly reserve: string;
+  readonly journalReserve: string;
   readonly ledger: string;
   readonly rejected: string;
   readonly history: string;
@@ -42,6 +45,8 @@ export function hostPaths(config: Pick<AgentConfig, 'state' | 'policy' | 'run' |
     partials: join(state, 'partials'),
     archives: join(state, 'archives'),
     journal: join(state, 'journal.json'),
+    reserve: join(state, 'reserve'),
+    journalReserve: join(state, 'journal.reserve'),
     ledger: join(state, 'ledger.json'),
     rejected: join(state, 'rejected.json'),
     history: join(state, 'history.jsonl'),

@@ -68,8 +68,9 @@ export function groupFacts(
   });
 }
 
-function isDead({ state, lives, confirmed }: WorkerLedger): boolean {
-  return state === 'unreachable' && lives === 'no' && confirmed !== undefined;
+/** A driver that proves nothing has answers all the same: a worker that gave any was up. */
+function isDead({ state, lives, confirmed, accepted }: WorkerLedger): boolean {
+  return state === 'unreachable' && lives === 'no' && (confirmed ?? accepted) !== undefined;
 }
 
 /** So many times the time for an answer: who is only slow has answered by then. */

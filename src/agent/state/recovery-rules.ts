@@ -14,6 +14,15 @@ export interface Journal {
   readonly startedAtMs: number;
   /** `repair`: the same releases in new trees, or an older generation in place of a damaged one. */
   readonly kind: 'update' | 'rollback' | 'repair';
+  /** A refusal that could be written nowhere else: the start that reads it remembers it. */
+  readonly refused?: JournalRefusal;
+}
+
+export interface JournalRefusal {
+  readonly code: string;
+  readonly message: string;
+  /** Names of the bundles that it falls on. */
+  readonly bundles: readonly string[];
 }
 
 /**

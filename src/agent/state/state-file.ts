@@ -21,6 +21,13 @@ export interface StateFile<T> {
   write(next: T): void;
   /** What the file is: the error of one that is damaged, or was lost, until it is replaced. */
   found(): 'whole' | 'absent' | WritError;
+  /**
+   * Until it is disposed of, a write that the disk refuses is done once more behind `makeRoom`, and then stays in memory:
+   * the next write makes all of it durable. For a way back, which never waits for a disk.
+   */
+  tolerate(makeRoom: () => boolean): Disposable;
+  /** Why the document in memory is not on disk; undefined where it is. */
+  unwritten(): WritError | undefined;
   /** Keeps a damaged file aside and puts this document in its place, in one rename. */
   replace(next: T): void;
 }
@@ -50,10 +57,19 @@ export function openStateFile<T>(options: StateFileOptions<T>): StateFile<T> {
   let { text, value = options.initial, damage }: Opened<T> = readDocument(options);
   const lost = (): WritError | undefined =>
     text === undefined && options.mayBegin?.() === false ? lostError(path) : undefined;
+  let room: (() => boolean) | undefined;
+  let unwritten: WritError | undefined;
+  const save = (nextText: string): void => durable.writeFile(op, path, nextText, 0o600);
   const put = (next: T): void => {
     const nextText = sealed(next);
-    if (nextText !== text) durable.writeFile(op, path, nextText, 0o600);
-    text = nextText;
+    try {
+      if (nextText !== text) saveInRoom(save, nextText, room);
+      text = nextText;
+      unwritten = undefined;
+    } catch (error) {
+      if (room === undefined || !isOfDisk(error)) throw error;
+      unwritten = error;
+    }
     value = next;
   };
   return {
@@ -64,12 +80,36 @@ export function openStateFile<T>(options: StateFileOptions<T>): StateFile<T> {
       put(next);
     },
     found: () => damage ?? lost() ?? (text === undefined ? 'absent' : 'whole'),
+    tolerate: (makeRoom) => {
+      const before = room;
+      room = makeRoom;
+      return {
+        [Symbol.dispose]: () => {
+          room = before;
+        },
+      };
+    },
+    unwritten: () => unwritten,
     replace: (next) => {
       if (damage !== undefined) keepBroken(durable, path);
       put(next);
       damage = undefined;
     },
   };
+}
+
+/** @returns whether the disk refused, or the process has no descriptor left to ask it */
+export function isOfDisk(error: unknown): error is WritError {
+  return isWritError(error) && (error.code.startsWith('DISK_') || error.code === 'TOO_MANY_FILES');
+}
+
+function saveInRoom(save: (text: string) => void, text: string, room: (() => boolean) | undefined): void {
+  try {
+    save(text);
+  } catch (error) {
+    if (!isOfDisk(error) || room?.() !== true) throw error;
+    save(text);
+  }
 }
 
 function lostError(path: string): WritError {

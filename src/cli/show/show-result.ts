@@ -128,7 +128,7 @@ function showDegraded(result: CycleResult): Block {
   const of = `${missed.length} of ${counted(result.workers.length, 'worker')} not notified`;
   const what = missed.length === 0 ? '' : `, ${of}`;
   const workers = missed.flatMap((worker) => indented(`${worker.worker}: ${worker.text}`, '  ', 3));
-  const other = result.problems.filter((one) => missed.length === 0 || one.code !== 'WORKER_UNREACHABLE');
+  const other = result.problems.filter(({ facts }) => !missed.some((one) => one.worker === facts['worker']));
   return {
     lines: [
       `DEGRADED  ${activeText(result)}${what}${codeText(result)}`,
@@ -136,7 +136,7 @@ function showDegraded(result: CycleResult): Block {
       ...other.flatMap((one) => indented(one.message, '  ', 3)),
       ...(missed.length === 0
         ? []
-        : ['  A worker that was not notified keeps its old policy; it is notified again.']),
+        : ['  A worker that runs and was not notified keeps its old policy; it is notified again.']),
     ],
     next: 'writ status',
   };

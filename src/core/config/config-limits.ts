@@ -2,9 +2,12 @@
 // the way to a server. Only called with what schema and rules have accepted.
 import { given } from '../given.js';
 import { defaultArchiveLimits, defaultMetadataLimits, defaultTransportLimits } from '../limits.js';
-import { durationMs, sizeBytes } from '../names.js';
+import { durationMs, parsePercent, parsePercentRange, sizeBytes } from '../names.js';
 import type { AgentConfig } from './config.js';
 import type { ConfigFile } from './config-schema.js';
+
+type CheckFile = NonNullable<ConfigFile['bundles'][number]['checks']>[number];
+type ChangeFile = NonNullable<CheckFile['change']>;
 
 /** @returns the limits in bytes, milliseconds and counts, with the default of each that the file leaves out */
 export function buildLimits(
@@ -53,4 +56,11 @@ function bytes(text: string | undefined): number | undefined {
 /** @returns undefined for a key that the file leaves out */
 export function milliseconds(text: string | undefined): number | undefined {
   return text === undefined ? undefined : durationMs(text);
+}
+
+/** Bounds of a check that compares a candidate with the active release. */
+export function buildChange({ removed, bytes, files }: ChangeFile) {
+  const maxRemovedPercent = removed === undefined ? undefined : parsePercent(removed);
+  const bytesPercent = bytes === undefined ? undefined : parsePercentRange(bytes);
+  return given({ maxRemovedPercent, bytesPercent, files });
 }

@@ -2,7 +2,7 @@
 // milliseconds, sizes in bytes. Only called with a file that schema and rules have accepted.
 
 import { given } from '../given.js';
-import { durationMs, parsePercent, parsePercentRange, sizeBytes } from '../names.js';
+import { durationMs, sizeBytes } from '../names.js';
 import {
   type AgentConfig,
   type BundleConfig,
@@ -11,7 +11,7 @@ import {
   type MirrorConfig,
   type WorkerGroupConfig,
 } from './config.js';
-import { buildLimits, milliseconds } from './config-limits.js';
+import { buildChange, buildLimits, milliseconds } from './config-limits.js';
 import { driversOf } from './config-rules.js';
 import type { ConfigFile, DriverSchema } from './config-schema.js';
 import { buildHookBox } from './hook-box.js';
@@ -214,12 +214,6 @@ function buildCheck(check: CheckFile): BundleConfig['checks'][number] {
     maxMemoryBytes: sizeBytes(check.memory ?? defaultCheckMemory),
     ...given({ schema }),
   };
-}
-
-function buildChange({ removed, bytes, files }: NonNullable<CheckFile['change']>) {
-  const maxRemovedPercent = removed === undefined ? undefined : parsePercent(removed);
-  const bytesPercent = bytes === undefined ? undefined : parsePercentRange(bytes);
-  return given({ maxRemovedPercent, bytesPercent, files });
 }
 
 function buildWorker(worker: WorkerFile, drivers: readonly DriverSchema[]): WorkerGroupConfig {

@@ -67,7 +67,7 @@ export interface WorkerResult {
   /** Beside `unreachable`: it was reached, and said that it is busy. */
   readonly notNow?: 'yes';
   /** Beside `unreachable`: it was not signalled, because the process may be a stranger's. */
-  readonly code?: 'PROCESS_UNKNOWN';
+  readonly code?: 'PROCESS_UNKNOWN' | 'SUPERVISOR_GAVE_UP';
   /** How its probe ended that gave no verdict, beside its own word; left out where it was heard, or there is none. */
   readonly silence?: string;
   /** After a way back: its probe showed the generation, and is asked a second time from then on, epoch milliseconds. */

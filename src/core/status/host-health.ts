@@ -52,6 +52,7 @@ const criticalCodes: ReadonlySet<ErrorCode> = new Set([
   'POLICY_STALE',
   'STATE_DAMAGED',
   'BAKE_FAILED',
+  'RESTORE_UNRECORDED',
 ]);
 
 /** What is as somebody wished it, or said by another rule. */

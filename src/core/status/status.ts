@@ -41,7 +41,7 @@ export interface WorkerStatus {
   /** Since when its set does not list it. */
   readonly goneAtMs?: number;
   /** Why it could not be reached, where more is known than that. */
-  readonly code?: 'PROCESS_UNKNOWN';
+  readonly code?: 'PROCESS_UNKNOWN' | 'SUPERVISOR_GAVE_UP';
 }
 
 /** A group of workers, and what is wrong with it. */

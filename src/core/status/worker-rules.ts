@@ -16,10 +16,10 @@ export interface WorkerFacts {
   readonly nextNotificationAtMs?: number | undefined;
   /** `yes`: its process lives, and it was not reached for three times its time since it was to take the generation. */
   readonly isLost?: 'yes' | undefined;
-  /** `yes`: it proved a generation once, and its process is dead. */
+  /** `yes`: it has answered once, and its process is dead. */
   readonly isDead?: 'yes' | undefined;
   /** Why it could not be reached, where more is known than that. */
-  readonly code?: 'PROCESS_UNKNOWN' | undefined;
+  readonly code?: 'PROCESS_UNKNOWN' | 'SUPERVISOR_GAVE_UP' | undefined;
   /** What its probe said when it was asked again. */
   readonly probed?: ProbedFacts | undefined;
   /** After a way back: from when its probe is asked a second time, and how often that was wrong. */
@@ -61,6 +61,7 @@ export type FindingEffect = 'degraded' | 'warning';
 const judgedHere = [
   'WORKER_UNREACHABLE',
   'PROCESS_UNKNOWN',
+  'SUPERVISOR_GAVE_UP',
   'WORKER_LOST_AFTER',
   'WORKER_UNCONFIRMED',
   'WORKERS_MISSING',
@@ -138,13 +139,13 @@ function pending(facts: GroupFacts): WorkerFinding[] {
   const level = living(facts).every(({ isDead }) => isDead === 'yes') ? 'critical' : 'warning';
   return living(facts)
     .filter((one) => isPending(one) && !isDoubtedAlone(one))
-    .map(({ worker, text, generation, tries, nextNotificationAtMs, isLost, code }) => {
+    .map(({ worker, text, generation, tries, nextNotificationAtMs, isLost, isDead, code }) => {
       const facts = { group, worker, generation, tries, nextNotificationAtMs };
-      if (isLost !== 'yes')
-        return {
-          ...degraded(code ?? 'WORKER_UNREACHABLE', group, `${group}/${worker}: ${text}`, facts),
-          level,
-        };
+      if (isLost !== 'yes') {
+        const named = code ?? (isDead === 'yes' ? 'WORKERS_MISSING' : 'WORKER_UNREACHABLE');
+        const found = degraded(named, group, `${group}/${worker}: ${text}`, facts);
+        return { ...found, level: code === 'SUPERVISOR_GAVE_UP' ? 'critical' : level };
+      }
       const lost = `${group}/${worker} runs, but has not answered since generation ${generation}: ${text}`;
       return { ...degraded('WORKER_LOST_AFTER', group, lost, facts), level: 'critical' };
     });

@@ -38,7 +38,7 @@ export interface Answer {
   /** Beside `unreachable`: it was reached, and is busy: asked again soon, and it has judged nothing. */
   readonly notNow?: 'yes';
   /** Beside `unreachable`: it was not signalled, because the process may be a stranger's. */
-  readonly code?: 'PROCESS_UNKNOWN';
+  readonly code?: 'PROCESS_UNKNOWN' | 'SUPERVISOR_GAVE_UP';
 }
 
 /** The process that a worker is, or why there is none that can be named. */
@@ -72,6 +72,16 @@ export interface RecordedEnds {
   readonly mark: string;
 }
 
+/** What a supervisor itself records of a worker that does not run: evidence of a failure, never of a stop. */
+export interface SupervisorFailure {
+  /** `yes`: the supervisor does not start it again by itself. */
+  readonly hasGivenUp: 'yes' | 'no';
+  /** Its record, with the limit that was reached. */
+  readonly text: string;
+  /** What a person types to start it again. */
+  readonly command: string;
+}
+
 export interface Driver {
   readonly verdictClass: VerdictClass;
   /** Opens what the driver listens on; called once before the first cycle. Left out where nothing is to open. */
@@ -103,6 +113,11 @@ export interface Driver {
    * when the record cannot be read just now. Left out where no supervisor keeps one.
    */
   endsSince?: ((worker: string, mark: string | undefined) => Promise<RecordedEnds | undefined>) | undefined;
+  /**
+   * How a worker failed that does not run, by its supervisor's record. Undefined for one that runs, that somebody stopped, that
+   * is about to be started, or of which nothing is recorded. Left out where no supervisor keeps a record.
+   */
+  failure?: ((worker: string) => Promise<SupervisorFailure | undefined>) | undefined;
   /**
    * Pid of the main process of a worker, for who looks at it from outside and touches nothing: under which user it runs,
    * what confines it. Undefined when it is not there. Left out where the driver cannot know it.

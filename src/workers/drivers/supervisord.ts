@@ -6,7 +6,14 @@ import { notNowOfText } from '../../core/config/not-now-keys.js';
 import { WritError } from '../../core/errors.js';
 import { requireSocketPath } from '../../platform/net/unix-socket.js';
 import { notified, notNow, refused, unlisted, unreachable } from '../contract/answer.js';
-import type { Answer, Driver, DriverContext, Liveness, ResetOptions } from '../contract/driver.js';
+import type {
+  Answer,
+  Driver,
+  DriverContext,
+  Liveness,
+  ResetOptions,
+  SupervisorFailure,
+} from '../contract/driver.js';
 import { supervisedEndsSince } from '../protocols/supervised-ends.js';
 import {
   callSupervisord,
@@ -67,6 +74,7 @@ function createDriver(options: SupervisordOptions, { clock }: DriverContext): Dr
     reset: signal === undefined ? restart : (worker, reset) => signalOne(place, worker, signal, reset),
     restart,
     liveness: (worker) => livenessOf(place, worker),
+    failure: (worker) => failureOfProcess(place, worker),
     endsSince: async (worker, mark) => {
       const process = await infoOf(place, worker);
       return process === undefined ? undefined : supervisedEndsSince(place, process, mark);
@@ -203,6 +211,8 @@ const runningState = 20;
 /** STOPPED, EXITED, FATAL. */
 const stoppedStates: ReadonlySet<number> = new Set([0, 100, 200]);
 const backoffState = 30;
+const exitedState = 100;
+const fatalState = 200;
 
 /** Supervisord is the parent and reaps: what it calls running is no zombie. */
 async function livenessOf(place: SupervisordPlace, worker: string): Promise<Liveness> {
@@ -210,6 +220,23 @@ async function livenessOf(place: SupervisordPlace, worker: string): Promise<Live
   if (process === undefined) return 'unknown';
   if (process.state === runningState && process.pid > 0) return 'alive';
   return stoppedStates.has(process.state) || process.state === backoffState ? 'dead' : 'unknown';
+}
+
+/** FATAL, BACKOFF, and an exit with an error; STOPPED is somebody's wish. */
+async function failureOfProcess(
+  place: SupervisordPlace,
+  worker: string,
+): Promise<SupervisorFailure | undefined> {
+  const process = await infoOf(place, worker);
+  if (process === undefined) return undefined;
+  const { state, spawnError, exitStatus } = process;
+  const command = `supervisorctl start ${worker}`;
+  const why = spawnError === '' ? '' : `: ${spawnError}`;
+  if (state === fatalState)
+    return { hasGivenUp: 'yes', text: `${worker} is FATAL: its startretries are used up${why}`, command };
+  if (state === backoffState) return { hasGivenUp: 'no', text: `${worker} is in BACKOFF${why}`, command };
+  if (state !== exitedState || exitStatus === 0) return undefined;
+  return { hasGivenUp: 'yes', text: `${worker} has EXITED with ${exitStatus}`, command };
 }
 
 async function identityOf(place: SupervisordPlace, worker: string): Promise<string | undefined> {

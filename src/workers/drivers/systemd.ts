@@ -13,6 +13,7 @@ import {
   parseUnitState,
   shownProperties,
   type UnitState,
+  unitFailure,
   unitNamePattern,
   whatReloadProves,
 } from '../protocols/systemd-units.js';
@@ -54,6 +55,10 @@ function createDriver(options: SystemdOptions, context: DriverContext): Driver {
     restart: (unit, reset) =>
       runJob({ unit, action: 'restart', down: 'started', isVouchedFor: false }, reset, asking),
     liveness: async (worker) => livenessOf(await look(worker)),
+    failure: async (worker) => {
+      const state = await look(worker);
+      return state && unitFailure(worker, state);
+    },
     endsSince: async (worker, mark) => unitEndsSince(worker, mark, context),
     pid: async (worker) => (await look(worker))?.mainPid,
     // Where a reset may restart, each notification would make a process that was never notified.

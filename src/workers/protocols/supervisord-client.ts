@@ -73,6 +73,8 @@ export interface SupervisedProcess {
   readonly pid: number;
   /** Epoch seconds. */
   readonly startedAt: number;
+  /** Exit code of its last end; below 0 for a signal. */
+  readonly exitStatus: number;
   /** Why it could not be started the last time; empty where it could. */
   readonly spawnError: string;
 }
@@ -86,13 +88,16 @@ export function processOf(value: XmlRpcValue): SupervisedProcess | undefined {
   if (typeof name !== 'string' || typeof group !== 'string' || typeof stateName !== 'string')
     return undefined;
   if (typeof state !== 'number' || typeof pid !== 'number') return undefined;
-  const [startedAt, spawnError] = [value.get('start'), value.get('spawnerr')];
+  const [startedAt, spawnError, exitStatus] = ['start', 'spawnerr', 'exitstatus'].map((key) =>
+    value.get(key),
+  );
   return {
     id: `${group}:${name}`,
     group,
     state,
     pid,
     startedAt: typeof startedAt === 'number' ? startedAt : 0,
+    exitStatus: typeof exitStatus === 'number' ? exitStatus : 0,
     spawnError: typeof spawnError === 'string' ? spawnError : '',
   };
 }

@@ -1,6 +1,8 @@
 // What systemctl prints about units, read without guessing. Pure: what is asked and when is the driver's.
 // A reload of a unit proves as much as the command behind it, no more; the text for people says which one that is.
 
+import type { SupervisorFailure } from '../contract/driver.js';
+
 export interface UnitState {
   /** As `loaded`, `masked`, `not-found`, `bad-setting`: of its files, whatever still runs. */
   readonly load: string;
@@ -13,11 +15,18 @@ export interface UnitState {
   readonly invocation: string;
   /** Left out when no process of it runs, or systemd knows none as its main one. */
   readonly mainPid?: number;
+  /** Why it failed, as `start-limit-hit`. */
+  readonly result: string;
+  /** `yes`: a job for it, as a start, waits or runs. */
+  readonly hasJob: 'yes' | 'no';
+  /** As systemd shows them; empty where it shows none. */
+  readonly startLimit: { readonly burst: string; readonly interval: string };
   /** Programs and arguments of ExecReload, as systemd shows them. */
   readonly reloadCommands: readonly string[];
 }
 
-export const shownProperties = 'LoadState,ActiveState,CanReload,Type,InvocationID,MainPID,ExecReload';
+export const shownProperties =
+  'LoadState,ActiveState,CanReload,Type,InvocationID,MainPID,ExecReload,Result,Job,StartLimitBurst,StartLimitIntervalUSec';
 
 /** Names that systemd itself allows for units, with the characters of its escapes. */
 export const unitNamePattern = '^[A-Za-z0-9:_.@\\\\-]{1,200}$';
@@ -62,6 +71,12 @@ export function parseUnitState(text: string): UnitState | undefined {
     type: valuesOf('Type')[0] ?? '',
     invocation: valuesOf('InvocationID')[0] ?? '',
     ...(mainPid === undefined ? {} : { mainPid: Number(mainPid) }),
+    result: valuesOf('Result')[0] ?? '',
+    hasJob: ['', '0'].includes(valuesOf('Job')[0] ?? '') ? 'no' : 'yes',
+    startLimit: {
+      burst: valuesOf('StartLimitBurst')[0] ?? '',
+      interval: valuesOf('StartLimitIntervalUSec')[0] ?? '',
+    },
     reloadCommands: valuesOf('ExecReload')
       .map(argvOf)
       .filter((argv) => argv !== ''),
@@ -82,4 +97,16 @@ export function whatReloadProves(state: UnitState): string {
   return signals
     ? `its reload only sends a signal: ${last}`
     : `its reload is as good as the exit code of: ${last}`;
+}
+
+/** @returns the record of a unit that failed; undefined for any other, and for one that a job is about to start */
+export function unitFailure(unit: string, state: UnitState): SupervisorFailure | undefined {
+  if (state.active !== 'failed' || state.hasJob === 'yes') return undefined;
+  const { burst, interval } = state.startLimit;
+  const limit =
+    state.result === 'start-limit-hit'
+      ? `; its start limit was reached: StartLimitBurst=${burst} in StartLimitIntervalSec=${interval}`
+      : '';
+  const text = `${unit} is failed (Result=${state.result || 'unknown'})${limit}`;
+  return { hasGivenUp: 'yes', text, command: `systemctl reset-failed ${unit} && systemctl start ${unit}` };
 }

@@ -145,9 +145,11 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'refusal-rules',
     'refusals',
     'refusals-file',
+    'reserve-file',
     'sealed-json',
     'set-aside',
     'state-file',
+    'way-back-disk',
   ],
   'cli/commands/fleet': [
     'fleet-host',

@@ -2,7 +2,7 @@
 // crash or the way back after a refusal. How each host is prepared is matrix-hosts', the faults are matrix-faults'.
 
 import { type ReplayWorld, replayCycles } from '../replay/replay-cycles.js';
-import type { Armed, Fault } from './matrix-faults.js';
+import type { Armed, Fault, Moment } from './matrix-faults.js';
 import {
   hourMs,
   type MatrixExpectation,
@@ -62,6 +62,17 @@ function behind(what: string, before: readonly Armed[], { prepare } = update): M
 function met(what: string, labels: readonly string[], cycle = update): MatrixCycle {
   const meets = labels.map((label) => ({ label, nth: 1, fault: failsOnce }));
   return { ...cycle, name: `${cycle.command} in which ${what}`, meets };
+}
+
+/** @returns an update that the worker refuses, on a disk that fails at this moment */
+function refusedWhen(what: string, moment: Moment): MatrixCycle {
+  return {
+    name: `update that the worker refuses when ${what}`,
+    command: 'pull',
+    worker: 'refuses all but the first',
+    prepare: prepareRefused,
+    meets: [{ ...moment, fault: failsOnce }],
+  };
 }
 
 export const matrixCycles: readonly MatrixCycle[] = [
@@ -128,6 +139,8 @@ export const matrixCycles: readonly MatrixCycle[] = [
     worker: 'refuses',
     prepare: prepareRefusedAtFirst,
   },
+  refusedWhen('the refusal cannot be written', { label: 'refusals:write', nth: 1 }),
+  refusedWhen('the way back cannot be written', { label: 'swap.journal:write', nth: 2 }),
   met('a generation cannot be placed', ['flush.generation-place:rename']),
   met('a record cannot be placed', ['flush.record-place:rename'], back),
   met('an archive cannot be written', ['fetch.archive:write']),

@@ -84,6 +84,7 @@ const exceptions: Readonly<Record<string, string>> = {
   'recover.keep-broken:discard': sameLines,
   'recover.keep-broken:flush-from': sameDirectory,
   'refusals:discard': sameLines,
+  'reserve.place:flush-from': sameDirectory,
   'status:discard': sameLines,
   'trust.clock-floor:discard': sameLines,
   'trust.delegated:discard': sameLines,

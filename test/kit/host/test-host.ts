@@ -13,6 +13,7 @@ import type { Host } from '../../../src/agent/state/host.js';
 import { openLedger } from '../../../src/agent/state/ledger-file.js';
 import { hostPaths } from '../../../src/agent/state/paths.js';
 import { openRefusals } from '../../../src/agent/state/refusals-file.js';
+import { createWayBackMemory } from '../../../src/agent/state/way-back-disk.js';
 import type {
   AgentConfig,
   BundleConfig,
@@ -228,6 +229,7 @@ function makeHost(
     ledger: openLedger(paths.ledger, durable, () => isNewHost(paths)),
     refusals: openRefusals(paths.rejected, durable),
     askServer: options.askServer ?? (async () => undefined),
+    wayBack: createWayBackMemory(),
     ...given({ features: options.features }),
   };
 }

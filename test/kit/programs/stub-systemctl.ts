@@ -13,6 +13,8 @@ export interface StubUnit {
   readonly execReload?: string;
   readonly invocation?: string;
   readonly mainPid?: number;
+  /** Other properties, as `Job=7`. */
+  readonly more?: readonly string[];
 }
 
 export interface StubSystemctl {
@@ -63,6 +65,7 @@ export function stubSystemctl(directory: string): StubSystemctl {
         `CanReload=${canReload}`,
         `InvocationID=${invocation}`,
         `MainPID=${mainPid}`,
+        ...(state.more ?? []),
       ];
       if (!existsSync(join(directory, `${name}.show`)))
         appendFileSync(join(directory, 'units'), `  ${name} loaded ${active} running A unit of a test\n`);

@@ -25,6 +25,7 @@ export interface FakeProcess {
   readonly state: number;
   readonly stateName: string;
   readonly pid: number;
+  readonly exitStatus?: number;
   readonly spawnError?: string;
 }
 
@@ -35,7 +36,7 @@ export function xmlProcess(one: FakeProcess): string {
     statename: one.stateName,
     spawnerr: one.spawnError ?? '',
   };
-  const numbers = { state: one.state, pid: one.pid, start: 1_795_291_485, exitstatus: 0 };
+  const numbers = { state: one.state, pid: one.pid, start: 1_795_291_485, exitstatus: one.exitStatus ?? 0 };
   const members = [
     ...Object.entries(texts).map(([name, value]) => [name, `<string>${value}</string>`]),
     ...Object.entries(numbers).map(([name, value]) => [name, `<int>${value}</int>`]),

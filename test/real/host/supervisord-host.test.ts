@@ -109,7 +109,7 @@ describe('two real programs under supervisord, fed by Writ', options, () => {
         await expectAgreement(writ, pull, {
           exitCode: 4,
           outcome: 'degraded',
-          code: 'WORKER_UNREACHABLE',
+          code: 'WORKERS_MISSING',
           workers: gone,
         });
         assert.match(JSON.stringify(pull.json['workers']), /NOT_RUNNING/);

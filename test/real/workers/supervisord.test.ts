@@ -62,7 +62,7 @@ describe('the real supervisord', needs('supervisord', 'supervisor'), () => {
     await test.publish('access', { 'policy.yaml': 'version: 2\n' }, { serial: 2 });
     const result = await test.pull();
     assert.equal(result.outcome, 'degraded');
-    assert.deepEqual([...new Set(result.problems.map((one) => one.code))], ['WORKER_UNREACHABLE']);
+    assert.deepEqual([...new Set(result.problems.map((one) => one.code))], ['WORKERS_MISSING']);
     assert.deepEqual(
       result.workers.map((one) => one.state),
       ['unreachable', 'unreachable'],

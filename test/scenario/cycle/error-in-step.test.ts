@@ -15,9 +15,9 @@ const cases: readonly StepCase[] = [
     name: 'Error in refresh: the disk is full',
     trouble: { at: 'before trust.snapshot:write', what: 'ENOSPC' },
     interrupted:
-      'ask root, ask timestamp, ask snapshot, history pull failed, status failed, exit 1 DISK_FULL',
+      'ask root, ask timestamp, ask snapshot, ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, tell 2, probe 2, history pull activated, status activated, exit 0',
     restart: '',
-    next: 'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, tell 2, probe 2, history pull activated, status activated, exit 0',
+    next: 'ask root, ask timestamp, status unchanged, exit 0',
   },
   {
     name: 'Error in select: the serial is older',
@@ -217,7 +217,7 @@ const cases: readonly StepCase[] = [
     interrupted:
       'ask root, ask timestamp, ask snapshot, ask targets, download, check new, canary new, link 2, load 2, tell 2, link 1, load 1, tell 1, probe 1, history pull rolled-back, status rolled-back, exit 5 WORKER_REFUSED',
     restart: '',
-    next: 'ask root, ask timestamp, download, check new, canary new, link 3, load 3, tell 3, link 1, load 1, tell 1, probe 1, history pull rolled-back, status rolled-back, exit 5 WORKER_REFUSED',
+    next: 'ask root, ask timestamp, history pull rejected, status rejected, exit 3 REMEMBERED_REFUSAL',
   },
 ];
 

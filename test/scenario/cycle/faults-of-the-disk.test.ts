@@ -211,7 +211,7 @@ describe('a flush that fails', () => {
 });
 
 describe('a disk that is full when a worker refuses', () => {
-  it('keeps no memory of it, and puts the old policy back all the same', async () => {
+  it('keeps the refusal in memory, and puts the old policy back all the same', async () => {
     const driver = scriptedDriver({
       a: (generation) => (generation === 2 ? refuses('no')() : confirms(generation)),
     });
@@ -226,6 +226,9 @@ describe('a disk that is full when a worker refuses', () => {
     isFull = true;
     assert.equal((await test.pull()).outcome, 'rolled-back');
     assert.equal(test.read('access/policy.yaml'), 'version: 5\n');
-    assert.deepEqual(test.host.refusals.read().refusals, []);
+    assert.deepEqual(
+      test.host.refusals.read().refusals.map((one) => one.code),
+      ['WORKER_REFUSED'],
+    );
   });
 });

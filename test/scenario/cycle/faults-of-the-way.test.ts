@@ -276,7 +276,7 @@ function firstCode(run: WritRun, list: 'problems' | 'warnings'): unknown {
 }
 
 const canMount = spawnSync('unshare', ['-m', 'true']).status === 0;
-const smallDisk = 'mount -t tmpfs -o size=1m,mode=711 none "$STATE"; cp -a "$KEPT/." "$STATE"';
+const smallDisk = 'mount -t tmpfs -o size=2548k,mode=711 none "$STATE"; cp -a "$KEPT/." "$STATE"';
 
 describe('a disk', { skip: canMount ? false : 'only root can mount' }, () => {
   table('that gives out', [
@@ -290,7 +290,7 @@ describe('a disk', { skip: canMount ? false : 'only root can mount' }, () => {
       name: 'not one more byte can be written',
       code: 'DISK_FULL',
       exit: 1,
-      mounts: `${smallDisk}; head -c 2000000 /dev/zero > "$STATE/filler" 2>/dev/null || true`,
+      mounts: `${smallDisk}; head -c 3000000 /dev/zero > "$STATE/filler" 2>/dev/null || true`,
     },
     {
       name: 'it is read-only',

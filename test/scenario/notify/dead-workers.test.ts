@@ -71,7 +71,7 @@ describe('a worker that dies of the new policy', () => {
     using _ = test;
     driver.dead.add('a');
     const { exitCode, code } = await next(2, 1);
-    assert.deepEqual([exitCode, code], [4, 'WORKER_UNREACHABLE']);
+    assert.deepEqual([exitCode, code], [4, 'WORKERS_MISSING']);
     assert.equal(current(test), 'generations/2');
   });
 
@@ -84,7 +84,7 @@ describe('a worker that dies of the new policy', () => {
       return 'dead';
     };
     const { exitCode, code } = await next(2, 1);
-    assert.deepEqual([exitCode, code], [4, 'WORKER_UNREACHABLE']);
+    assert.deepEqual([exitCode, code], [4, 'WORKERS_MISSING']);
     assert.equal(current(test), 'generations/2');
   });
 
@@ -95,7 +95,7 @@ describe('a worker that dies of the new policy', () => {
     const result = await test.pull();
     assert.deepEqual(
       [result.outcome, result.problems.map((one) => one.code)],
-      ['rolled-back', ['WORKER_DIED', 'WORKER_UNREACHABLE']],
+      ['rolled-back', ['WORKER_DIED', 'WORKERS_MISSING']],
     );
     assert.equal(result.workers[0]?.state, 'unreachable');
   });

@@ -51,7 +51,7 @@ describe('a worker that lives and cannot be reached since a release', () => {
 
   it('is critical at once where it is dead, and all of its group with it: nobody serves', async () => {
     using test = await scene('dead');
-    assert.deepEqual(levels(test), ['critical WORKER_UNREACHABLE']);
+    assert.deepEqual(levels(test), ['critical WORKERS_MISSING']);
   });
 
   it('is no alarm where a worker that never was up is dead', async () => {

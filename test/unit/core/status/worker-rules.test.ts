@@ -73,13 +73,13 @@ const rows: readonly Row[] = [
     'its process is dead, and so is the whole group',
     [group([worker('unreachable', { isDead: 'yes' })])],
     false,
-    [['WORKER_UNREACHABLE', 'degraded', 'critical']],
+    [['WORKERS_MISSING', 'degraded', 'critical']],
   ],
   [
     'one of two is dead',
     [group([worker('unreachable', { isDead: 'yes' }), worker('confirmed')])],
     false,
-    [unreachable],
+    [['WORKERS_MISSING', 'degraded', 'warning']],
   ],
   [
     'it lives, and answers nobody since a release',

@@ -92,6 +92,25 @@ describe('whether a process of supervisord lives', () => {
     });
   }
 
+  for (const [state, exitStatus, expected] of [
+    [0, 1, undefined],
+    [20, 0, undefined],
+    [30, 1, 'no'],
+    [100, 0, undefined],
+    [100, 2, 'yes'],
+    [200, 1, 'yes'],
+  ] as const) {
+    it(`has ${expected === undefined ? 'no failure on record' : 'failed'} in state ${state} after exit ${exitStatus}`, async () => {
+      using dir = tempDir();
+      const one = { group: 'web', name: 'a', state, stateName: 'S', pid: 0, exitStatus };
+      const fake = await startFakeSupervisord(dir.join('s'), () => xmlProcess(one));
+      const failure = await driverOf(dir.join('s')).failure?.('web:a');
+      assert.equal(failure?.hasGivenUp, expected);
+      if (failure !== undefined) assert.equal(failure.command, 'supervisorctl start web:a');
+      await fake.close();
+    });
+  }
+
   it('is unknown when it runs and is no process', async () => {
     using dir = tempDir();
     const one = { group: 'web', name: 'a', state: 20, stateName: 'RUNNING', pid: 0 };

@@ -51,6 +51,23 @@ describe('the systemd driver, with a stub of systemctl', () => {
     assert.equal(test.driver().verdictClass, 'early');
   });
 
+  it('records a failure of a unit that is failed, with its limit and the command, and of no other', async () => {
+    using test = bench();
+    test.stub.unit(unit, {
+      active: 'failed',
+      more: ['Result=start-limit-hit', 'StartLimitBurst=3', 'StartLimitIntervalUSec=10s'],
+    });
+    const failure = await test.driver().failure?.(unit);
+    assert.match(failure?.text ?? '', /StartLimitBurst=3 in StartLimitIntervalSec=10s/);
+    assert.equal(failure?.command, `systemctl reset-failed ${unit} && systemctl start ${unit}`);
+    test.stub.unit(unit, { active: 'failed', more: ['Job=71'] });
+    assert.equal(await test.driver().failure?.(unit), undefined);
+    for (const active of ['inactive', 'active', 'activating']) {
+      test.stub.unit(unit, { active });
+      assert.equal(await test.driver().failure?.(unit), undefined, active);
+    }
+  });
+
   it('resets the start limit of a unit that has failed before it starts it, and of no other', async () => {
     using test = bench();
     test.stub.unit(unit, { active: 'failed' });

@@ -49,6 +49,9 @@ describe('the state of a unit', () => {
       canReload: 'yes',
       type: 'notify',
       invocation: 'aa11',
+      result: '',
+      hasJob: 'no',
+      startLimit: { burst: '', interval: '' },
       reloadCommands: ['/usr/sbin/nginx -t -q', '/bin/kill -HUP $MAINPID'],
     });
   });
