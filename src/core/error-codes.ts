@@ -1,5 +1,5 @@
 // The catalogue of error codes: one row a code, grouped by the part that raises it. docs/errors.md is made
-// from this table, and a test holds every code to a test that produces it. Owns words only: no behaviour.
+// from this table, and a test verifies that a test produces each code. Owns words only: no behaviour.
 
 /**
  * What a caller has to do about an error; the exit code follows from it (docs/adr/0006).

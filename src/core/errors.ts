@@ -1,5 +1,5 @@
 // The one error type of Writ: a code from the catalogue, the facts, a hint and its exit code.
-// Core returns verdicts where it can; what throws, throws this. Never holds secrets or unbounded text.
+// Core returns verdicts where it can; what throws, throws this. Never contains secrets or unbounded text.
 import { type ErrorCode, type ErrorKind, type ErrorRow, errorCodes } from './error-codes.js';
 
 export { type ErrorCode, type ErrorKind, exitCodeOfKind, isUnsaidNo } from './error-codes.js';

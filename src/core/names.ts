@@ -1,5 +1,5 @@
 // Names, digests, durations and sizes as the formats write them, each with its one parser.
-// A branded type is only made here, so that an unchecked string can't be used where a checked one is due.
+// A branded type is only made here, so that an unchecked string can't be used where a checked one is needed.
 
 declare const brand: unique symbol;
 type Branded<Base, Name> = Base & { readonly [brand]: Name };
@@ -38,7 +38,7 @@ export function digest12(digest: Digest): string {
   return digestHex(digest).slice(0, 12);
 }
 
-/** Eight digits: more days than that are no safe integer of milliseconds. */
+/** Eight digits: more days than that are not a safe integer of milliseconds. */
 export const durationPattern = '^[0-9]{1,8}(ms|s|m|h|d)$';
 const durationRegExp = new RegExp(durationPattern);
 const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };

@@ -1,5 +1,5 @@
 // A regular expression of the configuration on a text that somebody else wrote: `(a+)+$` on the wrong forty letters
-// runs for years and would hold up the whole agent. Owns the bound in time; the texts are the caller's to bound.
+// runs for years and would block the whole agent. Owns the bound in time; the texts are the caller's to bound.
 import vm from 'node:vm';
 
 /** `no-verdict` when it would take longer, or needs more memory, than it may. */
@@ -22,13 +22,13 @@ const maxTries = 3;
 
 /**
  * `^` and `$` match at lines; `usedMs` is the processor's time that this process has used.
- * @throws SyntaxError when the source is no regular expression
+ * @throws SyntaxError when the source is not a regular expression
  */
 export function boundedPattern(
   source: string,
   { timeoutMs = maxTestMs, usedMs = processorMs } = {},
 ): BoundedPattern {
-  // Its syntax is judged here: what the context throws is no SyntaxError of ours.
+  // Its syntax is judged here: what the context throws is not our SyntaxError.
   new RegExp(source, 'mu');
   // V8 stops a regular expression only where it stops a whole script.
   const context = vm.createContext({ source, text: '' });

@@ -89,7 +89,7 @@ function readUpTo(descriptor: number, maxBytes: number, from: number | null): Bu
   return Buffer.concat(chunks);
 }
 
-/** @returns what has this name, a link itself included; undefined for nothing, also where a part of the way is no directory */
+/** @returns what has this name, a link itself included; undefined for nothing, also where a part of the path is not a directory */
 export function lookAt(path: string): fs.Stats | undefined {
   try {
     return fs.lstatSync(path, { throwIfNoEntry: false });

@@ -23,7 +23,7 @@ export interface SessionOptions {
 
 /**
  * Runs until the connection ends; never rejects.
- * @returns why it ended: AGENT_UNREACHABLE, or MESSAGE_MALFORMED when the other end is no agent
+ * @returns why it ended: AGENT_UNREACHABLE, or MESSAGE_MALFORMED when the other end is not an agent
  */
 export function runSession(options: SessionOptions): Promise<WritError> {
   const { signal } = options;

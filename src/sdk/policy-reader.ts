@@ -17,7 +17,7 @@ export interface PolicyGeneration {
   readonly generation: number;
   /** Real path of the generation directory. */
   readonly path: string;
-  /** @returns the directory of a bundle in this generation. @throws WritError USAGE for what is no bundle name */
+  /** @returns the directory of a bundle in this generation. @throws WritError USAGE for what is not a bundle name */
   bundle(name: string): string;
 }
 

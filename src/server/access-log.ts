@@ -48,7 +48,7 @@ export function createRequestTracker(clock: Clock, observers: readonly RequestOb
       const startedMs = clock.monotonicMs();
       const writtenBefore = socket.bytesWritten;
       // 'close' comes after every end, an aborted download included; 'finish' would not. It comes because this answer has
-      // its socket (answer-in-turn): one that waits for it is never told that the connection is gone.
+      // its socket (answer-in-turn): one that waits for it does not learn that the connection is gone.
       response.on('close', () =>
         ended({
           route,

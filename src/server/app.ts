@@ -38,7 +38,7 @@ export interface App {
   refuseMalformed(error: Error, socket: Socket): void;
   /** CONNECT, which node:http gives to no handler: its connection would end without an answer. */
   refuseConnect(request: IncomingMessage, socket: Duplex): void;
-  /** From now on every request is told that the server ends. */
+  /** From now on every request is answered that the server ends. */
   takeNothingNew(): void;
 }
 
@@ -87,7 +87,7 @@ interface Asked {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly parts: AppParts;
-  /** Below the repository; empty for what is no file of it. */
+  /** Below the repository; empty for what is not a file of it. */
   readonly file: string;
 }
 

@@ -54,7 +54,7 @@ function judgedAtMs({ roles }: RepositoryState, nowMs: number): number {
   return Math.max(nowMs, roles.timestamp?.saidAtMs ?? 0);
 }
 
-/** As much as hosts let a clock differ before they say so. */
+/** As much as hosts let a clock differ before they report it. */
 const toleratedSkewMs = 60_000;
 
 function aheadReason(state: RepositoryState, nowMs: number): HealthReason[] {

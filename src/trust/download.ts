@@ -18,7 +18,7 @@ export interface TransferStart {
   readonly offset: number;
   /** What the mirror of the last of them said. */
   readonly seen: SeenVersion | undefined;
-  /** Told before the first byte: bytes come from `offset` on, or from the start, and then those before are of no use. */
+  /** Called before the first byte: bytes come from `offset` on, or from the start, and then those before are of no use. */
   onBegin(begun: { readonly offset: number; readonly seen?: SeenVersion }): void;
 }
 

@@ -33,7 +33,7 @@ export function rememberVerdicts(stored: StoredRole): (set: TrustedSet, proof: R
   };
 }
 
-/** Holds no more than a search may weigh beside its greatest file: parsed, they take ten times that. */
+/** Keeps no more than a search may weigh beside its greatest file: parsed, they take ten times that. */
 function rememberFiles(stored: StoredRole): KeptRole {
   const held = new Map<string, ParsedFile<'targets'> | undefined>();
   let heldBytes = 0;

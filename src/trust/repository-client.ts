@@ -96,7 +96,7 @@ export interface RepositoryClient {
 
 export interface TargetOptions {
   readonly signal?: AbortSignal;
-  /** Told of each mirror that failed before another one brought a delegated role. */
+  /** Called for each mirror that failed before another one brought a delegated role. */
   readonly onMirrorFailed?: (failure: MirrorFailure) => void;
 }
 
