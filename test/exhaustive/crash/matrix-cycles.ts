@@ -64,6 +64,12 @@ function met(what: string, labels: readonly string[], cycle = update): MatrixCyc
   return { ...cycle, name: `${cycle.command} in which ${what}`, meets };
 }
 
+/** As met, where the first failure frees the reserve and the operation is tried again. */
+function metTwice(what: string, label: string): MatrixCycle {
+  const meets = [1, 2].map((nth) => ({ label, nth, fault: failsOnce }));
+  return { ...update, name: `${update.command} in which ${what}`, meets };
+}
+
 /** @returns an update that the worker refuses, on a disk that fails at this moment */
 function refusedWhen(what: string, moment: Moment): MatrixCycle {
   return {
@@ -145,7 +151,7 @@ export const matrixCycles: readonly MatrixCycle[] = [
   met('a record cannot be placed', ['flush.record-place:rename'], back),
   met('an archive cannot be written', ['fetch.archive:write']),
   met('a file cannot be written', ['stage.file:write']),
-  met('the trust cannot be written', ['trust.timestamp:rename']),
+  metTwice('the trust cannot be written, with the reserve freed either', 'trust.timestamp:rename'),
   met('the ledger cannot be written', ['ledger:rename']),
   met('the journal cannot be written', ['swap.journal:rename']),
   met('the link cannot be swapped', ['swap.link:rename']),

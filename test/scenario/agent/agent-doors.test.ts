@@ -124,7 +124,9 @@ describe('a paused agent', () => {
 });
 
 describe('a group that lets its changes settle', () => {
-  const quiet = { workers: [{ name: 'app', uses: ['dns-edge'], settle: '30s', reset: { run: ['true'] } }] };
+  const reset = { run: ['true'] };
+  const app = { name: 'app', uses: ['dns-edge'], settle: '30s', reset, confirm: 'accept' };
+  const quiet = { workers: [app] };
 
   it('keeps a pull waiting that is told how its own tell ended', async () => {
     using dir = tempDir();

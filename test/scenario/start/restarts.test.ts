@@ -51,7 +51,7 @@ describe('when', () => {
     const { test, driver, next } = await scene(livingDriver({ a: confirms, b: confirms }));
     using _ = test;
     driver.dead.add('b');
-    assert.deepEqual((await next(1, 2)).code, 'WORKER_UNREACHABLE');
+    assert.deepEqual((await next(1, 2)).code, 'WORKERS_MISSING');
     driver.dead.delete('b');
     driver.notified.length = 0;
     await settleNow(test.host);
