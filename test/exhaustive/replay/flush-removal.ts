@@ -64,6 +64,11 @@ const rules: readonly FlushRule[] = [
     why: 'a journal that cannot be read is made again of the disk and the ledger; flushed, no start has to guess',
   },
   {
+    flush: /, behind (?:write|create|open|unlink) (?:journal\.)?reserve/,
+    kind: 'spare',
+    why: 'a start makes a reserve again that is not whole',
+  },
+  {
     flush: /^fsync new ledger\.json,/,
     kind: 'some',
     neededIn: 'rollback',

@@ -109,7 +109,7 @@ describe('two real resolvers on one port, fed by Writ', options, () => {
         await kresd.kill('2');
         await writ.publish(release('192.0.2.4'));
         const pull = await writ.pull();
-        const half = { exitCode: 4, outcome: 'degraded', code: 'WORKER_UNREACHABLE' };
+        const half = { exitCode: 4, outcome: 'degraded', code: 'WORKERS_MISSING' };
         await expectAgreement(writ, pull, { ...half, workers: { '1': 'confirmed', '2': 'unreachable' } });
         assert.match(JSON.stringify(pull.json['problems']), /control\/2: ECONNREFUSED/);
         assert.deepEqual(await answers(), { '192.0.2.4': 20 });
