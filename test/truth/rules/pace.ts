@@ -18,6 +18,11 @@ export const quickIntervals: Intervals = {
   probeEveryMs: 1000,
 };
 
+/** @returns how long a probe is asked that its page gives no time: a broken release costs so much in each cell */
+export function probeDeadline(pace: Pace): string {
+  return pace === 'real' ? '60s' : '12s';
+}
+
 /** @returns the interval of a repeated probe; 0 where there is none */
 export function probeEveryMs(everyMs: number, pace: Pace): number {
   return pace === 'real' ? everyMs : Math.min(everyMs, quickIntervals.probeEveryMs);

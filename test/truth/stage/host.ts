@@ -10,7 +10,7 @@ import { jsonOf, runWrit, type WritRun } from '../../kit/cli/run-writ.js';
 import { startWrit } from '../../kit/cli/writ-process.js';
 import { writeTree } from '../../kit/disk/write-tree.js';
 import type { Tree } from '../parts/daemon.js';
-import type { Pace } from '../rules/pace.js';
+import { type Pace, probeDeadline } from '../rules/pace.js';
 
 /** What Writ says, by all of its commands. */
 export interface Answers {
@@ -70,9 +70,13 @@ const quickAgent = join(import.meta.dirname, 'quick-agent.js');
 export function truthHost({ dir, stock, agent, without, pace, under = [] }: HostOptions): TruthHost {
   cpSync(stock, dir, { recursive: true });
   const [repository, keys, config] = [join(dir, 'repo'), join(dir, 'keys'), join(dir, 'agent.json')];
-  const own = parseDocument(agent).toJS() as { bundles: { name: string }[]; workers: object[] };
+  const own = parseDocument(agent).toJS() as {
+    bundles: { name: string }[];
+    workers: { probe?: { deadline?: string } }[];
+  };
   for (const part of [...own.bundles, ...own.workers])
     for (const name of without) Reflect.deleteProperty(part, name);
+  for (const { probe } of own.workers) if (probe !== undefined) probe.deadline ??= probeDeadline(pace);
   const places = { state: join(dir, 'state'), run: join(dir, 'run') };
   mkdirSync(places.run);
   const where = {

@@ -86,6 +86,7 @@ function quoted(text: string, dir: string): string {
   const line = text
     .replaceAll(dir, '')
     .replace(/\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d+ ?/g, '')
+    .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
     .replace(/\b\d{3,}\b|(?<=_)\d{9,}/g, 'N')
     .replace(/\s+/g, ' ')
     .replaceAll('|', '/')
