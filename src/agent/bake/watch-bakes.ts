@@ -8,7 +8,7 @@ import { groupOf } from '../notify/worker-ledger.js';
 import { withObservedRuns } from '../runs/note-runs.js';
 import type { ObservedRun } from '../runs/observe-runs.js';
 import { type FailedRelease, failedIn } from '../settled/bake-failure.js';
-import { judgeBake, withObserved } from '../settled/bake-rules.js';
+import { isSameRelease, judgeBake, withObserved } from '../settled/bake-rules.js';
 import { isContactOpen } from '../settled/contact-rules.js';
 import { type BakingGroup, findFailure, isDoubted, isTaken } from '../settled/evidence-rules.js';
 import { type ActiveReleaseMap, withBakes, withFailure, withSettled } from '../settled/settled-ledger.js';
@@ -40,7 +40,11 @@ export function lookAtBakes(host: Host, { observed, bootId, elapsedMs }: BakeLoo
   const before = host.ledger.read();
   const active = bakingReleases(host, before);
   let ledger = withObservedRuns(host, before, { observed, bootId, nowMs });
-  const bakes = Object.entries(ledger.bakes ?? {}).filter(([bundle]) => active.has(bundle));
+  // A move that the disk could not commit leaves the bake of a release that is not active any more.
+  const bakes = Object.entries(ledger.bakes ?? {}).filter(([bundle, bake]) => {
+    const release = active.get(bundle);
+    return release !== undefined && isSameRelease(release, bake);
+  });
   ledger = withBakes(
     ledger,
     bakes.map(([bundle, bake]) => {
@@ -73,7 +77,7 @@ export function lookAtBakes(host: Host, { observed, bootId, elapsedMs }: BakeLoo
   if (isWritten) host.ledger.write(ledger);
   return {
     isWritten,
-    failed: failedIn(ledger),
+    failed: failedIn(ledger).filter((one) => bakes.some(([bundle]) => bundle === one.bundle)),
     settled: settled.map(({ bundle }) => bundle).filter((bundle) => ledger.bakes?.[bundle] === undefined),
   };
 }

@@ -5,6 +5,7 @@ import { createBakeTurn } from '../../../src/agent/bake/bake-turn.js';
 import { leaveWhenRefused } from '../../../src/agent/cycle/late-refusal.js';
 import { rollBack } from '../../../src/agent/cycle/rollback.js';
 import { createSettler } from '../../../src/agent/daemon/reconcile-loop.js';
+import { recordTurn } from '../../../src/agent/daemon/record-turn.js';
 import type { CycleEnd } from '../../../src/agent/job/cycle-result.js';
 import { exclusiveAlone } from '../../../src/agent/job/exclusive.js';
 import { newCycleId } from '../../../src/agent/job/progress.js';
@@ -12,6 +13,7 @@ import { pause, resume } from '../../../src/agent/select/pause.js';
 import { startHost } from '../../../src/agent/startup/start-host.js';
 import type { Host } from '../../../src/agent/state/host.js';
 import type { Ledger } from '../../../src/agent/state/ledger.js';
+import { isWritError } from '../../../src/core/errors.js';
 import type { Seeded } from '../assert/seeded.js';
 import { type CrashingDaemon, crashingDaemon, type Effect, textOf } from './crashing-daemon.js';
 import { type TestHost, testHost } from './test-host.js';
@@ -20,6 +22,8 @@ const second = 1000;
 const stepMs = 2 * second;
 const pollMs = 30 * second;
 export const historyBakeMs = 60 * second;
+/** Outside of a bake time an end is seen so late, and counts as of then. */
+const idleLookMs = 60 * second;
 
 export interface HistoryEnd {
   readonly violations: readonly string[];
@@ -30,6 +34,7 @@ export interface HistoryEnd {
 
 const events = [
   ...(['good', 'good', 'good', 'rejected', 'crashing', 'crashing', 'crashing', 'busy'] as const),
+  ...(['full', 'free', 'free'] as const),
   ...(['restart', 'stop', 'start', 'upgrade', 'kill', 'withdraw', 'rollback', 'pause', 'resume'] as const),
 ] as const;
 
@@ -42,6 +47,14 @@ export async function playHistory(random: Seeded, length: number): Promise<Histo
   } finally {
     world.end();
   }
+}
+
+/** A megabyte has space for a way back of a small policy. */
+const reserveWrites = 60;
+
+/** Of a disk without a free block; renames and removals go on. */
+function needsSpace(op: string): boolean {
+  return op !== 'swap.link:create' && /:write$|:create$|^reserve\.create|append|make|prepare/.test(op);
 }
 
 class HistoryWorld {
@@ -61,6 +74,10 @@ class HistoryWorld {
   #serial = 0;
   #polledAtMs = 0;
   #isPaused = false;
+  #isFull = false;
+  /** Writes that a freed reserve has space for. */
+  #room = 0;
+  #isReserveUsed = false;
   /** Failure that should have been acted on: serial, and since when. */
   #failing: { readonly serial: number; readonly atMs: number } | undefined;
 
@@ -74,6 +91,18 @@ class HistoryWorld {
     this.#test = testHost({
       bundles: [{ name: 'access', bake: { forMs: historyBakeMs, restarts: 2 } }],
       groups: { app: { driver: daemon.driver } },
+      observer: {
+        before: ({ op }) => {
+          if (!this.#isFull || !needsSpace(op)) return;
+          this.#room -= 1;
+          if (this.#room < 0) throw Object.assign(new Error('full'), { code: 'ENOSPC' });
+        },
+        after: ({ op }) => {
+          if (op !== 'reserve.remove') return;
+          this.#room = reserveWrites;
+          this.#isReserveUsed = true;
+        },
+      },
     });
     this.#host = this.#test.host;
     [this.#turn, this.#settler] = this.#startLoops(this.#host);
@@ -87,13 +116,24 @@ class HistoryWorld {
     await this.#release({ kind: 'good', delayMs: 0 });
     await this.#pass(historyBakeMs + 10 * second);
     for (let at = 0; at < length; at += 1) {
-      await this.#happen(this.#random.pick(events));
+      await this.#tryEvent(this.#random.pick(events));
       await this.#pass((2 + this.#random.int(60)) * 2 * second);
     }
     // What is decided late must be decided by the end.
+    await this.#happen('free');
     await this.#happen('resume');
     await this.#happen('start');
     await this.#pass(2 * historyBakeMs);
+  }
+
+  /** What a person asks of a full disk is refused. */
+  async #tryEvent(event: (typeof events)[number]): Promise<void> {
+    try {
+      await this.#happen(event);
+    } catch (error) {
+      if (!this.#isFull || !isWritError(error) || !error.code.startsWith('DISK_')) throw error;
+      this.#note(`${event} is refused: ${error.code}`);
+    }
   }
 
   async #happen(event: (typeof events)[number]): Promise<void> {
@@ -107,6 +147,17 @@ class HistoryWorld {
         return this.#release({ kind: event, delayMs: (1 + random.int(2 * 60)) * second });
       case 'busy':
         return this.#release({ kind: event, delayMs: (5 + random.int(90)) * second });
+      case 'full':
+        if (this.#isFull) return;
+        this.#note('the disk is full');
+        this.#isFull = true;
+        this.#room = 0;
+        this.#isReserveUsed = false;
+        return;
+      case 'free':
+        if (this.#isFull) this.#note('the disk has space');
+        this.#isFull = false;
+        return;
       case 'restart':
         this.#note('a person restarts the daemon');
         this.#daemon.stop();
@@ -130,13 +181,13 @@ class HistoryWorld {
         return this.#rollBack();
       case 'pause':
         this.#note('a person pauses the host');
-        this.#isPaused = true;
         pause(this.#host, { by: 'anna', reason: 'night' });
+        this.#isPaused = true;
         return;
       case 'resume':
         if (this.#isPaused) this.#note('a person resumes the host');
-        this.#isPaused = false;
         resume(this.#host);
+        this.#isPaused = false;
         return;
     }
   }
@@ -153,17 +204,19 @@ class HistoryWorld {
     return this.#withdrawn.size === 0 ? {} : { withdrawn: [...this.#withdrawn].sort((a, b) => a - b) };
   }
 
-  /** The publisher withdraws the head of the channel, for the newest release before it that stands. */
+  /** The publisher withdraws the head of the channel, for the newest release before it that a worker can take. */
   async #withdraw(): Promise<void> {
     const standing = [...this.#effects.keys()].filter((one) => !this.#withdrawn.has(one));
-    const [target, head] = standing.slice(-2);
+    const head = standing.at(-1);
+    const target = standing.slice(0, -1).findLast((one) => this.#effects.get(one)?.kind !== 'rejected');
     if (target === undefined || head === undefined) return;
-    this.#withdrawn.add(head);
-    this.#note(`withdrew ${head} for ${target}`);
+    const withdrawn = standing.filter((one) => one > target);
+    for (const one of withdrawn) this.#withdrawn.add(one);
+    this.#note(`withdrew ${withdrawn.join(', ')} for ${target}`);
     const effect = this.#effects.get(target);
     if (effect === undefined) return;
     await this.#test.publish('access', { f: textOf(target, effect) }, { serial: target, ...this.#lists() });
-    this.#leaving.set(head, this.#now());
+    for (const one of withdrawn) this.#leaving.set(one, this.#now());
   }
 
   async #rollBack(): Promise<void> {
@@ -174,6 +227,8 @@ class HistoryWorld {
 
   /** Killed at once, and started again by its supervisor. */
   async #killAgent(awayMs: number): Promise<void> {
+    // Whether an agent can start on a full disk is a test of its own.
+    await this.#happen('free');
     this.#note('the agent is killed');
     for (let passedMs = 0; passedMs < awayMs; passedMs += second) {
       await this.#test.clock.advance(second);
@@ -217,6 +272,10 @@ class HistoryWorld {
       this.#daemon.tick();
       this.#noteFailures();
       if (this.#now() - this.#polledAtMs >= pollMs) await this.#poll();
+      await recordTurn({
+        ...{ host: () => this.#host, stop: new AbortController().signal },
+        ...{ note: () => undefined, onNews: () => undefined },
+      });
       await this.#settler.turn(this.#host, { signal: new AbortController().signal, loader: undefined });
       await this.#turn();
       this.#judge();
@@ -245,7 +304,7 @@ class HistoryWorld {
     const { crashes } = this.#daemon;
     const inBake = crashes.filter((one) => one.serial === serial && one.atMs > bake.startedAtMs);
     const before = crashes.filter(
-      (one) => one.atMs <= bake.startedAtMs && one.atMs >= bake.startedAtMs - historyBakeMs,
+      (one) => one.atMs <= bake.startedAtMs && one.atMs >= bake.startedAtMs - historyBakeMs - idleLookMs,
     );
     const excess = inBake[before.length];
     if (excess !== undefined) this.#failing = this.#failing ?? { serial, atMs: excess.atMs };
@@ -266,8 +325,7 @@ class HistoryWorld {
     }
     const failing = this.#failing;
     if (failing?.serial === serial && now - failing.atMs > 10 * second && this.#hasWayBack(serial))
-      if (blocked === undefined)
-        this.#violate(`${serial} failed ${(now - failing.atMs) / second} s ago, and is active`);
+      if (blocked === undefined) this.#violate(`${serial} failed, and stays active`);
     this.#judgeWithdrawal(serial, blocked !== undefined);
   }
 
@@ -275,12 +333,23 @@ class HistoryWorld {
     const sinceMs = this.#leaving.get(serial);
     if (sinceMs === undefined) return;
     const now = this.#now();
-    if (this.#isPaused || isBlocked || this.#daemon.isBusy(now)) {
+    // The reserve is there for one way back. A newer release takes the place of the signed way back, and may be refused.
+    const isOutOfRoom = this.#isFull && this.#isReserveUsed;
+    if (
+      this.#isPaused ||
+      isBlocked ||
+      isOutOfRoom ||
+      this.#isNewerOffered(serial) ||
+      this.#daemon.isBusy(now)
+    ) {
       this.#leaving.set(serial, now);
       return;
     }
-    if (now - sinceMs > 2 * pollMs + stepMs)
-      this.#violate(`${serial} was withdrawn ${(now - sinceMs) / second} s ago, and is active`);
+    if (now - sinceMs > 2 * pollMs + stepMs) this.#violate(`${serial} was withdrawn, and stays active`);
+  }
+
+  #isNewerOffered(serial: number): boolean {
+    return [...this.#effects.keys()].some((one) => one > serial && !this.#withdrawn.has(one));
   }
 
   /** An older release that was active and may be active again. */
@@ -320,6 +389,8 @@ class HistoryWorld {
   }
 
   #violate(text: string): void {
+    // A state that lasts is one violation.
+    if (this.violations.includes(text)) return;
     this.#note(`VIOLATION ${text}`);
     this.violations.push(text);
   }
