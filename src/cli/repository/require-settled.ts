@@ -6,6 +6,7 @@ import type { CommandContext } from '../console/command.js';
 import { shareFlag } from '../console/flag-values.js';
 import { type FlagValues, optional } from '../console/flags.js';
 import { askFleet, doorFlags } from '../fleet/fleet-door.js';
+import { requireSettledCounts, settledTexts } from '../fleet/settled-counts.js';
 
 export const settledFlags = {
   requireSettled: optional(
@@ -43,26 +44,20 @@ export async function requireSettledShare(
     throw new WritError('USAGE', '--require-settled needs --fleet: the hosts report to that server');
   const door = { url, tokenFile, ca, store: undefined };
   const facts = await askFleet(door, context, (fleet) => fleet.wait(release));
-  if (facts.settled === undefined)
-    throw new WritError('FLEET_TOO_OLD', 'this fleet server does not count hosts by bake time');
+  const settled = requireSettledCounts(facts);
   const { isReached, ...share } = judgeSettledShare(facts, sharePpm);
   const { bundle, serial, channel } = release;
-  const { baking, failed, unknown } = facts.settled;
   const text = `${share.done} of ${share.of} hosts of ${channel} have ${bundle} ${serial} and outlived its bake time, ${share.needed} needed`;
   if (isReached) {
     context.reporter.finish('hosts', text);
     return share;
   }
-  const withdrawn = facts.withdrawn === true ? ['it was withdrawn'] : [];
-  const apart = [
-    `${baking} in their bake time`,
-    `${failed} failed`,
-    `${facts.refused} refused`,
-    `${facts.silent} silent`,
+  const why = [
+    ...(facts.withdrawn === true ? ['it was withdrawn'] : []),
+    ...settledTexts(settled),
+    ...(facts.refused > 0 ? [`${facts.refused} refused`] : []),
+    ...(facts.silent > 0 ? [`${facts.silent} had it and are silent`] : []),
   ];
-  const why = [...withdrawn, ...apart, `${unknown} without a bake time by their version`].filter(
-    (one) => !one.startsWith('0 '),
-  );
   throw new WritError('RELEASE_NOT_SETTLED', [text, ...why].join('; '), {
     facts: { bundle, channel, serial, expected: share.needed, actual: share.done, of: share.of },
     hint: `writ fleet wait ${bundle} ${serial} --channel ${channel} --settled`,

@@ -202,7 +202,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'render',
     'terminal-text',
   ],
-  'cli/fleet': ['door', 'fleet-door', 'identity-flags', 'read-authorities'],
+  'cli/fleet': ['door', 'fleet-door', 'identity-flags', 'read-authorities', 'settled-counts'],
   'cli/host': [
     'agent-doors',
     'ask',

@@ -80,7 +80,11 @@ export async function networkPair(dir: TempDir): Promise<NetworkPair | undefined
     return child.exitCode === null ? child : undefined;
   };
   const host = await apart(['unshare', ...user, '-nm', 'sleep', '300']);
-  if (host === undefined) return undefined;
+  if (host === undefined) {
+    if (process.env['WRIT_TEST_REQUIRE_REAL'] === '1')
+      throw new Error('this user may make no network namespaces');
+    return undefined;
+  }
   const onHost = (...command: string[]): [string, ...string[]] => {
     const users = user.length === 0 ? [] : ['--user', '--preserve-credentials'];
     return ['nsenter', '-t', String(host.pid), ...users, '--net', '--mount', ...command];

@@ -27,7 +27,7 @@ describe('writ pull --settled', () => {
     using host = bakingFor(installed, '3s');
     await using agent = startWrit(['agent', '--config', host.config]);
     await agent.waitForStderr(/"state":"run"/);
-    const run = await host.writ('pull', '--settled', '--json');
+    const run = await host.writ('pull', '--settled', '--wait', '2m', '--json');
     const { outcome, releases, pull } = jsonOf(run);
     assert.deepEqual([run.exitCode, outcome], [0, 'settled'], run.stdout);
     assert.deepEqual(releases, [{ bundle: 'dns-edge', serial: 2, state: 'settled' }]);
@@ -36,7 +36,7 @@ describe('writ pull --settled', () => {
 
   it('observes the bake time itself where no agent runs', async () => {
     using host = bakingFor(installed, '2s');
-    const run = await host.writ('pull', '--settled');
+    const run = await host.writ('pull', '--settled', '--wait', '2m');
     assert.equal(run.exitCode, 0, run.stdout + run.stderr);
     assert.match(run.stdout, /^SETTLED {2}dns-edge 2 settled$/m);
   });
@@ -57,8 +57,11 @@ describe('writ pull --settled', () => {
 });
 
 /** A daemon that survives HUP. */
-function startDaemon(pidFile: string): ChildProcess {
-  const daemon = spawn('sh', ['-c', 'trap : HUP; while :; do sleep 0.1; done'], { stdio: 'ignore' });
+async function startDaemon(pidFile: string): Promise<ChildProcess> {
+  const script = 'trap : HUP; echo ready; while :; do sleep 0.1; done';
+  const daemon = spawn('sh', ['-c', script], { stdio: ['ignore', 'pipe', 'ignore'] });
+  // Before its trap is set, a signal of Writ would end it.
+  await once(daemon.stdout, 'data');
   writeFileSync(pidFile, `${daemon.pid}\n`);
   return daemon;
 }
@@ -82,14 +85,14 @@ describe('a look without an agent', () => {
         ...{ configPath: host.config, by: 'test', version: '0.0.0' },
         signal: new AbortController().signal,
       });
-    let daemon = startDaemon(pidFile);
+    let daemon = await startDaemon(pidFile);
     try {
       const pulled = await host.writ('pull', '--json');
       assert.equal(jsonOf(pulled)['outcome'], 'activated', pulled.stdout);
       for (let kills = 0; kills < 4; kills += 1) {
         await look();
         await kill(daemon);
-        daemon = startDaemon(pidFile);
+        daemon = await startDaemon(pidFile);
       }
       await look();
     } finally {

@@ -27,6 +27,7 @@ async function onSmallDisk(options: string, scenario: string): Promise<unknown> 
       try { for (;;) fs.writeSync(file, Buffer.alloc(4096)); } catch {} finally { fs.closeSync(file); }
     };
     let count = 0;
+    // Each ends with ENOSPC: that is the aim.
     const fillInodes = () => { try { for (;;) fs.writeFileSync(above + '/n' + count++, ''); } catch {} };
     const empty = () => { for (const name of fs.readdirSync(above)) if (/^(log|n\\d+)$/.test(name)) fs.rmSync(above + '/' + name); };
     const refusing = (onRefusal) => scriptedDriver({

@@ -17,6 +17,7 @@ import { durationFlag, nameFlag, shareFlag } from '../../console/flag-values.js'
 import { type FlagValues, optional, preset, toggle } from '../../console/flags.js';
 import type { FleetDoor, WaitAsked } from '../../fleet/door.js';
 import { askFleet, doorFlags } from '../../fleet/fleet-door.js';
+import { requireSettledCounts, settledTexts } from '../../fleet/settled-counts.js';
 import { counted, minuteTime } from '../../show/show-text.js';
 
 const flags = {
@@ -93,7 +94,7 @@ async function wait(
   const terms = { sharePpm: flags.share, withinMs: flags.within, accept: flags.accept, until } as const;
   // Who cannot be asked at the start is a mistake of the command line; later it is a moment without a server.
   const first = await door.wait(question);
-  if (until === 'settled') requireSettled(first);
+  if (until === 'settled') requireSettledCounts(first);
   let reached: WaitVerdict['reached'];
   const judge = (facts: WaitFacts): Looked => {
     const elapsedMs = clock.monotonicMs() - startedMs;
@@ -125,12 +126,6 @@ async function wait(
   }
   reporter.drop('wait');
   return answerOf({ ...looked, flags }, looked.verdict.outcome, question);
-}
-
-/** @throws WritError FLEET_TOO_OLD */
-function requireSettled({ settled }: WaitFacts): void {
-  if (settled !== undefined) return;
-  throw new WritError('FLEET_TOO_OLD', 'this fleet server does not count hosts by bake time');
 }
 
 /** They would be waited for until the time is over: the share is out of reach while their configuration stays. */
@@ -167,7 +162,7 @@ function oldText({ atMs }: WaitFacts, code: ErrorCode): string {
 function progressText({ facts, verdict, isUnread }: Looked, { settled }: Pick<WaitFlags, 'settled'>): string {
   const { of, needed, done } = verdict;
   const apart = [
-    ...(settled === true ? bakeTexts(facts) : []),
+    ...(settled === true && facts.settled !== undefined ? settledTexts(facts.settled) : []),
     ...(facts.notified > 0 ? [`${facts.notified} with nothing to confirm`] : []),
     ...(facts.unconfirmed > 0 ? [`${facts.unconfirmed} unconfirmed`] : []),
     ...(facts.silent > 0 ? [`${facts.silent} had it and are silent`] : []),
@@ -177,17 +172,6 @@ function progressText({ facts, verdict, isUnread }: Looked, { settled }: Pick<Wa
   ];
   const last = isUnread ? ['the repository was not read since'] : [];
   return [`${done} of ${of} done, ${needed} needed`, ...apart, ...last].join('; ');
-}
-
-function bakeTexts({ settled }: WaitFacts): string[] {
-  if (settled === undefined) return [];
-  const { baking, failed, unobserved, unknown } = settled;
-  return [
-    ...(baking > 0 ? [`${baking} in their bake time`] : []),
-    ...(failed > 0 ? [`${failed} failed and could not go back`] : []),
-    ...(unobserved > 0 ? [`${unobserved} settled without an agent that observed it`] : []),
-    ...(unknown > 0 ? [`${unknown} with a version that has no bake time`] : []),
-  ];
 }
 
 const words: Readonly<Record<WaitOutcome, string>> = {

@@ -31,6 +31,19 @@ function entry(repository: SampleRepository, channel: string) {
 }
 
 describe('promoteRelease', () => {
+  it('promotes no other release than the one that was asked about', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    await repository.publish({ file: 'one' }, canary);
+    await repository.publish({ file: 'two' }, canary);
+    const asked = (serial: number) =>
+      promoteRelease({ bundle, from: 'canary', to: 'stable', serial }, changeOptions(repository));
+    const before = directoryState(repository.directory);
+    await rejectsCode('RELEASE_NOT_SETTLED', asked(1));
+    assert.deepEqual(directoryState(repository.directory), before);
+    assert.equal((await asked(2)).kind, 'live');
+  });
+
   it('gives the same serial and the same archive bytes to the other channel', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);

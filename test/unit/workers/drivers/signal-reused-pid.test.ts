@@ -7,6 +7,7 @@ import { scriptArgv } from '../../../kit/cli/child-script.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 import { needs } from '../../../kit/programs/real-programs.js';
 
+/** A process with a chosen pid needs a pid namespace of its own; the gate runs as root, so that it is never left out there. */
 function needsNamespace(): { skip?: string } {
   return process.getuid?.() === 0 ? needs('unshare', 'util-linux') : { skip: 'only root makes namespaces' };
 }
