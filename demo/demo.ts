@@ -16,7 +16,7 @@ async function main(): Promise<number> {
   const signalled = new AbortController();
   for (const name of ['SIGHUP', 'SIGINT', 'SIGTERM'] as const) {
     process.on(name, () => {
-      // The story ends by itself when its children do; a second signal does not wait for that.
+      // A second signal does not wait for the children.
       if (brokenOff !== undefined) process.exit(brokenOff);
       brokenOff = exitCodeOfSignal[name];
       signalled.abort();
@@ -28,10 +28,7 @@ async function main(): Promise<number> {
   stage.screen.say(`Everything happens in ${stage.directory}, on 127.0.0.1, and is removed at the end.`);
   stage.screen.say(`Commands run in that directory; \`writ\` is \`node dist/writ/main.js\` of this folder.`);
   try {
-    const { repositoryUrl } = await tellAccessStory(stage);
-    await tellDnsStory(stage, repositoryUrl);
-    await tellFleetStory(stage, repositoryUrl);
-    stage.screen.summary();
+    await Promise.race([tellStories(stage), rejectOnAbort(signalled.signal)]);
     if (process.argv.includes('--stay')) await stay(stage, signalled.signal);
     return 0;
   } catch (error) {
@@ -42,6 +39,19 @@ async function main(): Promise<number> {
   } finally {
     await stage.clear();
   }
+}
+
+async function tellStories(stage: Stage): Promise<void> {
+  const { repositoryUrl } = await tellAccessStory(stage);
+  await tellDnsStory(stage, repositoryUrl);
+  await tellFleetStory(stage, repositoryUrl);
+  stage.screen.summary();
+}
+
+/** A request to a worker that has just been ended may never settle: the end of the demo does not depend on its stories. */
+async function rejectOnAbort(signal: AbortSignal): Promise<never> {
+  await once(signal, 'abort');
+  throw new Error('broken off');
 }
 
 async function stay(stage: Stage, signal: AbortSignal): Promise<void> {
