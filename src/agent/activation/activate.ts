@@ -28,6 +28,7 @@ import type { Host } from '../state/host.js';
 import { clearJournal, writeJournal } from '../state/journal.js';
 import { targetAt } from '../state/paths.js';
 import { forgetReleases } from '../state/refusals.js';
+import { isOfDisk } from '../state/state-file.js';
 import { askBeforeSwap } from './ask-before-swap.js';
 import { committedLedger } from './commit-ledger.js';
 import { contextOf, journalOf, type Move, type MoveProgress, resetText } from './move.js';
@@ -144,6 +145,7 @@ async function notifyAndCommit(
   try {
     await story.step('commit', () => commit(host, story, { move, workers, swappedAtMs: progress.beganAtMs }));
   } catch (error) {
+    if (isOfDisk(error)) host.wayBack.uncommitted = move.to;
     return uncommitted(story, { workers, ...judgedNow(host) }, error);
   }
   const judged = judgedNow(host);
@@ -161,8 +163,8 @@ function areAllNotified(host: Host): boolean {
 }
 
 /**
- * The workers said yes and use the new generation: a disk that fails now is no reason to take it from them. The
- * journal stays, and the next start commits.
+ * The workers said yes and use the new generation: a disk that fails now is no reason to take it from them. The ledger is
+ * in memory, so that the release bakes; the journal stays, and the next start commits.
  */
 function uncommitted(
   story: CycleStory,
@@ -201,9 +203,12 @@ async function commit(
     swappedAtMs,
   }: { readonly move: Move; readonly workers: readonly WorkerResult[]; readonly swappedAtMs: number },
 ): Promise<{ value: undefined; text: string }> {
+  using _ = host.ledger.tolerate(() => false);
   noteWorkers(host, workers);
   const cycle = move.swapCycle ?? story.cycle;
   host.ledger.write(committedLedger(host, move, { cycle, swappedAtMs }));
+  const disk = host.ledger.unwritten();
+  if (disk !== undefined) throw disk;
   forgetReleases(host, move.releases);
   clearJournal(host.paths, host.durable);
   return { value: undefined, text: await collect(host, move) };

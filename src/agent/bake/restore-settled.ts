@@ -22,7 +22,7 @@ import type { Host } from '../state/host.js';
 import type { LostContact } from '../state/ledger.js';
 import { rememberBakeFailures } from '../state/refusals.js';
 import { isOfDisk } from '../state/state-file.js';
-import { withReserve, withRoom } from '../state/way-back-disk.js';
+import { tolerateDisk, withReserve, withRoom } from '../state/way-back-disk.js';
 import { findSettledPolicy } from './settled-policy.js';
 import { isAcceptedByChecks, type PlacedPolicy, placeSettled } from './settled-target.js';
 
@@ -180,6 +180,8 @@ async function moveBack(
   const changed = changedPaths(bundles, active.bundles);
   const error = bakeError(host, failed);
   const failing = failed.flatMap(({ bake }) => bake.failure.groups);
+  // What is noted after the move must not make the move unknown to the history.
+  using _ = tolerateDisk(host);
   const moved = await restorePrevious(
     host,
     story,

@@ -21,18 +21,16 @@ export interface PlacedPolicy {
 
 /**
  * For a rollback: the active policy with each release that has not settled replaced by the newest one that has.
+ * @param named names of the bundles to leave; left out: those whose release has not settled
  * @returns undefined where everything active has settled, or nothing settled may come back
  */
 export async function settledTarget(
   job: Pick<Job, 'host' | 'area'>,
   active: ActivePolicy,
+  named?: readonly string[],
 ): Promise<ActivePolicy | undefined> {
   const { host } = job;
-  const ledger = host.ledger.read();
-  const leaving = [...active.bundles].flatMap(([bundle, { record }]) => {
-    const { serial, manifest } = record.release;
-    return isSettled(ledger, bundle, { serial, manifestDigest: manifest.digest }) ? [] : [bundle];
-  });
+  const leaving = named ?? unsettledIn(host, active);
   if (leaving.length === 0) return undefined;
   const bundles = await findSettledPolicy(host, active, leaving);
   if (bundles === undefined) return undefined;
@@ -40,6 +38,14 @@ export async function settledTarget(
   if (number === undefined) return undefined;
   const generation = readGeneration(host.paths, number);
   return { generation, bundles: bundlesOf(host.paths, generation) };
+}
+
+function unsettledIn(host: Host, active: ActivePolicy): string[] {
+  const ledger = host.ledger.read();
+  return [...active.bundles].flatMap(([bundle, { record }]) => {
+    const { serial, manifest } = record.release;
+    return isSettled(ledger, bundle, { serial, manifestDigest: manifest.digest }) ? [] : [bundle];
+  });
 }
 
 /** @returns the newest generation on disk with exactly these trees */

@@ -48,9 +48,8 @@ export function lookAtBakes(host: Host, { observed, bootId, elapsedMs }: BakeLoo
   ledger = withBakes(
     ledger,
     bakes.map(([bundle, bake]) => {
-      // A release that no worker uses proves nothing by its age.
-      const observedMs = isTaken(bakingGroups(host, before, bundle)) ? elapsedMs : 0;
-      return [bundle, withObserved(bake, { nowMs, bootId, elapsedMs: observedMs })] as const;
+      const isTakenNow = isTaken(bakingGroups(host, before, bundle));
+      return [bundle, withObserved(bake, { nowMs, bootId, elapsedMs, isTaken: isTakenNow })] as const;
     }),
   );
   const settled: { bundle: string; isObserved: boolean }[] = [];
@@ -96,7 +95,10 @@ function isUndecided(
  */
 function isWorthNoting(before: Ledger, after: Ledger): boolean {
   const withoutTimes = ({ bakes = {}, settledReleases, runs }: Ledger): unknown => [
-    Object.entries(bakes).map(([bundle, { observedMs: _, seenAtMs: __, ...rest }]) => [bundle, rest]),
+    Object.entries(bakes).map(([bundle, { observedMs: _, seenAtMs: __, untakenAtMs: ___, ...rest }]) => [
+      bundle,
+      rest,
+    ]),
     ...[settledReleases, runs],
   ];
   if (!isDeepStrictEqual(withoutTimes(before), withoutTimes(after))) return true;
@@ -122,7 +124,7 @@ function bakingGroups(host: Host, ledger: Ledger, bundle: string): BakingGroup[]
     const workers = Object.entries(ledger.workers).filter(([key]) => groupOf(key) === name);
     return {
       group: name,
-      min: reset?.min ?? 1,
+      min: reset?.min ?? 0,
       workers: workers.map(([key, entry]) => ({ key, entry, runs: ledger.runs?.[key] })),
     };
   });

@@ -1,7 +1,10 @@
-// A cycle, and the way out where it found that what is active is trusted no more: the same with an agent and without one.
+// A cycle, and the way out where what is active is trusted no more or withdrawn: the same with an agent and without one.
 import type { CycleResult } from '../../core/cycle/cycle-report.js';
+import type { PolicyLeft } from '../cycle/combined-result-rules.js';
+import type { PolicyExit } from '../cycle/policy-exit.js';
 import { runSync } from '../cycle/sync-cycle.js';
-import type { UntrustedExit } from '../cycle/untrusted-exit.js';
+import { createUntrustedExit } from '../cycle/untrusted-exit.js';
+import { createWithdrawnExit } from '../cycle/withdrawn-exit.js';
 import type { ContactKeeper } from '../freshness/contact-memory.js';
 import type { CycleEnd } from '../job/cycle-result.js';
 import type { Recorder } from '../job/record.js';
@@ -12,21 +15,30 @@ export type Asked = Parameters<Recorder['record']>[2];
 
 export interface AfterCycle {
   readonly contact: ContactKeeper;
-  readonly untrustedExit: UntrustedExit;
+  readonly exits: readonly PolicyExit[];
   /** Called at each end, in its order. */
   readonly note: (end: CycleEnd, asked: Asked) => void;
+}
+
+/** @returns the exits in their order: at most one of them moves after a cycle */
+export function createPolicyExits(): readonly PolicyExit[] {
+  return [createUntrustedExit(), createWithdrawnExit()];
 }
 
 /** @returns how the cycle ended, and the rollback behind it, if there was one. @throws WritError as runSync */
 export async function runCycleAndExit(
   host: Host,
   run: Parameters<typeof runSync>[1],
-  { contact, untrustedExit, note }: AfterCycle,
-): Promise<{ readonly result: CycleResult; readonly exit: CycleResult | undefined }> {
+  { contact, exits, note }: AfterCycle,
+): Promise<{ readonly result: CycleResult; readonly exit: PolicyLeft | undefined }> {
   const end = await runSync(host, run);
   contact.note(end.refresh);
   note(end, run.by === undefined ? {} : { by: run.by });
-  const left = await untrustedExit.afterCycle(host, end, run.signal);
-  if (left !== undefined) note(left, { by: 'writ', reason: 'UNTRUSTED_ACTIVE' });
-  return { result: end.result, exit: left?.result };
+  for (const { alarm, afterCycle } of exits) {
+    const left = await afterCycle(host, end, run.signal);
+    if (left === undefined) continue;
+    note(left, { by: 'writ', reason: alarm });
+    return { result: end.result, exit: { alarm, result: left.result } };
+  }
+  return { result: end.result, exit: undefined };
 }

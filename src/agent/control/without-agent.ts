@@ -18,7 +18,6 @@ import { loadToAct } from '../config/load-config.js';
 import { createCollector } from '../cycle/collector.js';
 import { afterExit, afterRepair } from '../cycle/combined-result-rules.js';
 import { rollBack } from '../cycle/rollback.js';
-import { createUntrustedExit } from '../cycle/untrusted-exit.js';
 import { identityOf } from '../fleet/identity.js';
 import type { PullTold } from '../fleet/report-once.js';
 import { keepContact } from '../freshness/contact-memory.js';
@@ -41,7 +40,7 @@ import { type Started, type StartOptions, startHost } from '../startup/start-hos
 import type { Host } from '../state/host.js';
 import { type HostPaths, hostPaths } from '../state/paths.js';
 import type { RefusalChoice } from '../state/refusal-rules.js';
-import { type AfterCycle, runCycleAndExit } from './cycle-and-exit.js';
+import { type AfterCycle, createPolicyExits, runCycleAndExit } from './cycle-and-exit.js';
 import { lockAlone } from './lock-alone.js';
 import { orderForget, orderPause, orderResume } from './operator-requests.js';
 import { type CommandEnd, publishStatus, statusWithout } from './status-without-agent.js';
@@ -78,21 +77,21 @@ export function pullAlone(options: PullOptions): Promise<CycleResult> {
     const contact = keepContact(readStatusFile(host.paths), host.clock);
     const trigger = force ? 'force' : 'pull';
     const { record } = createRecorder();
-    const untrustedExit = createUntrustedExit();
+    const exits = createPolicyExits();
     const ends: CycleEnd[] = started.recovered === undefined ? [] : [started.recovered];
     const note: AfterCycle['note'] = (end, asked) => {
       ends.push(end);
       record(host, end, asked);
     };
     const run = { trigger, by, signal, onEvent } as const;
-    const cycle = () => runCycleAndExit(host, run, { contact, untrustedExit, note });
+    const cycle = () => runCycleAndExit(host, run, { contact, exits, note });
     const { result: ended, exit } = await inTurn(cycle, { trigger, clock: host.clock, stop: signal });
     await lookAfterMismatch(ended, { host: () => host, exclusive: exclusiveAlone, signal });
     await createStaleWatch(readBootId()).check(host, contact, signal);
     if (options.noBake === true) keepActive(host, ended, by);
     const result = afterExit(afterRepair(ended, (repair ?? repaired)?.result), exit);
     const warnings = [...notices, ...(notLoaded === undefined ? [] : [notLoaded]), ...result.warnings];
-    const end = { last: exit ?? result, contact: contact.read() };
+    const end = { last: exit?.result ?? result, contact: contact.read() };
     const unheard = await tellFleet(host, {
       ends,
       status: () => statusWithout(host, options.version, end),

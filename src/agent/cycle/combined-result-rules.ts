@@ -1,20 +1,28 @@
-// What a pull says of acts that were one for who asked: a repair before its cycle, and the exit that `untrusted: rollback`
-// made behind it, with the result named that is active in the end. Pure; the history keeps them apart.
+// What a pull says of acts that were one for who asked: a repair before its cycle, and the exit from an
+// untrusted or withdrawn policy after it, with the result named that is active in the end. Pure; the history keeps them apart.
 import type { BundleResult, CycleResult, Problem } from '../../core/cycle/cycle-report.js';
 import { exitCodeOfOutcome, worstOutcome } from '../../core/cycle/sync-machine.js';
+import type { PolicyExit } from './policy-exit.js';
+
+/** The rollback after a cycle, and what was wrong with the policy that it left. */
+export interface PolicyLeft {
+  readonly alarm: PolicyExit['alarm'];
+  readonly result: CycleResult;
+}
 
 /**
- * @param result of the cycle, with the alarm UNTRUSTED_ACTIVE among its problems
- * @param exit the rollback that followed; absent when there was nothing to leave, or nowhere to go
+ * @param result of the cycle, with the alarm UNTRUSTED_ACTIVE among its problems where that is why
+ * @param left the rollback that followed; absent when there was nothing to leave, or nowhere to go
  * @returns the result as seen behind the exit: an alarm that was answered is a warning. An exit that failed left the
  *   alarm as it was, and says in the warnings why it failed
  */
-export function afterExit(result: CycleResult, exit: CycleResult | undefined): CycleResult {
-  if (exit === undefined) return result;
+export function afterExit(result: CycleResult, left: PolicyLeft | undefined): CycleResult {
+  if (left === undefined) return result;
+  const { alarm, result: exit } = left;
   const durationMs = result.durationMs + exit.durationMs;
   const warnings = [...result.warnings, ...exit.warnings];
   if (!exit.changed) return { ...result, warnings: [...warnings, ...exit.problems], durationMs };
-  const others = result.problems.filter((one) => one.code !== 'UNTRUSTED_ACTIVE');
+  const others = result.problems.filter((one) => one.code !== alarm);
   const isAnswered = result.outcome === 'degraded' && others.length === 0;
   const outcome = worstOutcome([isAnswered ? 'unchanged' : result.outcome, exit.outcome]);
   const { generation: _, ...rest } = result;
@@ -28,7 +36,7 @@ export function afterExit(result: CycleResult, exit: CycleResult | undefined): C
     bundles: result.bundles.map((one) => bundleAfter(one, exit)),
     workers: exit.workers,
     problems: [...others, ...exit.problems],
-    warnings: [...warnings, leftWarning(result, exit)],
+    warnings: [...warnings, leftWarning(result, left)],
     durationMs,
   };
 }
@@ -50,16 +58,20 @@ function bundleAfter(one: BundleResult, exit: CycleResult): BundleResult {
   return { ...left, ...(fromSerial === undefined ? {} : { fromSerial }) };
 }
 
-function leftWarning(result: CycleResult, exit: CycleResult): Problem {
-  const alarms = result.problems.filter((one) => one.code === 'UNTRUSTED_ACTIVE');
-  const left = alarms.map(({ facts }) => `${facts['bundle']} ${facts['serial']}`).join(', ');
+function leftWarning(result: CycleResult, { alarm, result: exit }: PolicyLeft): Problem {
+  const alarms = result.problems.filter((one) => one.code === alarm);
   const { generation, fromGeneration } = exit;
-  return {
-    code: 'UNTRUSTED_ACTIVE',
-    message: `current keys do not trust ${left}: generation ${generation} replaced generation ${fromGeneration}`,
-    hint: alarms[0]?.hint ?? '',
-    facts: { generation, left: fromGeneration },
-  };
+  const moved = `generation ${generation} replaced generation ${fromGeneration}`;
+  const facts = { generation, left: fromGeneration };
+  if (alarm === 'ACTIVE_WITHDRAWN') {
+    const gone = exit.bundles.filter(({ outcome }) => outcome !== 'unchanged');
+    const names = gone.map(({ bundle, fromSerial }) => `${bundle} ${fromSerial}`).join(', ');
+    const hint = 'What is offered in its place was not taken: the problems say why.';
+    return { code: alarm, message: `the publisher has withdrawn ${names}: ${moved}`, hint, facts };
+  }
+  const names = alarms.map((one) => `${one.facts['bundle']} ${one.facts['serial']}`).join(', ');
+  const message = `current keys do not trust ${names}: ${moved}`;
+  return { code: alarm, message, hint: alarms[0]?.hint ?? '', facts };
 }
 
 /**

@@ -22,8 +22,10 @@ import type { Hold } from '../state/ledger.js';
 import { findRefusal } from '../state/refusal-rules.js';
 
 export interface RollbackRequest {
-  /** Left out: the previous generation. */
+  /** Left out: the newest settled state, else the previous generation. */
   readonly generation?: number;
+  /** Bundles whose active release is withdrawn: the newest settled ones replace them, also where these had settled. */
+  readonly leaving?: readonly string[];
   /** True: also to a release that was withdrawn. */
   readonly force?: boolean;
   readonly by: string;
@@ -37,7 +39,7 @@ export interface RollbackRequest {
  * workers said are in the result.
  */
 export function rollBack(host: Host, request: RollbackRequest): Promise<CycleEnd> {
-  const { generation, signal, onEvent = () => undefined } = request;
+  const { generation, leaving, signal, onEvent = () => undefined } = request;
   const options = { cycle: newCycleId(), trigger: 'rollback', firstStep: 'swap', onEvent } as const;
   return runJob(host, { ...options, type: 'rollback.result' }, async ({ story, record, area }) => {
     const active = readActivePolicy(host.paths);
@@ -46,7 +48,7 @@ export function rollBack(host: Host, request: RollbackRequest): Promise<CycleEnd
     const force = request.force === true ? 'yes' : 'no';
     const target =
       generation === undefined
-        ? await chooseWorking({ host, area }, active, force)
+        ? await chooseWorking({ host, area }, { active, force, leaving })
         : await chooseTarget(host, active, { force, generation });
     const to = target.generation.number;
     await touchTrees(host, { comingBack: to, inUse: from });
@@ -81,12 +83,19 @@ export function rollBack(host: Host, request: RollbackRequest): Promise<CycleEnd
  */
 async function chooseWorking(
   job: Pick<Job, 'host' | 'area'>,
-  active: ActivePolicy | undefined,
-  force: Wish['force'],
+  {
+    active,
+    force,
+    leaving,
+  }: {
+    readonly leaving: readonly string[] | undefined;
+    readonly active: ActivePolicy | undefined;
+    readonly force: Wish['force'];
+  },
 ): Promise<ActivePolicy> {
   const { host } = job;
   return (
-    (active && (await settledTarget(job, active))) ??
+    (active && (await settledTarget(job, active, leaving))) ??
     (await chooseTarget(host, active, { force, refused: 'skipped' }))
   );
 }
@@ -111,8 +120,10 @@ function holdsOn(host: Host, { active, target, request }: Leaving): Hold[] {
     const kept = target.bundles.get(record.release.bundle)?.record.release;
     return kept?.manifest.digest !== record.release.manifest.digest || kept.serial !== record.release.serial;
   });
-  const { by, reason = 'no reason given' } = request;
-  return left.map(({ record }) => {
+  const { leaving = [], by, reason = 'no reason given' } = request;
+  // A withdrawn serial needs no hold, and a hold would keep out older serials too.
+  const held = left.filter(({ record }) => !leaving.includes(record.release.bundle));
+  return held.map(({ record }) => {
     const { bundle, serial, manifest } = record.release;
     return { bundle, serial, manifestDigest: manifest.digest, by, reason, atMs: host.clock.nowMs() };
   });

@@ -3,23 +3,16 @@
 import { isWritError } from '../../core/errors.js';
 import { readActivePolicy } from '../generations/generation-contents.js';
 import { chooseTarget } from '../generations/rollback-target.js';
-import type { CycleEnd } from '../job/cycle-result.js';
 import { isPaused } from '../select/pause.js';
 import type { Host } from '../state/host.js';
+import type { PolicyExit } from './policy-exit.js';
 import { rollBack } from './rollback.js';
 
-export interface UntrustedExit {
-  /**
-   * Called after every cycle.
-   * @returns the end of the rollback; undefined when there was nothing to leave, or nowhere to go
-   */
-  afterCycle(host: Host, end: CycleEnd, signal: AbortSignal): Promise<CycleEnd | undefined>;
-}
-
 /** @returns an exit that tries each generation once: workers that refuse the way back are not asked at every poll */
-export function createUntrustedExit(): UntrustedExit {
+export function createUntrustedExit(): PolicyExit {
   let triedToLeave: number | undefined;
   return {
+    alarm: 'UNTRUSTED_ACTIVE',
     afterCycle: async (host, { result }, signal) => {
       const alarm = result.problems.find((one) => one.code === 'UNTRUSTED_ACTIVE');
       if (alarm === undefined || host.config.untrusted === 'keep' || signal.aborted) return undefined;

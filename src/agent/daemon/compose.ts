@@ -10,7 +10,7 @@ import { createBakeTurn } from '../bake/bake-turn.js';
 import { keepActive } from '../bake/keep-release.js';
 import { type ContactTurnOptions, createContactTurn } from '../contact/contact-turn.js';
 import type { RequestHandlers } from '../control/control-socket.js';
-import { type Asked, runCycleAndExit } from '../control/cycle-and-exit.js';
+import { type Asked, createPolicyExits, runCycleAndExit } from '../control/cycle-and-exit.js';
 import { isWaitOver, orderForget, orderPause, orderResume } from '../control/operator-requests.js';
 import { pullInTurn } from '../control/wait-for-turn.js';
 import { createCollector, heldNow } from '../cycle/collector.js';
@@ -18,7 +18,6 @@ import { afterExit } from '../cycle/combined-result-rules.js';
 import { type CycleRunner, createCycleRunner, pullUnlessStopping } from '../cycle/cycle-runner.js';
 import { leaveWhenRefused } from '../cycle/late-refusal.js';
 import { rollBack } from '../cycle/rollback.js';
-import { createUntrustedExit } from '../cycle/untrusted-exit.js';
 import { createFleetDoor } from '../fleet/fleet-door.js';
 import { identityOf } from '../fleet/identity.js';
 import { keepContact } from '../freshness/contact-memory.js';
@@ -91,7 +90,7 @@ export function composeAgent(options: AgentOptions, agent: AgentCalls) {
   const observers = allOf([feed.observer, downloads.observer, fleet.observer, ...(options.observers ?? [])]);
   // As it was at the last end: the first poll says what has become of it.
   const contact = keepContact(readStatusFile(host().paths), clock);
-  const untrustedExit = createUntrustedExit();
+  const exits = createPolicyExits();
   const staleWatch = createStaleWatch(readBootId());
   const collector = createCollector();
   const admit = (): void => {
@@ -104,7 +103,7 @@ export function composeAgent(options: AgentOptions, agent: AgentCalls) {
     async (run) => {
       // Asked for before the end was: who waits is notified, and no server is asked in vain.
       admit();
-      const after = { contact, untrustedExit, note };
+      const after = { contact, exits, note };
       const { result, exit } = await runCycleAndExit(host(), { ...run, signal: stop }, after);
       // Apart as well: it takes its turn for what it repairs.
       void lookAfterMismatch(result, { host, exclusive, onLook: agent.noteLook, signal: stop });

@@ -2,12 +2,14 @@
 // there is something to remove, of the other processes. Reads only; serves collection and `writ status`.
 import * as fs from 'node:fs';
 import { basename } from 'node:path';
+
 import { isSystemError, orUndefined } from '../../core/errors.js';
+import type { Digest } from '../../core/names.js';
 import type { Holder } from '../../core/status/mount-table.js';
 import type { HeldStatus } from '../../core/status/status.js';
 import type { findHolders, HolderReport } from '../../platform/process/find-processes.js';
 import type { Clock } from '../../platform/time/clock.js';
-import { newestSettled } from '../settled/settled-ledger.js';
+import { allSettled } from '../settled/settled-ledger.js';
 import type { Host } from '../state/host.js';
 import { readJournal } from '../state/journal.js';
 import { releaseName } from '../state/paths.js';
@@ -138,13 +140,20 @@ function keepRules({ config, paths, ledger, clock }: CollectableView): KeepRules
   ];
   return {
     named: new Set(named.filter((one) => one !== undefined)),
-    settled: new Set(
-      [...newestSettled(ledger.read()), ...lostContacts].map(([bundle, { serial, manifestDigest }]) => {
-        return `${bundle}/${releaseName(serial, manifestDigest)}`;
-      }),
-    ),
+    settled: new Set([
+      ...allSettled(ledger.read()).map(({ bundle, serial, manifest }) =>
+        settledName(bundle, serial, manifest.digest),
+      ),
+      ...lostContacts.map(([bundle, { serial, manifestDigest }]) =>
+        settledName(bundle, serial, manifestDigest),
+      ),
+    ]),
     newest: config.keep.generations,
     graceMs: config.keep.graceMs,
     nowMs: clock.nowMs(),
   };
+}
+
+function settledName(bundle: string, serial: number, manifestDigest: Digest): string {
+  return `${bundle}/${releaseName(serial, manifestDigest)}`;
 }

@@ -27,7 +27,7 @@ export interface CollectionFacts {
 export interface KeepRules {
   /** Active, previous, last known good, what a worker reports, what a journal names. */
   readonly named: ReadonlySet<number>;
-  /** As `bundle/release`: the newest settled release of each bundle, which has a tree on disk whatever else is removed. */
+  /** As `bundle/release`: the settled releases that are remembered, each of which has a tree on disk whatever else is removed. */
   readonly settled: ReadonlySet<string>;
   /** How many of the newest stay in any case. */
   readonly newest: number;

@@ -18,7 +18,9 @@ export function bakeStatus(
     const { failure } = bake;
     const ends = endsSince(config, ledger, { bundle, bake });
     const { forMs } = bakeOf(config, bundle);
-    if (failure === undefined) return { state: 'baking', leftMs: bakeLeftMs(bake, forMs), forMs, ends };
+    const untaken = bake.untakenAtMs === bake.seenAtMs ? { untaken: true } : {};
+    if (failure === undefined)
+      return { state: 'baking', leftMs: bakeLeftMs(bake, forMs), forMs, ...untaken, ends };
     return { state: 'failed', cause: failure.cause, text: failure.text, atMs: failure.atMs, ends };
   }
   const settled = ledger.settledReleases?.[bundle]?.find((one) => isSameRelease(one, release));

@@ -19,26 +19,28 @@ export function startBake({ serial, manifestDigest }: AcceptedRelease, { nowMs, 
   return { serial, manifestDigest, startedAtMs: nowMs, observedMs: 0, seenAtMs: nowMs, bootId };
 }
 
-/**
- * @param observed `elapsedMs`: since the last look of the same process, by the monotonic clock; undefined at the first look
- * of a process, where a short absence in the same boot counts as observed
- */
-export function withObserved(
-  bake: Bake,
-  observed: BakeNow & { readonly elapsedMs: number | undefined },
-): Bake {
-  const { nowMs, bootId, elapsedMs } = observed;
+export interface BakeObservation extends BakeNow {
+  /**
+   * Since the last look of the same process, by the monotonic clock; undefined at the first look of a process, where a short
+   * absence in the same boot counts as observed.
+   */
+  readonly elapsedMs: number | undefined;
+  /** Some worker of each group that uses the release has taken it. */
+  readonly isTaken: boolean;
+}
+
+/** @returns the bake with this observation; a release that no worker has taken proves nothing by its age */
+export function withObserved(bake: Bake, { nowMs, bootId, elapsedMs, isTaken }: BakeObservation): Bake {
+  const seen = { bootId, seenAtMs: nowMs };
   // A clock that was set back would prolong the bake time by as much.
   const startedAtMs = Math.min(bake.startedAtMs, nowMs);
+  if (!isTaken) return { ...bake, startedAtMs, ...seen, untakenAtMs: nowMs };
   const absentMs = nowMs - bake.seenAtMs;
   const isShort = bake.bootId === bootId && absentMs >= 0 && absentMs < shortAbsenceMs;
   // The look before may have been long before this bake began; and wall time alone may jump forward.
   const addedMs = elapsedMs === undefined ? (isShort ? absentMs : 0) : Math.min(elapsedMs, absentMs);
   return {
-    ...bake,
-    startedAtMs,
-    bootId,
-    seenAtMs: nowMs,
+    ...{ ...bake, startedAtMs, ...seen },
     observedMs: bake.observedMs + Math.max(0, Math.round(addedMs)),
   };
 }
@@ -63,7 +65,10 @@ export function judgeBake(
   // A row of wrong answers that began within the bake time is finished first.
   if (isDoubted) return 'baking';
   if (bake.observedMs >= forMs) return 'settled';
-  return nowMs - bake.startedAtMs >= unobservedAfterBakes * forMs ? 'unobserved' : 'baking';
+  // Until a worker takes the release, nothing can be known of it: a daemon that is stopped for hours would otherwise make any
+  // release a target of later restores.
+  const sinceMs = Math.max(bake.startedAtMs, Math.min(bake.untakenAtMs ?? 0, nowMs));
+  return nowMs - sinceMs >= unobservedAfterBakes * forMs ? 'unobserved' : 'baking';
 }
 
 /** @returns milliseconds until the bake time ends, as long as an agent observes it; 0 when it is over */

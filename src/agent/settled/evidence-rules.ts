@@ -169,9 +169,12 @@ function timesText(count: number): string {
   return count === 1 ? 'once' : `${count} times`;
 }
 
-/** True where some worker of each group has taken the release; a group without workers has nobody to take it. */
+/** True where some worker of each group has taken the release; a group that may be empty need not have one. */
 export function isTaken(groups: readonly BakingGroup[]): boolean {
-  return groups.every(({ workers }) => workers.length === 0 || workers.some(({ entry }) => hasTaken(entry)));
+  return groups.every(({ min, workers }) => {
+    const isEmpty = workers.length === 0 && min === 0;
+    return isEmpty || workers.some(({ entry }) => hasTaken(entry));
+  });
 }
 
 function hasTaken({ accepted, confirmed, wanted, state }: WorkerLedger): boolean {

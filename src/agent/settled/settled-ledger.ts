@@ -189,21 +189,13 @@ export function isSettled(
   return (settledReleases?.[bundle] ?? []).some((one) => isSameRelease(one, release));
 }
 
-/** @returns the releases that are remembered as settled, of all bundles */
+/**
+ * @returns the releases that are remembered as settled, of all bundles. Their trees are never collected: the newest may be
+ * withdrawn or refused, and then an older one is the way back
+ */
 export function allSettled({ settledReleases = {} }: Pick<Ledger, 'settledReleases'>): NamedRelease[] {
   return Object.entries(settledReleases).flatMap(([bundle, releases]) =>
     releases.map(({ serial, manifestDigest }) => ({ bundle, serial, manifest: { digest: manifestDigest } })),
-  );
-}
-
-/** @returns the newest settled release of each bundle: its tree is never collected */
-export function newestSettled({
-  settledReleases = {},
-}: Pick<Ledger, 'settledReleases'>): Map<string, SettledRelease> {
-  return new Map(
-    Object.entries(settledReleases).flatMap(([bundle, [newest]]) =>
-      newest === undefined ? [] : [[bundle, newest]],
-    ),
   );
 }
 

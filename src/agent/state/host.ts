@@ -38,6 +38,8 @@ export interface UnrecordedRestore {
 
 export interface WayBackMemory {
   restore?: UnrecordedRestore | undefined;
+  /** The generation whose commit the disk could not take: the ledger has it in memory, and its journal is on the disk. */
+  uncommitted?: number | undefined;
   /** Why there is no reserve. */
   noReserve?: WritError | undefined;
   /** By the monotonic clock: when it is made again. */

@@ -90,7 +90,14 @@ export const ledgerSchema: object = record({
   }),
   'bakes?': objectOf(
     record({
-      ...{ ...release, startedAtMs: number, observedMs: number, seenAtMs: number, bootId: text },
+      ...{
+        ...release,
+        startedAtMs: number,
+        observedMs: number,
+        seenAtMs: number,
+        'untakenAtMs?': number,
+        bootId: text,
+      },
       'abruptBoots?': number,
       'failure?': record({
         ...{

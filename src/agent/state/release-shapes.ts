@@ -17,6 +17,8 @@ export interface Bake extends AcceptedRelease {
   readonly observedMs: number;
   /** Epoch milliseconds of the last observation. */
   readonly seenAtMs: number;
+  /** Epoch milliseconds of the last observation at which no worker had taken the release; absent where one had from the start. */
+  readonly untakenAtMs?: number;
   readonly bootId: string;
   /** Boots within the bake time that began without an orderly shutdown before them. */
   readonly abruptBoots?: number;

@@ -128,8 +128,17 @@ export function endWayBack(host: DiskOf, journal: Journal, refusal?: WritError):
   }
 }
 
+/** Commits what the disk could not take, unless another generation is active by now. @throws WritError DISK_* */
+function commitLate({ ledger, paths, durable, wayBack }: DiskOf, active: number | undefined): void {
+  if (wayBack.uncommitted === active) {
+    ledger.write(ledger.read());
+    clearJournal(paths, durable);
+  }
+  wayBack.uncommitted = undefined;
+}
+
 /**
- * Writes what a way back could not, and makes the reserve again.
+ * Writes what a way back or a commit could not, and makes the reserve again.
  * @param active the generation that `current` names
  * @returns `unmoved` where all can be written and the link is still to move back
  */
@@ -139,11 +148,12 @@ export function recordWayBack(
 ): 'nothing' | 'full' | 'recorded' | 'unmoved' {
   const { ledger, refusals, paths, durable, wayBack, log } = host;
   const { restore } = wayBack;
-  if (restore === undefined) {
-    remakeReserve(host);
-    return 'nothing';
-  }
   try {
+    if (restore === undefined) {
+      if (wayBack.uncommitted !== undefined) commitLate(host, active);
+      remakeReserve(host);
+      return 'nothing';
+    }
     refusals.write(refusals.read());
     ledger.write(ledger.read());
     if (active === restore.journal.to) {
@@ -155,10 +165,11 @@ export function recordWayBack(
     if (ledger.read().blocked === undefined) clearJournal(paths, durable);
   } catch (error) {
     if (!isOfDisk(error)) throw error;
-    log.debug({ err: error }, 'a way back is still not recorded');
+    log.debug({ err: error }, 'a move is still not recorded');
     return 'full';
   }
   wayBack.restore = undefined;
+  wayBack.uncommitted = undefined;
   wayBack.reserveNotBeforeMs = 0;
   remakeReserve(host);
   return 'recorded';

@@ -136,8 +136,8 @@ function bundleLines(report: StatusReport): string[] {
 /** @returns where the release stands after its activation; `-` without a bake time */
 function bakeText(bake: BundleStatus['bake']): string {
   if (bake === undefined) return '-';
-  const { state, leftMs = 0, observed } = bake;
-  if (state === 'baking') return `baking, ${roughly(leftMs)} left`;
+  const { state, leftMs = 0, untaken, observed } = bake;
+  if (state === 'baking') return untaken ? 'no worker has it' : `baking, ${roughly(leftMs)} left`;
   if (state === 'failed') return 'FAILED';
   return observed === false ? 'settled, not observed' : 'settled';
 }

@@ -27,6 +27,8 @@ export interface BakeStatus {
   readonly leftMs?: number;
   /** The whole bake time in milliseconds; there while it bakes. */
   readonly forMs?: number;
+  /** True while no worker has taken the release: its bake time does not pass. */
+  readonly untaken?: boolean;
   /** Epoch milliseconds: when it settled or failed. */
   readonly atMs?: number;
   /** Of a settled release: false where no agent observed its bake time. */

@@ -4,6 +4,7 @@
 import { createBakeTurn } from '../../../src/agent/bake/bake-turn.js';
 import { leaveWhenRefused } from '../../../src/agent/cycle/late-refusal.js';
 import { rollBack } from '../../../src/agent/cycle/rollback.js';
+import { createWithdrawnExit } from '../../../src/agent/cycle/withdrawn-exit.js';
 import { createSettler } from '../../../src/agent/daemon/reconcile-loop.js';
 import { recordTurn } from '../../../src/agent/daemon/record-turn.js';
 import type { CycleEnd } from '../../../src/agent/job/cycle-result.js';
@@ -71,6 +72,7 @@ class HistoryWorld {
   #host: Host;
   #turn: () => Promise<number>;
   #settler: ReturnType<typeof createSettler>;
+  #exit = createWithdrawnExit();
   #serial = 0;
   #polledAtMs = 0;
   #isPaused = false;
@@ -235,6 +237,7 @@ class HistoryWorld {
       this.#daemon.tick();
     }
     this.#host = this.#test.reopen();
+    this.#exit = createWithdrawnExit();
     [this.#turn, this.#settler] = this.#startLoops(this.#host);
     const { restored } = await startHost(this.#host, {
       cycle: newCycleId(),
@@ -257,8 +260,11 @@ class HistoryWorld {
   }
 
   #restored({ result }: CycleEnd): void {
-    const [problem] = result.problems;
+    // Of a way back that failed the first problem is the block, and its cause comes after it.
+    const problem = result.problems.find(({ facts }) => facts['serial'] !== undefined);
     const serial = Number(problem?.facts['serial']);
+    if (result.outcome === 'blocked')
+      this.#violate(`the way back from ${serial} failed: ${problem?.message}`);
     this.#note(`restored from ${serial}: ${problem?.message}`);
     this.#count('restores');
     const kind = this.#effects.get(serial)?.kind;
@@ -286,7 +292,11 @@ class HistoryWorld {
     this.#polledAtMs = this.#now();
     this.#count('polls');
     const before = this.#activeSerial();
-    const { outcome, problems } = await this.#test.pullOn(this.#host);
+    const result = await this.#test.pullOn(this.#host);
+    const { outcome, problems } = result;
+    const between = this.#activeSerial();
+    const left = await this.#exit.afterCycle(this.#host, { result }, new AbortController().signal);
+    if (left !== undefined) this.#note(`left ${between}: ${left.result.outcome}`);
     const after = this.#activeSerial();
     if (before !== after || (outcome !== 'unchanged' && outcome !== 'deferred'))
       this.#note(`poll: ${before} -> ${after} ${outcome} ${problems[0]?.code ?? ''}`);
@@ -333,23 +343,13 @@ class HistoryWorld {
     const sinceMs = this.#leaving.get(serial);
     if (sinceMs === undefined) return;
     const now = this.#now();
-    // The reserve is there for one way back. A newer release takes the place of the signed way back, and may be refused.
+    // The reserve is there for one way back.
     const isOutOfRoom = this.#isFull && this.#isReserveUsed;
-    if (
-      this.#isPaused ||
-      isBlocked ||
-      isOutOfRoom ||
-      this.#isNewerOffered(serial) ||
-      this.#daemon.isBusy(now)
-    ) {
+    if (this.#isPaused || isBlocked || isOutOfRoom || this.#daemon.isBusy(now)) {
       this.#leaving.set(serial, now);
       return;
     }
     if (now - sinceMs > 2 * pollMs + stepMs) this.#violate(`${serial} was withdrawn, and stays active`);
-  }
-
-  #isNewerOffered(serial: number): boolean {
-    return [...this.#effects.keys()].some((one) => one > serial && !this.#withdrawn.has(one));
   }
 
   /** An older release that was active and may be active again. */

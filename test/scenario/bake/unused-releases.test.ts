@@ -1,9 +1,10 @@
 // Releases that no worker uses: one that the worker is too busy to take, one whose worker is down, one that is not active.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { statusReport } from '../../../src/agent/report/status-report.js';
 import { type BakingHost, bakeMs, bakingHost, supervisedDriver } from '../../kit/host/baking-host.js';
 import { setLedger } from '../../kit/host/set-ledger.js';
-import { unreachable } from '../../kit/workers/scripted-driver.js';
+import { confirms, unreachable } from '../../kit/workers/scripted-driver.js';
 
 const second = 1000;
 
@@ -29,15 +30,39 @@ describe('a release that no worker uses', () => {
     assert.deepEqual([host.active(), host.restores.length], ['1', 1]);
   });
 
-  it('settles late and unobserved where its worker is down all the time', async () => {
+  it('does not settle while its worker is down, and bakes in full once the worker has taken it', async () => {
     using host = await onSettled();
     host.driver.workers.set('a', unreachable);
     await host.take(2);
-    await host.pass(2 * bakeMs);
-    assert.equal(host.test.host.ledger.read().bakes?.['access']?.serial, 2);
-    await host.pass(bakeMs + 10 * second);
-    const [newest] = host.test.host.ledger.read().settledReleases?.['access'] ?? [];
-    assert.deepEqual([newest?.serial, newest?.isObserved], [2, false]);
+    await host.pass(4 * bakeMs);
+    const bakeOf = () => host.test.host.ledger.read().bakes?.['access'];
+    assert.deepEqual([bakeOf()?.serial, bakeOf()?.observedMs], [2, 0]);
+    const { bundles } = statusReport(host.test.host, {
+      ...{ version: '', state: 'run', contact: { contact: {} }, problems: [] },
+    });
+    assert.deepEqual([bundles[0]?.bake?.state, bundles[0]?.bake?.untaken], ['baking', true]);
+    host.driver.workers.set('a', confirms);
+    await host.test.pull();
+    await host.pass(bakeMs / 2);
+    assert.equal(bakeOf()?.serial, 2, 'half of its bake time');
+    host.driver.replace('a');
+    await host.pass(4 * second);
+    assert.deepEqual([host.active(), host.restores.length], ['1', 1]);
+  });
+
+  it('does not settle where no worker of its group was ever seen', async () => {
+    const reset = { driver: 'scripted', options: {}, timeoutMs: 1000, min: 1 };
+    using host = bakingHost(supervisedDriver([]), { groups: { app: { config: { reset } } } });
+    await host.take(1);
+    await host.pass(4 * bakeMs);
+    assert.equal(host.test.host.ledger.read().bakes?.['access']?.observedMs, 0);
+  });
+
+  it('settles where its group may be empty', async () => {
+    using host = bakingHost(supervisedDriver([]));
+    await host.take(1);
+    await host.pass(bakeMs + 4 * second);
+    assert.equal(host.test.host.ledger.read().settledReleases?.['access']?.[0]?.serial, 1);
   });
 
   it('takes no other release back where it is not active: a move that the disk did not commit', async () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { afterExit } from '../../../../src/agent/cycle/combined-result-rules.js';
+import { afterExit, type PolicyLeft } from '../../../../src/agent/cycle/combined-result-rules.js';
 import type { CycleResult, Problem } from '../../../../src/core/cycle/cycle-report.js';
 import { cycleResult } from '../../../kit/cli/cycle-results.js';
 
@@ -19,7 +19,7 @@ function alarmed(more: Partial<CycleResult> = {}): CycleResult {
   return cycleResult('degraded', { ...ended, bundles: [kept], problems: [alarm], durationMs: 5, ...more });
 }
 
-function exit(more: Partial<CycleResult> = {}): CycleResult {
+function rolledBack(more: Partial<CycleResult> = {}): CycleResult {
   return cycleResult('activated', {
     type: 'rollback.result',
     changed: true,
@@ -31,6 +31,13 @@ function exit(more: Partial<CycleResult> = {}): CycleResult {
     ...more,
   });
 }
+
+const exit = (
+  more: Partial<CycleResult> = {},
+  alarmOf: PolicyLeft['alarm'] = 'UNTRUSTED_ACTIVE',
+): PolicyLeft => ({
+  ...{ alarm: alarmOf, result: rolledBack(more) },
+});
 
 describe('a pull whose active release was left because no trusted role lists it', () => {
   it('says what the cycle said when nothing was left', () => {

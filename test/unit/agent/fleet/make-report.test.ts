@@ -30,6 +30,7 @@ const bake: Full<NonNullable<StatusReport['bundles'][number]['bake']>> = {
   state: 'baking',
   leftMs: 1,
   forMs: 2,
+  untaken: true,
   atMs,
   observed: true,
   cause: 'WORKER_DIED',

@@ -1,0 +1,93 @@
+// Leaves an active release that its publisher has withdrawn, where the cycle did not take what is offered in its place: refused,
+// held, or put off. A host that was away while the signed way back was offered would otherwise stay on it.
+import type { BundleResult, CycleResult } from '../../core/cycle/cycle-report.js';
+import { isUnsaidNo, isWritError, orUndefined } from '../../core/errors.js';
+import type { ReleaseInfo } from '../../core/release/release.js';
+import { withdraws } from '../../core/release/withdrawn.js';
+import { findSettledPolicy } from '../bake/settled-policy.js';
+import { type ActivePolicy, readActivePolicy } from '../generations/generation-contents.js';
+import { chooseTarget } from '../generations/rollback-target.js';
+import { isPaused } from '../select/pause.js';
+import type { Host } from '../state/host.js';
+import type { PolicyExit } from './policy-exit.js';
+import { rollBack } from './rollback.js';
+
+/** A way back that workers refuse moves the link twice: it is tried again after a minute, doubling to an hour. */
+const firstGapMs = 60_000;
+const maxGapMs = 3_600_000;
+
+interface Tried {
+  readonly generation: number;
+  readonly tries: number;
+  readonly atMs: number;
+}
+
+/** @returns an exit that remembers what it tried in vain, for the life of this process */
+export function createWithdrawnExit(): PolicyExit {
+  let tried: Tried | undefined;
+  const isTooSoon = (generation: number, nowMs: number): boolean => {
+    const before = tried?.generation === generation ? tried : undefined;
+    if (before !== undefined && nowMs < before.atMs + gapMs(before.tries)) return true;
+    tried = { generation, tries: (before?.tries ?? 0) + 1, atMs: nowMs };
+    return false;
+  };
+  return {
+    alarm: 'ACTIVE_WITHDRAWN',
+    afterCycle: async (host, { result }, signal) => {
+      if (signal.aborted || isPaused(host) || host.ledger.read().blocked !== undefined) return undefined;
+      const active = orUndefined(() => readActivePolicy(host.paths));
+      const withdrawn = active === undefined ? [] : findWithdrawn(host, active, result);
+      if (active === undefined || withdrawn.length === 0) return undefined;
+      if (isTooSoon(active.generation.number, host.clock.monotonicMs())) return undefined;
+      const leaving = withdrawn.map(({ bundle }) => bundle);
+      if (!(await hasTarget(host, active, leaving))) return undefined;
+      const names = withdrawn.map(({ bundle, serial }) => `${bundle} ${serial}`).join(', ');
+      const reason = `${names}: withdrawn by the publisher`.slice(0, 200);
+      return rollBack(host, { leaving, by: 'writ', reason, signal });
+    },
+  };
+}
+
+function gapMs(tries: number): number {
+  return Math.min(firstGapMs * 2 ** Math.min(tries - 1, 10), maxGapMs);
+}
+
+/** @returns the active releases that are withdrawn, and for which this cycle brought no other */
+function findWithdrawn(
+  host: Host,
+  { bundles }: ActivePolicy,
+  { bundles: results }: CycleResult,
+): ReleaseInfo[] {
+  return host.config.bundles.flatMap(({ name, channel }) => {
+    const active = bundles.get(name)?.record.release;
+    const offered = orUndefined(() => host.client.knownTarget(name, channel))?.release;
+    const result = results.find(({ bundle }) => bundle === name);
+    if (active === undefined || offered === undefined || result === undefined) return [];
+    return withdraws(offered, active) && isGivenUp(result, { offered, active }) ? [active] : [];
+  });
+}
+
+/**
+ * A download that failed comes at the next poll. The signed way back itself is only given up for a verdict: a worker that is
+ * busy is no reason to go to another release than the publisher's.
+ */
+function isGivenUp(
+  { outcome, problem }: BundleResult,
+  { offered, active }: { readonly offered: ReleaseInfo; readonly active: ReleaseInfo },
+): boolean {
+  if (problem === undefined) return false;
+  if (offered.serial > active.serial) return ['rejected', 'rolled-back', 'deferred'].includes(outcome);
+  return ['rejected', 'rolled-back'].includes(outcome) && !isUnsaidNo(problem.code);
+}
+
+async function hasTarget(host: Host, active: ActivePolicy, leaving: readonly string[]): Promise<boolean> {
+  if ((await findSettledPolicy(host, active, leaving)) !== undefined) return true;
+  try {
+    await chooseTarget(host, active, { force: 'no', refused: 'skipped' });
+    return true;
+  } catch (error) {
+    if (!isWritError(error)) throw error;
+    host.log.error({ err: error }, 'a withdrawn release is active, and no kept release can replace it');
+    return false;
+  }
+}

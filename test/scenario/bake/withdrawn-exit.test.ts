@@ -1,0 +1,134 @@
+// A withdrawn release is active, and what is offered in its place is not taken: the host goes to what settled before.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { rollBack } from '../../../src/agent/cycle/rollback.js';
+import { createWithdrawnExit } from '../../../src/agent/cycle/withdrawn-exit.js';
+import { pause } from '../../../src/agent/select/pause.js';
+import { WritError } from '../../../src/core/errors.js';
+import { type BakingHost, bakeMs, bakingHost, supervisedDriver } from '../../kit/host/baking-host.js';
+import { setLedger } from '../../kit/host/set-ledger.js';
+import type { TestHostOptions } from '../../kit/host/test-host.js';
+import { confirms, refuses } from '../../kit/workers/scripted-driver.js';
+
+const second = 1000;
+const { signal } = new AbortController();
+const rejected = { f: 'rejected' };
+
+/** 1 has settled, and 2 too; the daemon refuses each release whose file says so. */
+async function onTwo(options: TestHostOptions = {}): Promise<BakingHost> {
+  const driver = supervisedDriver(['a']);
+  const host = bakingHost(driver, options);
+  driver.workers.set('a', (generation) =>
+    host.active() === 'rejected' ? refuses('no')() : confirms(generation),
+  );
+  for (const serial of [1, 2]) {
+    assert.equal((await host.take(serial)).outcome, 'activated');
+    await host.pass(bakeMs + 70 * second);
+  }
+  return host;
+}
+
+/** The publisher withdrew 2 and has published 3 since, while this host was away. */
+async function offerThree({ test }: BakingHost, files: Record<string, string> = rejected): Promise<void> {
+  await test.publish('access', files, { serial: 3, withdrawn: [2] });
+}
+
+const exited = async (host: BakingHost, exit = createWithdrawnExit()) => {
+  const end = await host.test.sync();
+  const left = await exit.afterCycle(host.test.host, end, signal);
+  return [end.result.outcome, left?.result.outcome, host.active()];
+};
+
+describe('a withdrawn release whose successor is refused', () => {
+  it('is left for the newest settled release, by a worker that refuses the successor', async () => {
+    using host = await onTwo();
+    await offerThree(host);
+    assert.deepEqual(await exited(host), ['rolled-back', 'activated', '1']);
+    assert.deepEqual(host.test.host.ledger.read().holds, [], 'a withdrawn serial needs no hold');
+    assert.deepEqual(await exited(host), ['rejected', undefined, '1']);
+  });
+
+  it('is left at the next cycle where the first was of a version without this exit', async () => {
+    using host = await onTwo();
+    await offerThree(host);
+    await host.test.pull();
+    assert.deepEqual(await exited(host), ['rolled-back', 'activated', '1']);
+  });
+
+  it('is left where a person holds the successor', async () => {
+    using host = await onTwo();
+    await host.take(3);
+    await rollBack(host.test.host, { by: 'anna', signal });
+    assert.equal(host.active(), '2');
+    await offerThree(host, { f: '3' });
+    assert.deepEqual(await exited(host), ['deferred', 'activated', '1']);
+  });
+
+  it('stays in a pause, behind a block, and where nothing older is allowed', async () => {
+    using paused = await onTwo();
+    await offerThree(paused);
+    pause(paused.test.host, { by: 'anna', reason: 'fair' });
+    assert.deepEqual(await exited(paused), ['deferred', undefined, '2']);
+
+    using blocked = await onTwo();
+    await offerThree(blocked);
+    const block = { reason: 'x', atMs: blocked.test.clock.nowMs(), manifestDigests: [] };
+    setLedger(blocked.test.host.ledger, { blocked: block });
+    assert.equal((await exited(blocked))[1], undefined);
+
+    using without = await onTwo();
+    await without.test.publish('access', rejected, { serial: 3, withdrawn: [1, 2] });
+    assert.deepEqual(await exited(without), ['rolled-back', undefined, '2']);
+  });
+
+  it('is not left while the successor only cannot be downloaded', async () => {
+    let isAway = false;
+    using host = await onTwo({
+      source: (source) => ({
+        ...{ location: source.location, close: () => source.close() },
+        fetch: (path, options) => source.fetch(path, options),
+        stream: (path, options) => {
+          if (isAway) throw new WritError('SERVER_UNREACHABLE', 'away');
+          return source.stream(path, options);
+        },
+      }),
+    });
+    await offerThree(host, { f: '3' });
+    isAway = true;
+    assert.deepEqual(await exited(host), ['failed', undefined, '2']);
+  });
+
+  it('is tried again after a minute, then two, where the worker refuses the way back', async () => {
+    using host = await onTwo();
+    await offerThree(host);
+    host.driver.workers.set('a', (generation) =>
+      host.active() === '2' ? confirms(generation) : refuses('no')(),
+    );
+    const exit = createWithdrawnExit();
+    const outcomes: unknown[] = [];
+    for (let seconds = 0; seconds <= 200; seconds += 20) {
+      const [, left] = await exited(host, exit);
+      if (left !== undefined) outcomes.push([seconds, left]);
+      await host.test.clock.advance(20 * second);
+    }
+    assert.deepEqual(outcomes, [
+      [0, 'rolled-back'],
+      [60, 'rolled-back'],
+      [180, 'rolled-back'],
+    ]);
+    assert.equal(host.active(), '2');
+  });
+});
+
+describe('a withdrawn release whose signed way back is refused', () => {
+  it('is left for an older settled release', async () => {
+    using host = await onTwo();
+    await host.take(3);
+    await host.pass(bakeMs + 70 * second);
+    host.driver.workers.set('a', (generation) =>
+      host.active() === '2' ? refuses('no')() : confirms(generation),
+    );
+    await host.test.publish('access', { f: '2' }, { serial: 2, withdrawn: [3] });
+    assert.deepEqual(await exited(host), ['rolled-back', 'activated', '1']);
+  });
+});
