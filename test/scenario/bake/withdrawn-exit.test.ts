@@ -131,4 +131,13 @@ describe('a withdrawn release whose signed way back is refused', () => {
     await host.test.publish('access', { f: '2' }, { serial: 2, withdrawn: [3] });
     assert.deepEqual(await exited(host), ['rolled-back', 'activated', '1']);
   });
+
+  it('finds the tree of an older settled release after many generations', async () => {
+    using host = await onTwo();
+    for (const serial of [3, 4, 5, 6]) await host.take(serial);
+    await host.pass(bakeMs + 70 * second);
+    assert.equal(host.active(), '6');
+    await host.test.publish('access', rejected, { serial: 7, withdrawn: [2, 3, 4, 5, 6] });
+    assert.deepEqual(await exited(host), ['rolled-back', 'activated', '1']);
+  });
 });

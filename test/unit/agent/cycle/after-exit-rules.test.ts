@@ -89,4 +89,16 @@ describe('a pull whose active release was left because no trusted role lists it'
     assert.deepEqual([said.outcome, said.exitCode, said.generation, said.changed], ['degraded', 4, 2, false]);
     assert.deepEqual([said.problems, said.warnings], [[alarm], [unreached]]);
   });
+
+  it('names a withdrawn release that was left, and keeps what was said of the one in its place', () => {
+    const refused: Problem = { ...unreached, code: 'REMEMBERED_REFUSAL' };
+    const offered = { ...kept, outcome: 'rejected', toSerial: 3, problem: refused } as const;
+    const ended = { bundles: [offered], problems: [refused], outcome: 'rejected', exitCode: 3 } as const;
+    const said = afterExit(alarmed(ended), exit({}, 'ACTIVE_WITHDRAWN'));
+    assert.deepEqual([said.outcome, said.exitCode, said.generation, said.changed], ['rejected', 3, 1, true]);
+    assert.deepEqual([said.problems, said.bundles], [[refused], [offered]]);
+    const [warning] = said.warnings;
+    assert.deepEqual([warning?.code, warning?.facts], ['ACTIVE_WITHDRAWN', { generation: 1, left: 2 }]);
+    assert.match(warning?.message ?? '', /withdrawn dns 2/);
+  });
 });
