@@ -2,7 +2,7 @@
 // and one line to go on with. Pure: a result in, lines out. What is said must be in the result.
 import type { BundleResult, CycleResult, Problem } from '../../core/cycle/cycle-report.js';
 import { problemText } from '../../core/cycle/problem-text.js';
-import { isActivation, type Outcome } from '../../core/cycle/sync-machine.js';
+import { isNowActive, type Outcome } from '../../core/cycle/sync-machine.js';
 import { type ErrorCode, errorCodes, isUnsaidNo } from '../../core/error-codes.js';
 import type { Bounded } from '../../core/protocol/control-protocol.js';
 import { workerCodes } from '../../core/status/worker-rules.js';
@@ -224,7 +224,7 @@ function staysText(result: CycleResult): string {
   if (generation === undefined) return 'No policy is active yet';
   if (!changed) return `Generation ${generation}${activeList(result)} stays active`;
   // Behind the commit point and without a word on its bundles: only the number is certain.
-  if (!result.bundles.some(tookIt)) return `Generation ${generation} is active`;
+  if (!result.bundles.some(isNowActive)) return `Generation ${generation} is active`;
   return `Generation ${generation}${activeList(result)} is active: the other bundles have moved`;
 }
 
@@ -241,11 +241,7 @@ function activeText(result: CycleResult): string {
 
 /** The serial that is active after the cycle. */
 function activeSerial(bundle: BundleResult): number | undefined {
-  return tookIt(bundle) ? bundle.toSerial : bundle.fromSerial;
-}
-
-function tookIt({ outcome }: BundleResult): boolean {
-  return isActivation(outcome);
+  return isNowActive(bundle) ? bundle.toSerial : bundle.fromSerial;
 }
 
 function moved(result: CycleResult): readonly BundleResult[] {

@@ -194,6 +194,17 @@ describe('the last block of a cycle', () => {
     assert.equal(showResult(cycleResult('activated', back)).undo, 'writ rollback 18');
   });
 
+  it('names the release that is active where another one waits after a refusal of everything', () => {
+    for (const code of ['REFUSAL_REPEATED', 'SILENT_REFUSAL'] as const) {
+      const waits = bundleResult('degraded', { problem: problem(code, 'dns-edge 42 waits until 18:00') });
+      const bundles = [waits, kept];
+      const shown = showResult(cycleResult('degraded', { changed: false, generation: 17, bundles }));
+      assert.match(shown.lines[0] ?? '', /^DEGRADED {2}generation 17 is active \(dns-edge 41; access 9\)/);
+    }
+    const after = showResult(cycleResult('degraded', { bundles: [bundleResult('degraded'), kept] }));
+    assert.match(after.lines[0] ?? '', /\(dns-edge 42; access 9\)/);
+  });
+
   it('opens with the outcome word in capitals, whatever happened', () => {
     for (const [name, result] of Object.entries(cases)) {
       const word = name === 'busy' ? 'BUSY' : result.outcome.replace('-', ' ').toUpperCase();
