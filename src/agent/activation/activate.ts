@@ -1,7 +1,7 @@
 // From a generation on disk to workers that use it: swap, load, reset, probe, commit. Serves an update, a rollback and
 // the recovery of either. The journal brackets everything between the link and the commit, so that a crash at any
 // place is finished or undone; the way back is restore.ts's.
-import type { WorkerResult } from '../../core/cycle/cycle-report.js';
+import type { Problem, WorkerResult } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { toWritError, WritError } from '../../core/errors.js';
 import { readBootId } from '../../platform/process/boot-id.js';
@@ -30,6 +30,7 @@ import { targetAt } from '../state/paths.js';
 import { forgetReleases } from '../state/refusals.js';
 import { askBeforeSwap } from './ask-before-swap.js';
 import { committedLedger } from './commit-ledger.js';
+import { lookForEnds, withEndsInMove } from './ends-in-move.js';
 import { contextOf, journalOf, type Move, type MoveProgress, resetText } from './move.js';
 import { restorePrevious } from './restore.js';
 
@@ -142,12 +143,13 @@ async function notifyAndCommit(
   const isBack = move.kind === 'rollback';
   const workers = isBack ? withSecondProbe(move.groups, proven, host.clock.nowMs()) : proven;
   try {
-    await story.step('commit', () => commit(host, story, { move, workers, swappedAtMs: progress.beganAtMs }));
+    const ends = await story.step('commit', () => commit(host, story, { move, workers, progress }));
+    const { problems, warnings } = judgedNow(host);
+    const outcome = problems.length > 0 ? 'degraded' : 'activated';
+    return { workers, problems, warnings: [...warnings, ...ends], outcome };
   } catch (error) {
     return uncommitted(story, { workers, ...judgedNow(host) }, error);
   }
-  const judged = judgedNow(host);
-  return { workers, ...judged, outcome: judged.problems.length > 0 ? 'degraded' : 'activated' };
 }
 
 function judgedNow(host: Host): Pick<MoveResult, 'problems' | 'warnings'> {
@@ -198,15 +200,22 @@ async function commit(
   {
     move,
     workers,
-    swappedAtMs,
-  }: { readonly move: Move; readonly workers: readonly WorkerResult[]; readonly swappedAtMs: number },
-): Promise<{ value: undefined; text: string }> {
+    progress: { beganAtMs: swappedAtMs, notified },
+  }: {
+    readonly move: Move;
+    readonly workers: readonly WorkerResult[];
+    readonly progress: MoveProgress;
+  },
+): Promise<{ value: readonly Problem[]; text: string }> {
+  const look = await lookForEnds(host, move);
   noteWorkers(host, workers);
   const cycle = move.swapCycle ?? story.cycle;
-  host.ledger.write(committedLedger(host, move, { cycle, swappedAtMs }));
+  const committed = committedLedger(host, move, { cycle, swappedAtMs });
+  const { ledger, warnings } = withEndsInMove(host, committed, { look, to: move.to, notified });
+  host.ledger.write(ledger);
   forgetReleases(host, move.releases);
   clearJournal(host.paths, host.durable);
-  return { value: undefined, text: await collect(host, move) };
+  return { value: warnings, text: await collect(host, move) };
 }
 
 /** What could not be removed now is removed after a later cycle. */
