@@ -103,7 +103,7 @@ function hasNobodyToAsk({ confirmed, workers, problems, warnings }: CycleResult)
 
 function showBack(result: CycleResult): Block {
   const { generation, fromGeneration, durationMs, confirmed } = result;
-  const word = confirmed ? 'ACTIVATED' : 'ACTIVATED (unconfirmed)';
+  const word = confirmed || hasNobodyToAsk(result) ? 'ACTIVATED' : 'ACTIVATED (unconfirmed)';
   const left = result.bundles.filter(
     (one) => one.fromSerial !== undefined && one.fromSerial !== one.toSerial,
   );
@@ -111,7 +111,11 @@ function showBack(result: CycleResult): Block {
   return {
     lines: [
       `${word} generation ${generation} (${releases(result.bundles)}) again in ${seconds(durationMs)}; it was ${fromGeneration ?? 'none'}`,
-      ...(held === '' ? [] : [`  ${held} held: no poll activates it until there is a newer serial.`]),
+      ...(held === ''
+        ? []
+        : [
+            `  ${held} held: no poll activates it until there is a newer serial; \`writ pause\` keeps newer ones out.`,
+          ]),
     ],
     ...undoOf(left, fromGeneration),
   };

@@ -188,6 +188,15 @@ describe('the last block of a cycle', () => {
       matchesFile(`test/golden/pull/${name}.txt`, blockText(showResult(result))));
   }
 
+  it('calls a rollback of a host without workers activated, as a pull does', () => {
+    const back = { type: 'rollback.result', fromGeneration: 18, generation: 17, confirmed: false } as const;
+    const [plain = ''] = showResult(cycleResult('activated', back)).lines;
+    assert.match(plain, /^ACTIVATED generation 17 /);
+    const workers = [worker('1234', 'notified', 'HUP sent')];
+    const [open = ''] = showResult(cycleResult('activated', { ...back, workers })).lines;
+    assert.match(open, /^ACTIVATED \(unconfirmed\) generation 17 /);
+  });
+
   it('takes a rollback back by its number where an end of the hold brings nothing', () => {
     const left = bundleResult('activated', { fromSerial: 42, toSerial: 41 });
     const back = { type: 'rollback.result', fromGeneration: 18, generation: 17, bundles: [left] } as const;
