@@ -1,7 +1,7 @@
 // From a generation on disk to workers that use it: swap, load, reset, probe, commit. Serves an update, a rollback and
 // the recovery of either. The journal brackets everything between the link and the commit, so that a crash at any
 // place is finished or undone; the way back is restore.ts's.
-import type { WorkerResult } from '../../core/cycle/cycle-report.js';
+import type { Problem, WorkerResult } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { toWritError, WritError } from '../../core/errors.js';
 import { readBootId } from '../../platform/process/boot-id.js';
@@ -31,6 +31,7 @@ import { forgetReleases } from '../state/refusals.js';
 import { isOfDisk } from '../state/state-file.js';
 import { askBeforeSwap } from './ask-before-swap.js';
 import { committedLedger } from './commit-ledger.js';
+import { lookForEnds, withEndsInMove } from './ends-in-move.js';
 import { contextOf, journalOf, type Move, type MoveProgress, resetText } from './move.js';
 import { restorePrevious } from './restore.js';
 
@@ -143,13 +144,14 @@ async function notifyAndCommit(
   const isBack = move.kind === 'rollback';
   const workers = isBack ? withSecondProbe(move.groups, proven, host.clock.nowMs()) : proven;
   try {
-    await story.step('commit', () => commit(host, story, { move, workers, swappedAtMs: progress.beganAtMs }));
+    const ends = await story.step('commit', () => commit(host, story, { move, workers, progress }));
+    const { problems, warnings } = judgedNow(host);
+    const outcome = problems.length > 0 ? 'degraded' : 'activated';
+    return { workers, problems, warnings: [...warnings, ...ends], outcome };
   } catch (error) {
     if (isOfDisk(error)) host.wayBack.uncommitted = move.to;
     return uncommitted(story, { workers, ...judgedNow(host) }, error);
   }
-  const judged = judgedNow(host);
-  return { workers, ...judged, outcome: judged.problems.length > 0 ? 'degraded' : 'activated' };
 }
 
 function judgedNow(host: Host): Pick<MoveResult, 'problems' | 'warnings'> {
@@ -200,18 +202,25 @@ async function commit(
   {
     move,
     workers,
-    swappedAtMs,
-  }: { readonly move: Move; readonly workers: readonly WorkerResult[]; readonly swappedAtMs: number },
-): Promise<{ value: undefined; text: string }> {
+    progress: { beganAtMs: swappedAtMs, notified },
+  }: {
+    readonly move: Move;
+    readonly workers: readonly WorkerResult[];
+    readonly progress: MoveProgress;
+  },
+): Promise<{ value: readonly Problem[]; text: string }> {
+  const look = await lookForEnds(host, move);
   using _ = host.ledger.tolerate(() => false);
   noteWorkers(host, workers);
   const cycle = move.swapCycle ?? story.cycle;
-  host.ledger.write(committedLedger(host, move, { cycle, swappedAtMs }));
+  const committed = committedLedger(host, move, { cycle, swappedAtMs });
+  const { ledger, warnings } = withEndsInMove(host, committed, { look, to: move.to, notified });
+  host.ledger.write(ledger);
   const disk = host.ledger.unwritten();
   if (disk !== undefined) throw disk;
   forgetReleases(host, move.releases);
   clearJournal(host.paths, host.durable);
-  return { value: undefined, text: await collect(host, move) };
+  return { value: warnings, text: await collect(host, move) };
 }
 
 /** What could not be removed now is removed after a later cycle. */

@@ -2,7 +2,7 @@
 // own; the cycle's is the worst. Before the swap nothing that workers can see is touched. The steps up to the canary are
 // those of build-candidate.ts, the ones from the swap on activation's.
 import type { BundleResult } from '../../core/cycle/cycle-report.js';
-import { isActivation } from '../../core/cycle/sync-machine.js';
+import { isNowActive } from '../../core/cycle/sync-machine.js';
 import { toWritError, WritError } from '../../core/errors.js';
 import { activate } from '../activation/activate.js';
 import { placeCandidate } from '../activation/place.js';
@@ -125,7 +125,7 @@ function noteAftermath({ host, record, story }: Job): void {
 
 /** Where no bundle is behind, nobody goes on with anything; and behind a disk that refused, with nothing. Else the next cycle does. */
 function sweepFetched(host: Host, { error, bundles }: Job['record']): void {
-  const isDone = ({ outcome }: BundleResult): boolean => outcome === 'unchanged' || isActivation(outcome);
+  const isDone = (one: BundleResult): boolean => one.outcome === 'unchanged' || isNowActive(one);
   const isOver = error === undefined ? [...bundles.values()].every(isDone) : error.code.startsWith('DISK_');
   try {
     if (isOver) dropPartials(host);

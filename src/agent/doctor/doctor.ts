@@ -7,6 +7,7 @@ import { agentPlaces } from '../config/config-file.js';
 import { fleetChecks } from './check-fleet.js';
 import { examineConfiguration, hostChecks } from './check-host.js';
 import { policyChecks } from './check-policy.js';
+import { preloadChecks } from './check-preload.js';
 import { serverChecks } from './check-server.js';
 import { workerChecks } from './check-workers.js';
 import type { Checks, DoctorContext } from './doctor-context.js';
@@ -20,6 +21,7 @@ export interface DoctorOptions extends Pick<DoctorContext, 'version' | 'clock' |
 
 const subjects: readonly ((context: DoctorContext) => Checks | Promise<Checks>)[] = [
   hostChecks,
+  preloadChecks,
   policyChecks,
   serverChecks,
   workerChecks,

@@ -11,7 +11,7 @@ const maxBundles = 16;
 export function outcomeOfEnd(result: CycleResult): Omit<OutcomeReport, 'n'> | undefined {
   // A refusal that is only remembered was heard of when it was new; a server that was away is no outcome of this host.
   const touched = result.bundles.filter((one) => one.outcome !== 'unchanged' && one.remembered !== true);
-  const isNews = touched.some(({ outcome }) => outcome !== 'deferred' && outcome !== 'failed');
+  const isNews = touched.some(isNewsOf);
   if (!result.changed && !isNews) return undefined;
   const code =
     result.problems[0]?.code ?? touched.find(({ problem }) => problem !== undefined)?.problem?.code;
@@ -25,6 +25,12 @@ export function outcomeOfEnd(result: CycleResult): Omit<OutcomeReport, 'n'> | un
       return serial === undefined ? [] : [{ bundle, channel, serial }];
     }),
   };
+}
+
+/** A release that only waits at this poll is none: its way back was reported when it came. */
+function isNewsOf({ outcome, problem }: CycleResult['bundles'][number]): boolean {
+  const waits = outcome === 'deferred' || outcome === 'failed';
+  return !waits && !(outcome === 'degraded' && problem !== undefined);
 }
 
 /** One that repeats the last one takes its place, under a number of its own: that one may have been stored. */

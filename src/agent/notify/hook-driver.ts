@@ -5,8 +5,8 @@ import { confirmed, notified, unreachable } from '../../workers/contract/answer.
 import type { Driver } from '../../workers/contract/driver.js';
 
 export interface HookDriver extends Driver {
-  /** Notified of each generation that the loader of the group has taken in. */
-  noteLoaded(generation: number): void;
+  /** @param generation that the loader has taken in; undefined while it runs, and where it did not end well */
+  noteLoaded(generation: number | undefined): void;
 }
 
 /** @returns undefined for a group that nobody judges */

@@ -163,7 +163,7 @@ function present(entry: WorkerLedger | undefined, process: string, look: Look): 
   if (!isSame && !isReplaced)
     return renewed(isNamed(process) ? 'is a different process than before' : 'no longer has a process');
   if (goneAtMs !== undefined && !isNamed(process)) return renewed('was gone, and is back');
-  return { ...known, process };
+  return { ...known, process, ...(isSame ? {} : { replacedAtMs: nowMs }) };
 }
 
 /** Long enough for a daemon that answers a reload with another process of itself. */
@@ -171,12 +171,13 @@ const replacedWithinMs = 15_000;
 
 /**
  * A daemon that replaces its own process at a notification would be notified for ever: who appears right behind its answer
- * is the one that answered, and has read what is active at its start.
+ * is the one that answered, and has read what is active at its start. A second one was not made by this notification.
  */
 function isReplacedByNotice(entry: WorkerLedger, nowMs: number): boolean {
   const { notifiedAtMs } = entry;
   return (
     hasAnswered(entry) &&
+    entry.replacedAtMs === undefined &&
     notifiedAtMs !== undefined &&
     notifiedAtMs <= nowMs &&
     nowMs - notifiedAtMs <= replacedWithinMs

@@ -74,6 +74,8 @@ async function runLoader(host: Host, { config, noteLoaded }: WorkerGroup, contex
   const { load, name } = config;
   if (load === undefined) return undefined;
   const retries = { clock, signal: context.signal };
+  // A loader that fails may have changed a part of what it had loaded before.
+  noteLoaded?.(undefined);
   const report = await retryHook(load, retries, (hook) => groupHook(host, config, hook, context));
   requireLoaded(name, report);
   if (report.verdict.kind !== 'unreachable') noteLoaded?.(context.target.generation);

@@ -1,8 +1,8 @@
 // Bundles whose active release the publisher has withdrawn, and what keeps this host from leaving it. Reads what a status has
 // read, and the repository's last offer.
-import type { BundleResult, CycleResult, Problem } from '../../core/cycle/cycle-report.js';
+import type { CycleResult, Problem } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
-import { isActivation } from '../../core/cycle/sync-machine.js';
+import { isNowActive } from '../../core/cycle/sync-machine.js';
 import { orUndefined, WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
@@ -35,10 +35,6 @@ function whyNotLeft(
   if (pauseNow(ledger, nowMs) !== undefined) return 'this host is paused';
   if (ledger.blocked !== undefined) return 'activation is blocked';
   const result = last?.bundles.find((one) => one.bundle === bundle && one.toSerial === serial);
-  const { problem } = result !== undefined && !isLeft(result) ? result : {};
+  const { problem } = result !== undefined && !isNowActive(result) ? result : {};
   return problem && `${bundle} ${serial} was not taken (${problem.code})`;
-}
-
-function isLeft({ outcome }: BundleResult): boolean {
-  return isActivation(outcome);
 }

@@ -85,7 +85,7 @@ export interface WorkerGroup {
   /** Absent for a group that nobody judges. */
   readonly driver?: Driver;
   /** Of a group without `reset`: notified when its loader has taken a generation in. */
-  readonly noteLoaded?: (generation: number) => void;
+  readonly noteLoaded?: (generation: number | undefined) => void;
 }
 
 export interface HostOptions {

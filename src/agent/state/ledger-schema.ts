@@ -52,7 +52,7 @@ export const ledgerSchema: object = record({
       state: oneOf('confirmed', 'notified', 'refused', 'unreachable', 'pending'),
       ...{ 'appeared?': { const: true }, 'owed?': { const: 'restart' }, 'notificationId?': text },
       ...{ 'notifiedAtMs?': number, 'tries?': number, 'goneAtMs?': number, 'lives?': oneOf('yes', 'no') },
-      'notNowSinceMs?': number,
+      ...{ 'notNowSinceMs?': number, 'replacedAtMs?': number },
       'secondProbe?': record({ atMs: number, wrong: number }),
       'probed?': record({
         ...{ wrong: number, 'text?': text, 'silence?': text, 'notices?': number, 'noticeAtMs?': number },

@@ -58,6 +58,8 @@ export interface WorkerLedger {
   /** Id of the last notification, and when it ended. */
   readonly notificationId?: string;
   readonly notifiedAtMs?: number;
+  /** When a process was taken for what this notification had made; left out where none was. */
+  readonly replacedAtMs?: number;
   /** Whether its process was seen alive when it could not be reached. */
   readonly lives?: 'yes' | 'no';
   /** Since when it has said "not now" to what it is to use, each time it was asked. */

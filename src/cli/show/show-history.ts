@@ -1,7 +1,7 @@
 // `writ history` for people: one line a cycle, or all that one cycle said. Pure: entries in, lines out.
 
 import type { BundleResult, Problem } from '../../core/cycle/cycle-report.js';
-import { isActivation } from '../../core/cycle/sync-machine.js';
+import { isNowActive } from '../../core/cycle/sync-machine.js';
 import { whoText } from '../../core/names.js';
 import type { HistoryEntry } from '../../core/protocol/control-protocol.js';
 import { type Block, showResult } from './show-result.js';
@@ -72,7 +72,7 @@ function whatText(result: HistoryEntry['result']): string {
 
 function bundleText(one: BundleResult): string {
   const { bundle, fromSerial, toSerial, outcome, problem } = one;
-  if (isActivation(outcome)) return `${bundle} ${fromSerial ?? 'none'} -> ${toSerial}`;
+  if (isNowActive(one)) return `${bundle} ${fromSerial ?? 'none'} -> ${toSerial}`;
   const why = problem === undefined ? outcome : whyText(one, problem);
   return `${bundle}${toSerial === undefined ? '' : ` ${toSerial}`}: ${why}`;
 }

@@ -2,7 +2,7 @@
 // and one line to go on with. Pure: a result in, lines out. What is said must be in the result.
 import type { BundleResult, CycleResult, Problem } from '../../core/cycle/cycle-report.js';
 import { problemText } from '../../core/cycle/problem-text.js';
-import { isActivation, type Outcome } from '../../core/cycle/sync-machine.js';
+import { isNowActive, type Outcome } from '../../core/cycle/sync-machine.js';
 import { type ErrorCode, errorCodes, isUnsaidNo } from '../../core/error-codes.js';
 import type { Bounded } from '../../core/protocol/control-protocol.js';
 import { workerCodes } from '../../core/status/worker-rules.js';
@@ -103,7 +103,7 @@ function hasNobodyToAsk({ confirmed, workers, problems, warnings }: CycleResult)
 
 function showBack(result: CycleResult): Block {
   const { generation, fromGeneration, durationMs, confirmed } = result;
-  const word = confirmed ? 'ACTIVATED' : 'ACTIVATED (unconfirmed)';
+  const word = confirmed || hasNobodyToAsk(result) ? 'ACTIVATED' : 'ACTIVATED (unconfirmed)';
   const left = result.bundles.filter(
     (one) => one.fromSerial !== undefined && one.fromSerial !== one.toSerial,
   );
@@ -111,7 +111,11 @@ function showBack(result: CycleResult): Block {
   return {
     lines: [
       `${word} generation ${generation} (${releases(result.bundles)}) again in ${seconds(durationMs)}; it was ${fromGeneration ?? 'none'}`,
-      ...(held === '' ? [] : [`  ${held} held: no poll activates it until there is a newer serial.`]),
+      ...(held === ''
+        ? []
+        : [
+            `  ${held} held: no poll activates it until there is a newer serial; \`writ pause\` keeps newer ones out.`,
+          ]),
     ],
     ...undoOf(left, fromGeneration),
   };
@@ -224,7 +228,7 @@ function staysText(result: CycleResult): string {
   if (generation === undefined) return 'No policy is active yet';
   if (!changed) return `Generation ${generation}${activeList(result)} stays active`;
   // Behind the commit point and without a word on its bundles: only the number is certain.
-  if (!result.bundles.some(tookIt)) return `Generation ${generation} is active`;
+  if (!result.bundles.some(isNowActive)) return `Generation ${generation} is active`;
   return `Generation ${generation}${activeList(result)} is active: the other bundles have moved`;
 }
 
@@ -241,11 +245,7 @@ function activeText(result: CycleResult): string {
 
 /** The serial that is active after the cycle. */
 function activeSerial(bundle: BundleResult): number | undefined {
-  return tookIt(bundle) ? bundle.toSerial : bundle.fromSerial;
-}
-
-function tookIt({ outcome }: BundleResult): boolean {
-  return isActivation(outcome);
+  return isNowActive(bundle) ? bundle.toSerial : bundle.fromSerial;
 }
 
 function moved(result: CycleResult): readonly BundleResult[] {

@@ -11,12 +11,13 @@ export function workerLines(report: StatusReport): string[] {
       one.worker,
       one.group,
       one.confirmed === undefined ? '-' : String(one.confirmed),
-      answerText(one, report.atMs),
+      answerText(one, report),
     ]),
   );
 }
 
-function answerText(worker: WorkerStatus, nowMs: number): string {
+function answerText(worker: WorkerStatus, report: StatusReport): string {
+  const { atMs: nowMs } = report;
   const at = `${secondTime(worker.atMs)} UTC`;
   switch (worker.state) {
     case 'confirmed':
@@ -28,7 +29,7 @@ function answerText(worker: WorkerStatus, nowMs: number): string {
         ? `to be notified since ${at}`
         : `not up since ${at}; notified when it appears`;
     case 'unreachable':
-      return `${worker.code ?? 'WORKER_UNREACHABLE'} since ${at}${triesText(worker)}${saidText(worker)}`;
+      return `${worker.code ?? 'WORKER_UNREACHABLE'} since ${at}${triesText(worker, report)}${saidText(worker)}`;
     case 'refused':
       return `WORKER_REFUSED at ${at}${saidText(worker)}`;
   }
@@ -40,9 +41,11 @@ function provenText({ provenAtMs, observed }: WorkerStatus, nowMs: number): stri
   return `, proved ${roughly(nowMs - provenAtMs)} ago${unobserved}`;
 }
 
-function triesText({ tries, nextNotificationAtMs }: WorkerStatus): string {
+/** Without an agent nothing notifies a worker until a person or a timer pulls. */
+function triesText({ tries, nextNotificationAtMs }: WorkerStatus, { agent }: StatusReport): string {
   if (tries === undefined || nextNotificationAtMs === undefined) return '';
-  return `, ${counted(tries, 'notification')} without an answer, again at ${secondTime(nextNotificationAtMs)} UTC`;
+  const next = agent === 'stop' ? 'the next pull' : `${secondTime(nextNotificationAtMs)} UTC`;
+  return `, ${counted(tries, 'notification')} without an answer, again at ${next}`;
 }
 
 /** Its own words, or why there are none. */

@@ -84,6 +84,14 @@ export function isActivation(outcome: Outcome): boolean {
   return outcome === 'activated' || outcome === 'degraded';
 }
 
+/**
+ * @returns true where the cycle made the release of a bundle active. One that waits after a refusal of everything is `degraded`
+ * as well, and has the problem that keeps it out
+ */
+export function isNowActive(bundle: { readonly outcome: Outcome; readonly problem?: unknown }): boolean {
+  return isActivation(bundle.outcome) && bundle.problem === undefined;
+}
+
 /** Where a cycle begins. */
 export const firstStep: Step = 'refresh';
 

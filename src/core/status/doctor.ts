@@ -11,6 +11,7 @@ export type DoctorCheck =
   | 'agent'
   | 'policy'
   | 'sandbox'
+  | 'libraries'
   | 'clock'
   | 'trust'
   | 'server'

@@ -119,12 +119,24 @@ function workers({ groups = [] }: StatusReport): HealthFinding[] {
 function endsInBake({ bundles }: StatusReport): HealthFinding[] {
   return bundles.flatMap(({ bundle, serial, bake }) =>
     (bake?.ends ?? []).map(({ worker, abnormal, unexplained }): HealthFinding => {
-      const counts = [`${abnormal} abnormal ends`, `${unexplained} unexplained restarts`];
-      const said = counts.filter((_, index) => [abnormal, unexplained][index] !== 0).join(' and ');
-      const text = `${worker} had ${said} since ${bundle} ${serial} became active`;
+      const text = `${worker} ${endedText({ abnormal, unexplained })} since ${bundle} ${serial} became active`;
       return { level: 'warning', code: 'WORKER_RESTARTED', text };
     }),
   );
+}
+
+/** @returns as `had 1 abnormal end and 2 unexplained restarts` */
+export function endedText(counts: { readonly abnormal: number; readonly unexplained: number }): string {
+  const { abnormal, unexplained } = counts;
+  const parts = [
+    ...(abnormal === 0 ? [] : [countOf(abnormal, 'abnormal end')]),
+    ...(unexplained === 0 ? [] : [countOf(unexplained, 'unexplained restart')]),
+  ];
+  return `had ${parts.join(' and ')}`;
+}
+
+function countOf(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`;
 }
 
 /** One that ends by itself was meant so; one that nobody ends is a policy that never changes again. */

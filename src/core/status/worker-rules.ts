@@ -219,7 +219,7 @@ function unproven(facts: GroupFacts): WorkerFinding[] {
 function provedOnce(group: string, workers: readonly WorkerFacts[]): WorkerFinding {
   const atMs = Math.min(...workers.map(({ secondProbe }) => secondProbe?.atMs ?? Number.POSITIVE_INFINITY));
   const names = workers.map(({ worker }) => `${group}/${worker}`).join(', ');
-  const text = `${names}: proved once after a way back; the agent asks the probe again from ${new Date(atMs).toISOString()}`;
+  const text = `${names}: proved once after a way back; its probe is asked again from ${new Date(atMs).toISOString()}`;
   return { ...degraded('WORKER_UNCONFIRMED', group, text, { group }), effect: 'warning' };
 }
 

@@ -19,6 +19,8 @@ export interface UnitState {
   readonly result: string;
   /** `yes`: a job for it, as a start, waits or runs. */
   readonly hasJob: 'yes' | 'no';
+  /** How often systemd restarted it by itself since a person or a job started it. */
+  readonly restarts: number;
   /** As systemd shows them; empty where it shows none. */
   readonly startLimit: { readonly burst: string; readonly interval: string };
   /** Programs and arguments of ExecReload, as systemd shows them. */
@@ -26,7 +28,7 @@ export interface UnitState {
 }
 
 export const shownProperties =
-  'LoadState,ActiveState,CanReload,Type,InvocationID,MainPID,ExecReload,Result,Job,StartLimitBurst,StartLimitIntervalUSec';
+  'LoadState,ActiveState,CanReload,Type,InvocationID,MainPID,ExecReload,Result,Job,NRestarts,StartLimitBurst,StartLimitIntervalUSec';
 
 /** Names that systemd itself allows for units, with the characters of its escapes. */
 export const unitNamePattern = '^[A-Za-z0-9:_.@\\\\-]{1,200}$';
@@ -73,6 +75,7 @@ export function parseUnitState(text: string): UnitState | undefined {
     ...(mainPid === undefined ? {} : { mainPid: Number(mainPid) }),
     result: valuesOf('Result')[0] ?? '',
     hasJob: ['', '0'].includes(valuesOf('Job')[0] ?? '') ? 'no' : 'yes',
+    restarts: Number(/^\d{1,9}$/.exec(valuesOf('NRestarts')[0] ?? '')?.[0] ?? 0),
     startLimit: {
       burst: valuesOf('StartLimitBurst')[0] ?? '',
       interval: valuesOf('StartLimitIntervalUSec')[0] ?? '',
@@ -102,11 +105,13 @@ export function whatReloadProves(state: UnitState): string {
 /** @returns the record of a unit that failed; undefined for any other, and for one that a job is about to start */
 export function unitFailure(unit: string, state: UnitState): SupervisorFailure | undefined {
   if (state.active !== 'failed' || state.hasJob === 'yes') return undefined;
-  const { burst, interval } = state.startLimit;
-  const limit =
-    state.result === 'start-limit-hit'
-      ? `; its start limit was reached: StartLimitBurst=${burst} in StartLimitIntervalSec=${interval}`
-      : '';
-  const text = `${unit} is failed (Result=${state.result || 'unknown'})${limit}`;
+  const text = `${unit} is failed (Result=${state.result || 'unknown'})${limitText(state)}`;
   return { hasGivenUp: 'yes', text, command: `systemctl reset-failed ${unit} && systemctl start ${unit}` };
+}
+
+/** In a crash loop `Result` keeps how the last process ended, and only the restarts show that systemd has stopped them. */
+function limitText({ result, restarts, startLimit: { burst, interval } }: UnitState): string {
+  const limit = `StartLimitBurst=${burst} in StartLimitIntervalSec=${interval}`;
+  if (result === 'start-limit-hit') return `; its start limit was reached: ${limit}`;
+  return restarts === 0 ? '' : ` after ${restarts} automatic restarts; its start limit: ${limit}`;
 }

@@ -19,14 +19,16 @@ export function firstLineOf({ stdout, stderr }: ProgramOutput): string {
   return [...lines(withoutLoaderLines(stderr)), ...lines(stdout)][0]?.trim() ?? '';
 }
 
-/** Of the dynamic loader of the host, before and beside what a program writes: a preloaded library is missing. */
-const loaderLine = /^ERROR: ld\.so: /;
+/**
+ * Of the dynamic loader of the host, before and beside what a program writes: a preloaded library is missing, or a library
+ * comes from another distribution.
+ */
+const loaderLine = /^ERROR: ld\.so: |^\S+: \S+: no version information available \(required by \S+\)$/;
 
 /** @returns what a program itself wrote to stderr */
 export function withoutLoaderLines(stderr: string): string {
-  if (!stderr.includes('ERROR: ld.so: ')) return stderr;
-  return stderr
-    .split('\n')
-    .filter((line) => !loaderLine.test(line))
-    .join('\n');
+  const lines = stderr.split('\n');
+  return lines.some((line) => loaderLine.test(line))
+    ? lines.filter((line) => !loaderLine.test(line)).join('\n')
+    : stderr;
 }

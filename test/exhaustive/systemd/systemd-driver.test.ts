@@ -1,7 +1,7 @@
 // The systemd driver and a real systemd: what systemctl answers of units that reload, refuse, hang, are dead, masked or
 // absent, and whether what the driver makes of it is true.
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { defaultPath } from '../../../src/platform/process/run-command.js';
 import type { Driver } from '../../../src/workers/contract/driver.js';
@@ -181,6 +181,39 @@ describe('the systemd driver and a real systemd', { timeout: 120_000, ...needsBo
         assert.equal((await all.restart?.('needy.service', reset))?.kind, 'refused');
         for (const name of ['plain.service', 'absent.service'])
           assert.equal((await all.restart?.(name, reset))?.kind, 'unreachable', name);
+      },
+    );
+
+    await t.test('starts a unit that systemd gave up on, and names the limit that was reached', async () => {
+      const all = driver('burst.service');
+      const limits = '[Unit]\nStartLimitBurst=3\nStartLimitIntervalSec=1h\n';
+      const command = "/bin/sh -c 'test ! -e /etc/broken/burst && exec sleep infinity'";
+      const service = `[Service]\nExecStart=${command}\nRestart=always\nRestartSec=0\n`;
+      disk.write('/etc/systemd/system/burst.service', `${limits}${service}`);
+      disk.write('/etc/broken/burst', '');
+      await machine.ok('systemctl', 'daemon-reload');
+      await machine.run('systemctl', 'start', 'burst.service');
+      await machine.becomes('burst.service', 'ActiveState', 'failed');
+      const failure = await all.failure?.('burst.service');
+      assert.equal(failure?.hasGivenUp, 'yes', failure?.text);
+      assert.match(failure?.text ?? '', /automatic restarts; its start limit: StartLimitBurst=3 in /);
+      rmSync(disk.path('/etc/broken/burst'));
+      await assert.rejects(machine.ok('systemctl', 'start', 'burst.service'), 'the limit is still reached');
+      const answer = await all.restart?.('burst.service', reset);
+      assert.equal(answer?.kind, 'notified', answer?.text);
+      assert.equal(await machine.show('burst.service', 'ActiveState'), 'active');
+    });
+
+    await t.test(
+      'has no evidence of failure of a unit that a person stopped, or that ended with success',
+      async () => {
+        await machine.ok('systemctl', 'stop', 'burst.service');
+        assert.equal(await driver('burst.service').failure?.('burst.service'), undefined);
+        disk.write('/etc/systemd/system/brief.service', '[Service]\nExecStart=/bin/true\n');
+        await machine.ok('systemctl', 'daemon-reload');
+        await start('brief.service');
+        await machine.becomes('brief.service', 'ActiveState', 'inactive');
+        assert.equal(await driver('brief.service').failure?.('brief.service'), undefined);
       },
     );
 

@@ -1,7 +1,10 @@
 // The driver of supervisord against the real one: what it hides behind a success, the driver does not.
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { statusReport } from '../../../src/agent/report/status-report.js';
+import { judgeHealth } from '../../../src/core/status/host-health.js';
 import { supervisord } from '../../../src/workers/drivers/supervisord.js';
 import { until } from '../../kit/assert/until.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
@@ -68,5 +71,54 @@ describe('the real supervisord', needs('supervisord', 'supervisor'), () => {
       ['unreachable', 'unreachable'],
     );
     assert.equal(test.read('access/policy.yaml'), 'version: 2\n');
+  });
+
+  /** A host with release 1; then the process of worker 0 is killed and cannot start again. */
+  async function hostWithFatalWorker(directory: string, onDead: 'report' | 'restart') {
+    const real = await startSupervisord(directory);
+    const options = { supervisord: real.socket, group: 'worker', signal: 'HUP' };
+    const driver = supervisord.create(options, driverContext());
+    // A start takes as long as `startsecs`.
+    const slow = { driver: 'supervisord', options: {}, timeoutMs: 30_000, min: 0 };
+    const test = testHost({ groups: { app: { driver, config: { onDead, reset: slow } } } });
+    await test.publish('access', { 'policy.yaml': 'version: 1\n' }, { serial: 1 });
+    await test.pull();
+    writeFileSync(join(directory, 'broken'), '');
+    const pid = /^started (\d+)$/.exec(real.lines(0).find((line) => line.startsWith('started')) ?? '')?.[1];
+    process.kill(Number(pid), 'SIGKILL');
+    await until(async () => (await driver.failure?.('worker:worker_0'))?.text.includes('FATAL') === true);
+    rmSync(join(directory, 'broken'));
+    await test.publish('access', { 'policy.yaml': 'version: 2\n' }, { serial: 2 });
+    return { real, driver, test };
+  }
+
+  it('keeps a FATAL worker critical behind a newer release, and names what starts it', async () => {
+    using dir = tempDir();
+    const { real, test } = await hostWithFatalWorker(dir.path, 'report');
+    await using _ = real;
+    using __ = test;
+    const { outcome, problems } = await test.pull();
+    assert.deepEqual([outcome, problems.map(({ code }) => code)], ['degraded', ['SUPERVISOR_GAVE_UP']]);
+    assert.match(problems[0]?.message ?? '', /startretries.*supervisorctl start worker:worker_0/);
+    const report = { version: '', state: 'run', contact: { contact: {} }, problems: [] } as const;
+    assert.equal(judgeHealth(statusReport(test.host, report)).level, 'critical');
+  });
+
+  it('has a FATAL worker started before its notification where onDead says so, and no stopped one', async () => {
+    using dir = tempDir();
+    const { real, driver, test } = await hostWithFatalWorker(dir.path, 'restart');
+    await using _ = real;
+    using __ = test;
+    await real.end(1);
+    const { workers } = await test.pull();
+    assert.deepEqual(
+      workers.map(({ worker, state }) => [worker, state]),
+      [
+        ['worker:worker_0', 'notified'],
+        ['worker:worker_1', 'unreachable'],
+      ],
+    );
+    assert.equal(await driver.liveness?.('worker:worker_0'), 'alive');
+    assert.equal(await driver.liveness?.('worker:worker_1'), 'dead');
   });
 });

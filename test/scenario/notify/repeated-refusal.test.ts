@@ -218,6 +218,7 @@ async function meetsBusy(driver: ReturnType<typeof line.create>, makeBusy: () =>
 }
 
 describe('a loader that can write nowhere', () => {
+  const loaderState = ({ host }: TestHost) => host.ledger.read().workers['files/load']?.state;
   const load = (script: string): HookConfig => ({
     run: ['sh', '-c', script],
     timeoutMs: 5000,
@@ -237,10 +238,17 @@ describe('a loader that can write nowhere', () => {
     assert.equal(result.problems[0]?.facts['refusedFor'], 'LOADER_FAILED');
     nothingRemembered(test);
     assert.equal(test.host.ledger.read().loadPending, true);
+    assert.deepEqual(
+      [result.confirmed, loaderState(test)],
+      [false, 'unreachable'],
+      'it did not load the old one',
+    );
     fs.rmSync(broken);
     const options = { cycle: 'c-1', signal: new AbortController().signal };
     assert.equal(await loadAtBoot(test.host, options), undefined);
     assert.equal(test.host.ledger.read().loadPending, undefined);
+    await settleNow(test.host);
+    assert.equal(loaderState(test), 'confirmed');
     await test.clock.advance(minuteMs);
     assert.equal((await test.pull()).outcome, 'activated');
     assert.equal(fs.readFileSync(dir.join('out'), 'utf8'), 'v2');
@@ -257,6 +265,20 @@ describe('a loader that can write nowhere', () => {
     assert.deepEqual(ends(await test.pull()), ['failed', 1, 1, 'LOADER_BROKEN']);
     nothingRemembered(test);
     assert.equal(test.host.ledger.read().loadPending, true);
+    assert.equal(loaderState(test), 'unreachable');
+  });
+
+  it('and says "not now" has not loaded the generation that is back', async () => {
+    using dir = tempDir();
+    const script = `test -e ${dir.join('busy')} && exit 75; exit 0`;
+    using test = testHost({ groups: { files: { config: { load: load(script) } } } });
+    await publish(test, 1);
+    await test.pull();
+    assert.equal(loaderState(test), 'confirmed');
+    fs.writeFileSync(dir.join('busy'), '');
+    await publish(test, 2);
+    const { generation, confirmed } = await test.pull();
+    assert.deepEqual([generation, confirmed, loaderState(test)], [1, false, 'unreachable']);
   });
 
   it('blocks where what is in its way on the way back is something else', async () => {

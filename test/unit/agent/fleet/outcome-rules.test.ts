@@ -28,6 +28,15 @@ describe('outcomes that a fleet hears of', () => {
     assert.ok(outcomeOfEnd({ ...end, changed: true, outcome: 'activated', bundles: [] }));
   });
 
+  it('are not the polls at which a release waits after a refusal of everything, and are a degraded activation', () => {
+    for (const code of ['REFUSAL_REPEATED', 'SILENT_REFUSAL'] as const) {
+      const waits = bundleResult('degraded', { problem: problem(code, 'waits') });
+      assert.equal(outcomeOfEnd(cycleResult('degraded', { changed: false, bundles: [waits] })), undefined);
+    }
+    const moved = cycleResult('degraded', { changed: false, bundles: [bundleResult('degraded')] });
+    assert.equal(outcomeOfEnd(moved)?.bundles.length, 1);
+  });
+
   it('are kept a hundred, the oldest given up and counted', () => {
     let file = noOutcomes;
     for (let serial = 1; serial <= 103; serial += 1) file = withOutcome(file, outcome(serial));

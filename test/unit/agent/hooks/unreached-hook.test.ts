@@ -59,6 +59,18 @@ const cases: readonly (readonly [what: string, script: string, words: Words, kin
     { reject: 'ERROR' },
     'ok',
   ],
+  [
+    'a no behind the line of a library of another distribution',
+    `echo "rndc: /opt/lib/libx.so.4: no version information available (required by rndc)" >&2; ${noConnection}`,
+    { unreachable: { match: '^rndc: connect failed' } },
+    'unreachable',
+  ],
+  [
+    'a no of its own that ends nearly so',
+    'echo "bad: zone: no version information available (required by SOA) in line 3" >&2; exit 1',
+    { unreachable: { match: '^rndc' } },
+    'refused',
+  ],
   ['a line of its own that looks nearly so', 'echo "ERROR: line 3" >&2', { reject: 'ERROR' }, 'refused'],
   ['a code of "not now"', 'exit 9', { notNow: { exit: [9] } }, 'deferred'],
   ['words of "not now"', 'echo busy; exit 1', { notNow: { match: '^busy' } }, 'deferred'],

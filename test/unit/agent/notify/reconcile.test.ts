@@ -119,6 +119,37 @@ describe('a worker that appears', () => {
     assert.deepEqual(driver.notified, ['a 1']);
   });
 
+  it('as a second process right behind its answer is notified: one notification makes one process', async () => {
+    const { test, driver } = await world({ a: confirms });
+    using _ = test;
+    await test.publish('access', { 'policy.yaml': '2' }, { serial: 2 });
+    await test.pull();
+    driver.notified.length = 0;
+    driver.processes.set('a', 'made by the notification');
+    await settle(test.host);
+    assert.deepEqual(driver.notified, []);
+    driver.processes.set('a', 'crashed and restarted');
+    await settle(test.host);
+    assert.deepEqual(driver.notified, ['a 2']);
+    driver.processes.set('a', 'made by the second notification');
+    await settle(test.host);
+    assert.deepEqual(driver.notified, ['a 2'], 'each notification may make one');
+  });
+
+  it('as a second process right behind its answer is notified by a restarted agent as well', async () => {
+    const { test, driver } = await world({ a: confirms });
+    using _ = test;
+    await test.publish('access', { 'policy.yaml': '2' }, { serial: 2 });
+    await test.pull();
+    driver.processes.set('a', 'made by the notification');
+    await settle(test.host);
+    driver.notified.length = 0;
+    driver.processes.set('a', 'crashed and restarted');
+    const restarted = test.reopen();
+    await settle(restarted);
+    assert.deepEqual(driver.notified, ['a 2']);
+  });
+
   it('as another process right behind its answer is told where no tell makes one: that one has answered nothing', async () => {
     const { test, driver } = await world({ a: confirms });
     using _ = test;

@@ -30,6 +30,15 @@ describe('the text of a refusal', () => {
     assert.notEqual(comparableText('bad syntax in line 3'), comparableText('out of memory in line 3'));
   });
 
+  it('is what stands behind the lines of the dynamic loader, however many these are', () => {
+    const line = "ERROR: ld.so: object '/x.so' from /etc/ld.so.preload cannot be preloaded: ignored.";
+    for (const join of [' | ', '\n']) {
+      const behind = (text: string) => comparableText(['exit 1: ', line, line, line, text].join(join));
+      assert.notEqual(behind('bad syntax'), behind('out of memory'));
+      assert.equal(behind('busy for 3 s'), behind('busy for 20 s'));
+    }
+  });
+
   it('is compared in linear time, however hostile it is', () => {
     const begunMs = performance.now();
     for (const part of ['/', '/a', '0', 'f', '//a/', '/ ']) comparableText(part.repeat(64_000 / part.length));

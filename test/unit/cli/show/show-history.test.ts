@@ -37,6 +37,17 @@ describe('the history of a host', () => {
     const waits = problem('ACTIVATION_PAUSED', 'dns-edge 42 waits: paused by anna until writ resume: x');
     assert.equal(why({ problem: waits }), 'dns-edge 42: waits: paused by anna until writ resume: x');
   });
+  it('names no move of a release that waits after a refusal of everything', () => {
+    const [entry] = historyEntries;
+    assert.ok(entry);
+    for (const code of ['REFUSAL_REPEATED', 'SILENT_REFUSAL'] as const) {
+      const bundles = [bundleResult('degraded', { problem: problem(code, 'dns-edge 42 waits until 18:00') })];
+      const [, line = ''] = showHistory([{ ...entry, result: { ...entry.result, bundles } }]).lines;
+      assert.match(line, / {2}dns-edge 42: waits until 18:00$/);
+    }
+    const moved = { ...entry.result, bundles: [bundleResult('degraded')] };
+    assert.match(showHistory([{ ...entry, result: moved }]).lines[1] ?? '', / {2}dns-edge \d+ -> 42$/);
+  });
   it('says of a pause what was asked', () => {
     const [entry] = historyEntries;
     assert.ok(entry);

@@ -188,10 +188,30 @@ describe('the last block of a cycle', () => {
       matchesFile(`test/golden/pull/${name}.txt`, blockText(showResult(result))));
   }
 
+  it('calls a rollback of a host without workers activated, as a pull does', () => {
+    const back = { type: 'rollback.result', fromGeneration: 18, generation: 17, confirmed: false } as const;
+    const [plain = ''] = showResult(cycleResult('activated', back)).lines;
+    assert.match(plain, /^ACTIVATED generation 17 /);
+    const workers = [worker('1234', 'notified', 'HUP sent')];
+    const [open = ''] = showResult(cycleResult('activated', { ...back, workers })).lines;
+    assert.match(open, /^ACTIVATED \(unconfirmed\) generation 17 /);
+  });
+
   it('takes a rollback back by its number where an end of the hold brings nothing', () => {
     const left = bundleResult('activated', { fromSerial: 42, toSerial: 41 });
     const back = { type: 'rollback.result', fromGeneration: 18, generation: 17, bundles: [left] } as const;
     assert.equal(showResult(cycleResult('activated', back)).undo, 'writ rollback 18');
+  });
+
+  it('names the release that is active where another one waits after a refusal of everything', () => {
+    for (const code of ['REFUSAL_REPEATED', 'SILENT_REFUSAL'] as const) {
+      const waits = bundleResult('degraded', { problem: problem(code, 'dns-edge 42 waits until 18:00') });
+      const bundles = [waits, kept];
+      const shown = showResult(cycleResult('degraded', { changed: false, generation: 17, bundles }));
+      assert.match(shown.lines[0] ?? '', /^DEGRADED {2}generation 17 is active \(dns-edge 41; access 9\)/);
+    }
+    const after = showResult(cycleResult('degraded', { bundles: [bundleResult('degraded'), kept] }));
+    assert.match(after.lines[0] ?? '', /\(dns-edge 42; access 9\)/);
   });
 
   it('opens with the outcome word in capitals, whatever happened', () => {

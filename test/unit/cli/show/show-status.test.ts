@@ -300,6 +300,14 @@ describe('the status of a host', () => {
     assert.equal(lines.at(-1), '  (120 more workers are not shown)');
   });
 
+  it('names no time of a next notification where no agent runs', () => {
+    const tried = { tries: 3, nextNotificationAtMs: Date.UTC(2026, 10, 21, 14, 33, 6) };
+    const workers = [workerStatus('kresd@1', 'unreachable', { ...tried, text: 'ECONNREFUSED' })];
+    const lineOf = (agent: 'run' | 'stop') => showStatus(statusReport({ agent, workers })).lines.join('\n');
+    assert.match(lineOf('stop'), /3 notifications without an answer, again at the next pull: ECONNREFUSED/);
+    assert.match(lineOf('run'), /without an answer, again at 2026-11-21 14:33:06 UTC: ECONNREFUSED/);
+  });
+
   it('says so while the agent starts or ends', () => {
     assert.match(showStatus(statusReport({ agent: 'init' })).lines[0] ?? '', /\(agent: init\)/);
   });

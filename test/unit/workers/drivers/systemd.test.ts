@@ -68,6 +68,20 @@ describe('the systemd driver, with a stub of systemctl', () => {
     }
   });
 
+  it('names the limit of a crash loop, where systemd keeps the result of the last process', async () => {
+    using test = bench();
+    const limit = ['StartLimitBurst=3', 'StartLimitIntervalUSec=1h'];
+    const textOf = async (...more: string[]): Promise<string> => {
+      test.stub.unit(unit, { active: 'failed', more: [...more, ...limit] });
+      return (await test.driver().failure?.(unit))?.text ?? '';
+    };
+    const named =
+      /Result=exit-code\) after 3 automatic restarts; its start limit: StartLimitBurst=3 in .*=1h$/;
+    assert.match(await textOf('Result=exit-code', 'NRestarts=3'), named);
+    assert.match(await textOf('Result=exit-code', 'NRestarts=0'), /\(Result=exit-code\)$/);
+    assert.match(await textOf('Result=core-dump', 'NRestarts=[not set]'), /\(Result=core-dump\)$/);
+  });
+
   it('resets the start limit of a unit that has failed before it starts it, and of no other', async () => {
     using test = bench();
     test.stub.unit(unit, { active: 'failed' });

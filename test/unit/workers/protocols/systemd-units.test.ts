@@ -51,6 +51,7 @@ describe('the state of a unit', () => {
       invocation: 'aa11',
       result: '',
       hasJob: 'no',
+      restarts: 0,
       startLimit: { burst: '', interval: '' },
       reloadCommands: ['/usr/sbin/nginx -t -q', '/bin/kill -HUP $MAINPID'],
     });

@@ -1,0 +1,51 @@
+// How processes of workers ended between a swap and its commit: noted with the commit, and named in the result of the move. A
+// probe that is right says nothing of them, because it asks the successor. Writes nothing.
+import type { Problem } from '../../core/cycle/cycle-report.js';
+import { problemOf } from '../../core/cycle/problem.js';
+import { WritError } from '../../core/errors.js';
+import { endedText } from '../../core/status/host-health.js';
+import { readBootId } from '../../platform/process/boot-id.js';
+import { type RunsLook, withObservedRuns } from '../runs/note-runs.js';
+import { observeRuns } from '../runs/observe-runs.js';
+import type { Host } from '../state/host.js';
+import type { Ledger, ProcessEnd } from '../state/ledger.js';
+import type { Move, MoveProgress } from './move.js';
+
+/** Asked right before the commit: the bake time, which begins at the swap, counts what is found. */
+export async function lookForEnds(host: Host, { groups }: Pick<Move, 'groups'>): Promise<RunsLook> {
+  const observed = await observeRuns(host, (name) => groups.some((one) => one.config.name === name));
+  return { observed, bootId: readBootId(), nowMs: host.clock.nowMs() };
+}
+
+interface EndsLook {
+  readonly look: RunsLook;
+  readonly notified: MoveProgress['notified'] | undefined;
+}
+
+export interface NotedEnds {
+  readonly ledger: Ledger;
+  /** WORKER_RESTARTED, one for each worker whose process ended. */
+  readonly warnings: readonly Problem[];
+}
+
+/** @param committed the ledger of the commit, with the bake times that begin */
+export function withEndsInMove(
+  host: Host,
+  committed: Ledger,
+  { look, to, notified }: Pick<Move, 'to'> & EndsLook,
+): NotedEnds {
+  const ledger = withObservedRuns(host, committed, look);
+  const warnings = Object.entries(ledger.runs ?? {}).flatMap(([worker, { ends }]): Problem[] => {
+    const known = committed.runs?.[worker]?.ends ?? [];
+    const found = ends.filter((one) => !known.includes(one));
+    const isOurs = notified?.get(worker) === 'restart';
+    const count = (kind: ProcessEnd['kind']): number => found.filter((one) => one.kind === kind).length;
+    const abnormal = count('abnormal');
+    const unexplained = Math.max(0, count('unrecorded') - (isOurs ? 1 : 0));
+    if (abnormal + unexplained === 0) return [];
+    const text = `${worker} ${endedText({ abnormal, unexplained })} while generation ${to} was activated`;
+    const facts = { worker, abnormal, unexplained, generation: to };
+    return [problemOf(new WritError('WORKER_RESTARTED', text, { facts }))];
+  });
+  return { ledger, warnings };
+}
