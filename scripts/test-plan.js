@@ -9,6 +9,7 @@ const usualTimeoutMs = 240_000;
 const slow = {
   'exhaustive/life/life': 400,
   'exhaustive/bake/histories': 400,
+  'exhaustive/outages/outages': 180,
   'exhaustive/operations/operations': 180,
   'exhaustive/damage/state-damage': 180,
   'exhaustive/fleet/fleet-on-postgres': 60,
