@@ -13,7 +13,7 @@ function rulesOf(version: string, pattern: string): BundleFiles {
 
 async function replay(options: ReplayOptions): Promise<Replayed> {
   const { dir, say } = options;
-  const socket = dir.join('waf.sock');
+  const [socket, admin] = [dir.join('waf.sock'), dir.join('admin.sock')];
   await using host = await outageHost(options, {
     bundle: 'waf',
     yaml: `bundles:
@@ -22,7 +22,7 @@ async function replay(options: ReplayOptions): Promise<Replayed> {
 workers:
   - name: waf
     uses: [waf]
-    reset: { http: { unix: ${socket}, path: /reload }, confirms: true, timeout: 20s }
+    reset: { http: { unix: ${admin}, path: /reload }, timeout: 5s }
     probe:
       run: [${process.execPath}, ${workerProgram('ask-version')}, ${socket}, "{bundle}/version"]
       timeout: 5s
@@ -31,12 +31,12 @@ workers:
   await host.publish(rulesOf('rules-1', '<script>'));
   await host.startAgent();
   await host.untilActive();
-  const args = [`${host.current}/waf/rules.txt`, socket, String(trafficDelayMs)];
+  const args = [`${host.current}/waf/rules.txt`, socket, admin, String(trafficDelayMs)];
   await using _loop = startShellLoop(dir.path, [process.execPath, workerProgram('waf'), ...args]);
   await host.untilSettled();
   say('release 1 has settled');
   await using watch = await host.watch([socket]);
-  await host.publish(rulesOf('rules-2', '.*.*=.*;'));
+  await host.publish(rulesOf('rules-2', '^(x+x+)+y$'));
   await host.waits(20_000, () => watch.now().answers[0] === undefined);
   say('the worker uses a whole processor and does not answer in time');
   const isBack = ({ answers, atMs }: ReturnType<typeof watch.now>): boolean =>

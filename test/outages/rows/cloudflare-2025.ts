@@ -1,6 +1,7 @@
 // Cloudflare, 2025-11-18: every five minutes a generated list, good or bad by chance. A bad one is twice as long as the worker's hard
 // limit allows. Here five seconds, which is half of the bake time, as five minutes are of the default.
 import { needs } from '../../kit/programs/real-programs.js';
+import { awaySeconds } from '../rules/judge.js';
 import type { Outage, Replayed } from '../stage/outage.js';
 import type { BundleFiles } from '../stage/outage-host.js';
 import { workerProgram } from '../stage/supervisors.js';
@@ -19,11 +20,13 @@ const doubled = 2 * good;
 /** Without it the publisher refuses the next good list, which has half of the files' bytes. */
 const mayShrink = ['--max-removed', '60%'] as const;
 
-async function publishBad({ host, watch, untilServes }: RowScene, version: string): Promise<void> {
+/** @returns the seconds from its activation until the list that had settled was served again */
+async function publishBad({ host, watch, untilServes }: RowScene, version: string): Promise<number> {
   const count = watch.samples.length;
   await host.publish(featuresOf(version, doubled));
   await host.waits(20_000, () => watch.samples.slice(count).some(({ answers }) => answers[0] === undefined));
   await untilServes('file-1', 40_000);
+  return awaySeconds(watch.samples.slice(count - 1), 'file-1') ?? 0;
 }
 
 export const cloudflare2025: Outage = {
@@ -32,8 +35,9 @@ export const cloudflare2025: Outage = {
   mechanism: 'a generated list doubles over a hard limit; good and bad lists take turns',
   supervisor: 'supervisord, HUP',
   missing: () => needs('supervisord', 'supervisor').skip,
-  replay: async (options): Promise<Replayed> =>
-    replaySupervised(options, {
+  replay: async (options): Promise<Replayed> => {
+    const away: number[] = [];
+    const replayed = await replaySupervised(options, {
       bundle: 'scorer',
       yaml: ({ supervisor }) => `bundles:
   - name: scorer
@@ -57,11 +61,11 @@ workers:
       },
       act: async (scene) => {
         const { host, say, untilServes } = scene;
-        await publishBad(scene, 'file-2');
+        away.push(await publishBad(scene, 'file-2'));
         say('file-2 was bad, and the host went back');
         await host.publish(featuresOf('file-3', good), ...mayShrink);
         await untilServes('file-3', 20_000);
-        await publishBad(scene, 'file-4');
+        away.push(await publishBad(scene, 'file-4'));
         say('file-4 was bad, and the host went back to the list that had settled');
         await host.publish(featuresOf('file-5', good), ...mayShrink);
         await host.waits(5000, () => false);
@@ -69,5 +73,7 @@ workers:
         await host.pullForced();
         await untilServes('file-5', 30_000);
       },
-    }),
+    });
+    return { ...replayed, awaySeconds: Math.max(...away) };
+  },
 };
