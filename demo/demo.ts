@@ -4,6 +4,7 @@
 // `npm run demo -- --stay` leaves all of it up at the end, to look at, until a signal comes.
 import { once } from 'node:events';
 import { tellAccessStory } from './access-story.js';
+import { playBakeStory } from './bake-story.js';
 import { tellDnsStory } from './dns-story.js';
 import { tellFleetStory } from './fleet-story.js';
 import { Stage } from './stage.js';
@@ -44,6 +45,7 @@ async function main(): Promise<number> {
 async function tellStories(stage: Stage): Promise<void> {
   const { repositoryUrl } = await tellAccessStory(stage);
   await tellDnsStory(stage, repositoryUrl);
+  await playBakeStory(stage, repositoryUrl);
   await tellFleetStory(stage, repositoryUrl);
   stage.screen.summary();
 }

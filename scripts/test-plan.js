@@ -9,6 +9,7 @@ const usualTimeoutMs = 240_000;
 const slow = {
   'exhaustive/life/life': 400,
   'exhaustive/bake/histories': 400,
+  'exhaustive/outages/outages': 180,
   'exhaustive/operations/operations': 180,
   'exhaustive/damage/state-damage': 180,
   'exhaustive/fleet/fleet-on-postgres': 60,
@@ -29,7 +30,7 @@ const slow = {
   'exhaustive/counts/counts': 20,
   'exhaustive/heap/small-heap': 25,
   'real/host/supervisord-host': 25,
-  'real/demo/demo': 21,
+  'real/demo/demo': 40,
   'real/pages/examples': 25,
   'real/pages/readme': 20,
   'real/pages/pages': 20,

@@ -60,6 +60,7 @@ const groups = [
       ['docs/ARCHITECTURE.md', 'Architecture'],
       ['docs/threat-model.md', 'Threat model'],
       ['docs/reliability.md', 'Reliability'],
+      ['docs/outages.md', 'Outages'],
       ['docs/truth.md', 'Truth'],
       ['docs/acceptance.md', 'Acceptance'],
       ['docs/performance.md', 'Performance'],

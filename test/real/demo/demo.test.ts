@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { stripVTControlCharacters } from 'node:util';
 import { until } from '../../kit/assert/until.js';
 import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
+import { needs } from '../../kit/programs/real-programs.js';
 
 const program = fileURLToPath(new URL('../../../demo/demo.js', import.meta.url));
 
@@ -61,6 +62,10 @@ describe('the demo', () => {
     const env = { WRIT_CONFIG: '/nowhere', WRIT_CHANNEL: 'canary', FORCE_COLOR: '1' };
     const demo = startDemo(temporary, env, ['--stay']);
     await Promise.race([demo.says('All of it stays up'), demo.ended]);
+    const hasSupervisord = needs('supervisord', 'supervisor').skip === undefined;
+    const bakeStory = hasSupervisord
+      ? ['(edge 2, edge-2)', '\nedge-2\n', 'BAKE_FAILED', '\nedge-1\n']
+      : ['apt-get install supervisor'];
     const story = [
       'CREATED repository repo',
       'PUBLISHED access stable serial 1 (first)',
@@ -76,6 +81,7 @@ describe('the demo', () => {
       'ACTIVATED generation 2 (access 2, second) again',
       'when (UTC)',
       '(access 6, mended)',
+      ...bakeStory,
       'REACHED   access 6: 3 of 3 done',
       'REJECTED  access 7 [CHECK_FAILED]',
       'OUT OF REACH access 7',
@@ -90,7 +96,7 @@ describe('the demo', () => {
       assert.notEqual(at, -1, `${line}\nis missing, or not in its place, in\n${shown}`);
       from = at;
     }
-    assert.match(shown, /\n(10|13) steps, all as expected\n/);
+    assert.match(shown, /\n(10|11|13|14) steps, all as expected\n/);
     const [, url = '', token = ''] =
       /live: (http:\S+) takes the token (\S+)/.exec(shown) ?? assert.fail(shown);
     const page = await fetch(url, { headers: { authorization: `Bearer ${token}` } });

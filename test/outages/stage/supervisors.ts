@@ -1,0 +1,105 @@
+// How users keep a worker running: supervisord, and a shell loop with a pid file. Both start a worker again that ended. Owns their
+// processes and everything below them.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { until } from '../../kit/assert/until.js';
+import { childrenOf } from '../../kit/programs/processes.js';
+
+export interface Supervised extends AsyncDisposable {
+  /** SIGKILL to the supervisor and its workers, as a power cut ends them. */
+  cutPower(): Promise<void>;
+}
+
+/** Absolute path of a compiled program of the folder `workers`. */
+export function workerProgram(name: string): string {
+  return join(import.meta.dirname, '..', 'workers', `${name}.js`);
+}
+
+export interface SupervisordOptions {
+  readonly directory: string;
+  readonly group: string;
+  readonly command: readonly string[];
+}
+
+/** The socket that supervisord has in this directory. */
+export function supervisordSocket(directory: string): string {
+  return join(directory, 'supervisor.sock');
+}
+
+/** As Debian's file, with one program. @returns once supervisord answers */
+export async function startSupervisord({
+  directory,
+  group,
+  command,
+}: SupervisordOptions): Promise<Supervised> {
+  const socket = supervisordSocket(directory);
+  const file = join(directory, 'supervisord.conf');
+  writeFileSync(
+    file,
+    `[supervisord]
+nodaemon=true
+logfile=${directory}/supervisord.log
+pidfile=${directory}/supervisord.pid
+childlogdir=${directory}
+[unix_http_server]
+file=${socket}
+chmod=0700
+[supervisorctl]
+serverurl=unix://${socket}
+[rpcinterface:supervisor]
+supervisor.rpcinterface_factory=supervisor.rpcinterface:make_main_rpcinterface
+[program:${group}]
+command=${command.join(' ')}
+`,
+  );
+  const supervised = startGroup(['supervisord', '-c', file], directory);
+  await until(() => existsSync(socket));
+  return supervised;
+}
+
+/** A script that many have: it starts the worker again a moment after it ended, whatever the reason. */
+const loop = 'while :; do "$@" 2>>worker.log; sleep 0.2; done';
+
+/** Nothing records how a process ended. */
+export function startShellLoop(directory: string, command: readonly string[]): Supervised {
+  return startGroup(['sh', '-c', loop, 'worker', ...command], directory);
+}
+
+/** Several as one. */
+export function allOf(supervised: readonly Supervised[]): Supervised {
+  const cutPower = async (): Promise<void> => {
+    await Promise.all(supervised.map((one) => one.cutPower()));
+  };
+  return { cutPower, [Symbol.asyncDispose]: cutPower };
+}
+
+function startGroup([program = '', ...args]: readonly string[], cwd: string): Supervised {
+  const child: ChildProcess = spawn(program, args, { cwd, stdio: 'ignore' });
+  const ended = once(child, 'exit').catch(() => undefined);
+  const kill = (): void => killTree(child.pid);
+  process.once('exit', kill);
+  const cutPower = async (): Promise<void> => {
+    kill();
+    await ended;
+    process.off('exit', kill);
+  };
+  return { cutPower, [Symbol.asyncDispose]: cutPower };
+}
+
+/** Stopped first, so that it starts nothing while its children are killed. */
+function killTree(pid: number | undefined): void {
+  if (pid === undefined || !sendSignal(pid, 'SIGSTOP')) return;
+  for (const child of childrenOf(pid)) killTree(child);
+  sendSignal(pid, 'SIGKILL');
+}
+
+function sendSignal(pid: number, signal: NodeJS.Signals): boolean {
+  try {
+    process.kill(pid, signal);
+    return true;
+  } catch {
+    return false;
+  }
+}
