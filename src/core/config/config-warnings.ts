@@ -90,8 +90,11 @@ function* wordsAlone(file: ConfigFile): Generator<Finding> {
     const { unreachable, pidFile } = group(value);
     const { match, exit } = group(unreachable);
     if (match === undefined || exit !== undefined || pidFile !== undefined) continue;
-    const text =
-      'excuses a no by words alone, which a program may repeat from a policy: add `exit` or `pidFile`';
+    const place = path[2] === 'reset' ? file.workers?.[Number(path[1])]?.process : undefined;
+    const { unit, pidFile: ofGroup } = group(place);
+    if (unit !== undefined || ofGroup !== undefined) continue;
+    const add = path[2] === 'reset' ? '`exit`, or `process` to the group' : '`exit` or `pidFile`';
+    const text = `excuses a no by words alone, which a program may repeat from a policy: add ${add}`;
     yield at([...path, 'unreachable', 'match'], text);
   }
 }
