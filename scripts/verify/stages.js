@@ -101,6 +101,12 @@ export const verifyStages = [
     shareMinutes: 15,
     commands: [['node', 'test/packages/run.js', '--whole']],
   },
+  {
+    name: 'units',
+    needsRoot: true,
+    shareMinutes: 15,
+    commands: [['node', 'test/packages/run.js', '--units']],
+  },
   { name: 'images', needsRoot: true, shareMinutes: 15, commands: [['node', 'scripts/packaging/all.js']] },
   { name: 'browser', shareMinutes: 2, commands: [['node', 'test/browser/run.js']] },
   { name: 'fuzz', shareMinutes: 15, commands: [['node', 'dist/test/fuzz/fuzz.js', '--seconds', '600']] },

@@ -1,6 +1,6 @@
 // `npm run test:packages`: builds the packages twice and compares them, lints them, and installs, upgrades, removes and purges them in a
 // clean Debian 12, and in one that is booted; the npm tarball on two Nodes. As root, with debootstrap and lintian; `-- --one-build` leaves
-// the comparison out; `-- --whole` adds the other ways to a host, by npm and by Ansible; `-- --brief`, for the gate, builds once, lints,
+// the comparison out; `-- --units` builds once and tries six daemons under Debian's own units, and nothing else; `-- --whole` adds the other ways to a host, by npm and by Ansible; `-- --brief`, for the gate, builds once, lints,
 // installs the package of a host, activates a policy, and removes the package.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,6 +14,7 @@ const folder = mkdtempSync('/var/tmp/writ-packages-');
 const first = join(folder, 'first');
 const writ = join(root, 'dist/writ/main.js');
 const isBrief = process.argv.includes('--brief');
+const areUnits = process.argv.includes('--units');
 /** By parts of their names, in packages.test.js; a name that matches no case would leave it out without a word. */
 const briefCases = [
   'are installed with nothing enabled',
@@ -48,7 +49,7 @@ if (missing.length > 0) throw new Error(`packages.test.js has no case ${missing.
 
 try {
   const second = join(folder, 'second');
-  const isCompared = !isBrief && !process.argv.includes('--one-build');
+  const isCompared = !isBrief && !areUnits && !process.argv.includes('--one-build');
   // At the same time: most of a build is one thread of xz. One that fails is waited for, as the folder goes at the end.
   const builds = await Promise.allSettled((isCompared ? [first, second] : [first]).map(build));
   const failed = builds.find(({ status }) => status === 'rejected');
@@ -59,6 +60,14 @@ try {
     process.stdout.write('two builds have the same bytes\n');
     rmSync(second, { recursive: true });
   }
+  if (areUnits)
+    await step(process.execPath, ['--test', join(here, 'units/units.test.js')], { WRIT_PACKAGES: first });
+  else await tryPackages();
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
+
+async function tryPackages() {
   await sign(first);
   await step('sh', ['-c', `lintian --fail-on error,warning --allow-root ${first}/*.deb`]);
   const clean = join(folder, 'clean');
@@ -69,6 +78,4 @@ try {
     ? ['packages.test.js']
     : ['fields.test.js', 'npm.test.js', 'packages.test.js', 'boot.test.js', ...others];
   for (const file of files) await step(process.execPath, ['--test', ...cases, join(here, file)], where);
-} finally {
-  rmSync(folder, { recursive: true, force: true });
 }

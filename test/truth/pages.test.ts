@@ -82,6 +82,26 @@ describe('docs/truth.md', () => {
     }
   });
 
+  it("has the result of each daemon whose page names its unit, under Debian's own units", () => {
+    const part = /<!-- units -->([\s\S]*?)<!-- \/units -->/.exec(read('docs/truth.md'))?.[1] ?? '';
+    const [head = [], , ...rows] = part
+      .split('\n')
+      .filter((line) => line.startsWith('|'))
+      .map((line) => line.split('|').slice(1, -1))
+      .map((cells) => cells.map((cell) => cell.trim()));
+    const units = names.flatMap(
+      (name) =>
+        /process: \{ unit: (\S+) \}/.exec(readRecipe(read(`docs/daemons/${name}.md`)).agent)?.[1] ?? [],
+    );
+    assert.deepEqual(rows.map(([unit]) => unit?.split(',')[0]).sort(), units.sort());
+    assert.equal(head.at(-1), 'kill');
+    for (const [unit, ...cells] of rows) {
+      const [kill = '', ...others] = cells.reverse();
+      assert.match(kill, /^taken back; (systemd|a person) starts it$/, unit);
+      assert.deepEqual([...new Set(others)], ['settles'], unit);
+    }
+  });
+
   it('names the cases that every run plays, and those that wait', () => {
     assert.deepEqual(
       [...always, ...slow].filter((one) => !cases.some(({ name }) => name === one)),

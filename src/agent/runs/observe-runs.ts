@@ -19,7 +19,8 @@ export async function observeRuns(
   for (const { config, driver } of host.groups) {
     if (driver === undefined || !canObserve(driver) || !isConcerned(config.name)) continue;
     const keys = Object.entries(workers).flatMap(([key, { goneAtMs }]) =>
-      groupOf(key) === config.name && goneAtMs === undefined ? [key] : [],
+      // One that crashed and stays down leaves its set, and only the record says that it crashed.
+      groupOf(key) === config.name && (goneAtMs === undefined || runs[key]?.mark !== undefined) ? [key] : [],
     );
     await mapBounded(keys, maxParallelNotices, async (key) => {
       const run = await observeRun(driver, workerOf(key), runs[key]?.mark);

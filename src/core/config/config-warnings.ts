@@ -90,17 +90,13 @@ function* wordsAlone(file: ConfigFile): Generator<Finding> {
     const { unreachable, pidFile } = group(value);
     const { match, exit } = group(unreachable);
     if (match === undefined || exit !== undefined || pidFile !== undefined) continue;
-    // The process of the group is that of its `reset` alone; a hook has a pid file of its own.
-    if (path[2] === 'reset' && hasProcess(file, Number(path[1]))) continue;
-    const text =
-      'excuses a no by words alone, which a program may repeat from a policy: add `exit` or `pidFile`';
+    const place = path[2] === 'reset' ? file.workers?.[Number(path[1])]?.process : undefined;
+    const { unit, pidFile: ofGroup } = group(place);
+    if (unit !== undefined || ofGroup !== undefined) continue;
+    const add = path[2] === 'reset' ? '`exit`, or `process` to the group' : '`exit` or `pidFile`';
+    const text = `excuses a no by words alone, which a program may repeat from a policy: add ${add}`;
     yield at([...path, 'unreachable', 'match'], text);
   }
-}
-
-function hasProcess({ workers = [] }: ConfigFile, index: number): boolean {
-  const { process = 'none' } = workers[index] ?? {};
-  return process !== 'none';
 }
 
 function* slowProbes({ workers = [] }: ConfigFile): Generator<Finding> {

@@ -1,9 +1,15 @@
-// The main process of a systemd unit, as systemd knows it. Asks systemctl, and starts or stops nothing.
+// The main process of a systemd unit, as systemd knows it, and how the unit failed. Asks systemctl, and starts or stops nothing.
 
 import { findProcess } from '../../platform/process/processes.js';
 import { runCommand } from '../../platform/process/run-command.js';
-import type { Daemon } from '../contract/driver.js';
-import { parseUnitState, shownProperties, unitNamePattern } from '../protocols/systemd-units.js';
+import type { Daemon, SupervisorFailure } from '../contract/driver.js';
+import {
+  parseUnitState,
+  shownProperties,
+  type UnitState,
+  unitFailure,
+  unitNamePattern,
+} from '../protocols/systemd-units.js';
 
 const askTimeoutMs = 5000;
 const maxAnswerBytes = 65_536;
@@ -28,7 +34,25 @@ export async function findUnitProcess(unit: string, programPath?: string): Promi
 
 type MainPid = { readonly kind: 'pid'; readonly pid: number } | Exclude<Daemon, { kind: 'found' }>;
 
+/** @returns undefined for a unit that has not failed, or that systemctl cannot show */
+export async function findUnitFailure(
+  unit: string,
+  programPath?: string,
+): Promise<SupervisorFailure | undefined> {
+  const state = await showUnit(unit, programPath);
+  return state && unitFailure(unit, state);
+}
+
 async function mainPidOf(unit: string, programPath: string | undefined): Promise<MainPid> {
+  const state = await showUnit(unit, programPath);
+  if (state === undefined) return { kind: 'unknown', reason: `${unit}: systemctl cannot show it` };
+  if (state.mainPid !== undefined) return { kind: 'pid', pid: state.mainPid };
+  if (state.active === 'inactive' || state.active === 'failed')
+    return { kind: 'dead', reason: `${unit} is ${state.active}` };
+  return { kind: 'unknown', reason: `${unit} is ${state.active}, and systemd knows no main process of it` };
+}
+
+async function showUnit(unit: string, programPath: string | undefined): Promise<UnitState | undefined> {
   const result = await runCommand({
     argv: [
       'systemctl',
@@ -44,10 +68,5 @@ async function mainPidOf(unit: string, programPath: string | undefined): Promise
     timeoutMs: askTimeoutMs,
     maxOutputBytes: maxAnswerBytes,
   });
-  const state = result.kind === 'exited' && result.exitCode === 0 ? parseUnitState(result.stdout) : undefined;
-  if (state === undefined) return { kind: 'unknown', reason: `${unit}: systemctl cannot show it` };
-  if (state.mainPid !== undefined) return { kind: 'pid', pid: state.mainPid };
-  if (state.active === 'inactive' || state.active === 'failed')
-    return { kind: 'dead', reason: `${unit} is ${state.active}` };
-  return { kind: 'unknown', reason: `${unit} is ${state.active}, and systemd knows no main process of it` };
+  return result.kind === 'exited' && result.exitCode === 0 ? parseUnitState(result.stdout) : undefined;
 }

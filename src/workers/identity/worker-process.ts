@@ -1,16 +1,17 @@
 // Which process a worker is, by `process` of its group: the main process of a unit, the one of a pid file, or the one that
 // listens. Keeps what was found and only looks at it again, so that an idle agent pays almost nothing; a process that is gone
-// is searched for again. Sends no signal.
+// is searched for again. Of a unit it also reads what systemd recorded. Sends no signal.
 import type { ProcessConfig, ProcessPlace } from '../../core/config/config.js';
 import { WritError } from '../../core/errors.js';
 import { isLocalPlace, type ListenPlace } from '../../platform/process/listening-sockets.js';
 import { runsProgram } from '../../platform/process/process-details.js';
 import { findProcess, type ProcessInfo } from '../../platform/process/processes.js';
 import type { Daemon, Driver, DriverContext } from '../contract/driver.js';
+import { unitEndsSince } from '../protocols/unit-ends.js';
 import { findDaemon, livenessOfDaemon, rememberExamined } from '../shared/pid-file.js';
 import { isWorkerName } from '../shared/placeholders.js';
 import { findListener, type KeptHolder, stillListens } from './listening-process.js';
-import { findUnitProcess } from './unit-process.js';
+import { findUnitFailure, findUnitProcess } from './unit-process.js';
 
 export interface WorkerProcess {
   readonly place: ProcessPlace;
@@ -20,7 +21,11 @@ export interface WorkerProcess {
   confirm(worker: string, process: ProcessInfo): Daemon;
   /** The next search is not delayed because the last one found nothing. */
   searchNow(worker: string): void;
+  /** What systemd recorded of it; left out where the place is not a unit. */
+  readonly record?: SupervisorRecord;
 }
+
+type SupervisorRecord = Required<Pick<Driver, 'endsSince' | 'failure'>>;
 
 export interface WorkerProcessOptions {
   /** `process` of the group. */
@@ -62,7 +67,7 @@ export function createWorkerProcess(
       const unit = filled(place.unit, worker);
       return unit === undefined ? unfilled(worker) : findUnit(unit, program, context);
     };
-    return byKept(place, search, context);
+    return { ...byKept(place, search, context), record: recordOf(place.unit, context) };
   }
   const address = place?.address;
   const placeOf =
@@ -135,6 +140,20 @@ async function findUnit(unit: string, program: string | undefined, { programPath
   return { kind: 'unknown', reason: `${unit}: process ${found.process.pid} does not run ${program}` };
 }
 
+/** A unit that a person restarts has a new process and no failure: only systemd's record tells it from a crash. */
+function recordOf(unit: string, context: Context): SupervisorRecord {
+  return {
+    endsSince: async (worker, mark) => {
+      const name = filled(unit, worker);
+      return name === undefined ? undefined : unitEndsSince(name, mark, context);
+    },
+    failure: async (worker) => {
+      const name = filled(unit, worker);
+      return name === undefined ? undefined : findUnitFailure(name, context.programPath);
+    },
+  };
+}
+
 const firstGapMs = 2000;
 const maxGapMs = 60_000;
 const maxKept = 4096;
@@ -204,7 +223,7 @@ function replaced({ pid }: ProcessInfo): Daemon {
   return { kind: 'dead', reason: `process ${pid} ended while it was about to be notified` };
 }
 
-type ProcessVerbs = Required<Pick<Driver, 'pid' | 'identity' | 'process'>>;
+type ProcessVerbs = Required<Pick<Driver, 'pid' | 'identity' | 'process'>> & Partial<SupervisorRecord>;
 
 /** @returns what a driver says of the process of its workers; nothing where it is not known */
 export function processVerbs(process: WorkerProcess | undefined): Partial<ProcessVerbs> {
@@ -220,6 +239,7 @@ export function processVerbs(process: WorkerProcess | undefined): Partial<Proces
       const one = await found(worker);
       return one && `${one.pid}@${one.startTicks}`;
     },
+    ...process.record,
   };
 }
 

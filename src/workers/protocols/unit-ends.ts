@@ -6,6 +6,7 @@ import type { Clock } from '../../platform/time/clock.js';
 import type { RecordedEnds } from '../contract/driver.js';
 import {
   endsByCounters,
+  type JournalEnds,
   journalFields,
   parseUnitJournal,
   parseUnitRuns,
@@ -16,11 +17,13 @@ import {
 const askTimeoutMs = 5000;
 /** Of one unit in one look; more ends than that are a crash loop anyhow. */
 const maxEntries = 1000;
+/** systemd answers before journald has written its entries: on a busy host they come this much later. */
+const lateEntriesMs = 1000;
 
 export interface UnitEndsOptions {
   /** Where programs are found; undefined: the fixed places of run-command. */
   readonly programPath?: string;
-  readonly clock: Pick<Clock, 'nowMs'>;
+  readonly clock: Pick<Clock, 'nowMs' | 'sleep'>;
 }
 
 /** Where the record was read to. */
@@ -43,12 +46,28 @@ export async function unitEndsSince(
   if (mark === undefined || before === undefined)
     return { ...none, mark: markText(now, options.clock.nowMs() * 1000) };
   if (isSame(before, now)) return { ...none, mark };
-  const journal = await readJournal(unit, before.atUs, options);
-  if (journal !== undefined && journal.abnormal + journal.clean > 0) {
+  const journal = await readNewEnds(unit, before.atUs, options);
+  if (journal !== undefined) {
     const { abnormal, clean, lastAtUs = before.atUs } = journal;
     return { abnormal, clean, unrecorded: 0, mark: markText(now, lastAtUs) };
   }
-  return { clean: 0, ...endsByCounters(before, now), mark: markText(now, before.atUs) };
+  // What the counters have counted must not be counted again once its entries are there.
+  return { clean: 0, ...endsByCounters(before, now), mark: markText(now, options.clock.nowMs() * 1000) };
+}
+
+/** @returns undefined where the journal has no end since then, also a moment later */
+async function readNewEnds(
+  unit: string,
+  afterUs: number,
+  options: UnitEndsOptions,
+): Promise<JournalEnds | undefined> {
+  const hasEnds = (one: JournalEnds | undefined): boolean =>
+    one !== undefined && one.abnormal + one.clean > 0;
+  const first = await readJournal(unit, afterUs, options);
+  if (first === undefined || hasEnds(first)) return first;
+  await options.clock.sleep(lateEntriesMs);
+  const second = await readJournal(unit, afterUs, options);
+  return hasEnds(second) ? second : undefined;
 }
 
 async function readJournal(unit: string, afterUs: number, options: UnitEndsOptions) {

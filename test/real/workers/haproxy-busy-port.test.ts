@@ -39,6 +39,7 @@ describe('a real HAProxy, as its page starts it', options, () => {
       ['/etc/haproxy/haproxy.cfg', main],
       ['/run/haproxy-master.sock', socket],
       ['/run/haproxy.pid', pidFile],
+      ['unit: haproxy.service', `pidFile: ${pidFile}`],
       ['http://127.0.0.1/', `http://127.0.0.1:${port}/`],
     ]);
     mkdirSync(dir.join('state'), { recursive: true });

@@ -28,7 +28,7 @@ export const bind: Daemon = {
     return {
       places: [
         ['/var/lib/writ/policy', policy],
-        ['/run/named/named.pid', pidFile],
+        ['unit: named.service', `pidFile: ${pidFile}`],
         ['[rndc, reload]', `[rndc, -c, ${control}, reload]`],
         ['@127.0.0.1', `@127.0.0.1 -p ${port}`],
       ],

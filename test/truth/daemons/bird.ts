@@ -37,6 +37,7 @@ export const bird: Daemon = {
         ['/var/lib/writ/policy', policy],
         ['/etc/bird/bird.conf', config],
         ['/run/bird/bird.ctl', socket],
+        ['unit: bird.service', `listens: ${socket}`],
         ['/run/bird]', `${dir}]`],
         ['birdc -r', `birdc -r -s ${socket}`],
       ],

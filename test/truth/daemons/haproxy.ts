@@ -43,6 +43,7 @@ export const haproxy: Daemon = {
         ['/etc/haproxy/haproxy.cfg', config],
         ['/run/haproxy-master.sock', socket],
         ['/run/haproxy.pid', pidFile],
+        ['unit: haproxy.service', `pidFile: ${pidFile}`],
         ['http://127.0.0.1/', `http://127.0.0.1:${port}/`],
       ],
       prepare: (own) => {

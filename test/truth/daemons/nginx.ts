@@ -28,7 +28,7 @@ export const nginx: Daemon = {
       places: [
         ['/var/lib/writ/policy', policy],
         ['/etc/nginx/nginx.conf', config],
-        ['/run/nginx.pid', pidFile],
+        ['unit: nginx.service', `pidFile: ${pidFile}`],
         ['/var/log/nginx', logs],
         ['http://127.0.0.1/', `http://127.0.0.1:${port}/`],
       ],

@@ -28,7 +28,7 @@ export const squid: Daemon = {
       places: [
         ['/var/lib/writ/policy', policy],
         ['/etc/squid/squid.conf', config],
-        ['/run/squid.pid', pidFile],
+        ['unit: squid.service', `pidFile: ${pidFile}`],
         ['127.0.0.1:3128', `127.0.0.1:${port}`],
       ],
       prepare: (own) => {

@@ -21,7 +21,7 @@ export const unbound: Daemon = {
       places: [
         ['/var/lib/writ/policy', policy],
         ['/run/unbound.ctl', socket],
-        ['/run/unbound.pid', pidFile],
+        ['unit: unbound.service', `pidFile: ${pidFile}`],
       ],
       prepare: (own) =>
         writeFileSync(

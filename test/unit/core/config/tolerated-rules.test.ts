@@ -44,7 +44,11 @@ workers: [{ name: app, uses: [access], ${worker ?? 'reset: { signal: HUP }'} }]
     drivers: [
       { name: 'signal', properties, required: [] },
       { name: 'kresd', properties: { kresd: { type: 'string' } }, required: [] },
-      { name: 'run', properties: { run: { type: 'array' }, restart: { type: 'object' } }, required: [] },
+      {
+        name: 'run',
+        properties: { run: { type: 'array' }, restart: { type: 'object' }, unreachable: { type: 'object' } },
+        required: [],
+      },
     ],
     validateCron: () => undefined,
     tryDriver: () => ({ kind: 'made', canRestart: true, verdictClass, ...given({ hasIdentity }) }),
@@ -256,6 +260,19 @@ describe('the warnings of a configuration', () => {
     assert.deepEqual(hook('load', 'exit: [1]'), []);
     const withPid = 'load: { run: [l], unreachable: { match: away }, pidFile: /run/d.pid }';
     assert.deepEqual(warnings({ worker: `reset: { signal: HUP }, ${withPid}` }), []);
+  });
+
+  it('name no words of a reset whose group says which process the worker is', () => {
+    const reset = 'reset: { run: [r], unreachable: { match: away } }';
+    const isNamed = (more: string) => /words alone/.test(warnings({ worker: `${more}${reset}` }).join());
+    assert.equal(isNamed(''), true);
+    assert.equal(isNamed('process: { unit: d.service }, '), false);
+    assert.equal(isNamed('process: { pidFile: /run/d.pid }, '), false);
+    for (const unsure of ['{ listens: "127.0.0.1:9" }', '{ program: d }', 'none'])
+      assert.equal(isNamed(`process: ${unsure}, `), true, unsure);
+    // The command of a probe has a liveness of its own.
+    const probe = 'reset: { run: [r] }, probe: { run: [p], unreachable: { match: away } }';
+    assert.match(warnings({ worker: `process: { unit: d.service }, ${probe}` }).join(), /words alone/);
   });
 
   it('name a probe that may take longer than the time between two of them', () => {

@@ -5,6 +5,7 @@ import { readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { describe, it } from 'node:test';
 import type { Driver } from '../../../../src/workers/contract/driver.js';
+import { command } from '../../../../src/workers/drivers/command.js';
 import { http } from '../../../../src/workers/drivers/http.js';
 import { line } from '../../../../src/workers/drivers/line.js';
 import { signal } from '../../../../src/workers/drivers/signal.js';
@@ -252,6 +253,55 @@ describe('a worker that is a unit', () => {
     assert.equal(await find('app.service'), 'dead');
     assert.equal(await find('job.service'), 'unknown');
     assert.equal(await find('app.service', '/nonexistent'), 'unknown');
+  });
+});
+
+describe('the record of a worker that is a unit', () => {
+  const counters = (restarts: number): readonly string[] => [`NRestarts=${restarts}`, 'Restart=on-failure'];
+  const place = { kind: 'unit', unit: '{worker}.service' } as const;
+  const kinds = {
+    signal: () => ({ kind: signal, options: { signal: 'HUP' } }),
+    line: (folder: string) => ({ kind: line, options: { line: `${folder}/s`, send: 'reload' } }),
+    http: () => ({ kind: http, options: { http: 'http://127.0.0.1:9/reload' } }),
+    run: () => ({ kind: command, options: { run: ['true'] } }),
+  };
+
+  for (const [name, make] of Object.entries(kinds))
+    it(`counts the ends that systemd recorded, and names its failure, with ${name}`, async () => {
+      using dir = tempDir();
+      const stub = stubSystemctl(dir.path);
+      const { kind, options } = make(dir.path);
+      const driver = kind.create(
+        options,
+        driverContext({ programPath: stub.programPath, process: { place } }),
+      );
+      stub.unit('app.service', { more: counters(0) });
+      const first = await driver.endsSince?.('app', undefined);
+      assert.equal(first?.abnormal, 0);
+      assert.equal(await driver.failure?.('app'), undefined);
+      stub.unit('app.service', { invocation: 'bb22', more: counters(2) });
+      const { mark: _, ...later } = (await driver.endsSince?.('app', first?.mark)) ?? {};
+      assert.deepEqual(later, { abnormal: 2, clean: 0, unrecorded: 0 });
+      stub.unit('app.service', { active: 'failed', more: [...counters(2), 'Result=signal'] });
+      assert.deepEqual(await driver.failure?.('app'), {
+        hasGivenUp: 'yes',
+        text: 'app.service is failed (Result=signal)',
+        command: 'systemctl reset-failed app.service && systemctl start app.service',
+      });
+    });
+
+  it('is none for a pid file, for a name that is no unit, and where systemctl is away', async () => {
+    using dir = tempDir();
+    const byFile = signal.create({ signal: 'HUP', pidFile: dir.join('pid') }, driverContext());
+    assert.deepEqual([byFile.endsSince, byFile.failure], [undefined, undefined]);
+    const away = signal.create(
+      { signal: 'HUP' },
+      driverContext({ programPath: '/nonexistent', process: { place } }),
+    );
+    for (const worker of ['app', 'a b']) {
+      assert.equal(await away.endsSince?.(worker, undefined), undefined);
+      assert.equal(await away.failure?.(worker), undefined);
+    }
   });
 });
 

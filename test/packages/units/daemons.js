@@ -1,0 +1,101 @@
+// Six daemons of Debian 12 under the units of their own packages: what a person configures beside the page of docs/daemons, and how
+// each is asked. They differ in what matters to a bake time: the type of the unit, its Restart=, and how a release is notified.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { blocksOf } from '../../../dist/test/kit/pages/page-commands.js';
+import { daemons as truthDaemons } from '../../../dist/test/truth/daemons/all.js';
+import { placed, readRecipe } from '../../../dist/test/truth/rules/recipe.js';
+
+const pages = join(import.meta.dirname, '../../../docs/daemons');
+const include = (path) => `cat >>${path} <<'END'\n`;
+const dig = (server, zone) => `dig +short +tries=1 +time=2 @${server} stamp.${zone} TXT | tr -d '"'`;
+
+/**
+ * @typedef {object} UnitDaemon
+ * @property {string} name of its page
+ * @property {string} unit
+ * @property {readonly string[]} packages that are installed again, the one with the unit among them
+ * @property {string} bundle of its own; pages share names
+ * @property {import('../../../dist/test/truth/rules/recipe.js').Places} places what is elsewhere than on the page
+ * @property {number} port that its policy names
+ * @property {(...own: string[]) => string} configure shell; `own` are the daemon's parts of the page
+ * @property {string} ask shell that prints the version which the daemon serves
+ */
+
+/** @type {readonly UnitDaemon[]} */
+const table = [
+  {
+    ...{ name: 'nginx', unit: 'nginx.service', packages: ['nginx', 'nginx-common'], bundle: 'web', port: 80 },
+    places: [],
+    configure: (own) => `sed -i '/^pid /d' /etc/nginx/nginx.conf
+sed -i '/^http {/a ${own.trim()}' /etc/nginx/nginx.conf
+rm /etc/nginx/sites-enabled/default`,
+    ask: 'curl -sf --max-time 2 http://127.0.0.1/stamp',
+  },
+  {
+    ...{ name: 'bind', unit: 'named.service', packages: ['bind9'], bundle: 'dns', port: 53 },
+    places: [],
+    configure: (own) => `${include('/etc/bind/named.conf.local')}${own}END
+sed -i 's/listen-on-v6.*/listen-on { 127.0.0.1; };/' /etc/bind/named.conf.options`,
+    ask: dig('127.0.0.1', 'lab.test'),
+  },
+  {
+    ...{ name: 'unbound', unit: 'unbound.service', packages: ['unbound'], bundle: 'resolve', port: 53 },
+    places: [
+      ['name: dns', 'name: resolve'],
+      ['[dns]', '[resolve]'],
+      ['current/dns', 'current/resolve'],
+    ],
+    // Beside named, on an address of its own; the zone of the page is below a name that unbound refuses by default.
+    configure: (own) => `cat >/etc/unbound/unbound.conf.d/policy.conf <<'END'
+server:
+  interface: 127.0.0.2
+  local-zone: "test." nodefault
+${own}END`,
+    ask: dig('127.0.0.2', 'corp.test'),
+  },
+  {
+    ...{ name: 'haproxy', unit: 'haproxy.service', packages: ['haproxy'], bundle: 'balance', port: 8081 },
+    places: [
+      ['name: web', 'name: balance'],
+      ['[web]', '[balance]'],
+      ['current/web', 'current/balance'],
+      ['http://127.0.0.1/', 'http://127.0.0.1:8081/'],
+    ],
+    // Its page has the command line for those without a unit first.
+    configure: (_, own) => `${include('/etc/default/haproxy')}${own}END`,
+    ask: 'curl -sf --max-time 2 http://127.0.0.1:8081/',
+  },
+  {
+    ...{ name: 'bird', unit: 'bird.service', packages: ['bird2'], bundle: 'routes', port: 0 },
+    places: [],
+    configure: (own, directory) => `${include('/etc/bird/bird.conf')}router id 127.0.0.1;\n${own}END
+${include('/etc/tmpfiles.d/bird.conf')}${directory}END
+systemd-tmpfiles --create bird.conf`,
+    ask: `birdc -r show route | sed -n 's/^198\\.51\\.100\\.\\([0-9]*\\).*/v\\1/p'`,
+  },
+  {
+    ...{ name: 'squid', unit: 'squid.service', packages: ['squid'], bundle: 'proxy', port: 3128 },
+    places: [],
+    configure: (own) => `${include('/etc/squid/squid.conf')}${own}END`,
+    ask: `curl -s --max-time 2 http://127.0.0.1:3128/ | sed -n 's/.* by \\(v[0-9]*\\)\\.corp.test.*/\\1/p'`,
+  },
+];
+
+const withPlaces = (text, places) =>
+  places.reduce((made, [onPage, here]) => made.replaceAll(onPage, here), text);
+
+export const unitDaemons = table.map((daemon) => {
+  const page = readFileSync(join(pages, `${daemon.name}.md`), 'utf8');
+  const { agent } = placed(readRecipe(page), daemon.places);
+  const own = blocksOf(page, 'conf').map((block) => withPlaces(block, daemon.places));
+  const { good, stamps = [] } = truthDaemons.find(({ name }) => name === daemon.name);
+  return {
+    ...daemon,
+    ...{ agent, stamps },
+    /** Shell that configures it as its page says, and as a person does beside it. */
+    setUp: daemon.configure(...own),
+    /** A release that says `v` and its serial. */
+    release: (version) => good(version, { dir: '/', policy: '/', ports: [daemon.port, 0, 0] }),
+  };
+});

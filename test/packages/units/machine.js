@@ -1,0 +1,116 @@
+// A booted Debian with the six daemons as their packages set them up, the package of Writ as docs/install.md has it installed, and a
+// repository whose releases a test publishes. Owns no assertion.
+import { execFileSync } from 'node:child_process';
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { parse } from 'yaml';
+import { blocksOf } from '../../../dist/test/kit/pages/page-commands.js';
+import { bootThis } from '../booted-root.js';
+import { unitDaemons } from './daemons.js';
+
+const root = join(import.meta.dirname, '../../..');
+
+/**
+ * @param {{ folder: string, packages: string, bakeFor: string }} wanted `packages`: where those of Writ are
+ */
+export async function bootUnits({ folder, packages, bakeFor }) {
+  const given = join(folder, 'given');
+  const debs = join(given, 'debs');
+  mkdirSync(debs, { recursive: true });
+  const [writ] = readdirSync(packages).filter((name) => /^writ_.*\.deb$/.test(name));
+  cpSync(join(packages, writ), join(given, writ));
+  execFileSync(
+    'apt-get',
+    ['-qq', '-o', 'APT::Sandbox::User=root', 'download', ...unitDaemons.flatMap((one) => one.packages)],
+    { cwd: debs },
+  );
+  const repository = createRepository(given);
+  writeFileSync(join(given, 'agent.yaml'), JSON.stringify(configOf(bakeFor)));
+  repository.publish();
+
+  const machine = await bootThis({ folder, name: 'units' });
+  try {
+    // As on any Debian: nothing forbids services to start, and systemd writes to its journal.
+    await machine.sh('rm -f /usr/sbin/policy-rc.d; systemctl log-target journal-or-kmsg');
+    await machine.sh(`apt-get install -y /given/${writ}`);
+    const [ordering] = blocksOf(readFileSync(join(root, 'docs/systemd.md'), 'utf8'), 'ini');
+    for (const { unit, setUp } of unitDaemons) {
+      const dropIns = `/etc/systemd/system/${unit}.d`;
+      await machine.sh(`set -e; mkdir -p ${dropIns}; cat >${dropIns}/writ.conf <<'END'\n${ordering}END
+${setUp}`);
+    }
+    await machine.sh(`set -e; install -m 0644 /given/agent.yaml /etc/writ/
+install -m 0644 /given/repo/metadata/1.root.json /etc/writ/root.json
+writ config check`);
+    const units = unitDaemons.map(({ unit }) => unit).join(' ');
+    await machine.sh(`systemctl daemon-reload; systemctl enable --now writ-agent`);
+    // On a busy machine a start of Debian's squid fails now and then, before systemd has its notification.
+    await machine.sh(`systemctl enable --now ${units} || systemctl start ${units}`);
+  } catch (error) {
+    await machine.cutPower();
+    throw error;
+  }
+  const status = async () => JSON.parse((await machine.type('writ status --json')).stdout);
+  return {
+    ...machine,
+    status,
+    publish: repository.publish,
+    /** @returns what each daemon serves, by its name; empty where it does not answer */
+    ask: async () =>
+      new Map(
+        await Promise.all(
+          unitDaemons.map(async ({ name, ask }) => [name, (await machine.type(ask)).stdout.trim()]),
+        ),
+      ),
+  };
+}
+
+/** One host with all of them: the pages' own bundles and workers, and a bake time. */
+function configOf(bakeFor) {
+  const parts = unitDaemons.map(({ agent }) => parse(agent));
+  return {
+    repository: 'file:///given/repo',
+    bundles: parts.flatMap(({ bundles }) => bundles.map((one) => ({ ...one, bake: { for: bakeFor } }))),
+    workers: parts.flatMap(({ workers }) => workers),
+  };
+}
+
+function createRepository(given) {
+  const where = ['--repository', join(given, 'repo'), '--keys', join(given, 'keys')];
+  const source = join(given, 'source');
+  const writ = (...args) =>
+    execFileSync(process.execPath, [join(root, 'dist/writ/main.js'), ...args, ...where], { stdio: 'pipe' });
+  writ('init', '--no-passphrase');
+  let serial = 0;
+  return {
+    /** A release of each bundle. @returns their version */
+    publish: () => {
+      serial += 1;
+      for (const { bundle, release, stamps } of unitDaemons) {
+        rmSync(source, { recursive: true, force: true });
+        mkdirSync(source);
+        for (const [name, text] of Object.entries(release(`v${serial}`)))
+          writeFileSync(join(source, name), text);
+        const named = ['--bundle', bundle, '--revision', `v${serial}`];
+        writ('publish', source, ...named, ...stamps.flatMap((one) => ['--stamp', one]));
+      }
+      return `v${serial}`;
+    },
+  };
+}
+
+/**
+ * @param {() => Promise<T | undefined>} ask
+ * @returns {Promise<T>} its first answer that is not undefined; throws with what `failing` says after so many seconds
+ * @template T
+ */
+export async function answered(ask, { seconds, failing }) {
+  const endMs = Date.now() + seconds * 1000;
+  for (;;) {
+    const found = await ask();
+    if (found !== undefined) return found;
+    if (Date.now() > endMs) throw new Error(`not after ${seconds} s: ${await failing()}`);
+    await setTimeout(1000);
+  }
+}

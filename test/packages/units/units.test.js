@@ -1,0 +1,136 @@
+// Six daemons under Debian's own units, on a booted machine with the package of Writ and its unit. Within its bake time a release is
+// taken back for a kill of the main process, and for nothing else that happens to a daemon in a day. The result is a part of
+// docs/truth.md; UPDATE_GOLDEN=1 writes it.
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { withPart } from '../../../dist/test/truth/rules/page.js';
+import { unitCases } from './cases.js';
+import { unitDaemons } from './daemons.js';
+import { answered, bootUnits } from './machine.js';
+import { drawUnits, unitsPart } from './page.js';
+
+const page = join(import.meta.dirname, '../../../docs/truth.md');
+/** Long enough for a squid that takes 30 s to stop and 60 s to start. */
+const bakeSeconds = 120;
+const folder = mkdtempSync('/var/tmp/writ-units-');
+/** @type {Map<string, { unit: string, cells: Map<string, string> }>} */
+const played = new Map();
+let machine;
+let settled;
+
+before(async () => {
+  const packages = process.env.WRIT_PACKAGES;
+  machine = await bootUnits({ folder, packages, bakeFor: `${bakeSeconds}s` });
+  for (const { name, unit } of unitDaemons) {
+    const type = await machine.show(unit, 'Type');
+    const restart = await machine.show(unit, 'Restart');
+    played.set(name, { unit: `${unit}, \`Type=${type}\`, \`Restart=${restart}\``, cells: new Map() });
+  }
+  settled = await serves('v1');
+  await isConfirmed();
+  await machine.sh('writ pull -q --force --no-bake');
+});
+after(async () => {
+  await machine?.cutPower();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const texts = async () => JSON.stringify([[...(await machine.ask())], await machine.status()]);
+
+/** Waits until each daemon serves it. @returns it */
+function serves(version, daemons = unitDaemons) {
+  const isServed = async () => {
+    const said = await machine.ask();
+    return daemons.every(({ name }) => said.get(name) === version) ? version : undefined;
+  };
+  return answered(isServed, { seconds: 60, failing: texts });
+}
+
+/** A unit that was down is looked for with growing gaps, up to a minute. */
+const isConfirmed = () =>
+  answered(async () => ((await machine.status()).confirmed === true ? true : undefined), {
+    ...{ seconds: 90, failing: texts },
+  });
+
+const bundleOf = (status, { bundle }) => status.bundles.find((one) => one.bundle === bundle);
+
+/** What became of a release of one daemon; undefined while it bakes, and while it failed and is still active. */
+function fateOf(status, daemon, version) {
+  const { serial, bake } = bundleOf(status, daemon);
+  const refusal = status.refusals.find(({ bundle }) => bundle === daemon.bundle);
+  if (`v${serial}` !== version) return refusal?.code === 'BAKE_FAILED' ? 'taken back' : `${refusal?.code}`;
+  if (bake?.state !== 'settled') return undefined;
+  return bake.observed === false ? 'settles, not observed' : 'settles';
+}
+
+async function release() {
+  await isConfirmed();
+  const version = machine.publish();
+  await machine.sh('writ pull -q');
+  await serves(version);
+  return version;
+}
+
+/** Waits for the end of all bake times, and notes it in the columns. */
+async function ends(one, version, daemons = unitDaemons) {
+  const fates = await answered(
+    async () => {
+      const status = await machine.status();
+      const all = daemons.map((daemon) => fateOf(status, daemon, version));
+      return all.includes(undefined) ? undefined : all;
+    },
+    { seconds: 2 * bakeSeconds, failing: texts },
+  );
+  for (const [at, { name }] of daemons.entries()) played.get(name).cells.set(one.name, fates[at]);
+  assert.deepEqual(
+    fates,
+    daemons.map(() => one.expected),
+    await texts(),
+  );
+}
+
+describe("six daemons under Debian's own units, within a bake time", () => {
+  for (const one of unitCases.filter(({ expected }) => expected === 'settles'))
+    it(`${one.name}: the release settles, and each daemon serves it`, async () => {
+      const version = await release();
+      await machine.sh(one.script(unitDaemons));
+      await ends(one, version);
+      settled = await serves(version);
+      assert.deepEqual((await machine.status()).refusals, []);
+    });
+
+  it('kill: the release is taken back, and each daemon serves the one before it once its unit runs', async () => {
+    const one = unitCases.find(({ expected }) => expected === 'taken back');
+    const version = await release();
+    await machine.sh(one.script(unitDaemons));
+    await ends(one, version);
+    const { refusals } = await machine.status();
+    for (const { bundle } of unitDaemons) {
+      const refusal = refusals.find((other) => other.bundle === bundle);
+      assert.match(JSON.stringify(refusal), /BAKE_FAILED.*WORKER_DIED.*ended abnormally once/);
+    }
+    const down = [];
+    for (const { name, unit } of unitDaemons) {
+      const isDown = (await machine.show(unit, 'ActiveState')) === 'failed';
+      if (isDown) down.push(unit);
+      played
+        .get(name)
+        .cells.set(one.name, `taken back; ${isDown ? 'a person starts it' : 'systemd starts it'}`);
+    }
+    const { health, problems } = await machine.status();
+    const missing = problems.filter(({ code }) => /^(WORKERS_MISSING|SUPERVISOR_GAVE_UP)$/.test(code));
+    assert.deepEqual([health, missing.length], ['critical', down.length], await texts());
+    for (const unit of down) await machine.sh(`systemctl reset-failed ${unit} && systemctl start ${unit}`);
+    await serves(settled);
+    await isConfirmed();
+  });
+
+  it('is what docs/truth.md says', () => {
+    const drawn = drawUnits(unitCases, played);
+    const text = readFileSync(page, 'utf8');
+    if (process.env.UPDATE_GOLDEN === '1') writeFileSync(page, withPart(text, 'units', drawn));
+    else assert.equal(drawn, unitsPart(text));
+  });
+});

@@ -1,0 +1,33 @@
+// A worker that is gone within a bake time: its unit has failed and nothing starts it, or a person has stopped it.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { withWorkers } from '../../../src/agent/notify/worker-ledger.js';
+import { bakeMs, bakingHost, supervisedDriver } from '../../kit/host/baking-host.js';
+
+const second = 1000;
+
+describe('a release within its bake time', () => {
+  for (const [how, active] of [
+    ['abnormal', '1'],
+    ['clean', '2'],
+    ['unrecorded', '2'],
+  ] as const)
+    it(`is ${active === '1' ? 'taken back' : 'kept'} when its worker is gone and the record of its end is ${how}`, async () => {
+      using baking = bakingHost(supervisedDriver(['a']));
+      await baking.take(1);
+      await baking.pass(bakeMs + 10 * second);
+      await baking.take(2);
+      await baking.pass(10 * second);
+      baking.driver.replace('a', how);
+      // Its unit has failed, and nothing starts it: it is listed no more before the next look at its record.
+      baking.driver.processes.delete('a');
+      const { ledger, clock } = baking.test.host;
+      const { workers } = ledger.read();
+      const gone = Object.entries(workers).map(
+        ([key, one]) => [key, { ...one, goneAtMs: clock.nowMs() }] as const,
+      );
+      ledger.write(withWorkers(ledger.read(), gone));
+      await baking.pass(2 * second);
+      assert.equal(baking.active(), active);
+    });
+});
