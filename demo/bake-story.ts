@@ -83,6 +83,7 @@ workers:
 `;
 }
 
+/** A signal that comes before Node listens to it would end the worker, so the shell ignores it until then. */
 function supervisorText(stage: Stage): string {
   const directory = stage.path('edge-supervisor');
   const policy = stage.path('edge-state', 'policy', 'current', 'edge', 'edge.json');
@@ -97,7 +98,7 @@ chmod=0700
 [rpcinterface:supervisor]
 supervisor.rpcinterface_factory=supervisor.rpcinterface:make_main_rpcinterface
 [program:edge]
-command=${process.execPath} ${worker} ${policy} ${stage.path('edge.sock')}
+command=/bin/sh -c "trap '' HUP; exec ${process.execPath} ${worker} ${policy} ${stage.path('edge.sock')}"
 `;
 }
 

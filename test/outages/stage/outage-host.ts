@@ -43,7 +43,7 @@ export interface OutageHost extends AsyncDisposable {
   watch(sockets: readonly string[]): Promise<Watch>;
   /** Waits until a first policy is there. @throws Error after a minute */
   untilActive(): Promise<void>;
-  /** Waits until the active release has settled. @throws Error after 90 s */
+  /** Waits until the active release has settled. @throws Error after three minutes */
   untilSettled(): Promise<void>;
   /** Waits, at most `forMs`. @returns whether the condition became true */
   waits(forMs: number, condition: () => boolean | Promise<boolean>): Promise<boolean>;
@@ -113,7 +113,8 @@ export async function outageHost(
     },
     untilSettled: async () => {
       const isSettled = async () => bakeStateIn(await status()) === 'settled';
-      if (!(await waits(90_000, isSettled))) throw new Error('the first release did not settle in 90 s');
+      if (!(await waits(180_000, isSettled)))
+        throw new Error('the first release did not settle in three minutes');
     },
     [Symbol.asyncDispose]: async () => {
       await agent?.[Symbol.asyncDispose]();

@@ -28,7 +28,10 @@ export function supervisordSocket(directory: string): string {
   return join(directory, 'supervisor.sock');
 }
 
-/** As Debian's file, with one program. @returns once supervisord answers */
+/**
+ * As Debian's file, with one program. A signal that comes before Node listens to it would end the worker, so the shell ignores it until
+ * then. @returns once supervisord answers
+ */
 export async function startSupervisord({
   directory,
   group,
@@ -51,7 +54,7 @@ serverurl=unix://${socket}
 [rpcinterface:supervisor]
 supervisor.rpcinterface_factory=supervisor.rpcinterface:make_main_rpcinterface
 [program:${group}]
-command=${command.join(' ')}
+command=/bin/sh -c "trap '' HUP; exec ${command.join(' ')}"
 `,
   );
   const supervised = startGroup(['supervisord', '-c', file], directory);
@@ -60,7 +63,7 @@ command=${command.join(' ')}
 }
 
 /** A script that many have: it starts the worker again a moment after it ended, whatever the reason. */
-const loop = 'while :; do "$@" 2>>worker.log; sleep 0.2; done';
+const loop = 'trap "" HUP; while :; do "$@" 2>>worker.log; sleep 0.2; done';
 
 /** Nothing records how a process ended. */
 export function startShellLoop(directory: string, command: readonly string[]): Supervised {

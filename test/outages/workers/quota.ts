@@ -10,7 +10,7 @@ interface Policy {
 
 const [path = '', socket = '', pidFile = ''] = process.argv.slice(2);
 /** At a start requests wait already. */
-const [atStartMs, atHupMs] = [400, 2500];
+const [atStartMs, atHupMs] = [1500, 2500];
 
 function readPolicy(firstRequestMs: number): Policy {
   const policy = JSON.parse(readFileSync(path, 'utf8')) as Policy;
