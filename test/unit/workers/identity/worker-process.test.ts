@@ -258,6 +258,7 @@ describe('a worker that is a unit', () => {
 
 describe('the record of a worker that is a unit', () => {
   const counters = (restarts: number): readonly string[] => [`NRestarts=${restarts}`, 'Restart=on-failure'];
+  const limits = ['StartLimitBurst=5', 'StartLimitIntervalUSec=10s'];
   const place = { kind: 'unit', unit: '{worker}.service' } as const;
   const kinds = {
     signal: () => ({ kind: signal, options: { signal: 'HUP' } }),
@@ -282,10 +283,10 @@ describe('the record of a worker that is a unit', () => {
       stub.unit('app.service', { invocation: 'bb22', more: counters(2) });
       const { mark: _, ...later } = (await driver.endsSince?.('app', first?.mark)) ?? {};
       assert.deepEqual(later, { abnormal: 2, clean: 0, unrecorded: 0 });
-      stub.unit('app.service', { active: 'failed', more: [...counters(2), 'Result=signal'] });
+      stub.unit('app.service', { active: 'failed', more: [...counters(2), ...limits, 'Result=signal'] });
       assert.deepEqual(await driver.failure?.('app'), {
         hasGivenUp: 'yes',
-        text: 'app.service is failed (Result=signal)',
+        text: 'app.service is failed (Result=signal) after 2 automatic restarts; its start limit: StartLimitBurst=5 in StartLimitIntervalSec=10s',
         command: 'systemctl reset-failed app.service && systemctl start app.service',
       });
     });
