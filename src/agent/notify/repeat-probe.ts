@@ -3,6 +3,7 @@
 // is noted between them.
 import { isDeepStrictEqual } from 'node:util';
 import type { WorkerGroupConfig } from '../../core/config/config.js';
+import { findProcess } from '../../platform/process/processes.js';
 import { readActive } from '../generations/generations.js';
 import type { HookReport } from '../hooks/hook.js';
 import type { Host, WorkerGroup } from '../state/host.js';
@@ -38,6 +39,8 @@ const maxTextCharacters = 500;
 export interface ProbeAnswer {
   readonly about: ReadonlyMap<string, WorkerLedger>;
   readonly report: HookReport;
+  /** It was not answered in time by workers that run, whose release is in its bake time. */
+  readonly isOverdue: boolean;
 }
 
 type Asked = Pick<NotifyContext, 'target' | 'staging' | 'signal'>;
@@ -57,9 +60,32 @@ export async function askAgain(host: Host, group: WorkerGroup, asked: Asked): Pr
     const report = await askProbe(host, config, probe, context, workerOf(about[0]?.[0] ?? ''));
     // Whoever is told to end in the middle of it was told nothing about a worker.
     if (asked.signal.aborted) break;
-    answers.push({ about: new Map(about), report });
+    answers.push({
+      about: new Map(about),
+      report,
+      isOverdue: await isOverdue(host, group, { about, report }),
+    });
   }
   return answers;
+}
+
+/**
+ * A worker that uses a whole processor answers nothing, and a probe without an answer has no verdict of its own: within a bake
+ * time this counts as a wrong answer. One that a person stopped (SIGSTOP, a debugger) or that is gone says nothing (adr/0058).
+ */
+async function isOverdue(
+  host: Host,
+  { config, driver }: WorkerGroup,
+  { about, report }: { readonly about: readonly [string, WorkerLedger][]; readonly report: HookReport },
+): Promise<boolean> {
+  const { bakes = {} } = host.ledger.read();
+  if (report.verdict.isTimedOut !== true || !config.uses.some((bundle) => bakes[bundle] !== undefined))
+    return false;
+  for (const [key] of about) {
+    const pid = await driver?.pid?.(workerOf(key));
+    if (driver?.pid !== undefined && (pid === undefined || findProcess(pid)?.stopped !== 'no')) return false;
+  }
+  return true;
 }
 
 /**
@@ -73,10 +99,10 @@ export function noteAnswers(
 ): RepeatedProbe {
   const changed: RepeatedProbe['changed'][number][] = [];
   const proven: string[] = [];
-  for (const { about, report } of answers) {
+  for (const { about, report, isOverdue } of answers) {
     const { workers } = host.ledger.read();
     if (![...about].every(([key, before]) => isDeepStrictEqual(workers[key], before))) continue;
-    changed.push(...noteAnswer(host, [...about.keys()], { report, config }));
+    changed.push(...noteAnswer(host, [...about.keys()], { report, config, isOverdue }));
     if (report.verdict.kind === 'ok') proven.push(...about.keys());
   }
   return { proven: proven.filter((key) => isConfirmed(host, key)), changed };
@@ -114,7 +140,15 @@ export async function hearAgain(
 function noteAnswer(
   host: Host,
   about: readonly string[],
-  { report, config }: { readonly report: HookReport; readonly config: WorkerGroupConfig },
+  {
+    report,
+    config,
+    isOverdue,
+  }: {
+    readonly report: HookReport;
+    readonly config: WorkerGroupConfig;
+    readonly isOverdue: boolean;
+  },
 ): RepeatedProbe['changed'] {
   const ledger = host.ledger.read();
   const known = about.flatMap((key): [string, WorkerLedger][] => {
@@ -130,7 +164,10 @@ function noteAnswer(
     nowMs: host.clock.nowMs(),
     canBeNotified: config.reset === undefined ? 'no' : 'yes',
   } as const;
-  const next = meant.map(([key, one]): [string, WorkerLedger] => [key, follow(one, report, said)]);
+  const next = meant.map(([key, one]): [string, WorkerLedger] => [
+    key,
+    follow(one, { verdict: report.verdict, isOverdue }, said),
+  ]);
   host.ledger.write(withWorkers(ledger, next));
   return next.flatMap(([key, after], index) => {
     const doubted = isDoubted(after) ? 'yes' : 'no';
@@ -154,8 +191,13 @@ function saidText(what: string, { verdict: { reason }, text }: HookReport): stri
   return `${what}: ${reason}${output}`.slice(0, maxTextCharacters);
 }
 
-function follow(worker: WorkerLedger, { verdict }: HookReport, said: WrongAnswer): WorkerLedger {
+function follow(
+  worker: WorkerLedger,
+  { verdict, isOverdue }: Pick<HookReport, 'verdict'> & Pick<ProbeAnswer, 'isOverdue'>,
+  said: WrongAnswer,
+): WorkerLedger {
   if (verdict.kind === 'ok') return afterRight(worker, said.nowMs);
-  if (verdict.kind !== 'refused') return afterSilence(worker, said.text, said.nowMs);
-  return afterWrong(worker, said);
+  // Only a probe that this release has passed is a proof that it can be passed.
+  const isWrong = verdict.kind === 'refused' || (isOverdue && worker.confirmed === worker.wanted);
+  return isWrong ? afterWrong(worker, said) : afterSilence(worker, said.text, said.nowMs);
 }

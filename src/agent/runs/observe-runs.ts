@@ -19,8 +19,8 @@ export async function observeRuns(
   for (const { config, driver } of host.groups) {
     if (driver === undefined || !canObserve(driver) || !isConcerned(config.name)) continue;
     const keys = Object.entries(workers).flatMap(([key, { goneAtMs }]) =>
-      // One that crashed and stays down leaves its set, and only the record says that it crashed.
-      groupOf(key) === config.name && (goneAtMs === undefined || runs[key]?.mark !== undefined) ? [key] : [],
+      // One that crashes leaves its set: the record says that it crashed, or the processes that come and go show it.
+      groupOf(key) === config.name && (goneAtMs === undefined || runs[key] !== undefined) ? [key] : [],
     );
     await mapBounded(keys, maxParallelNotices, async (key) => {
       const run = await observeRun(driver, workerOf(key), runs[key]?.mark);

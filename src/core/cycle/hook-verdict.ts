@@ -19,6 +19,8 @@ export interface HookVerdict {
   readonly kind: HookVerdictKind;
   /** How it ended, for people, as `exit 3` or `timed out`. */
   readonly reason: string;
+  /** Of `broken`: it ran longer than it may. */
+  readonly isTimedOut?: true;
 }
 
 /** @returns the verdict of a command that ended so. */
@@ -32,7 +34,7 @@ export function judgeHook(end: HookEnd): HookVerdict {
     case 'killed':
       return { kind: 'broken', reason: `killed by ${end.signal}` };
     case 'timed-out':
-      return { kind: 'broken', reason: 'timed out' };
+      return { kind: 'broken', reason: 'timed out', isTimedOut: true };
     case 'aborted':
       return { kind: 'broken', reason: 'interrupted' };
     case 'not-started':

@@ -25,7 +25,7 @@ workers:
     reset: { http: { unix: ${admin}, path: /reload }, timeout: 5s }
     probe:
       run: [${process.execPath}, ${workerProgram('ask-version')}, ${socket}, "{bundle}/version"]
-      timeout: 5s
+      timeout: 1s
 `,
   });
   await host.publish(rulesOf('rules-1', '<script>'));

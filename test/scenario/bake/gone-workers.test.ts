@@ -2,9 +2,18 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { withWorkers } from '../../../src/agent/notify/worker-ledger.js';
-import { bakeMs, bakingHost, supervisedDriver } from '../../kit/host/baking-host.js';
+import { type BakingHost, bakeMs, bakingHost, supervisedDriver } from '../../kit/host/baking-host.js';
 
 const second = 1000;
+
+/** What a reading of the set notes of a worker that is not listed. */
+function leaveSet({ test: { host } }: BakingHost): void {
+  const { ledger, clock } = host;
+  const gone = Object.entries(ledger.read().workers).map(
+    ([key, one]) => [key, { ...one, goneAtMs: clock.nowMs() }] as const,
+  );
+  ledger.write(withWorkers(ledger.read(), gone));
+}
 
 describe('a release within its bake time', () => {
   for (const [how, active] of [
@@ -21,13 +30,25 @@ describe('a release within its bake time', () => {
       baking.driver.replace('a', how);
       // Its unit has failed, and nothing starts it: it is listed no more before the next look at its record.
       baking.driver.processes.delete('a');
-      const { ledger, clock } = baking.test.host;
-      const { workers } = ledger.read();
-      const gone = Object.entries(workers).map(
-        ([key, one]) => [key, { ...one, goneAtMs: clock.nowMs() }] as const,
-      );
-      ledger.write(withWorkers(ledger.read(), gone));
+      leaveSet(baking);
       await baking.pass(2 * second);
       assert.equal(baking.active(), active);
     });
+
+  it('is taken back when its worker is gone at most looks, and is another process at each of the others', async () => {
+    using baking = bakingHost(supervisedDriver(['a'], 'unrecorded'));
+    await baking.take(1);
+    await baking.pass(bakeMs + 10 * second);
+    await baking.take(2);
+    await baking.pass(10 * second);
+    for (let crash = 0; crash < 5; crash += 1) {
+      baking.driver.processes.delete('a');
+      leaveSet(baking);
+      await baking.pass(8 * second);
+      if (baking.active() === '1') break;
+      baking.driver.replace('a', 'unrecorded');
+      await baking.pass(2 * second);
+    }
+    assert.deepEqual([baking.active(), baking.restores.length], ['1', 1]);
+  });
 });

@@ -1,0 +1,112 @@
+// A probe that a release has passed, and that is not answered in time any more within its bake time: by a worker that uses a whole
+// processor, by one that a person stopped, by one that is gone.
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import * as fs from 'node:fs';
+import { describe, it } from 'node:test';
+import { readActive } from '../../../src/agent/generations/generations.js';
+import { openStagingArea } from '../../../src/agent/job/staging-area.js';
+import { askAgain, noteAnswers, type ProbeAnswer } from '../../../src/agent/notify/repeat-probe.js';
+import type { HookVerdict } from '../../../src/core/cycle/hook-verdict.js';
+import { tempDir } from '../../kit/disk/temp-dir.js';
+import { type BakingHost, bakeMs, bakingHost, supervisedDriver } from '../../kit/host/baking-host.js';
+
+const second = 1000;
+const right: HookVerdict = { kind: 'ok', reason: 'exit 0' };
+const timedOut: HookVerdict = { kind: 'broken', reason: 'timed out', isTimedOut: true };
+
+interface Scene extends Disposable {
+  readonly host: BakingHost;
+  readonly worker: ChildProcess;
+  /** What the probe does from now on: a command of a shell. */
+  readonly says: (command: string) => void;
+  /** Asks the probe once. @returns its answer, which nothing has followed from */
+  readonly ask: () => Promise<ProbeAnswer | undefined>;
+  /** Lets such answers come, 60 s apart, and looks at the bakes after each. */
+  readonly hear: (times: number, verdict: HookVerdict, isOverdue: boolean) => Promise<void>;
+}
+
+/** Release 1 has settled, and release 2 has passed its probe. */
+async function onTwo(): Promise<Scene> {
+  const dir = tempDir();
+  const says = (command: string): void => fs.writeFileSync(dir.join('says'), command);
+  says('exit 0');
+  const worker = spawn('sleep', ['600'], { stdio: 'ignore' });
+  const driver = Object.assign(supervisedDriver(['a']), { pid: async () => worker.pid });
+  const probe = { run: ['sh', dir.join('says')] as const, timeoutMs: second, sandbox: 'off' } as const;
+  const host = bakingHost(driver, { groups: { app: { config: { probe } } } });
+  const { test } = host;
+  await host.take(1);
+  await host.pass(bakeMs + 70 * second);
+  assert.equal((await host.take(2)).outcome, 'activated');
+  const [group] = test.host.groups;
+  assert.ok(group);
+  const ask = async (): Promise<ProbeAnswer | undefined> => {
+    const active = readActive(test.host.paths);
+    assert.ok(active);
+    const area = openStagingArea(test.host.paths, test.host.durable, 'c-probe');
+    const target = { generation: active.number, path: active.path };
+    const { signal } = new AbortController();
+    const [answer] = await askAgain(test.host, group, { target, staging: area.path(), signal });
+    area.remove(test.host.log);
+    return answer;
+  };
+  const hear = async (times: number, verdict: HookVerdict, isOverdue: boolean): Promise<void> => {
+    for (let at = 0; at < times; at += 1) {
+      await test.clock.advance(58 * second);
+      const about = new Map(Object.entries(test.host.ledger.read().workers));
+      noteAnswers(test.host, group, [{ about, report: { verdict, text: '', durationMs: 0 }, isOverdue }]);
+      await host.pass(2 * second);
+    }
+  };
+  const end = (): void => {
+    worker.kill('SIGKILL');
+    host[Symbol.dispose]();
+    dir[Symbol.dispose]();
+  };
+  return { host, worker, says, ask, hear, [Symbol.dispose]: end };
+}
+
+describe('a probe that is not answered in time', () => {
+  it('is overdue within a bake time, where its process runs', async () => {
+    using scene = await onTwo();
+    scene.says('exit 75');
+    assert.equal((await scene.ask())?.isOverdue, false, '"not now" is an answer');
+    scene.says('sleep 30');
+    assert.equal((await scene.ask())?.isOverdue, true);
+    scene.worker.kill('SIGSTOP');
+    assert.equal((await scene.ask())?.isOverdue, false, 'a person has stopped it');
+    scene.worker.kill('SIGKILL');
+    await once(scene.worker, 'exit');
+    assert.equal((await scene.ask())?.isOverdue, false, 'it is gone');
+  });
+
+  it('is a finding alone after the bake time', async () => {
+    using scene = await onTwo();
+    await scene.host.pass(bakeMs + 4 * second);
+    scene.says('sleep 30');
+    assert.equal((await scene.ask())?.isOverdue, false);
+  });
+});
+
+describe('a release whose probe is overdue', () => {
+  it('is taken back after six times in a row', async () => {
+    using scene = await onTwo();
+    await scene.hear(5, timedOut, true);
+    assert.equal(scene.host.active(), '2');
+    await scene.hear(1, timedOut, true);
+    assert.equal(scene.host.active(), '1');
+    assert.equal(scene.host.restores[0]?.result.problems[0]?.facts['cause'], 'PROBE_FAILED');
+  });
+
+  it('stays where the probe is right in between, or nobody can answer it', async () => {
+    using scene = await onTwo();
+    await scene.hear(5, timedOut, true);
+    await scene.hear(1, right, false);
+    await scene.hear(5, timedOut, true);
+    await scene.hear(1, right, false);
+    await scene.hear(12, timedOut, false);
+    assert.deepEqual([scene.host.active(), scene.host.restores.length], ['2', 0]);
+  });
+});
