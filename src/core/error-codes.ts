@@ -331,7 +331,7 @@ export const errorCodes = {
   ),
   PROCESS_UNKNOWN: degraded(
     'It is not certain which process a worker is: its number may have passed to another program. Nothing was signalled.',
-    'Name the process in the configuration: `process.unit`, or `process.program` beside the pid file. `writ doctor` shows what was found.',
+    'Wait until the worker runs, if it is just starting. Else name its process in the configuration: `process.unit`, or `process.program` beside the pid file. `writ doctor` shows what was found.',
   ),
   WORKER_LOST_AFTER: degraded(
     'A worker runs but has been unreachable since a release. The release itself may prevent it from refusing.',
