@@ -7,7 +7,7 @@ import { groupOf, workerOf } from '../notify/worker-ledger.js';
 import type { SeenRun } from '../settled/runs-rules.js';
 import type { Host } from '../state/host.js';
 
-export type ObservedRun = Pick<SeenRun, 'process' | 'record'>;
+export type ObservedRun = Pick<SeenRun, 'process' | 'record' | 'failure'>;
 
 /** @returns by the keys of the workers; workers of which nothing can be observed are left out */
 export async function observeRuns(
@@ -23,7 +23,10 @@ export async function observeRuns(
       groupOf(key) === config.name && (goneAtMs === undefined || runs[key] !== undefined) ? [key] : [],
     );
     await mapBounded(keys, maxParallelNotices, async (key) => {
-      const run = await observeRun(driver, workerOf(key), runs[key]?.mark);
+      const run = await observeRun(driver, workerOf(key), {
+        mark: runs[key]?.mark,
+        isGone: workers[key]?.goneAtMs !== undefined,
+      });
       if (run !== undefined) observed.set(key, run);
     });
   }
@@ -35,14 +38,17 @@ function canObserve({ identity, endsSince }: Driver): boolean {
 }
 
 async function observeRun(
-  { identity, endsSince }: Driver,
+  { identity, endsSince, failure }: Driver,
   worker: string,
-  mark: string | undefined,
+  { mark, isGone }: { readonly mark: string | undefined; readonly isGone: boolean },
 ): Promise<ObservedRun | undefined> {
   try {
     const process = await identity?.(worker);
     const record = await endsSince?.(worker, mark);
-    return process === undefined && record === undefined ? undefined : { process, record };
+    if (process === undefined && record === undefined) return undefined;
+    const found = isGone && process === undefined ? await failure?.(worker) : undefined;
+    if (found?.hasGivenUp !== 'yes') return { process, record };
+    return { process, record, failure: `${found.text}; start it with: ${found.command}` };
   } catch (error) {
     // A driver that cannot answer now has seen nothing: the next look finds what happened meanwhile.
     if (isWritError(error)) return undefined;

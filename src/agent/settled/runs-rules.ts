@@ -1,4 +1,5 @@
 // The runs of a worker's process as an agent observes them: which process runs now, and how the ones before it ended. Pure.
+import { given } from '../../core/given.js';
 import type { ProcessEnd, WorkerRuns } from '../state/ledger.js';
 
 /** Of one worker, more than any rule counts. */
@@ -17,6 +18,8 @@ export interface SeenRun {
         readonly mark: string;
       }
     | undefined;
+  /** Of a worker that is gone: how its supervisor gave up, and the command that starts it. */
+  readonly failure?: string | undefined;
   readonly wasNotified: boolean;
   /** The process that was known has run since before the swap, and has said "not now" to the release. */
   readonly hadNotTaken?: boolean;
@@ -30,7 +33,7 @@ export interface SeenRun {
  */
 export function noteRun(
   known: WorkerRuns | undefined,
-  { process, record, wasNotified, hadNotTaken, isBaking }: SeenRun,
+  { process, record, failure, wasNotified, hadNotTaken, isBaking }: SeenRun,
   { nowMs, bootId }: { readonly nowMs: number; readonly bootId: string },
 ): WorkerRuns | undefined {
   const mark = record?.mark;
@@ -50,11 +53,13 @@ export function noteRun(
     ends.length === 0 &&
     process === known.process &&
     mark === known.mark &&
+    failure === known.failure &&
     kept.length === known.ends.length
   )
     return known;
+  const { failure: _, ...before } = known;
   return {
-    ...known,
+    ...{ ...before, ...given({ failure }) },
     ...(mark === undefined ? {} : { mark }),
     process: process ?? known.process,
     sinceMs: isOther || ends.length > 0 ? nowMs : Math.min(known.sinceMs, nowMs),

@@ -125,7 +125,14 @@ export const ledgerSchema: object = record({
   ),
   'runs?': objectOf(
     record({
-      ...{ process: text, sinceMs: number, watchedSinceMs: number, bootId: text, 'mark?': text },
+      ...{
+        process: text,
+        sinceMs: number,
+        watchedSinceMs: number,
+        bootId: text,
+        'mark?': text,
+        'failure?': text,
+      },
       ends: listOf(
         record({
           ...{ atMs: number, livedMs: number, kind: oneOf('abnormal', 'clean', 'unrecorded') },

@@ -35,7 +35,8 @@ export function groupFacts(
     unreadSets = {},
     unloaded = [],
     unheardCanaries = {},
-  }: Pick<Ledger, 'workers' | 'unreadSets' | 'unloaded' | 'unheardCanaries'>,
+    runs = {},
+  }: Pick<Ledger, 'workers' | 'unreadSets' | 'unloaded' | 'unheardCanaries' | 'runs'>,
   { workers: groups }: Pick<Host['config'], 'workers'>,
   nowMs: number,
 ): GroupFacts[] {
@@ -61,6 +62,7 @@ export function groupFacts(
             generation: wanted,
             isLost: isLost(entry, lostAfterMs, nowMs) ? 'yes' : undefined,
             isDead: isDead(entry) ? 'yes' : undefined,
+            failure: goneAtMs === undefined ? undefined : runs[key]?.failure,
           };
         }),
       },

@@ -100,6 +100,8 @@ export interface WorkerRuns {
   readonly mark?: string;
   /** Oldest first, at most 64. */
   readonly ends: readonly ProcessEnd[];
+  /** Of a worker that is gone: how its supervisor gave up, and the command that starts it. */
+  readonly failure?: string;
 }
 
 export interface ProcessEnd {

@@ -20,6 +20,8 @@ export interface WorkerFacts {
   readonly isDead?: 'yes' | undefined;
   /** Why it could not be reached, where more is known than that. */
   readonly code?: 'PROCESS_UNKNOWN' | 'SUPERVISOR_GAVE_UP' | undefined;
+  /** Of one that is gone: how its supervisor gave up, and the command that starts it. */
+  readonly failure?: string | undefined;
   /** What its probe said when it was asked again. */
   readonly probed?: ProbedFacts | undefined;
   /** After a way back: from when its probe is asked a second time, and how often that was wrong. */
@@ -102,7 +104,7 @@ type Rule = (group: GroupFacts) => readonly WorkerFinding[];
 
 const rules: readonly Rule[] = [
   ...[unread, unloaded, pending, refused, changed],
-  ...[silent, canarySilent, unproven, missing],
+  ...[silent, canarySilent, unproven, missing, givenUp],
 ];
 
 /** @returns everything that is wrong with the workers of the groups, in their order */
@@ -248,6 +250,16 @@ function missing(facts: GroupFacts): WorkerFinding[] {
   const found = degraded('WORKERS_MISSING', group, text, counts);
   // All of it was up, and is gone: nobody serves.
   return [actual === 0 && gone > 0 ? { ...found, level: 'critical' } : found];
+}
+
+/** A group that may do without it says so as a warning. */
+function givenUp(facts: GroupFacts): WorkerFinding[] {
+  const { group, min, workers } = facts;
+  return workers.flatMap(({ worker, failure }): WorkerFinding[] => {
+    if (failure === undefined) return [];
+    const found = degraded('SUPERVISOR_GAVE_UP', group, `${group}/${worker}: ${failure}`, { group, worker });
+    return [living(facts).length < min ? { ...found, level: 'critical' } : { ...found, effect: 'warning' }];
+  });
 }
 
 function degraded(

@@ -1,6 +1,7 @@
 // Releases that really cut a host off from its repository, applied by a loader in a network namespace: a firewall, a route, a
 // resolver and a proxy. The host finds each by itself and goes back. Time is virtual, the network is not.
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { describe, it, type TestContext } from 'node:test';
 import { scriptArgv } from '../../kit/cli/child-script.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
@@ -39,6 +40,8 @@ interface Policies {
   readonly good: string;
   /** And with this one it is not. */
   readonly bad: string;
+  /** Shell on the host: ends what `good` has started. */
+  readonly end?: string;
 }
 
 interface Scene {
@@ -63,7 +66,12 @@ async function withHost(
     groups: { app: { config: { load: { run, timeoutMs: 20_000 } } } },
     askServer: () => network.ask(policies.url),
   });
-  await act({ contact, network }, policies);
+  try {
+    await act({ contact, network }, policies);
+  } finally {
+    const [program = '', ...args] = network.onHost('sh', '-c', policies.end ?? 'true');
+    spawnSync(program, args);
+  }
 }
 
 const kinds: Readonly<Record<string, (network: NetworkPair) => Policies>> = {
@@ -91,6 +99,7 @@ const kinds: Readonly<Record<string, (network: NetworkPair) => Policies>> = {
       url: byProxy,
       good: `${isThere} || { setsid ${start} </dev/null >/dev/null 2>&1 & while ! ${isThere}; do sleep 0.05; done; }`,
       bad: `kill "$(cat ${pidFile})"; rm ${pidFile}`,
+      end: `test ! -e ${pidFile} || kill "$(cat ${pidFile})"`,
     };
   },
 };

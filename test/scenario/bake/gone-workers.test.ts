@@ -2,9 +2,18 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { withWorkers } from '../../../src/agent/notify/worker-ledger.js';
+import { statusReport } from '../../../src/agent/report/status-report.js';
 import { type BakingHost, bakeMs, bakingHost, supervisedDriver } from '../../kit/host/baking-host.js';
+import { confirms } from '../../kit/workers/scripted-driver.js';
 
 const second = 1000;
+const reset = { driver: 'scripted', options: {}, timeoutMs: second, min: 1 };
+
+function gaveUp({ test }: BakingHost): string[] {
+  const agent = { version: '', state: 'run', contact: { contact: {} }, problems: [] } as const;
+  const { problems } = statusReport(test.host, agent);
+  return problems.filter(({ code }) => code === 'SUPERVISOR_GAVE_UP').map(({ message }) => message);
+}
 
 /** What a reading of the set notes of a worker that is not listed. */
 function leaveSet({ test: { host } }: BakingHost): void {
@@ -50,5 +59,32 @@ describe('a release within its bake time', () => {
       await baking.pass(2 * second);
     }
     assert.deepEqual([baking.active(), baking.restores.length], ['1', 1]);
+  });
+});
+
+describe('a worker that is gone, and whose supervisor gave up', () => {
+  it('is named with the command that starts it, until it is there again', async () => {
+    const failure = {
+      hasGivenUp: 'yes',
+      text: 'app.service is failed',
+      command: 'systemctl start app.service',
+    } as const;
+    const driver = supervisedDriver(['a']);
+    using baking = bakingHost(driver, { groups: { app: { config: { reset } } } });
+    await baking.take(1);
+    await baking.pass(bakeMs + 70 * second);
+    Object.assign(driver, { failure: async () => failure });
+    driver.processes.delete('a');
+    driver.workers.delete('a');
+    leaveSet(baking);
+    await baking.pass(70 * second);
+    assert.deepEqual(gaveUp(baking), [
+      'app/a: app.service is failed; start it with: systemctl start app.service',
+    ]);
+    driver.workers.set('a', confirms);
+    driver.processes.set('a', '900');
+    await baking.test.pull();
+    await baking.pass(70 * second);
+    assert.deepEqual(gaveUp(baking), []);
   });
 });
