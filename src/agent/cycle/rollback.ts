@@ -120,11 +120,13 @@ function holdsOn(host: Host, { active, target, request }: Leaving): Hold[] {
     const kept = target.bundles.get(record.release.bundle)?.record.release;
     return kept?.manifest.digest !== record.release.manifest.digest || kept.serial !== record.release.serial;
   });
-  const { leaving = [], by, reason = 'no reason given' } = request;
+  const { leaving = [], by, force, reason = 'no reason given' } = request;
+  const forced = force === true ? ({ isForced: true } as const) : {};
   // A withdrawn serial needs no hold, and a hold would keep out older serials too.
   const held = left.filter(({ record }) => !leaving.includes(record.release.bundle));
   return held.map(({ record }) => {
     const { bundle, serial, manifest } = record.release;
-    return { bundle, serial, manifestDigest: manifest.digest, by, reason, atMs: host.clock.nowMs() };
+    const atMs = host.clock.nowMs();
+    return { bundle, serial, manifestDigest: manifest.digest, by, reason, atMs, ...forced };
   });
 }

@@ -25,11 +25,11 @@ interface Tried {
 /** @returns an exit that remembers what it tried in vain, for the life of this process */
 export function createWithdrawnExit(): PolicyExit {
   let tried: Tried | undefined;
-  const isTooSoon = (generation: number, nowMs: number): boolean => {
+  const beginAttempt = (generation: number, nowMs: number): 'begun' | 'too-soon' => {
     const before = tried?.generation === generation ? tried : undefined;
-    if (before !== undefined && nowMs < before.atMs + gapMs(before.tries)) return true;
+    if (before !== undefined && nowMs < before.atMs + gapMs(before.tries)) return 'too-soon';
     tried = { generation, tries: (before?.tries ?? 0) + 1, atMs: nowMs };
-    return false;
+    return 'begun';
   };
   return {
     alarm: 'ACTIVE_WITHDRAWN',
@@ -38,7 +38,8 @@ export function createWithdrawnExit(): PolicyExit {
       const active = orUndefined(() => readActivePolicy(host.paths));
       const withdrawn = active === undefined ? [] : findWithdrawn(host, active, result);
       if (active === undefined || withdrawn.length === 0) return undefined;
-      if (isTooSoon(active.generation.number, host.clock.monotonicMs())) return undefined;
+      const { number } = active.generation;
+      if (beginAttempt(number, host.clock.monotonicMs()) === 'too-soon') return undefined;
       const leaving = withdrawn.map(({ bundle }) => bundle);
       if (!(await hasTarget(host, active, leaving))) return undefined;
       const names = withdrawn.map(({ bundle, serial }) => `${bundle} ${serial}`).join(', ');
@@ -58,7 +59,10 @@ function findWithdrawn(
   { bundles }: ActivePolicy,
   { bundles: results }: CycleResult,
 ): ReleaseInfo[] {
+  const { holds } = host.ledger.read();
   return host.config.bundles.flatMap(({ name, channel }) => {
+    // A person went to it on purpose, although it was withdrawn.
+    if (holds.some((one) => one.bundle === name && one.isForced === true)) return [];
     const active = bundles.get(name)?.record.release;
     const offered = orUndefined(() => host.client.knownTarget(name, channel))?.release;
     const result = results.find(({ bundle }) => bundle === name);

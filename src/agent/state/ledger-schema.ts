@@ -34,7 +34,9 @@ export const ledgerSchema: object = record({
   'retired?': objectOf(number),
   accepted: objectOf(listOf(record(release))),
   channels: objectOf(text),
-  holds: listOf(record({ bundle: text, ...release, by: text, reason: text, atMs: number })),
+  holds: listOf(
+    record({ bundle: text, ...release, by: text, reason: text, atMs: number, 'isForced?': { const: true } }),
+  ),
   'waiting?': objectOf(
     record({
       ...{ ...release, sinceMs: number, changedAtMs: number, groups: listOf(text), 'untilMs?': number },

@@ -38,6 +38,8 @@ export interface Hold {
   readonly by: string;
   readonly reason: string;
   readonly atMs: number;
+  /** A rollback by force: what became active may be withdrawn, and stays. */
+  readonly isForced?: true;
 }
 
 /** What one worker is to use, and what it last said. */

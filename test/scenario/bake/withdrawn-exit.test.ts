@@ -64,6 +64,16 @@ describe('a withdrawn release whose successor is refused', () => {
     assert.deepEqual(await exited(host), ['deferred', 'activated', '1']);
   });
 
+  it('stays where a person went to it by force after it was withdrawn', async () => {
+    using host = await onTwo();
+    await host.take(3);
+    await host.test.publish('access', { f: '3' }, { serial: 3, withdrawn: [2] });
+    await host.test.pull();
+    const { result } = await rollBack(host.test.host, { generation: 2, force: true, by: 'anna', signal });
+    assert.deepEqual([result.outcome, host.active()], ['activated', '2']);
+    assert.deepEqual(await exited(host), ['deferred', undefined, '2']);
+  });
+
   it('stays in a pause, behind a block, and where nothing older is allowed', async () => {
     using paused = await onTwo();
     await offerThree(paused);
