@@ -7,7 +7,9 @@ import { newCycleId } from '../job/progress.js';
 import { recordEvent } from '../job/record.js';
 import { observeRuns } from '../runs/observe-runs.js';
 import type { FailedRelease } from '../settled/bake-failure.js';
+import { isUntaken } from '../settled/bake-rules.js';
 import type { Host } from '../state/host.js';
+import type { Bake } from '../state/ledger.js';
 import { restoreSettled } from './restore-settled.js';
 import { type BakeLook, type BakeReport, lookAtBakes } from './watch-bakes.js';
 
@@ -73,9 +75,16 @@ export function createBakeTurn(options: BakeTurnOptions): () => Promise<number> 
     await look().catch((error: unknown) => {
       host().log.error({ err: error }, 'releases in their bake time could not be observed');
     });
-    const isBusy = host().ledger.read().bakes !== undefined || hasRecentEnds(host());
-    return isBusy ? busyGapMs : idleGapMs;
+    return isBusy(host()) ? busyGapMs : idleGapMs;
   };
+}
+
+/** A release that no worker takes proves nothing, however often it is looked at: its daemon may be stopped for weeks. */
+function isBusy(host: Host): boolean {
+  const { bakes = {} } = host.ledger.read();
+  const sinceMs = host.clock.nowMs() - recentMs;
+  const isWatched = (bake: Bake): boolean => !isUntaken(bake) || bake.startedAtMs > sinceMs;
+  return Object.values(bakes).some(isWatched) || hasRecentEnds(host);
 }
 
 function hasRecentEnds({ ledger, clock }: Host): boolean {

@@ -8,7 +8,7 @@ import { groupOf } from '../notify/worker-ledger.js';
 import { withObservedRuns } from '../runs/note-runs.js';
 import type { ObservedRun } from '../runs/observe-runs.js';
 import { type FailedRelease, failedIn } from '../settled/bake-failure.js';
-import { isSameRelease, judgeBake, withObserved } from '../settled/bake-rules.js';
+import { isSameRelease, isUntaken, judgeBake, withObserved } from '../settled/bake-rules.js';
 import { isContactOpen } from '../settled/contact-rules.js';
 import { type BakingGroup, findFailure, isDoubted, isTaken } from '../settled/evidence-rules.js';
 import { type ActiveReleaseMap, withBakes, withFailure, withSettled } from '../settled/settled-ledger.js';
@@ -95,10 +95,10 @@ function isUndecided(
  */
 function isWorthNoting(before: Ledger, after: Ledger): boolean {
   const withoutTimes = ({ bakes = {}, settledReleases, runs }: Ledger): unknown => [
-    Object.entries(bakes).map(([bundle, { observedMs: _, seenAtMs: __, untakenAtMs: ___, ...rest }]) => [
-      bundle,
-      rest,
-    ]),
+    Object.entries(bakes).map(([bundle, bake]) => {
+      const { observedMs: _, seenAtMs: __, untakenAtMs: ___, ...rest } = bake;
+      return [bundle, rest, isUntaken(bake)];
+    }),
     ...[settledReleases, runs],
   ];
   if (!isDeepStrictEqual(withoutTimes(before), withoutTimes(after))) return true;

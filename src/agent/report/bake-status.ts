@@ -2,7 +2,7 @@
 import { bakeOf } from '../../core/config/config.js';
 import type { BakeStatus } from '../../core/status/status.js';
 import { groupOf } from '../notify/worker-ledger.js';
-import { bakeLeftMs, isSameRelease } from '../settled/bake-rules.js';
+import { bakeLeftMs, isSameRelease, isUntaken } from '../settled/bake-rules.js';
 import { isInBake } from '../settled/evidence-rules.js';
 import type { Host } from '../state/host.js';
 import type { AcceptedRelease, Bake, Ledger } from '../state/ledger.js';
@@ -18,7 +18,7 @@ export function bakeStatus(
     const { failure } = bake;
     const ends = endsSince(config, ledger, { bundle, bake });
     const { forMs } = bakeOf(config, bundle);
-    const untaken = bake.untakenAtMs === bake.seenAtMs ? { untaken: true } : {};
+    const untaken = isUntaken(bake) ? { untaken: true } : {};
     if (failure === undefined)
       return { state: 'baking', leftMs: bakeLeftMs(bake, forMs), forMs, ...untaken, ends };
     return { state: 'failed', cause: failure.cause, text: failure.text, atMs: failure.atMs, ends };

@@ -35,6 +35,8 @@ export function withObserved(bake: Bake, { nowMs, bootId, elapsedMs, isTaken }: 
   // A clock that was set back would prolong the bake time by as much.
   const startedAtMs = Math.min(bake.startedAtMs, nowMs);
   if (!isTaken) return { ...bake, startedAtMs, ...seen, untakenAtMs: nowMs };
+  // Between two looks that are a minute apart the release was taken at a time that nobody knows.
+  if (isUntaken(bake)) return { ...bake, startedAtMs, ...seen };
   const absentMs = nowMs - bake.seenAtMs;
   const isShort = bake.bootId === bootId && absentMs >= 0 && absentMs < shortAbsenceMs;
   // The look before may have been long before this bake began; and wall time alone may jump forward.
@@ -43,6 +45,11 @@ export function withObserved(bake: Bake, { nowMs, bootId, elapsedMs, isTaken }: 
     ...{ ...bake, startedAtMs, ...seen },
     observedMs: bake.observedMs + Math.max(0, Math.round(addedMs)),
   };
+}
+
+/** True where the last look found a group of which no worker has taken the release. */
+export function isUntaken({ untakenAtMs, seenAtMs }: Bake): boolean {
+  return untakenAtMs === seenAtMs;
 }
 
 /** The agent that ran before did not end in order, and the machine has booted since. */

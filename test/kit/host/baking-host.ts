@@ -17,6 +17,8 @@ export interface BakingHost extends Disposable {
   take(serial: number, files?: Files): Promise<CycleEnd['result']>;
   /** Lets time pass, with a turn each 2 s. */
   pass(forMs: number, host?: Host): Promise<void>;
+  /** One turn. @returns milliseconds until the agent would make the next one */
+  look(): Promise<number>;
   /** The release of `access` that is active, by its file `f`. */
   active(): string;
 }
@@ -74,6 +76,11 @@ export function bakingHost(driver: SupervisedDriver, options: TestHostOptions = 
       onNews: () => undefined,
     });
   const turns = new Map<Host, ReturnType<typeof turnOf>>();
+  const turnOn = (host: Host) => {
+    const turn = turns.get(host) ?? turnOf(host);
+    turns.set(host, turn);
+    return turn;
+  };
   return {
     test,
     driver,
@@ -83,13 +90,13 @@ export function bakingHost(driver: SupervisedDriver, options: TestHostOptions = 
       return test.pull();
     },
     pass: async (forMs, host = test.host) => {
-      const turn = turns.get(host) ?? turnOf(host);
-      turns.set(host, turn);
+      const turn = turnOn(host);
       for (let leftMs = forMs; leftMs > 0; leftMs -= 2000) {
         await test.clock.advance(Math.min(2000, leftMs));
         await turn();
       }
     },
+    look: () => turnOn(test.host)(),
     active: () => test.read('access/f'),
     [Symbol.dispose]: () => test[Symbol.dispose](),
   };

@@ -50,6 +50,24 @@ describe('a release that no worker uses', () => {
     assert.deepEqual([host.active(), host.restores.length], ['1', 1]);
   });
 
+  it('is looked at once a minute where its worker is down for long, and each 2 s from then on that it is taken', async () => {
+    using host = await onSettled();
+    host.driver.workers.set('a', unreachable);
+    await host.take(2);
+    await host.pass(60 * second);
+    assert.equal(await host.look(), 2 * second, 'a daemon that is started soon');
+    await host.pass(bakeMs);
+    assert.equal(await host.look(), 60 * second);
+    host.driver.workers.set('a', confirms);
+    await host.test.pull();
+    await host.test.clock.advance(60 * second);
+    assert.equal(await host.look(), 2 * second);
+    const { observedMs } = host.test.host.ledger.read().bakes?.['access'] ?? {};
+    assert.equal(observedMs, 0, 'when within the minute it was taken is not known');
+    await host.pass(bakeMs);
+    assert.equal(await host.look(), 60 * second, 'settled');
+  });
+
   it('does not settle where no worker of its group was ever seen', async () => {
     const reset = { driver: 'scripted', options: {}, timeoutMs: 1000, min: 1 };
     using host = bakingHost(supervisedDriver([]), { groups: { app: { config: { reset } } } });
