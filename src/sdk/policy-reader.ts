@@ -1,7 +1,9 @@
 // The library of a worker, public as `writ/sdk`: connects to the agent on this host, hands each generation to
 // the worker's handler, and answers for it. Reconnects for ever; never touches a policy file itself.
+
 import { basename, join } from 'node:path';
 import { setTimeout as sleepFor } from 'node:timers/promises';
+import { computeBackoffMs } from '../core/backoff.js';
 import { WritError } from '../core/errors.js';
 import { maxSocketPathBytes } from '../core/limits.js';
 import { isName } from '../core/names.js';
@@ -84,7 +86,7 @@ async function stayConnected(
   handle: (message: GenerationMessage) => Promise<void>,
 ): Promise<void> {
   const { signal, sleep = realSleep, random = Math.random } = options;
-  const { firstMs, maxMs } = options.delays ?? { firstMs: 100, maxMs: 5000 };
+  const backoff = options.delays ?? { firstMs: 100, maxMs: 5000 };
   const queue = createGenerationQueue(handle);
   const emit = emitTo(options.onEvent);
   let failures = 0;
@@ -98,8 +100,8 @@ async function stayConnected(
       },
     });
     if (signal.aborted) break;
-    const longestMs = Math.min(firstMs * 2 ** failures, maxMs);
     failures += 1;
+    const longestMs = computeBackoffMs(failures, backoff);
     // A random half: after a restart of the agent its workers must not all come in the same instant.
     const retryInMs = longestMs * (0.5 + random() / 2);
     emit({ type: 'disconnected', reason, retryInMs });

@@ -1,5 +1,6 @@
 // Leaves an active release that its publisher has withdrawn, where the cycle did not take what is offered in its place: refused,
 // held, or put off. A host that was away while the signed way back was offered would otherwise stay on it.
+import { computeBackoffMs } from '../../core/backoff.js';
 import type { BundleResult, CycleResult } from '../../core/cycle/cycle-report.js';
 import { isUnsaidNo, isWritError, orUndefined } from '../../core/errors.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
@@ -13,8 +14,7 @@ import type { PolicyExit } from './policy-exit.js';
 import { rollBack } from './rollback.js';
 
 /** A way back that workers refuse moves the link twice: it is tried again after a minute, doubling to an hour. */
-const firstGapMs = 60_000;
-const maxGapMs = 3_600_000;
+const backoff = { firstMs: 60_000, maxMs: 3_600_000 };
 
 interface Tried {
   readonly generation: number;
@@ -27,7 +27,8 @@ export function createWithdrawnExit(): PolicyExit {
   let tried: Tried | undefined;
   const beginAttempt = (generation: number, nowMs: number): 'begun' | 'too-soon' => {
     const before = tried?.generation === generation ? tried : undefined;
-    if (before !== undefined && nowMs < before.atMs + gapMs(before.tries)) return 'too-soon';
+    if (before !== undefined && nowMs < before.atMs + computeBackoffMs(before.tries, backoff))
+      return 'too-soon';
     tried = { generation, tries: (before?.tries ?? 0) + 1, atMs: nowMs };
     return 'begun';
   };
@@ -47,10 +48,6 @@ export function createWithdrawnExit(): PolicyExit {
       return rollBack(host, { leaving, by: 'writ', reason, signal });
     },
   };
-}
-
-function gapMs(tries: number): number {
-  return Math.min(firstGapMs * 2 ** Math.min(tries - 1, 10), maxGapMs);
 }
 
 /** @returns the active releases that are withdrawn, and for which this cycle brought no other */

@@ -2,6 +2,7 @@
 // operator's command. Level, not edge: a command that failed stays pending, later and later, until it exits with 0; one
 // that succeeded is run once for a stale period and boot, for what it did may not outlive the boot. The period is in
 // the ledger: neither a restart nor a clock that is set back ends it, only a refresh that was verified to its end.
+import { computeBackoffMs } from '../../core/backoff.js';
 import type { HookConfig } from '../../core/config/config.js';
 import type { Problem } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
@@ -136,8 +137,7 @@ interface Run {
   readonly problem?: Problem;
 }
 
-const firstRetryMs = 30_000;
-const maxRetryMs = 3_600_000;
+const backoff = { firstMs: 30_000, maxMs: 3_600_000 };
 const maxShownCharacters = 2000;
 
 /** @returns undefined while a failed command waits for its next try, or when we are told to end */
@@ -174,7 +174,7 @@ async function runPending(
 
 function failedRun({ host, retries }: Pick<Context, 'host' | 'retries'>, error: WritError): Run {
   retries.failed += 1;
-  const delayMs = Math.min(firstRetryMs * 2 ** (retries.failed - 1), maxRetryMs);
+  const delayMs = computeBackoffMs(retries.failed, backoff);
   retries.notBeforeMs = host.clock.monotonicMs() + delayMs;
   host.log.error({ err: error, tries: retries.failed, delayMs }, 'the command for the age of policy failed');
   return { text: error.message, problem: problemOf(error) };

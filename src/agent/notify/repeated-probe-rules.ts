@@ -1,5 +1,6 @@
 // What follows from a probe that is repeated between activations: when a worker is doubted, when it is notified again, and
 // when that is given up. Pure. Never a restart, a load or a way back follows: the policy was good when it was activated.
+import { computeBackoffMs } from '../../core/backoff.js';
 import type { WorkerResult } from '../../core/cycle/cycle-report.js';
 import { maxProbeNotices } from '../../core/status/worker-rules.js';
 import type { WorkerGroup } from '../state/host.js';
@@ -7,12 +8,11 @@ import type { ProbeCounts, SecondProbe, WorkerLedger } from '../state/ledger.js'
 
 /** So many wrong answers in a row make a worker pending: the first one may have met a daemon that reads its files. */
 const wrongBeforeNotice = 3;
-const firstGapMs = 60_000;
-const maxGapMs = 3_600_000;
+const backoff = { firstMs: 60_000, maxMs: 3_600_000 };
 
 /** @returns the least time between a notification that wrong answers caused, the n-th of its generation, and the next one */
 export function noticeGapMs(notices: number): number {
-  return Math.min(firstGapMs * 2 ** Math.max(notices - 1, 0), maxGapMs);
+  return computeBackoffMs(notices, backoff);
 }
 
 /** True while its probe says that it uses something else. */

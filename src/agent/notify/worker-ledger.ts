@@ -1,5 +1,6 @@
 // Level, not edge: what each worker is to use and what it last proved, kept in the ledger so that a notification that
 // failed stays pending across restarts. Owns this part of the ledger; notifies nobody and asks no driver.
+import { computeBackoffMs } from '../../core/backoff.js';
 import type { WorkerResult } from '../../core/cycle/cycle-report.js';
 import { given } from '../../core/given.js';
 import { steadyNotNowMs } from '../../core/limits.js';
@@ -11,12 +12,11 @@ import { secondProbeAfter, settledCounts, unheard } from './repeated-probe-rules
 const changeWorkers = ledgerSection('workers', 'unreadSets', 'movedAtMs');
 
 const maxTextCharacters = 500;
-const firstDelayMs = 5000;
-const maxDelayMs = 300_000;
+const backoff = { firstMs: 5000, maxMs: 300_000 };
 
 /** @returns milliseconds until a worker is notified again after so many tries in vain: 5 s doubling to 5 min */
 export function notifyDelayMs(tries: number): number {
-  return Math.min(firstDelayMs * 2 ** Math.min(Math.max(tries - 1, 0), 10), maxDelayMs);
+  return computeBackoffMs(tries, backoff);
 }
 
 export interface Wanted {
@@ -220,7 +220,7 @@ export function isPending(worker: WorkerLedger): boolean {
 /** A time further away than any wait was noted by a clock that was set back since. */
 export function isTurn(worker: WorkerLedger, nowMs: number): boolean {
   const atMs = nextNotificationAtMs(worker) ?? nowMs;
-  return atMs <= nowMs || atMs > nowMs + maxDelayMs;
+  return atMs <= nowMs || atMs > nowMs + backoff.maxMs;
 }
 
 /** @returns keys of the workers that are pending, and whose turn it is */

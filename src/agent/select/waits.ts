@@ -1,5 +1,6 @@
 // The releases that wait, as the ledger has them: for the pace of a group (pace.ts says until when), or because a command
 // behind the swap gave no verdict on them, or said "not now"; for how long these are left alone is said here.
+import { computeBackoffMs } from '../../core/backoff.js';
 import { type ErrorCode, isUnsaidNo } from '../../core/errors.js';
 import type { NewRelease } from '../../core/release/release.js';
 import type { WaitStatus } from '../../core/status/status.js';
@@ -9,8 +10,7 @@ import { type Ledger, ledgerSection, type WaitingRelease } from '../state/ledger
 const changeWaiting = ledgerSection('waiting');
 
 /** Each try moves the link there and back under everybody who reads it, and notifies all workers twice. */
-const firstVainMs = 60_000;
-const maxVainMs = 3_600_000;
+const vainBackoff = { firstMs: 60_000, maxMs: 3_600_000 };
 /** Slow and unwilling look alike: a few tries tell them apart, and more would only move the link. */
 const maxSilentTries = 3;
 /** What refuses everything may be free again soon, and is asked more often. */
@@ -41,9 +41,7 @@ export function noteFailedAttempt(
   const tries = 1 + Math.max(0, ...before);
   const maxTries = code === 'REFUSAL_REPEATED' ? maxRepeatedTries : maxSilentTries;
   const isHeld = isSilence && tries >= maxTries;
-  const untilMs = isHeld
-    ? undefined
-    : nowMs + Math.min(firstVainMs * 2 ** Math.min(tries - 1, 10), maxVainMs);
+  const untilMs = isHeld ? undefined : nowMs + computeBackoffMs(tries, vainBackoff);
   const waits = held.map(({ bundle, serial, manifest }): [string, WaitingRelease] => {
     const known = waiting[bundle];
     const isSame = known?.manifestDigest === manifest.digest;

@@ -1,13 +1,13 @@
 // Why a newer release waits although nothing refuses it: releases of its bundle were taken back again and again, or none of them
 // could settle because each was replaced too soon. Pure. Without this a publisher that is broken, and publishes every few
 // minutes, would have each of its releases tried on every host.
+import { computeBackoffMs } from '../../core/backoff.js';
 import { WritError } from '../../core/errors.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
 import type { Ledger } from '../state/ledger.js';
 
 /** The first restore delays nothing; from the second one on the gap doubles. */
-const firstGapMs = 300_000;
-const maxGapMs = 3_600_000;
+const backoff = { firstMs: 300_000, maxMs: 3_600_000 };
 /** So many bake times may go by without a settled release before releases are left out. */
 const maxUnsettledBakes = 3;
 
@@ -25,8 +25,7 @@ export function judgeBakeGap(
   const known = unsettled?.[bundle];
   if (known === undefined) return undefined;
   const { restores, restoredAtMs = 0, sinceMs } = known;
-  const gapEndMs =
-    restores < 2 ? 0 : restoredAtMs + Math.min(firstGapMs * 2 ** Math.min(restores - 2, 10), maxGapMs);
+  const gapEndMs = restores < 2 ? 0 : restoredAtMs + computeBackoffMs(restores - 1, backoff);
   // A time of the future was noted by a clock that was set back since.
   if (restoredAtMs <= nowMs && gapEndMs > nowMs) {
     const why = `${restores} releases of ${bundle} were taken back since the last one that settled`;

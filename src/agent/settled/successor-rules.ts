@@ -1,11 +1,11 @@
 // When the successor of a process that ended is notified. A daemon that dies of each notification would otherwise be kept dying by
 // Writ itself: the supervisor starts it, Writ notifies the new process, and so on. Pure.
+import { computeBackoffMs } from '../../core/backoff.js';
 import type { ProcessEnd, WorkerRuns } from '../state/ledger.js';
 
 /** So many successors are notified without a gap: a daemon may need a moment to start. */
 const promptNotices = 3;
-const firstGapMs = 60_000;
-const maxGapMs = 3_600_000;
+const backoff = { firstMs: 60_000, maxMs: 3_600_000 };
 /** Within a bake time: the process that took the release, and its first successor. Later ones say whether the release lives. */
 const noticesInBake = 2;
 
@@ -31,7 +31,7 @@ export function successorNoticeAtMs(
   const row = ends.slice(firstOfRow);
   const last = row.at(-1);
   if (last === undefined || row.length <= promptNotices) return bakeEndMs;
-  const gapMs = Math.min(firstGapMs * 2 ** Math.min(row.length - promptNotices - 1, 10), maxGapMs);
+  const gapMs = computeBackoffMs(row.length - promptNotices, backoff);
   return Math.max(bakeEndMs, last.atMs + gapMs);
 }
 

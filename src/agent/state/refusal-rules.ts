@@ -1,5 +1,6 @@
 // The memory of refused releases (docs/ARCHITECTURE.md, Invariants): what was refused, why, and when
 // it is tried again. Pure. Only verdicts on authentic bytes come here, never a fault of the way or the host.
+import { computeBackoffMs } from '../../core/backoff.js';
 import type { ErrorCode } from '../../core/error-codes.js';
 import type { Digest } from '../../core/names.js';
 
@@ -25,7 +26,7 @@ const maxTotalBytes = 1_000_000;
 
 /** @returns milliseconds to wait after the n-th refusal: `firstMs`, doubling to 24 h. */
 export function retryDelayMs(tries: number, firstMs: number): number {
-  return Math.min(firstMs * 2 ** Math.min(tries - 1, 30), Math.max(maxRetryMs, firstMs));
+  return computeBackoffMs(tries, { firstMs, maxMs: Math.max(maxRetryMs, firstMs) });
 }
 
 const firstFaultMs = 60_000;
@@ -34,7 +35,9 @@ const shortFaultTries = 4;
 /** @returns as retryDelayMs, for a refusal that names a fault of the host: first 1, 2, 4 and 8 minutes */
 export function faultDelayMs(tries: number, firstMs: number): number {
   const usualMs = retryDelayMs(Math.max(tries - shortFaultTries, 1), firstMs);
-  return tries > shortFaultTries ? usualMs : Math.min(firstFaultMs * 2 ** (tries - 1), usualMs);
+  return tries > shortFaultTries
+    ? usualMs
+    : computeBackoffMs(tries, { firstMs: firstFaultMs, maxMs: usualMs });
 }
 
 export interface RetryPace {

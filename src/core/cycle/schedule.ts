@@ -1,7 +1,9 @@
 // When to ask the server next. Each host has a phase of its own, made from its install id, and keeps it through
 // restarts and failures: a million hosts that start in the same second still ask one after the other.
 // Pure: times come in, a time goes out. Epoch milliseconds throughout.
+
 import { createHash } from 'node:crypto';
+import { computeBackoffMs } from '../backoff.js';
 import { maxRetryAfterMs } from '../limits.js';
 
 /**
@@ -85,14 +87,13 @@ interface WaitDelayOptions {
   readonly retryAfterMs?: number;
 }
 
-const firstWaitMs = 5000;
-const longestWaitMs = 60_000;
+const waits = { firstMs: 5000, maxMs: 60_000 };
 
 /**
  * For somebody who waits for policy: @returns milliseconds to the next try, 5 s doubling to a minute, half to the whole of
  * it (a thousand containers start in one second), never before a Retry-After
  */
 export function waitDelayMs({ tries, random01, retryAfterMs = 0 }: WaitDelayOptions): number {
-  const wholeMs = Math.min(firstWaitMs * 2 ** Math.min(tries - 1, 10), longestWaitMs);
+  const wholeMs = computeBackoffMs(tries, waits);
   return Math.max(Math.ceil((wholeMs * (1 + random01)) / 2), Math.min(retryAfterMs, maxRetryAfterMs));
 }

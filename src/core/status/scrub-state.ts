@@ -1,5 +1,6 @@
 // What a look over the policy on disk can find, what the host remembers of it, and when it looks again. Pure: how files
 // are read, and how damage is repaired, is the agent's. A file that somebody edited is simply "changed on disk".
+import { computeBackoffMs } from '../backoff.js';
 
 export type DamagedPart = 'current' | 'generation' | 'tree' | 'manifest' | 'record' | 'archive';
 
@@ -156,7 +157,7 @@ export function nextLookMs(
   if (state === undefined) return everyMs;
   const { failures, atMs } = state;
   const delayMs =
-    failures === 0 ? everyMs : Math.min(everyMs, firstRetryMs * 2 ** Math.min(failures - 1, 20));
+    failures === 0 ? everyMs : computeBackoffMs(failures, { firstMs: firstRetryMs, maxMs: everyMs });
   return Math.min(Math.max(atMs + delayMs - nowMs, Math.min(everyMs, leastWaitMs)), delayMs);
 }
 

@@ -1,8 +1,10 @@
 // Tells a receiver what changed: one of several servers does, by a lease, and what was told is in the store, so that a restart
 // repeats nothing. Has a loop of its own, which no report waits for. A receiver that is slow, broken or gone costs one request at
 // a time, each later than the one before. Owns when to look and to try; what is an alarm is alarm-rules'.
+
 import { randomUUID } from 'node:crypto';
 import type { Kysely } from 'kysely';
+import { computeBackoffMs } from '../../core/backoff.js';
 import { toWritError, WritError } from '../../core/errors.js';
 import type { FleetSummary } from '../../core/fleet/answers.js';
 import { given } from '../../core/given.js';
@@ -44,8 +46,7 @@ const maxAnswerBytes = 65_536;
 const maxFileBytes = 1_048_576;
 /** In one request: about 100 kB. */
 const maxTogether = 100;
-const firstRetryMs = 5_000;
-const lastRetryMs = 300_000;
+const backoff = { firstMs: 5_000, maxMs: 300_000 };
 
 /** Runs until the signal. */
 export async function runWebhook({ db, fleetId }: FleetStore, options: WebhookOptions): Promise<void> {
@@ -81,8 +82,8 @@ export async function runWebhook({ db, fleetId }: FleetStore, options: WebhookOp
     }
     const { code, message, facts } = failure;
     const asked = typeof facts['retryAfterMs'] === 'number' ? facts['retryAfterMs'] : 0;
-    const againMs = Math.min(lastRetryMs, Math.max(asked, firstRetryMs * 2 ** retry.tries));
-    retry.tries = Math.min(retry.tries + 1, 10);
+    const againMs = Math.min(backoff.maxMs, Math.max(asked, computeBackoffMs(retry.tries + 1, backoff)));
+    retry.tries += 1;
     retry.atMs = clock.monotonicMs() + againMs;
     log.warn({ code, alarms: rows.length, againMs, to: options.target.url.origin }, message);
   }

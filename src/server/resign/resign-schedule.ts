@@ -1,4 +1,5 @@
 // When the online roles are due to be signed again, and how long to wait after a failure. Pure.
+import { computeBackoffMs } from '../../core/backoff.js';
 import { type OnlineRole, onlineRoles } from '../../core/tuf/tuf-metadata.js';
 import type { RepositoryState, RoleState } from './repository-view.js';
 
@@ -30,10 +31,9 @@ function isOutdated({ problems }: RepositoryState, role: OnlineRole): boolean {
   return problems.some((problem) => problem.role === role && problem.code === 'SIGNATURE_WRONG_KEY');
 }
 
-const firstRetryMs = 5000;
-const maxRetryMs = 600_000;
+const retries = { firstMs: 5000, maxMs: 600_000 };
 
 /** @param failures in a row, at least 1. @returns milliseconds: 5 s, doubling, at most 10 min */
 export function resignRetryDelay(failures: number): number {
-  return Math.min(firstRetryMs * 2 ** Math.min(failures - 1, 30), maxRetryMs);
+  return computeBackoffMs(failures, retries);
 }

@@ -1,6 +1,7 @@
 // Which process a worker is, by `process` of its group: the main process of a unit, the one of a pid file, or the one that
 // listens. Keeps what was found and only looks at it again, so that an idle agent pays almost nothing; a process that is gone
 // is searched for again. Of a unit it also reads what systemd recorded. Sends no signal.
+import { computeBackoffMs } from '../../core/backoff.js';
 import type { ProcessConfig, ProcessPlace } from '../../core/config/config.js';
 import { WritError } from '../../core/errors.js';
 import { isLocalPlace, type ListenPlace } from '../../platform/process/listening-sockets.js';
@@ -154,8 +155,7 @@ function recordOf(unit: string, context: Context): SupervisorRecord {
   };
 }
 
-const firstGapMs = 2000;
-const maxGapMs = 60_000;
+const backoff = { firstMs: 2000, maxMs: 60_000 };
 const maxKept = 4096;
 
 interface Kept {
@@ -176,7 +176,7 @@ function byKept(
   const searchFor = async (worker: string): Promise<Daemon> => {
     const found = await search(worker);
     const tries = found.kind === 'found' ? 0 : (kept.get(worker)?.tries ?? 0) + 1;
-    const gapMs = Math.min(firstGapMs * 2 ** Math.min(tries - 1, 10), maxGapMs);
+    const gapMs = computeBackoffMs(tries, backoff);
     if (kept.size >= maxKept) kept.clear();
     kept.set(worker, { found, tries, notBeforeMs: clock.monotonicMs() + gapMs });
     return daemonOf(found);

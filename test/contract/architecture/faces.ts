@@ -274,6 +274,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
   'fleet/webhook': ['webhook'],
   'fleet/tokens': ['new-token', 'shown-token', 'token-rules', 'tokens'],
   core: [
+    'backoff',
     'error-codes',
     'error-docs',
     'errors',
