@@ -24,8 +24,8 @@ export type ReadVerdict =
 /** @returns the content of the file, whole, or why not; never throws an error of the system */
 export function readSmallFile(path: string, options: ReadOptions): ReadVerdict {
   const { maxBytes } = options;
-  return readRegular(path, options, (descriptor) => {
-    const bytes = readUpTo(descriptor, maxBytes + 1, null);
+  return readRegular(path, options, (descriptor, { size }) => {
+    const bytes = readUpTo(descriptor, { maxBytes: maxBytes + 1, sizeBytes: size, from: null });
     if (bytes.length <= maxBytes) return { kind: 'read', bytes };
     return { kind: 'refused', because: 'too-long', why: `it is longer than ${maxBytes} bytes` };
   });
@@ -35,7 +35,8 @@ export function readSmallFile(path: string, options: ReadOptions): ReadVerdict {
 export function readFileEnd(path: string, options: ReadOptions): ReadVerdict {
   const { maxBytes } = options;
   return readRegular(path, options, (descriptor, { size }) => {
-    return { kind: 'read', bytes: readUpTo(descriptor, maxBytes, Math.max(0, size - maxBytes)) };
+    const from = Math.max(0, size - maxBytes);
+    return { kind: 'read', bytes: readUpTo(descriptor, { maxBytes, sizeBytes: size - from, from }) };
   });
 }
 
@@ -66,27 +67,44 @@ function readRegular(
 
 const notRegular: ReadVerdict = { kind: 'refused', because: 'not-regular', why: 'it is not a regular file' };
 
+const leastChunkBytes = 4096;
+const maxChunkBytes = 65_536;
+
 /**
- * The size is not believed: a file may grow while it is read.
+ * The size is not believed: a file may grow while it is read, and those of /proc have none. It only sizes the first chunk: an
+ * agent at rest reads hundreds of small files in a minute.
  * @param from position of the first byte; null from where the descriptor is
  */
-function readUpTo(descriptor: number, maxBytes: number, from: number | null): Buffer {
+function readUpTo(
+  descriptor: number,
+  {
+    maxBytes,
+    sizeBytes,
+    from,
+  }: { readonly maxBytes: number; readonly sizeBytes: number; readonly from: number | null },
+): Buffer {
   const chunks: Buffer[] = [];
-  let left = maxBytes;
-  while (left > 0) {
-    const chunk = Buffer.allocUnsafe(Math.min(left, 65_536));
-    const count = fs.readSync(
-      descriptor,
-      chunk,
-      0,
-      chunk.length,
-      from === null ? null : from + maxBytes - left,
-    );
-    if (count === 0) break;
-    chunks.push(chunk.subarray(0, count));
-    left -= count;
+  let chunkBytes = Math.min(Math.max(sizeBytes + 1, leastChunkBytes), maxChunkBytes);
+  for (let done = 0; done < maxBytes; chunkBytes = maxChunkBytes) {
+    const chunk = Buffer.allocUnsafe(Math.min(maxBytes - done, chunkBytes));
+    const filled = fill(descriptor, chunk, from === null ? null : from + done);
+    chunks.push(chunk.subarray(0, filled));
+    done += filled;
+    if (filled < chunk.length) break;
   }
-  return Buffer.concat(chunks);
+  return chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks);
+}
+
+/** @returns how many bytes were read: fewer than the buffer takes at the end of the file alone */
+function fill(descriptor: number, buffer: Buffer, from: number | null): number {
+  let done = 0;
+  while (done < buffer.length) {
+    const position = from === null ? null : from + done;
+    const count = fs.readSync(descriptor, buffer, done, buffer.length - done, position);
+    if (count === 0) break;
+    done += count;
+  }
+  return done;
 }
 
 /** @returns what has this name, a link itself included; undefined for nothing, also where a part of the path is not a directory */

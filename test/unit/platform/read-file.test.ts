@@ -1,15 +1,18 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { listEntries, lookAt, readFileEnd, readSmallFile } from '../../../src/platform/read-file.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 
+const readerUrl = new URL('../../../src/platform/read-file.js', import.meta.url);
+
 describe('a small file', () => {
   it('is read whole, up to its bound', () => {
     using dir = tempDir();
-    for (const length of [0, 1, 65_536, 65_537, 200_000]) {
-      const content = Buffer.alloc(length, 'x');
+    for (const length of [0, 1, 4095, 4096, 65_535, 65_536, 65_537, 131_073, 200_000]) {
+      const content = randomBytes(length);
       fs.writeFileSync(dir.join('file'), content);
       const verdict = readSmallFile(dir.join('file'), { maxBytes: length });
       assert.ok(verdict.kind === 'read' && verdict.bytes.equals(content), `${length} bytes`);
@@ -26,6 +29,16 @@ describe('a small file', () => {
   it('is bounded also where the system gives no size', () => {
     assert.equal(fs.statSync('/proc/self/maps').size, 0);
     assert.equal(readSmallFile('/proc/self/maps', { maxBytes: 10 }).kind, 'refused');
+  });
+
+  it('is read whole where the system gives no size, and more than one chunk is there', () => {
+    const args = Array.from({ length: 2000 }, (_, index) => `argument-${index}-of-a-long-command-line`);
+    const read = `import(${JSON.stringify(readerUrl)}).then(({ readSmallFile }) => {
+      const { bytes } = readSmallFile('/proc/self/cmdline', { maxBytes: 1e6 });
+      process.stdout.write(bytes);
+    })`;
+    const shown = execFileSync(process.execPath, ['-e', read, ...args], { encoding: 'utf8' });
+    assert.deepEqual(shown.split('\0').slice(3), [...args, '']);
   });
 
   it('is absent, not refused, where nothing has its name', () => {
