@@ -81,11 +81,11 @@ interface Targets {
 }
 
 /** The workers of a pid file are those whose files are there; a unit and an address have one, whether it runs or not. */
-function findTargets({ pidFile }: SignalOptions, context: DriverContext): Targets {
+function findTargets({ pidFile, signal }: SignalOptions, context: DriverContext): Targets {
   const { place } = context.process ?? {};
   const path = place?.kind === 'pidFile' ? place.path : pidFile;
   const pidFileOf = (worker: string): string => join(dirname(path ?? '/'), basename(worker));
-  const process = createWorkerProcess({ process: context.process, pidFile, pidFileOf }, context);
+  const process = createWorkerProcess({ process: context.process, pidFile, pidFileOf, signal }, context);
   if (process === undefined)
     throw new WritError('CONFIG_INVALID', 'reset.signal needs `process`, or `pidFile` beside it');
   const name = nameOf(process.place);

@@ -77,7 +77,7 @@ function createDriver(options: SupervisordOptions, { clock }: DriverContext): Dr
     failure: (worker) => failureOfProcess(place, worker),
     endsSince: async (worker, mark) => {
       const process = await infoOf(place, worker);
-      return process === undefined ? undefined : supervisedEndsSince(place, process, mark);
+      return process === undefined ? undefined : supervisedEndsSince(place, { process, mark, signal });
     },
     pid: async (worker) => (await infoOf(place, worker))?.pid || undefined,
     // Where a reset restarts, each notification would make a process that was never notified.

@@ -37,6 +37,8 @@ export interface WorkerProcessOptions {
   readonly listensAt?: ((worker: string) => ListenPlace | undefined) | undefined;
   /** For drivers of which each worker is a match of the glob: the pid file of a worker. */
   readonly pidFileOf?: ((worker: string) => string) | undefined;
+  /** The one that the driver sends to it, as USR1. */
+  readonly signal?: string | undefined;
 }
 
 type Context = Pick<DriverContext, 'clock' | 'programPath'>;
@@ -49,7 +51,7 @@ export function createWorkerProcess(
   options: WorkerProcessOptions,
   context: Context,
 ): WorkerProcess | undefined {
-  const { process, pidFile, listensAt, pidFileOf } = options;
+  const { process, pidFile, listensAt, pidFileOf, signal } = options;
   const aliased: ProcessPlace | undefined =
     pidFile === undefined ? undefined : { kind: 'pidFile', path: pidFile };
   const place = process?.place ?? aliased;
@@ -68,7 +70,7 @@ export function createWorkerProcess(
       const unit = filled(place.unit, worker);
       return unit === undefined ? unfilled(worker) : findUnit(unit, program, context);
     };
-    return { ...byKept(place, search, context), record: recordOf(place.unit, context) };
+    return { ...byKept(place, search, context), record: recordOf(place.unit, { ...context, signal }) };
   }
   const address = place?.address;
   const placeOf =
@@ -142,7 +144,7 @@ async function findUnit(unit: string, program: string | undefined, { programPath
 }
 
 /** A unit that a person restarts has a new process and no failure: only systemd's record tells it from a crash. */
-function recordOf(unit: string, context: Context): SupervisorRecord {
+function recordOf(unit: string, context: Context & Pick<WorkerProcessOptions, 'signal'>): SupervisorRecord {
   return {
     endsSince: async (worker, mark) => {
       const name = filled(unit, worker);

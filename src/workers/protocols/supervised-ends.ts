@@ -7,11 +7,18 @@ const askTimeoutMs = 5000;
 /** Of the end of the log: some hundred lines. */
 const logBytes = 32_768;
 
-/** @param process as supervisord shows it now */
+export interface SupervisedRuns {
+  /** As supervisord shows it now. */
+  readonly process: SupervisedProcess;
+  /** Where the log was read to; undefined at the first look. */
+  readonly mark: string | undefined;
+  /** The one that Writ sends to it; undefined where it restarts it. */
+  readonly signal: string | undefined;
+}
+
 export async function supervisedEndsSince(
   place: SupervisordPlace,
-  process: SupervisedProcess,
-  mark: string | undefined,
+  { process, mark, signal }: SupervisedRuns,
 ): Promise<RecordedEnds | undefined> {
   const signature = [process.pid, process.startedAt, process.state].join('@');
   const none = { abnormal: 0, clean: 0, unrecorded: 0 };
@@ -20,13 +27,14 @@ export async function supervisedEndsSince(
   const text = await readLog(place);
   if (before === undefined || after === undefined) {
     // The first look counts nothing: it only learns where the log ends.
-    const last = text === undefined ? undefined : parseSupervisordLog(text, '', '').lastAt;
+    const last =
+      text === undefined ? undefined : parseSupervisordLog(text, { name: '', after: '', signal }).lastAt;
     return { ...none, mark: `${signature}|${last ?? ''}` };
   }
   const isOther = before.split('@')[0] !== String(process.pid);
   if (text === undefined) return { ...none, unrecorded: isOther ? 1 : 0, mark: `${signature}|${after}` };
   const name = process.id.slice(process.id.indexOf(':') + 1);
-  const { abnormal, clean, lastAt = after } = parseSupervisordLog(text, name, after);
+  const { abnormal, clean, lastAt = after } = parseSupervisordLog(text, { name, after, signal });
   const unrecorded = isOther && abnormal + clean === 0 ? 1 : 0;
   return { abnormal, clean, unrecorded, mark: `${signature}|${lastAt}` };
 }

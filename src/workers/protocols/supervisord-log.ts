@@ -10,12 +10,17 @@ export interface LoggedEnds {
 
 const timed = /^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}) [A-Z]{4} (.*)$/;
 
-/**
- * @param text the end of supervisord's log; its first line may be cut
- * @param name of the process, without its group
- * @param after lines up to this time were counted before; times of one log compare as texts
- */
-export function parseSupervisordLog(text: string, name: string, after: string): LoggedEnds {
+export interface LogReading {
+  /** Of the process, without its group. */
+  readonly name: string;
+  /** Lines up to this time were counted before; times of one log compare as texts. */
+  readonly after: string;
+  /** The one that Writ sends, as HUP: a process that starts may not handle it yet, and the release is not at fault. */
+  readonly signal: string | undefined;
+}
+
+/** @param text the end of supervisord's log; its first line may be cut */
+export function parseSupervisordLog(text: string, { name, after, signal }: LogReading): LoggedEnds {
   let [abnormal, clean] = [0, 0];
   let lastAt: string | undefined;
   for (const line of text.split('\n')) {
@@ -23,7 +28,8 @@ export function parseSupervisordLog(text: string, name: string, after: string): 
     if (at === '' || at <= after) continue;
     lastAt = at;
     if (message.startsWith(`exited: ${name} (`)) {
-      if (message.endsWith('; not expected)')) abnormal += 1;
+      const isOwn = signal !== undefined && message.endsWith(` (terminated by SIG${signal}; not expected)`);
+      if (message.endsWith('; not expected)') && !isOwn) abnormal += 1;
       else clean += 1;
     }
     if (message.startsWith(`gave up: ${name} `)) abnormal += 1;

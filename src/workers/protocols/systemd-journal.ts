@@ -1,14 +1,16 @@
 // How runs of a unit ended, by what systemd itself wrote: its journal, or the counters that it shows. Pure: what is asked, and
 // when, is decided by unit-ends.ts. A stop or restart that somebody asked for is a clean end, whatever the exit code.
+import { constants } from 'node:os';
 
 /** Message ids of systemd (systemd/sd-messages.h). */
 const messageIds = {
   stopping: 'de5b426a63be47a7b6ac3eaac82e2f6f',
   failed: 'd9b373ed55a64feb8242e02dbe79a49c',
   succeeded: '7ad2d189f7e94e70a38c781354912448',
+  exited: '98e322203f7a4ed290d09fe03c09fe15',
 } as const;
 
-export const journalFields = 'MESSAGE_ID,INVOCATION_ID';
+export const journalFields = 'MESSAGE_ID,INVOCATION_ID,EXIT_CODE,EXIT_STATUS';
 
 export interface JournalEnds {
   readonly abnormal: number;
@@ -17,20 +19,32 @@ export interface JournalEnds {
   readonly lastAtUs: number | undefined;
 }
 
+export interface JournalReading {
+  /** Entries up to this time were counted before. */
+  readonly afterUs: number;
+  /**
+   * The one that Writ sends, as USR1: a process that starts may not handle it yet, and the release is not at fault. An end by
+   * HUP is a success for systemd itself.
+   */
+  readonly signal: string | undefined;
+}
+
 /**
  * @param text of `journalctl --output=json` for one unit and process 1
- * @param afterUs entries up to this time were counted before
  * @returns undefined when a line is not an entry
  */
-export function parseUnitJournal(text: string, afterUs: number): JournalEnds | undefined {
+export function parseUnitJournal(text: string, { afterUs, signal }: JournalReading): JournalEnds | undefined {
+  const signalNumber = Object.entries(constants.signals).find(([name]) => name === `SIG${signal}`)?.[1];
+  const ownExit = `killed ${signalNumber}`;
   const stopping = new Set<string>();
   let [abnormal, clean] = [0, 0];
   let lastAtUs: number | undefined;
   for (const line of text.split('\n').filter((one) => one.trim() !== '')) {
     const entry = entryOf(line);
     if (entry === undefined) return undefined;
-    const { atUs, messageId, invocation } = entry;
-    if (messageId === messageIds.stopping) stopping.add(invocation);
+    const { atUs, messageId, invocation, exit } = entry;
+    const isOwnExit = messageId === messageIds.exited && exit === ownExit;
+    if (messageId === messageIds.stopping || isOwnExit) stopping.add(invocation);
     if (atUs <= afterUs) continue;
     lastAtUs = atUs;
     const isFailure = messageId === messageIds.failed;
@@ -41,7 +55,14 @@ export function parseUnitJournal(text: string, afterUs: number): JournalEnds | u
   return { abnormal, clean, lastAtUs };
 }
 
-function entryOf(line: string): { atUs: number; messageId: string; invocation: string } | undefined {
+interface JournalEntry {
+  readonly atUs: number;
+  readonly messageId: string;
+  readonly invocation: string;
+  readonly exit: string;
+}
+
+function entryOf(line: string): JournalEntry | undefined {
   try {
     const entry: unknown = JSON.parse(line);
     if (typeof entry !== 'object' || entry === null) return undefined;
@@ -51,7 +72,8 @@ function entryOf(line: string): { atUs: number; messageId: string; invocation: s
     };
     const atUs = Number(text('__REALTIME_TIMESTAMP'));
     if (!Number.isSafeInteger(atUs) || atUs <= 0) return undefined;
-    return { atUs, messageId: text('MESSAGE_ID'), invocation: text('INVOCATION_ID') };
+    const exit = `${text('EXIT_CODE')} ${text('EXIT_STATUS')}`;
+    return { atUs, messageId: text('MESSAGE_ID'), invocation: text('INVOCATION_ID'), exit };
   } catch {
     return undefined;
   }

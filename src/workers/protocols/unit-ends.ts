@@ -23,6 +23,8 @@ const lateEntriesMs = 1000;
 export interface UnitEndsOptions {
   /** Where programs are found; undefined: the fixed places of run-command. */
   readonly programPath?: string;
+  /** The one that Writ sends to the unit's process; undefined where systemd sends it. */
+  readonly signal?: string | undefined;
   readonly clock: Pick<Clock, 'nowMs' | 'sleep'>;
 }
 
@@ -85,7 +87,7 @@ async function readJournal(unit: string, afterUs: number, options: UnitEndsOptio
     ],
     options,
   );
-  return text === undefined ? undefined : parseUnitJournal(text, afterUs);
+  return text === undefined ? undefined : parseUnitJournal(text, { afterUs, signal: options.signal });
 }
 
 async function outputOf(

@@ -14,30 +14,68 @@ const ids = {
   exited: '98e322203f7a4ed290d09fe03c09fe15',
 };
 
-function entry(atUs: number, id: keyof typeof ids, invocation = 'aa'): string {
-  return JSON.stringify({ __REALTIME_TIMESTAMP: `${atUs}`, MESSAGE_ID: ids[id], INVOCATION_ID: invocation });
+function entry(atUs: number, id: keyof typeof ids, invocation = 'aa', fields: object = {}): string {
+  const entryFields = { MESSAGE_ID: ids[id], INVOCATION_ID: invocation, ...fields };
+  return JSON.stringify({ __REALTIME_TIMESTAMP: `${atUs}`, ...entryFields });
 }
 
 describe('the journal of a unit', () => {
   it('has an abnormal end for a failure that nobody asked for', () => {
     const text = [entry(10, 'exited'), entry(11, 'failed'), entry(20, 'failed', 'bb')].join('\n');
-    assert.deepEqual(parseUnitJournal(text, 0), { abnormal: 2, clean: 0, lastAtUs: 20 });
+    assert.deepEqual(parseUnitJournal(text, { afterUs: 0, signal: undefined }), {
+      abnormal: 2,
+      clean: 0,
+      lastAtUs: 20,
+    });
   });
 
   it('has a clean end for a stop or restart, whatever the exit code, and for a success', () => {
     const text = [entry(10, 'stopping'), entry(11, 'failed'), entry(20, 'succeeded', 'bb')].join('\n');
-    assert.deepEqual(parseUnitJournal(text, 0), { abnormal: 0, clean: 2, lastAtUs: 20 });
+    assert.deepEqual(parseUnitJournal(text, { afterUs: 0, signal: undefined }), {
+      abnormal: 0,
+      clean: 2,
+      lastAtUs: 20,
+    });
   });
 
   it('counts what comes after the mark, and remembers a stop that began before it', () => {
     const text = [entry(9, 'failed'), entry(10, 'stopping', 'bb'), entry(11, 'failed', 'bb')].join('\n');
-    assert.deepEqual(parseUnitJournal(text, 10), { abnormal: 0, clean: 1, lastAtUs: 11 });
-    assert.deepEqual(parseUnitJournal('', 10), { abnormal: 0, clean: 0, lastAtUs: undefined });
+    assert.deepEqual(parseUnitJournal(text, { afterUs: 10, signal: undefined }), {
+      abnormal: 0,
+      clean: 1,
+      lastAtUs: 11,
+    });
+    assert.deepEqual(parseUnitJournal('', { afterUs: 10, signal: undefined }), {
+      abnormal: 0,
+      clean: 0,
+      lastAtUs: undefined,
+    });
+  });
+
+  it('has a clean end for a process that the signal of Writ has ended, and an abnormal one for any other signal', () => {
+    const ended = (status: string) =>
+      [entry(10, 'exited', 'aa', { EXIT_CODE: 'killed', EXIT_STATUS: status }), entry(11, 'failed')].join(
+        '\n',
+      );
+    const count = (status: string, signal: string | undefined) => {
+      const { abnormal, clean } = parseUnitJournal(ended(status), { afterUs: 0, signal }) ?? {};
+      return [abnormal, clean];
+    };
+    assert.deepEqual(count('10', 'USR1'), [0, 1]);
+    assert.deepEqual(count('12', 'USR1'), [1, 0]);
+    assert.deepEqual(count('11', 'HUP'), [1, 0]);
+    assert.deepEqual(count('10', undefined), [1, 0], 'Writ sends it no signal');
+    const own = entry(10, 'exited', 'bb', { EXIT_CODE: 'killed', EXIT_STATUS: '10' });
+    const other = [own, entry(11, 'failed', 'aa')].join('\n');
+    assert.equal(parseUnitJournal(other, { afterUs: 0, signal: 'USR1' })?.abnormal, 1, 'of another run');
+    const code = entry(10, 'exited', 'aa', { EXIT_CODE: 'exited', EXIT_STATUS: '10' });
+    const exited = [code, entry(11, 'failed')].join('\n');
+    assert.equal(parseUnitJournal(exited, { afterUs: 0, signal: 'USR1' })?.abnormal, 1, 'exit code 10');
   });
 
   it('is undefined where a line is not an entry', () => {
     for (const text of ['No entries', '{}', 'null', '[1]', '{"__REALTIME_TIMESTAMP":"x"}'])
-      assert.equal(parseUnitJournal(text, 0), undefined, text);
+      assert.equal(parseUnitJournal(text, { afterUs: 0, signal: undefined }), undefined, text);
   });
 });
 
@@ -81,13 +119,44 @@ describe('the log of supervisord', () => {
 
   it('tells unexpected exits and a supervisor that gave up from stops and expected exits', () => {
     const lastAt = '2026-11-28 07:00:06,007';
-    assert.deepEqual(parseSupervisordLog(log, 'web_0', ''), { abnormal: 3, clean: 2, lastAt });
-    assert.deepEqual(parseSupervisordLog(log, 'web_01', ''), { abnormal: 1, clean: 0, lastAt });
+    assert.deepEqual(parseSupervisordLog(log, { name: 'web_0', after: '', signal: undefined }), {
+      abnormal: 3,
+      clean: 2,
+      lastAt,
+    });
+    assert.deepEqual(parseSupervisordLog(log, { name: 'web_01', after: '', signal: undefined }), {
+      abnormal: 1,
+      clean: 0,
+      lastAt,
+    });
+  });
+
+  it('has a clean end for a process that the signal of Writ has ended, and an abnormal one for any other signal', () => {
+    const line = '2026-11-28 07:00:00,001 WARN exited: web_0 (terminated by SIGHUP; not expected)';
+    const count = (signal: string | undefined) => {
+      const { abnormal, clean } = parseSupervisordLog(line, { name: 'web_0', after: '', signal });
+      return [abnormal, clean];
+    };
+    assert.deepEqual(
+      [count('HUP'), count('USR1'), count(undefined)],
+      [
+        [0, 1],
+        [1, 0],
+        [1, 0],
+      ],
+    );
   });
 
   it('counts lines after the mark alone', () => {
-    const found = parseSupervisordLog(log, 'web_0', '2026-11-28 07:00:02,003');
+    const found = parseSupervisordLog(log, {
+      name: 'web_0',
+      after: '2026-11-28 07:00:02,003',
+      signal: undefined,
+    });
     assert.deepEqual([found.abnormal, found.clean], [1, 2]);
-    assert.equal(parseSupervisordLog(log, 'web_0', '2027').lastAt, undefined);
+    assert.equal(
+      parseSupervisordLog(log, { name: 'web_0', after: '2027', signal: undefined }).lastAt,
+      undefined,
+    );
   });
 });
