@@ -34,7 +34,7 @@ export interface BakeTurnOptions {
 /** @returns a turn; it resolves with the milliseconds until the next one, and never rejects */
 export function createBakeTurn(options: BakeTurnOptions): () => Promise<number> {
   const { host, stop, onNews } = options;
-  let writtenAtMs: number | undefined;
+  let last: { readonly atMs: number; readonly bakes: BakeReport['bakes'] } | undefined;
   let lookedAtAllMs = Number.NEGATIVE_INFINITY;
   let restoreNotBeforeMs = 0;
   const restore = async (before: Host, failed: readonly FailedRelease[]): Promise<void> => {
@@ -48,11 +48,12 @@ export function createBakeTurn(options: BakeTurnOptions): () => Promise<number> 
   };
   const note = (before: Host, observed: BakeLook['observed']): BakeReport => {
     const lookMs = before.clock.monotonicMs();
-    const elapsedMs = writtenAtMs === undefined ? undefined : lookMs - writtenAtMs;
+    const elapsedMs = last && lookMs - last.atMs;
     // Evidence that a full disk cannot take counts all the same; the reserve is for what follows from it.
     using _ = before.ledger.tolerate(() => false);
-    const report = lookAtBakes(before, { observed, bootId: readBootId(), elapsedMs });
-    if (report.isWritten) writtenAtMs = lookMs;
+    const look = { observed, bootId: readBootId(), elapsedMs, unwritten: last?.bakes };
+    const report = lookAtBakes(before, look);
+    last = { atMs: lookMs, bakes: report.bakes };
     recordSettled(before, report);
     return report;
   };

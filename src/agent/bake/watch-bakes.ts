@@ -8,9 +8,9 @@ import { groupOf } from '../notify/worker-ledger.js';
 import { withObservedRuns } from '../runs/note-runs.js';
 import type { ObservedRun } from '../runs/observe-runs.js';
 import { type FailedRelease, failedIn } from '../settled/bake-failure.js';
-import { isSameRelease, isUntaken, judgeBake, withObserved } from '../settled/bake-rules.js';
+import { isSameRelease, isUntaken, judgeBake, withLaterLook, withObserved } from '../settled/bake-rules.js';
 import { isContactOpen } from '../settled/contact-rules.js';
-import { type BakingGroup, findFailure, isDoubted, isTaken } from '../settled/evidence-rules.js';
+import { type BakingGroup, findFailure, isDoubted, isSilent, isTaken } from '../settled/evidence-rules.js';
 import { type ActiveReleaseMap, withBakes, withFailure, withSettled } from '../settled/settled-ledger.js';
 import type { Host } from '../state/host.js';
 import type { Bake, BakeFailure, Ledger } from '../state/ledger.js';
@@ -18,8 +18,10 @@ import type { Bake, BakeFailure, Ledger } from '../state/ledger.js';
 export interface BakeLook {
   readonly observed: ReadonlyMap<string, ObservedRun>;
   readonly bootId: string;
-  /** Since the last look of this process that was written, by the monotonic clock; undefined before that. */
+  /** Since the last look of this process, by the monotonic clock; undefined before that. */
   readonly elapsedMs: number | undefined;
+  /** The bakes after that look, which may not have been written. */
+  readonly unwritten?: Readonly<Record<string, Bake>> | undefined;
 }
 
 export interface BakeReport {
@@ -27,15 +29,16 @@ export interface BakeReport {
   readonly failed: readonly FailedRelease[];
   /** Names of the bundles whose release settled now. */
   readonly settled: readonly string[];
-  /** The look was written; observed time of the next one counts from it. */
-  readonly isWritten: boolean;
+  /** The bakes after this look. */
+  readonly bakes: Readonly<Record<string, Bake>> | undefined;
 }
 
 /** Observed time is written so often: a flush at each look would write to the disk all day. */
 const noteEveryMs = 30_000;
 
 /** Notes a look and judges each bake. @throws WritError DISK_* */
-export function lookAtBakes(host: Host, { observed, bootId, elapsedMs }: BakeLook): BakeReport {
+export function lookAtBakes(host: Host, look: BakeLook): BakeReport {
+  const { observed, bootId, elapsedMs, unwritten } = look;
   const nowMs = host.clock.nowMs();
   const before = host.ledger.read();
   const active = bakingReleases(host, before);
@@ -48,15 +51,17 @@ export function lookAtBakes(host: Host, { observed, bootId, elapsedMs }: BakeLoo
   ledger = withBakes(
     ledger,
     bakes.map(([bundle, bake]) => {
-      const isTakenNow = isTaken(bakingGroups(host, before, bundle));
-      return [bundle, withObserved(bake, { nowMs, bootId, elapsedMs, isTaken: isTakenNow })] as const;
+      const groups = bakingGroups(host, before, { bundle, observed });
+      const seen = { isTaken: isTaken(groups), isSilent: isSilent(groups) };
+      const known = withLaterLook(bake, unwritten?.[bundle]);
+      return [bundle, withObserved(known, { nowMs, bootId, elapsedMs, ...seen })] as const;
     }),
   );
   const settled: { bundle: string; isObserved: boolean }[] = [];
   for (const [bundle] of bakes) {
     const bake = ledger.bakes?.[bundle];
     if (bake === undefined) continue;
-    const groups = bakingGroups(host, ledger, bundle);
+    const groups = bakingGroups(host, ledger, { bundle, observed });
     const options = { bake, ...bakeOf(host.config, bundle), nowMs };
     const failure = bake.failure ?? findFailure(groups, options);
     if (failure !== undefined) {
@@ -72,10 +77,9 @@ export function lookAtBakes(host: Host, { observed, bootId, elapsedMs }: BakeLoo
     if (generation === undefined || ledger.bakes?.[bundle]?.failure !== undefined) continue;
     ledger = withSettled(ledger, [bundle], { active, config: host.config, generation, nowMs, isObserved });
   }
-  const isWritten = isWorthNoting(before, ledger);
-  if (isWritten) host.ledger.write(ledger);
+  if (isWorthNoting(before, ledger)) host.ledger.write(ledger);
   return {
-    isWritten,
+    bakes: ledger.bakes,
     failed: failedIn(ledger).filter((one) => bakes.some(([bundle]) => bundle === one.bundle)),
     settled: settled.map(({ bundle }) => bundle).filter((bundle) => ledger.bakes?.[bundle] === undefined),
   };
@@ -118,14 +122,20 @@ export function activeReleases({ paths }: Pick<Host, 'paths'>): ActiveReleaseMap
   return generation === undefined ? new Map() : acceptedIn(paths, generation);
 }
 
-function bakingGroups(host: Host, ledger: Ledger, bundle: string): BakingGroup[] {
+function bakingGroups(
+  host: Host,
+  ledger: Ledger,
+  { bundle, observed }: { readonly bundle: string; readonly observed: BakeLook['observed'] },
+): BakingGroup[] {
   const using = host.config.workers.filter((one) => one.uses.includes(bundle));
   return using.map(({ name, reset }): BakingGroup => {
     const workers = Object.entries(ledger.workers).filter(([key]) => groupOf(key) === name);
     return {
       group: name,
       min: reset?.min ?? 0,
-      workers: workers.map(([key, entry]) => ({ key, entry, runs: ledger.runs?.[key] })),
+      workers: workers.map(([key, entry]) => {
+        return { key, entry, runs: ledger.runs?.[key], isDead: observed.get(key)?.isDead === true };
+      }),
     };
   });
 }

@@ -12,11 +12,12 @@ import type { Exclusive } from '../job/exclusive.js';
 import { newCycleId } from '../job/progress.js';
 import { recordEvent } from '../job/record.js';
 import { openStagingArea } from '../job/staging-area.js';
-import { askAgain, noteAnswers, type RepeatedProbe } from '../notify/repeat-probe.js';
+import { askAgain, noteAnswers, noteUnasked, type RepeatedProbe } from '../notify/repeat-probe.js';
 import { groupOf } from '../notify/worker-ledger.js';
 import { isPaused } from '../select/pause.js';
 import type { Host, WorkerGroup } from '../state/host.js';
 import type { Ledger } from '../state/ledger.js';
+import { isOfDisk } from '../state/state-file.js';
 
 export interface ProberOptions {
   /** Asked before each probe: a reload may have replaced it. */
@@ -159,6 +160,8 @@ async function askOne(name: string, { host, exclusive, stop }: ProberOptions): P
     });
   } catch (error) {
     before.log.error({ err: error, group: name }, 'a probe could not be repeated');
+    if (isOfDisk(error))
+      await exclusive(async () => (isOver() ? undefined : noteUnasked(before, group, error.message)));
     return nothing;
   }
 }

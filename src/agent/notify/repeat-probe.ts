@@ -90,7 +90,7 @@ async function isOverdue(
 
 /**
  * Notes what follows of the answers. One about workers that were notified, refused or replaced since it was asked is about
- * nobody who is there. @throws WritError DISK_*, STATE_DAMAGED
+ * nobody who is there. @throws WritError STATE_DAMAGED
  */
 export function noteAnswers(
   host: Host,
@@ -99,6 +99,8 @@ export function noteAnswers(
 ): RepeatedProbe {
   const changed: RepeatedProbe['changed'][number][] = [];
   const proven: string[] = [];
+  // A wrong answer that a full disk cannot take counts all the same: a release may have to be taken back for it.
+  using _ = host.ledger.tolerate(() => false);
   for (const { about, report, isOverdue } of answers) {
     const { workers } = host.ledger.read();
     if (![...about].every(([key, before]) => isDeepStrictEqual(workers[key], before))) continue;
@@ -106,6 +108,18 @@ export function noteAnswers(
     if (report.verdict.kind === 'ok') proven.push(...about.keys());
   }
   return { proven: proven.filter((key) => isConfirmed(host, key)), changed };
+}
+
+/** Notes that the probe could not be asked, as for want of space. @throws WritError STATE_DAMAGED */
+export function noteUnasked(host: Host, { config }: Pick<WorkerGroup, 'config'>, reason: string): void {
+  const nowMs = host.clock.nowMs();
+  const text = `${config.name}: could not be asked: ${reason}`.slice(0, maxTextCharacters);
+  const unasked = workersToAsk(host, config).map(([key, one]): [string, WorkerLedger] => [
+    key,
+    afterSilence(one, text, nowMs),
+  ]);
+  using _ = host.ledger.tolerate(() => false);
+  host.ledger.write(withWorkers(host.ledger.read(), unasked));
 }
 
 /** Both, for who sees to it that nothing else moves the policy meanwhile. @throws WritError DISK_*, STATE_DAMAGED */

@@ -2,12 +2,16 @@
 // nothing: a driver may take seconds, and its answers are noted between two jobs.
 import { isWritError } from '../../core/errors.js';
 import type { Driver } from '../../workers/contract/driver.js';
+import { livenessOf } from '../notify/dead-workers.js';
 import { mapBounded, maxParallelNotices } from '../notify/worker-groups.js';
 import { groupOf, workerOf } from '../notify/worker-ledger.js';
 import type { SeenRun } from '../settled/runs-rules.js';
 import type { Host } from '../state/host.js';
 
-export type ObservedRun = Pick<SeenRun, 'process' | 'record' | 'failure'>;
+export interface ObservedRun extends Pick<SeenRun, 'process' | 'record' | 'failure'> {
+  /** No process of the worker lives just now. */
+  readonly isDead: boolean;
+}
 
 /** @returns by the keys of the workers; workers of which nothing can be observed are left out */
 export async function observeRuns(
@@ -33,22 +37,24 @@ export async function observeRuns(
   return observed;
 }
 
-function canObserve({ identity, endsSince }: Driver): boolean {
-  return identity !== undefined || endsSince !== undefined;
+function canObserve({ identity, endsSince, liveness }: Driver): boolean {
+  return identity !== undefined || endsSince !== undefined || liveness !== undefined;
 }
 
 async function observeRun(
-  { identity, endsSince, failure }: Driver,
+  driver: Driver,
   worker: string,
   { mark, isGone }: { readonly mark: string | undefined; readonly isGone: boolean },
 ): Promise<ObservedRun | undefined> {
+  const { identity, endsSince, failure } = driver;
   try {
     const process = await identity?.(worker);
     const record = await endsSince?.(worker, mark);
-    if (process === undefined && record === undefined) return undefined;
+    const isDead = process === undefined && (await livenessOf(driver, worker)) === 'dead';
+    if (process === undefined && record === undefined && !isDead) return undefined;
     const found = isGone && process === undefined ? await failure?.(worker) : undefined;
-    if (found?.hasGivenUp !== 'yes') return { process, record };
-    return { process, record, failure: `${found.text}; start it with: ${found.command}` };
+    if (found?.hasGivenUp !== 'yes') return { process, record, isDead };
+    return { process, record, isDead, failure: `${found.text}; start it with: ${found.command}` };
   } catch (error) {
     // A driver that cannot answer now has seen nothing: the next look finds what happened meanwhile.
     if (isWritError(error)) return undefined;

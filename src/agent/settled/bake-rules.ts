@@ -1,5 +1,6 @@
 // When a release has settled: after its bake time, of which an agent observed enough, and without evidence of failure. Pure.
 // docs/adr/0048-bake-time.md has the reasons.
+import { given } from '../../core/given.js';
 import type { AcceptedRelease, Bake, SettledRelease } from '../state/ledger.js';
 
 /** An absence of the agent that is shorter counts as observed: a restart of the agent must not prolong every bake time. */
@@ -25,18 +26,23 @@ export interface BakeObservation extends BakeNow {
    * absence in the same boot counts as observed.
    */
   readonly elapsedMs: number | undefined;
-  /** Some worker of each group that uses the release has taken it. */
+  /** Some worker of each group that uses the release has taken it, and lives. */
   readonly isTaken: boolean;
+  /** The last answer of a probe that had passed did not come: whether it still passes was not observed. */
+  readonly isSilent: boolean;
 }
 
-/** @returns the bake with this observation; a release that no worker has taken proves nothing by its age */
-export function withObserved(bake: Bake, { nowMs, bootId, elapsedMs, isTaken }: BakeObservation): Bake {
+/** @returns the bake with this observation; a release that no worker uses proves nothing by its age */
+export function withObserved(
+  bake: Bake,
+  { nowMs, bootId, elapsedMs, isTaken, isSilent }: BakeObservation,
+): Bake {
   const seen = { bootId, seenAtMs: nowMs };
   // A clock that was set back would prolong the bake time by as much.
   const startedAtMs = Math.min(bake.startedAtMs, nowMs);
   if (!isTaken) return { ...bake, startedAtMs, ...seen, untakenAtMs: nowMs };
   // Between two looks that are a minute apart the release was taken at a time that nobody knows.
-  if (isUntaken(bake)) return { ...bake, startedAtMs, ...seen };
+  if (isUntaken(bake) || isSilent) return { ...bake, startedAtMs, ...seen };
   const absentMs = nowMs - bake.seenAtMs;
   const isShort = bake.bootId === bootId && absentMs >= 0 && absentMs < shortAbsenceMs;
   // The look before may have been long before this bake began; and wall time alone may jump forward.
@@ -47,7 +53,15 @@ export function withObserved(bake: Bake, { nowMs, bootId, elapsedMs, isTaken }: 
   };
 }
 
-/** True where the last look found a group of which no worker has taken the release. */
+/** @returns the bake with the times of a later look that was not written; the bake as it is where they are of another one */
+export function withLaterLook(bake: Bake, later: Bake | undefined): Bake {
+  if (later === undefined || !isSameRelease(bake, later) || later.startedAtMs !== bake.startedAtMs)
+    return bake;
+  const { observedMs, seenAtMs, untakenAtMs } = later;
+  return { ...bake, observedMs, seenAtMs, ...given({ untakenAtMs }) };
+}
+
+/** True where the last look found a group of which no living worker has taken the release. */
 export function isUntaken({ untakenAtMs, seenAtMs }: Bake): boolean {
   return untakenAtMs === seenAtMs;
 }

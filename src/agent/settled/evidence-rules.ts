@@ -10,6 +10,8 @@ export interface BakingWorker {
   readonly entry: WorkerLedger;
   /** Undefined where its driver cannot identify a process. */
   readonly runs: WorkerRuns | undefined;
+  /** This look found that it does not live. */
+  readonly isDead: boolean;
 }
 
 export interface BakingGroup {
@@ -169,16 +171,28 @@ function timesText(count: number): string {
   return count === 1 ? 'once' : `${count} times`;
 }
 
-/** True where some worker of each group has taken the release; a group that may be empty need not have one. */
+/** True where some living worker of each group has taken the release; a group that may be empty need not have one. */
 export function isTaken(groups: readonly BakingGroup[]): boolean {
   return groups.every(({ min, workers }) => {
-    const isEmpty = workers.length === 0 && min === 0;
-    return isEmpty || workers.some(({ entry }) => hasTaken(entry));
+    const living = workers.filter(({ entry, isDead }) => !isDead && isLiving(entry));
+    const isEmpty = living.length === 0 && min === 0;
+    return isEmpty || living.some(({ entry }) => hasTaken(entry));
   });
 }
 
+/** One that was not reached since may have stopped: what it took before says nothing about now. */
 function hasTaken({ accepted, confirmed, wanted, state }: WorkerLedger): boolean {
+  if (state === 'unreachable') return false;
   return accepted === wanted || confirmed === wanted || state === 'notified';
+}
+
+/** True while the probe of a worker that has passed it for this release gives no answer. */
+export function isSilent(groups: readonly BakingGroup[]): boolean {
+  return groups.some(({ workers }) =>
+    workers.some(({ entry: { probed, confirmed, wanted, goneAtMs } }) => {
+      return goneAtMs === undefined && confirmed === wanted && probed?.silence !== undefined;
+    }),
+  );
 }
 
 /** True while a probe that this release had passed fails: the bake time does not end before that is decided. */

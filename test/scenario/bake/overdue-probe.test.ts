@@ -11,6 +11,7 @@ import { askAgain, noteAnswers, type ProbeAnswer } from '../../../src/agent/noti
 import type { HookVerdict } from '../../../src/core/cycle/hook-verdict.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { type BakingHost, bakeMs, bakingHost, supervisedDriver } from '../../kit/host/baking-host.js';
+import type { TestHostOptions } from '../../kit/host/test-host.js';
 
 const second = 1000;
 const right: HookVerdict = { kind: 'ok', reason: 'exit 0' };
@@ -28,14 +29,14 @@ interface Scene extends Disposable {
 }
 
 /** Release 1 has settled, and release 2 has passed its probe. */
-async function onTwo(timeoutMs = second): Promise<Scene> {
+async function onTwo(timeoutMs = second, more: Pick<TestHostOptions, 'observer'> = {}): Promise<Scene> {
   const dir = tempDir();
   const says = (command: string): void => fs.writeFileSync(dir.join('says'), command);
   says('exit 0');
   const worker = spawn('sleep', ['600'], { stdio: 'ignore' });
   const driver = Object.assign(supervisedDriver(['a']), { pid: async () => worker.pid });
   const probe = { run: ['sh', dir.join('says')] as const, timeoutMs, sandbox: 'off' } as const;
-  const host = bakingHost(driver, { groups: { app: { config: { probe } } } });
+  const host = bakingHost(driver, { groups: { app: { config: { probe } } }, ...more });
   const { test } = host;
   await host.take(1);
   await host.pass(bakeMs + 70 * second);
@@ -91,6 +92,42 @@ describe('a probe that is not answered in time', () => {
     await scene.host.pass(bakeMs + 4 * second);
     scene.says('sleep 30');
     assert.equal((await scene.ask())?.isOverdue, false);
+  });
+});
+
+describe('a release whose probe gives no answer', () => {
+  it('settles unobserved: silence is no failure, and no proof', async () => {
+    using scene = await onTwo();
+    const settled = () => scene.host.test.host.ledger.read().settledReleases?.['access']?.[0];
+    await scene.hear(bakeMs / (60 * second) + 2, timedOut, false);
+    assert.equal(settled()?.serial, 1, 'its bake time is over');
+    await scene.hear(2 * (bakeMs / (60 * second)), timedOut, false);
+    assert.deepEqual([settled()?.serial, settled()?.isObserved, scene.host.active()], [2, false, '2']);
+  });
+
+  it('settles observed where the probe is right for the bake time', async () => {
+    using scene = await onTwo();
+    await scene.hear(3, timedOut, false);
+    await scene.hear(bakeMs / (60 * second) + 1, right, false);
+    const settled = scene.host.test.host.ledger.read().settledReleases?.['access']?.[0];
+    assert.deepEqual([settled?.serial, settled?.isObserved], [2, true]);
+  });
+});
+
+describe('a probe on a full disk', () => {
+  it('takes a release back whose wrong answers the disk could not take', async () => {
+    let isFull = false;
+    const before = (): void => {
+      if (isFull) throw Object.assign(new Error('full'), { code: 'ENOSPC' });
+    };
+    using scene = await onTwo(second, { observer: { before, after: () => undefined } });
+    isFull = true;
+    const { ledger } = scene.host.test.host;
+    await scene.hear(6, { kind: 'refused', reason: 'exit 1' }, false);
+    assert.equal(ledger.read().bakes?.['access']?.failure?.cause, 'PROBE_FAILED');
+    isFull = false;
+    await scene.host.pass(70 * second);
+    assert.equal(scene.host.active(), '1');
   });
 });
 

@@ -10,7 +10,7 @@ import { pause } from '../../../../src/agent/select/pause.js';
 import type { Host } from '../../../../src/agent/state/host.js';
 import { until } from '../../../kit/assert/until.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
-import { type TestHost, testHost } from '../../../kit/host/test-host.js';
+import { type TestHost, type TestHostOptions, testHost } from '../../../kit/host/test-host.js';
 import { confirms, scriptedDriver } from '../../../kit/workers/scripted-driver.js';
 
 const second = 1000;
@@ -28,7 +28,11 @@ interface Scene extends Disposable {
 }
 
 /** On a clock that a sleep moves. */
-async function scene(everyMs: Readonly<Record<string, number>>, bakeForMs = 0): Promise<Scene> {
+async function scene(
+  everyMs: Readonly<Record<string, number>>,
+  bakeForMs = 0,
+  observer?: TestHostOptions['observer'],
+): Promise<Scene> {
   const dir = tempDir();
   const says = (exitCode: number): void => fs.writeFileSync(dir.join('says'), String(exitCode));
   says(0);
@@ -47,7 +51,7 @@ async function scene(everyMs: Readonly<Record<string, number>>, bakeForMs = 0): 
     ] as const;
   });
   const bundles = [{ name: 'access', bake: { forMs: bakeForMs, restarts: 2 } }];
-  const test = testHost({ bundles, groups: Object.fromEntries(groups) });
+  const test = testHost({ bundles, groups: Object.fromEntries(groups), ...(observer && { observer }) });
   await test.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
   await test.pull();
   fs.writeFileSync(dir.join('asked'), '');
@@ -295,6 +299,19 @@ describe('the loop of repeated probes', () => {
     end();
     await Promise.all([job, running]);
     assert.equal(fs.existsSync(app.path('asked')), true);
+  });
+
+  it('notes that a probe has given no answer where the disk has no room for its question', async () => {
+    let isFull = false;
+    const before = (): void => {
+      if (isFull) throw Object.assign(new Error('full'), { code: 'ENOSPC' });
+    };
+    using one = await scene({ app: 30 * second }, 0, { before, after: () => undefined });
+    isFull = true;
+    await one.run(1);
+    const { workers } = one.test.host.ledger.read();
+    assert.match(workers['app/a']?.probed?.silence ?? '', /^app: could not be asked: .*ENOSPC|full/);
+    assert.deepEqual(one.asked(), []);
   });
 
   it('ends with no exception, whatever keeps it from asking', async () => {

@@ -21,7 +21,7 @@ describe('the time of a bake', () => {
   it('counts what was observed since the last look, and never more than has passed since the bake began', () => {
     const bake = startBake(release, start);
     const seen = (nowMs: number, elapsedMs: number | undefined) =>
-      withObserved(bake, { nowMs, bootId: 'b', elapsedMs, isTaken: true }).observedMs;
+      withObserved(bake, { nowMs, bootId: 'b', elapsedMs, isTaken: true, isSilent: false }).observedMs;
     assert.equal(seen(start.nowMs + 2000, 2000), 2000);
     assert.equal(seen(start.nowMs + 2000, 900_000), 2000, 'the look before was long before the bake');
     assert.equal(seen(start.nowMs + 9e8, 2000), 2000, 'the clock was set forward');
@@ -31,8 +31,13 @@ describe('the time of a bake', () => {
   it('counts an absence of less than a minute in the same boot, and no other', () => {
     const bake = startBake(release, start);
     const after = (absentMs: number, bootId = 'b') =>
-      withObserved(bake, { nowMs: start.nowMs + absentMs, bootId, elapsedMs: undefined, isTaken: true })
-        .observedMs;
+      withObserved(bake, {
+        nowMs: start.nowMs + absentMs,
+        bootId,
+        elapsedMs: undefined,
+        isTaken: true,
+        isSilent: false,
+      }).observedMs;
     assert.deepEqual([after(59_999), after(60_000), after(10_000, 'c'), after(-1)], [59_999, 0, 0, 0]);
   });
 
@@ -50,7 +55,7 @@ describe('the time of a bake', () => {
 
   it('does not pass while no worker has taken the release, and is whole from then on', () => {
     const untakenMs = start.nowMs + 9 * forMs;
-    const looks = { bootId: 'b', elapsedMs: 2000 };
+    const looks = { bootId: 'b', elapsedMs: 2000, isSilent: false };
     const untaken = withObserved(startBake(release, start), { ...looks, nowMs: untakenMs, isTaken: false });
     const judge = (bake: Bake, nowMs: number) => judgeBake(bake, { forMs, nowMs, isDoubted: false });
     assert.deepEqual([untaken.observedMs, judge(untaken, untakenMs)], [0, 'baking']);

@@ -29,7 +29,7 @@ function groupOf(workers: readonly [Partial<WorkerLedger>, WorkerRuns | undefine
   return {
     ...{ group: 'app', min },
     workers: workers.map(([entry, own], index) => ({
-      ...{ key: `app/w${index}`, entry: { ...healthy, ...entry }, runs: own },
+      ...{ key: `app/w${index}`, entry: { ...healthy, ...entry }, runs: own, isDead: false },
     })),
   };
 }
