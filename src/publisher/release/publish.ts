@@ -13,7 +13,7 @@ import type { DeltaInfo } from '../../core/release/deltas.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
 import { canonicalRequires, isFeature, maxRequires } from '../../core/release/requires.js';
 import { packBundle } from '../archive/build-bundle.js';
-import { type PackedTree, readSourceTree, type SourceTree } from '../archive/source-tree.js';
+import { type PackedTree, readSourceTree, requireFiles, type SourceTree } from '../archive/source-tree.js';
 import { fillStamps, readStamps, type StampSource } from '../archive/stamp-tree.js';
 import { type DeltaPlace, makeDeltas } from '../delta/make-deltas.js';
 import { treeOfSource } from '../delta/new-tree.js';
@@ -26,7 +26,7 @@ import { type ChangeOptions, changeRepository, readSeen } from '../signing/sign-
 import { holderOfRole, signedRole, signRole } from '../signing/sign-role.js';
 import { signingTimeMs } from '../signing/signing-time.js';
 import { type ChangedLines, countChangedLines } from './changed-lines.js';
-import { type BoundedChange, compareToHead, type Head, type HeadChange, readHead } from './head-change.js';
+import { type BoundedChange, compareToHeads, type Head, type HeadChange, readHead } from './head-change.js';
 import { defaultDeltas } from './moved-deltas.js';
 import { lastReleases, requireCorrected } from './release-history.js';
 
@@ -70,7 +70,7 @@ export async function publishBundle(given: PublishOptions) {
   requireText(options.revision, 'the revision');
   requireFeatures(options.requires);
   report.begin('read', options.source);
-  const tree = await readSourceTree(options.source, options.limits, options);
+  const tree = await readSourceTree(options.source, options.limits, { ...options, empty: 'read' });
   const source = readStamps(tree, options.stamp ?? []);
   const seen = readSeen(options);
   const known = sameRelease(seen, source, options);
@@ -79,6 +79,7 @@ export async function publishBundle(given: PublishOptions) {
   if (known === undefined) requireCorrected(seen, options);
   // A release that waits was within the bounds, or accepted, when it was signed.
   const first = known === undefined ? await compareTree(seen, tree, options) : undefined;
+  requireFiles(tree);
   const path = targetPath(options.bundle, options.channel);
   const signers = await requireKeysOf(keys, holderOfRole(seen, roleOfPath(seen, path)));
   return changeRepository(options, seen, async (writer, before, clock) => {
@@ -180,7 +181,7 @@ async function placeDeltas(
   return makeDeltas(place, treeOfSource(packed), releases, { ...options, archiveBytes });
 }
 
-interface Comparing extends Pick<PublishOptions, 'bundle' | 'channel' | 'limits' | 'change'> {
+interface Comparing extends Pick<PublishOptions, 'bundle' | 'channel' | 'fixes' | 'limits' | 'change'> {
   /** As it was read before the lock. */
   readonly known?: Head | undefined;
 }
@@ -190,7 +191,9 @@ async function compareTree(
   { manifest }: SourceTree,
   options: Comparing,
 ): Promise<HeadChange> {
-  return compareToHead(await readHead(state, options, options), manifest, options.change);
+  const { limits, change: bounds } = options;
+  const head = await readHead(state, options, options);
+  return compareToHeads(state, options, { head, after: manifest, bounds, limits });
 }
 
 async function countLines(
@@ -205,8 +208,8 @@ async function countLines(
 }
 
 /** Without a difference where the archive of the head cannot be read. */
-function toldOf({ head, change, accepted }: HeadChange) {
-  return { previous: head?.listed.release, difference: change?.difference, change, accepted };
+function toldOf({ head, change, accepted, withinBoundsOf }: HeadChange) {
+  return { previous: head?.listed.release, difference: change?.difference, change, accepted, withinBoundsOf };
 }
 
 export type PreviewResult = Awaited<ReturnType<typeof previewPublish>>;
@@ -216,13 +219,14 @@ export async function previewPublish(options: PublishOptions) {
   requireText(options.revision, 'the revision');
   requireFeatures(options.requires);
   options.report.begin('read', options.source);
-  const tree = await readSourceTree(options.source, options.limits, options);
+  const tree = await readSourceTree(options.source, options.limits, { ...options, empty: 'read' });
   const source = readStamps(tree, options.stamp ?? []);
   const state = readSeen(options);
   const known = sameRelease(state, source, options);
   if (known !== undefined) return { kind: 'nothing-new', release: known } as const;
   requireCorrected(state, options);
   const compared = await compareTree(state, tree, options);
+  requireFiles(tree);
   const serial = nextSerial(state, options.bundle, options.afterSerial);
   const packed = fillStamps(source, { ...options, serial });
   const { archiveBytes, deltas } = await tryPacking(state, packed, options);

@@ -147,10 +147,10 @@ function narrate(result: PublishResult, reporter: Reporter): void {
 
 type NewResult = Exclude<PublishResult, { kind: 'nothing-new' }>;
 
-type Compared = Pick<NewResult, 'previous' | 'change' | 'accepted' | 'lines'>;
+type Compared = Pick<NewResult, 'previous' | 'change' | 'accepted' | 'withinBoundsOf' | 'lines'>;
 
-function shownChange({ previous, change, accepted, lines }: Compared): ShownChange {
-  return { previousSerial: previous?.serial, change, accepted, lines };
+function shownChange({ previous, ...change }: Compared): ShownChange {
+  return { ...change, previousSerial: previous?.serial };
 }
 
 function signedOf({ role, version }: NewResult) {
