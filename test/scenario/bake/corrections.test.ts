@@ -97,6 +97,16 @@ describe('a release that corrects another one', () => {
     assert.equal(baking.test.host.ledger.read().unsettled, undefined, 'a settled release ends the count');
   });
 
+  it('does not wait where the other is in the memory of refusals, and was never in use', async () => {
+    using baking = await failingHost();
+    const { host } = baking.test;
+    const { refusals } = host.refusals.read();
+    const [known] = refusals;
+    assert.ok(known !== undefined);
+    host.refusals.write({ ...host.refusals.read(), refusals: [...refusals, { ...known, serial: 4 }] });
+    assert.equal((await correct(baking, 5, 4)).outcome, 'activated');
+  });
+
   it('passes neither a pause nor the refusal of its own tree', async () => {
     using baking = await failingHost();
     await baking.test.publish('access', { f: '3' }, { serial: 4, fixes: 3 });
