@@ -303,7 +303,7 @@ export const errorCodes = {
   ),
   BAKE_GAP: deferred(
     'A release waits, because releases of its bundle were taken back again and again, or none of them settled.',
-    'Find out why they failed: `writ history`. `writ pull --force` takes the release now.',
+    'Find out why they failed: `writ history`. The publisher can end the wait on all hosts: `writ publish --fixes SERIAL`, with the serial that is active or failed. `writ pull --force` takes the release now.',
   ),
   WORKER_RESTARTED: degraded(
     'The process of a worker ended within the bake time of a release that it uses, or another process took its place.',

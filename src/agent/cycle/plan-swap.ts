@@ -1,6 +1,7 @@
 // What follows from a candidate that its checks let through: an update, a repair, or nothing; and the move that brings it.
 // Decides and writes nothing: what of a damaged policy is replaced is integrity's.
 
+import type { ReleaseInfo } from '../../core/release/release.js';
 import { affectedGroups } from '../activation/affected-groups.js';
 import type { Move } from '../activation/move.js';
 import type { ActivePolicy } from '../generations/generation-contents.js';
@@ -8,6 +9,8 @@ import { planForcedRepair } from '../integrity/repair-by-force.js';
 import { moveToRepaired } from '../integrity/repair-plan.js';
 import { withAccepted, withChannel } from '../select/accepted-releases.js';
 import { withoutHoldsUpTo } from '../select/holds-and-blocks.js';
+import { isCorrectionOn } from '../settled/correction-rules.js';
+import { withCorrection } from '../settled/settled-ledger.js';
 import {
   type CandidateBundle,
   type CandidateOptions,
@@ -63,9 +66,24 @@ function moveTo(
     releases,
     staging,
     signal,
-    ledger: (ledger) => acceptAll(ledger, candidate),
+    ledger: (ledger) => acceptAll(countCorrections(host, { ledger, policy, releases }), candidate),
     onRefused: (error, groups) => rememberBlamed(host, releases, error, groups),
   };
+}
+
+interface NewPolicy extends Pick<SwapFacts, 'policy'> {
+  /** Before the swap. */
+  readonly ledger: Ledger;
+  readonly releases: readonly ReleaseInfo[];
+}
+
+function countCorrections(host: Host, { ledger, policy, releases }: NewPolicy): Ledger {
+  const { refusals } = host.refusals.read();
+  const corrections = releases.filter((release) => {
+    const active = policy?.bundles.get(release.bundle)?.record.release;
+    return isCorrectionOn({ ...ledger, refusals, active }, release);
+  });
+  return corrections.reduce((all, { bundle }) => withCorrection(all, bundle), ledger);
 }
 
 function acceptAll(ledger: Ledger, candidate: readonly CandidateBundle[]): Ledger {

@@ -34,10 +34,10 @@ export function recordedTarget(paths: HostPaths, bundle: string, release: string
   });
 }
 
-/** A Writ that did not know `requires` has kept none, and nobody decides by what a kept release required. */
-function ofToday(record: ReleaseInfo, { requires }: ReleaseInfo): ReleaseInfo {
-  const { requires: _, ...rest } = record;
-  return { ...rest, ...given({ requires }) };
+/** A Writ that did not know `requires` and `fixes` has kept none, and no decision depends on those of a kept release. */
+function ofToday(record: ReleaseInfo, { requires, fixes }: ReleaseInfo): ReleaseInfo {
+  const { requires: _, fixes: __, ...rest } = record;
+  return { ...rest, ...given({ requires, fixes }) };
 }
 
 function isSame(one: object, other: object): boolean {

@@ -119,8 +119,8 @@ function releaseOf({ release: { serial, manifest } }: ReleaseRecord): AcceptedRe
   return { serial, manifestDigest: manifest.digest };
 }
 
-const serverOf = ({ serial, revision, requires }: ReleaseInfo): BundleStatus['server'] => ({
-  ...{ serial, revision, ...given({ requires }) },
+const serverOf = ({ serial, revision, requires, fixes }: ReleaseInfo): BundleStatus['server'] => ({
+  ...{ serial, revision, ...given({ requires, fixes }) },
 });
 
 const roleOrder = ['timestamp', 'snapshot', 'targets', 'root'] as const;

@@ -12,6 +12,7 @@ import type { MirrorFailure } from '../../trust/mirrors/mirror-failures.js';
 import type { SignedTarget } from '../../trust/signed-target.js';
 import type { ActiveBundle } from '../generations/generation-contents.js';
 import { judgeBakeGap } from '../settled/bake-gap-rules.js';
+import { isCorrectionOn } from '../settled/correction-rules.js';
 import type { Host } from '../state/host.js';
 import { maxOutputLines, rememberReleases } from '../state/refusals.js';
 import { acceptedFor } from './accepted-releases.js';
@@ -89,7 +90,10 @@ function restrictionOf(
 function paceOf(host: Host, release: ReleaseInfo, active: ActiveBundle | undefined): WritError | undefined {
   if (active === undefined) return undefined;
   const { forMs } = bakeOf(host.config, release.bundle);
-  const gap = judgeBakeGap(release, host.ledger.read(), { forMs, nowMs: host.clock.nowMs() });
+  const ledger = host.ledger.read();
+  const { refusals } = host.refusals.read();
+  const isCorrection = isCorrectionOn({ ...ledger, refusals, active: active.record.release }, release);
+  const gap = judgeBakeGap(release, ledger, { isCorrection, forMs, nowMs: host.clock.nowMs() });
   return gap ?? pacedUnseen(host, release, active);
 }
 

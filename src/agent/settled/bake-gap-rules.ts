@@ -5,6 +5,7 @@ import { computeBackoffMs } from '../../core/backoff.js';
 import { WritError } from '../../core/errors.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
 import type { Ledger } from '../state/ledger.js';
+import { passesAsCorrection } from './correction-rules.js';
 
 /** The first restore delays nothing; from the second one on the gap doubles. */
 const backoff = { firstMs: 300_000, maxMs: 3_600_000 };
@@ -12,6 +13,8 @@ const backoff = { firstMs: 300_000, maxMs: 3_600_000 };
 const maxUnsettledBakes = 3;
 
 export interface BakeGap {
+  /** It corrects a release that is in use or failed on this host. */
+  readonly isCorrection: boolean;
   readonly forMs: number;
   readonly nowMs: number;
 }
@@ -20,10 +23,11 @@ export interface BakeGap {
 export function judgeBakeGap(
   { bundle, serial }: Pick<ReleaseInfo, 'bundle' | 'serial'>,
   { unsettled, bakes }: Pick<Ledger, 'unsettled' | 'bakes'>,
-  { forMs, nowMs }: BakeGap,
+  { isCorrection, forMs, nowMs }: BakeGap,
 ): WritError | undefined {
   const known = unsettled?.[bundle];
   if (known === undefined) return undefined;
+  if (isCorrection && passesAsCorrection(known)) return undefined;
   const { restores, restoredAtMs = 0, sinceMs } = known;
   const gapEndMs = restores < 2 ? 0 : restoredAtMs + computeBackoffMs(restores - 1, backoff);
   // A time of the future was noted by a clock that was set back since.

@@ -13,6 +13,7 @@ import {
   type WorkerRuns,
 } from '../state/ledger.js';
 import { addSettled, type BakeNow, isSameRelease, startBake } from './bake-rules.js';
+import { passesAsCorrection } from './correction-rules.js';
 
 const changeSettled = ledgerSection('bakes', 'settledReleases', 'unsettled', 'runs');
 
@@ -65,14 +66,27 @@ export function withRestored(
 ): Ledger {
   const unsettled = { ...ledger.unsettled };
   for (const { bundle, serial, manifestDigest } of releases) {
-    const { sinceMs = nowMs, restores = 0, failed = [] } = unsettled[bundle] ?? {};
+    const { sinceMs = nowMs, restores = 0, failed = [], corrections } = unsettled[bundle] ?? {};
     const others = failed.filter((one) => !isSameRelease(one, { serial, manifestDigest }));
     unsettled[bundle] = {
-      ...{ sinceMs, restores: restores + 1, restoredAtMs: nowMs },
+      ...{ sinceMs, restores: restores + 1, restoredAtMs: nowMs, ...given({ corrections }) },
       failed: [...others, { serial, manifestDigest }].slice(-maxFailed),
     };
   }
   return changeSettled(ledger, { unsettled });
+}
+
+/**
+ * @returns the ledger after the swap to a correction: the gap of its bundle ends. The age of the unsettled period stays, so that
+ * an ordinary release does not replace the correction within its bake time
+ */
+export function withCorrection(ledger: Ledger, bundle: string): Ledger {
+  const known = ledger.unsettled?.[bundle];
+  if (known === undefined || !passesAsCorrection(known)) return ledger;
+  const corrections = (known.corrections ?? 0) + 1;
+  return changeSettled(ledger, {
+    unsettled: { ...ledger.unsettled, [bundle]: { ...known, restores: 0, corrections } },
+  });
 }
 
 /** @returns true where this release was taken back before, and no other of its bundle has settled since */

@@ -123,7 +123,10 @@ export const ledgerSchema: object = record({
     listOf(record({ ...release, atMs: number, isObserved: yesOrNo, generation: number })),
   ),
   'unsettled?': objectOf(
-    record({ sinceMs: number, restores: number, 'restoredAtMs?': number, failed: listOf(record(release)) }),
+    record({
+      ...{ sinceMs: number, restores: number, 'restoredAtMs?': number, 'corrections?': number },
+      failed: listOf(record(release)),
+    }),
   ),
   'runs?': objectOf(
     record({

@@ -84,7 +84,9 @@ export interface UnsettledBundle {
   /** How many releases were taken back since then, and when the last one was. */
   readonly restores: number;
   readonly restoredAtMs?: number;
-  /** Those releases, oldest first, at most 16. */
+  /** How many releases became active since then without a wait, because they correct another one. */
+  readonly corrections?: number;
+  /** Those that were taken back, oldest first, at most 16. */
   readonly failed: readonly AcceptedRelease[];
 }
 

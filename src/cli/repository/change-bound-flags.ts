@@ -50,11 +50,19 @@ export interface ShownChange {
   /** Absent where an archive could not be read. */
   readonly change?: TreeChange | undefined;
   readonly accepted: readonly ChangeExcess[];
+  /** Serial of the release before the corrected one, where only the change to that is within the bounds. */
+  readonly withinBoundsOf?: number | undefined;
   readonly lines?: ChangedLines | undefined;
 }
 
 /** @returns lines for people about what a release changes; none for a first release */
-export function changeLines({ previousSerial, change, accepted, lines }: ShownChange): string[] {
+export function changeLines({
+  previousSerial,
+  change,
+  accepted,
+  withinBoundsOf,
+  lines,
+}: ShownChange): string[] {
   if (previousSerial === undefined || change === undefined) return [];
   const { before, after, difference } = change;
   const { added, removed, changed } = difference;
@@ -64,6 +72,9 @@ export function changeLines({ previousSerial, change, accepted, lines }: ShownCh
   const bytes = `${sizeText(before.bytes)} -> ${sizeText(after.bytes)}`;
   return [
     `  compared with ${previousSerial}: ${count} (${files}), ${bytes}${linesText(lines)}`,
+    ...(withinBoundsOf === undefined
+      ? []
+      : [`  within the bounds of ${withinBoundsOf}, the release before the fault`]),
     ...accepted.map(
       ({ actual, expected }) => `  accepted with --accept-change: ${actual}; bound: ${expected}`,
     ),
@@ -90,6 +101,7 @@ export function changeDetails({
   previousSerial,
   change,
   accepted,
+  withinBoundsOf,
   lines,
 }: ShownChange): Record<string, unknown> {
   if (previousSerial === undefined || change === undefined) return { change: null };
@@ -103,7 +115,7 @@ export function changeDetails({
         ...{ added: added.length, removed: removed.length, changed: changed.length, emptied: emptied.length },
       },
       bytes: { before: before.bytes, after: after.bytes },
-      ...given({ lines }),
+      ...given({ lines, withinBoundsOf }),
       accepted,
     },
   };

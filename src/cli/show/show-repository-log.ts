@@ -70,7 +70,7 @@ function delegationText(act: DelegationAct): string {
 }
 
 function releaseText(act: ReleaseAct): string {
-  const { bundle, channel, fromSerial, toSerial, revision = '', fromChannel, withdrawn, reason } = act;
+  const { bundle, channel, fromSerial, toSerial, revision = '', fixes, fromChannel, withdrawn, reason } = act;
   const serials =
     toSerial === undefined
       ? `${fromSerial} -> none`
@@ -80,6 +80,7 @@ function releaseText(act: ReleaseAct): string {
   return [
     `${bundle} ${channel} ${serials}`,
     ...(revision === '' ? [] : [`(${revision})`]),
+    ...(fixes === undefined ? [] : [`fixes ${fixes}`]),
     ...(fromChannel === undefined ? [] : [`from ${fromChannel}`]),
     ...(withdrawn === undefined ? [] : [`withdrew ${withdrawn.join(', ')}`]),
     ...(reason === undefined ? [] : [`because: ${reason}`]),

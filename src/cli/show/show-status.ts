@@ -152,7 +152,7 @@ function serverText(bundle: BundleStatus, report: StatusReport): string {
   if (report.holds.some(at)) return `${server.serial}, held`;
   if (isTooNew(bundle.bundle, report)) return `${server.serial}, deferred`;
   if (report.pause !== undefined || report.waiting?.some(at)) return `${server.serial}, waits`;
-  return String(server.serial);
+  return server.fixes === undefined ? String(server.serial) : `${server.serial}, fixes ${server.fixes}`;
 }
 
 /** Only verified targets say that there is no such bundle. */

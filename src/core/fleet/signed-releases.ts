@@ -16,6 +16,8 @@ export interface SignedEntry {
   /** Whose entry it is. */
   readonly role: string;
   readonly requires: readonly string[];
+  /** Serial of the release that it corrects. */
+  readonly fixes?: number;
   /** Files that have one. */
   readonly stamps: readonly string[];
   /** Serials taken back so far. */
@@ -175,6 +177,7 @@ function textsOf(entry: SignedEntry): Record<string, string> {
     archive: `sha256:${entry.archive}`,
     'archive bytes': String(entry.archiveBytes),
     requires: list(entry.requires),
+    fixes: entry.fixes === undefined ? '' : String(entry.fixes),
     stamps: list(entry.stamps),
     withdrawn: list(entry.withdrawn),
   };

@@ -26,6 +26,8 @@ export interface ReleaseInfo {
   readonly deltas?: readonly DeltaInfo[];
   /** Features that a host has to know to take it, as requires.ts reads them; left out where it takes none. */
   readonly requires?: readonly string[];
+  /** Serial of the release of this bundle that it corrects, below its own; left out where it corrects none. */
+  readonly fixes?: number;
   /** Serials taken back by a signed act, ascending; cumulative over releases. */
   readonly withdrawn: readonly number[];
   /** The act that pointed the channel here, for people; the next release does not carry it on. */
@@ -58,6 +60,7 @@ export function encodeReleaseInfo(info: ReleaseInfo): Record<string, unknown> {
     ...given({
       deltas: info.deltas && encodeDeltas(info.deltas),
       requires: info.requires && [...info.requires],
+      fixes: info.fixes,
       withdrawal: note && { serials: [...note.serials], at: isoTime(note.atMs), reason: note.reason },
     }),
   };
@@ -99,8 +102,9 @@ export function parseReleaseInfo(custom: unknown, where: string): ReleaseInfo {
   };
   const deltas = ifThere('deltas', (rows) => parseDeltas(rows, digest));
   const requires = ifThere('requires', parseRequires);
+  const fixes = ifThere('fixes', (value) => (isSerial(value) && value < serial ? value : undefined));
   const withdrawal = ifThere('withdrawal', parseWithdrawal);
-  return { ...plain, ...given({ stamped, deltas, requires, withdrawal }) };
+  return { ...plain, ...given({ stamped, deltas, requires, fixes, withdrawal }) };
 }
 
 function parseWithdrawal(note: unknown): Withdrawal | undefined {

@@ -14,6 +14,8 @@ export interface BundleStatus {
     readonly revision: string;
     /** What the release requires of the Writ that takes it; left out where that is nothing. */
     readonly requires?: readonly string[];
+    /** Serial of the release that it corrects; left out where it corrects none. */
+    readonly fixes?: number;
   };
   /** Left out for a release without a bake time (`bake: {for: 0}`), and before an agent of this version has run. */
   readonly bake?: BakeStatus;

@@ -2,6 +2,7 @@
 // be trusted costs its own channels their news, and no other's. Owns no rule of trust.
 import { isWritError, toWritError, type WritError } from '../../core/errors.js';
 import type { SignedEntry } from '../../core/fleet/signed-releases.js';
+import { given } from '../../core/given.js';
 import { digestHex, isName } from '../../core/names.js';
 import type { RepositoryClient } from '../../trust/repository-client.js';
 import { type FoundFile, readSignedTarget } from '../../trust/signed-target.js';
@@ -69,7 +70,7 @@ function nameOf(file: FoundFile): (ChannelName & { readonly file: FoundFile })[]
 
 function readEntry(file: FoundFile, name: ChannelName): NewEntry {
   const { release, digest, length, vouchedBy } = readSignedTarget(file, name);
-  const { serial, manifest, revision, createdAtMs, requires = [], stamped, withdrawn } = release;
+  const { serial, manifest, revision, createdAtMs, requires = [], fixes, stamped, withdrawn } = release;
   return {
     bundle: name.bundle,
     channel: name.channel,
@@ -82,6 +83,7 @@ function readEntry(file: FoundFile, name: ChannelName): NewEntry {
     createdAtMs,
     role: vouchedBy.role,
     requires,
+    ...given({ fixes }),
     stamps: (stamped?.stamps ?? []).map(({ path }) => path),
     withdrawn,
   };

@@ -32,6 +32,18 @@ const maxRefusalsSaid = 20;
 export interface ReadOptions extends SourceChoice {
   readonly report?: Pick<WorkReport, 'progress'>;
   readonly signal?: AbortSignal;
+  /** `read`: a directory without a file is read, because the caller compares it first; left out: it is refused. */
+  readonly empty?: 'read';
+}
+
+/** @throws WritError SOURCE_REFUSED for a directory without a file: no release is empty */
+export function requireFiles({ source, manifest }: EmptiableTree): void {
+  if (manifest.files.length === 0) throw refusedSource(source, ['it contains no file']);
+}
+
+interface EmptiableTree {
+  readonly source: string;
+  readonly manifest: { readonly files: readonly unknown[] };
 }
 
 /**
@@ -41,11 +53,11 @@ export interface ReadOptions extends SourceChoice {
 export async function readSourceTree(
   source: string,
   limits: ArchiveLimits,
-  { report, signal, ...choice }: ReadOptions = {},
+  { report, signal, empty, ...choice }: ReadOptions = {},
 ) {
   const walk = walkSource(source, limits, sourceRules(choice, readIgnored(source)));
   if (walk.refusals.length > 0) throw refusedSource(source, walk.refusals);
-  if (walk.files.length === 0) throw refusedSource(source, ['it contains no file']);
+  if (empty !== 'read') requireFiles({ source, manifest: { files: walk.files } });
   const buffer = Buffer.allocUnsafe(readBytes);
   const part = createTally(walk.files.length, (done, total) =>
     report?.progress('read', { done, total, unit: 'files' }),

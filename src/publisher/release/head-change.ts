@@ -17,6 +17,7 @@ import { unstamped } from '../../core/release/stamps.js';
 import { readManifestOf } from '../archive/archive-reader.js';
 import { findHead, type ListedRelease, liveReleasesOf } from '../repository/listing.js';
 import type { RepositoryState } from '../repository/repository-state.js';
+import { releaseHistory } from './release-history.js';
 
 export interface BoundedChange extends ChangeBounds {
   /** What happens beyond the bounds. */
@@ -35,6 +36,8 @@ export interface HeadChange {
   readonly change?: TreeChange;
   /** What exceeds the bounds, and was accepted. */
   readonly accepted: readonly ChangeExcess[];
+  /** Serial of the release before the corrected one: the change to it is within the bounds, and that to the head is not. */
+  readonly withinBoundsOf?: number;
 }
 
 export interface Channel {
@@ -77,6 +80,54 @@ export function compareToHead(
   const excess = bounds === undefined ? [] : excessOfChange(change, bounds);
   if (bounds?.beyond === 'refuse' && excess.length > 0) throw changeTooLarge(release, change, excess);
   return { head, change, accepted: excess };
+}
+
+interface Comparison {
+  readonly head: Head | undefined;
+  readonly after: Manifest;
+  readonly bounds: BoundedChange | undefined;
+  readonly limits: ArchiveLimits;
+}
+
+/**
+ * As compareToHead. A correction may also be within the bounds of the release before the fault, because a list that doubled by
+ * accident loses half of its bytes when it is corrected.
+ * @throws WritError CHANGE_TOO_LARGE
+ */
+export async function compareToHeads(
+  state: RepositoryState,
+  { fixes, ...channel }: Channel & { readonly fixes?: number | undefined },
+  { head, after, bounds, limits }: Comparison,
+): Promise<HeadChange> {
+  const compared = compareToHead(head, after, bounds && { ...bounds, beyond: 'accept' });
+  if (bounds === undefined || compared.accepted.length === 0) return compared;
+  const listed = fixes === undefined ? undefined : releaseBefore(state, channel, fixes);
+  const manifest = listed && (await readManifestOf(state.layout, listed, limits))?.manifest;
+  if (listed !== undefined && manifest !== undefined) {
+    const before = compareToHead({ listed, manifest }, after, { ...bounds, beyond: 'accept' });
+    if (before.accepted.length === 0)
+      return { ...compared, accepted: [], withinBoundsOf: listed.release.serial };
+  }
+  return compareToHead(head, after, bounds);
+}
+
+/**
+ * @returns the newest release of the channel before the faulty one that was not withdrawn. A correction that failed too is not
+ * it: the release that this one corrected is the fault
+ */
+function releaseBefore(
+  state: RepositoryState,
+  { bundle, channel }: Channel,
+  fixes: number,
+): ListedRelease | undefined {
+  const history = releaseHistory(state, bundle);
+  const withdrawn = new Set(history.flatMap(({ release }) => release.withdrawn));
+  let fault = fixes;
+  // Newest first, and each corrects an older one: one pass follows the chain.
+  for (const { release } of history) if (release.serial === fault) fault = release.fixes ?? fault;
+  return history.find(
+    ({ release }) => release.channel === channel && release.serial < fault && !withdrawn.has(release.serial),
+  );
 }
 
 function changeTooLarge(

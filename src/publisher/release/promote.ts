@@ -10,7 +10,7 @@ import { findHead, type ListedRelease, unionOf } from '../repository/listing.js'
 import type { RepositoryState } from '../repository/repository-state.js';
 import { readSeen } from '../signing/sign-change.js';
 import { changeTargets, type TargetsChange, type TargetsResult } from './change-targets.js';
-import { type BoundedChange, compareToHead, type HeadChange, readHead } from './head-change.js';
+import { type BoundedChange, compareToHeads, type HeadChange, readHead } from './head-change.js';
 import type { MoveOptions } from './moved-deltas.js';
 import { moveTo, requireArchive, requireStanding } from './withdraw.js';
 
@@ -28,7 +28,7 @@ export interface PromoteOptions extends MoveOptions {
   readonly change?: BoundedChange | undefined;
 }
 
-export interface Promotion extends Pick<HeadChange, 'change' | 'accepted'> {
+export interface Promotion extends Pick<HeadChange, 'change' | 'accepted' | 'withinBoundsOf'> {
   /** The head of the channel before; absent for its first release. */
   readonly before?: ReleaseInfo;
   readonly after: ReleaseInfo;
@@ -72,7 +72,7 @@ async function planPromotion(
   if (before?.serial === source.release.serial) return undefined;
   requireAcceptable(state, source, before);
   requireArchive(state.layout, source);
-  const { change, accepted } = await compareToTarget(state, source, request, options);
+  const { change, accepted, withinBoundsOf } = await compareToTarget(state, source, request, options);
   // Both lists: a host may have accepted on either channel what was taken back there.
   const withdrawn = unionOf(source.release.withdrawn, before?.withdrawn);
   const moved = moveTo(state.layout, source, to);
@@ -81,7 +81,7 @@ async function planPromotion(
   return {
     moves: [{ from: source, release: after }],
     copies: moved.copies,
-    tell: ([head = after]) => ({ after: head, accepted, ...given({ before, change }) }),
+    tell: ([head = after]) => ({ after: head, accepted, ...given({ before, change, withinBoundsOf }) }),
   };
 }
 
@@ -91,11 +91,13 @@ async function compareToTarget(
   source: ListedRelease,
   { bundle, to }: PromoteRequest,
   { limits = defaultArchiveLimits, change: bounds }: PromoteOptions,
-): Promise<Pick<HeadChange, 'change' | 'accepted'>> {
+): Promise<Pick<HeadChange, 'change' | 'accepted' | 'withinBoundsOf'>> {
   const head = await readHead(state, { bundle, channel: to }, { limits });
   const manifest = (await readManifestOf(state.layout, source, limits))?.manifest;
   if (head === undefined || manifest === undefined) return { accepted: [] };
-  return compareToHead(head, unstamped(manifest, source.release.stamped?.stamps), bounds);
+  const { stamped, fixes } = source.release;
+  const after = unstamped(manifest, stamped?.stamps);
+  return compareToHeads(state, { bundle, channel: to, fixes }, { head, after, bounds, limits });
 }
 
 /** Another publisher may have been here since the hosts were asked. */

@@ -13,7 +13,7 @@ import type { DeltaInfo } from '../../core/release/deltas.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
 import { canonicalRequires, isFeature, maxRequires } from '../../core/release/requires.js';
 import { packBundle } from '../archive/build-bundle.js';
-import { type PackedTree, readSourceTree, type SourceTree } from '../archive/source-tree.js';
+import { type PackedTree, readSourceTree, requireFiles, type SourceTree } from '../archive/source-tree.js';
 import { fillStamps, readStamps, type StampSource } from '../archive/stamp-tree.js';
 import { type DeltaPlace, makeDeltas } from '../delta/make-deltas.js';
 import { treeOfSource } from '../delta/new-tree.js';
@@ -26,9 +26,9 @@ import { type ChangeOptions, changeRepository, readSeen } from '../signing/sign-
 import { holderOfRole, signedRole, signRole } from '../signing/sign-role.js';
 import { signingTimeMs } from '../signing/signing-time.js';
 import { type ChangedLines, countChangedLines } from './changed-lines.js';
-import { type BoundedChange, compareToHead, type Head, type HeadChange, readHead } from './head-change.js';
+import { type BoundedChange, compareToHeads, type Head, type HeadChange, readHead } from './head-change.js';
 import { defaultDeltas } from './moved-deltas.js';
-import { lastReleases } from './release-history.js';
+import { lastReleases, requireCorrected } from './release-history.js';
 
 export interface PublishOptions extends Omit<ChangeOptions, 'holder'> {
   readonly source: string;
@@ -43,6 +43,8 @@ export interface PublishOptions extends Omit<ChangeOptions, 'holder'> {
   readonly stamp?: readonly string[] | undefined;
   /** Features that a host has to know to take it. */
   readonly requires?: readonly string[] | undefined;
+  /** Serial of the release of this bundle that it corrects. */
+  readonly fixes?: number | undefined;
   /** Patterns of what of SOURCE is left out, beside those of its .writignore. */
   readonly exclude?: readonly string[] | undefined;
   /** Patterns of what is taken though its name is that of a secret. */
@@ -59,8 +61,8 @@ export type PublishResult = Awaited<ReturnType<typeof publishBundle>>;
 /**
  * Publishes a directory as the next release of a bundle on a channel.
  * @returns the release, and the role that lists it with its version
- * @throws WritError SOURCE_REFUSED, CHANGE_TOO_LARGE, KEYS_MISSING, KEY_UNREADABLE, PASSPHRASE_NEEDED, PASSPHRASE_WRONG, REPOSITORY_LOCKED,
- *   REPOSITORY_INVALID (nothing was published), SIGNATURE_DISAGREEMENT, USAGE, DISK_*
+ * @throws WritError SOURCE_REFUSED, RELEASE_UNKNOWN, CHANGE_TOO_LARGE, KEYS_MISSING, KEY_UNREADABLE, PASSPHRASE_NEEDED, PASSPHRASE_WRONG,
+ *   REPOSITORY_LOCKED, REPOSITORY_INVALID (nothing was published), SIGNATURE_DISAGREEMENT, USAGE, DISK_*
  */
 export async function publishBundle(given: PublishOptions) {
   const options = { ...given, holder: 'publish' };
@@ -68,14 +70,16 @@ export async function publishBundle(given: PublishOptions) {
   requireText(options.revision, 'the revision');
   requireFeatures(options.requires);
   report.begin('read', options.source);
-  const tree = await readSourceTree(options.source, options.limits, options);
+  const tree = await readSourceTree(options.source, options.limits, { ...options, empty: 'read' });
   const source = readStamps(tree, options.stamp ?? []);
   const seen = readSeen(options);
   const known = sameRelease(seen, source, options);
   // Before a key is opened or a lock taken: nothing new costs nothing and writes nothing.
   if (known !== undefined && !isWaiting(seen)) return { kind: 'nothing-new', release: known, tree } as const;
+  if (known === undefined) requireCorrected(seen, options);
   // A release that waits was within the bounds, or accepted, when it was signed.
   const first = known === undefined ? await compareTree(seen, tree, options) : undefined;
+  requireFiles(tree);
   const path = targetPath(options.bundle, options.channel);
   const signers = await requireKeysOf(keys, holderOfRole(seen, roleOfPath(seen, path)));
   return changeRepository(options, seen, async (writer, before, clock) => {
@@ -119,7 +123,7 @@ function requireFeatures(names: readonly string[] = []): void {
 function sameRelease(
   state: RepositoryState,
   source: StampSource,
-  { bundle, channel, limits, withdraw = [], requires = [], clock }: PublishOptions,
+  { bundle, channel, limits, withdraw = [], requires = [], fixes, clock }: PublishOptions,
 ): ReleaseInfo | undefined {
   const head = findHead(state, bundle, channel)?.release;
   if (head === undefined) return undefined;
@@ -129,6 +133,8 @@ function sameRelease(
   const { manifestDigest } = fillStamps(source, { serial: head.serial, limits });
   const isSame = manifestDigest === head.manifest.digest;
   if (!isDeepStrictEqual(head.requires, canonicalRequires(requires))) return undefined;
+  // A nightly job that publishes the same tree again does not know what a person called a correction.
+  if (fixes !== undefined && head.fixes !== fixes) return undefined;
   return isSame && withdraw.every((serial) => head.withdrawn.includes(serial)) ? head : undefined;
 }
 
@@ -144,13 +150,14 @@ function describeRelease(
   { packed, source: { stamped }, serial, deltas = [] }: NewTree,
   options: PublishOptions,
 ): ReleaseInfo {
-  const { bundle, channel, revision, clock, withdraw } = options;
+  const { bundle, channel, revision, clock, withdraw, fixes } = options;
   const requires = canonicalRequires(options.requires ?? []);
   const manifest = { digest: packed.manifestDigest, length: packed.manifestBytes.length };
   // Cumulative: a host that slept through the release that took a serial back must still learn of it.
   const withdrawn = unionOf(findHead(before, bundle, channel)?.release.withdrawn ?? [], withdraw);
   const release = { bundle, channel, serial, revision, createdAtMs: clock.nowMs(), manifest, withdrawn };
-  return { ...release, ...given({ stamped, deltas: deltas.length === 0 ? undefined : deltas, requires }) };
+  const made = deltas.length === 0 ? undefined : deltas;
+  return { ...release, ...given({ stamped, deltas: made, requires, fixes }) };
 }
 
 async function placeArchive(writer: RepositoryWriter, tree: PackedTree, options: PublishOptions) {
@@ -174,7 +181,7 @@ async function placeDeltas(
   return makeDeltas(place, treeOfSource(packed), releases, { ...options, archiveBytes });
 }
 
-interface Comparing extends Pick<PublishOptions, 'bundle' | 'channel' | 'limits' | 'change'> {
+interface Comparing extends Pick<PublishOptions, 'bundle' | 'channel' | 'fixes' | 'limits' | 'change'> {
   /** As it was read before the lock. */
   readonly known?: Head | undefined;
 }
@@ -184,7 +191,9 @@ async function compareTree(
   { manifest }: SourceTree,
   options: Comparing,
 ): Promise<HeadChange> {
-  return compareToHead(await readHead(state, options, options), manifest, options.change);
+  const { limits, change: bounds } = options;
+  const head = await readHead(state, options, options);
+  return compareToHeads(state, options, { head, after: manifest, bounds, limits });
 }
 
 async function countLines(
@@ -199,23 +208,25 @@ async function countLines(
 }
 
 /** Without a difference where the archive of the head cannot be read. */
-function toldOf({ head, change, accepted }: HeadChange) {
-  return { previous: head?.listed.release, difference: change?.difference, change, accepted };
+function toldOf({ head, change, accepted, withinBoundsOf }: HeadChange) {
+  return { previous: head?.listed.release, difference: change?.difference, change, accepted, withinBoundsOf };
 }
 
 export type PreviewResult = Awaited<ReturnType<typeof previewPublish>>;
 
-/** @throws WritError SOURCE_REFUSED, CHANGE_TOO_LARGE, REPOSITORY_INVALID, USAGE: as the publish itself would */
+/** @throws WritError SOURCE_REFUSED, RELEASE_UNKNOWN, CHANGE_TOO_LARGE, REPOSITORY_INVALID, USAGE: as the publish itself would */
 export async function previewPublish(options: PublishOptions) {
   requireText(options.revision, 'the revision');
   requireFeatures(options.requires);
   options.report.begin('read', options.source);
-  const tree = await readSourceTree(options.source, options.limits, options);
+  const tree = await readSourceTree(options.source, options.limits, { ...options, empty: 'read' });
   const source = readStamps(tree, options.stamp ?? []);
   const state = readSeen(options);
   const known = sameRelease(state, source, options);
   if (known !== undefined) return { kind: 'nothing-new', release: known } as const;
+  requireCorrected(state, options);
   const compared = await compareTree(state, tree, options);
+  requireFiles(tree);
   const serial = nextSerial(state, options.bundle, options.afterSerial);
   const packed = fillStamps(source, { ...options, serial });
   const { archiveBytes, deltas } = await tryPacking(state, packed, options);

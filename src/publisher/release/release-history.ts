@@ -1,6 +1,7 @@
 // The releases of a bundle that older metadata in the repository vouches for: what a withdrawal can go back to.
 // Believes only files that the keys of today signed: a former key may be a stolen one. Reads one file at a time.
 import { join } from 'node:path';
+import { WritError } from '../../core/errors.js';
 import { defaultMetadataLimits as limits } from '../../core/limits.js';
 import { targetPath } from '../../core/names.js';
 import { isVouchedByRoot } from '../../core/tuf/metadata-checks.js';
@@ -61,6 +62,35 @@ export function lastReleases(
     }
   }
   return [...found.values()].slice(0, count).sort((a, b) => b.release.serial - a.release.serial);
+}
+
+/**
+ * Requires that the release to be corrected exists: hosts would ignore the serial of a mistyped one.
+ * @param afterSerial serials up to this one belong to a lost repository, whose releases hosts may have
+ * @throws WritError RELEASE_UNKNOWN
+ */
+export function requireCorrected(
+  state: RepositoryState,
+  { bundle, fixes, afterSerial = 0 }: Correction,
+): void {
+  if (fixes === undefined || fixes <= afterSerial) return;
+  const history = releaseHistory(state, bundle).map(({ release }) => release);
+  if (history.some(({ serial, withdrawn }) => serial === fixes || withdrawn.includes(fixes))) return;
+  const known = [...new Set(history.map(({ serial }) => serial))].slice(0, maxNamed);
+  const hint = 'Name the serial of the release that hosts have: see `writ repo log --bundle NAME`.';
+  throw new WritError('RELEASE_UNKNOWN', `${bundle} has no serial ${fixes} that current keys trust`, {
+    facts: { bundle, serial: fixes, known },
+    hint: known.length === 0 ? 'The first release of a bundle corrects none: leave --fixes out.' : hint,
+  });
+}
+
+/** Of the newest serials, in an error. */
+const maxNamed = 20;
+
+interface Correction {
+  readonly bundle: string;
+  readonly fixes?: number | undefined;
+  readonly afterSerial?: number | undefined;
 }
 
 function releasesIn(state: RepositoryState, role: string, version: number): ListedRelease[] {

@@ -2,6 +2,7 @@
 // delegated, or only signed again. Pure; believes what log-versions has verified, and says nothing that is not in it.
 
 import { isWritError } from '../../core/errors.js';
+import { given } from '../../core/given.js';
 import { parseReleaseInfo, type ReleaseInfo, type Withdrawal } from '../../core/release/release.js';
 import type { DelegatedRole, RootSigned, TargetFile, TargetsSigned } from '../../core/tuf/tuf-metadata.js';
 import { nameOfKey } from '../keys/signer-names.js';
@@ -17,6 +18,8 @@ export interface ReleaseAct {
   /** Left out where the channel is no longer listed. */
   readonly toSerial?: number;
   readonly revision?: string;
+  /** Serial of the release that it corrects. */
+  readonly fixes?: number;
   /** Of a promotion, the channel that had it; left out where no kept version says so. */
   readonly fromChannel?: string;
   /** Serials that were taken back. */
@@ -94,9 +97,9 @@ function actOn(
   before: ReleaseInfo | undefined,
   listed: ReadonlyMap<string, ReleaseInfo>,
 ): ReleaseAct | undefined {
-  const { bundle, channel, serial, revision, withdrawal } = release;
+  const { bundle, channel, serial, revision, fixes, withdrawal } = release;
   const from = before === undefined ? {} : { fromSerial: before.serial };
-  const act = { bundle, channel, ...from, toSerial: serial, revision };
+  const act = { bundle, channel, ...from, toSerial: serial, revision, ...given({ fixes }) };
   if (withdrawal !== undefined && !isSameWithdrawal(withdrawal, before?.withdrawal)) {
     const { serials, reason } = withdrawal;
     return { kind: 'withdraw', ...act, withdrawn: serials, ...(reason === '' ? {} : { reason }) };

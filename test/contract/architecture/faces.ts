@@ -117,6 +117,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'bake-failure',
     'bake-gap-rules',
     'bake-rules',
+    'correction-rules',
     'contact-ledger',
     'contact-rules',
     'lost-contact',

@@ -49,6 +49,7 @@ export interface SamplePublishOptions {
   readonly afterSerial?: number;
   readonly deltas?: number;
   readonly requires?: readonly string[];
+  readonly fixes?: number;
   /** Left out: no bounds. */
   readonly change?: BoundedChange;
   /** Another directory of keys, as one without the online keys. */
@@ -149,6 +150,7 @@ export function sampleRepository(dir: TempDir, options: SampleRepositoryOptions 
         stamp: given.stamp,
         deltas: given.deltas,
         requires: given.requires,
+        fixes: given.fixes,
         change: given.change,
         ...(given.withdraw === undefined ? {} : { withdraw: given.withdraw }),
         ...(given.afterSerial === undefined ? {} : { afterSerial: given.afterSerial }),

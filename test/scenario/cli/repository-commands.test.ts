@@ -7,7 +7,15 @@ import { systemClock } from '../../../src/platform/time/clock.js';
 import { madeHere, v1, writ } from '../../kit/cli/publisher-cli.js';
 import { jsonOf } from '../../kit/cli/run-writ.js';
 import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
+import { writeTree } from '../../kit/disk/write-tree.js';
 import { metadataPath, sampleRepository } from '../../kit/repository/sample-repository.js';
+
+const places = ['--repository', 'repo', '--keys', 'keys'] as const;
+
+function publish(dir: TempDir, file: string, ...args: readonly string[]) {
+  writeTree(dir.join('source'), { ...v1, 'block.rpz': file });
+  return writ(dir, 'publish', 'source', ...places, '--bundle', 'dns-edge', ...args);
+}
 
 describe('writ inspect', () => {
   it('reads an archive whole, and says that this proves no author', async () => {
@@ -121,5 +129,46 @@ describe('writ refresh', () => {
     fs.mkdirSync(dir.join('no-keys'));
     const run = await writ(dir, 'refresh', '--repository', 'repo', '--keys', 'no-keys', '--json');
     assert.deepEqual([run.exitCode, jsonOf(run)['code']], [1, 'KEYS_MISSING']);
+  });
+});
+
+describe('writ publish --fixes', () => {
+  it('signs the serial, which inspect and the log show', async () => {
+    using dir = tempDir();
+    madeHere(dir);
+    await publish(dir, 'one\n');
+    const dry = await publish(dir, 'two\n', '--fixes', '1', '--dry-run');
+    assert.match(dry.stdout, /^WOULD PUBLISH dns-edge stable serial 1 -> 2, fixes 1\n/);
+    const json = jsonOf(await publish(dir, 'two\n', '--fixes', '1', '--dry-run', '--json'));
+    assert.deepEqual([json['serial'], json['fixes']], [2, 1]);
+    const run = await publish(dir, 'two\n', '--fixes', '1', '--revision', 'r2');
+    assert.match(run.stdout, /^PUBLISHED dns-edge stable serial 1 -> 2 \(r2\), fixes 1\n/);
+    assert.match((await writ(dir, 'inspect', 'repo')).stdout, /\n {2}dns-edge stable 2 fixes 1\n/);
+    const [release] = jsonOf(await writ(dir, 'inspect', 'repo', '--json'))['releases'] as {
+      fixes?: number;
+    }[];
+    assert.equal(release?.fixes, 1);
+    const log = await writ(dir, 'repo', 'log', '--repository', 'repo', '--bundle', 'dns-edge');
+    assert.match(log.stdout, /dns-edge stable 1 -> 2 \(r2\) fixes 1/);
+    assert.equal('fixes' in jsonOf(await publish(dir, 'three\n', '--json')), false);
+  });
+
+  it('refuses a serial that the bundle never had, and what is no serial', async () => {
+    using dir = tempDir();
+    madeHere(dir);
+    await publish(dir, 'one\n');
+    for (const more of [[], ['--dry-run']]) {
+      const unknown = jsonOf(await publish(dir, 'two\n', '--fixes', '2', '--json', ...more));
+      assert.deepEqual([unknown['exitCode'], unknown['code']], [2, 'RELEASE_UNKNOWN']);
+    }
+    for (const wrong of ['0', '-1', 'x', '1.5']) {
+      const run = await publish(dir, 'two\n', `--fixes=${wrong}`, '--json');
+      assert.deepEqual([run.exitCode, jsonOf(run)['code']], [2, 'USAGE']);
+    }
+    const inspected = jsonOf(await writ(dir, 'inspect', 'repo', '--json'));
+    assert.deepEqual(
+      (inspected['releases'] as { serial: number }[]).map(({ serial }) => serial),
+      [1],
+    );
   });
 });

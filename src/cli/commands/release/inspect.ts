@@ -218,18 +218,17 @@ function repositoryAnswer(inspected: Inspected): Answer {
             ['bundle', 'channel', 'serial', 'revision', 'made', 'size', 'update', 'archive'],
             releaseRows,
           )),
-      ...requiresLines(releases),
+      ...noteLines(releases),
     ],
   };
 }
 
 /** Few releases have any: a line each, and no column. */
-function requiresLines(releases: ReturnType<typeof releasesIn>): string[] {
-  return releases.flatMap(({ release: { bundle, channel, serial, requires } }) =>
-    requires === undefined
-      ? []
-      : [`  ${bundle} ${channel} ${serial} requires ${requires.join(', ')} of a host`],
-  );
+function noteLines(releases: ReturnType<typeof releasesIn>): string[] {
+  return releases.flatMap(({ release: { bundle, channel, serial, requires, fixes } }) => [
+    ...(requires ? [`  ${bundle} ${channel} ${serial} requires ${requires.join(', ')} of a host`] : []),
+    ...(fixes === undefined ? [] : [`  ${bundle} ${channel} ${serial} fixes ${fixes}`]),
+  ]);
 }
 
 /** What an update from a release before it takes: as `188 B x4`, the most of four; empty where hosts fetch the archive. */

@@ -98,8 +98,8 @@ function previewAnswer(promotion: Promotion | undefined, flags: PromoteFlags): A
 }
 
 function shownChange(promotion: Promotion | undefined): ShownChange {
-  const { before, change, accepted = [] } = promotion ?? {};
-  return { previousSerial: before?.serial, change, accepted };
+  const { before, change, accepted = [], withinBoundsOf } = promotion ?? {};
+  return { previousSerial: before?.serial, change, accepted, withinBoundsOf };
 }
 
 function nothing({ bundle, from, to }: PromoteFlags): string {

@@ -58,6 +58,11 @@ const flags = {
     'only hosts whose Writ knows this feature accept it; may be repeated',
     repeatedText,
   ),
+  fixes: optional(
+    '--fixes <n>',
+    'serial that it corrects: hosts that have this serial, or on which it failed, do not wait',
+    numberFlag(1, 1e12),
+  ),
   exclude: optional(
     '--exclude <glob>',
     'leave these files or directories of SOURCE out, as its .writignore does; may be repeated',
@@ -80,6 +85,7 @@ export const command: CommandDefinition<PublishFlags> = {
     'writ publish build --repository repo --keys keys --bundle dns-edge --channel canary --revision 4f1c2e9',
     'writ publish build --repository repo --keys keys --bundle dns-edge --stamp block.rpz',
     "writ publish . --repository ../repo --keys ../keys --bundle dns-edge --exclude .git --exclude '*.bak'",
+    'writ publish build --repository repo --keys keys --bundle dns-edge --fixes 41',
     'writ publish build --repository repo --keys keys --bundle dns-edge --dry-run',
     'writ publish build --repository repo --keys keys --bundle dns-edge --max-removed 20% --max-growth 100%',
   ],
@@ -141,10 +147,10 @@ function narrate(result: PublishResult, reporter: Reporter): void {
 
 type NewResult = Exclude<PublishResult, { kind: 'nothing-new' }>;
 
-type Compared = Pick<NewResult, 'previous' | 'change' | 'accepted' | 'lines'>;
+type Compared = Pick<NewResult, 'previous' | 'change' | 'accepted' | 'withinBoundsOf' | 'lines'>;
 
-function shownChange({ previous, change, accepted, lines }: Compared): ShownChange {
-  return { previousSerial: previous?.serial, change, accepted, lines };
+function shownChange({ previous, ...change }: Compared): ShownChange {
+  return { ...change, previousSerial: previous?.serial };
 }
 
 function signedOf({ role, version }: NewResult) {
@@ -186,9 +192,10 @@ function answer(result: PublishResult, flags: PublishFlags): Answer {
   );
 }
 
-function serialText({ release, previous }: NewResult): string {
-  const revision = release.revision === '' ? '' : ` (${release.revision})`;
-  return `serial ${fromText(previous)}${release.serial}${revision}`;
+function serialText({ release, previous }: Pick<NewResult, 'release' | 'previous'>): string {
+  const { serial, revision, fixes } = release;
+  const note = revision === '' ? '' : ` (${revision})`;
+  return `serial ${fromText(previous)}${serial}${note}${fixes === undefined ? '' : `, fixes ${fixes}`}`;
 }
 
 function fromText(previous: ReleaseInfo | undefined): string {
@@ -206,6 +213,7 @@ function releaseDetails(release: ReleaseInfo): Record<string, unknown> {
     withdrawn,
     stamped = {},
     requires,
+    fixes,
   } = release;
   const createdAt = new Date(createdAtMs).toISOString();
   return {
@@ -216,7 +224,7 @@ function releaseDetails(release: ReleaseInfo): Record<string, unknown> {
     createdAt,
     manifestDigest: manifest.digest,
     withdrawn,
-    ...given({ requires }),
+    ...given({ requires, fixes }),
     ...stamped,
   };
 }
@@ -271,14 +279,14 @@ function previewAnswer(result: PreviewResult, flags: PublishFlags): Answer {
       manifestDigest: release.manifest.digest,
       archiveBytes,
       deltas: deltaDetails(release.deltas),
-      ...given({ requires: release.requires }),
+      ...given({ requires: release.requires, fixes: release.fixes }),
       difference: difference ?? null,
       ...changeDetails(shownChange(result)),
       contents: tree.manifest.files.map(({ path, sizeBytes }) => ({ path, bytes: sizeBytes })),
       excluded: tree.excluded,
     },
     lines: [
-      `WOULD PUBLISH ${name} serial ${fromText(previous)}${release.serial}`,
+      `WOULD PUBLISH ${name} ${serialText({ release, previous })}`,
       `  ${filesText(tree, difference)}   ${sizeText(archiveBytes)}`,
       ...(release.deltas === undefined ? [] : [`  ${deltasText(release.deltas)}`]),
       ...changeLines(shownChange(result)),

@@ -97,6 +97,34 @@ describe('writ publish', () => {
     );
   });
 
+  it('goes on with --fixes where the change is within the bounds of the release before the fault', async () => {
+    using dir = tempDir();
+    await withList(dir, 100);
+    const good = (line: string) => ({ list: `${'line\n'.repeat(99)}${line}\n`, 'views/eu.yaml': 'eu: 1\n' });
+    await publish(dir, { ...good('x'), list: 'line\n'.repeat(250) });
+    assert.equal((await publish(dir, good('y'))).exitCode, 3);
+    const run = await publish(dir, good('y'), '--fixes', '2');
+    assert.equal(run.exitCode, 0, run.stderr);
+    assert.match(run.stdout, /\n {2}within the bounds of 1, the release before the fault\n$/);
+    await publish(dir, { ...good('x'), list: 'line\n'.repeat(250) });
+    const json = jsonOf(await publish(dir, good('z'), '--fixes', '4', '--dry-run', '--json'));
+    assert.equal((json['change'] as { withinBoundsOf?: number }).withinBoundsOf, 3);
+  });
+
+  it('exits 3 for a directory without a file, and 2 where there is nothing to compare with', async () => {
+    using dir = tempDir();
+    sampleRepository(dir, { clock: systemClock, rootKeys: 1, rootThreshold: 1 });
+    const first = await publish(dir, {}, '--json');
+    assert.deepEqual([first.exitCode, jsonOf(first)['code']], [2, 'SOURCE_REFUSED']);
+    await publish(dir, small);
+    for (const more of [[], ['--dry-run']]) {
+      const run = await publish(dir, {}, '--json', ...more);
+      assert.deepEqual([run.exitCode, jsonOf(run)['code']], [3, 'CHANGE_TOO_LARGE']);
+      const accepted = await publish(dir, {}, '--accept-change', '--json', ...more);
+      assert.deepEqual([accepted.exitCode, jsonOf(accepted)['code']], [2, 'SOURCE_REFUSED']);
+    }
+  });
+
   it('takes other bounds, and refuses what is not a percentage', async () => {
     using dir = tempDir();
     await withList(dir, 100);

@@ -54,11 +54,11 @@ const full: Full<StatusReport> = {
   bundles: [
     {
       ...{ bundle: 'dns-edge', channel: 'stable', serial: 41, revision: 'r41', activatedAtMs: atMs, bake },
-      server: { serial: 42, revision: 'r42', requires: ['something'] },
+      server: { serial: 42, revision: 'r42', requires: ['something'], fixes: 1 },
     },
     {
       ...{ bundle: 'access', channel: 'stable', serial: 6, revision: 'r6', activatedAtMs: atMs, bake },
-      server: { serial: 7, revision: 'r7', requires: ['something'] },
+      server: { serial: 7, revision: 'r7', requires: ['something'], fixes: 1 },
     },
   ],
   workers: [

@@ -122,7 +122,9 @@ describe('judgeBakeGap', () => {
   const gap = (unsettled: UnsettledBundle, bake?: object): unknown => {
     const bakes = bake === undefined ? undefined : { dns: { ...startBake(release, start), ...bake } };
     const known = { unsettled: { dns: unsettled }, ...(bakes === undefined ? {} : { bakes }) };
-    return judgeBakeGap({ bundle: 'dns', serial: 3 }, known, { forMs, nowMs })?.facts['untilMs'];
+    return judgeBakeGap({ bundle: 'dns', serial: 3 }, known, { isCorrection: false, forMs, nowMs })?.facts[
+      'untilMs'
+    ];
   };
 
   it('doubles from five minutes at the second restore to an hour', () => {

@@ -259,6 +259,13 @@ describe('the status of a host', () => {
     });
   }
 
+  it('names the release that an offered one corrects', () => {
+    const [bundle] = statusReport().bundles;
+    const offered = { ...bundle!, server: { serial: 43, revision: '', fixes: 42 } };
+    const { lines } = showStatus(statusReport({ bundles: [offered] }));
+    assert.ok(lines.some((line) => line.endsWith('43, fixes 42')));
+  });
+
   it('never calls active what is damaged on disk, with an agent or without', () => {
     const problems = [problem('STATE_DAMAGED', 'dns-edge: block.rpz changed on disk')];
     assert.equal(statusWord(statusReport({ problems })), 'damaged');

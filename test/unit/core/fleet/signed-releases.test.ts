@@ -103,7 +103,10 @@ describe('a wait by signed metadata', () => {
 
 describe('the signed entries of two releases', () => {
   it('differ in the members that differ, as text', () => {
-    const changed = diffEntries(entry(41), entry(42, { withdrawn: [41], requires: ['waves'], role: 'team' }));
+    const changed = diffEntries(
+      entry(41),
+      entry(42, { withdrawn: [41], requires: ['waves'], fixes: 40, role: 'team' }),
+    );
     assert.deepEqual(
       changed.map(({ member, before, after }) => [member, before, after]),
       [
@@ -112,6 +115,7 @@ describe('the signed entries of two releases', () => {
         ['signed by', 'targets', 'team'],
         ['manifest', `sha256:${manifestOf(41)}`, `sha256:${manifestOf(42)}`],
         ['requires', '', 'waves'],
+        ['fixes', '', '40'],
         ['withdrawn', '', '41'],
       ],
     );

@@ -101,6 +101,14 @@ describe('a release', () => {
     );
   });
 
+  it('names the release that it corrects, which is below it', () => {
+    assert.equal(encodeReleaseInfo({ ...release, fixes: 6 })['fixes'], 6);
+    assert.equal(parse({ fixes: 6 }).fixes, 6);
+    throwsCode('TARGET_MALFORMED', () => parse({ fixes: 7 }));
+    assert.equal('fixes' in parse({}), false);
+    assert.equal('fixes' in encodeReleaseInfo(release), false);
+  });
+
   it('may carry members of a later publisher', () => {
     assert.deepEqual(parse({ notes: 'later' }), release);
   });
@@ -123,6 +131,7 @@ describe('a release that is refused', () => {
     ['manifest', { sha256: 'AB'.repeat(32), length: 512 }],
     ['manifest', { sha256: 'ab'.repeat(32), length: -1 }],
     ['withdrawn', undefined],
+    ...[0, 7, 8, 1.5, '6', null, [6]].map((fixes): [string, unknown] => ['fixes', fixes]),
     ['withdrawn', [0]],
     ['withdrawn', ['3']],
     ['withdrawn', { length: 0 }],
