@@ -77,7 +77,7 @@ function createDriver(options: SupervisordOptions, { clock }: DriverContext): Dr
     failure: (worker) => failureOfProcess(place, worker),
     endsSince: async (worker, mark) => {
       const process = await infoOf(place, worker);
-      return process === undefined ? undefined : supervisedEndsSince(place, { process, mark, signal });
+      return process === undefined ? undefined : supervisedEndsSince(place, process, { mark, signal });
     },
     pid: async (worker) => (await infoOf(place, worker))?.pid || undefined,
     // Where a reset restarts, each notification would make a process that was never notified.
@@ -124,10 +124,39 @@ async function signalOne(
   signal: string,
   { target: _, ...limits }: ResetOptions,
 ): Promise<Answer> {
-  const reason = failureOf(await callSupervisord(place, ['signalProcess', worker, signal], limits));
+  const { reason: notUp, leftMs } = await waitUntilUp(place, worker, limits);
+  if (notUp !== undefined) return failureAnswer(place, worker, notUp);
+  const call = { ...limits, timeoutMs: leftMs };
+  const reason = failureOf(await callSupervisord(place, ['signalProcess', worker, signal], call));
   return reason === undefined
     ? notified(`SIG${signal} sent to ${worker}`)
     : failureAnswer(place, worker, reason);
+}
+
+/**
+ * A process that has just started may not handle the signal yet, and would end by it. Four such ends make it FATAL.
+ * @returns what is left of the timeout, and why the process must not be signalled
+ */
+async function waitUntilUp(
+  place: SupervisordPlace,
+  worker: string,
+  { timeoutMs, signal }: Omit<ResetOptions, 'target'>,
+): Promise<{ readonly leftMs: number; readonly reason?: string | undefined }> {
+  const endMs = place.clock.monotonicMs() + timeoutMs;
+  let wasStarting = false;
+  for (let leftMs = timeoutMs; leftMs > 0 && !signal?.aborted; ) {
+    const answer = await callSupervisord(place, ['getProcessInfo', worker], { timeoutMs: leftMs });
+    leftMs = endMs - place.clock.monotonicMs();
+    // The last question has whatever time is left, and one that it cuts off has not failed.
+    if (answer.kind === 'failed' && wasStarting && leftMs < pollMs) break;
+    if (answer.kind === 'failed') return { leftMs, reason: failureOf(answer) };
+    const process = answer.kind === 'value' ? processOf(answer.value) : undefined;
+    wasStarting = process?.state === startingState;
+    if (!wasStarting && leftMs > 0) return { leftMs };
+    await place.clock.sleep(Math.max(0, Math.min(pollMs, leftMs)), signal);
+    leftMs = endMs - place.clock.monotonicMs();
+  }
+  return { leftMs: 0, reason: 'it is STARTING still, and a signal may end it' };
 }
 
 const faults = { abnormalTermination: 40, spawnError: 50, alreadyStarted: 60, notRunning: 70 } as const;

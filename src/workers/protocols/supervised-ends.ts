@@ -7,18 +7,17 @@ const askTimeoutMs = 5000;
 /** Of the end of the log: some hundred lines. */
 const logBytes = 32_768;
 
-export interface SupervisedRuns {
-  /** As supervisord shows it now. */
-  readonly process: SupervisedProcess;
-  /** Where the log was read to; undefined at the first look. */
+interface SinceOptions {
   readonly mark: string | undefined;
-  /** The one that Writ sends to it; undefined where it restarts it. */
+  /** That Writ notifies with, as HUP; undefined where it restarts. */
   readonly signal: string | undefined;
 }
 
+/** @param process as supervisord shows it now */
 export async function supervisedEndsSince(
   place: SupervisordPlace,
-  { process, mark, signal }: SupervisedRuns,
+  process: SupervisedProcess,
+  { mark, signal }: SinceOptions,
 ): Promise<RecordedEnds | undefined> {
   const signature = [process.pid, process.startedAt, process.state].join('@');
   const none = { abnormal: 0, clean: 0, unrecorded: 0 };
@@ -27,15 +26,16 @@ export async function supervisedEndsSince(
   const text = await readLog(place);
   if (before === undefined || after === undefined) {
     // The first look counts nothing: it only learns where the log ends.
-    const last =
-      text === undefined ? undefined : parseSupervisordLog(text, { name: '', after: '', signal }).lastAt;
+    const last = text === undefined ? undefined : parseSupervisordLog(text, { name: '', after: '' }).lastAt;
     return { ...none, mark: `${signature}|${last ?? ''}` };
   }
   const isOther = before.split('@')[0] !== String(process.pid);
   if (text === undefined) return { ...none, unrecorded: isOther ? 1 : 0, mark: `${signature}|${after}` };
   const name = process.id.slice(process.id.indexOf(':') + 1);
-  const { abnormal, clean, lastAt = after } = parseSupervisordLog(text, { name, after, signal });
-  const unrecorded = isOther && abnormal + clean === 0 ? 1 : 0;
+  const found = parseSupervisordLog(text, { name, after, signal });
+  const { abnormal, clean, bySignal, lastAt = after } = found;
+  // The end by a notification blames nobody, so it is judged like an end without a record.
+  const unrecorded = bySignal + (isOther && abnormal + clean + bySignal === 0 ? 1 : 0);
   return { abnormal, clean, unrecorded, mark: `${signature}|${lastAt}` };
 }
 

@@ -15,6 +15,10 @@ export interface Rules {
 }
 
 const by = 'life';
+/** docs/adr/0048-bake-time.md: the longest time between two activations of a bundle whose releases did not settle. */
+const maxGapMs = 3_600_000;
+/** One for the bake time of the active release, one for the gap after restores of each bundle. */
+const maxGapWaits = 3;
 
 export function lifeRules(world: World): Rules {
   const serials = new Map<string, number>();
@@ -101,8 +105,27 @@ async function liveAgain(world: World): Promise<void> {
 }
 
 async function pullsNewest(world: World): Promise<boolean> {
-  const result = await pull(world);
+  let result = await pull(world);
+  for (let waits = 0; waits < maxGapWaits && !isNewest(world); waits++) {
+    if (!(await waitsForGap(world, result))) break;
+    result = await pull(world);
+  }
   return result !== undefined && isNewest(world);
+}
+
+/** @returns whether a release waited for others of its bundle to settle, and its time has come */
+async function waitsForGap(
+  { clock, drive, story }: World,
+  result: CycleResult | undefined,
+): Promise<boolean> {
+  const problems = result?.bundles?.flatMap(({ problem }) => problem ?? []) ?? [];
+  const ends = problems.flatMap(({ code, facts }) => (code === 'BAKE_GAP' ? Number(facts?.['untilMs']) : []));
+  if (ends.length === 0) return false;
+  const waitMs = Math.max(...ends) - clock.nowMs();
+  if (!(waitMs <= maxGapMs)) story.violate(`a release waits ${waitMs} ms, longer than any gap`);
+  story.count('gaps between releases');
+  await drive.pass(Math.min(Math.max(0, waitMs), maxGapMs) + 1);
+  return true;
 }
 
 async function pull(world: World): Promise<CycleResult | undefined> {

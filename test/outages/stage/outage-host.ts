@@ -88,6 +88,7 @@ export async function outageHost(
     return { exitCode, text: `${stdout}${stderr}`.trim() };
   };
   const status = async () => jsonOf(await runWritProcess(['status', '--config', config, '--json']));
+  const history = async () => jsonOf(await runWritProcess(['history', '--config', config, '--json']));
   const waits: OutageHost['waits'] = async (forMs, condition) => {
     for (const endMs = performance.now() + forMs; performance.now() < endMs; await setTimeout(200))
       if (await condition()) return true;
@@ -105,7 +106,7 @@ export async function outageHost(
       agent = startWrit(['agent', '--config', config], {}, { under: underAgent });
       await agent.waitForStderr(/"state":"run"/);
     },
-    history: async () => jsonOf(await runWritProcess(['history', '--config', config, '--json'])),
+    history,
     watch: (sockets) => watchWorkers(sockets, `${state}/policy/current`),
     untilActive: async () => {
       if (!(await waits(60_000, () => existsSync(`${state}/policy/current`))))
@@ -113,8 +114,9 @@ export async function outageHost(
     },
     untilSettled: async () => {
       const isSettled = async () => bakeStateIn(await status()) === 'settled';
-      if (!(await waits(180_000, isSettled)))
-        throw new Error('the first release did not settle in three minutes');
+      if (await waits(180_000, isSettled)) return;
+      const found = JSON.stringify({ status: await status(), history: await history() });
+      throw new Error(`the first release did not settle in three minutes: ${found.slice(0, 8000)}`);
     },
     [Symbol.asyncDispose]: async () => {
       await agent?.[Symbol.asyncDispose]();

@@ -55,6 +55,9 @@ describe('the real supervisord', needs('supervisord', 'supervisor'), () => {
       driverContext(),
     );
     using test = testHost({ groups: { app: { driver } } });
+    // A process that starts is not signalled, and `startsecs` is as long as the timeout of this group.
+    for (const worker of await driver.members())
+      await until(async () => (await driver.liveness?.(worker)) === 'alive');
     await test.publish('access', { 'policy.yaml': 'version: 1\n' }, { serial: 1 });
     const notified = await test.pull();
     assert.deepEqual([notified.outcome, notified.confirmed, notified.exitCode], ['activated', false, 0]);

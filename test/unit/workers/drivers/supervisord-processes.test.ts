@@ -165,3 +165,40 @@ describe('the options of the supervisord driver', () => {
     }
   });
 });
+
+describe('the ends that supervisord has logged', () => {
+  /** Two looks; in between the process was replaced twice, by ends of this kind. */
+  async function endsBy(how: string, options?: object) {
+    using dir = tempDir();
+    const seen = { pid: 100, log: '' };
+    const fake = await startFakeSupervisord(dir.join('s'), (method) =>
+      method === 'readLog'
+        ? `<string>${seen.log}</string>`
+        : xmlProcess({ group: 'web', name: 'a', ...running, pid: seen.pid }),
+    );
+    try {
+      const driver = driverOf(dir.join('s'), options);
+      const first = await driver.endsSince?.('web:a', undefined);
+      const line = (at: number): string =>
+        `2026-11-28 07:00:0${at},000 WARN exited: a (${how}; not expected)\n`;
+      Object.assign(seen, { pid: 102, log: line(1) + line(2) });
+      const { abnormal, clean, unrecorded } = (await driver.endsSince?.('web:a', first?.mark)) ?? {};
+      return { abnormal, clean, unrecorded };
+    } finally {
+      await fake.close();
+    }
+  }
+
+  it('have no recorded cause where the signal of a notification ended a process that just started', async () => {
+    assert.deepEqual(await endsBy('terminated by SIGHUP'), { abnormal: 0, clean: 0, unrecorded: 2 });
+    const user = { group: 'web', signal: 'USR2' };
+    assert.deepEqual(await endsBy('terminated by SIGUSR2', user), { abnormal: 0, clean: 0, unrecorded: 2 });
+  });
+
+  it('are abnormal by any other signal or exit code, and where a notification restarts', async () => {
+    const abnormal = { abnormal: 2, clean: 0, unrecorded: 0 };
+    for (const how of ['terminated by SIGSEGV', 'terminated by SIGUSR1', 'exit status 1'])
+      assert.deepEqual(await endsBy(how), abnormal, how);
+    assert.deepEqual(await endsBy('terminated by SIGHUP', { group: 'web' }), abnormal);
+  });
+});

@@ -62,8 +62,24 @@ describe('a signal through supervisord', () => {
   it('tells one process and claims nothing more', async () => {
     const { answer, calls } = await ask(() => xmlTrue);
     assert.deepEqual(answer, { kind: 'notified', text: 'SIGHUP sent to web:a' });
-    assert.deepEqual(calls, ['signalProcess web:a HUP']);
+    assert.deepEqual(calls, ['getProcessInfo web:a', 'signalProcess web:a HUP']);
     assert.equal(driverOf('/run/s').verdictClass, 'silent');
+  });
+
+  it('waits for a process that starts, and leaves one alone that does not come up in time', async () => {
+    const looks = [10, 10, 20];
+    const starting = (state: number): string =>
+      xmlProcess({ group: 'web', name: 'a', state, stateName: '', pid: 7 });
+    const { answer, calls } = await ask((method) =>
+      method === 'getProcessInfo' ? starting(looks.shift() ?? 20) : xmlTrue,
+    );
+    assert.equal(answer.kind, 'notified');
+    assert.deepEqual(calls.at(-1), 'signalProcess web:a HUP');
+    assert.equal(calls.length, 4);
+    const late = await ask(() => starting(10), { timeoutMs: 500 });
+    assert.equal(late.answer.kind, 'unreachable');
+    assert.match(late.answer.text, /STARTING/);
+    assert.ok(!late.calls.some((call) => call.startsWith('signalProcess')));
   });
 
   const entry = (status: number, description: string): string =>

@@ -119,44 +119,36 @@ describe('the log of supervisord', () => {
 
   it('tells unexpected exits and a supervisor that gave up from stops and expected exits', () => {
     const lastAt = '2026-11-28 07:00:06,007';
-    assert.deepEqual(parseSupervisordLog(log, { name: 'web_0', after: '', signal: undefined }), {
+    assert.deepEqual(parseSupervisordLog(log, { name: 'web_0', after: '' }), {
       abnormal: 3,
       clean: 2,
+      bySignal: 0,
       lastAt,
     });
-    assert.deepEqual(parseSupervisordLog(log, { name: 'web_01', after: '', signal: undefined }), {
+    assert.deepEqual(parseSupervisordLog(log, { name: 'web_01', after: '' }), {
       abnormal: 1,
       clean: 0,
+      bySignal: 0,
       lastAt,
     });
   });
 
-  it('has a clean end for a process that the signal of Writ has ended, and an abnormal one for any other signal', () => {
-    const line = '2026-11-28 07:00:00,001 WARN exited: web_0 (terminated by SIGHUP; not expected)';
-    const count = (signal: string | undefined) => {
-      const { abnormal, clean } = parseSupervisordLog(line, { name: 'web_0', after: '', signal });
-      return [abnormal, clean];
+  it('blames nobody for an end by the signal that notifies, and a release for any other signal', () => {
+    const endedBy = (how: string): string =>
+      `2026-11-28 07:00:01,002 WARN exited: web_0 (${how}; not expected)\n`;
+    const text = ['terminated by SIGHUP', 'terminated by SIGABRT', 'exit status 129'].map(endedBy).join('');
+    const counted = (signal?: string) => {
+      const { abnormal, bySignal } = parseSupervisordLog(text, { name: 'web_0', after: '', signal });
+      return { abnormal, bySignal };
     };
-    assert.deepEqual(
-      [count('HUP'), count('USR1'), count(undefined)],
-      [
-        [0, 1],
-        [1, 0],
-        [1, 0],
-      ],
-    );
+    assert.deepEqual(counted('HUP'), { abnormal: 2, bySignal: 1 });
+    assert.deepEqual(counted('USR1'), { abnormal: 3, bySignal: 0 });
+    assert.deepEqual(counted(), { abnormal: 3, bySignal: 0 }, 'it is notified by a restart');
   });
 
   it('counts lines after the mark alone', () => {
-    const found = parseSupervisordLog(log, {
-      name: 'web_0',
-      after: '2026-11-28 07:00:02,003',
-      signal: undefined,
-    });
+    const found = parseSupervisordLog(log, { name: 'web_0', after: '2026-11-28 07:00:02,003' });
     assert.deepEqual([found.abnormal, found.clean], [1, 2]);
-    assert.equal(
-      parseSupervisordLog(log, { name: 'web_0', after: '2027', signal: undefined }).lastAt,
-      undefined,
-    );
+    assert.equal(parseSupervisordLog(log, { name: 'web_0', after: '2027' }).lastAt, undefined);
   });
 });
