@@ -170,7 +170,7 @@ export const errorCodes = {
   SERVER_ERROR: failed('The server answered with an error.', 'Read the log of the server.'),
   SERVER_BUSY: failed(
     'The server asks to retry later (Retry-After).',
-    'Wait; the agent retries automatically.',
+    'Wait; the agent retries automatically, at the latest after its interval or five minutes. `writ pull` asks now.',
   ),
   REDIRECT_REFUSED: failed(
     'The server redirects to another scheme or host, without a target, or too often.',

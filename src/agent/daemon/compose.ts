@@ -97,6 +97,7 @@ export function composeAgent(options: AgentOptions, agent: AgentCalls) {
   // As it was at the last end: the first poll says what has become of it.
   const contact = keepContact(readStatusFile(host().paths), clock);
   const exits = createPolicyExits();
+  const poller = createPoller({ host, installId, contact, random01, stop });
   const staleWatch = createStaleWatch(readBootId());
   const collector = createCollector();
   const admit = (): void => {
@@ -111,6 +112,7 @@ export function composeAgent(options: AgentOptions, agent: AgentCalls) {
       admit();
       const after = { contact, exits, note };
       const { result, exit } = await runCycleAndExit(host(), { ...run, signal: stop }, after);
+      poller.asked();
       // Apart as well: it takes its turn for what it repairs.
       void lookAfterMismatch(result, { host, exclusive, onLook: agent.noteLook, signal: stop });
       // Apart, so that who waits for the cycle does not wait for an operator's command.
@@ -139,13 +141,12 @@ export function composeAgent(options: AgentOptions, agent: AgentCalls) {
     if (news === 'yes') publishStatus();
   };
   return {
-    ...{ runner, collector, contact, scrubber, prober, bakeWatcher, observers, downloads, fleet },
+    ...{ runner, poller, collector, contact, scrubber, prober, bakeWatcher, observers, downloads, fleet },
     /** Another policy is active: its workers and probes are looked at sooner than before. */
     bakeBegan: () => {
       bakeWatcher.wake();
       prober.reloaded();
     },
-    poller: createPoller({ host, installId, contact, random01, stop }),
     /** Between polls: who could not be notified is, old generations are collected, and policy grows old too. */
     settleUntilStopped: () =>
       runSettleLoop({

@@ -1,5 +1,6 @@
 // The agent while it runs: recovery first, then polls and requests until it is told to end. Owns the order of
 // things and the states init, run, shutdown, stop; every decision is elsewhere.
+import { isDeepStrictEqual } from 'node:util';
 import type { CycleResult } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { toWritError } from '../../core/errors.js';
@@ -8,6 +9,7 @@ import { changeOfFile, loadForAgent } from '../config/load-config.js';
 import { openAgentSockets } from '../control/agent-sockets.js';
 import type { Asked } from '../control/cycle-and-exit.js';
 import { pullUnlessStopping, requirePresent } from '../cycle/cycle-runner.js';
+import { forgetRetryAfter } from '../cycle/refresh-trust.js';
 import { activeGenerationNumber } from '../generations/generations.js';
 import { openInstallId } from '../identity/install-id.js';
 import type { Look } from '../integrity/scrub.js';
@@ -196,7 +198,9 @@ export class RunningAgent {
       }
       try {
         const { config, digest } = loadForAgent(configPath, log);
+        const { repository } = this.#host.config;
         this.#host = await replaceHost(this.#host, config, this.#options);
+        if (!isDeepStrictEqual(repository, config.repository)) forgetRetryAfter(this.#host);
         this.#digest = digest;
       } catch (error) {
         const problem = toWritError(error);
