@@ -170,7 +170,7 @@ export const errorCodes = {
   SERVER_ERROR: failed('The server answered with an error.', 'Read the log of the server.'),
   SERVER_BUSY: failed(
     'The server asks to retry later (Retry-After).',
-    'Wait; the agent retries automatically.',
+    'Wait; the agent retries automatically, at the latest after its interval or five minutes. `writ pull` asks now.',
   ),
   REDIRECT_REFUSED: failed(
     'The server redirects to another scheme or host, without a target, or too often.',
@@ -377,6 +377,10 @@ export const errorCodes = {
     'Fix what the message names first: `writ history` has each attempt and its answer. `writ resume` is the last step, and tries again.',
   ),
   NO_PREVIOUS: usage('There is no such generation to roll back to.', 'See `writ history`.'),
+  GENERATION_CHANGED: busy(
+    'Another generation became active while a rollback waited for its turn. Nothing was moved.',
+    'Run `writ status`, then `writ rollback` again if the generation that is active now is to be left.',
+  ),
   ACTIVATION_PAUSED: deferred(
     'This host is paused. The active policy stays, and new releases wait.',
     'Run `writ resume` or `writ pull --force`. `writ status` says who paused it, and until when.',

@@ -17,7 +17,7 @@ import { recordRestored } from '../bake/restore-settled.js';
 import { loadToAct } from '../config/load-config.js';
 import { createCollector } from '../cycle/collector.js';
 import { afterExit, afterRepair } from '../cycle/combined-result-rules.js';
-import { rollBack } from '../cycle/rollback.js';
+import { type RollbackRequest, rollBack } from '../cycle/rollback.js';
 import { identityOf } from '../fleet/identity.js';
 import type { PullTold } from '../fleet/report-once.js';
 import { keepContact } from '../freshness/contact-memory.js';
@@ -27,7 +27,7 @@ import { openInstallId, thisMachine } from '../identity/install-id.js';
 import { lookAfterMismatch } from '../integrity/look-after-mismatch.js';
 import { scrub } from '../integrity/scrub.js';
 import { verifyPolicy } from '../integrity/verify-policy.js';
-import { type CycleEnd, isMistyped } from '../job/cycle-result.js';
+import { type CycleEnd, isOfOrder } from '../job/cycle-result.js';
 import { exclusiveAlone } from '../job/exclusive.js';
 import { newCycleId } from '../job/progress.js';
 import { createRecorder } from '../job/record.js';
@@ -207,13 +207,13 @@ export function rollbackAlone(
     readonly force?: boolean;
   },
 ): Promise<CycleResult> {
-  return withHost(options, 'rollback', async (host, { recovered }) => {
+  return withHost(options, 'rollback', async (host, { recovered, left }) => {
     const { by, reason, signal, version } = options;
     await awaitWorkers(host, signal, awaitedIn(options.onEvent));
-    const end = await rollBack(host, options);
+    const end = await rollBack(host, { ...options, ...given({ left }) });
     createRecorder().record(host, end, { by, ...given({ reason }) });
     const { result } = end;
-    if (isMistyped(result)) return { answer: result };
+    if (isOfOrder(result)) return { answer: result };
     const status = () => statusWithout(host, version, { last: result });
     const ends = recovered === undefined ? [end] : [recovered, end];
     const unheard = await tellFleet(host, { ends, status, signal });
@@ -243,7 +243,7 @@ export function forgetAlone(options: Omit<AloneOptions, 'onEvent'> & RefusalChoi
 async function withHost<T>(
   options: Omit<AloneOptions, 'onEvent'> & Pick<StartOptions, 'looksLater'>,
   holder: LockRequest['holder'],
-  act: (host: Host, started: Started) => Promise<Done<T>>,
+  act: (host: Host, started: Started & Pick<RollbackRequest, 'left'>) => Promise<Done<T>>,
 ): Promise<T> {
   const config = loadToAct(options.configPath);
   const paths = hostPaths(config);
@@ -254,7 +254,7 @@ async function withHost<T>(
       const started = await startHost(host, { cycle: newCycleId(), signal, ...given({ looksLater }) });
       if (started.recovered !== undefined) createRecorder().record(host, started.recovered, {});
       if (started.restored !== undefined) recordRestored(host, started.restored);
-      return act(host, started);
+      return act(host, { ...started, ...given({ left: before }) });
     });
   } catch (error) {
     const after = activeNow(paths);

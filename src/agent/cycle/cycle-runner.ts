@@ -5,8 +5,9 @@
 // - A pull is answered by a cycle whose refresh began after the request came: it starts one, or joins the one
 //   follow-up that waits; a cycle already running never answers it.
 // - A forced pull is answered by a forced cycle only. A waiting follow-up becomes forced when one joins it.
+// - An order whose client has gone before its turn is never begun, and makes no cycle stronger.
 import type { CycleEventLine, CycleResult, Trigger } from '../../core/cycle/cycle-report.js';
-import { isWritError } from '../../core/errors.js';
+import { isWritError, WritError } from '../../core/errors.js';
 import type { Exclusive, Hear, Work } from '../job/exclusive.js';
 
 export interface PullRequest {
@@ -14,10 +15,12 @@ export interface PullRequest {
   /** The person who asked; left out for the agent's own. */
   readonly by?: string;
   readonly onEvent?: (event: CycleEventLine) => void;
+  /** Who asked has gone: before its turn the pull is given up. */
+  readonly gone?: AbortSignal;
 }
 
 export interface CycleRunner {
-  /** Asks for a cycle and waits for the one that answers. */
+  /** Asks for a cycle and waits for the one that answers. @throws WritError INTERRUPTED when all who asked for it have gone */
   pull(request: PullRequest): Promise<CycleResult>;
   /** Runs another job alone, after what runs and waits now. */
   readonly exclusive: Exclusive;
@@ -32,9 +35,8 @@ export interface RunOptions {
 }
 
 interface FollowUp {
-  trigger: PullRequest['trigger'];
-  by?: string;
-  readonly listeners: Set<(event: CycleEventLine) => void>;
+  /** Whose answer it is to be, in the order in which they came. */
+  readonly requests: PullRequest[];
   readonly answer: Promise<CycleResult>;
 }
 
@@ -69,20 +71,23 @@ export function createCycleRunner(
     tail = mine.catch(() => undefined);
     return mine;
   };
-  const queue = (request: PullRequest): FollowUp => {
-    const listeners = new Set<(event: CycleEventLine) => void>();
-    const answer = exclusive(() => {
+  const queue = (): FollowUp => {
+    const requests: PullRequest[] = [];
+    const answer = exclusive(async () => {
       // From here on the refresh begins: who comes now needs another cycle.
       waiting = undefined;
-      const { trigger, by } = followUp;
+      const [first, ...others] = requests.filter(({ gone }) => gone?.aborted !== true);
+      if (first === undefined) throw givenUp();
+      const present = [first, ...others];
+      const { trigger } = others.reduce((most, one) => (isStronger(one, most) ? one : most), first);
+      const by = present.find((one) => one.by !== undefined)?.by;
       const onEvent = (event: CycleEventLine): void => {
         hear(event);
-        for (const listener of listeners) listener(event);
+        for (const one of present) one.onEvent?.(event);
       };
       return run({ trigger, onEvent, ...(by === undefined ? {} : { by }) });
     });
-    const followUp: FollowUp = { trigger: request.trigger, listeners, answer };
-    return followUp;
+    return { requests, answer };
   };
   return {
     exclusive,
@@ -93,10 +98,8 @@ export function createCycleRunner(
       }
     },
     pull: (request) => {
-      waiting ??= queue(request);
-      if (isStronger(request.trigger, waiting.trigger)) waiting.trigger = request.trigger;
-      if (request.by !== undefined) waiting.by ??= request.by;
-      if (request.onEvent !== undefined) waiting.listeners.add(request.onEvent);
+      waiting ??= queue();
+      waiting.requests.push(request);
       return waiting.answer;
     },
   };
@@ -110,8 +113,17 @@ const strength: Readonly<Record<PullRequest['trigger'], number>> = {
   force: 3,
 };
 
-function isStronger(one: PullRequest['trigger'], other: PullRequest['trigger']): boolean {
-  return strength[one] > strength[other];
+function isStronger(one: PullRequest, other: PullRequest): boolean {
+  return strength[one.trigger] > strength[other.trigger];
+}
+
+/** @throws WritError INTERRUPTED when everybody who gave the order has gone; undefined stands for Writ itself, which stays */
+export function requirePresent(clients: readonly (AbortSignal | undefined)[]): void {
+  if (clients.every((gone) => gone?.aborted === true)) throw givenUp();
+}
+
+function givenUp(): WritError {
+  return new WritError('INTERRUPTED', 'the client has gone before the turn of its order: nothing was begun');
 }
 
 /** The agent's own cycle. @returns undefined when the agent is told to end before it begins */

@@ -3,6 +3,7 @@
 // it; the outcome stays what it is.
 
 import { problemOf } from '../../core/cycle/problem.js';
+import { longestQuietMs } from '../../core/cycle/schedule.js';
 import { isWritError, WritError } from '../../core/errors.js';
 import { type MirrorFailure, mirrorWarning } from '../../trust/mirrors/mirror-failures.js';
 import type { Job } from '../job/job.js';
@@ -44,7 +45,9 @@ function noteRetryAfter(host: Host, error: unknown): void {
   if (!isWritError(error) || error.code !== 'SERVER_BUSY') return;
   const { retryAfterMs } = error.facts;
   if (typeof retryAfterMs !== 'number') return;
-  const retryAfterUntilMs = host.clock.nowMs() + retryAfterMs;
+  const { poll } = host.config;
+  const longestMs = longestQuietMs(poll.kind === 'every' ? poll.everyMs : undefined);
+  const retryAfterUntilMs = host.clock.nowMs() + Math.min(retryAfterMs, longestMs);
   host.ledger.write(changeRetry(host.ledger.read(), { retryAfterUntilMs }));
 }
 
@@ -53,6 +56,15 @@ function endRetryAfter(host: Host): void {
   const ledger = host.ledger.read();
   if (ledger.retryAfterUntilMs === undefined) return;
   host.ledger.write(changeRetry(ledger, { retryAfterUntilMs: undefined }));
+}
+
+/** For a host with another repository: the one that asked for quiet is not asked any more. Never throws. */
+export function forgetRetryAfter(host: Host): void {
+  try {
+    endRetryAfter(host);
+  } catch (error) {
+    host.log.error({ err: error }, 'the Retry-After of the former repository could not be forgotten');
+  }
 }
 
 /** Makes a warning of each mirror that failed, for the result of the cycle and the log. */

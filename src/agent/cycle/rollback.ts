@@ -1,7 +1,7 @@
 // `writ rollback`: back to an older generation by the same swap, loader and reset, without the network. What is
 // left gets a hold, or the next poll would bring it back.
 import type { CycleEventLine } from '../../core/cycle/cycle-report.js';
-import { orUndefined } from '../../core/errors.js';
+import { orUndefined, WritError } from '../../core/errors.js';
 import { changedPaths } from '../../core/release/affected-groups.js';
 import { activate } from '../activation/activate.js';
 import { affectedGroups } from '../activation/affected-groups.js';
@@ -22,6 +22,8 @@ import type { Hold } from '../state/ledger.js';
 import { findRefusal } from '../state/refusal-rules.js';
 
 export interface RollbackRequest {
+  /** Active when the order was given. Another one is not left: nobody has judged it. Left out by Writ's own ways back. */
+  readonly left?: number | 'none';
   /** Left out: the newest settled state, else the previous generation. */
   readonly generation?: number;
   /** Bundles whose active release is withdrawn: the newest settled ones replace them, also where these had settled. */
@@ -35,7 +37,7 @@ export interface RollbackRequest {
 }
 
 /**
- * Rolls back under a new id. Never rejects: NO_PREVIOUS, RELEASE_UNTRUSTED, RELEASE_WITHDRAWN, STATE_DAMAGED and what
+ * Rolls back under a new id. Never rejects: GENERATION_CHANGED, NO_PREVIOUS, RELEASE_UNTRUSTED, RELEASE_WITHDRAWN, STATE_DAMAGED and what
  * workers said are in the result.
  */
 export function rollBack(host: Host, request: RollbackRequest): Promise<CycleEnd> {
@@ -45,6 +47,7 @@ export function rollBack(host: Host, request: RollbackRequest): Promise<CycleEnd
     const active = readActivePolicy(host.paths);
     const from = active?.generation.number;
     record.fromGeneration = from;
+    requireLeft(request.left, from ?? 'none');
     const force = request.force === true ? 'yes' : 'no';
     const target =
       generation === undefined
@@ -75,6 +78,14 @@ export function rollBack(host: Host, request: RollbackRequest): Promise<CycleEnd
     );
     noteBundles(record, results);
   });
+}
+
+/** @throws WritError GENERATION_CHANGED */
+function requireLeft(asked: RollbackRequest['left'], activeNow: number | 'none'): void {
+  if (asked === undefined || asked === activeNow) return;
+  const nameOf = (one: number | 'none'): string => (one === 'none' ? 'no generation' : `generation ${one}`);
+  const text = `${nameOf(activeNow)} is active now; ${nameOf(asked)} was when this rollback was ordered`;
+  throw new WritError('GENERATION_CHANGED', text, { facts: { active: activeNow, asked } });
 }
 
 /**

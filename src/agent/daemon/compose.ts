@@ -9,19 +9,25 @@ import { readBootId } from '../../platform/process/boot-id.js';
 import { createBakeTurn } from '../bake/bake-turn.js';
 import { keepActive } from '../bake/keep-release.js';
 import { type ContactTurnOptions, createContactTurn } from '../contact/contact-turn.js';
-import type { RequestHandlers } from '../control/control-socket.js';
+import type { Caller, RequestHandlers } from '../control/control-socket.js';
 import { type Asked, createPolicyExits, runCycleAndExit } from '../control/cycle-and-exit.js';
 import { isWaitOver, orderForget, orderPause, orderResume } from '../control/operator-requests.js';
 import { pullInTurn } from '../control/wait-for-turn.js';
 import { createCollector, heldNow } from '../cycle/collector.js';
 import { afterExit } from '../cycle/combined-result-rules.js';
-import { type CycleRunner, createCycleRunner, pullUnlessStopping } from '../cycle/cycle-runner.js';
+import {
+  type CycleRunner,
+  createCycleRunner,
+  pullUnlessStopping,
+  requirePresent,
+} from '../cycle/cycle-runner.js';
 import { leaveWhenRefused } from '../cycle/late-refusal.js';
 import { rollBack } from '../cycle/rollback.js';
 import { createFleetDoor } from '../fleet/fleet-door.js';
 import { identityOf } from '../fleet/identity.js';
 import { keepContact } from '../freshness/contact-memory.js';
 import { createStaleWatch } from '../freshness/stale-watch.js';
+import { activeGenerationNumber } from '../generations/generations.js';
 import type { InstallSource } from '../identity/install-id.js';
 import { lookAfterMismatch } from '../integrity/look-after-mismatch.js';
 import type { Look } from '../integrity/scrub.js';
@@ -72,7 +78,7 @@ export interface AgentCalls {
   /** What is wrong outside of cycles, until it is repaired: active trees, pending loaders, a reload that failed. */
   readonly problems: Map<'damage' | 'loader' | 'reload', Problem | undefined>;
   /** @throws WritError what is wrong with the new configuration */
-  readonly reload: () => Promise<void>;
+  readonly reload: (gone?: AbortSignal) => Promise<void>;
 }
 
 export type AgentParts = ReturnType<typeof composeAgent>;
@@ -91,6 +97,7 @@ export function composeAgent(options: AgentOptions, agent: AgentCalls) {
   // As it was at the last end: the first poll says what has become of it.
   const contact = keepContact(readStatusFile(host().paths), clock);
   const exits = createPolicyExits();
+  const poller = createPoller({ host, installId, contact, random01, stop });
   const staleWatch = createStaleWatch(readBootId());
   const collector = createCollector();
   const admit = (): void => {
@@ -105,6 +112,7 @@ export function composeAgent(options: AgentOptions, agent: AgentCalls) {
       admit();
       const after = { contact, exits, note };
       const { result, exit } = await runCycleAndExit(host(), { ...run, signal: stop }, after);
+      poller.asked();
       // Apart as well: it takes its turn for what it repairs.
       void lookAfterMismatch(result, { host, exclusive, onLook: agent.noteLook, signal: stop });
       // Apart, so that who waits for the cycle does not wait for an operator's command.
@@ -133,13 +141,12 @@ export function composeAgent(options: AgentOptions, agent: AgentCalls) {
     if (news === 'yes') publishStatus();
   };
   return {
-    ...{ runner, collector, contact, scrubber, prober, bakeWatcher, observers, downloads, fleet },
+    ...{ runner, poller, collector, contact, scrubber, prober, bakeWatcher, observers, downloads, fleet },
     /** Another policy is active: its workers and probes are looked at sooner than before. */
     bakeBegan: () => {
       bakeWatcher.wake();
       prober.reloaded();
     },
-    poller: createPoller({ host, installId, contact, random01, stop }),
     /** Between polls: who could not be notified is, old generations are collected, and policy grows old too. */
     settleUntilStopped: () =>
       runSettleLoop({
@@ -189,26 +196,28 @@ function handlersOf(
   { host, note, status, reload, publishStatus }: AgentCalls,
   { runner, scrubber, feed, admit }: HandlerParts,
 ): RequestHandlers {
-  const ask = <T extends ControlAnswer>(act: () => T | Promise<T>): Promise<T> =>
+  const ask = <T extends ControlAnswer>({ gone }: Caller, act: () => T | Promise<T>): Promise<T> =>
     runner.exclusive(async () => {
       admit();
+      requirePresent([gone]);
       return act();
     });
-  const order = <T extends ControlAnswer>(act: () => T): Promise<T> =>
-    ask(() => {
+  const order = <T extends ControlAnswer>(caller: Caller, act: () => T): Promise<T> =>
+    ask(caller, () => {
       const result = act();
       publishStatus();
       return result;
     });
   return {
-    pull: async ({ force, by, noBake }, { onEvent }) => {
-      const result = await pullInTurn(runner, { trigger: force ? 'force' : 'pull', by, onEvent }, options);
+    pull: async ({ force, by, noBake }, { onEvent, gone }) => {
+      const asked = { trigger: force ? 'force' : 'pull', by, onEvent, gone } as const;
+      const result = await pullInTurn(runner, asked, options);
       if (noBake === true) await runner.exclusive(async () => keepActive(host(), result, by));
       return result;
     },
-    reload: async ({ by }, { onEvent }) => {
-      await reload();
-      return runner.pull({ trigger: 'reload', by, onEvent });
+    reload: async ({ by }, { onEvent, gone }) => {
+      await reload(gone);
+      return runner.pull({ trigger: 'reload', by, onEvent, gone });
     },
     status: async () => status(await heldNow(host())),
     watch: async (_, caller) => {
@@ -220,17 +229,21 @@ function handlersOf(
       for (const entry of readHistory(host().paths, request)) await send(entry);
       return { type: 'end' };
     },
-    rollback: (request, { onEvent }) =>
-      ask(async () => {
-        const end = await rollBack(host(), { ...request, signal: options.stop, onEvent });
+    rollback: (request, caller) => {
+      // Read before its turn: a cycle that runs may bring another one.
+      const left = activeGenerationNumber(host().paths) ?? 'none';
+      return ask(caller, async () => {
+        const { onEvent } = caller;
+        const end = await rollBack(host(), { ...request, left, signal: options.stop, onEvent });
         const { by, reason } = request;
         note(end, { by, ...(reason === undefined ? {} : { reason }) });
         return end.result;
-      }),
+      });
+    },
     verify: (request, { onEvent }) => scrubber.verify(request, onEvent),
-    pause: (request) => order(() => orderPause(host(), request)),
-    resume: ({ by }) => order(() => orderResume(host(), by)),
+    pause: (request, caller) => order(caller, () => orderPause(host(), request)),
+    resume: ({ by }, caller) => order(caller, () => orderResume(host(), by)),
     refusals: async () => listRefusals(host()),
-    forget: ({ type: _, ...request }) => order(() => orderForget(host(), request)),
+    forget: ({ type: _, ...request }, caller) => order(caller, () => orderForget(host(), request)),
   };
 }

@@ -2,9 +2,8 @@
 // a Retry-After. Owns the waiting, and which loop runs from configuration to configuration; what a poll does is the caller's.
 import { createTask } from '#node-cron';
 import type { PollConfig } from '../../core/config/config.js';
-import { firstPollAt, nextDelay, phaseMs } from '../../core/cycle/schedule.js';
+import { firstPollAt, longestQuietMs, nextDelay, phaseMs } from '../../core/cycle/schedule.js';
 import { WritError } from '../../core/errors.js';
-import { maxRetryAfterMs } from '../../core/limits.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { joinSignals } from '../../platform/time/join-signals.js';
 import { type CycleRunner, pullUnlessStopping } from '../cycle/cycle-runner.js';
@@ -24,36 +23,43 @@ export interface PollerOptions extends Pick<PollLoopOptions, 'random01'> {
 export interface Poller {
   /** Polls until the agent is told to end; the first poll says that it is the one of the start. */
   run(runner: Pick<CycleRunner, 'pull'>): Promise<void>;
-  /** Epoch milliseconds; undefined before the first poll has its time. */
+  /** Epoch milliseconds; undefined before the first poll has its time, and while one waits for its turn or runs. */
   nextAtMs(): number | undefined;
   /** The configuration is another one: so are the times. */
   reloaded(): void;
+  /** The server may have answered: who waits for the end of its Retry-After need not wait any more. */
+  asked(): void;
 }
 
 export function createPoller({ host, installId, contact, random01, stop }: PollerOptions): Poller {
   let polling = new AbortController();
   let nextAtMs: number | undefined;
+  let isPutOff = false;
+  const askedUntilMs = (): number | undefined => host().ledger.read().retryAfterUntilMs;
   return {
     run: async (runner) => {
       let trigger: 'start' | 'poll' = 'start';
       const onPoll = async (): Promise<'reached' | 'failed'> => {
+        nextAtMs = undefined;
+        isPutOff = false;
         const result = await pullUnlessStopping(runner, trigger);
         trigger = 'poll';
         return result === undefined || isUnreached(result) ? 'failed' : 'reached';
       };
       while (!stop.aborted) {
         polling = new AbortController();
-        const { config, clock, ledger, paths } = host();
+        const { config, clock, paths } = host();
         using ending = joinSignals(stop, polling.signal);
         await runPollLoop(
           {
             ...{ poll: config.poll, installId, clock, random01, onPoll },
             nextCronTime: cronTimeAfterNow,
-            retryAfterUntilMs: () => ledger.read().retryAfterUntilMs,
+            retryAfterUntilMs: askedUntilMs,
             lastSuccessMs: contact.read().contact.verifiedAtMs,
             anythingActive: anythingActive(paths),
             onScheduled: (atMs) => {
               nextAtMs = atMs;
+              isPutOff = askedUntilMs() !== undefined;
             },
           },
           ending.signal,
@@ -62,6 +68,9 @@ export function createPoller({ host, installId, contact, random01, stop }: Polle
     },
     nextAtMs: () => nextAtMs,
     reloaded: () => polling.abort(),
+    asked: () => {
+      if (isPutOff && askedUntilMs() === undefined) polling.abort();
+    },
   };
 }
 
@@ -138,12 +147,13 @@ function notBefore(atMs: number, options: PollLoopOptions): number {
 }
 
 /**
- * @returns the stored Retry-After. One that is further ahead than any that is ever heard was stored by a clock that has
- *   been set back since: a host that booted in 2036 for a minute must not be silent until then
+ * @returns the stored Retry-After. One that is further ahead than any that counts was stored by a clock that has been set
+ *   back since, or for another interval: a host that booted in 2036 for a minute must not be silent until then
  */
-function quietUntil({ retryAfterUntilMs, clock }: PollLoopOptions): number | undefined {
+function quietUntil({ retryAfterUntilMs, clock, poll }: PollLoopOptions): number | undefined {
   const untilMs = retryAfterUntilMs();
-  return untilMs === undefined || untilMs > clock.nowMs() + maxRetryAfterMs ? undefined : untilMs;
+  const longestMs = longestQuietMs(poll.kind === 'every' ? poll.everyMs : undefined);
+  return untilMs === undefined || untilMs > clock.nowMs() + longestMs ? undefined : untilMs;
 }
 
 /** node-cron's own answer; it asks the system's clock, so a test of the loop brings its own function. */

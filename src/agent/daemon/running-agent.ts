@@ -1,5 +1,6 @@
 // The agent while it runs: recovery first, then polls and requests until it is told to end. Owns the order of
 // things and the states init, run, shutdown, stop; every decision is elsewhere.
+import { isDeepStrictEqual } from 'node:util';
 import type { CycleResult } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { toWritError } from '../../core/errors.js';
@@ -7,11 +8,12 @@ import type { AgentState, HeldStatus, StatusReport } from '../../core/status/sta
 import { changeOfFile, loadForAgent } from '../config/load-config.js';
 import { openAgentSockets } from '../control/agent-sockets.js';
 import type { Asked } from '../control/cycle-and-exit.js';
-import { pullUnlessStopping } from '../cycle/cycle-runner.js';
+import { pullUnlessStopping, requirePresent } from '../cycle/cycle-runner.js';
+import { forgetRetryAfter } from '../cycle/refresh-trust.js';
 import { activeGenerationNumber } from '../generations/generations.js';
 import { openInstallId } from '../identity/install-id.js';
 import type { Look } from '../integrity/scrub.js';
-import { type CycleEnd, isMistyped } from '../job/cycle-result.js';
+import { type CycleEnd, isOfOrder } from '../job/cycle-result.js';
 import { newCycleId } from '../job/progress.js';
 import { createRecorder } from '../job/record.js';
 import { beatUntilStopped } from '../report/status-beat.js';
@@ -32,7 +34,7 @@ export class RunningAgent {
   #digest: string;
   #state: AgentState = 'init';
   #last: CycleResult | undefined;
-  #waitingReload: Promise<void> | undefined;
+  #waitingReload: { readonly askers: (AbortSignal | undefined)[]; readonly done: Promise<void> } | undefined;
   readonly #problems: AgentCalls['problems'] = new Map();
 
   constructor(options: AgentOptions, { host, digest }: { readonly host: Host; readonly digest: string }) {
@@ -47,7 +49,7 @@ export class RunningAgent {
       note: (end, asked) => this.#note(end, asked),
       noteLook: (look) => this.#noteLook(look),
       problems: this.#problems,
-      reload: () => this.#reload(),
+      reload: (gone) => this.#reload(gone),
     });
   }
 
@@ -112,7 +114,7 @@ export class RunningAgent {
 
   /** Every end of a cycle or a rollback comes by here: log, history, status. */
   #note(end: CycleEnd, asked: Asked): void {
-    if (!isMistyped(end.result)) this.#last = end.result;
+    if (!isOfOrder(end.result)) this.#last = end.result;
     if (end.result.changed) this.#problems.delete('damage');
     this.#recorder.record(this.#host, end, asked);
     // After a way back too a probe is asked soon.
@@ -169,16 +171,19 @@ export class RunningAgent {
   }
 
   /**
-   * At most one waits, and answers all who ask meanwhile: a storm of signals keeps no request from its turn.
+   * At most one waits, and answers all who ask meanwhile: a storm of signals keeps no request from its turn. It is given up
+   * when all of them were clients that have gone.
    * A configuration with a mistake changes nothing: the agent goes on with the one it has, and says so.
    * @throws WritError what is wrong with it; in log and status already
    */
-  #reload(): Promise<void> {
-    this.#waitingReload ??= this.#queueReload();
-    return this.#waitingReload;
+  #reload(gone?: AbortSignal): Promise<void> {
+    const askers = this.#waitingReload?.askers ?? [];
+    askers.push(gone);
+    this.#waitingReload ??= { askers, done: this.#queueReload(askers) };
+    return this.#waitingReload.done;
   }
 
-  #queueReload(): Promise<void> {
+  #queueReload(askers: readonly (AbortSignal | undefined)[]): Promise<void> {
     const { runner, observers, scrubber, prober, poller, fleet } = this.#parts;
     const { log, configPath } = this.#options;
     observers.onReload('began');
@@ -186,8 +191,16 @@ export class RunningAgent {
       // From here on the file is read: who asks now needs another one.
       this.#waitingReload = undefined;
       try {
+        requirePresent(askers);
+      } catch (error) {
+        observers.onReload('kept');
+        throw error;
+      }
+      try {
         const { config, digest } = loadForAgent(configPath, log);
+        const { repository } = this.#host.config;
         this.#host = await replaceHost(this.#host, config, this.#options);
+        if (!isDeepStrictEqual(repository, config.repository)) forgetRetryAfter(this.#host);
         this.#digest = digest;
       } catch (error) {
         const problem = toWritError(error);

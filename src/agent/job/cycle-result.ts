@@ -173,9 +173,10 @@ export interface MoveResult {
   readonly blamed?: readonly string[];
 }
 
-/** A mistake of whoever typed the command is no trouble of the host. */
-export function isMistyped({ outcome, problems: [first] }: CycleResult): boolean {
-  return outcome === 'failed' && first !== undefined && errorCodes[first.code].kind === 'usage';
+/** A mistake of whoever typed the command, or an order that came too late, is no trouble of the host. */
+export function isOfOrder({ outcome, problems: [first] }: CycleResult): boolean {
+  if (outcome !== 'failed' || first === undefined) return false;
+  return first.code === 'GENERATION_CHANGED' || errorCodes[first.code].kind === 'usage';
 }
 
 export interface CycleEnd {

@@ -4,6 +4,7 @@ import type { Problem } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { type ErrorCode, errorCodes } from '../../core/error-codes.js';
 import { isUnsaidNo, WritError } from '../../core/errors.js';
+import { maxRetryAfterMs } from '../../core/limits.js';
 import { judgeRequires } from '../../core/release/requires.js';
 import { staleError } from '../../core/status/freshness.js';
 import { standingWorkerCodes } from '../../core/status/worker-rules.js';
@@ -48,6 +49,7 @@ const judges: readonly Judge[] = [
   { codes: ['REPAIRED_BY_PREVIOUS'], judge: ({ damage }) => damage },
   { codes: ['UNTRUSTED_ACTIVE'], judge: ({ untrusted }) => untrustedProblems(untrusted) },
   { codes: ['ACTIVE_WITHDRAWN'], judge: withdrawnProblems },
+  { codes: ['SERVER_BUSY'], judge: busyProblems },
   { codes: ['POLICY_STALE'], judge: staleProblems },
   { codes: ['CLOCK_BEHIND'], judge: clockProblems },
   { codes: ['REQUIRES_UNKNOWN'], judge: requiresProblems },
@@ -113,6 +115,16 @@ function silenceProblems({ waiting = {} }: Ledger): Problem[] {
   return Object.entries(waiting)
     .filter(([, { vain }]) => vain !== undefined && isUnsaidNo(vain.code))
     .map(([bundle, wait]) => problemOf(waitError(bundle, wait)));
+}
+
+/** Until when the agent does not poll, as long as it does not; else what the last cycle has met. */
+function busyProblems({ ledger, nowMs }: Facts, last: AgentFacts['last']): Problem[] {
+  const met = last?.problems.find(({ code }) => code === 'SERVER_BUSY');
+  const untilMs = ledger.retryAfterUntilMs ?? 0;
+  if (untilMs <= nowMs || untilMs > nowMs + maxRetryAfterMs) return met === undefined ? [] : [met];
+  const asked = met?.message ?? 'the server asked for a pause';
+  const text = `${asked}; no poll before ${new Date(untilMs).toISOString()}`;
+  return [problemOf(new WritError('SERVER_BUSY', text, { facts: { ...met?.facts, untilMs } }))];
 }
 
 function staleProblems({ freshness, host }: Facts): Problem[] {

@@ -175,7 +175,8 @@ function timesText(count: number): string {
 export function isTaken(groups: readonly BakingGroup[]): boolean {
   return groups.every(({ min, workers }) => {
     const living = workers.filter(({ entry, isDead }) => !isDead && isLiving(entry));
-    const isEmpty = living.length === 0 && min === 0;
+    // One that stopped or left a moment ago may come back; it is forgotten after ten minutes.
+    const isEmpty = workers.length === 0 && min === 0;
     return isEmpty || living.some(({ entry }) => hasTaken(entry));
   });
 }

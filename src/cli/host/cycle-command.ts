@@ -1,5 +1,6 @@
 // What `writ pull` and `writ rollback` share: ask the running agent, or do it alone when none runs; show the steps
-// while they happen; answer with the block and the exit code of the result. Ctrl-C leaves the agent's cycle alone.
+// while they happen; answer with the block and the exit code of the result. Ctrl-C leaves the agent's cycle alone,
+// and takes back an order that still waits for its turn.
 
 import type { CycleEventLine, CycleResult, Problem } from '../../core/cycle/cycle-report.js';
 import { policyStands } from '../../core/cycle/policy-stands.js';
@@ -15,18 +16,22 @@ export interface AloneOptions extends ReturnType<typeof aloneOptions> {
   readonly onEvent: (event: CycleEventLine) => void;
 }
 
+/** How a signal ended the wait: the agent goes on with a cycle that it had begun, and gives up an order that it had not. */
+export type Interrupted = 'interrupted' | 'given-up';
+
 /**
  * @param alone left out for what only a running agent can do
- * @returns the result, or `interrupted` when a signal ended the wait (the agent goes on)
+ * @returns the result, or how a signal ended the wait for it
  */
 export async function askForCycle(
   question: Question & { readonly flags: CommonFlags },
   alone?: (options: AloneOptions) => Promise<CycleResult>,
-): Promise<CycleResult | 'interrupted'> {
+): Promise<CycleResult | Interrupted> {
   const { flags, context } = question;
   const onEvent = stepPrinter(context.reporter, flags);
   let isAlone = false;
   let isTold = false;
+  let isBegun = false;
   const act = async (options: ReturnType<typeof aloneOptions>, own: NonNullable<typeof alone>) => {
     isAlone = true;
     if (!isTold) context.reporter.note('no agent is running: this command does the work itself');
@@ -41,16 +46,25 @@ export async function askForCycle(
     return context.signal.aborted ? asInterrupted(result) : result;
   };
   try {
-    const asked = { ...question, onMessage: onEvent };
+    const onMessage = (message: ControlAnswer): void => {
+      isBegun = true;
+      onEvent(message);
+    };
+    const asked = { ...question, onMessage };
     return await askOrAct(asked, resultOf, alone && ((options) => act(options, alone)));
   } catch (error) {
-    if (!isAlone && isInterruptedAsking(error)) return 'interrupted';
+    if (!isAlone && isInterruptedAsking(error)) return isBegun ? 'interrupted' : 'given-up';
     throw isBeforeAnyCycle(error) ? policyStands(error) : error;
   }
 }
 
-export function cycleAnswer(result: CycleResult | 'interrupted'): Answer {
+export function isInterrupted(result: CycleResult | Interrupted): result is Interrupted {
+  return result === 'interrupted' || result === 'given-up';
+}
+
+export function cycleAnswer(result: CycleResult | Interrupted): Answer {
   if (result === 'interrupted') return interruptedAnswer;
+  if (result === 'given-up') return givenUpAnswer;
   const { outcome, exitCode, schema: _schema, type: _type, ...details } = result;
   const { lines, next, undo, docs } = showResult(result);
   const worst = exitCode === 0 ? undefined : (result.problems[0] ?? unprovenIn(result));
@@ -82,6 +96,12 @@ const interruptedAnswer = {
   details: { code: 'INTERRUPTED' },
   lines: ['INTERRUPTED  the agent continues this cycle; only this command has stopped waiting.'],
   next: 'writ status',
+} satisfies Answer;
+
+const givenUpAnswer = {
+  ...interruptedAnswer,
+  details: { code: 'INTERRUPTED', order: 'given-up' },
+  lines: ['INTERRUPTED  this order was waiting for its turn; the agent gives up what of it had not begun.'],
 } satisfies Answer;
 
 /** After a lost connection nobody knows; after these no cycle has begun. */

@@ -8,14 +8,14 @@ import { servesVerifiedPolicy } from '../../core/status/systemd-text.js';
 import type { Answer, CommandContext } from '../console/command.js';
 import { deniedOr } from '../console/denied.js';
 import { counted, roughly } from '../show/show-text.js';
-import { cycleAnswer } from './cycle-command.js';
+import { cycleAnswer, type Interrupted, isInterrupted } from './cycle-command.js';
 
 export interface WaitOptions {
   readonly waitMs: number;
   readonly context: Pick<CommandContext, 'clock' | 'reporter' | 'signal'>;
   readonly random01: () => number;
   /** One pull. */
-  readonly pull: () => Promise<CycleResult | 'interrupted'>;
+  readonly pull: () => Promise<CycleResult | Interrupted>;
   readonly readStatus: () => Promise<StatusReport>;
 }
 
@@ -31,7 +31,7 @@ export async function waitForPolicy(options: WaitOptions): Promise<Answer> {
   const untilMs = clock.monotonicMs() + options.waitMs;
   for (let tries = 1; ; tries += 1) {
     const last = await tryOnce(options.pull);
-    if (last === 'interrupted') return cycleAnswer(last);
+    if (!isWritError(last) && isInterrupted(last)) return cycleAnswer(last);
     const active = isWritError(last) ? undefined : await activeNow(last, options.readStatus);
     if (active !== undefined && !isWritError(last)) return activeAnswer(last, { active, tries });
     const leftMs = isForGood(last) ? 0 : untilMs - clock.monotonicMs();
@@ -41,7 +41,7 @@ export async function waitForPolicy(options: WaitOptions): Promise<Answer> {
   }
 }
 
-async function tryOnce(pull: WaitOptions['pull']): Promise<Try | 'interrupted'> {
+async function tryOnce(pull: WaitOptions['pull']): Promise<Try | Interrupted> {
   try {
     return await pull();
   } catch (error) {

@@ -71,6 +71,17 @@ export function nextDelay(options: DelayOptions): number {
   return notBefore(atMs, options) - nowMs;
 }
 
+/** Long enough for a server with a million hosts to answer the rest; a withdrawal waits no longer than that. */
+const minQuietMs = 300_000;
+
+/**
+ * @param everyMs left out where a cron expression names the times
+ * @returns the longest Retry-After that counts: anyone on the line can send one, and no policy moves meanwhile
+ */
+export function longestQuietMs(everyMs = 0): number {
+  return Math.min(Math.max(everyMs, minQuietMs), maxRetryAfterMs);
+}
+
 /** After a Retry-After has passed the host goes back to its own phase, or all who were sent away come at once. */
 function notBefore(atMs: number, options: PollOptions): number {
   const { retryAfterUntilMs } = options;

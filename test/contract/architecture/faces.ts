@@ -30,6 +30,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'cycle-runner',
     'late-refusal',
     'policy-exit',
+    'refresh-trust',
     'rollback',
     'sync-cycle',
     'untrusted-exit',

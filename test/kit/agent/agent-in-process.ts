@@ -1,6 +1,6 @@
 // A whole agent in this process: the real composition over a signed repository on disk, with time that only the
 // test moves and a log that it can read. Owns set-up and end; what the agent must do is the tests'.
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { startAgent } from '../../../src/agent/agent.js';
 import type { InstallSource } from '../../../src/agent/identity/install-id.js';
 import { type HostPaths, hostPaths } from '../../../src/agent/state/paths.js';
@@ -42,7 +42,8 @@ export interface AgentInProcess extends AsyncDisposable {
   stop(): void;
   /** As SIGHUP. */
   reload(): void;
-  ask(request: ControlRequest): Promise<ControlAnswer[]>;
+  /** @param signal ends the wait, as Ctrl-C does */
+  ask(request: ControlRequest, signal?: AbortSignal): Promise<ControlAnswer[]>;
   pull(force?: 'force'): Promise<CycleResult>;
   status(): Promise<StatusReport>;
   /** Results of the cycles that have ended, oldest first. */
@@ -123,7 +124,10 @@ function start(
   const ready = until(() => states.includes('run') || isOver).then(() => (isOver ? ended : undefined));
   // A test that expects the start to fail looks at `ended` alone.
   ready.catch(() => undefined);
-  const ask = async (request: ControlRequest): Promise<ControlAnswer[]> => {
+  const ask = async (
+    request: ControlRequest,
+    signal = new AbortController().signal,
+  ): Promise<ControlAnswer[]> => {
     const answers: ControlAnswer[] = [];
     const client = {
       socketPath: paths.socket,
@@ -133,7 +137,7 @@ function start(
       silenceMs: 20_000,
       commandLine: 'writ',
       onOtherVersion: () => undefined,
-      signal: new AbortController().signal,
+      signal,
     };
     for await (const answer of askAgent({ ...client, request })) answers.push(answer);
     return answers;
@@ -169,6 +173,8 @@ export interface Gate {
   /** Resolves when a check waits. */
   reached(): Promise<void>;
   open(): void;
+  /** The next check waits again. */
+  close(): void;
 }
 
 /** @example const gate = gateIn(dir); const site = agentSite(dir, { bundles: [{ name, checks: [gate.check] }] }); */
@@ -179,5 +185,8 @@ export function gateIn(dir: TempDir): Gate {
     check: { name: 'gate', run: ['sh', '-c', script], timeout: '60s' },
     reached: () => until(() => existsSync(waits)),
     open: () => writeFileSync(isOpen, ''),
+    close: () => {
+      for (const path of [isOpen, waits]) rmSync(path, { force: true });
+    },
   };
 }

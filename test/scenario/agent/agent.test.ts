@@ -159,7 +159,7 @@ describe('polls', () => {
     await using server = await httpFixture((_request, response) => {
       response.writeHead(503, { 'retry-after': '1800' }).end();
     });
-    const site = agentSite(dir, { repository: server.url, poll: { every: '10m' } });
+    const site = agentSite(dir, { repository: server.url, poll: { every: '30m' } });
     const untilMs = site.clock.nowMs() + 1_800_000;
     {
       await using agent = site.start();
@@ -174,7 +174,7 @@ describe('polls', () => {
     assert.ok(Number((await again.status()).nextPollAtMs) >= untilMs);
     await site.clock.advance(1_700_000);
     assert.equal(server.requests.length, asked);
-    await site.clock.advance(20 * minuteMs);
+    await site.clock.advance(35 * minuteMs);
     await again.hasEnded(1);
     assert.ok(server.requests.length > asked);
   });

@@ -28,6 +28,28 @@ const steps = [
   { type: 'step.finished', cycle: 'c-7f20', step: 'canary', verdict: 'skip', text: '', durationMs: 0 },
 ];
 
+/** A command whose user presses Ctrl-C when the agent has its request. */
+async function interrupted(command: string, answer: readonly object[]) {
+  using dir = tempDir();
+  const config = dir.join('agent.yaml');
+  writeFileSync(config, `repository: https://a/\nbundles: [{ name: dns-edge }]\nrun: ${dir.path}\n`);
+  const child = spawn(process.execPath, [writProgram, command, '--config', config]);
+  await using _agent = await fakeAgent({
+    path: dir.join('agent.sock'),
+    answer: () => {
+      child.kill('SIGINT');
+      return answer;
+    },
+    afterwards: 'hang',
+  });
+  let stdout = '';
+  child.stdout.on('data', (chunk: Buffer) => {
+    stdout += chunk.toString();
+  });
+  const exitCode = await new Promise((resolve) => child.on('close', resolve));
+  return { exitCode, stdout };
+}
+
 describe('writ pull', () => {
   it('asks the agent, tells its steps on stderr and its result on stdout', async () => {
     const { run, requests } = await withAgent(['pull'], () => [...steps, cycleResult('activated')]);
@@ -104,26 +126,17 @@ describe('writ pull', () => {
   });
 
   it('says on Ctrl-C that the cycle goes on, and exits with 130', async () => {
-    using dir = tempDir();
-    const config = dir.join('agent.yaml');
-    writeFileSync(config, `repository: https://a/\nbundles: [{ name: dns-edge }]\nrun: ${dir.path}\n`);
-    const child = spawn(process.execPath, [writProgram, 'pull', '--config', config]);
-    await using _agent = await fakeAgent({
-      path: dir.join('agent.sock'),
-      answer: () => {
-        child.kill('SIGINT');
-        return steps;
-      },
-      afterwards: 'hang',
-    });
-    let stdout = '';
-    child.stdout.on('data', (chunk: Buffer) => {
-      stdout += chunk.toString();
-    });
-    const exitCode = await new Promise((resolve) => child.on('close', resolve));
+    const { exitCode, stdout } = await interrupted('pull', steps);
     assert.equal(exitCode, 130);
     assert.match(stdout, /^INTERRUPTED .*continues/);
   });
+
+  for (const command of ['pull', 'reload', 'rollback'])
+    it(`says on Ctrl-C that an order that has not begun is given up: ${command}`, async () => {
+      const { exitCode, stdout } = await interrupted(command, []);
+      assert.equal(exitCode, 130);
+      assert.match(stdout, /^INTERRUPTED .*waiting for its turn; the agent gives up/);
+    });
 
   it('refuses a configuration that is not there', async () => {
     const run = await runWrit(['pull', '--config', '/nonexistent/agent.yaml', '--json']);

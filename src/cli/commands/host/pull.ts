@@ -40,7 +40,7 @@ export const command: CommandDefinition<PullFlags> = {
     '6  blocked; with --settled: also failed, with nothing to go back to',
     '7  another process is busy',
     '8  deferred: paused, held, or not now; with --settled: the bake time is not over',
-    '130  interrupted; the agent continues',
+    '130  interrupted; the agent continues what it had begun',
   ],
   onSignal: 'drain',
   flags,

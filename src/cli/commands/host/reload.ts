@@ -2,7 +2,7 @@
 
 import type { Answer, CommandDefinition } from '../../console/command.js';
 import { type ConfigFlags, configFlag, whoAsks, withConfig } from '../../host/ask.js';
-import { askForCycle, cycleAnswer } from '../../host/cycle-command.js';
+import { askForCycle, cycleAnswer, isInterrupted } from '../../host/cycle-command.js';
 
 export const command: CommandDefinition<ConfigFlags> = {
   examples: ['writ reload', 'writ reload --json'],
@@ -15,7 +15,7 @@ export const command: CommandDefinition<ConfigFlags> = {
     '5  in use; rolled back',
     '6  in use; blocked',
     '8  in use; deferred',
-    '130  interrupted; the agent continues',
+    '130  interrupted; the agent continues what it had begun',
   ],
   onSignal: 'drain',
   flags: configFlag,
@@ -24,7 +24,7 @@ export const command: CommandDefinition<ConfigFlags> = {
     const result = await askForCycle({ request, flags, context });
     const answer = cycleAnswer(result);
     // A configuration that is not taken is an error, and no result.
-    return withConfig(result === 'interrupted' ? answer : inUse(answer), flags);
+    return withConfig(isInterrupted(result) ? answer : inUse(answer), flags);
   },
 };
 

@@ -23,8 +23,8 @@ export const command: CommandDefinition<FlagValues<typeof flags>> = {
     '4  degraded: active, but a worker was not notified; or activated, but unconfirmed',
     '5  a worker refused the older generation; the previous one is active again',
     '6  blocked',
-    '7  another process is busy',
-    '130  interrupted; the agent continues',
+    '7  another process is busy, or another generation became active meanwhile',
+    '130  interrupted; the agent continues what it had begun',
   ],
   onSignal: 'drain',
   args: [

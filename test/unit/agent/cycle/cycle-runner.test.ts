@@ -6,6 +6,7 @@ import {
   type RunOptions,
 } from '../../../../src/agent/cycle/cycle-runner.js';
 import type { CycleResult } from '../../../../src/core/cycle/cycle-report.js';
+import { rejectsCode } from '../../../kit/assert/assert-code.js';
 
 /** A runner whose cycles end when the test says so. */
 function stage() {
@@ -120,5 +121,40 @@ describe('a cycle runner', () => {
     await runner.exclusive(async (hear) => hear({ type: 'step.started', cycle: 'c-2', step: 'fetch' }));
     const last = ['began', 'fetch', 'ended'];
     assert.deepEqual(notified, ['began', 'refresh', 'ended', 'began', 'ended', ...last]);
+  });
+});
+
+describe('a pull whose client has gone before its turn', () => {
+  const gone = AbortSignal.abort();
+
+  it('starts no cycle, and is answered INTERRUPTED', async () => {
+    const { started, runner, pull } = stage();
+    const first = pull('poll');
+    await settle();
+    const left = rejectsCode('INTERRUPTED', runner.pull({ trigger: 'force', by: 'anna', gone }));
+    started[0]!.end();
+    await Promise.all([first, left]);
+    await runner.idle();
+    assert.equal(started.length, 1);
+  });
+
+  it('leaves its cycle to who joined it, without its force and without its name', async () => {
+    const { started, runner, pull } = stage();
+    const first = pull('poll');
+    await settle();
+    const heard: string[] = [];
+    const onEvent = (): void => void heard.push('anna');
+    const left = runner.pull({ trigger: 'force', by: 'anna', onEvent, gone });
+    const joined = pull('pull', 'ben');
+    started[0]!.end();
+    await first;
+    await settle();
+    const { trigger, by, onEvent: tell } = started[1]!.options;
+    assert.deepEqual([trigger, by], ['pull', 'ben']);
+    tell({ type: 'cycle.started', cycle: 'c-2', trigger: 'pull', atMs: 0 });
+    assert.deepEqual(heard, []);
+    started[1]!.end();
+    assert.equal(await joined, 'c-2');
+    await left;
   });
 });

@@ -58,15 +58,15 @@ describe('the poll loop', () => {
   });
 
   it('never polls before a Retry-After, by interval or expression', async () => {
-    const retryAfterUntilMs = (): number => startMs + 25 * minuteMs;
+    const retryAfterUntilMs = (): number => startMs + 4 * minuteMs;
     const every = await polls(1, { retryAfterUntilMs });
-    assert.ok(every.at[0]! >= 25 && every.at[0]! < 35, String(every.at[0]));
+    assert.ok(every.at[0]! >= 4 && every.at[0]! < 14, String(every.at[0]));
     const cron = await polls(2, { retryAfterUntilMs, poll: { kind: 'cron', expression: '* * * * *' } });
-    assert.deepEqual(cron.at, [25, 26]);
+    assert.deepEqual(cron.at, [4, 5]);
   });
 });
 
-describe('a stored Retry-After that is further ahead than any that is heard', () => {
+describe('a stored Retry-After that is further ahead than any that counts', () => {
   const years = (): number => startMs + 10 * 365 * 24 * 60 * minuteMs;
 
   it('is of a clock that was set back since, and silences nobody', async () => {
@@ -76,9 +76,16 @@ describe('a stored Retry-After that is further ahead than any that is heard', ()
     assert.deepEqual((await polls(2, { ...cron, retryAfterUntilMs: years })).at, [1, 2]);
   });
 
-  it('counts as far as one can be', async () => {
-    const { at } = await polls(1, { retryAfterUntilMs: () => startMs + 60 * minuteMs });
-    assert.ok(at[0]! >= 60 && at[0]! < 70, String(at[0]));
+  it('counts as far as one can be: one interval, and never less than five minutes', async () => {
+    const interval = await polls(1, { retryAfterUntilMs: () => startMs + 10 * minuteMs });
+    assert.ok(interval.at[0]! >= 10 && interval.at[0]! < 20, String(interval.at[0]));
+    const short = { poll: { kind: 'every', everyMs: 5000 }, anythingActive: 'no' } as const;
+    const { at } = await polls(1, { ...short, retryAfterUntilMs: () => startMs + 5 * minuteMs });
+    assert.ok(at[0]! >= 5 && at[0]! < 5.1, String(at[0]));
+    assert.deepEqual(
+      (await polls(1, { ...short, retryAfterUntilMs: () => startMs + 5.1 * minuteMs })).at,
+      [0],
+    );
   });
 });
 

@@ -1,0 +1,188 @@
+// Orders of a person that wait behind a cycle: what they were given for, and whether anybody still waits for them.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { rollbackAlone } from '../../../src/agent/control/without-agent.js';
+import type { CycleResult } from '../../../src/core/cycle/cycle-report.js';
+import type { ControlRequest, HistoryEntry } from '../../../src/core/protocol/control-protocol.js';
+import { type AgentInProcess, type AgentSite, type Gate, gateIn } from '../../kit/agent/agent-in-process.js';
+import { active, siteWithRelease, zone } from '../../kit/agent/agent-with-release.js';
+import { copyHost, installHost } from '../../kit/agent/installed-host.js';
+import { rejectsCode } from '../../kit/assert/assert-code.js';
+import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
+
+interface Scene {
+  readonly site: AgentSite;
+  readonly agent: AgentInProcess;
+  readonly gate: Gate;
+}
+
+/** Generation 2 is active, and no check waits. */
+async function begin(dir: TempDir): Promise<Scene> {
+  const gate = gateIn(dir);
+  gate.open();
+  const site = await siteWithRelease(dir, {
+    bundles: [{ name: 'dns-edge', checks: [gate.check], bake: { for: 0 } }],
+  });
+  const agent = site.start();
+  await agent.hasEnded(1);
+  await site.repository.publish(zone(2));
+  assert.equal((await agent.pull()).generation, 2);
+  return { site, agent, gate };
+}
+
+/** @returns a pull whose release 3 waits in its check */
+async function pullSlowly({ site, agent, gate }: Scene): Promise<{ readonly ended: Promise<CycleResult> }> {
+  gate.close();
+  await site.repository.publish(zone(3));
+  const ended = agent.pull();
+  await gate.reached();
+  return { ended };
+}
+
+/** Connections are accepted in their order: what answers the second has also seen who left before the first. */
+async function seenBy(agent: AgentInProcess): Promise<void> {
+  await agent.status();
+  await agent.status();
+}
+
+const rollback = { type: 'rollback', by: 'anna' } as const satisfies ControlRequest;
+const resultOf = (answers: readonly object[]): CycleResult => answers.at(-1) as CycleResult;
+
+async function ordersIn(agent: AgentInProcess): Promise<string[]> {
+  const entries = await agent.ask({ type: 'history', limit: 20 });
+  return entries
+    .filter((one): one is HistoryEntry => one.type === 'history.entry')
+    .map(({ result }) => result.trigger);
+}
+
+describe('a rollback that waits for its turn', () => {
+  for (const [name, request] of [
+    ['without a generation', rollback],
+    ['to a generation that it names', { ...rollback, generation: 1 }],
+    ['by force', { ...rollback, force: true }],
+  ] as const)
+    it(`moves nothing when the cycle before it has moved policy: ${name}`, async () => {
+      using dir = tempDir();
+      const scene = await begin(dir);
+      await using agent = scene.agent;
+      const pull = await pullSlowly(scene);
+      const answers = agent.ask(request);
+      await seenBy(agent);
+      scene.gate.open();
+      assert.equal((await pull.ended).generation, 3);
+      const result = resultOf(await answers);
+      assert.deepEqual(
+        [result.outcome, result.exitCode, result.changed, result.generation, result.problems[0]?.code],
+        ['failed', 7, false, 3, 'GENERATION_CHANGED'],
+      );
+      assert.deepEqual(result.problems[0]?.facts, { active: 3, asked: 2 });
+      assert.equal(active(scene.site), 'version 3\n');
+      const { holds, problems, last } = await agent.status();
+      assert.deepEqual([holds, problems, last?.outcome], [[], [], 'activated']);
+    });
+
+  it('leaves what was active when it was given, where the cycle has moved nothing', async () => {
+    using dir = tempDir();
+    const scene = await begin(dir);
+    await using agent = scene.agent;
+    scene.gate.close();
+    const pull = agent.pull('force');
+    await scene.gate.reached();
+    const answers = agent.ask(rollback);
+    await seenBy(agent);
+    scene.gate.open();
+    assert.equal((await pull).generation, 2);
+    assert.deepEqual([resultOf(await answers).outcome, active(scene.site)], ['activated', 'version 1\n']);
+  });
+
+  it('is done once when it was given twice', async () => {
+    using dir = tempDir();
+    const scene = await begin(dir);
+    await using agent = scene.agent;
+    scene.gate.close();
+    const pull = agent.pull('force');
+    await scene.gate.reached();
+    const both = Promise.all([agent.ask(rollback), agent.ask(rollback)]);
+    await seenBy(agent);
+    scene.gate.open();
+    await pull;
+    const [one, other] = await both;
+    assert.equal(resultOf(one).outcome, 'activated');
+    assert.equal(resultOf(other).problems[0]?.code, 'GENERATION_CHANGED');
+    assert.equal(active(scene.site), 'version 1\n');
+  });
+
+  it('moves nothing on a host without an agent either, where another command came before it', async () => {
+    using installed = await installHost();
+    using host = copyHost(installed);
+    const gate = gateIn(host.dir);
+    host.configure({ bundles: [{ name: 'dns-edge', checks: [gate.check] }] });
+    const pull = host.writ('pull');
+    await gate.reached();
+    const back = rollbackAlone({
+      configPath: host.config,
+      by: 'anna',
+      version: '0.1.0',
+      signal: new AbortController().signal,
+      onEvent: () => undefined,
+    });
+    gate.open();
+    assert.equal((await pull).exitCode, 0);
+    const { problems, exitCode, generation } = await back;
+    assert.deepEqual([problems[0]?.code, exitCode, generation], ['GENERATION_CHANGED', 7, 2]);
+  });
+});
+
+describe('an order whose client goes before its turn', () => {
+  const orders: readonly ControlRequest[] = [
+    rollback,
+    { type: 'pause', by: 'anna', reason: 'freeze' },
+    { type: 'resume', by: 'anna' },
+    { type: 'forget', by: 'anna' },
+    { type: 'pull', force: true, by: 'anna' },
+    { type: 'reload', by: 'anna' },
+  ];
+  for (const order of orders)
+    it(`is given up: ${order.type}`, async () => {
+      using dir = tempDir();
+      const scene = await begin(dir);
+      await using agent = scene.agent;
+      if (order.type === 'resume') await agent.ask({ type: 'pause', by: 'anna', reason: 'freeze' });
+      const before = await ordersIn(agent);
+      scene.gate.close();
+      await scene.site.repository.publish(zone(3));
+      const running = agent.pull('force');
+      await scene.gate.reached();
+      const leaves = new AbortController();
+      const asked = agent.ask(order, leaves.signal);
+      await seenBy(agent);
+      leaves.abort();
+      await rejectsCode('INTERRUPTED', asked);
+      await seenBy(agent);
+      scene.gate.open();
+      assert.equal((await running).generation, 3);
+      // What is asked now comes after the order's turn.
+      await agent.ask({ type: 'forget', by: 'ben' });
+      const since = (await ordersIn(agent)).slice(0, -before.length);
+      assert.deepEqual(since, ['force']);
+      const { pause, generation } = await agent.status();
+      assert.deepEqual([pause !== undefined, generation], [order.type === 'resume', 3]);
+    });
+
+  it('comes to its end when it had begun', async () => {
+    using dir = tempDir();
+    const scene = await begin(dir);
+    await using agent = scene.agent;
+    scene.gate.close();
+    await scene.site.repository.publish(zone(3));
+    const leaves = new AbortController();
+    const asked = agent.ask({ type: 'pull', force: false, by: 'anna' }, leaves.signal);
+    await scene.gate.reached();
+    leaves.abort();
+    await rejectsCode('INTERRUPTED', asked);
+    await seenBy(agent);
+    scene.gate.open();
+    await agent.hasEnded(3);
+    assert.equal(active(scene.site), 'version 3\n');
+  });
+});
