@@ -38,12 +38,12 @@ function canObserve({ identity, endsSince }: Driver): boolean {
 }
 
 async function observeRun(
-  { identity, endsSince, failure }: Driver,
+  { identity, lifeIdentity = identity, endsSince, failure }: Driver,
   worker: string,
   { mark, isGone }: { readonly mark: string | undefined; readonly isGone: boolean },
 ): Promise<ObservedRun | undefined> {
   try {
-    const process = await identity?.(worker);
+    const process = await lifeIdentity?.(worker);
     const record = await endsSince?.(worker, mark);
     if (process === undefined && record === undefined) return undefined;
     const found = isGone && process === undefined ? await failure?.(worker) : undefined;
