@@ -46,9 +46,9 @@ async function observeRun(
   worker: string,
   { mark, isGone }: { readonly mark: string | undefined; readonly isGone: boolean },
 ): Promise<ObservedRun | undefined> {
-  const { identity, endsSince, failure } = driver;
+  const { identity, lifeIdentity = identity, endsSince, failure } = driver;
   try {
-    const process = await identity?.(worker);
+    const process = await lifeIdentity?.(worker);
     const record = await endsSince?.(worker, mark);
     const isDead = process === undefined && (await livenessOf(driver, worker)) === 'dead';
     if (process === undefined && record === undefined && !isDead) return undefined;

@@ -45,7 +45,7 @@ export function noteRun(
     ...(wasNotified ? { wasNotified } : {}),
     ...(isBaking ? { isAttributed: true } : {}),
   });
-  const isOther = process !== undefined && process !== known.process && known.process !== '';
+  const isOther = process !== undefined && isOtherLife(known.process, process);
   const found = endsOf(record, isOther, end);
   const ends = hadNotTaken === true ? withFirstNotTaken(found) : found;
   const kept = known.ends.filter((one) => one.atMs <= nowMs);
@@ -66,6 +66,18 @@ export function noteRun(
     watchedSinceMs: Math.min(known.watchedSinceMs, nowMs),
     ends: [...kept, ...ends].slice(-maxEnds),
   };
+}
+
+/** A connection where the process behind it is not known: the start of the agent that took it, and its number. */
+const connectionName = /^(\d+)\.\d+$/;
+
+/**
+ * A connection ends with its agent, and the names of processes may be of another kind after an upgrade: two names show that a
+ * process ended only where both are of processes, or of connections to one run of the agent.
+ */
+function isOtherLife(known: string, now: string): boolean {
+  if (known === '' || known === now) return false;
+  return connectionName.exec(known)?.[1] === connectionName.exec(now)?.[1];
 }
 
 function firstRun(

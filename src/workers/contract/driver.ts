@@ -109,6 +109,11 @@ export interface Driver {
    */
   identity?: ((worker: string) => Promise<string | undefined>) | undefined;
   /**
+   * As `identity`, for counting how often a process ended: a process that connects again has proved nothing, and has not
+   * ended. Left out where `identity` says this as well.
+   */
+  lifeIdentity?: ((worker: string) => Promise<string | undefined>) | undefined;
+  /**
    * How processes of a worker ended since a mark that an earlier call returned; without a mark none are counted. Undefined
    * when the record cannot be read just now. Left out where no supervisor keeps one.
    */

@@ -10,6 +10,7 @@ import { lookUpGroup } from '../../platform/users/group-id.js';
 import { notNow, unreachable } from '../contract/answer.js';
 import type { Answer, Driver, DriverContext, Target } from '../contract/driver.js';
 import { livenessWithin } from '../contract/liveness.js';
+import { claimedProcess } from '../identity/connected-process.js';
 import { type NativeConnection, serveNativeWorker } from '../protocols/native-connection.js';
 import { driverKind, type OptionsOf, property, text } from '../shared/driver-options.js';
 import { notNowRule } from '../shared/not-now.js';
@@ -41,12 +42,24 @@ type NativeOptions = OptionsOf<typeof properties, 'native'>;
 
 export const native = driverKind({ name: 'native', properties, knowsProcess: true, create: createDriver });
 
+interface Connected {
+  /** Of the connection: the start of this agent, and the number of the connection. */
+  readonly identity: string;
+  /** Pid and start time, where they are known. */
+  process?: string | undefined;
+  id?: string;
+}
+
+function lifeOf(one: Connected | undefined): string | undefined {
+  return one?.process ?? one?.identity;
+}
+
 function createDriver(options: NativeOptions, context: DriverContext): Driver {
   const path = join(context.runDirectory, 'workers', `${options.native}.sock`);
   requireSocketPath(path);
   const log = context.log.child({ group: context.group });
   /** Every open connection: who connects again has answered nothing yet, whatever it said over the one before. */
-  const connections = new Map<NativeConnection, { readonly identity: string; id?: string }>();
+  const connections = new Map<NativeConnection, Connected>();
   const ids = (): string[] => [...connections.values()].flatMap(({ id }) => id ?? []);
   const judged = judgedBy(options);
   const beganAtMs = context.clock.nowMs();
@@ -56,16 +69,17 @@ function createDriver(options: NativeOptions, context: DriverContext): Driver {
 
   const accept = (socket: Parameters<typeof serveNativeWorker>[0]): void => {
     if (connections.size >= maxConnections) {
-      log.warn({ expected: maxConnections }, 'too many native workers: a connection was refused');
-      socket.destroy();
+      refuseConnection(socket, log);
       return;
     }
     accepted += 1;
-    const worker: { readonly identity: string; id?: string } = { identity: `${beganAtMs}.${accepted}` };
+    const worker: Connected = { identity: `${beganAtMs}.${accepted}` };
     const connection = serveNativeWorker(socket, {
       clock: context.clock,
       log,
-      onHello: (name) => {
+      onHello: ({ name, pid }) => {
+        // Now, and not at each look: the pid of a process that has ended may be used again.
+        worker.process = claimedProcess(pid);
         worker.id = freeId(name, ids());
         if (active !== undefined) connection.notify(active);
       },
@@ -82,8 +96,7 @@ function createDriver(options: NativeOptions, context: DriverContext): Driver {
     connections.set(connection, worker);
   };
 
-  const connectionOf = (worker: string): NativeConnection | undefined =>
-    [...connections].find(([, { id }]) => id === worker)?.[0];
+  const placeOf = (worker: string) => [...connections].find(([, { id }]) => id === worker);
 
   return {
     verdictClass: 'true',
@@ -99,15 +112,15 @@ function createDriver(options: NativeOptions, context: DriverContext): Driver {
       });
     },
     members: async () => ids().sort(),
-    reset: async (worker, reset) => {
-      return judged((await connectionOf(worker)?.ask(reset)) ?? unreachable('not connected'));
-    },
+    reset: async (worker, reset) =>
+      judged((await placeOf(worker)?.[0].ask(reset)) ?? unreachable('not connected')),
     keepsProcess: 'yes',
     mayComeForMs: timeToCome(context.clock),
-    identity: async (worker) => [...connections.values()].find(({ id }) => id === worker)?.identity,
+    identity: async (worker) => placeOf(worker)?.[1].identity,
+    lifeIdentity: async (worker) => lifeOf(placeOf(worker)?.[1]),
     liveness: (worker) =>
       livenessWithin({ clock: context.clock, graceMs: reconnectGraceMs }, async () =>
-        connectionOf(worker) === undefined ? 'dead' : 'alive',
+        placeOf(worker) === undefined ? 'dead' : 'alive',
       ),
     activeChanged: (target) => {
       active = target;
@@ -118,6 +131,11 @@ function createDriver(options: NativeOptions, context: DriverContext): Driver {
       await closing;
     },
   };
+}
+
+function refuseConnection(socket: Parameters<typeof serveNativeWorker>[0], log: DriverContext['log']): void {
+  log.warn({ expected: maxConnections }, 'too many native workers: a connection was refused');
+  socket.destroy();
 }
 
 /** Of a nack, whose lines are one by now, the first counts. */

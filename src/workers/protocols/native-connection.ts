@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import { toWritError, WritError } from '../../core/errors.js';
 import {
   type AckMessage,
+  type HelloMessage,
   type NackMessage,
   type PongMessage,
   parseWorkerMessage,
@@ -27,7 +28,7 @@ export interface ConnectionOptions {
   readonly clock: Clock;
   readonly log: Logger;
   /** The worker has said who it is: from now on it can be notified. */
-  readonly onHello: (name: string) => void;
+  readonly onHello: (hello: Pick<HelloMessage, 'name' | 'pid'>) => void;
   /** An answer that nobody waits for: to a question without a deadline, or after it. */
   readonly onLateAnswer: (generation: number, answer: Answer) => void;
   /** The worker announced that it answers pings, and did not answer one in time. */
@@ -121,7 +122,7 @@ function createDialogue(
     if ((said.type === 'hello') !== (state === 'hello')) throw stuck(`says ${said.type} out of turn`);
     if (said.type === 'hello') {
       state = 'answers';
-      options.onHello(said.name);
+      options.onHello(said);
       if (said.ping === true) void pings.run();
       return;
     }

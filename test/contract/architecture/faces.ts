@@ -521,7 +521,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
   workers: ['registry'],
   'workers/contract': ['answer', 'driver', 'liveness', 'notify-worker'],
   'workers/drivers': ['command', 'http', 'kresd', 'line', 'native', 'signal', 'supervisord', 'systemd'],
-  'workers/identity': ['worker-process'],
+  'workers/identity': ['connected-process', 'worker-process'],
   'workers/protocols': [
     'supervised-ends',
     'unit-ends',

@@ -54,10 +54,10 @@ export function rawWorker(path: string): RawWorker {
 }
 
 /** Connects, greets and says hello; the agent's greeting is read. */
-export async function joinAs(path: string, name: string): Promise<RawWorker> {
+export async function joinAs(path: string, name: string, pid = 4711): Promise<RawWorker> {
   const worker = rawWorker(path);
   worker.send({ writ: 1, version: '0.1.0' });
-  worker.send({ type: 'hello', name, pid: 4711 });
+  worker.send({ type: 'hello', name, pid });
   await worker.line();
   return worker;
 }

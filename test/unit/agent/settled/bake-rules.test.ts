@@ -90,6 +90,23 @@ describe('the runs of a worker', () => {
     assert.equal(noteRun(undefined, { ...seen, process: undefined }, now), undefined);
   });
 
+  it('have an end only where two names of one kind differ', () => {
+    const agent = 1_764_000_000_000;
+    const isEnd = (before: string, after: string): boolean => {
+      const first = noteRun(undefined, { ...seen, process: before }, now);
+      const next = noteRun(first, { ...seen, process: after }, { ...now, nowMs: 7000 });
+      assert.equal(next?.process, after);
+      return next.ends.length > 0;
+    };
+    assert.equal(isEnd(`${agent}.1`, '4711@55'), false, 'an older version named the connection');
+    assert.equal(isEnd('4711@55', `${agent}.1`), false, 'the process cannot be seen any more');
+    assert.equal(isEnd(`${agent}.1`, `${agent + 9}.1`), false, 'another run of the agent');
+    assert.equal(isEnd(`${agent}.1`, `${agent}.2`), true);
+    assert.equal(isEnd('4711@55', '4711@56'), true);
+    assert.equal(isEnd('4711@1764000000', '4712@1764000000'), true);
+    assert.equal(isEnd('812@1764000000000', '813@1764000000001'), true, 'the file of a socket');
+  });
+
   it('are the same value where nothing changed', () => {
     const first = noteRun(undefined, { ...seen, process: '1' }, now);
     assert.equal(noteRun(first, { ...seen, process: '1' }, { ...now, nowMs: 9000 }), first);

@@ -1,0 +1,144 @@
+// Workers that connect to the agent: which of their reconnections within a bake time are ends of a process. The identities are those
+// of the real driver over its socket, the bake time is virtual.
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { describe, it } from 'node:test';
+import { systemClock } from '../../../src/platform/time/clock.js';
+import { tempDir } from '../../kit/disk/temp-dir.js';
+import { type BakingHost, bakeMs, bakingHost, supervisedDriver } from '../../kit/host/baking-host.js';
+import { membersAre, type Setup, setUp } from '../../kit/workers/native-group.js';
+import { joinAs, type RawWorker } from '../../kit/workers/raw-worker.js';
+
+const second = 1000;
+/** More than Linux ever gives: as the pid of a container that this host does not know. */
+const unknownPid = 2 ** 31;
+
+/** A group `app` whose worker `a` connects to agents that come and go. */
+interface NativeWorld extends AsyncDisposable {
+  readonly baking: BakingHost;
+  restartAgent(): Promise<void>;
+  /** The worker connects, again where it was connected. */
+  connect(pid: number): Promise<void>;
+  /** A process that can be a worker; it ends with the world. */
+  startProcess(): number;
+  ends(): number | undefined;
+}
+
+function nativeWorld(): NativeWorld {
+  const dir = tempDir();
+  const driver = supervisedDriver(['a'], 'unrecorded');
+  const processes: ChildProcess[] = [];
+  let agent: Setup | undefined;
+  let worker: RawWorker | undefined;
+  driver.lifeIdentity = async (name) => agent?.driver.lifeIdentity?.(name);
+  const baking = bakingHost(driver);
+  const restartAgent = async (): Promise<void> => {
+    await agent?.[Symbol.asyncDispose]();
+    await worker?.closed();
+    await baking.test.clock.advance(1);
+    // Pauses of the virtual clock end at once: each hello would be late.
+    agent = await setUp(dir, { clock: { ...systemClock, nowMs: () => baking.test.clock.nowMs() } });
+  };
+  return {
+    baking,
+    restartAgent,
+    connect: async (pid) => {
+      if (agent === undefined) await restartAgent();
+      const { driver: real, path } = agent as Setup;
+      worker?.end();
+      await membersAre(real, []);
+      worker = await joinAs(path, 'a', pid);
+      await membersAre(real, ['a']);
+      driver.processes.set('a', (await real.identity?.('a')) ?? '');
+    },
+    startProcess: () => {
+      const child = spawn('sleep', ['600'], { stdio: 'ignore' });
+      processes.push(child);
+      return child.pid ?? 0;
+    },
+    ends: () => baking.test.host.ledger.read().runs?.['app/a']?.ends.length,
+    [Symbol.asyncDispose]: async () => {
+      worker?.end();
+      await agent?.[Symbol.asyncDispose]();
+      for (const child of processes) {
+        const ended = once(child, 'close');
+        child.kill('SIGKILL');
+        await ended;
+      }
+      baking[Symbol.dispose]();
+      dir[Symbol.dispose]();
+    },
+  };
+}
+
+/** Settles release 1, and takes release 2. */
+async function bakeSecond({ baking }: NativeWorld): Promise<void> {
+  await baking.take(1);
+  await baking.pass(bakeMs + 10 * second);
+  await baking.take(2);
+  await baking.pass(4 * second);
+}
+
+describe('a worker that connects to the agent', () => {
+  for (const [kind, restarts] of [
+    ['known', 5],
+    ['not known', 8],
+  ] as const) {
+    it(`keeps its release when the agent restarts ${restarts} times, where its process is ${kind}`, async () => {
+      await using world = nativeWorld();
+      const { baking } = world;
+      const pid = kind === 'known' ? world.startProcess() : unknownPid;
+      await world.connect(pid);
+      await bakeSecond(world);
+      for (let restart = 0; restart < restarts; restart += 1) {
+        await world.restartAgent();
+        await baking.pass(2 * second);
+        await world.connect(pid);
+        await baking.pass(4 * second);
+      }
+      assert.deepEqual([world.ends(), baking.active()], [0, '2']);
+      await baking.pass(bakeMs);
+      const { settledReleases } = baking.test.host.ledger.read();
+      assert.deepEqual([settledReleases?.['access']?.[0]?.serial, baking.restores.length], [2, 0]);
+    });
+  }
+
+  it('has not ended when the same process connects again to the same agent', async () => {
+    await using world = nativeWorld();
+    const pid = world.startProcess();
+    await world.connect(pid);
+    await bakeSecond(world);
+    for (let times = 0; times < 6; times += 1) {
+      await world.connect(pid);
+      await world.baking.pass(4 * second);
+    }
+    assert.deepEqual([world.ends(), world.baking.active()], [0, '2']);
+  });
+
+  it('loses its release when its process is replaced again and again, also between two agents', async () => {
+    await using world = nativeWorld();
+    await world.connect(world.startProcess());
+    await bakeSecond(world);
+    await world.restartAgent();
+    await world.connect(world.startProcess());
+    await world.baking.pass(4 * second);
+    assert.equal(world.ends(), 1);
+    for (let times = 0; times < 4; times += 1) {
+      await world.connect(world.startProcess());
+      await world.baking.pass(4 * second);
+    }
+    assert.deepEqual([world.baking.active(), world.baking.restores.length], ['1', 1]);
+  });
+
+  it('loses its release when it connects again and again, where its process is not known', async () => {
+    await using world = nativeWorld();
+    await world.connect(unknownPid);
+    await bakeSecond(world);
+    for (let times = 0; times < 5; times += 1) {
+      await world.connect(unknownPid);
+      await world.baking.pass(4 * second);
+    }
+    assert.deepEqual([world.baking.active(), world.baking.restores.length], ['1', 1]);
+  });
+});
