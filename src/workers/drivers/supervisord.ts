@@ -124,9 +124,13 @@ async function signalOne(
   signal: string,
   { target: _, ...limits }: ResetOptions,
 ): Promise<Answer> {
-  const reason = failureOf(await callSupervisord(place, ['signalProcess', worker, signal], limits));
-  return reason === undefined
-    ? notified(`SIG${signal} sent to ${worker}`)
+  const answer = await callSupervisord(place, ['signalProcess', worker, signal], limits);
+  const reason = failureOf(answer);
+  if (reason === undefined) return notified(`SIG${signal} sent to ${worker}`);
+  const isStopped =
+    isFault(answer, faults.notRunning) && (await infoOf(place, worker))?.state === stoppedState;
+  return isStopped
+    ? unreachable(`${worker} was stopped by a person, and is left alone until it is started (NOT_RUNNING)`)
     : failureAnswer(place, worker, reason);
 }
 
@@ -206,10 +210,12 @@ async function infoOf(place: SupervisordPlace, worker: string): Promise<Supervis
   return answer.kind === 'value' ? processOf(answer.value) : undefined;
 }
 
+/** By `supervisorctl stop`, or never started. */
+const stoppedState = 0;
 const startingState = 10;
 const runningState = 20;
 /** STOPPED, EXITED, FATAL. */
-const stoppedStates: ReadonlySet<number> = new Set([0, 100, 200]);
+const stoppedStates: ReadonlySet<number> = new Set([stoppedState, 100, 200]);
 const backoffState = 30;
 const exitedState = 100;
 const fatalState = 200;
