@@ -10,12 +10,6 @@ export function isoTime(atMs: number): string | undefined {
   return Number.isNaN(time.getTime()) ? undefined : time.toISOString();
 }
 
-/** @returns as `2026-11-28 17:16:19 UTC`, the form of every message; a count of ms for what no calendar has */
-export function utcTimeText(atMs: number): string {
-  const text = isoTime(atMs);
-  return text === undefined ? `${atMs} ms` : `${text.slice(0, 19).replace('T', ' ')} UTC`;
-}
-
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 const dayMs = 24 * hourMs;

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { timeLeft, utcTimeText } from '../../../../src/core/text/iso-time.js';
+import { utcTimeText } from '../../../../src/core/names.js';
+import { timeLeft } from '../../../../src/core/text/iso-time.js';
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
