@@ -358,7 +358,7 @@ export const errorCodes = {
   WORKERS_MISSING: degraded('Fewer workers than `min` exist.', 'Start the workers of this group.'),
   WORKER_UNCONFIRMED: degraded(
     'Workers were notified, but none of them proved that it uses the generation.',
-    'Add a probe to this group, or set `confirm: accept`.',
+    'Without a probe: add one to this group, or set `confirm: accept`. With one: it is asked again by itself; run it by hand to see what it finds.',
   ),
   PROBE_CHANGED: degraded(
     'A worker no longer uses what it had proved: a repeated probe failed.',
@@ -393,7 +393,10 @@ export const errorCodes = {
     'The release requires a feature that Writ on this host does not know. No other release is activated instead.',
     'Upgrade Writ on this host. The next pull then activates the release.',
   ),
-  RELEASE_HELD: deferred('A rollback holds this release.', 'Run `writ resume` or `writ pull --force`.'),
+  RELEASE_HELD: deferred(
+    'A rollback holds this release.',
+    'Publish a newer release, or withdraw this one. `writ resume` ends the hold, and takes the release again.',
+  ),
 
   // our own side of the host
   DISK_FULL: failed(

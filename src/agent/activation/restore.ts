@@ -3,6 +3,7 @@
 import { outcomeOf, problemOf } from '../../core/cycle/problem.js';
 import { type ErrorCode, isUnsaidNo, toWritError, WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
+import { utcTimeText } from '../../core/names.js';
 import { releasesNamedBy } from '../generations/generation-contents.js';
 import { withRetired } from '../generations/generation-notes.js';
 import { activeGenerationNumber, pointCurrentAt, removeCurrent } from '../generations/generations.js';
@@ -113,7 +114,7 @@ function triedInVain(host: Host, { from, releases }: Move, no: WritError): WritE
     untilMs = noteFailedAttempt(host, releases, { code: no.code, groups });
   });
   if (untilMs === undefined) return no;
-  const text = `${no.message}; not tried again before ${new Date(untilMs).toISOString()}`;
+  const text = `${no.message}; not tried again before ${utcTimeText(untilMs)}`;
   const { hint } = no;
   return new WritError(no.code, text, {
     facts: { ...no.facts, untilMs },

@@ -1,6 +1,8 @@
 // `writ doctor` on the processes of workers: which process each worker is believed to be, with its command line, before a signal
-// goes to it. Facts come from the drivers; the judgement is pure. Signals nothing.
+// goes to it, and of which user: a port that was free may have been taken by another one. Facts come from the drivers; the judgement is pure. Signals nothing.
 import { readCommandLine } from '../../platform/process/process-details.js';
+import { findProcess } from '../../platform/process/processes.js';
+import { userName } from '../../platform/users/user-id.js';
 import type { Daemon, Driver } from '../../workers/contract/driver.js';
 import { mapBounded, maxParallelNotices } from '../notify/worker-groups.js';
 import type { WorkerGroup } from '../state/host.js';
@@ -8,7 +10,12 @@ import { type Judged, ok, warn } from './judged.js';
 
 /** What is known of the process of one worker. */
 export type ProcessFacts = { readonly worker: string } & (
-  | { readonly kind: 'found'; readonly pid: number; readonly commandLine: string | undefined }
+  | {
+      readonly kind: 'found';
+      readonly pid: number;
+      readonly user?: string;
+      readonly commandLine: string | undefined;
+    }
   | Exclude<Daemon, { kind: 'found' }>
 );
 
@@ -29,7 +36,10 @@ async function factsOf(driver: Driver | undefined, worker: string): Promise<Proc
   const daemon = await driver?.process?.(worker);
   if (daemon !== undefined && daemon.kind !== 'found') return { worker, ...daemon };
   const pid = daemon?.process.pid ?? (await driver?.pid?.(worker));
-  return pid === undefined ? undefined : { worker, kind: 'found', pid, commandLine: readCommandLine(pid) };
+  if (pid === undefined) return undefined;
+  const uid = (daemon?.process ?? findProcess(pid))?.effectiveUid;
+  const user = uid === undefined ? {} : { user: userName(uid) };
+  return { worker, kind: 'found', pid, ...user, commandLine: readCommandLine(pid) };
 }
 
 /** @returns a finding for each worker whose process is known, or is uncertain; a dead one is reported with its group */
@@ -50,7 +60,9 @@ export function judgeProcesses(
     }
     const what = signal === undefined ? 'is' : `gets ${signal}:`;
     return [
-      ok(`${name} ${what} process ${one.pid}: ${one.commandLine ?? 'its command line cannot be read'}`),
+      ok(
+        `${name} ${what} process ${one.pid}${one.user === undefined ? '' : ` of ${one.user}`}: ${one.commandLine ?? 'its command line cannot be read'}`,
+      ),
     ];
   });
 }

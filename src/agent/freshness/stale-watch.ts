@@ -7,6 +7,7 @@ import type { HookConfig } from '../../core/config/config.js';
 import type { Problem } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { toWritError, WritError } from '../../core/errors.js';
+import { utcTimeText } from '../../core/names.js';
 import { type FreshnessReport, staleError } from '../../core/status/freshness.js';
 import { activeGenerationNumber } from '../generations/generations.js';
 import { runHook } from '../hooks/run-hook.js';
@@ -105,7 +106,7 @@ async function endPeriod(period: StalePeriod, context: Context): Promise<void> {
   // What failed so far was the other command.
   if (period.phase === 'stale') Object.assign(retries, { failed: 0, notBeforeMs: 0 });
   const { onFresh: hook } = host.config.freshness;
-  const ended = `fresh again; older than maxStale since ${new Date(period.sinceMs).toISOString()}`;
+  const ended = `fresh again; older than maxStale since ${utcTimeText(period.sinceMs)}`;
   if (hook === undefined || period.ranBootId === undefined) {
     notePeriod(host, undefined);
     return recordStale(host, ended, []);

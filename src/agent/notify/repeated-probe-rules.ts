@@ -2,6 +2,7 @@
 // when that is given up. Pure. Never a restart, a load or a way back follows: the policy was good when it was activated.
 import { computeBackoffMs } from '../../core/backoff.js';
 import type { WorkerResult } from '../../core/cycle/cycle-report.js';
+import { utcTimeText } from '../../core/names.js';
 import { maxProbeNotices } from '../../core/status/worker-rules.js';
 import type { WorkerGroup } from '../state/host.js';
 import type { ProbeCounts, SecondProbe, WorkerLedger } from '../state/ledger.js';
@@ -44,7 +45,7 @@ export function withSecondProbe(
     if (config?.probe === undefined || one.state !== 'confirmed') return one;
     const { timeoutMs } = config.reset ?? config.probe;
     const secondProbeAtMs = nowMs + Math.max(leastSecondProbeMs, timeoutMs);
-    const text = `${one.text}; the agent asks its probe again from ${new Date(secondProbeAtMs).toISOString()}`;
+    const text = `${one.text}; the agent asks its probe again from ${utcTimeText(secondProbeAtMs)}`;
     return { ...one, state: 'notified', text, secondProbeAtMs };
   });
 }

@@ -2,7 +2,7 @@
 // in the ledger; refreshes, looks over the disk, status and the notifying of what is active already go on.
 
 import { WritError } from '../../core/errors.js';
-import { whoText } from '../../core/names.js';
+import { utcTimeText, whoText } from '../../core/names.js';
 import type { HistoryEntry, PauseResult, ResumeResult } from '../../core/protocol/control-protocol.js';
 import { withRefusedAskedAgain } from '../notify/worker-ledger.js';
 import type { Host } from '../state/host.js';
@@ -33,8 +33,8 @@ export function pause(host: Pick<Host, 'ledger' | 'clock'>, request: PauseReques
     throw new WritError('USAGE', 'a pause must end in the future, and within a year', {
       hint: 'Give another end.',
       facts: {
-        expected: `between ${timeText(atMs)} and ${timeText(atMs + maxPauseMs)}`,
-        actual: timeText(untilMs),
+        expected: `between ${utcTimeText(atMs)} and ${utcTimeText(atMs + maxPauseMs)}`,
+        actual: utcTimeText(untilMs),
       },
     });
   }
@@ -45,7 +45,7 @@ export function pause(host: Pick<Host, 'ledger' | 'clock'>, request: PauseReques
 
 /** @returns what the history says of it */
 export function pauseText({ reason, untilMs }: Pick<PauseRequest, 'reason' | 'untilMs'>): string {
-  const end = untilMs === undefined ? 'until it is resumed' : `until ${new Date(untilMs).toISOString()}`;
+  const end = untilMs === undefined ? 'until it is resumed' : `until ${utcTimeText(untilMs)}`;
   return `paused ${end}: ${reason}`;
 }
 
@@ -63,12 +63,6 @@ export function withPauseOf(ledger: Ledger, history: readonly HistoryEntry[]): L
 function isPause(value: unknown): value is Pause {
   const { by, reason, atMs, untilMs = 0 } = (value ?? {}) as Record<string, unknown>;
   return [by, reason].every((one) => typeof one === 'string') && [atMs, untilMs].every(Number.isSafeInteger);
-}
-
-/** What a person typed may lie beyond every calendar. */
-function timeText(atMs: number): string {
-  const time = new Date(atMs);
-  return Number.isNaN(time.getTime()) ? `${atMs} ms` : time.toISOString();
 }
 
 /** True while a pause holds. */

@@ -121,6 +121,7 @@ function baseResult(bundle: BundleConfig, active?: ActiveBundle, target?: Signed
     outcome: 'unchanged',
     ...(active ? { fromSerial: active.record.release.serial } : {}),
     ...(target ? { toSerial: target.release.serial, revision: target.release.revision } : {}),
+    ...(target && withdraws(target.release, active?.record.release) ? { withdrawn: true } : {}),
   };
 }
 

@@ -2,7 +2,7 @@
 // holds wins. `--force` asks none of them. Pure; what a restriction is for stands where it is set.
 import { type ErrorCode, WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
-import { whoText } from '../../core/names.js';
+import { utcTimeText, whoText } from '../../core/names.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
 import type { Ledger, WaitingRelease } from '../state/ledger.js';
 import { findRefusal, type Refusal } from '../state/refusal-rules.js';
@@ -83,7 +83,7 @@ export function pausedError(
   const pause = pauseNow(ledger, nowMs);
   if (pause === undefined) return undefined;
   const { by, reason, atMs: since, untilMs } = pause;
-  const end = untilMs === undefined ? 'until writ resume' : `until ${new Date(untilMs).toISOString()}`;
+  const end = untilMs === undefined ? 'until writ resume' : `until ${utcTimeText(untilMs)}`;
   return new WritError('ACTIVATION_PAUSED', `${what} waits: paused by ${whoText(by)} ${end}: ${reason}`, {
     facts: { by, reason, since, ...(untilMs === undefined ? {} : { untilMs }) },
   });
@@ -108,7 +108,7 @@ export function waitError(bundle: string, { serial, groups, untilMs = 0, vain }:
     const text = `${bundle} ${serial} was rolled back ${vain.tries} times: ${groups.join(', ')} ${heldReason(vain.code)}`;
     return new WritError(vain.code, text, { facts: { bundle, serial, groups, tries: vain.tries } });
   }
-  const until = `${bundle} ${serial} waits until ${new Date(untilMs).toISOString()}: ${groups.join(', ')}`;
+  const until = `${bundle} ${serial} waits until ${utcTimeText(untilMs)}: ${groups.join(', ')}`;
   const facts = { bundle, serial, groups, untilMs };
   if (vain === undefined)
     return new WritError('ACTIVATION_PACED', `${until} is not notified before that`, { facts });

@@ -3,6 +3,7 @@
 // minutes, would have each of its releases tried on every host.
 import { computeBackoffMs } from '../../core/backoff.js';
 import { WritError } from '../../core/errors.js';
+import { utcTimeText } from '../../core/names.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
 import type { Ledger } from '../state/ledger.js';
 import { passesAsCorrection } from './correction-rules.js';
@@ -52,6 +53,6 @@ function gapError(
   untilMs: number,
   why: string,
 ): WritError {
-  const text = `${bundle} ${serial} waits until ${new Date(untilMs).toISOString()}: ${why}`;
+  const text = `${bundle} ${serial} waits until ${utcTimeText(untilMs)}: ${why}`;
   return new WritError('BAKE_GAP', text, { facts: { bundle, serial, untilMs } });
 }

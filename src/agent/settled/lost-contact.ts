@@ -1,5 +1,6 @@
 // What is reported of releases that were taken back because contact with the server was lost. Pure.
 import { WritError } from '../../core/errors.js';
+import { utcTimeText } from '../../core/names.js';
 import type { Ledger, LostContact } from '../state/ledger.js';
 import { awayLimitMs } from './contact-rules.js';
 
@@ -24,6 +25,6 @@ export function lostContactErrors(
 function textOf({ state, serial }: LostContact, untilMs: number | undefined): string {
   if (state === 'held') return `serial ${serial} is held until a newer release`;
   if (untilMs === undefined) return 'whether it returns with the release before is not known yet';
-  const until = new Date(untilMs).toISOString();
+  const until = utcTimeText(untilMs);
   return `the server is away, so serial ${serial} becomes active again at the first contact, at the latest at ${until}`;
 }

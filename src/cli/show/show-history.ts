@@ -71,8 +71,9 @@ function whatText(result: HistoryEntry['result']): string {
 }
 
 function bundleText(one: BundleResult): string {
-  const { bundle, fromSerial, toSerial, outcome, problem } = one;
-  if (isNowActive(one)) return `${bundle} ${fromSerial ?? 'none'} -> ${toSerial}`;
+  const { bundle, fromSerial, toSerial, outcome, problem, withdrawn } = one;
+  const left = withdrawn ? ` (${fromSerial} was withdrawn)` : '';
+  if (isNowActive(one)) return `${bundle} ${fromSerial ?? 'none'} -> ${toSerial}${left}`;
   const why = problem === undefined ? outcome : whyText(one, problem);
   return `${bundle}${toSerial === undefined ? '' : ` ${toSerial}`}: ${why}`;
 }

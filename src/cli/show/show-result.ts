@@ -42,8 +42,9 @@ const blocks: Readonly<Record<Outcome, (result: CycleResult) => Block>> = {
     return showStopped(result, isBusy ? 'BUSY' : 'FAILED', 'writ status');
   },
   deferred: (result) => {
-    const isHeld = hasProblem(result, 'RELEASE_HELD') || hasProblem(result, 'ACTIVATION_PAUSED');
-    return showStopped(result, 'DEFERRED', isHeld ? 'writ resume' : 'writ status');
+    // Not where a rollback holds it: that would undo what a person has just ordered.
+    const isPaused = hasProblem(result, 'ACTIVATION_PAUSED');
+    return showStopped(result, 'DEFERRED', isPaused ? 'writ resume' : 'writ status');
   },
   // Not `writ resume`, the last step of the hint: the cause comes first.
   blocked: (result) => showStopped(result, 'BLOCKED', 'writ history'),

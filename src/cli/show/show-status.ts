@@ -74,6 +74,7 @@ export function showStatus(report: Bounded<StatusReport>, service = serviceLines
           `  held      ${one.bundle} ${one.serial} by ${whoText(one.by)} at ${minuteTime(one.atMs)}${one.reason ? `: ${one.reason}` : ''}`,
       ),
       ...waitLines(report),
+      ...bakeGapLines(report),
       ...pauseLines(report),
       ...heldLines(report),
       ...problemLines(report),
@@ -255,11 +256,22 @@ function heldLines({ held = [] }: StatusReport): string[] {
   });
 }
 
+/** A release that waits after failures of others is no fault of the host: `writ health` is OK with it. */
+const isWait = ({ code }: { readonly code: string }): boolean => code === 'BAKE_GAP';
+
+function bakeGapLines({ problems }: StatusReport): string[] {
+  return problems.filter(isWait).flatMap(({ code, message, hint }) => {
+    const [first = ''] = indented(message, '', 1);
+    return [`  waits     ${first} [${code}]`, `            Next: ${hint}`];
+  });
+}
+
 function problemLines(report: StatusReport): string[] {
-  if (report.problems.length === 0) return [];
+  const problems = report.problems.filter((one) => !isWait(one));
+  if (problems.length === 0) return [];
   return [
-    counted(report.problems.length, 'problem'),
-    ...report.problems.flatMap((one) => {
+    counted(problems.length, 'problem'),
+    ...problems.flatMap((one) => {
       const [first = '', ...rest] = indented(one.message, '', 4);
       return [`  ${one.code}  ${first}`, ...rest.map((line) => `    ${line}`), `    Next: ${one.hint}`];
     }),

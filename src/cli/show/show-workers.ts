@@ -6,7 +6,7 @@ import { counted, indented, roughly, secondTime, table } from './show-text.js';
 export function workerLines(report: StatusReport): string[] {
   if (report.workers.length === 0) return [];
   return table(
-    ['worker', 'group', { right: 'generation' }, 'answered'],
+    ['worker', 'group', { right: 'last proved' }, 'answered'],
     report.workers.map((one) => [
       one.worker,
       one.group,

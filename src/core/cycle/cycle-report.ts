@@ -47,6 +47,8 @@ export interface BundleResult {
   readonly problem?: Problem;
   /** Of a rollback: the release that was left is what the repository offers, so that `writ resume` brings it back. */
   readonly resumable?: true;
+  /** The publisher withdrew `fromSerial`. */
+  readonly withdrawn?: true;
 }
 
 export type WorkerState = 'confirmed' | 'notified' | 'refused' | 'unreachable';

@@ -3,6 +3,7 @@
 // of it is better than what is known: over an empty set nothing is confirmed.
 import type { ConfirmMode } from '../config/config.js';
 import type { ErrorCode, ErrorFacts } from '../errors.js';
+import { utcTimeText } from '../names.js';
 
 /** What is known of one worker. */
 export interface WorkerFacts {
@@ -221,7 +222,7 @@ function unproven(facts: GroupFacts): WorkerFinding[] {
 function provedOnce(group: string, workers: readonly WorkerFacts[]): WorkerFinding {
   const atMs = Math.min(...workers.map(({ secondProbe }) => secondProbe?.atMs ?? Number.POSITIVE_INFINITY));
   const names = workers.map(({ worker }) => `${group}/${worker}`).join(', ');
-  const text = `${names}: proved once after a way back; its probe is asked again from ${new Date(atMs).toISOString()}`;
+  const text = `${names}: proved once after a way back; its probe is asked again from ${utcTimeText(atMs)}`;
   return { ...degraded('WORKER_UNCONFIRMED', group, text, { group }), effect: 'warning' };
 }
 

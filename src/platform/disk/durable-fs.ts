@@ -128,8 +128,11 @@ export function diskError(error: unknown, operation: FileOperation): unknown {
   const errno = error.code ?? '';
   const code = codeOfErrno[errno] ?? 'DISK_FAILED';
   const hint = hintOfErrno[errno];
-  return new WritError(code, `${operation.op}: ${error.message}`, {
-    facts: { op: operation.op, path: operation.path, errno },
+  // The kernel does not name the file of a descriptor, and the hint of a full disk refers to it.
+  const { op, path } = operation;
+  const where = error.message.includes(path) ? '' : ` (${path})`;
+  return new WritError(code, `${op}: ${error.message}${where}`, {
+    facts: { op, path, errno },
     ...given({ hint }),
     cause: error,
   });

@@ -101,6 +101,13 @@ export function readPidFile(path: string): PidFile | undefined {
   }
 }
 
+/** @returns why `readPidFile` has no pid, for a message */
+export function whyNoPid(path: string): string {
+  const stat = fs.lstatSync(path, { throwIfNoEntry: false });
+  if (stat?.isSymbolicLink()) return `${path} is a link, which is not followed: name the file itself`;
+  return stat?.isFile() === false ? `${path} is not a file` : `${path} does not contain a pid`;
+}
+
 /** @returns undefined when the signal was sent, else the errno name, as ESRCH */
 export function sendSignal(pid: number, signal: NodeJS.Signals): string | undefined {
   try {

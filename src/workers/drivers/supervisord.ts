@@ -127,9 +127,13 @@ async function signalOne(
   const { reason: notUp, leftMs } = await waitUntilUp(place, worker, limits);
   if (notUp !== undefined) return failureAnswer(place, worker, notUp);
   const call = { ...limits, timeoutMs: leftMs };
-  const reason = failureOf(await callSupervisord(place, ['signalProcess', worker, signal], call));
-  return reason === undefined
-    ? notified(`SIG${signal} sent to ${worker}`)
+  const answer = await callSupervisord(place, ['signalProcess', worker, signal], call);
+  const reason = failureOf(answer);
+  if (reason === undefined) return notified(`SIG${signal} sent to ${worker}`);
+  const isStopped =
+    isFault(answer, faults.notRunning) && (await infoOf(place, worker))?.state === stoppedState;
+  return isStopped
+    ? unreachable(`${worker} is STOPPED: a person stopped it, or it was never started (NOT_RUNNING)`)
     : failureAnswer(place, worker, reason);
 }
 
@@ -235,10 +239,12 @@ async function infoOf(place: SupervisordPlace, worker: string): Promise<Supervis
   return answer.kind === 'value' ? processOf(answer.value) : undefined;
 }
 
+/** By `supervisorctl stop`, or never started. */
+const stoppedState = 0;
 const startingState = 10;
 const runningState = 20;
 /** STOPPED, EXITED, FATAL. */
-const stoppedStates: ReadonlySet<number> = new Set([0, 100, 200]);
+const stoppedStates: ReadonlySet<number> = new Set([stoppedState, 100, 200]);
 const backoffState = 30;
 const exitedState = 100;
 const fatalState = 200;

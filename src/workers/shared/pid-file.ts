@@ -8,6 +8,7 @@ import {
   type PidFile,
   type ProcessInfo,
   readPidFile,
+  whyNoPid,
 } from '../../platform/process/processes.js';
 import type { Clock } from '../../platform/time/clock.js';
 import type { Daemon, Liveness } from '../contract/driver.js';
@@ -24,7 +25,7 @@ export interface PidFileOptions {
 export function findDaemon(path: string, options: PidFileOptions = {}): Daemon {
   try {
     const file = readPidFile(path);
-    if (file === undefined) return { kind: 'unknown', reason: `${path} does not contain a pid` };
+    if (file === undefined) return { kind: 'unknown', reason: whyNoPid(path) };
     const process = findProcess(file.pid);
     if (process !== undefined && !mayMean(file, process))
       return { kind: 'unknown', reason: `${path} belongs to another user than process ${file.pid}` };

@@ -46,11 +46,10 @@ sed -i 's/listen-on-v6.*/listen-on { 127.0.0.1; };/' /etc/bind/named.conf.option
       ['[dns]', '[resolve]'],
       ['current/dns', 'current/resolve'],
     ],
-    // Beside named, on an address of its own; the zone of the page is below a name that unbound refuses by default.
+    // Beside named, on an address of its own.
     configure: (own) => `cat >/etc/unbound/unbound.conf.d/policy.conf <<'END'
 server:
   interface: 127.0.0.2
-  local-zone: "test." nodefault
 ${own}END`,
     ask: dig('127.0.0.2', 'corp.test'),
   },

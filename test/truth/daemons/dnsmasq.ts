@@ -32,7 +32,7 @@ export const dnsmasq: Daemon = {
       prepare: (own) =>
         writeFileSync(
           config,
-          `${own}port=${port}\nlisten-address=127.0.0.1\nbind-interfaces\nno-resolv\nno-hosts\nuser=root\npid-file=${pidFile}\n`,
+          `${own}port=${port}\nlisten-address=127.0.0.1\nbind-interfaces\nno-resolv\nno-hosts\npid-file=${pidFile}\n`,
         ),
       ...life({
         argv: ['dnsmasq', '--keep-in-foreground', '--log-facility=-', '-C', config],

@@ -49,7 +49,6 @@ export const postfix: Daemon = {
       ],
       prepare: (own) => {
         for (const name of ['etc', 'queue', 'data']) mkdirSync(join(dir, name));
-        execFileSync('chown', ['postfix', join(dir, 'data')]);
         const main = `compatibility_level = 3.6
 queue_directory = ${dir}/queue
 data_directory = ${dir}/data
@@ -65,6 +64,7 @@ inet_protocols = ipv4
 inet_interfaces = 127.0.0.1
 ${own}`;
         writeFileSync(join(config, 'main.cf'), main);
+        execFileSync('chown', ['postfix', join(dir, 'data')]);
         const services = readFileSync('/usr/share/postfix/master.cf.dist', 'utf8')
           .split('\n')
           .filter((line) =>

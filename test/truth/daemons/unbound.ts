@@ -34,7 +34,6 @@ export const unbound: Daemon = {
   pidfile: "${pidFile}"
   use-syslog: no
   do-daemonize: no
-  local-zone: "test." nodefault
 remote-control:
   control-enable: yes
   control-interface: ${socket}

@@ -7,6 +7,7 @@ import {
   type ProcessFacts,
   processFacts,
 } from '../../../../src/agent/doctor/check-processes.js';
+import { userName } from '../../../../src/platform/users/user-id.js';
 import { signal } from '../../../../src/workers/drivers/signal.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 import { driverContext } from '../../../kit/workers/driver-context.js';
@@ -24,6 +25,13 @@ describe('doctor on the processes of workers', () => {
     ] as const;
     assert.deepEqual(judged(facts), ['ok | ns/a.pid gets SIGHUP: process 812: /usr/sbin/named -u bind']);
     assert.deepEqual(judged(facts, 'http'), ['ok | ns/a.pid is process 812: /usr/sbin/named -u bind']);
+  });
+
+  it('names the user of the process that is taken for a worker', () => {
+    const facts = { worker: '127.0.0.1:9014', kind: 'found', pid: 812, commandLine: 'fake.py 9014' } as const;
+    assert.deepEqual(judged([{ ...facts, user: 'nobody' }], 'http'), [
+      'ok | ns/127.0.0.1:9014 is process 812 of nobody: fake.py 9014',
+    ]);
   });
 
   it('warns of a process that is uncertain, and leaves a dead one to its group', () => {
@@ -46,6 +54,7 @@ describe('doctor on the processes of workers', () => {
     const driver = signal.create({ signal: 'HUP', pidFile: dir.join('pid') }, driverContext());
     const [facts] = await processFacts({ driver }, ['pid']);
     child.kill('SIGKILL');
+    assert.equal(facts?.kind === 'found' ? facts.user : '', userName(process.getuid?.() ?? 0));
     const line = facts?.kind === 'found' ? (facts.commandLine ?? '') : '';
     assert.match(line, /^sh -c read line \\u\{1b\}\[31mx+\.\.\.$/);
     assert.ok(line.length < 220);

@@ -37,6 +37,14 @@ describe('the history of a host', () => {
     const waits = problem('ACTIVATION_PAUSED', 'dns-edge 42 waits: paused by anna until writ resume: x');
     assert.equal(why({ problem: waits }), 'dns-edge 42: waits: paused by anna until writ resume: x');
   });
+  it('says of a release that was left that it was withdrawn', () => {
+    const [entry] = historyEntries;
+    assert.ok(entry);
+    const moved = bundleResult('activated', { fromSerial: 43, toSerial: 42, withdrawn: true });
+    const result = { ...entry.result, bundles: [moved] };
+    const [, line = ''] = showHistory([{ ...entry, result }]).lines;
+    assert.match(line, / {2}dns-edge 43 -> 42 \(43 was withdrawn\)$/);
+  });
   it('names no move of a release that waits after a refusal of everything', () => {
     const [entry] = historyEntries;
     assert.ok(entry);

@@ -319,3 +319,22 @@ describe('the status of a host', () => {
     assert.match(showStatus(statusReport({ agent: 'init' })).lines[0] ?? '', /\(agent: init\)/);
   });
 });
+
+describe('a release that waits after failures of others', () => {
+  const gap = problem(
+    'BAKE_GAP',
+    'dns-edge 43 waits until 2026-11-21 15:00:00 UTC: 2 releases were taken back',
+  );
+
+  it('is shown as waiting and not as a problem, as health is OK with it', () => {
+    const { lines } = showStatus(statusReport({ problems: [gap] }));
+    assert.ok(lines.includes(`  waits     ${gap.message} [BAKE_GAP]`));
+    assert.ok(!lines.some((line) => / problem/.test(line)), lines.join('\n'));
+  });
+
+  it('is not counted among the problems of the host', () => {
+    const full = problem('DISK_FULL', 'no room');
+    const { lines } = showStatus(statusReport({ problems: [gap, full] }));
+    assert.ok(lines.includes('1 problem'));
+  });
+});

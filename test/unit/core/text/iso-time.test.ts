@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { utcTimeText } from '../../../../src/core/names.js';
 import { timeLeft } from '../../../../src/core/text/iso-time.js';
 
 const hourMs = 3_600_000;
@@ -24,4 +25,11 @@ describe('the time that something is valid still', () => {
     [-dayMs, 'expired'],
   ] as const)
     it(`is ${words} of ${leftMs} ms`, () => assert.equal(timeLeft(leftMs), words));
+});
+
+describe('a time in a message', () => {
+  it('is UTC to the second, and a count where no calendar has it', () => {
+    assert.equal(utcTimeText(1_000_000_000_000), '2001-09-09 01:46:40 UTC');
+    assert.equal(utcTimeText(9e15), '9000000000000000 ms');
+  });
 });

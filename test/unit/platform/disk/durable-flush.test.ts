@@ -179,6 +179,7 @@ describe('errors of the disk', () => {
       const disk = failing('op:rename', 'before', errno);
       const error = throwsCode(code, () => disk.writeFile('op', dir.join('f'), '', 0o600));
       assert.deepEqual(error.facts, { op: 'op:rename', path: dir.join('f'), errno });
+      assert.ok(error.message.includes(dir.join('f')), error.message);
       assert.equal((error.cause as NodeJS.ErrnoException).code, errno);
     });
   }

@@ -9,6 +9,7 @@ import {
   isDraining,
   readPidFile,
   sendSignal,
+  whyNoPid,
 } from '../../../../src/platform/process/processes.js';
 import { until } from '../../../kit/assert/until.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
@@ -121,6 +122,15 @@ describe('reading a pid file', () => {
     writeFileSync(dir.join('other'), '4711\n');
     symlinkSync('other', dir.join('pid'));
     assert.equal(readPidFile(dir.join('pid')), undefined);
+    assert.match(whyNoPid(dir.join('pid')), /pid is a link, which is not followed/);
+  });
+
+  it('gives the reason why a file has no pid', () => {
+    using dir = tempDir();
+    writeFileSync(dir.join('text'), 'none\n');
+    mkdirSync(dir.join('folder'));
+    assert.match(whyNoPid(dir.join('text')), /text does not contain a pid$/);
+    assert.match(whyNoPid(dir.join('folder')), /folder is not a file$/);
   });
 
   it('lets the caller know that there is none', () => {

@@ -111,6 +111,20 @@ describe('a signal through supervisord', () => {
     });
   }
 
+  for (const [state, text] of [
+    [stopped, /^web:a is STOPPED: a person stopped it, or it was never started/],
+    [{ ...stopped, state: 200, stateName: 'FATAL' }, /NOT_RUNNING: web:a$/],
+  ] as const)
+    it(`gives the reason of a process that does not run and is ${state.stateName}`, async () => {
+      const { answer } = await ask((method) =>
+        method === 'getProcessInfo'
+          ? xmlProcess({ group: 'web', name: 'a', ...state })
+          : xmlFault(70, 'NOT_RUNNING: web:a'),
+      );
+      assert.equal(answer.kind, 'unreachable');
+      assert.match(answer.text, text);
+    });
+
   it('told nobody when the status is not 200, as without a password', async () => {
     const { answer } = await ask(() => xmlTrue, { status: 401 });
     assert.equal(answer.kind, 'unreachable');
