@@ -37,9 +37,9 @@ function effectOf(text: string | undefined): Effect & { readonly serial: number 
 /** @param readCurrent the policy that a process reads when it starts; undefined: there is none */
 export function crashingDaemon(nowMs: () => number, readCurrent: () => string | undefined): CrashingDaemon {
   const crashes: { readonly atMs: number; readonly serial: number }[] = [];
-  const counts = { abnormal: 0, clean: 0, unrecorded: 0 };
+  const ends: ('abnormal' | 'clean')[] = [];
   const busyOnce = new Set<number>();
-  let [pid, runs, isUp, busyUntilMs] = [100, 0, true, 0];
+  let [pid, isUp, busyUntilMs] = [100, true, 0];
   let uses: string | undefined;
   let crashAtMs: number | undefined;
   const use = (text: string | undefined): void => {
@@ -53,8 +53,7 @@ export function crashingDaemon(nowMs: () => number, readCurrent: () => string | 
     use(readCurrent());
   };
   const end = (how: 'abnormal' | 'clean'): void => {
-    counts[how] += 1;
-    runs += 1;
+    ends.push(how);
     crashAtMs = undefined;
   };
   const answer = (path: string): Answer => {
@@ -77,11 +76,11 @@ export function crashingDaemon(nowMs: () => number, readCurrent: () => string | 
     return answer(target.path);
   };
   driver.liveness = async () => (isUp ? 'alive' : 'dead');
+  // A look that the disk did not take is repeated by the next agent from the mark before it, as with a real record.
   driver.endsSince = async (_worker, mark): Promise<RecordedEnds> => {
-    const isKnown = mark !== undefined;
-    const seen = isKnown ? { ...counts } : { abnormal: 0, clean: 0, unrecorded: 0 };
-    Object.assign(counts, { abnormal: 0, clean: 0, unrecorded: 0 });
-    return { ...seen, mark: String(runs) };
+    const since = mark === undefined ? [] : ends.slice(Number(mark));
+    const abnormal = since.filter((one) => one === 'abnormal').length;
+    return { abnormal, clean: since.length - abnormal, unrecorded: 0, mark: String(ends.length) };
   };
   return {
     driver,
