@@ -37,8 +37,13 @@ export async function observeRuns(
   return observed;
 }
 
-function canObserve({ identity, endsSince, liveness }: Driver): boolean {
-  return identity !== undefined || endsSince !== undefined || liveness !== undefined;
+function canObserve({ identity, endsSince }: Driver): boolean {
+  return identity !== undefined || endsSince !== undefined;
+}
+
+/** Workers that come by themselves leave their set with their connection, and a look at one would wait for its return. */
+async function isDeadNow(driver: Driver, worker: string): Promise<boolean> {
+  return driver.mayComeForMs === undefined && (await livenessOf(driver, worker)) === 'dead';
 }
 
 async function observeRun(
@@ -50,7 +55,7 @@ async function observeRun(
   try {
     const process = await lifeIdentity?.(worker);
     const record = await endsSince?.(worker, mark);
-    const isDead = process === undefined && (await livenessOf(driver, worker)) === 'dead';
+    const isDead = process === undefined && (await isDeadNow(driver, worker));
     if (process === undefined && record === undefined && !isDead) return undefined;
     const found = isGone && process === undefined ? await failure?.(worker) : undefined;
     if (found?.hasGivenUp !== 'yes') return { process, record, isDead };
