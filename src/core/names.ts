@@ -1,4 +1,4 @@
-// Names, digests, durations, times and sizes as the formats write them, each with its one parser.
+// Names, digests, durations and sizes as the formats write them, each with its one parser.
 // A branded type is only made here, so that an unchecked string can't be used where a checked one is needed.
 
 declare const brand: unique symbol;
@@ -52,13 +52,6 @@ export function parseDuration(text: string): number | undefined {
 /** As parseDuration, of a text that a schema has accepted; NaN for any other. */
 export function durationMs(text: string): number {
   return parseDuration(text) ?? Number.NaN;
-}
-
-/** @returns as `2026-11-28 17:16:19 UTC`, the form of every message; a count of ms for what no calendar has */
-export function utcTimeText(atMs: number): string {
-  const time = new Date(atMs);
-  if (Number.isNaN(time.getTime())) return `${atMs} ms`;
-  return `${time.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 }
 
 export const sizePattern = '^[0-9]{1,9}(B|kB|MB|GB)$';

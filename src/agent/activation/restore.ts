@@ -3,7 +3,7 @@
 import { outcomeOf, problemOf } from '../../core/cycle/problem.js';
 import { type ErrorCode, isUnsaidNo, toWritError, WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
-import { utcTimeText } from '../../core/names.js';
+import { utcTimeText } from '../../core/text/iso-time.js';
 import { releasesNamedBy } from '../generations/generation-contents.js';
 import { withRetired } from '../generations/generation-notes.js';
 import { activeGenerationNumber, pointCurrentAt, removeCurrent } from '../generations/generations.js';

@@ -51,8 +51,8 @@ export function createBakeTurn(options: BakeTurnOptions): () => Promise<number> 
     const elapsedMs = last && lookMs - last.atMs;
     // Evidence that a full disk cannot take counts all the same; the reserve is for what follows from it.
     using _ = before.ledger.tolerate(() => false);
-    const look = { observed, bootId: readBootId(), elapsedMs, unwritten: last?.bakes };
-    const report = lookAtBakes(before, look);
+    const unwritten = last?.bakes;
+    const report = lookAtBakes(before, { observed, bootId: readBootId(), elapsedMs, unwritten });
     last = { atMs: lookMs, bakes: report.bakes };
     recordSettled(before, report);
     return report;

@@ -37,8 +37,8 @@ export interface RollbackRequest {
 }
 
 /**
- * Rolls back under a new id. Never rejects: GENERATION_CHANGED, NO_PREVIOUS, RELEASE_UNTRUSTED, RELEASE_WITHDRAWN, STATE_DAMAGED and what
- * workers said are in the result.
+ * Rolls back under a new id. Never rejects: GENERATION_CHANGED, NO_PREVIOUS, RELEASE_UNTRUSTED, RELEASE_WITHDRAWN,
+ * STATE_DAMAGED and the answers of workers are in the result.
  */
 export function rollBack(host: Host, request: RollbackRequest): Promise<CycleEnd> {
   const { generation, leaving, signal, onEvent = () => undefined } = request;

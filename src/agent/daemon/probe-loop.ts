@@ -160,8 +160,11 @@ async function askOne(name: string, { host, exclusive, stop }: ProberOptions): P
     });
   } catch (error) {
     before.log.error({ err: error, group: name }, 'a probe could not be repeated');
-    if (isOfDisk(error))
-      await exclusive(async () => (isOver() ? undefined : noteUnasked(before, group, error.message)));
+    if (!isOfDisk(error)) return nothing;
+    const noted = exclusive(async () => (isOver() ? undefined : noteUnasked(before, group, error.message)));
+    await noted.catch((cause: unknown) => {
+      before.log.error({ err: cause, group: name }, 'a probe without an answer could not be noted');
+    });
     return nothing;
   }
 }

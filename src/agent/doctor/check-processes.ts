@@ -1,5 +1,6 @@
 // `writ doctor` on the processes of workers: which process each worker is believed to be, with its command line, before a signal
-// goes to it, and of which user: a port that was free may have been taken by another one. Facts come from the drivers; the judgement is pure. Signals nothing.
+// goes to it, and of which user: a free port may have been taken by the process of another user. Facts come from the drivers;
+// the judgement is pure. Signals nothing.
 import { readCommandLine } from '../../platform/process/process-details.js';
 import { findProcess } from '../../platform/process/processes.js';
 import { userName } from '../../platform/users/user-id.js';

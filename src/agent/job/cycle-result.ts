@@ -173,7 +173,7 @@ export interface MoveResult {
   readonly blamed?: readonly string[];
 }
 
-/** A mistake of whoever typed the command, or an order that came too late, is no trouble of the host. */
+/** True for a typing mistake or an order that came too late: the host itself has no problem. */
 export function isOfOrder({ outcome, problems: [first] }: CycleResult): boolean {
   if (outcome !== 'failed' || first === undefined) return false;
   return first.code === 'GENERATION_CHANGED' || errorCodes[first.code].kind === 'usage';

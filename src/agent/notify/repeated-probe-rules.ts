@@ -2,8 +2,8 @@
 // when that is given up. Pure. Never a restart, a load or a way back follows: the policy was good when it was activated.
 import { computeBackoffMs } from '../../core/backoff.js';
 import type { WorkerResult } from '../../core/cycle/cycle-report.js';
-import { utcTimeText } from '../../core/names.js';
 import { maxProbeNotices } from '../../core/status/worker-rules.js';
+import { utcTimeText } from '../../core/text/iso-time.js';
 import type { WorkerGroup } from '../state/host.js';
 import type { ProbeCounts, SecondProbe, WorkerLedger } from '../state/ledger.js';
 

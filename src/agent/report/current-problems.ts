@@ -8,6 +8,7 @@ import { maxRetryAfterMs } from '../../core/limits.js';
 import { judgeRequires } from '../../core/release/requires.js';
 import { staleError } from '../../core/status/freshness.js';
 import { standingWorkerCodes } from '../../core/status/worker-rules.js';
+import { utcTimeText } from '../../core/text/iso-time.js';
 import { clockWarnings } from '../../trust/trust-report.js';
 import { untrustedProblems } from '../generations/vouching.js';
 import { pendingProblems } from '../notify/pending-problems.js';
@@ -123,7 +124,7 @@ function busyProblems({ ledger, nowMs }: Facts, last: AgentFacts['last']): Probl
   const untilMs = ledger.retryAfterUntilMs ?? 0;
   if (untilMs <= nowMs || untilMs > nowMs + maxRetryAfterMs) return met === undefined ? [] : [met];
   const asked = met?.message ?? 'the server asked for a pause';
-  const text = `${asked}; no poll before ${new Date(untilMs).toISOString()}`;
+  const text = `${asked}; no poll before ${utcTimeText(untilMs)}`;
   return [problemOf(new WritError('SERVER_BUSY', text, { facts: { ...met?.facts, untilMs } }))];
 }
 

@@ -2,8 +2,9 @@
 // in the ledger; refreshes, looks over the disk, status and the notifying of what is active already go on.
 
 import { WritError } from '../../core/errors.js';
-import { utcTimeText, whoText } from '../../core/names.js';
+import { whoText } from '../../core/names.js';
 import type { HistoryEntry, PauseResult, ResumeResult } from '../../core/protocol/control-protocol.js';
+import { utcTimeText } from '../../core/text/iso-time.js';
 import { withRefusedAskedAgain } from '../notify/worker-ledger.js';
 import type { Host } from '../state/host.js';
 import { type Ledger, ledgerSection, type Pause } from '../state/ledger.js';

@@ -2,8 +2,9 @@
 // holds wins. `--force` asks none of them. Pure; what a restriction is for stands where it is set.
 import { type ErrorCode, WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
-import { utcTimeText, whoText } from '../../core/names.js';
+import { whoText } from '../../core/names.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
+import { utcTimeText } from '../../core/text/iso-time.js';
 import type { Ledger, WaitingRelease } from '../state/ledger.js';
 import { findRefusal, type Refusal } from '../state/refusal-rules.js';
 

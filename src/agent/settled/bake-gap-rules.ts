@@ -3,8 +3,8 @@
 // minutes, would have each of its releases tried on every host.
 import { computeBackoffMs } from '../../core/backoff.js';
 import { WritError } from '../../core/errors.js';
-import { utcTimeText } from '../../core/names.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
+import { utcTimeText } from '../../core/text/iso-time.js';
 import type { Ledger } from '../state/ledger.js';
 import { passesAsCorrection } from './correction-rules.js';
 

@@ -3,7 +3,7 @@
 // of it is better than what is known: over an empty set nothing is confirmed.
 import type { ConfirmMode } from '../config/config.js';
 import type { ErrorCode, ErrorFacts } from '../errors.js';
-import { utcTimeText } from '../names.js';
+import { utcTimeText } from '../text/iso-time.js';
 
 /** What is known of one worker. */
 export interface WorkerFacts {

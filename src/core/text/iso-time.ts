@@ -24,3 +24,9 @@ export function timeLeft(leftMs: number): string {
   if (leftMs >= 2 * hourMs) return `${Math.round(leftMs / hourMs)} h`;
   return `${Math.floor(leftMs / minuteMs)} min`;
 }
+
+/** @returns as `2026-11-28 17:16:19 UTC`, the form of every message; a count of milliseconds for what no calendar has */
+export function utcTimeText(atMs: number): string {
+  const time = isoTime(atMs);
+  return time === undefined ? `${atMs} ms` : `${time.slice(0, 19).replace('T', ' ')} UTC`;
+}

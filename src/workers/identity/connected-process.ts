@@ -1,5 +1,5 @@
-// Which process a worker on a connection is: it says its pid, and /proc says which process has that pid. Node offers no
-// SO_PEERCRED, so that a worker may lie; whoever may connect may veto in any case, and hides by a lie only its own restarts.
+// Which process a worker on a connection is: its hello has a pid, and /proc names the process with that pid. Node has no
+// SO_PEERCRED, so a worker can send a wrong pid. That hides its own restarts alone, and a worker can refuse any release anyway.
 import { isSystemError } from '../../core/errors.js';
 import { readProcText } from '../../platform/process/proc-files.js';
 import { findProcess } from '../../platform/process/processes.js';
@@ -7,7 +7,7 @@ import { findProcess } from '../../platform/process/processes.js';
 const maxProcBytes = 65_536;
 
 /**
- * @param pid that the worker says
+ * @param pid of the hello
  * @returns pid and start time; undefined where no process that could be this worker has the pid
  */
 export function claimedProcess(pid: number): string | undefined {

@@ -15,6 +15,8 @@ export const journalFields = 'MESSAGE_ID,INVOCATION_ID,EXIT_CODE,EXIT_STATUS';
 export interface JournalEnds {
   readonly abnormal: number;
   readonly clean: number;
+  /** By the signal of a notification: a process that does not handle it yet ends, whatever its policy. */
+  readonly bySignal: number;
   /** Microseconds of the last entry; undefined where there was none. */
   readonly lastAtUs: number | undefined;
 }
@@ -36,23 +38,38 @@ export interface JournalReading {
 export function parseUnitJournal(text: string, { afterUs, signal }: JournalReading): JournalEnds | undefined {
   const signalNumber = Object.entries(constants.signals).find(([name]) => name === `SIG${signal}`)?.[1];
   const ownExit = `killed ${signalNumber}`;
-  const stopping = new Set<string>();
-  let [abnormal, clean] = [0, 0];
+  const known: KnownRuns = { stopping: new Set(), signalled: new Set() };
+  const counts = { abnormal: 0, clean: 0, bySignal: 0 };
   let lastAtUs: number | undefined;
   for (const line of text.split('\n').filter((one) => one.trim() !== '')) {
     const entry = entryOf(line);
     if (entry === undefined) return undefined;
     const { atUs, messageId, invocation, exit } = entry;
-    const isOwnExit = messageId === messageIds.exited && exit === ownExit;
-    if (messageId === messageIds.stopping || isOwnExit) stopping.add(invocation);
+    if (messageId === messageIds.stopping) known.stopping.add(invocation);
+    if (messageId === messageIds.exited && exit === ownExit) known.signalled.add(invocation);
     if (atUs <= afterUs) continue;
     lastAtUs = atUs;
-    const isFailure = messageId === messageIds.failed;
-    const isAbnormal = isFailure && !stopping.has(invocation);
-    if (isAbnormal) abnormal += 1;
-    else if (isFailure || messageId === messageIds.succeeded) clean += 1;
+    const kind = kindOfEnd(entry, known);
+    if (kind !== undefined) counts[kind] += 1;
   }
-  return { abnormal, clean, lastAtUs };
+  return { ...counts, lastAtUs };
+}
+
+/** Runs, by their invocation, of which the journal has an earlier entry. */
+interface KnownRuns {
+  readonly stopping: Set<string>;
+  readonly signalled: Set<string>;
+}
+
+/** @returns undefined for an entry that is no end of a run */
+function kindOfEnd(
+  { messageId, invocation }: JournalEntry,
+  { stopping, signalled }: KnownRuns,
+): 'abnormal' | 'clean' | 'bySignal' | undefined {
+  if (messageId === messageIds.succeeded) return 'clean';
+  if (messageId !== messageIds.failed) return undefined;
+  if (stopping.has(invocation)) return 'clean';
+  return signalled.has(invocation) ? 'bySignal' : 'abnormal';
 }
 
 interface JournalEntry {

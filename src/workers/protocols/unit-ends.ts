@@ -50,8 +50,9 @@ export async function unitEndsSince(
   if (isSame(before, now)) return { ...none, mark };
   const journal = await readNewEnds(unit, before.atUs, options);
   if (journal !== undefined) {
-    const { abnormal, clean, lastAtUs = before.atUs } = journal;
-    return { abnormal, clean, unrecorded: 0, mark: markText(now, lastAtUs) };
+    const { abnormal, clean, bySignal, lastAtUs = before.atUs } = journal;
+    // The end by a notification blames nobody, so it is judged like an end without a record.
+    return { abnormal, clean, unrecorded: bySignal, mark: markText(now, lastAtUs) };
   }
   // What the counters have counted must not be counted again once its entries are there.
   return { clean: 0, ...endsByCounters(before, now), mark: markText(now, options.clock.nowMs() * 1000) };
@@ -64,7 +65,7 @@ async function readNewEnds(
   options: UnitEndsOptions,
 ): Promise<JournalEnds | undefined> {
   const hasEnds = (one: JournalEnds | undefined): boolean =>
-    one !== undefined && one.abnormal + one.clean > 0;
+    one !== undefined && one.abnormal + one.clean + one.bySignal > 0;
   const first = await readJournal(unit, afterUs, options);
   if (first === undefined || hasEnds(first)) return first;
   await options.clock.sleep(lateEntriesMs);

@@ -49,7 +49,7 @@ describe('a release that corrects another one', () => {
     assert.equal(baking.test.host.ledger.read().unsettled, undefined);
   });
 
-  it('waits as any other where the other was never in use', async () => {
+  it('waits like an ordinary release where the corrected one was never in use', async () => {
     using baking = await failingHost();
     const waiting = await correct(baking, 5, 4);
     assert.deepEqual([waiting.exitCode, codeOf(waiting), baking.active()], [8, 'BAKE_GAP', '1']);
@@ -70,7 +70,7 @@ describe('a release that corrects another one', () => {
     assert.equal(baking.test.host.ledger.read().settledReleases?.['access']?.[0]?.serial, 8);
   });
 
-  it('bakes in full, and is taken back as any other', async () => {
+  it('bakes in full, and is taken back like an ordinary release', async () => {
     using baking = await failingHost();
     await correct(baking, 4, 3);
     await crash(baking);

@@ -25,7 +25,7 @@ interface Scene extends Disposable {
   /** Asks the probe once. @returns its answer, which nothing has followed from */
   readonly ask: () => Promise<ProbeAnswer | undefined>;
   /** Lets such answers come, 60 s apart, and looks at the bakes after each. */
-  readonly hear: (times: number, verdict: HookVerdict, isOverdue: boolean) => Promise<void>;
+  readonly answerProbe: (times: number, verdict: HookVerdict, isOverdue: boolean) => Promise<void>;
 }
 
 /** Release 1 has settled, and release 2 has passed its probe. */
@@ -53,7 +53,7 @@ async function onTwo(timeoutMs = second, more: Pick<TestHostOptions, 'observer'>
     area.remove(test.host.log);
     return answer;
   };
-  const hear = async (times: number, verdict: HookVerdict, isOverdue: boolean): Promise<void> => {
+  const answerProbe = async (times: number, verdict: HookVerdict, isOverdue: boolean): Promise<void> => {
     for (let at = 0; at < times; at += 1) {
       await test.clock.advance(58 * second);
       const about = new Map(Object.entries(test.host.ledger.read().workers));
@@ -66,7 +66,7 @@ async function onTwo(timeoutMs = second, more: Pick<TestHostOptions, 'observer'>
     host[Symbol.dispose]();
     dir[Symbol.dispose]();
   };
-  return { host, worker, says, ask, hear, [Symbol.dispose]: end };
+  return { host, worker, says, ask, answerProbe, [Symbol.dispose]: end };
 }
 
 describe('a probe that is not answered in time', () => {
@@ -99,16 +99,16 @@ describe('a release whose probe gives no answer', () => {
   it('settles unobserved: silence is no failure, and no proof', async () => {
     using scene = await onTwo();
     const settled = () => scene.host.test.host.ledger.read().settledReleases?.['access']?.[0];
-    await scene.hear(bakeMs / (60 * second) + 2, timedOut, false);
+    await scene.answerProbe(bakeMs / (60 * second) + 2, timedOut, false);
     assert.equal(settled()?.serial, 1, 'its bake time is over');
-    await scene.hear(2 * (bakeMs / (60 * second)), timedOut, false);
+    await scene.answerProbe(2 * (bakeMs / (60 * second)), timedOut, false);
     assert.deepEqual([settled()?.serial, settled()?.isObserved, scene.host.active()], [2, false, '2']);
   });
 
   it('settles observed where the probe is right for the bake time', async () => {
     using scene = await onTwo();
-    await scene.hear(3, timedOut, false);
-    await scene.hear(bakeMs / (60 * second) + 1, right, false);
+    await scene.answerProbe(3, timedOut, false);
+    await scene.answerProbe(bakeMs / (60 * second) + 1, right, false);
     const settled = scene.host.test.host.ledger.read().settledReleases?.['access']?.[0];
     assert.deepEqual([settled?.serial, settled?.isObserved], [2, true]);
   });
@@ -123,7 +123,7 @@ describe('a probe on a full disk', () => {
     using scene = await onTwo(second, { observer: { before, after: () => undefined } });
     isFull = true;
     const { ledger } = scene.host.test.host;
-    await scene.hear(6, { kind: 'refused', reason: 'exit 1' }, false);
+    await scene.answerProbe(6, { kind: 'refused', reason: 'exit 1' }, false);
     assert.equal(ledger.read().bakes?.['access']?.failure?.cause, 'PROBE_FAILED');
     isFull = false;
     await scene.host.pass(70 * second);
@@ -134,20 +134,20 @@ describe('a probe on a full disk', () => {
 describe('a release whose probe is overdue', () => {
   it('is taken back after six times in a row', async () => {
     using scene = await onTwo();
-    await scene.hear(5, timedOut, true);
+    await scene.answerProbe(5, timedOut, true);
     assert.equal(scene.host.active(), '2');
-    await scene.hear(1, timedOut, true);
+    await scene.answerProbe(1, timedOut, true);
     assert.equal(scene.host.active(), '1');
     assert.equal(scene.host.restores[0]?.result.problems[0]?.facts['cause'], 'PROBE_FAILED');
   });
 
   it('stays where the probe is right in between, or nobody can answer it', async () => {
     using scene = await onTwo();
-    await scene.hear(5, timedOut, true);
-    await scene.hear(1, right, false);
-    await scene.hear(5, timedOut, true);
-    await scene.hear(1, right, false);
-    await scene.hear(12, timedOut, false);
+    await scene.answerProbe(5, timedOut, true);
+    await scene.answerProbe(1, right, false);
+    await scene.answerProbe(5, timedOut, true);
+    await scene.answerProbe(1, right, false);
+    await scene.answerProbe(12, timedOut, false);
     assert.deepEqual([scene.host.active(), scene.host.restores.length], ['2', 0]);
   });
 });

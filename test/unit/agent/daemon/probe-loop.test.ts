@@ -310,8 +310,23 @@ describe('the loop of repeated probes', () => {
     isFull = true;
     await one.run(1);
     const { workers } = one.test.host.ledger.read();
-    assert.match(workers['app/a']?.probed?.silence ?? '', /^app: could not be asked: .*ENOSPC|full/);
+    assert.match(workers['app/a']?.probed?.silence ?? '', /^app: could not be asked: .*full/);
     assert.deepEqual(one.asked(), []);
+  });
+
+  it('goes on where the missing answer cannot be noted', async () => {
+    let isFull = false;
+    const before = (): void => {
+      if (isFull) throw Object.assign(new Error('full'), { code: 'ENOSPC' });
+    };
+    using one = await scene({ app: 30 * second }, 0, { before, after: () => undefined });
+    isFull = true;
+    let calls = 0;
+    const exclusive: Exclusive = (job) => {
+      calls += 1;
+      return calls % 2 === 0 ? Promise.reject(new Error('the ledger is damaged')) : exclusiveAlone(job);
+    };
+    assert.equal((await one.run(2, { exclusive })).length, 2);
   });
 
   it('ends with no exception, whatever keeps it from asking', async () => {

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { utcTimeText } from '../../../../src/core/names.js';
-import { timeLeft } from '../../../../src/core/text/iso-time.js';
+import { timeLeft, utcTimeText } from '../../../../src/core/text/iso-time.js';
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;

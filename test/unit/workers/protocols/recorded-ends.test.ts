@@ -25,6 +25,7 @@ describe('the journal of a unit', () => {
     assert.deepEqual(parseUnitJournal(text, { afterUs: 0, signal: undefined }), {
       abnormal: 2,
       clean: 0,
+      bySignal: 0,
       lastAtUs: 20,
     });
   });
@@ -34,6 +35,7 @@ describe('the journal of a unit', () => {
     assert.deepEqual(parseUnitJournal(text, { afterUs: 0, signal: undefined }), {
       abnormal: 0,
       clean: 2,
+      bySignal: 0,
       lastAtUs: 20,
     });
   });
@@ -43,23 +45,25 @@ describe('the journal of a unit', () => {
     assert.deepEqual(parseUnitJournal(text, { afterUs: 10, signal: undefined }), {
       abnormal: 0,
       clean: 1,
+      bySignal: 0,
       lastAtUs: 11,
     });
     assert.deepEqual(parseUnitJournal('', { afterUs: 10, signal: undefined }), {
       abnormal: 0,
       clean: 0,
+      bySignal: 0,
       lastAtUs: undefined,
     });
   });
 
-  it('has a clean end for a process that the signal of Writ has ended, and an abnormal one for any other signal', () => {
+  it('blames nobody for an end by the signal that Writ sends, and a release for any other signal', () => {
     const ended = (status: string) =>
       [entry(10, 'exited', 'aa', { EXIT_CODE: 'killed', EXIT_STATUS: status }), entry(11, 'failed')].join(
         '\n',
       );
     const count = (status: string, signal: string | undefined) => {
-      const { abnormal, clean } = parseUnitJournal(ended(status), { afterUs: 0, signal }) ?? {};
-      return [abnormal, clean];
+      const { abnormal, bySignal } = parseUnitJournal(ended(status), { afterUs: 0, signal }) ?? {};
+      return [abnormal, bySignal];
     };
     assert.deepEqual(count('10', 'USR1'), [0, 1]);
     assert.deepEqual(count('12', 'USR1'), [1, 0]);
