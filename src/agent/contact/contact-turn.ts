@@ -23,8 +23,8 @@ export interface ContactTurnOptions {
   /** Asked again after a server answered: a reload may have replaced it. */
   readonly host: () => Host;
   readonly exclusive: Exclusive;
-  /** Takes what the repository offers: contact is back, and polls that failed have made the next one come late. */
-  readonly pull: () => Promise<unknown>;
+  /** Asks for what the repository offers: contact is back, and polls that failed have made the next one come late. */
+  readonly pull: () => void;
   /** Called with the end of an activation without the server, and its reason. */
   readonly onReactivated: (end: CycleEnd, reason: string) => void;
   /** The status may be another one. */
@@ -47,7 +47,7 @@ export function createContactTurn(options: ContactTurnOptions): () => Promise<nu
       await reactivateOverdue(before, options);
       return after;
     });
-    if (isBack) await options.pull();
+    if (isBack) options.pull();
   };
   return async () => {
     if (!hasSteps(host())) return undefined;

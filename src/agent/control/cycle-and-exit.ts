@@ -2,6 +2,7 @@
 import type { CycleResult } from '../../core/cycle/cycle-report.js';
 import type { PolicyLeft } from '../cycle/combined-result-rules.js';
 import type { PolicyExit } from '../cycle/policy-exit.js';
+import { waitForNextRefresh } from '../cycle/refresh-trust.js';
 import { runSync } from '../cycle/sync-cycle.js';
 import { createUntrustedExit } from '../cycle/untrusted-exit.js';
 import { createWithdrawnExit } from '../cycle/withdrawn-exit.js';
@@ -28,10 +29,10 @@ export function createPolicyExits(): readonly PolicyExit[] {
 /** @returns how the cycle ended, and the rollback behind it, if there was one. @throws WritError as runSync */
 export async function runCycleAndExit(
   host: Host,
-  run: Parameters<typeof runSync>[1],
+  run: Omit<Parameters<typeof runSync>[1], 'waitForRefresh'>,
   { contact, exits, note }: AfterCycle,
 ): Promise<{ readonly result: CycleResult; readonly exit: PolicyLeft | undefined }> {
-  const end = await runSync(host, run);
+  const end = await runSync(host, { ...run, waitForRefresh: (ended) => waitForNextRefresh(host, ended) });
   contact.note(end.refresh);
   note(end, run.by === undefined ? {} : { by: run.by });
   for (const { alarm, afterCycle } of exits) {

@@ -4,10 +4,16 @@ import type { BundleResult } from '../../core/cycle/cycle-report.js';
 import { canaryStep } from '../checks/canary-step.js';
 import type { CheckAllOptions } from '../checks/candidate-context.js';
 import { type CheckedCandidate, checkAll, checkStep } from '../checks/check-candidate.js';
-import { type ActivePolicy, bundlesToKeep, type ReadablePolicy } from '../generations/generation-contents.js';
+import {
+  type ActivePolicy,
+  bundlesToKeep,
+  type ReadablePolicy,
+  readWhatIsReadable,
+} from '../generations/generation-contents.js';
 import { reserveGeneration } from '../generations/generations.js';
 import { noteBundles } from '../job/cycle-result.js';
 import type { Job } from '../job/job.js';
+import type { Offers } from '../select/find-offers.js';
 import { selectReleases } from '../select/select-releases.js';
 import { type Selection, taken } from '../select/selection.js';
 import { pausedError } from '../select/why-not-now-rules.js';
@@ -24,26 +30,29 @@ import { keptFirst } from '../staging/kept-archives.js';
 import { countText, failuresOr, fetchedText, selectText, stepVerdict } from '../staging/step-text.js';
 import type { Host } from '../state/host.js';
 import type { CycleRequest } from './cycle-request.js';
+import { fetchWhileWanted, findOffersOf } from './fetch-while-wanted.js';
 import { noteMirrorFailures } from './refresh-trust.js';
+import { isStillOffered, isStillWanted, type Selected } from './still-wanted.js';
+import { withoutTurn } from './without-turn.js';
 
-export interface SelectFacts {
-  readonly active: ActivePolicy | undefined;
-  /** Bundles that a worker refused earlier in this cycle, with their results. */
-  readonly refused: ReadonlyMap<string, BundleResult>;
-}
-
+/**
+ * What is active is read behind the offers: they may come from the network, and meanwhile the turn is given back.
+ * @param refusedNow as in Selected
+ */
 export function select(
   job: Job,
-  { force, signal }: CycleRequest,
-  { active, refused: refusedNow }: SelectFacts,
-): Promise<Selection[]> {
+  request: CycleRequest,
+  refusedNow: ReadonlyMap<string, BundleResult>,
+): Promise<Selected> {
+  const { host } = job;
   return job.story.step('select', async () => {
-    const value = await selectReleases(job.host, {
-      ...{ active: active?.bundles ?? new Map(), force, refusedNow, signal },
-      onMirrorFailed: (failure) => noteMirrorFailures(job, [failure]),
+    const offers = await withoutTurn(job, request, (signal) => findOffersOf(job, signal));
+    const active = readWhatIsReadable(host);
+    const selections = selectReleases(host, offers, {
+      ...{ active: active.policy?.bundles ?? new Map(), force: request.force, refusedNow },
     });
-    noteSelections(job, value);
-    return { value, text: selectText(value) };
+    noteSelections(job, selections);
+    return { value: { active, selections, refusedNow }, text: selectText(selections) };
   });
 }
 
@@ -102,14 +111,29 @@ export function openDraft(
   };
 }
 
-export function fetchReleases(
+/**
+ * Downloads while the turn is given back.
+ * @returns undefined where the releases are not wanted any more: another generation is active, an order keeps them out, or the
+ *   repository withdrew what is downloaded or used. What came so far is kept, and the next attempt goes on with it.
+ */
+export async function fetchReleases(
   job: Job,
-  draft: Draft,
-  before: readonly Selection[],
-): Promise<FetchedReleases> {
+  request: CycleRequest,
+  { draft, selected }: { readonly draft: Draft; readonly selected: Selected },
+): Promise<FetchedReleases | undefined> {
   const { host, story } = job;
-  return story.step('fetch', async () => {
-    const value = await fetchAll({ ...host, client: draft.client }, story, before, draft);
+  const { selections: before } = selected;
+  const isWanted = (offers?: Offers): boolean =>
+    isStillWanted(host, request.force, selected) &&
+    (offers === undefined || isStillOffered(host, request.force, { ...selected, offers }));
+  const download = (signal: AbortSignal): Promise<FetchedReleases> =>
+    fetchAll({ ...host, client: draft.client }, story, before, { ...draft, signal });
+  return story.step<FetchedReleases | undefined>('fetch', async () => {
+    const value = await withoutTurn(job, request, (signal) =>
+      fetchWhileWanted(job, { ...request, signal }, { download, isWanted }),
+    );
+    if (value === undefined || !isWanted())
+      return { value: undefined, text: 'not wanted any more, so selected again', verdict: 'warn' };
     noteBeside(job, value);
     const change = { before, after: value.selections };
     return { value, text: failuresOr(change, fetchedText(value)), verdict: stepVerdict(change) };

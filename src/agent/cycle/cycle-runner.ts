@@ -1,14 +1,18 @@
-// One job at a time on a host, and who waits for which.
+// One job at a time on a host, one cycle at a time, and which request is answered by which cycle.
 //
 // INVARIANTS
-// - At most one job runs; polls, pulls, rollbacks and notifications of pending workers never overlap.
+// - One job has the turn; swaps, rollbacks and notifications of pending workers never overlap.
+// - A cycle gives its turn back while it waits for the network (adr/0060). Short jobs run then; cycles, and jobs that replace
+//   the host or sweep staging, wait until it has ended.
 // - A pull is answered by a cycle whose refresh began after the request came: it starts one, or joins the one
 //   follow-up that waits; a cycle already running never answers it.
 // - A forced pull is answered by a forced cycle only. A waiting follow-up becomes forced when one joins it.
 // - An order whose client has gone before its turn is never begun, and makes no cycle stronger.
 import type { CycleEventLine, CycleResult, Trigger } from '../../core/cycle/cycle-report.js';
 import { isWritError, WritError } from '../../core/errors.js';
-import type { Exclusive, Hear, Work } from '../job/exclusive.js';
+import type { Exclusive, Work, YieldTurn } from '../job/exclusive.js';
+import { createTurns, type Turns } from '../job/turns.js';
+import type { CycleRequest } from './cycle-request.js';
 
 export interface PullRequest {
   readonly trigger: Extract<Trigger, 'start' | 'poll' | 'pull' | 'force' | 'reload'>;
@@ -19,16 +23,14 @@ export interface PullRequest {
   readonly gone?: AbortSignal;
 }
 
-export interface CycleRunner {
+export interface CycleRunner extends Omit<Turns, 'hear' | 'runCycle'> {
   /** Asks for a cycle and waits for the one that answers. @throws WritError INTERRUPTED when all who asked for it have gone */
   pull(request: PullRequest): Promise<CycleResult>;
-  /** Runs another job alone, after what runs and waits now. */
-  readonly exclusive: Exclusive;
-  /** Resolves when nothing runs and nothing waits. */
-  idle(): Promise<void>;
+  /** As exclusive, and what cycles before it wait for from the network is ended: the job makes it needless. */
+  readonly interruptCycles: Exclusive;
 }
 
-export interface RunOptions {
+export interface RunOptions extends Pick<CycleRequest, 'yieldTurn' | 'interrupt'> {
   readonly trigger: PullRequest['trigger'];
   readonly by?: string;
   readonly onEvent: (event: CycleEventLine) => void;
@@ -45,35 +47,25 @@ interface FollowUp {
  * @param onWork must neither throw nor delay
  */
 export function createCycleRunner(
-  run: (options: RunOptions) => Promise<CycleResult>,
+  run: (options: RunOptions & { readonly yieldTurn: YieldTurn }) => Promise<CycleResult>,
   onWork: (work: Work) => void = () => undefined,
 ): CycleRunner {
-  let tail: Promise<unknown> = Promise.resolve();
   let waiting: FollowUp | undefined;
+  let interrupts = 0;
+  let interrupt = new AbortController();
 
-  const hear: Hear = (event) => {
-    if (!('step' in event)) return;
-    const { step } = event;
-    if (event.type !== 'step.progress') return onWork({ kind: 'step', step });
-    const { doneBytes, totalBytes } = event;
-    onWork({ kind: 'step', step, download: { doneBytes, totalBytes } });
-  };
-  const exclusive: Exclusive = (job) => {
-    const mine = tail.then(async () => {
-      onWork({ kind: 'began' });
-      try {
-        return await job(hear);
-      } finally {
-        onWork({ kind: 'ended' });
-      }
+  const { runCycle, hear, ...turns } = createTurns(onWork);
+  const interruptCycles: Exclusive = async (job) => {
+    interrupts += 1;
+    interrupt.abort();
+    return turns.exclusive((heard) => {
+      interrupts -= 1;
+      return job(heard);
     });
-    // The next job runs whatever became of this one; its own caller hears of the failure.
-    tail = mine.catch(() => undefined);
-    return mine;
   };
   const queue = (): FollowUp => {
     const requests: PullRequest[] = [];
-    const answer = exclusive(async () => {
+    const answer = runCycle(async (yieldTurn) => {
       // From here on the refresh begins: who comes now needs another cycle.
       waiting = undefined;
       const [first, ...others] = requests.filter(({ gone }) => gone?.aborted !== true);
@@ -85,18 +77,21 @@ export function createCycleRunner(
         hear(event);
         for (const one of present) one.onEvent?.(event);
       };
-      return run({ trigger, onEvent, ...(by === undefined ? {} : { by }) });
+      interrupt = new AbortController();
+      if (interrupts > 0) interrupt.abort();
+      return run({
+        trigger,
+        onEvent,
+        yieldTurn,
+        interrupt: interrupt.signal,
+        ...(by === undefined ? {} : { by }),
+      });
     });
     return { requests, answer };
   };
   return {
-    exclusive,
-    idle: async () => {
-      for (let last: unknown; last !== tail; ) {
-        last = tail;
-        await tail;
-      }
-    },
+    ...turns,
+    interruptCycles,
     pull: (request) => {
       waiting ??= queue();
       waiting.requests.push(request);

@@ -1,11 +1,12 @@
-// The `refresh` step: brings the trusted metadata up to date, and remembers when the server asked for quiet. Owns what a
-// cycle says of mirrors that failed while another one did not: a mirror that lies is an alarm even though nothing came of
-// it; the outcome stays what it is.
+// The `refresh` step: brings the trusted metadata up to date, and remembers when the server asked for quiet; the same again during
+// a long download. Owns what a cycle says of mirrors that failed while another one did not: a mirror that lies is an alarm even
+// though nothing came of it; the outcome stays what it is.
 
 import { problemOf } from '../../core/cycle/problem.js';
 import { longestQuietMs } from '../../core/cycle/schedule.js';
 import { isWritError, WritError } from '../../core/errors.js';
 import { type MirrorFailure, mirrorWarning } from '../../trust/mirrors/mirror-failures.js';
+import type { RefreshResult } from '../../trust/trust-report.js';
 import type { Job } from '../job/job.js';
 import type { Host } from '../state/host.js';
 import { ledgerSection } from '../state/ledger.js';
@@ -15,29 +16,54 @@ const changeRetry = ledgerSection('retryAfterUntilMs');
 
 /** @throws WritError every code of trust and transport */
 export async function refreshTrust(job: Job, { force, signal }: CycleRequest): Promise<void> {
-  const { host, story, record } = job;
-  await story.step('refresh', async () => {
-    const conditional = force === 'yes' ? 'no' : 'yes';
-    try {
-      const refreshed = await host.client.refresh({ conditional, signal });
-      const { roles, warnings, changed, mirror, failures } = refreshed;
-      noteMirrorFailures(job, failures);
-      record.warnings.push(
-        ...warnings.map(({ code, message, facts }) => problemOf(new WritError(code, message, { facts }))),
-      );
-      record.refresh = { atMs: host.clock.nowMs() };
-      endRetryAfter(host);
-      const from = mirrorText(mirror, host.config.repository.length);
-      const text = `timestamp v${roles.timestamp.version}${changed ? '' : ', nothing new'}${from}`;
-      return { value: undefined, text, verdict: warnings.length + failures.length > 0 ? 'warn' : 'ok' };
-    } catch (error) {
-      noteRetryAfter(host, error);
-      // Ended by us, before or after the server was reached: nothing new is known about it.
-      if (isWritError(error) && error.code !== 'INTERRUPTED')
-        record.refresh = { atMs: host.clock.nowMs(), error };
-      throw error;
-    }
+  await job.story.step('refresh', async () => {
+    const refreshed = await askRepository(job, { conditional: force === 'yes' ? 'no' : 'yes', signal });
+    const { roles, warnings, changed, mirror, failures } = refreshed;
+    const from = mirrorText(mirror, job.host.config.repository.length);
+    const text = `timestamp v${roles.timestamp.version}${changed ? '' : ', nothing new'}${from}`;
+    return { value: undefined, text, verdict: warnings.length + failures.length > 0 ? 'warn' : 'ok' };
   });
+}
+
+/**
+ * One refresh, with what the result of the cycle says of it.
+ * @throws WritError every code of trust and transport
+ */
+export async function askRepository(
+  job: Job,
+  options: { readonly conditional: 'yes' | 'no'; readonly signal: AbortSignal },
+): Promise<RefreshResult> {
+  const { host, record } = job;
+  try {
+    const refreshed = await host.client.refresh(options);
+    noteMirrorFailures(job, refreshed.failures);
+    record.warnings.push(
+      ...refreshed.warnings.map(({ code, message, facts }) =>
+        problemOf(new WritError(code, message, { facts })),
+      ),
+    );
+    record.refresh = { atMs: host.clock.nowMs() };
+    endRetryAfter(host);
+    return refreshed;
+  } catch (error) {
+    noteRetryAfter(host, error);
+    // Ended by us, before or after the server was reached: nothing new is known about it.
+    if (isWritError(error) && error.code !== 'INTERRUPTED')
+      record.refresh = { atMs: host.clock.nowMs(), error };
+    throw error;
+  }
+}
+
+/** During a download: resolves when the next poll would be due, not before the end of a Retry-After, or at the signal. */
+export function waitForNextRefresh(
+  { config, ledger, clock }: Pick<Host, 'config' | 'ledger' | 'clock'>,
+  signal: AbortSignal,
+): Promise<void> {
+  const { poll } = config;
+  const everyMs = poll.kind === 'every' ? poll.everyMs : undefined;
+  const longestMs = longestQuietMs(everyMs);
+  const quietMs = (ledger.read().retryAfterUntilMs ?? 0) - clock.nowMs();
+  return clock.sleep(Math.max(everyMs ?? longestMs, Math.min(quietMs, longestMs)), signal);
 }
 
 /** Kept on disk: a restart must not hurry a server that asked for time. */

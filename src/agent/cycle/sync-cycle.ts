@@ -6,7 +6,6 @@ import { isNowActive } from '../../core/cycle/sync-machine.js';
 import { toWritError, WritError } from '../../core/errors.js';
 import { activate } from '../activation/activate.js';
 import { placeCandidate } from '../activation/place.js';
-import { readWhatIsReadable } from '../generations/generation-contents.js';
 import { activeGenerationNumber } from '../generations/generations.js';
 import { findUntrusted, untrustedProblems } from '../generations/vouching.js';
 import { keepRecords } from '../integrity/repair-plan.js';
@@ -40,24 +39,35 @@ import { planSwap, type SwapPlan } from './plan-swap.js';
 import { isAsked, reconcileInCycle } from './reconcile-in-cycle.js';
 import { refreshTrust } from './refresh-trust.js';
 import { spareForWithdrawal } from './reserve-for-withdrawal.js';
+import { withoutTurn } from './without-turn.js';
 
 /** One cycle under a new id, as the agent and a command without an agent run it. */
 export function runSync(
   host: Host,
-  { trigger, onEvent, signal }: RunOptions & { readonly signal: AbortSignal },
+  { trigger, by: _, ...run }: RunOptions & Pick<CycleRequest, 'signal' | 'waitForRefresh'>,
 ): Promise<CycleEnd> {
   const force = trigger === 'force' ? 'yes' : 'no';
-  return syncCycle(host, { cycle: newCycleId(), trigger, force, signal, onEvent });
+  return syncCycle(host, { ...run, cycle: newCycleId(), trigger, force });
 }
+
+/** So often a cycle begins again because orders, or other releases, came while it downloaded. */
+const maxChanges = 3;
 
 /** Runs one cycle. Never rejects: whatever happens is in the result. */
 export function syncCycle(host: Host, request: CycleRequest): Promise<CycleEnd> {
   return runJob(host, { ...request, onError, afterwards: noteAftermath }, async (job) => {
     job.record.fromGeneration = activeGenerationNumber(host.paths);
-    await withReserve(host, () => refreshTrust(job, request));
+    await withoutTurn(job, request, (signal) =>
+      withReserve(host, () => refreshTrust(job, { ...request, signal })),
+    );
     const refused = new Map<string, BundleResult>();
-    for (let attempt = 0; attempt <= host.config.bundles.length; attempt++) {
-      if ((await tryCandidate(job, request, refused)) === 'ended') break;
+    const left = { again: host.config.bundles.length, changed: maxChanges };
+    for (;;) {
+      const end = await tryCandidate(job, request, refused);
+      if (end === 'ended') break;
+      left[end] -= 1;
+      if (left.changed < 0) throw changedTooOften();
+      if (left.again < 0) break;
     }
     noteRetryTimes(host, job.record.bundles);
   });
@@ -66,23 +76,28 @@ export function syncCycle(host: Host, request: CycleRequest): Promise<CycleEnd> 
 /**
  * The cycle behind its refresh.
  * @param refused bundles that a worker refused earlier in this cycle, with their results
- * @returns `again` when workers refused some of the new bundles and the others are to be tried without them
+ * @returns `again` when workers refused some of the new bundles and the others are to be tried without them; `changed` when
+ *   something else is to be done than what was selected
  */
 async function tryCandidate(
   job: Job,
   request: CycleRequest,
   refused: Map<string, BundleResult>,
-): Promise<'ended' | 'again'> {
+): Promise<'ended' | 'again' | 'changed'> {
   const { host, story } = job;
-  const active = readWhatIsReadable(host);
-  const selected = await select(job, request, { active: active.policy, refused });
-  spareForWithdrawal(host, active.policy, selected);
-  if (isNothingToDo(job, request, { active: active.policy, selected })) {
+  const selected = await select(job, request, refused);
+  const { active, selections: before } = selected;
+  spareForWithdrawal(host, active.policy, before);
+  if (isNothingToDo(job, request, { active: active.policy, selected: before })) {
     if (active.error !== undefined) throw active.error;
     return reconcileInCycle(job, request);
   }
   const draft = openDraft(job, request, active);
-  const fetched = await fetchReleases(job, draft, selected);
+  const fetched = await fetchReleases(job, request, { draft, selected });
+  if (fetched === undefined) {
+    story.note({ type: 'retried' });
+    return 'changed';
+  }
   const trees = await stageTrees(job, draft, fetched);
   await reportVerified(job, trees);
   const paced = holdBackPaced(host, trees.selections, { ...draft, ...trees, active: active.policy });
@@ -141,6 +156,11 @@ function isReplaced(host: Host, lost: readonly string[], candidate: readonly Can
     lost.length > 0 &&
     configured.every((name) => candidate.some((one) => one.staged?.release.bundle === name))
   );
+}
+
+function changedTooOften(): WritError {
+  const message = `something else became due ${maxChanges + 1} times while this cycle downloaded`;
+  return new WritError('GENERATION_CHANGED', message, { facts: { changes: maxChanges + 1 } });
 }
 
 /** Who is told to end begins no swap: workers would be notified by a process that is going away. */

@@ -116,19 +116,19 @@ export function composeAgent(options: AgentOptions, agent: AgentCalls) {
       // Apart as well: it takes its turn for what it repairs.
       void lookAfterMismatch(result, { host, exclusive, onLook: agent.noteLook, signal: stop });
       // Apart, so that who waits for the cycle does not wait for an operator's command.
-      void exclusive(watchAge);
+      void runShort(watchAge);
       return afterExit(result, exit);
     },
     (work) => observers.onWork(work, host().config),
   );
-  const { exclusive } = runner;
+  const { exclusive, runShort } = runner;
   const scrubber = createScrubber({ host, exclusive, onLook: agent.noteLook, stop });
   const prober = createProber({
-    ...{ host, installId, exclusive, stop, everyMs: intervals?.probeEveryMs },
+    ...{ host, installId, exclusive: runShort, stop, everyMs: intervals?.probeEveryMs },
     onAsked: publishStatus,
   });
-  const pull = () => pullUnlessStopping(runner, 'poll');
-  const bakeWatcher = watchReleases({ ...options, exclusive, pull }, agent);
+  const pull = pullApart(runner, host);
+  const bakeWatcher = watchReleases({ ...options, exclusive: runShort, pull }, agent);
   const isBaking = (): boolean => host().ledger.read().bakes !== undefined;
   const settler = createSettler({
     ...{ intervals, isBaking },
@@ -151,14 +151,24 @@ export function composeAgent(options: AgentOptions, agent: AgentCalls) {
     settleUntilStopped: () =>
       runSettleLoop({
         ...{ clock, stop, isBaking, turnEveryMs: intervals?.turnEveryMs },
-        before: () => exclusive(() => collector.collectWhenDue(host(), publishStatus)),
+        // It sweeps staging: never beside a cycle.
+        before: () => runner.runUnlessCycle(() => collector.collectWhenDue(host(), publishStatus)),
         turn: async () => {
-          await exclusive(settle);
-          if (isWaitOver(host())) await pull();
+          await runShort(settle);
+          if (isWaitOver(host())) pull();
         },
-        after: () => exclusive(watchAge),
+        after: () => runShort(watchAge),
       }),
     handlers: handlersOf(options, agent, { runner, scrubber, feed, admit }),
+  };
+}
+
+/** @returns a pull that its caller does not wait for: a download may take hours, and the loop that asks for it goes on */
+function pullApart(runner: Pick<CycleRunner, 'pull'>, host: () => Host): () => void {
+  return () => {
+    pullUnlessStopping(runner, 'poll').catch((error: unknown) => {
+      host().log.error({ err: error }, 'a pull that became due could not run');
+    });
   };
 }
 
@@ -197,7 +207,7 @@ function handlersOf(
   { runner, scrubber, feed, admit }: HandlerParts,
 ): RequestHandlers {
   const ask = <T extends ControlAnswer>({ gone }: Caller, act: () => T | Promise<T>): Promise<T> =>
-    runner.exclusive(async () => {
+    runner.runShort(async () => {
       admit();
       requirePresent([gone]);
       return act();
@@ -212,7 +222,7 @@ function handlersOf(
     pull: async ({ force, by, noBake }, { onEvent, gone }) => {
       const asked = { trigger: force ? 'force' : 'pull', by, onEvent, gone } as const;
       const result = await pullInTurn(runner, asked, options);
-      if (noBake === true) await runner.exclusive(async () => keepActive(host(), result, by));
+      if (noBake === true) await runner.runShort(async () => keepActive(host(), result, by));
       return result;
     },
     reload: async ({ by }, { onEvent, gone }) => {

@@ -187,7 +187,10 @@ export class RunningAgent {
     const { runner, observers, scrubber, prober, poller, fleet } = this.#parts;
     const { log, configPath } = this.#options;
     observers.onReload('began');
-    return runner.exclusive(async () => {
+    // A download by the old one may take hours; one that is the same after all is not worth a new start.
+    const isChanged = changeOfFile(configPath, this.#digest) !== undefined;
+    const run = isChanged ? runner.interruptCycles : runner.exclusive;
+    return run(async () => {
       // From here on the file is read: who asks now needs another one.
       this.#waitingReload = undefined;
       try {

@@ -1,5 +1,5 @@
 // One job at a time: what whoever runs a job alone is given, and what a job tells while it runs. The queue behind it is
-// cycle/cycle-runner.ts; this file never waits.
+// turns.ts; this file never waits.
 import type { CycleEventLine } from '../../core/cycle/cycle-report.js';
 import type { Step } from '../../core/cycle/sync-machine.js';
 import type { Downloading } from '../../core/status/status.js';
@@ -11,6 +11,15 @@ export type Hear = (event: CycleEventLine) => void;
 
 /** For a command that holds the lock: nothing else runs, and nobody watches. */
 export const exclusiveAlone: Exclusive = (job) => job(() => undefined);
+
+/**
+ * Gives the turn of a job back until `wait` settles, and takes the next one: other jobs may change the host meanwhile.
+ * Not called again before it resolves.
+ */
+export type YieldTurn = <T>(wait: () => Promise<T>) => Promise<T>;
+
+/** For a job beside which no other one runs. */
+export const keepTurn: YieldTurn = (wait) => wait();
 
 /** That the one job at a time goes on. */
 export type Work =

@@ -1,14 +1,13 @@
 // The `select` step: which release each bundle should have, by its age, the restrictions of this host, and room on the
-// disk. Decides on signed metadata alone: not a byte of an archive has been fetched.
+// disk. Decides on signed metadata alone: not a byte of an archive has been fetched, and no server is asked.
 import { type BundleConfig, bakeOf } from '../../core/config/config.js';
 import type { BundleResult } from '../../core/cycle/cycle-report.js';
 import { outcomeOf, problemOf } from '../../core/cycle/problem.js';
 import { problemText } from '../../core/cycle/problem-text.js';
-import { isWritError, WritError } from '../../core/errors.js';
+import { WritError } from '../../core/errors.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
 import { judgeRequires } from '../../core/release/requires.js';
 import { withdraws } from '../../core/release/withdrawn.js';
-import type { MirrorFailure } from '../../trust/mirrors/mirror-failures.js';
 import type { SignedTarget } from '../../trust/signed-target.js';
 import type { ActiveBundle } from '../generations/generation-contents.js';
 import { judgeBakeGap } from '../settled/bake-gap-rules.js';
@@ -17,8 +16,9 @@ import type { Host } from '../state/host.js';
 import { maxOutputLines, rememberReleases } from '../state/refusals.js';
 import { acceptedFor } from './accepted-releases.js';
 import { type AgeVerdict, judgeAge } from './age-rules.js';
+import type { Offer, Offers } from './find-offers.js';
 import { pacedUnseen } from './pace.js';
-import { holdBackSets, type Selection } from './selection.js';
+import { holdBackSets, type Selection, type Taken } from './selection.js';
 import { judgeSpace } from './space-memory.js';
 import { forWithdrawal, type NotNow, whyNotNow } from './why-not-now-rules.js';
 
@@ -26,36 +26,33 @@ export interface SelectOptions {
   readonly active: ReadonlyMap<string, ActiveBundle>;
   /** A pause, holds and the memory of refusals are ignored, not what a release requires; a current release is fetched again. */
   readonly force: 'yes' | 'no';
-  readonly signal: AbortSignal;
-  /** Notified of each mirror that failed before another one brought a delegated role. */
-  readonly onMirrorFailed?: (failure: MirrorFailure) => void;
   /** Bundles refused earlier in this very cycle, with their results. */
   readonly refusedNow: ReadonlyMap<string, BundleResult>;
 }
 
 /** @returns one selection per configured bundle, in the order of the configuration */
-export async function selectReleases(host: Host, options: SelectOptions): Promise<Selection[]> {
-  const selections: Selection[] = [];
-  // One after the other: bundles of one team share the delegated metadata that the first of them fetches.
-  for (const bundle of host.config.bundles) {
+export function selectReleases(host: Host, offers: Offers, options: SelectOptions): Selection[] {
+  const selections = host.config.bundles.map((bundle): Selection => {
     const refused = options.refusedNow.get(bundle.name);
-    selections.push(
-      refused ? { kind: 'keep', bundle, result: refused } : await selectOne(host, bundle, options),
-    );
-  }
+    if (refused !== undefined) return { kind: 'keep', bundle, result: refused };
+    return selectOne(host, bundle, { ...options, offer: offers.get(bundle.name) });
+  });
   return holdBackSets(selections, host.config.together);
 }
 
-async function selectOne(host: Host, bundle: BundleConfig, options: SelectOptions): Promise<Selection> {
+function selectOne(
+  host: Host,
+  bundle: BundleConfig,
+  { offer, ...options }: SelectOptions & { readonly offer: Offer },
+): Selection {
   const active = options.active.get(bundle.name);
-  const found = await findOffer(host, bundle, options);
-  const target = found instanceof WritError ? undefined : found;
+  const target = offer instanceof WritError ? undefined : offer;
   const base = baseResult(bundle, active, target);
   const keep = (error: WritError, more: Partial<BundleResult> = {}): Selection => {
     const result = { ...base, ...more, outcome: outcomeOf(error), problem: problemOf(error) };
     return { kind: 'keep', bundle, result };
   };
-  if (found instanceof WritError) return keep(found);
+  if (offer instanceof WritError) return keep(offer);
   if (target === undefined) return keepUnlisted(bundle, base, active);
   const verdict = judge(host, bundle, target, active);
   if (verdict.kind === 'refused')
@@ -66,24 +63,37 @@ async function selectOne(host: Host, bundle: BundleConfig, options: SelectOption
   const tooNew = judgeRequires(release, host.features);
   if (tooNew !== undefined) return keep(tooNew);
   if (options.force === 'yes') return { kind: 'take', bundle, target, result: base };
-  const isWithdrawal = withdraws(release, active?.record.release);
-  const notNow = restrictionOf(host, release, isWithdrawal ? forWithdrawal : undefined);
+  const notNow = findRestriction(host, release, active);
   if (notNow !== undefined) {
     const { error, retryAtMs } = notNow;
     return keep(error, retryAtMs === undefined ? {} : { remembered: true, retryAtMs });
   }
+  const isWithdrawal = withdraws(release, active?.record.release);
   const error = (isWithdrawal ? undefined : paceOf(host, release, active)) ?? judgeSpace(host, release);
   return error === undefined ? { kind: 'take', bundle, target, result: base } : keep(error);
 }
 
-/** @param among chooses those that count for this release; left out: all */
-function restrictionOf(
+/**
+ * Whether a release that was selected is still to be taken, after other jobs had their turn. Space is not judged again: what was
+ * fetched since has taken some of it.
+ * @param active the release that the selection was compared with, still active
+ */
+export function isStillSelected(host: Host, { target }: Taken, active: ActiveBundle | undefined): boolean {
+  const { release } = target;
+  if (findRestriction(host, release, active) !== undefined) return false;
+  return withdraws(release, active?.record.release) || paceOf(host, release, active) === undefined;
+}
+
+/** @returns why this host does not take a release now: a pause, a hold, a refusal; for a withdrawal fewer of them count */
+function findRestriction(
   host: Host,
   release: ReleaseInfo,
-  among: typeof forWithdrawal = (_, all) => all,
+  active: ActiveBundle | undefined,
 ): NotNow | undefined {
   const { refusals } = host.refusals.read();
-  return whyNotNow(release, among(release, { ...host.ledger.read(), refusals }), host.clock.nowMs());
+  const all = { ...host.ledger.read(), refusals };
+  const counting = withdraws(release, active?.record.release) ? forWithdrawal(release, all) : all;
+  return whyNotNow(release, counting, host.clock.nowMs());
 }
 
 /** Why a release waits that is not a withdrawal: releases before it failed, or its groups are to be left alone. */
@@ -95,23 +105,6 @@ function paceOf(host: Host, release: ReleaseInfo, active: ActiveBundle | undefin
   const isCorrection = isCorrectionOn({ ...ledger, refusals, active: active.record.release }, release);
   const gap = judgeBakeGap(release, ledger, { isCorrection, forMs, nowMs: host.clock.nowMs() });
   return gap ?? pacedUnseen(host, release, active);
-}
-
-/**
- * @returns what the repository offers. An entry that cannot be read, or a delegated role that has expired or
- *   cannot be had, concerns the bundles that depend on it, not the others.
- */
-async function findOffer(
-  host: Host,
-  bundle: BundleConfig,
-  options: Pick<SelectOptions, 'signal' | 'onMirrorFailed'>,
-): Promise<SignedTarget | WritError | undefined> {
-  try {
-    return await host.client.target(bundle.name, bundle.channel, options);
-  } catch (error) {
-    if (isWritError(error)) return error;
-    throw error;
-  }
 }
 
 function baseResult(bundle: BundleConfig, active?: ActiveBundle, target?: SignedTarget): BundleResult {

@@ -2,7 +2,8 @@
 // The cycle). Pure: sync-cycle performs the steps and is the only caller. Never knows how a step is done.
 //
 //   refresh -> select -> fetch -> stage -> verify -> check -> canary -> flush -> swap
-//      |          |        (any step before swap: refuse or fail -> ended, the active policy untouched)
+//      |          |        (any step before swap: refuse or fail -> ended, the active policy untouched;
+//      |          |         behind fetch: select again, where something else became due meanwhile)
 //      `-> ended (unchanged)          swap -> load -> reset -> probe -> commit -> ended
 //                                        `------`-------`---> restore: the end (rolled-back), or select
 //                                                             again without the refused bundles
@@ -76,7 +77,10 @@ export type CycleEvent =
    * or could not be done.
    */
   | { readonly type: 'nothing' | 'stopped'; readonly outcome: Outcome }
-  /** The previous generation is back, and other bundles than the refused ones are tried without them. */
+  /**
+   * Releases are selected again: the previous generation is back, and other bundles than the refused ones are tried without
+   * them; or what was fetched is not wanted any more.
+   */
   | { readonly type: 'retried' };
 
 /** True for an end with the new policy in use, whether or not everybody was notified. */
@@ -116,7 +120,7 @@ export function transition(state: CycleState, event: CycleEvent): CycleState | u
       if (afterSwap.has(step)) return { name: 'restoring', after: step };
       return { name: 'ended', outcome: event.outcome };
     case 'retried':
-      return undefined;
+      return step === 'stage' ? { name: 'running', step: 'select' } : undefined;
   }
 }
 

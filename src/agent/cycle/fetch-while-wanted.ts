@@ -1,0 +1,70 @@
+// A download that ends when its releases are not wanted any more. A server without keys can make an archive take hours: a
+// withdrawal, a pause or a rollback must not wait for it. Metadata is refreshed again and again meanwhile.
+import { joinSignals } from '../../platform/time/join-signals.js';
+import type { MirrorFailure } from '../../trust/mirrors/mirror-failures.js';
+import type { Job } from '../job/job.js';
+import { findOffers, type Offers } from '../select/find-offers.js';
+import type { CycleRequest } from './cycle-request.js';
+import { askRepository, noteMirrorFailures } from './refresh-trust.js';
+
+export interface Download<T> {
+  readonly download: (signal: AbortSignal) => Promise<T>;
+  /** @param offers of the last refresh; undefined where it failed */
+  readonly isWanted: (offers: Offers | undefined) => boolean;
+}
+
+/** @returns undefined where the download was ended. @throws whatever the download throws */
+export async function fetchWhileWanted<T>(
+  job: Job,
+  { signal, waitForRefresh }: CycleRequest,
+  { download, isWanted }: Download<T>,
+): Promise<T | undefined> {
+  if (waitForRefresh === undefined) return download(signal);
+  const [ended, unwanted] = [new AbortController(), new AbortController()];
+  using downloading = joinSignals(signal, unwanted.signal);
+  using watching = joinSignals(signal, ended.signal);
+  const watch = async (): Promise<void> => {
+    while (!watching.signal.aborted) {
+      await waitForRefresh(watching.signal);
+      if (watching.signal.aborted) return;
+      if (!(await isWantedNow(job, watching.signal, isWanted))) return unwanted.abort();
+    }
+  };
+  const watched = watch();
+  try {
+    const value = await download(downloading.signal);
+    return unwanted.signal.aborted ? undefined : value;
+  } finally {
+    ended.abort();
+    await watched;
+  }
+}
+
+/** Never rejects: where something is not known, the download goes on. */
+async function isWantedNow(
+  job: Job,
+  signal: AbortSignal,
+  isWanted: Download<unknown>['isWanted'],
+): Promise<boolean> {
+  const offers = await valueOrLog(job, () => refreshOffers(job, signal));
+  return (await valueOrLog(job, async () => isWanted(offers))) ?? true;
+}
+
+async function refreshOffers(job: Job, signal: AbortSignal): Promise<Offers> {
+  await askRepository(job, { conditional: 'yes', signal });
+  return findOffersOf(job, signal);
+}
+
+async function valueOrLog<T>({ host, story }: Job, act: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await act();
+  } catch (error) {
+    host.log.debug({ cycle: story.cycle, err: error }, 'a look at the repository during a download failed');
+    return undefined;
+  }
+}
+
+export function findOffersOf(job: Job, signal: AbortSignal): Promise<Offers> {
+  const onMirrorFailed = (failure: MirrorFailure): void => noteMirrorFailures(job, [failure]);
+  return findOffers(job.host, { signal, onMirrorFailed });
+}

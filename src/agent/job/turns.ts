@@ -1,0 +1,98 @@
+// Which job changes the host now: one has the turn, and one cycle at a time is under way, with the turn or waiting for the network
+// without it (adr/0060). Owns the order; each job comes after those that asked before it.
+import type { Exclusive, Hear, Work, YieldTurn } from './exclusive.js';
+
+export interface Turns {
+  /** Runs a cycle, after those that were asked for before. */
+  readonly runCycle: <T>(job: (yieldTurn: YieldTurn) => Promise<T>) => Promise<T>;
+  /** Runs another job alone, after the cycles that run and wait now. */
+  readonly exclusive: Exclusive;
+  /** Runs a short job alone, also between the steps of a cycle that waits for the network. */
+  readonly runShort: Exclusive;
+  /** As exclusive, where no cycle runs or waits; else the job is left out. */
+  readonly runUnlessCycle: (job: () => Promise<void>) => Promise<void>;
+  /** What a job that runs alone tells of itself. */
+  readonly hear: Hear;
+  /** Resolves when nothing runs and nothing waits. */
+  readonly idle: () => Promise<void>;
+}
+
+/** @param onWork must neither throw nor delay */
+export function createTurns(onWork: (work: Work) => void): Turns {
+  const cycles = createQueue();
+  const turns = createQueue();
+  const hear: Hear = (event) => {
+    if (!('step' in event)) return;
+    const { step } = event;
+    if (event.type !== 'step.progress') return onWork({ kind: 'step', step });
+    const { doneBytes, totalBytes } = event;
+    onWork({ kind: 'step', step, download: { doneBytes, totalBytes } });
+  };
+  const runInTurn = async <T>(job: (yieldTurn: YieldTurn) => Promise<T>): Promise<T> => {
+    let giveBack = await turns.enter();
+    const yieldTurn: YieldTurn = async (wait) => {
+      giveBack();
+      try {
+        return await wait();
+      } finally {
+        giveBack = await turns.enter();
+      }
+    };
+    onWork({ kind: 'began' });
+    try {
+      return await job(yieldTurn);
+    } finally {
+      onWork({ kind: 'ended' });
+      giveBack();
+    }
+  };
+  const runCycle: Turns['runCycle'] = async (job) => {
+    const leave = await cycles.enter();
+    try {
+      return await runInTurn(job);
+    } finally {
+      leave();
+    }
+  };
+  const exclusive: Exclusive = (job) => runCycle(() => job(hear));
+  return {
+    ...{ runCycle, exclusive, hear },
+    runShort: (job) => runInTurn(() => job(hear)),
+    runUnlessCycle: async (job) => {
+      if (cycles.isIdle()) await exclusive(job);
+    },
+    idle: async () => {
+      while (!cycles.isIdle() || !turns.isIdle()) await Promise.all([cycles.idle(), turns.idle()]);
+    },
+  };
+}
+
+interface Queue {
+  /** Resolves with how to leave it, when all that entered before have left. */
+  enter(): Promise<() => void>;
+  isIdle(): boolean;
+  /** Resolves when those that have entered by now have left. */
+  idle(): Promise<void>;
+}
+
+function createQueue(): Queue {
+  let entered = 0;
+  let last: Promise<void> = Promise.resolve();
+  return {
+    enter: async () => {
+      const before = last;
+      let leave = (): void => undefined;
+      last = new Promise((resolve) => {
+        leave = resolve;
+      });
+      entered += 1;
+      await before;
+      return () => {
+        entered -= 1;
+        leave();
+      };
+    },
+    isIdle: () => entered === 0,
+    idle: () => last,
+  };
+}
