@@ -95,6 +95,8 @@ async function tryCandidate(
   const draft = openDraft(job, request, active);
   const fetched = await fetchReleases(job, request, { draft, selected });
   if (fetched === undefined) {
+    // A partial with a second name in staging is not resumed.
+    job.area.remove(host.log);
     story.note({ type: 'retried' });
     return 'changed';
   }

@@ -12,7 +12,7 @@ export interface StagingArea {
   path(): string;
   /** A new directory in it. */
   directory(name: string): string;
-  /** Never throws: the cycle's result stands, and what is left is swept by sweepStaging. */
+  /** The next call makes it again. Never throws: the cycle's result stands, and what is left is swept by sweepStaging. */
   remove(log: Logger): void;
 }
 
@@ -38,6 +38,7 @@ export function openStagingArea(paths: HostPaths, durable: DurableFs, cycle: str
     },
     remove: (log) => {
       if (made) removeArea({ durable, log }, root);
+      made = false;
     },
   };
 }

@@ -21,28 +21,39 @@ export interface Turns {
 export function createTurns(onWork: (work: Work) => void): Turns {
   const cycles = createQueue();
   const turns = createQueue();
+  /** What a cycle without the turn last told of itself: it goes on behind the short jobs. */
+  let awaited: Work | undefined;
+  let last: Work = { kind: 'ended' };
+  const say = (work: Work): void => {
+    last = work;
+    onWork(work);
+  };
   const hear: Hear = (event) => {
     if (!('step' in event)) return;
     const { step } = event;
-    if (event.type !== 'step.progress') return onWork({ kind: 'step', step });
+    if (event.type !== 'step.progress') return say({ kind: 'step', step });
     const { doneBytes, totalBytes } = event;
-    onWork({ kind: 'step', step, download: { doneBytes, totalBytes } });
+    const work: Work = { kind: 'step', step, download: { doneBytes, totalBytes } };
+    if (awaited !== undefined) awaited = work;
+    say(work);
   };
   const runInTurn = async <T>(job: (yieldTurn: YieldTurn) => Promise<T>): Promise<T> => {
     let giveBack = await turns.enter();
     const yieldTurn: YieldTurn = async (wait) => {
+      awaited = last;
       giveBack();
       try {
         return await wait();
       } finally {
         giveBack = await turns.enter();
+        awaited = undefined;
       }
     };
-    onWork({ kind: 'began' });
+    say({ kind: 'began' });
     try {
       return await job(yieldTurn);
     } finally {
-      onWork({ kind: 'ended' });
+      say(awaited ?? { kind: 'ended' });
       giveBack();
     }
   };

@@ -13,9 +13,9 @@ export function watchDownloads(): DownloadWatch {
   let last: Downloading | undefined;
   return {
     observer: {
-      // The word behind it is of another step, or of the end.
+      // A short job may begin during a download. Behind the last progress comes another step, or the end.
       onWork: (work) => {
-        last = work.kind === 'step' ? work.download : undefined;
+        if (work.kind !== 'began') last = work.kind === 'step' ? work.download : undefined;
       },
     },
     now: () => last,

@@ -8,6 +8,8 @@ export interface CuttingFront extends HttpFixture {
   readonly origin: string;
   /** The next answer with a file, behind those of earlier calls, ends after so many bytes: by a dead connection, or nothing more comes. */
   endNext(end: AnswerEnd): void;
+  /** Sends the rest of each answer that ended by silence. */
+  release(): void;
   /** Of each request for a file, in their order. */
   readonly files: readonly FileAnswer[];
 }
@@ -29,6 +31,7 @@ export interface FileAnswer {
 export async function cuttingFront(origin: string): Promise<CuttingFront> {
   const files: FileAnswer[] = [];
   const ends: AnswerEnd[] = [];
+  const silent = new Set<() => void>();
   const fixture = await httpFixture((request, response) => {
     const path = request.url ?? '/';
     const isFile = path.startsWith('/targets/');
@@ -39,15 +42,23 @@ export async function cuttingFront(origin: string): Promise<CuttingFront> {
     const behind = ask(new URL(path, origin), { headers: request.headers }, (answer) => {
       file.status = answer.statusCode ?? 0;
       response.writeHead(file.status, answer.headers);
-      answer.on('data', (chunk: Buffer) => {
-        const left = (limit?.bytes ?? Number.POSITIVE_INFINITY) - file.sentBytes;
-        const piece = chunk.subarray(0, Math.max(0, left));
+      let maxBytes = limit?.bytes ?? Number.POSITIVE_INFINITY;
+      const send = (chunk: Buffer): void => {
+        const piece = chunk.subarray(0, Math.max(0, maxBytes - file.sentBytes));
         file.sentBytes += piece.length;
+        const isEnd = file.sentBytes === maxBytes;
         response.write(piece, () => {
-          if (file.sentBytes === limit?.bytes && limit.by === 'a cut') response.destroy();
+          if (isEnd && limit?.by === 'a cut') response.destroy();
         });
-        if (file.sentBytes === limit?.bytes) answer.pause();
-      });
+        if (!isEnd) return;
+        answer.pause();
+        silent.add(() => {
+          maxBytes = Number.POSITIVE_INFINITY;
+          send(chunk.subarray(piece.length));
+          answer.resume();
+        });
+      };
+      answer.on('data', send);
       answer.on('end', () => response.end());
     });
     behind.on('error', () => response.destroy());
@@ -58,5 +69,9 @@ export async function cuttingFront(origin: string): Promise<CuttingFront> {
     ...fixture,
     ...{ origin, files },
     endNext: (end) => void ends.push(end),
+    release: () => {
+      for (const goOn of silent) goOn();
+      silent.clear();
+    },
   };
 }
