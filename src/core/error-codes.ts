@@ -378,8 +378,8 @@ export const errorCodes = {
   ),
   NO_PREVIOUS: usage('There is no such generation to roll back to.', 'See `writ history`.'),
   GENERATION_CHANGED: busy(
-    'Another generation became active while a rollback waited for its turn. Nothing was moved.',
-    'Run `writ status`, then `writ rollback` again if the generation that is active now is to be left.',
+    'Another generation became active while a rollback waited for its turn, or again and again while a cycle downloaded. Nothing was moved.',
+    'Run `writ status`. Then run `writ rollback` again if the generation that is active now is to be left, or `writ pull`.',
   ),
   ACTIVATION_PAUSED: deferred(
     'This host is paused. The active policy stays, and new releases wait.',
