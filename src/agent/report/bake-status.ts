@@ -1,30 +1,57 @@
 // Where the active release of each bundle stands in its bake time, for a status report. Reads the ledger alone.
-import { bakeOf } from '../../core/config/config.js';
+import { bakeOf, setOf } from '../../core/config/config.js';
+import { given } from '../../core/given.js';
 import type { BakeStatus } from '../../core/status/status.js';
 import { groupOf } from '../notify/worker-ledger.js';
 import { bakeLeftMs, isSameRelease, isUntaken } from '../settled/bake-rules.js';
+import { findBakeWait } from '../settled/bake-wait-rules.js';
+import { bakingGroups } from '../settled/baking-groups.js';
 import { isInBake } from '../settled/evidence-rules.js';
 import type { Host } from '../state/host.js';
 import type { AcceptedRelease, Bake, Ledger } from '../state/ledger.js';
+
+export interface BakeFacts {
+  readonly bundle: string;
+  readonly release: AcceptedRelease;
+  readonly nowMs: number;
+}
 
 /** @returns undefined for a release without a bake time, and where no agent of this version has run yet */
 export function bakeStatus(
   { config }: Pick<Host, 'config'>,
   ledger: Ledger,
-  { bundle, release }: { readonly bundle: string; readonly release: AcceptedRelease },
+  { bundle, release, nowMs }: BakeFacts,
 ): BakeStatus | undefined {
   const bake = ledger.bakes?.[bundle];
   if (bake !== undefined && isSameRelease(bake, release)) {
     const { failure } = bake;
     const ends = endsSince(config, ledger, { bundle, bake });
+    if (failure !== undefined)
+      return { state: 'failed', cause: failure.cause, text: failure.text, atMs: failure.atMs, ends };
     const { forMs } = bakeOf(config, bundle);
     const untaken = isUntaken(bake) ? { untaken: true } : {};
-    if (failure === undefined)
-      return { state: 'baking', leftMs: bakeLeftMs(bake, forMs), forMs, ...untaken, ends };
-    return { state: 'failed', cause: failure.cause, text: failure.text, atMs: failure.atMs, ends };
+    const waitsFor = findBakeWait(bake, { groups: bakingGroups(bundle, { config, ledger }), forMs, nowMs });
+    return {
+      state: 'baking',
+      leftMs: bakeLeftMs(bake, forMs),
+      forMs,
+      ...untaken,
+      ...given({ waitsFor }),
+      ends,
+    };
   }
   const settled = ledger.settledReleases?.[bundle]?.find((one) => isSameRelease(one, release));
-  return settled && { state: 'settled', atMs: settled.atMs, observed: settled.isObserved };
+  return settled
+    ? { state: 'settled', atMs: settled.atMs, observed: settled.isObserved }
+    : waitForSet(config, ledger, bundle);
+}
+
+/** A set settles as a whole: the bake time of this member is over, and that of another one is not. */
+function waitForSet(config: Host['config'], { bakes = {} }: Ledger, bundle: string): BakeStatus | undefined {
+  const of = setOf(config, bundle).filter((one) => one !== bundle && bakes[one] !== undefined);
+  const { forMs } = bakeOf(config, bundle);
+  if (of.length === 0 || forMs === 0) return undefined;
+  return { state: 'baking', leftMs: 0, forMs, waitsFor: { what: 'set', of }, ends: [] };
 }
 
 /** How often processes of workers that use the release ended since its activation; workers without an end are left out. */

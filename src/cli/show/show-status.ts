@@ -13,6 +13,7 @@ import { type ServiceLines, serviceLines } from '../../core/status/agent-service
 import type { Downloading, HoldStatus } from '../../core/status/status.js';
 import { standingWorkerCodes } from '../../core/status/worker-rules.js';
 import { timeLeft } from '../../core/text/iso-time.js';
+import { bakeText, bakeWaitLines } from './show-bake.js';
 import { fleetLines } from './show-fleet-door.js';
 import { freshnessLines } from './show-freshness.js';
 import type { Block } from './show-result.js';
@@ -60,6 +61,7 @@ export function showStatus(report: Bounded<StatusReport>, service = serviceLines
     lines: [
       `${word}  ${sentence}    ${report.host}`,
       ...bundleLines(report),
+      ...bakeWaitLines(report),
       ...workerLines(report),
       ...freshnessLines(report),
       ...scrubLines(report),
@@ -134,19 +136,11 @@ function bundleLines(report: StatusReport): string[] {
   );
 }
 
-/** @returns where the release stands after its activation; `-` without a bake time */
-function bakeText(bake: BundleStatus['bake']): string {
-  if (bake === undefined) return '-';
-  const { state, leftMs = 0, untaken, observed } = bake;
-  if (state === 'baking') return untaken ? 'no worker has it' : `baking, ${roughly(leftMs)} left`;
-  if (state === 'failed') return 'FAILED';
-  return observed === false ? 'settled, not observed' : 'settled';
-}
-
 function serverText(bundle: BundleStatus, report: StatusReport): string {
   const { server } = bundle;
   if (server === undefined) return notListedText(report);
   if (server.serial === bundle.serial) return 'same';
+  if (bundle.withdrawnBy !== undefined) return `${server.serial}, withdraws ${bundle.serial}`;
   const at = (one: { readonly bundle: string; readonly serial: number }): boolean =>
     one.bundle === bundle.bundle && one.serial === server.serial;
   if (report.refusals.some(at)) return `${server.serial}, refused`;
