@@ -6,9 +6,10 @@ import { acceptedIn } from '../generations/generation-contents.js';
 import { activeGenerationNumber } from '../generations/generations.js';
 import { withObservedRuns } from '../runs/note-runs.js';
 import type { ObservedRun } from '../runs/observe-runs.js';
+import { pauseNow } from '../select/why-not-now-rules.js';
 import { type FailedRelease, failedIn } from '../settled/bake-failure.js';
 import { isSameRelease, isUntaken, judgeBake, withLaterLook, withObserved } from '../settled/bake-rules.js';
-import { bakingGroups } from '../settled/baking-groups.js';
+import { bakingGroups, hasProbe } from '../settled/baking-groups.js';
 import { isContactOpen } from '../settled/contact-rules.js';
 import { type BakingGroup, findFailure, isDoubted, isSilent, isTaken } from '../settled/evidence-rules.js';
 import { type ActiveReleaseMap, withBakes, withFailure, withSettled } from '../settled/settled-ledger.js';
@@ -53,7 +54,10 @@ export function lookAtBakes(host: Host, look: BakeLook): BakeReport {
     ledger,
     bakes.map(([bundle, bake]) => {
       const groups = bakingGroups(bundle, { config: host.config, ledger: before, isDead });
-      const seen = { isTaken: isTaken(groups), isSilent: isSilent(groups) };
+      const seen = {
+        isTaken: isTaken(groups),
+        isSilent: isSilent(groups) || isUnasked(host, before, bundle),
+      };
       const known = withLaterLook(bake, unwritten?.[bundle]);
       return [bundle, withObserved(known, { nowMs, bootId, elapsedMs, ...seen })] as const;
     }),
@@ -84,6 +88,11 @@ export function lookAtBakes(host: Host, look: BakeLook): BakeReport {
     failed: failedIn(ledger).filter((one) => bakes.some(([bundle]) => bundle === one.bundle)),
     settled: settled.map(({ bundle }) => bundle).filter((bundle) => ledger.bakes?.[bundle] === undefined),
   };
+}
+
+/** No probe is asked in a pause: whether the release still passes it is not observed. */
+function isUnasked({ config, clock }: Host, ledger: Ledger, bundle: string): boolean {
+  return pauseNow(ledger, clock.nowMs()) !== undefined && hasProbe(config, bundle);
 }
 
 /** True while a probe fails, or the server is silent: that is decided before the bake time ends. */

@@ -3,9 +3,10 @@ import { bakeOf, setOf } from '../../core/config/config.js';
 import { given } from '../../core/given.js';
 import type { BakeStatus } from '../../core/status/status.js';
 import { groupOf } from '../notify/worker-ledger.js';
+import { pauseNow } from '../select/why-not-now-rules.js';
 import { bakeLeftMs, isSameRelease, isUntaken } from '../settled/bake-rules.js';
 import { findBakeWait } from '../settled/bake-wait-rules.js';
-import { bakingGroups } from '../settled/baking-groups.js';
+import { bakingGroups, hasProbe } from '../settled/baking-groups.js';
 import { isInBake } from '../settled/evidence-rules.js';
 import type { Host } from '../state/host.js';
 import type { AcceptedRelease, Bake, Ledger } from '../state/ledger.js';
@@ -30,7 +31,9 @@ export function bakeStatus(
       return { state: 'failed', cause: failure.cause, text: failure.text, atMs: failure.atMs, ends };
     const { forMs } = bakeOf(config, bundle);
     const untaken = isUntaken(bake) ? { untaken: true } : {};
-    const waitsFor = findBakeWait(bake, { groups: bakingGroups(bundle, { config, ledger }), forMs, nowMs });
+    const groups = bakingGroups(bundle, { config, ledger });
+    const isUnasked = pauseNow(ledger, nowMs) !== undefined && hasProbe(config, bundle);
+    const waitsFor = findBakeWait(bake, { groups, forMs, nowMs, isUnasked });
     return {
       state: 'baking',
       leftMs: bakeLeftMs(bake, forMs),
