@@ -15,7 +15,7 @@ import { isAskedAgain } from '../../../src/agent/notify/repeated-probe-rules.js'
 import { pause, resume } from '../../../src/agent/select/pause.js';
 import { startHost } from '../../../src/agent/startup/start-host.js';
 import type { Host } from '../../../src/agent/state/host.js';
-import type { Ledger } from '../../../src/agent/state/ledger.js';
+import type { Bake, Ledger } from '../../../src/agent/state/ledger.js';
 import type { HookVerdict } from '../../../src/core/cycle/hook-verdict.js';
 import { isWritError } from '../../../src/core/errors.js';
 import type { Seeded } from '../assert/seeded.js';
@@ -93,7 +93,7 @@ class HistoryWorld {
   /** Releases that were active in a pause, in which no probe is asked. */
   readonly #unasked = new Set<number>();
   /** Answers in a row that count as wrong, about one release in its bake time. */
-  #wrong: { readonly serial: number; readonly times: number } | undefined;
+  #wrong: { readonly bakeSinceMs: number; readonly times: number } | undefined;
   #isPaused = false;
   #isFull = false;
   /** Writes that a freed reserve has space for. */
@@ -325,15 +325,20 @@ class HistoryWorld {
     const report = { verdict: verdicts[answer], text: '', durationMs: 0 };
     const isOverdue = answer === 'overdue';
     noteAnswers(this.#host, group, [{ about: new Map(about), report, isOverdue }]);
-    this.#countWrong(answer, bakes['access']?.serial);
+    this.#countWrong(answer, bakes['access']);
   }
 
-  #countWrong(answer: keyof typeof verdicts, serial: number | undefined): void {
+  #countWrong(answer: keyof typeof verdicts, bake: Bake | undefined): void {
     if (answer === 'silent') return;
-    const isWrong = answer !== 'right' && serial !== undefined && serial === this.#activeSerial();
-    const before = this.#wrong?.serial === serial ? (this.#wrong?.times ?? 0) : 0;
-    this.#wrong = isWrong ? { serial, times: before + 1 } : undefined;
-    if (isWrong && before + 1 >= wrongAnswers) this.#failing = this.#failing ?? { serial, atMs: this.#now() };
+    const { serial, startedAtMs: bakeSinceMs } = bake ?? {};
+    if (answer === 'right' || bakeSinceMs === undefined || serial !== this.#activeSerial()) {
+      this.#wrong = undefined;
+      return;
+    }
+    const times = (this.#wrong?.bakeSinceMs === bakeSinceMs ? this.#wrong.times : 0) + 1;
+    this.#wrong = { bakeSinceMs, times };
+    if (serial !== undefined && times >= wrongAnswers)
+      this.#failing = this.#failing ?? { serial, atMs: this.#now() };
   }
 
   async #poll(): Promise<void> {
@@ -350,7 +355,7 @@ class HistoryWorld {
       this.#note(`poll: ${before} -> ${after} ${outcome} ${problems[0]?.code ?? ''}`);
     if (before !== after) this.#count('moves');
     // A release that was tried in vain has the workers notified, and a row of wrong answers begins again.
-    if (outcome !== 'unchanged' && outcome !== 'deferred') this.#wrong = undefined;
+    if (outcome === 'rolled-back') this.#wrong = undefined;
   }
 
   /** By the rule, from what really happened: more abnormal ends in the bake than in as much time before the swap. */
