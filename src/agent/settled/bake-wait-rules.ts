@@ -1,5 +1,5 @@
 // What a bake time waits for that does not pass, or that cannot end yet. Pure. For people: it decides nothing.
-import type { BakeWait } from '../../core/status/bundle-status.js';
+import type { BakeWait } from '../../core/status/status.js';
 import type { Bake } from '../state/ledger.js';
 import { bakeLeftMs, isUnseen, isUntaken } from './bake-rules.js';
 import { isContactOpen } from './contact-rules.js';

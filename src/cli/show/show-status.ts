@@ -13,7 +13,6 @@ import { type ServiceLines, serviceLines } from '../../core/status/agent-service
 import type { Downloading, HoldStatus } from '../../core/status/status.js';
 import { standingWorkerCodes } from '../../core/status/worker-rules.js';
 import { timeLeft } from '../../core/text/iso-time.js';
-import { bakeText, bakeWaitLines } from './show-bake.js';
 import { fleetLines } from './show-fleet-door.js';
 import { freshnessLines } from './show-freshness.js';
 import type { Block } from './show-result.js';
@@ -28,7 +27,7 @@ import {
   table,
   truncatedLines,
 } from './show-text.js';
-import { workerLines } from './show-workers.js';
+import { bakeText, bakeWaitLines, workerLines } from './show-workers.js';
 
 /** What stands beside an active policy until it is repaired: a pull ends with 4 for the same. */
 const isDegraded = (code: ErrorCode): boolean => standingWorkerCodes.has(code) || isUnsaidNo(code);

@@ -1,5 +1,7 @@
-// The workers of a status: what each uses, and what it answered. Pure: a report in, lines out.
-import type { StatusReport, WorkerStatus } from '../../core/protocol/control-protocol.js';
+// The workers of a status: what each uses, what it answered, and what the bake time of a release waits for. Pure: a report in,
+// lines out.
+import type { BundleStatus, StatusReport, WorkerStatus } from '../../core/protocol/control-protocol.js';
+import type { BakeWait } from '../../core/status/status.js';
 import { counted, indented, roughly, secondTime, table } from './show-text.js';
 
 /** @returns a table of the workers; nothing where there are none */
@@ -52,4 +54,41 @@ function triesText({ tries, nextNotificationAtMs }: WorkerStatus, { agent }: Sta
 function saidText({ text }: WorkerStatus): string {
   const [first = ''] = indented(text, '', 1);
   return first === '' ? '' : `: ${first.slice(0, 100)}`;
+}
+
+/** @returns where the release stands after its activation; `-` without a bake time */
+export function bakeText(bake: BundleStatus['bake']): string {
+  if (bake === undefined) return '-';
+  const { state, leftMs = 0, untaken, waitsFor, observed } = bake;
+  if (state === 'failed') return 'FAILED';
+  if (state === 'settled') return observed === false ? 'settled, not observed' : 'settled';
+  if (untaken) return 'no worker has it';
+  return waitsFor === undefined ? `baking, ${roughly(leftMs)} left` : 'baking, waits';
+}
+
+/** @returns what each bake time waits for that does not pass, or that is over without an end */
+export function bakeWaitLines({ bundles }: Pick<StatusReport, 'bundles'>): string[] {
+  return bundles.flatMap(({ bundle, serial, bake }) =>
+    bake?.waitsFor === undefined
+      ? []
+      : [`  bake time ${bundle} ${serial ?? ''} waits for ${bakeWaitText(bake.waitsFor)}`],
+  );
+}
+
+export function bakeWaitText({ what, of = [] }: BakeWait): string {
+  const names = of.join(', ');
+  switch (what) {
+    case 'worker':
+      return `a living worker that has taken the release, of ${names}`;
+    case 'probe':
+      return `a right answer of the probe of ${names}`;
+    case 'contact':
+      return 'an answer of the server';
+    case 'agent':
+      return 'an agent that observes this host (writ agent)';
+    case 'pause':
+      return 'the end of the pause, in which its probe is not asked (writ resume)';
+    case 'set':
+      return `the bake time of ${names}, which moves together with it`;
+  }
 }

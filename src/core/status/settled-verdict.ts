@@ -1,7 +1,6 @@
 // Whether the releases that were active when a wait began have settled, read from one status report. Pure.
 import { given } from '../given.js';
-import type { BakeWait } from './bundle-status.js';
-import type { BakeStatus, StatusReport } from './status.js';
+import type { BakeStatus, BakeWait, StatusReport } from './status.js';
 
 /** A release that a wait is about. */
 export interface WatchedRelease {
