@@ -9,9 +9,16 @@ import type { ObservedRun } from '../runs/observe-runs.js';
 import { pauseNow } from '../select/why-not-now-rules.js';
 import { type FailedRelease, failedIn } from '../settled/bake-failure.js';
 import { isSameRelease, isUntaken, judgeBake, withLaterLook, withObserved } from '../settled/bake-rules.js';
-import { bakingGroups, hasProbe } from '../settled/baking-groups.js';
 import { isContactOpen } from '../settled/contact-rules.js';
-import { type BakingGroup, findFailure, isDoubted, isSilent, isTaken } from '../settled/evidence-rules.js';
+import {
+  type BakingGroup,
+  bakingGroups,
+  findFailure,
+  hasProbe,
+  isDoubted,
+  isSilent,
+  isTaken,
+} from '../settled/evidence-rules.js';
 import { type ActiveReleaseMap, withBakes, withFailure, withSettled } from '../settled/settled-ledger.js';
 import type { Host } from '../state/host.js';
 import type { Bake, BakeFailure, Ledger } from '../state/ledger.js';

@@ -1,13 +1,21 @@
-// Where the active release of each bundle stands in its bake time, for a status report. Reads the ledger alone.
+// Where the active release of each bundle stands in its bake time, and what its bake time waits for. For a status report: it decides
+// nothing. Reads the ledger alone.
 import { bakeOf, setOf } from '../../core/config/config.js';
 import { given } from '../../core/given.js';
-import type { BakeStatus } from '../../core/status/status.js';
+import type { BakeStatus, BakeWait } from '../../core/status/status.js';
 import { groupOf } from '../notify/worker-ledger.js';
 import { pauseNow } from '../select/why-not-now-rules.js';
-import { bakeLeftMs, isSameRelease, isUntaken } from '../settled/bake-rules.js';
-import { findBakeWait } from '../settled/bake-wait-rules.js';
-import { bakingGroups, hasProbe } from '../settled/baking-groups.js';
-import { isInBake } from '../settled/evidence-rules.js';
+import { bakeLeftMs, isSameRelease, isUnseen, isUntaken } from '../settled/bake-rules.js';
+import { isContactOpen } from '../settled/contact-rules.js';
+import {
+  type BakingGroup,
+  bakingGroups,
+  doubtedWorkers,
+  hasProbe,
+  isInBake,
+  silentWorkers,
+  untakenGroups,
+} from '../settled/evidence-rules.js';
 import type { Host } from '../state/host.js';
 import type { AcceptedRelease, Bake, Ledger } from '../state/ledger.js';
 
@@ -71,4 +79,33 @@ function endsSince(
     const counts = { worker, abnormal: count('abnormal'), unexplained: count('unrecorded') };
     return counts.abnormal + counts.unexplained === 0 ? [] : [counts];
   });
+}
+
+export interface BakeWaitFacts {
+  /** Those that use the bundle. */
+  readonly groups: readonly BakingGroup[];
+  readonly forMs: number;
+  readonly nowMs: number;
+  /** The host is paused, and a group has a probe. */
+  readonly isUnasked: boolean;
+}
+
+/** @returns why the bake time does not pass, else why the release has not settled after it; undefined while the time passes */
+export function findBakeWait(
+  bake: Bake,
+  { groups, forMs, nowMs, isUnasked }: BakeWaitFacts,
+): BakeWait | undefined {
+  if (isUntaken(bake)) {
+    const untaken = untakenGroups(groups);
+    // Where the last look found a process dead, the ledger does not have it.
+    return { what: 'worker', of: untaken.length > 0 ? untaken : groups.map(({ group }) => group) };
+  }
+  if (isUnseen(bake, nowMs)) return { what: 'agent' };
+  if (isUnasked) return { what: 'pause' };
+  const silent = silentWorkers(groups);
+  if (silent.length > 0) return { what: 'probe', of: silent };
+  if (bakeLeftMs(bake, forMs) > 0) return undefined;
+  const doubted = doubtedWorkers(groups);
+  if (doubted.length > 0) return { what: 'probe', of: doubted };
+  return isContactOpen(bake.contact, { ...bake, nowMs }) ? { what: 'contact' } : undefined;
 }

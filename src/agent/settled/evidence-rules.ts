@@ -1,7 +1,8 @@
 // What counts as a failure of a release within its bake time: a table of rules over what was observed of one worker group.
 // Pure; docs/adr/0048-bake-time.md has the table with its reasons. Each rule errs on the side of keeping the release where
 // a person or Writ itself may have ended a process.
-import type { Bake, BakeFailure, ProcessEnd, WorkerLedger, WorkerRuns } from '../state/ledger.js';
+import type { AgentConfig } from '../../core/config/config.js';
+import type { Bake, BakeFailure, Ledger, ProcessEnd, WorkerLedger, WorkerRuns } from '../state/ledger.js';
 
 /** One worker of a group that uses the release. */
 export interface BakingWorker {
@@ -220,4 +221,34 @@ function keysWhere(groups: readonly BakingGroup[], isSo: (entry: WorkerLedger) =
   return groups.flatMap(({ workers }) =>
     workers.filter((one) => proven(one) && isSo(one.entry)).map(({ key }) => key),
   );
+}
+
+export interface BakingGroupFacts {
+  readonly config: Pick<AgentConfig, 'workers'>;
+  readonly ledger: Pick<Ledger, 'workers' | 'runs'>;
+  /** Whether a look found the worker dead, by its key `group/worker`; left out where no look was made. */
+  readonly isDead?: (key: string) => boolean;
+}
+
+/** @returns the groups that use the bundle */
+export function bakingGroups(
+  bundle: string,
+  { config, ledger, isDead = () => false }: BakingGroupFacts,
+): BakingGroup[] {
+  const using = config.workers.filter((one) => one.uses.includes(bundle));
+  return using.map(({ name, reset }): BakingGroup => {
+    const workers = Object.entries(ledger.workers).filter(([key]) => key.startsWith(`${name}/`));
+    return {
+      group: name,
+      min: reset?.min ?? 0,
+      workers: workers.map(([key, entry]) => {
+        return { key, entry, runs: ledger.runs?.[key], isDead: isDead(key) };
+      }),
+    };
+  });
+}
+
+/** @returns true where a worker group that uses the bundle has a probe */
+export function hasProbe({ workers }: Pick<AgentConfig, 'workers'>, bundle: string): boolean {
+  return workers.some(({ uses, probe }) => probe !== undefined && uses.includes(bundle));
 }

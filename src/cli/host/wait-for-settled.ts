@@ -4,8 +4,7 @@ import { given } from '../../core/given.js';
 import { type JudgedRelease, judgeReleases, watchedReleases } from '../../core/status/settled-verdict.js';
 import type { StatusReport } from '../../core/status/status.js';
 import type { Answer, CommandContext } from '../console/command.js';
-import { roughly } from '../show/show-text.js';
-import { bakeWaitText } from '../show/show-workers.js';
+import { bakeWaitText, roughly } from '../show/show-text.js';
 
 export interface SettleOptions {
   /** What the pull before answered: its lines and details stay. */

@@ -1,8 +1,7 @@
 // The workers of a status: what each uses, what it answered, and what the bake time of a release waits for. Pure: a report in,
 // lines out.
 import type { BundleStatus, StatusReport, WorkerStatus } from '../../core/protocol/control-protocol.js';
-import type { BakeWait } from '../../core/status/status.js';
-import { counted, indented, roughly, secondTime, table } from './show-text.js';
+import { bakeWaitText, counted, indented, roughly, secondTime, table } from './show-text.js';
 
 /** @returns a table of the workers; nothing where there are none */
 export function workerLines(report: StatusReport): string[] {
@@ -73,22 +72,4 @@ export function bakeWaitLines({ bundles }: Pick<StatusReport, 'bundles'>): strin
       ? []
       : [`  bake time ${bundle} ${serial ?? ''} waits for ${bakeWaitText(bake.waitsFor)}`],
   );
-}
-
-export function bakeWaitText({ what, of = [] }: BakeWait): string {
-  const names = of.join(', ');
-  switch (what) {
-    case 'worker':
-      return `a living worker that has taken the release, of ${names}`;
-    case 'probe':
-      return `a right answer of the probe of ${names}`;
-    case 'contact':
-      return 'an answer of the server';
-    case 'agent':
-      return 'an agent that observes this host (writ agent)';
-    case 'pause':
-      return 'the end of the pause, in which its probe is not asked (writ resume)';
-    case 'set':
-      return `the bake time of ${names}, which moves together with it`;
-  }
 }

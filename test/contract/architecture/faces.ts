@@ -118,8 +118,6 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'bake-failure',
     'bake-gap-rules',
     'bake-rules',
-    'bake-wait-rules',
-    'baking-groups',
     'correction-rules',
     'contact-ledger',
     'contact-rules',
@@ -248,7 +246,6 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'show-steps',
     'show-text',
     'show-verified',
-    'show-workers',
   ],
   'fleet/hosts': [
     'change-host',

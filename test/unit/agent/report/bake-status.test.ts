@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { findBakeWait } from '../../../../src/agent/settled/bake-wait-rules.js';
+import { findBakeWait } from '../../../../src/agent/report/bake-status.js';
 import type { BakingGroup } from '../../../../src/agent/settled/evidence-rules.js';
 import type { Bake, WorkerLedger } from '../../../../src/agent/state/ledger.js';
 
