@@ -134,7 +134,7 @@ function rememberFailed(host: Host, { refusal, releases, failed }: Failing): str
   const isLost = ({ bundle }: ReleaseInfo): boolean =>
     failed.some((one) => one.bundle === bundle && one.bake.failure.cause === 'CONTACT_LOST');
   rememberLost(host, releases.filter(isLost), failed);
-  const judged = releases.filter((one) => !isLost(one));
+  const judged = releases.filter((one) => !isLost(one) && isBlamed(host, one, failed));
   const ledger = host.ledger.read();
   rememberBakeFailures(host, judged, {
     error: refusal,
@@ -150,6 +150,18 @@ function rememberFailed(host: Host, { refusal, releases, failed }: Failing): str
   });
   host.ledger.write(withRestored(ledger, restored, host.clock.nowMs()));
   return releases.map(({ bundle }) => bundle);
+}
+
+/**
+ * A member of a set goes back with the others, and is not at fault where no failing group uses it: remembered as refused, it would
+ * keep out the corrected release of the member that failed.
+ */
+function isBlamed({ config }: Host, { bundle }: ReleaseInfo, failed: readonly FailedRelease[]): boolean {
+  const groups = failed.flatMap(({ bake }) => bake.failure.groups);
+  return (
+    groups.length === 0 ||
+    config.workers.some(({ name, uses }) => groups.includes(name) && uses.includes(bundle))
+  );
 }
 
 /** The server may have been away: that is no verdict yet, and the releases are only held. */

@@ -21,19 +21,26 @@ export interface PlacedPolicy {
 
 /**
  * For a rollback: the active policy with each release that has not settled replaced by the newest one that has.
- * @param named names of the bundles to leave; left out: those whose release has not settled
  * @returns undefined where everything active has settled, or nothing settled may come back
  */
 export async function settledTarget(
   job: Pick<Job, 'host' | 'area'>,
   active: ActivePolicy,
-  named?: readonly string[],
 ): Promise<ActivePolicy | undefined> {
   const { host } = job;
-  const leaving = named ?? unsettledIn(host, active);
+  const leaving = unsettledIn(host, active);
   if (leaving.length === 0) return undefined;
   const bundles = await findSettledPolicy(host, active, leaving);
-  if (bundles === undefined) return undefined;
+  return bundles && settledGeneration(job, active, bundles);
+}
+
+/** @returns a generation with these bundles, made where none is kept; undefined where a check does not accept it */
+export async function settledGeneration(
+  job: Pick<Job, 'host' | 'area'>,
+  active: ActivePolicy,
+  bundles: PolicyBundles,
+): Promise<ActivePolicy | undefined> {
+  const { host } = job;
   const number = keptGeneration(host, bundles) ?? (await placeSettled(job, active, bundles))?.generation;
   if (number === undefined) return undefined;
   const generation = readGeneration(host.paths, number);

@@ -4,13 +4,21 @@ import { isDeepStrictEqual } from 'node:util';
 import { bakeOf, setOf } from '../../core/config/config.js';
 import { acceptedIn } from '../generations/generation-contents.js';
 import { activeGenerationNumber } from '../generations/generations.js';
-import { groupOf } from '../notify/worker-ledger.js';
 import { withObservedRuns } from '../runs/note-runs.js';
 import type { ObservedRun } from '../runs/observe-runs.js';
+import { pauseNow } from '../select/why-not-now-rules.js';
 import { type FailedRelease, failedIn } from '../settled/bake-failure.js';
 import { isSameRelease, isUntaken, judgeBake, withLaterLook, withObserved } from '../settled/bake-rules.js';
 import { isContactOpen } from '../settled/contact-rules.js';
-import { type BakingGroup, findFailure, isDoubted, isSilent, isTaken } from '../settled/evidence-rules.js';
+import {
+  type BakingGroup,
+  bakingGroups,
+  findFailure,
+  hasProbe,
+  isDoubted,
+  isSilent,
+  isTaken,
+} from '../settled/evidence-rules.js';
 import { type ActiveReleaseMap, withBakes, withFailure, withSettled } from '../settled/settled-ledger.js';
 import type { Host } from '../state/host.js';
 import type { Bake, BakeFailure, Ledger } from '../state/ledger.js';
@@ -42,6 +50,7 @@ export function lookAtBakes(host: Host, look: BakeLook): BakeReport {
   const nowMs = host.clock.nowMs();
   const before = host.ledger.read();
   const active = bakingReleases(host, before);
+  const isDead = (key: string): boolean => observed.get(key)?.isDead === true;
   let ledger = withObservedRuns(host, before, { observed, bootId, nowMs });
   // A move that the disk could not commit leaves the bake of a release that is not active any more.
   const bakes = Object.entries(ledger.bakes ?? {}).filter(([bundle, bake]) => {
@@ -51,8 +60,11 @@ export function lookAtBakes(host: Host, look: BakeLook): BakeReport {
   ledger = withBakes(
     ledger,
     bakes.map(([bundle, bake]) => {
-      const groups = bakingGroups(host, before, { bundle, observed });
-      const seen = { isTaken: isTaken(groups), isSilent: isSilent(groups) };
+      const groups = bakingGroups(bundle, { config: host.config, ledger: before, isDead });
+      const seen = {
+        isTaken: isTaken(groups),
+        isSilent: isSilent(groups) || isUnasked(host, before, bundle),
+      };
       const known = withLaterLook(bake, unwritten?.[bundle]);
       return [bundle, withObserved(known, { nowMs, bootId, elapsedMs, ...seen })] as const;
     }),
@@ -61,7 +73,7 @@ export function lookAtBakes(host: Host, look: BakeLook): BakeReport {
   for (const [bundle] of bakes) {
     const bake = ledger.bakes?.[bundle];
     if (bake === undefined) continue;
-    const groups = bakingGroups(host, ledger, { bundle, observed });
+    const groups = bakingGroups(bundle, { config: host.config, ledger, isDead });
     const options = { bake, ...bakeOf(host.config, bundle), nowMs };
     const failure = bake.failure ?? findFailure(groups, options);
     if (failure !== undefined) {
@@ -83,6 +95,11 @@ export function lookAtBakes(host: Host, look: BakeLook): BakeReport {
     failed: failedIn(ledger).filter((one) => bakes.some(([bundle]) => bundle === one.bundle)),
     settled: settled.map(({ bundle }) => bundle).filter((bundle) => ledger.bakes?.[bundle] === undefined),
   };
+}
+
+/** No probe is asked in a pause: whether the release still passes it is not observed. */
+function isUnasked({ config, clock }: Host, ledger: Ledger, bundle: string): boolean {
+  return pauseNow(ledger, clock.nowMs()) !== undefined && hasProbe(config, bundle);
 }
 
 /** True while a probe fails, or the server is silent: that is decided before the bake time ends. */
@@ -120,24 +137,6 @@ function bakingReleases(host: Host, { bakes }: Ledger): ActiveReleaseMap {
 export function activeReleases({ paths }: Pick<Host, 'paths'>): ActiveReleaseMap {
   const generation = activeGenerationNumber(paths);
   return generation === undefined ? new Map() : acceptedIn(paths, generation);
-}
-
-function bakingGroups(
-  host: Host,
-  ledger: Ledger,
-  { bundle, observed }: { readonly bundle: string; readonly observed: BakeLook['observed'] },
-): BakingGroup[] {
-  const using = host.config.workers.filter((one) => one.uses.includes(bundle));
-  return using.map(({ name, reset }): BakingGroup => {
-    const workers = Object.entries(ledger.workers).filter(([key]) => groupOf(key) === name);
-    return {
-      group: name,
-      min: reset?.min ?? 0,
-      workers: workers.map(([key, entry]) => {
-        return { key, entry, runs: ledger.runs?.[key], isDead: observed.get(key)?.isDead === true };
-      }),
-    };
-  });
 }
 
 /**

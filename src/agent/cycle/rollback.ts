@@ -5,7 +5,8 @@ import { orUndefined, WritError } from '../../core/errors.js';
 import { changedPaths } from '../../core/release/affected-groups.js';
 import { activate } from '../activation/activate.js';
 import { affectedGroups } from '../activation/affected-groups.js';
-import { settledTarget } from '../bake/settled-target.js';
+import type { PolicyBundles } from '../bake/settled-policy.js';
+import { settledGeneration, settledTarget } from '../bake/settled-target.js';
 import {
   type ActiveBundle,
   type ActivePolicy,
@@ -26,8 +27,8 @@ export interface RollbackRequest {
   readonly left?: number | 'none';
   /** Left out: the newest settled state, else the previous generation. */
   readonly generation?: number;
-  /** Bundles whose active release is withdrawn: the newest settled ones replace them, also where these had settled. */
-  readonly leaving?: readonly string[];
+  /** Of bundles whose active release is withdrawn. Left out: a person goes back. */
+  readonly exit?: WithdrawnRelease;
   /** True: also to a release that was withdrawn. */
   readonly force?: boolean;
   readonly by: string;
@@ -36,12 +37,23 @@ export interface RollbackRequest {
   readonly onEvent?: (event: CycleEventLine) => void;
 }
 
+export interface WithdrawnRelease {
+  /** Names of the bundles whose active release is to be left. */
+  readonly leaving: readonly string[];
+  /** What replaces it, verified in this turn. */
+  readonly target: ExitTarget;
+}
+
+export type ExitTarget =
+  | { readonly kind: 'settled'; readonly bundles: PolicyBundles }
+  | { readonly kind: 'kept'; readonly policy: ActivePolicy };
+
 /**
  * Rolls back under a new id. Never rejects: GENERATION_CHANGED, NO_PREVIOUS, RELEASE_UNTRUSTED, RELEASE_WITHDRAWN,
  * STATE_DAMAGED and the answers of workers are in the result.
  */
 export function rollBack(host: Host, request: RollbackRequest): Promise<CycleEnd> {
-  const { generation, leaving, signal, onEvent = () => undefined } = request;
+  const { generation, exit, signal, onEvent = () => undefined } = request;
   const options = { cycle: newCycleId(), trigger: 'rollback', firstStep: 'swap', onEvent } as const;
   return runJob(host, { ...options, type: 'rollback.result' }, async ({ story, record, area }) => {
     const active = readActivePolicy(host.paths);
@@ -51,7 +63,7 @@ export function rollBack(host: Host, request: RollbackRequest): Promise<CycleEnd
     const force = request.force === true ? 'yes' : 'no';
     const target =
       generation === undefined
-        ? await chooseWorking({ host, area }, { active, force, leaving })
+        ? await chooseWorking({ host, area }, { active, force, exit })
         : await chooseTarget(host, active, { force, generation });
     const to = target.generation.number;
     await touchTrees(host, { comingBack: to, inUse: from });
@@ -97,18 +109,18 @@ async function chooseWorking(
   {
     active,
     force,
-    leaving,
+    exit,
   }: {
-    readonly leaving: readonly string[] | undefined;
     readonly active: ActivePolicy | undefined;
     readonly force: Wish['force'];
+    readonly exit: WithdrawnRelease | undefined;
   },
 ): Promise<ActivePolicy> {
-  const { host } = job;
-  return (
-    (active && (await settledTarget(job, active, leaving))) ??
-    (await chooseTarget(host, active, { force, refused: 'skipped' }))
-  );
+  if (exit?.target.kind === 'kept') return exit.target.policy;
+  const settled = exit?.target.bundles;
+  const found =
+    active && (await (settled ? settledGeneration(job, active, settled) : settledTarget(job, active)));
+  return found ?? (await chooseTarget(job.host, active, { force, refused: 'skipped' }));
 }
 
 /** Where nobody can say what the repository offers, its last word may be what is left. */
@@ -131,7 +143,8 @@ function holdsOn(host: Host, { active, target, request }: Leaving): Hold[] {
     const kept = target.bundles.get(record.release.bundle)?.record.release;
     return kept?.manifest.digest !== record.release.manifest.digest || kept.serial !== record.release.serial;
   });
-  const { leaving = [], by, force, reason = 'no reason given' } = request;
+  const { exit, by, force, reason = 'no reason given' } = request;
+  const leaving = exit?.leaving ?? [];
   const forced = force === true ? ({ isForced: true } as const) : {};
   // A withdrawn serial needs no hold, and a hold would keep out older serials too.
   const held = left.filter(({ record }) => !leaving.includes(record.release.bundle));

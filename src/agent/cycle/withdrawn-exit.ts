@@ -11,7 +11,7 @@ import { chooseTarget } from '../generations/rollback-target.js';
 import { isPaused } from '../select/pause.js';
 import type { Host } from '../state/host.js';
 import type { PolicyExit } from './policy-exit.js';
-import { rollBack } from './rollback.js';
+import { type ExitTarget, rollBack } from './rollback.js';
 
 /** A way back that workers refuse moves the link twice: it is tried again after a minute, doubling to an hour. */
 const backoff = { firstMs: 60_000, maxMs: 3_600_000 };
@@ -42,10 +42,11 @@ export function createWithdrawnExit(): PolicyExit {
       const { number } = active.generation;
       if (beginAttempt(number, host.clock.monotonicMs()) === 'too-soon') return undefined;
       const leaving = withdrawn.map(({ bundle }) => bundle);
-      if (!(await hasTarget(host, active, leaving))) return undefined;
+      const target = await findTarget(host, active, leaving);
+      if (target === undefined) return undefined;
       const names = withdrawn.map(({ bundle, serial }) => `${bundle} ${serial}`).join(', ');
       const reason = `${names}: withdrawn by the publisher`.slice(0, 200);
-      return rollBack(host, { leaving, by: 'writ', reason, signal });
+      return rollBack(host, { exit: { leaving, target }, by: 'writ', reason, signal });
     },
   };
 }
@@ -81,14 +82,19 @@ function isGivenUp(
   return ['rejected', 'rolled-back'].includes(outcome) && !isUnsaidNo(problem.code);
 }
 
-async function hasTarget(host: Host, active: ActivePolicy, leaving: readonly string[]): Promise<boolean> {
-  if ((await findSettledPolicy(host, active, leaving)) !== undefined) return true;
+/** Without one nothing is recorded: the next cycle may find one. */
+async function findTarget(
+  host: Host,
+  active: ActivePolicy,
+  leaving: readonly string[],
+): Promise<ExitTarget | undefined> {
+  const bundles = await findSettledPolicy(host, active, leaving);
+  if (bundles !== undefined) return { kind: 'settled', bundles };
   try {
-    await chooseTarget(host, active, { force: 'no', refused: 'skipped' });
-    return true;
+    return { kind: 'kept', policy: await chooseTarget(host, active, { force: 'no', refused: 'skipped' }) };
   } catch (error) {
     if (!isWritError(error)) throw error;
     host.log.error({ err: error }, 'a withdrawn release is active, and no kept release can replace it');
-    return false;
+    return undefined;
   }
 }

@@ -250,7 +250,7 @@ function handlersOf(
         return end.result;
       });
     },
-    verify: (request, { onEvent }) => scrubber.verify(request, onEvent),
+    verify: (request, caller) => scrubber.verify(request, caller),
     pause: (request, caller) => order(caller, () => orderPause(host(), request)),
     resume: ({ by }, caller) => order(caller, () => orderResume(host(), by)),
     refusals: async () => listRefusals(host()),

@@ -1,12 +1,13 @@
 // Looks over the active policy from time to time, in the background and at a bounded rate, as long as the agent runs, and
 // when somebody asks. Owns the times; what a look finds and repairs is scrub's.
-import type { CycleEventLine } from '../../core/cycle/cycle-report.js';
 import { isWritError } from '../../core/errors.js';
 import { nextLookMs } from '../../core/status/scrub-state.js';
 import type { VerifyResult } from '../../core/status/verify-report.js';
 import { maxTimerMs } from '../../platform/time/clock.js';
 import { joinSignals } from '../../platform/time/join-signals.js';
 import { boundedPace } from '../../platform/time/rate-limit.js';
+import type { Caller } from '../control/control-socket.js';
+import { requirePresent } from '../cycle/cycle-runner.js';
 import { type Look, scrub } from '../integrity/scrub.js';
 import { verifyPolicy } from '../integrity/verify-policy.js';
 import type { Exclusive } from '../job/exclusive.js';
@@ -26,10 +27,10 @@ export interface ScrubberOptions {
 export interface Scrubber {
   /** Looks at its times until the agent is told to end; never rejects. */
   run(): Promise<void>;
-  /** `writ verify`. @throws WritError as verifyPolicy */
+  /** `writ verify`. @throws WritError as verifyPolicy; INTERRUPTED when its client has gone before a turn that it waits for */
   verify(
     wanted: { readonly repair: boolean; readonly by: string },
-    onEvent: (event: CycleEventLine) => void,
+    caller: Pick<Caller, 'onEvent' | 'gone'>,
   ): Promise<VerifyResult>;
   /** The configuration is another one: the next time is another one too. */
   reloaded(): void;
@@ -48,10 +49,22 @@ export function createScrubber(options: ScrubberOptions): Scrubber {
         if (!stop.aborted && !waiting.signal.aborted) await lookOnce(options);
       }
     },
-    verify: ({ repair, by }, onEvent) =>
-      verifyPolicy({ ...options, by, repair: repair ? 'yes' : 'no', signal: stop, onEvent }),
+    verify: ({ repair, by }, { onEvent, gone }) =>
+      verifyPolicy({
+        ...{ ...options, by, repair: repair ? 'yes' : 'no', signal: stop, onEvent },
+        exclusive: whilePresent(options.exclusive, gone),
+      }),
     reloaded: () => waiting.abort(),
   };
+}
+
+/** Reading needs no turn. A repair of a client that has gone is not begun. */
+function whilePresent(exclusive: Exclusive, gone: AbortSignal): Exclusive {
+  return (job) =>
+    exclusive((hear) => {
+      requirePresent([gone]);
+      return job(hear);
+    });
 }
 
 function untilNextLook({ clock, config, ledger }: Host): number {

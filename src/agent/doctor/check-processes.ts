@@ -16,6 +16,8 @@ export type ProcessFacts = { readonly worker: string } & (
       readonly pid: number;
       readonly user?: string;
       readonly commandLine: string | undefined;
+      /** It is stopped by a signal or a debugger. */
+      readonly isStopped?: boolean;
     }
   | Exclude<Daemon, { kind: 'found' }>
 );
@@ -38,9 +40,11 @@ async function factsOf(driver: Driver | undefined, worker: string): Promise<Proc
   if (daemon !== undefined && daemon.kind !== 'found') return { worker, ...daemon };
   const pid = daemon?.process.pid ?? (await driver?.pid?.(worker));
   if (pid === undefined) return undefined;
-  const uid = (daemon?.process ?? findProcess(pid))?.effectiveUid;
+  const process = findProcess(pid);
+  const uid = (daemon?.process ?? process)?.effectiveUid;
   const user = uid === undefined ? {} : { user: userName(uid) };
-  return { worker, kind: 'found', pid, ...user, commandLine: readCommandLine(pid) };
+  const stopped = process?.stopped === 'yes' ? { isStopped: true } : {};
+  return { worker, kind: 'found', pid, ...user, commandLine: readCommandLine(pid), ...stopped };
 }
 
 /** @returns a finding for each worker whose process is known, or is uncertain; a dead one is reported with its group */
@@ -59,6 +63,7 @@ export function judgeProcesses(
         { ...warn(`${name}: its process is not certain: ${one.reason}`, next), code: 'PROCESS_UNKNOWN' },
       ];
     }
+    if (one.isStopped === true) return [judgeStopped(name, one.pid)];
     const what = signal === undefined ? 'is' : `gets ${signal}:`;
     return [
       ok(
@@ -66,4 +71,12 @@ export function judgeProcesses(
       ),
     ];
   });
+}
+
+/** Each other check passes: the process is there, and its supervisor has it as running. */
+function judgeStopped(name: string, pid: number): Judged {
+  const text =
+    `${name}: process ${pid} is stopped (SIGSTOP, a debugger): it is not dead and gives no answer, ` +
+    'and a release whose probe it does not answer settles without having been observed';
+  return warn(text, `kill -CONT ${pid}`);
 }

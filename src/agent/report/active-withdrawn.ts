@@ -19,7 +19,7 @@ export function withdrawnProblems(facts: Facts, last: CycleResult | undefined): 
     if (release === undefined || offered === undefined || !withdraws(offered, release)) return [];
     const { serial } = release;
     const why = whyNotLeft(facts, offered, last);
-    const text = `${name} ${serial} is active, and its publisher has withdrawn it`;
+    const text = `${name} ${serial} is active, and its publisher has withdrawn it (offered in its place: ${name} ${offered.serial})`;
     const message = why === undefined ? text : `${text}; ${why}`;
     const known = { bundle: name, serial, offered: offered.serial, ...given({ why }) };
     return [problemOf(new WritError('ACTIVE_WITHDRAWN', message, { facts: known }))];

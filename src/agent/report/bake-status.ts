@@ -1,30 +1,68 @@
-// Where the active release of each bundle stands in its bake time, for a status report. Reads the ledger alone.
-import { bakeOf } from '../../core/config/config.js';
-import type { BakeStatus } from '../../core/status/status.js';
+// Where the active release of each bundle stands in its bake time, and what its bake time waits for. For a status report: it decides
+// nothing. Reads the ledger alone.
+import { bakeOf, setOf } from '../../core/config/config.js';
+import { given } from '../../core/given.js';
+import type { BakeStatus, BakeWait } from '../../core/status/status.js';
 import { groupOf } from '../notify/worker-ledger.js';
-import { bakeLeftMs, isSameRelease, isUntaken } from '../settled/bake-rules.js';
-import { isInBake } from '../settled/evidence-rules.js';
+import { pauseNow } from '../select/why-not-now-rules.js';
+import { bakeLeftMs, isSameRelease, isUnseen, isUntaken } from '../settled/bake-rules.js';
+import { isContactOpen } from '../settled/contact-rules.js';
+import {
+  type BakingGroup,
+  bakingGroups,
+  doubtedWorkers,
+  hasProbe,
+  isInBake,
+  silentWorkers,
+  untakenGroups,
+} from '../settled/evidence-rules.js';
 import type { Host } from '../state/host.js';
 import type { AcceptedRelease, Bake, Ledger } from '../state/ledger.js';
+
+export interface BakeFacts {
+  readonly bundle: string;
+  readonly release: AcceptedRelease;
+  readonly nowMs: number;
+}
 
 /** @returns undefined for a release without a bake time, and where no agent of this version has run yet */
 export function bakeStatus(
   { config }: Pick<Host, 'config'>,
   ledger: Ledger,
-  { bundle, release }: { readonly bundle: string; readonly release: AcceptedRelease },
+  { bundle, release, nowMs }: BakeFacts,
 ): BakeStatus | undefined {
   const bake = ledger.bakes?.[bundle];
   if (bake !== undefined && isSameRelease(bake, release)) {
     const { failure } = bake;
     const ends = endsSince(config, ledger, { bundle, bake });
+    if (failure !== undefined)
+      return { state: 'failed', cause: failure.cause, text: failure.text, atMs: failure.atMs, ends };
     const { forMs } = bakeOf(config, bundle);
     const untaken = isUntaken(bake) ? { untaken: true } : {};
-    if (failure === undefined)
-      return { state: 'baking', leftMs: bakeLeftMs(bake, forMs), forMs, ...untaken, ends };
-    return { state: 'failed', cause: failure.cause, text: failure.text, atMs: failure.atMs, ends };
+    const groups = bakingGroups(bundle, { config, ledger });
+    const isUnasked = pauseNow(ledger, nowMs) !== undefined && hasProbe(config, bundle);
+    const waitsFor = findBakeWait(bake, { groups, forMs, nowMs, isUnasked });
+    return {
+      state: 'baking',
+      leftMs: bakeLeftMs(bake, forMs),
+      forMs,
+      ...untaken,
+      ...given({ waitsFor }),
+      ends,
+    };
   }
   const settled = ledger.settledReleases?.[bundle]?.find((one) => isSameRelease(one, release));
-  return settled && { state: 'settled', atMs: settled.atMs, observed: settled.isObserved };
+  return settled
+    ? { state: 'settled', atMs: settled.atMs, observed: settled.isObserved }
+    : waitForSet(config, ledger, bundle);
+}
+
+/** A set settles as a whole: the bake time of this member is over, and that of another one is not. */
+function waitForSet(config: Host['config'], { bakes = {} }: Ledger, bundle: string): BakeStatus | undefined {
+  const of = setOf(config, bundle).filter((one) => one !== bundle && bakes[one] !== undefined);
+  const { forMs } = bakeOf(config, bundle);
+  if (of.length === 0 || forMs === 0) return undefined;
+  return { state: 'baking', leftMs: 0, forMs, waitsFor: { what: 'set', of }, ends: [] };
 }
 
 /** How often processes of workers that use the release ended since its activation; workers without an end are left out. */
@@ -41,4 +79,33 @@ function endsSince(
     const counts = { worker, abnormal: count('abnormal'), unexplained: count('unrecorded') };
     return counts.abnormal + counts.unexplained === 0 ? [] : [counts];
   });
+}
+
+export interface BakeWaitFacts {
+  /** Those that use the bundle. */
+  readonly groups: readonly BakingGroup[];
+  readonly forMs: number;
+  readonly nowMs: number;
+  /** The host is paused, and a group has a probe. */
+  readonly isUnasked: boolean;
+}
+
+/** @returns why the bake time does not pass, else why the release has not settled after it; undefined while the time passes */
+export function findBakeWait(
+  bake: Bake,
+  { groups, forMs, nowMs, isUnasked }: BakeWaitFacts,
+): BakeWait | undefined {
+  if (isUntaken(bake)) {
+    const untaken = untakenGroups(groups);
+    // Where the last look found a process dead, the ledger does not have it.
+    return { what: 'worker', of: untaken.length > 0 ? untaken : groups.map(({ group }) => group) };
+  }
+  if (isUnseen(bake, nowMs)) return { what: 'agent' };
+  if (isUnasked) return { what: 'pause' };
+  const silent = silentWorkers(groups);
+  if (silent.length > 0) return { what: 'probe', of: silent };
+  if (bakeLeftMs(bake, forMs) > 0) return undefined;
+  const doubted = doubtedWorkers(groups);
+  if (doubted.length > 0) return { what: 'probe', of: doubted };
+  return isContactOpen(bake.contact, { ...bake, nowMs }) ? { what: 'contact' } : undefined;
 }

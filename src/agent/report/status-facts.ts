@@ -5,6 +5,7 @@ import type { CycleResult, Problem } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { given, withoutUndefined } from '../../core/given.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
+import { withdraws } from '../../core/release/withdrawn.js';
 import type {
   AgentState,
   BundleStatus,
@@ -111,7 +112,10 @@ function bundleStatus(
     revision: record?.release.revision,
     activatedAtMs: record && (ledger.activatedAtMs?.[name] ?? record.stagedAtMs),
     server: offered && serverOf(offered),
-    bake: record && bakeStatus(host, ledger, { bundle: name, release: releaseOf(record) }),
+    withdrawnBy: offered && withdraws(offered, record?.release) ? offered.serial : undefined,
+    bake:
+      record &&
+      bakeStatus(host, ledger, { bundle: name, release: releaseOf(record), nowMs: host.clock.nowMs() }),
   });
 }
 

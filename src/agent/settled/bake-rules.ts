@@ -66,6 +66,11 @@ export function isUntaken({ untakenAtMs, seenAtMs }: Bake): boolean {
   return untakenAtMs === seenAtMs;
 }
 
+/** True where no agent has looked at the release for so long that the time since does not count. */
+export function isUnseen({ seenAtMs }: Bake, nowMs: number): boolean {
+  return nowMs - seenAtMs >= shortAbsenceMs;
+}
+
 /** The agent that ran before did not end in order, and the machine has booted since. */
 export function withAbruptBoot(bake: Bake, { nowMs, bootId }: BakeNow): Bake {
   return { ...bake, bootId, seenAtMs: nowMs, abruptBoots: (bake.abruptBoots ?? 0) + 1 };

@@ -1,7 +1,8 @@
 // What counts as a failure of a release within its bake time: a table of rules over what was observed of one worker group.
 // Pure; docs/adr/0048-bake-time.md has the table with its reasons. Each rule errs on the side of keeping the release where
 // a person or Writ itself may have ended a process.
-import type { Bake, BakeFailure, ProcessEnd, WorkerLedger, WorkerRuns } from '../state/ledger.js';
+import type { AgentConfig } from '../../core/config/config.js';
+import type { Bake, BakeFailure, Ledger, ProcessEnd, WorkerLedger, WorkerRuns } from '../state/ledger.js';
 
 /** One worker of a group that uses the release. */
 export interface BakingWorker {
@@ -173,12 +174,18 @@ function timesText(count: number): string {
 
 /** True where some living worker of each group has taken the release; a group that may be empty need not have one. */
 export function isTaken(groups: readonly BakingGroup[]): boolean {
-  return groups.every(({ min, workers }) => {
+  return untakenGroups(groups).length === 0;
+}
+
+/** @returns names of the groups of which no living worker has taken the release */
+export function untakenGroups(groups: readonly BakingGroup[]): string[] {
+  const untaken = groups.filter(({ min, workers }) => {
     const living = workers.filter(({ entry, isDead }) => !isDead && isLiving(entry));
     // One that stopped or left a moment ago may come back; it is forgotten after ten minutes.
     const isEmpty = workers.length === 0 && min === 0;
-    return isEmpty || living.some(({ entry }) => hasTaken(entry));
+    return !isEmpty && !living.some(({ entry }) => hasTaken(entry));
   });
+  return untaken.map(({ group }) => group);
 }
 
 /** One that was not reached since may have stopped: what it took before says nothing about now. */
@@ -189,18 +196,59 @@ function hasTaken({ accepted, confirmed, wanted, state }: WorkerLedger): boolean
 
 /** True while the probe of a worker that has passed it for this release gives no answer. */
 export function isSilent(groups: readonly BakingGroup[]): boolean {
-  return groups.some(({ workers }) =>
-    workers.some(({ entry: { probed, confirmed, wanted, goneAtMs } }) => {
-      return goneAtMs === undefined && confirmed === wanted && probed?.silence !== undefined;
-    }),
-  );
+  return silentWorkers(groups).length > 0;
+}
+
+/** @returns keys of the workers whose probe passed for this release and gives no answer now */
+export function silentWorkers(groups: readonly BakingGroup[]): string[] {
+  return keysWhere(groups, ({ probed }) => probed?.silence !== undefined);
 }
 
 /** True while a probe that this release had passed fails: the bake time does not end before that is decided. */
 export function isDoubted(groups: readonly BakingGroup[]): boolean {
-  return groups.some(({ workers }) =>
-    workers.some(({ entry: { probed, confirmed, wanted, goneAtMs } }) => {
-      return goneAtMs === undefined && confirmed === wanted && (probed?.wrong ?? 0) > 0;
-    }),
+  return doubtedWorkers(groups).length > 0;
+}
+
+/** @returns keys of the workers whose probe passed for this release and fails now */
+export function doubtedWorkers(groups: readonly BakingGroup[]): string[] {
+  return keysWhere(groups, ({ probed }) => (probed?.wrong ?? 0) > 0);
+}
+
+/** Of a worker that has not proved the release its probe says nothing about the release. */
+function keysWhere(groups: readonly BakingGroup[], isSo: (entry: WorkerLedger) => boolean): string[] {
+  const proven = ({ entry: { confirmed, wanted, goneAtMs } }: BakingWorker): boolean =>
+    goneAtMs === undefined && confirmed === wanted;
+  return groups.flatMap(({ workers }) =>
+    workers.filter((one) => proven(one) && isSo(one.entry)).map(({ key }) => key),
   );
+}
+
+export interface BakingGroupFacts {
+  readonly config: Pick<AgentConfig, 'workers'>;
+  readonly ledger: Pick<Ledger, 'workers' | 'runs'>;
+  /** Whether a look found the worker dead, by its key `group/worker`; left out where no look was made. */
+  readonly isDead?: (key: string) => boolean;
+}
+
+/** @returns the groups that use the bundle */
+export function bakingGroups(
+  bundle: string,
+  { config, ledger, isDead = () => false }: BakingGroupFacts,
+): BakingGroup[] {
+  const using = config.workers.filter((one) => one.uses.includes(bundle));
+  return using.map(({ name, reset }): BakingGroup => {
+    const workers = Object.entries(ledger.workers).filter(([key]) => key.startsWith(`${name}/`));
+    return {
+      group: name,
+      min: reset?.min ?? 0,
+      workers: workers.map(([key, entry]) => {
+        return { key, entry, runs: ledger.runs?.[key], isDead: isDead(key) };
+      }),
+    };
+  });
+}
+
+/** @returns true where a worker group that uses the bundle has a probe */
+export function hasProbe({ workers }: Pick<AgentConfig, 'workers'>, bundle: string): boolean {
+  return workers.some(({ uses, probe }) => probe !== undefined && uses.includes(bundle));
 }

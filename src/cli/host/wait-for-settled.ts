@@ -4,7 +4,7 @@ import { given } from '../../core/given.js';
 import { type JudgedRelease, judgeReleases, watchedReleases } from '../../core/status/settled-verdict.js';
 import type { StatusReport } from '../../core/status/status.js';
 import type { Answer, CommandContext } from '../console/command.js';
-import { roughly } from '../show/show-text.js';
+import { bakeWaitText, roughly } from '../show/show-text.js';
 
 export interface SettleOptions {
   /** What the pull before answered: its lines and details stay. */
@@ -59,9 +59,11 @@ export async function waitForSettled(options: SettleOptions): Promise<Answer> {
   }
 }
 
-/** Also sooner, when a bake time ends. */
+/** Also sooner, when a bake time ends; not where it waits for something else. */
 function lookGapMs(judged: readonly JudgedRelease[], by: SettleLook['by']): number {
-  const left = judged.flatMap(({ leftMs }) => (leftMs === undefined ? [] : [leftMs]));
+  const left = judged.flatMap(({ leftMs, waitsFor }) =>
+    leftMs === undefined || waitsFor !== undefined ? [] : [leftMs],
+  );
   return Math.max(minGapMs, Math.min(lookEveryMs[by], ...left));
 }
 
@@ -127,12 +129,12 @@ function pullOf({ outcome, exitCode }: Answer): object {
   return { outcome, exitCode };
 }
 
-function releaseText({ bundle, serial, state, leftMs = 0, cause, text }: JudgedRelease): string {
+function releaseText({ bundle, serial, state, leftMs = 0, waitsFor, cause, text }: JudgedRelease): string {
   const name = `${bundle} ${serial}`;
   const why = cause === undefined ? '' : ` [${cause}] ${text?.split('\n', 1)[0] ?? ''}`;
   switch (state) {
     case 'baking':
-      return `${name} bakes, ${roughly(leftMs)} left`;
+      return `${name} bakes, ${waitsFor === undefined ? `${roughly(leftMs)} left` : `and waits for ${bakeWaitText(waitsFor)}`}`;
     case 'settled':
       return `${name} settled`;
     case 'unobserved':

@@ -35,11 +35,11 @@ export interface PromotedRelease {
  */
 export async function requireSettledShare(
   flags: SettledFlags,
-  release: PromotedRelease | undefined,
+  release: PromotedRelease,
   context: CommandContext,
 ): Promise<{ readonly of: number; readonly done: number; readonly needed: number } | undefined> {
   const { requireSettled: sharePpm, fleet: url, tokenFile, ca } = flags;
-  if (sharePpm === undefined || release === undefined) return undefined;
+  if (sharePpm === undefined) return undefined;
   if (url === undefined)
     throw new WritError('USAGE', '--require-settled needs --fleet: the hosts report to that server');
   const door = { url, tokenFile, ca, store: undefined };

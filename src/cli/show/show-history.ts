@@ -73,9 +73,13 @@ function whatText(result: HistoryEntry['result']): string {
 function bundleText(one: BundleResult): string {
   const { bundle, fromSerial, toSerial, outcome, problem, withdrawn } = one;
   const left = withdrawn ? ` (${fromSerial} was withdrawn)` : '';
-  if (isNowActive(one)) return `${bundle} ${fromSerial ?? 'none'} -> ${toSerial}${left}`;
+  if (isNowActive(one)) return `${bundle} ${fromSerial ?? 'none'} -> ${toSerial}${fixesText(one)}${left}`;
   const why = problem === undefined ? outcome : whyText(one, problem);
-  return `${bundle}${toSerial === undefined ? '' : ` ${toSerial}`}: ${why}`;
+  return `${bundle}${toSerial === undefined ? '' : ` ${toSerial}${fixesText(one)}`}: ${why}`;
+}
+
+function fixesText({ fixes }: BundleResult): string {
+  return fixes === undefined ? '' : `, fixes ${fixes}`;
 }
 
 /** The line begins with the bundle and its serial: a message that does too loses them. */

@@ -27,7 +27,7 @@ import {
   table,
   truncatedLines,
 } from './show-text.js';
-import { workerLines } from './show-workers.js';
+import { bakeText, bakeWaitLines, workerLines } from './show-workers.js';
 
 /** What stands beside an active policy until it is repaired: a pull ends with 4 for the same. */
 const isDegraded = (code: ErrorCode): boolean => standingWorkerCodes.has(code) || isUnsaidNo(code);
@@ -60,6 +60,7 @@ export function showStatus(report: Bounded<StatusReport>, service = serviceLines
     lines: [
       `${word}  ${sentence}    ${report.host}`,
       ...bundleLines(report),
+      ...bakeWaitLines(report),
       ...workerLines(report),
       ...freshnessLines(report),
       ...scrubLines(report),
@@ -134,19 +135,11 @@ function bundleLines(report: StatusReport): string[] {
   );
 }
 
-/** @returns where the release stands after its activation; `-` without a bake time */
-function bakeText(bake: BundleStatus['bake']): string {
-  if (bake === undefined) return '-';
-  const { state, leftMs = 0, untaken, observed } = bake;
-  if (state === 'baking') return untaken ? 'no worker has it' : `baking, ${roughly(leftMs)} left`;
-  if (state === 'failed') return 'FAILED';
-  return observed === false ? 'settled, not observed' : 'settled';
-}
-
 function serverText(bundle: BundleStatus, report: StatusReport): string {
   const { server } = bundle;
   if (server === undefined) return notListedText(report);
   if (server.serial === bundle.serial) return 'same';
+  if (bundle.withdrawnBy !== undefined) return `${server.serial}, withdraws ${bundle.serial}`;
   const at = (one: { readonly bundle: string; readonly serial: number }): boolean =>
     one.bundle === bundle.bundle && one.serial === server.serial;
   if (report.refusals.some(at)) return `${server.serial}, refused`;

@@ -1,6 +1,7 @@
 // Words for times, durations and tables, as every command writes them: UTC always, aligned columns, no colour.
 // Pure text; knows no result.
 import type { Bounded } from '../../core/protocol/control-protocol.js';
+import type { BakeWait } from '../../core/status/status.js';
 import { isoTime } from '../../core/text/iso-time.js';
 import { printable } from '../../core/text/printable.js';
 import { columnsOf } from '../console/terminal-text.js';
@@ -76,4 +77,23 @@ export function table(columns: readonly Column[], rows: readonly (readonly strin
     });
     return `  ${cells.join('  ')}`.trimEnd();
   });
+}
+
+/** @returns what a bake time waits for, as the end of a sentence */
+export function bakeWaitText({ what, of = [] }: BakeWait): string {
+  const names = of.join(', ');
+  switch (what) {
+    case 'worker':
+      return `a living worker that has taken the release, of ${names}`;
+    case 'probe':
+      return `a right answer of the probe of ${names}`;
+    case 'contact':
+      return 'an answer of the server';
+    case 'agent':
+      return 'an agent that observes this host (writ agent)';
+    case 'pause':
+      return 'the end of the pause, in which its probe is not asked (writ resume)';
+    case 'set':
+      return `the bake time of ${names}, which moves together with it`;
+  }
 }

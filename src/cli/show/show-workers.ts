@@ -1,6 +1,7 @@
-// The workers of a status: what each uses, and what it answered. Pure: a report in, lines out.
-import type { StatusReport, WorkerStatus } from '../../core/protocol/control-protocol.js';
-import { counted, indented, roughly, secondTime, table } from './show-text.js';
+// The workers of a status: what each uses, what it answered, and what the bake time of a release waits for. Pure: a report in,
+// lines out.
+import type { BundleStatus, StatusReport, WorkerStatus } from '../../core/protocol/control-protocol.js';
+import { bakeWaitText, counted, indented, roughly, secondTime, table } from './show-text.js';
 
 /** @returns a table of the workers; nothing where there are none */
 export function workerLines(report: StatusReport): string[] {
@@ -52,4 +53,23 @@ function triesText({ tries, nextNotificationAtMs }: WorkerStatus, { agent }: Sta
 function saidText({ text }: WorkerStatus): string {
   const [first = ''] = indented(text, '', 1);
   return first === '' ? '' : `: ${first.slice(0, 100)}`;
+}
+
+/** @returns where the release stands after its activation; `-` without a bake time */
+export function bakeText(bake: BundleStatus['bake']): string {
+  if (bake === undefined) return '-';
+  const { state, leftMs = 0, untaken, waitsFor, observed } = bake;
+  if (state === 'failed') return 'FAILED';
+  if (state === 'settled') return observed === false ? 'settled, not observed' : 'settled';
+  if (untaken) return 'no worker has it';
+  return waitsFor === undefined ? `baking, ${roughly(leftMs)} left` : 'baking, waits';
+}
+
+/** @returns what each bake time waits for that does not pass, or that is over without an end */
+export function bakeWaitLines({ bundles }: Pick<StatusReport, 'bundles'>): string[] {
+  return bundles.flatMap(({ bundle, serial, bake }) =>
+    bake?.waitsFor === undefined
+      ? []
+      : [`  bake time ${bundle} ${serial ?? ''} waits for ${bakeWaitText(bake.waitsFor)}`],
+  );
 }

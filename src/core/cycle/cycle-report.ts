@@ -49,6 +49,8 @@ export interface BundleResult {
   readonly resumable?: true;
   /** The publisher withdrew `fromSerial`. */
   readonly withdrawn?: true;
+  /** Serial that `toSerial` corrects, of a release that was fetched; left out where it corrects none. */
+  readonly fixes?: number;
 }
 
 export type WorkerState = 'confirmed' | 'notified' | 'refused' | 'unreachable';

@@ -101,10 +101,11 @@ interface WaitDelayOptions {
 const waits = { firstMs: 5000, maxMs: 60_000 };
 
 /**
- * For somebody who waits for policy: @returns milliseconds to the next try, 5 s doubling to a minute, half to the whole of
- * it (a thousand containers start in one second), never before a Retry-After
+ * For a command that waits for policy, and knows no interval of polls.
+ * @returns milliseconds to the next try: 5 s doubling to a minute, half to the whole of it (a thousand containers start in one
+ *   second); never before a Retry-After, which counts for five minutes at most, as for an agent that polls as often
  */
 export function waitDelayMs({ tries, random01, retryAfterMs = 0 }: WaitDelayOptions): number {
   const wholeMs = computeBackoffMs(tries, waits);
-  return Math.max(Math.ceil((wholeMs * (1 + random01)) / 2), Math.min(retryAfterMs, maxRetryAfterMs));
+  return Math.max(Math.ceil((wholeMs * (1 + random01)) / 2), Math.min(retryAfterMs, longestQuietMs()));
 }

@@ -8,6 +8,8 @@ export interface BundleStatus {
   readonly serial?: number;
   readonly revision?: string;
   readonly activatedAtMs?: number;
+  /** Serial of the offered release that withdraws the active one; left out where the active one is not withdrawn. */
+  readonly withdrawnBy?: number;
   /** What the repository offers, as of the last contact; left out before the first, or when it lists none. */
   readonly server?: {
     readonly serial: number;
@@ -21,6 +23,17 @@ export interface BundleStatus {
   readonly bake?: BakeStatus;
 }
 
+/** What a bake time waits for. */
+export interface BakeWait {
+  /**
+   * `worker`: a living worker of these groups that has taken the release. `probe`: a right answer of the probe of these workers.
+   * `contact`: an answer of the server. `agent`: an agent that looks. `pause`: its end, until when no probe is asked. `set`: the bake time of these bundles of its `together` set.
+   */
+  readonly what: 'worker' | 'probe' | 'contact' | 'agent' | 'pause' | 'set';
+  /** Names of groups, of workers as `group/worker`, or of bundles; left out for the others. */
+  readonly of?: readonly string[];
+}
+
 /** Where a release stands after its activation. */
 export interface BakeStatus {
   /** `failed`: it failed within its bake time, and nothing could be restored. */
@@ -31,6 +44,8 @@ export interface BakeStatus {
   readonly forMs?: number;
   /** True while no worker has taken the release: its bake time does not pass. */
   readonly untaken?: boolean;
+  /** There while the bake time does not pass, or is over and the release has not settled. */
+  readonly waitsFor?: BakeWait;
   /** Epoch milliseconds: when it settled or failed. */
   readonly atMs?: number;
   /** Of a settled release: false where no agent observed its bake time. */

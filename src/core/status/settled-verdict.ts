@@ -1,5 +1,6 @@
 // Whether the releases that were active when a wait began have settled, read from one status report. Pure.
-import type { BakeStatus, StatusReport } from './status.js';
+import { given } from '../given.js';
+import type { BakeStatus, BakeWait, StatusReport } from './status.js';
 
 /** A release that a wait is about. */
 export interface WatchedRelease {
@@ -17,6 +18,8 @@ export interface JudgedRelease extends WatchedRelease {
   readonly state: ReleaseFate;
   /** Of a bake that goes on. */
   readonly leftMs?: number;
+  /** There while the bake time does not pass, or is over and the release has not settled. */
+  readonly waitsFor?: BakeWait;
   /** Error code and text of a failure; of a release that was taken back, as far as its refusal is remembered. */
   readonly cause?: string;
   readonly text?: string;
@@ -47,10 +50,10 @@ export function judgeReleases(
 
 function fateOf(bake: BakeStatus | undefined): Omit<JudgedRelease, 'bundle' | 'serial'> {
   if (bake === undefined) return { state: 'none' };
-  const { state, leftMs = 0, observed, cause, text } = bake;
+  const { state, leftMs = 0, waitsFor, observed, cause, text } = bake;
   switch (state) {
     case 'baking':
-      return { state, leftMs };
+      return { state, leftMs, ...given({ waitsFor }) };
     case 'failed':
       return { state, ...(cause && { cause }), ...(text && { text }) };
     case 'settled':

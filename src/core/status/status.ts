@@ -9,7 +9,7 @@ import type { FreshnessReport } from './freshness.js';
 import type { HoldKind } from './mount-table.js';
 import type { DamageFound, ScrubCounts } from './scrub-state.js';
 
-export type { BakeStatus, BundleStatus } from './bundle-status.js';
+export type { BakeStatus, BakeWait, BundleStatus } from './bundle-status.js';
 
 export type AgentState = 'init' | 'run' | 'shutdown' | 'stop';
 

@@ -3,6 +3,8 @@
 import { WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
 import { defaultArchiveLimits } from '../../core/limits.js';
+import type { Digest } from '../../core/names.js';
+import type { Manifest } from '../../core/release/manifest.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
 import { unstamped } from '../../core/release/stamps.js';
 import { readManifestOf } from '../archive/archive-reader.js';
@@ -10,7 +12,7 @@ import { findHead, type ListedRelease, unionOf } from '../repository/listing.js'
 import type { RepositoryState } from '../repository/repository-state.js';
 import { readSeen } from '../signing/sign-change.js';
 import { changeTargets, type TargetsChange, type TargetsResult } from './change-targets.js';
-import { type BoundedChange, compareToHeads, type HeadChange, readHead } from './head-change.js';
+import { type BoundedChange, compareToHeads, type Head, type HeadChange, readHead } from './head-change.js';
 import type { MoveOptions } from './moved-deltas.js';
 import { moveTo, requireArchive, requireStanding } from './withdraw.js';
 
@@ -26,6 +28,17 @@ interface PromoteRequest {
 export interface PromoteOptions extends MoveOptions {
   /** Bounds on what it may change of the head of the channel; left out: none. */
   readonly change?: BoundedChange | undefined;
+  /**
+   * Called with what would be promoted, before a key is opened; what it throws ends the promotion. From then on no other head
+   * of `from` is promoted.
+   */
+  readonly approve?: (promotion: Promotion) => Promise<void>;
+}
+
+/** Manifests that an earlier plan has read out of archives, so that each archive is read once. */
+interface ReadManifests {
+  head?: Head | undefined;
+  source?: { readonly digest: Digest; readonly manifest: Manifest } | undefined;
 }
 
 export interface Promotion extends Pick<HeadChange, 'change' | 'accepted' | 'withinBoundsOf'> {
@@ -41,7 +54,18 @@ export type PromoteResult = TargetsResult<Promotion>;
  *   what changeTargets throws
  */
 export function promoteRelease(request: PromoteRequest, options: PromoteOptions): Promise<PromoteResult> {
-  return changeTargets(options, (state) => planPromotion(state, request, options));
+  const { approve } = options;
+  const read: ReadManifests = {};
+  let approved: number | undefined;
+  return changeTargets(options, async (state) => {
+    const serial = approved ?? request.serial;
+    const planned = await planPromotion(state, { ...request, serial }, { ...options, read });
+    if (approve === undefined || planned === undefined || approved !== undefined) return planned;
+    const promotion = planned.tell([]);
+    await approve(promotion);
+    approved = promotion.after.serial;
+    return planned;
+  });
 }
 
 /** @returns what promoteRelease would do; undefined when there is nothing to do. @throws as it does */
@@ -49,13 +73,17 @@ export async function previewPromotion(
   request: PromoteRequest,
   options: PromoteOptions,
 ): Promise<Promotion | undefined> {
-  return (await planPromotion(readSeen(options), request, options))?.tell([]);
+  return (await planPromotion(readSeen(options), request, { ...options, read: {} }))?.tell([]);
+}
+
+interface PlanOptions extends PromoteOptions {
+  readonly read: ReadManifests;
 }
 
 async function planPromotion(
   state: RepositoryState,
   request: PromoteRequest,
-  options: PromoteOptions,
+  options: PlanOptions,
 ): Promise<TargetsChange<Promotion> | undefined> {
   const { bundle, from, to } = request;
   if (from === to) {
@@ -90,10 +118,16 @@ async function compareToTarget(
   state: RepositoryState,
   source: ListedRelease,
   { bundle, to }: PromoteRequest,
-  { limits = defaultArchiveLimits, change: bounds }: PromoteOptions,
+  { limits = defaultArchiveLimits, change: bounds, read }: PlanOptions,
 ): Promise<Pick<HeadChange, 'change' | 'accepted' | 'withinBoundsOf'>> {
-  const head = await readHead(state, { bundle, channel: to }, { limits });
-  const manifest = (await readManifestOf(state.layout, source, limits))?.manifest;
+  const head = await readHead(state, { bundle, channel: to }, { limits, known: read.head });
+  const { digest } = source.release.manifest;
+  const manifest =
+    read.source?.digest === digest
+      ? read.source.manifest
+      : (await readManifestOf(state.layout, source, limits))?.manifest;
+  read.head = head;
+  read.source = manifest && { digest, manifest };
   if (head === undefined || manifest === undefined) return { accepted: [] };
   const { stamped, fixes } = source.release;
   const after = unstamped(manifest, stamped?.stamps);

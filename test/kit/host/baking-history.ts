@@ -10,10 +10,13 @@ import { recordTurn } from '../../../src/agent/daemon/record-turn.js';
 import type { CycleEnd } from '../../../src/agent/job/cycle-result.js';
 import { exclusiveAlone } from '../../../src/agent/job/exclusive.js';
 import { newCycleId } from '../../../src/agent/job/progress.js';
+import { noteAnswers } from '../../../src/agent/notify/repeat-probe.js';
+import { isAskedAgain } from '../../../src/agent/notify/repeated-probe-rules.js';
 import { pause, resume } from '../../../src/agent/select/pause.js';
 import { startHost } from '../../../src/agent/startup/start-host.js';
 import type { Host } from '../../../src/agent/state/host.js';
-import type { Ledger } from '../../../src/agent/state/ledger.js';
+import type { Bake, Ledger } from '../../../src/agent/state/ledger.js';
+import type { HookVerdict } from '../../../src/core/cycle/hook-verdict.js';
 import { isWritError } from '../../../src/core/errors.js';
 import type { Seeded } from '../assert/seeded.js';
 import { type CrashingDaemon, crashingDaemon, type Effect, textOf } from './crashing-daemon.js';
@@ -22,6 +25,9 @@ import { type TestHost, testHost } from './test-host.js';
 const second = 1000;
 const stepMs = 2 * second;
 const pollMs = 30 * second;
+const probeMs = 6 * second;
+/** Rows of wrong answers of this length are a failure. */
+const wrongAnswers = 6;
 export const historyBakeMs = 60 * second;
 /** Outside of a bake time an end is seen so late, and counts as of then. */
 const idleLookMs = 60 * second;
@@ -35,9 +41,17 @@ export interface HistoryEnd {
 
 const events = [
   ...(['good', 'good', 'good', 'rejected', 'crashing', 'crashing', 'crashing', 'busy'] as const),
+  ...(['wrong', 'silent', 'overdue'] as const),
   ...(['full', 'free', 'free'] as const),
   ...(['restart', 'stop', 'start', 'upgrade', 'kill', 'withdraw', 'rollback', 'pause', 'resume'] as const),
 ] as const;
+
+const verdicts = {
+  right: { kind: 'ok', reason: 'exit 0' },
+  wrong: { kind: 'refused', reason: 'exit 1' },
+  silent: { kind: 'broken', reason: 'timed out', isTimedOut: true },
+  overdue: { kind: 'broken', reason: 'timed out', isTimedOut: true },
+} as const satisfies Record<ReturnType<CrashingDaemon['probe']>, HookVerdict>;
 
 /** Plays so many events by chance. */
 export async function playHistory(random: Seeded, length: number): Promise<HistoryEnd> {
@@ -75,6 +89,11 @@ class HistoryWorld {
   #exit = createWithdrawnExit();
   #serial = 0;
   #polledAtMs = 0;
+  #probedAtMs = 0;
+  /** Releases that were active in a pause, in which no probe is asked. */
+  readonly #unasked = new Set<number>();
+  /** Answers in a row that count as wrong, about one release in its bake time. */
+  #wrong: { readonly bakeSinceMs: number; readonly times: number } | undefined;
   #isPaused = false;
   #isFull = false;
   /** Writes that a freed reserve has space for. */
@@ -147,6 +166,10 @@ class HistoryWorld {
         return this.#release({ kind: event, delayMs: 0 });
       case 'crashing':
         return this.#release({ kind: event, delayMs: (1 + random.int(2 * 60)) * second });
+      case 'wrong':
+      case 'silent':
+      case 'overdue':
+        return this.#release({ kind: event, delayMs: random.int(30) * second });
       case 'busy':
         return this.#release({ kind: event, delayMs: (5 + random.int(90)) * second });
       case 'full':
@@ -268,7 +291,7 @@ class HistoryWorld {
     this.#note(`restored from ${serial}: ${problem?.message}`);
     this.#count('restores');
     const kind = this.#effects.get(serial)?.kind;
-    if (kind !== 'crashing')
+    if (kind !== 'crashing' && kind !== 'wrong' && kind !== 'overdue')
       this.#violate(`${serial}, which is ${kind}, was taken back: ${problem?.message}`);
   }
 
@@ -283,9 +306,39 @@ class HistoryWorld {
         ...{ note: () => undefined, onNews: () => undefined },
       });
       await this.#settler.turn(this.#host, { signal: new AbortController().signal, loader: undefined });
+      this.#askProbe();
       await this.#turn();
       this.#judge();
     }
+  }
+
+  /** As the agent asks a probe within a bake time, with the answer of the daemon in place of a command's. */
+  #askProbe(): void {
+    const { workers, bakes } = this.#ledger();
+    const [group] = this.#host.groups;
+    const about = Object.entries(workers).filter(([, one]) => isAskedAgain(one));
+    const isDue = this.#now() - this.#probedAtMs >= probeMs;
+    if (group === undefined || bakes === undefined || about.length === 0 || !isDue || this.#isPaused) return;
+    this.#probedAtMs = this.#now();
+    const answer = this.#daemon.probe(this.#activeText());
+    this.#count(`probe ${answer}`);
+    const report = { verdict: verdicts[answer], text: '', durationMs: 0 };
+    const isOverdue = answer === 'overdue';
+    noteAnswers(this.#host, group, [{ about: new Map(about), report, isOverdue }]);
+    this.#countWrong(answer, bakes['access']);
+  }
+
+  #countWrong(answer: keyof typeof verdicts, bake: Bake | undefined): void {
+    if (answer === 'silent') return;
+    const { serial, startedAtMs: bakeSinceMs } = bake ?? {};
+    if (answer === 'right' || bakeSinceMs === undefined || serial !== this.#activeSerial()) {
+      this.#wrong = undefined;
+      return;
+    }
+    const times = (this.#wrong?.bakeSinceMs === bakeSinceMs ? this.#wrong.times : 0) + 1;
+    this.#wrong = { bakeSinceMs, times };
+    if (serial !== undefined && times >= wrongAnswers)
+      this.#failing = this.#failing ?? { serial, atMs: this.#now() };
   }
 
   async #poll(): Promise<void> {
@@ -301,6 +354,8 @@ class HistoryWorld {
     if (before !== after || (outcome !== 'unchanged' && outcome !== 'deferred'))
       this.#note(`poll: ${before} -> ${after} ${outcome} ${problems[0]?.code ?? ''}`);
     if (before !== after) this.#count('moves');
+    // A release that was tried in vain has the workers notified, and a row of wrong answers begins again.
+    if (outcome === 'rolled-back') this.#wrong = undefined;
   }
 
   /** By the rule, from what really happened: more abnormal ends in the bake than in as much time before the swap. */
@@ -326,7 +381,12 @@ class HistoryWorld {
     if (serial === undefined) return;
     const { bakes, settledReleases = {}, blocked } = this.#ledger();
     const bake = bakes?.['access'];
-    const isSettled = (settledReleases['access'] ?? []).some((one) => one.serial === serial);
+    const settled = (settledReleases['access'] ?? []).find((one) => one.serial === serial);
+    const isSettled = settled !== undefined;
+    if (this.#isPaused) this.#unasked.add(serial);
+    const isSilent = this.#effects.get(serial)?.kind === 'silent' && !this.#unasked.has(serial);
+    if (settled?.isObserved === true && isSilent)
+      this.#violate(`${serial} settled as observed, and its probe gave no answer`);
     const isBaking = bake?.serial === serial && bake.failure === undefined;
     if (!isSettled && !isBaking) {
       this.#count('failed with no way back');
@@ -334,7 +394,8 @@ class HistoryWorld {
         this.#violate(`${serial} is active, and neither settled nor baking`);
     }
     const failing = this.#failing;
-    if (failing?.serial === serial && now - failing.atMs > 10 * second && this.#hasWayBack(serial))
+    const isLate = failing?.serial === serial && now - failing.atMs > 10 * second;
+    if (isLate && this.#hasWayBack(serial) && !this.#isOutOfRoom())
       if (blocked === undefined) this.#violate(`${serial} failed, and stays active`);
     this.#judgeWithdrawal(serial, blocked !== undefined);
   }
@@ -343,13 +404,16 @@ class HistoryWorld {
     const sinceMs = this.#leaving.get(serial);
     if (sinceMs === undefined) return;
     const now = this.#now();
-    // The reserve is there for one way back.
-    const isOutOfRoom = this.#isFull && this.#isReserveUsed;
-    if (this.#isPaused || isBlocked || isOutOfRoom || this.#daemon.isBusy(now)) {
+    if (this.#isPaused || isBlocked || this.#isOutOfRoom() || this.#daemon.isBusy(now)) {
       this.#leaving.set(serial, now);
       return;
     }
     if (now - sinceMs > 2 * pollMs + stepMs) this.#violate(`${serial} was withdrawn, and stays active`);
+  }
+
+  /** The reserve is there for one way back. */
+  #isOutOfRoom(): boolean {
+    return this.#isFull && this.#isReserveUsed;
   }
 
   /** An older release that was active and may be active again. */

@@ -5,9 +5,12 @@ import { join } from 'node:path';
 import type { Answer, RecordedEnds } from '../../../src/workers/contract/driver.js';
 import { type ScriptedDriver, scriptedDriver } from '../workers/scripted-driver.js';
 
-/** What a release makes of the daemon; `delayMs` of a crash and of a busy daemon. */
+/**
+ * What a release makes of the daemon; `delayMs` of a crash, of a busy daemon, and of its probe, which from then on is `wrong`, not
+ * answered because a person stopped the process (`silent`), or not answered by a process that runs (`overdue`).
+ */
 export interface Effect {
-  readonly kind: 'good' | 'rejected' | 'crashing' | 'busy';
+  readonly kind: 'good' | 'rejected' | 'crashing' | 'busy' | 'wrong' | 'silent' | 'overdue';
   readonly delayMs: number;
 }
 
@@ -19,6 +22,8 @@ export interface CrashingDaemon {
   readonly uses: string | undefined;
   readonly isUp: boolean;
   isBusy(nowMs: number): boolean;
+  /** What its probe answers about this text now. */
+  probe(active: string | undefined): 'right' | 'wrong' | 'silent' | 'overdue';
   /** What time brings: a crash, and a new process at once. */
   tick(): void;
   stop(): void;
@@ -39,12 +44,15 @@ export function crashingDaemon(nowMs: () => number, readCurrent: () => string | 
   const crashes: { readonly atMs: number; readonly serial: number }[] = [];
   const ends: ('abnormal' | 'clean')[] = [];
   const busyOnce = new Set<number>();
+  /** By serial: neither a notification nor a restart repairs what a release does to the probe. */
+  const usedSinceMs = new Map<number, number>();
   let [pid, isUp, busyUntilMs] = [100, true, 0];
   let uses: string | undefined;
   let crashAtMs: number | undefined;
   const use = (text: string | undefined): void => {
     uses = text;
-    const { kind, delayMs } = effectOf(text);
+    const { kind, delayMs, serial } = effectOf(text);
+    if (!usedSinceMs.has(serial)) usedSinceMs.set(serial, nowMs());
     crashAtMs = kind === 'crashing' ? nowMs() + delayMs : undefined;
   };
   const begin = (): void => {
@@ -92,6 +100,13 @@ export function crashingDaemon(nowMs: () => number, readCurrent: () => string | 
       return isUp;
     },
     isBusy: (atMs) => atMs < busyUntilMs,
+    probe: (active) => {
+      if (!isUp) return 'silent';
+      const { kind, delayMs, serial } = effectOf(uses);
+      const isOver = nowMs() >= (usedSinceMs.get(serial) ?? 0) + delayMs;
+      if (isOver && (kind === 'wrong' || kind === 'silent' || kind === 'overdue')) return kind;
+      return uses === active ? 'right' : 'wrong';
+    },
     tick: () => {
       if (!isUp || crashAtMs === undefined || nowMs() < crashAtMs) return;
       crashes.push({ atMs: nowMs(), serial: effectOf(uses).serial });

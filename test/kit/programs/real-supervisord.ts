@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { systemClock } from '../../../src/platform/time/clock.js';
 import { callSupervisord } from '../../../src/workers/protocols/supervisord-client.js';
 import { until } from '../assert/until.js';
+import { writeSupervisordConfig } from './supervisord-config.js';
 
 const execute = promisify(execFile);
 
@@ -31,27 +32,13 @@ trap "note $1 HUP '$2'" HUP
 while :; do sleep 0.05; done
 `;
 
-function config(directory: string, reads: string): string {
-  return `
-[supervisord]
-nodaemon=true
-logfile=${directory}/supervisord.log
-pidfile=${directory}/supervisord.pid
-childlogdir=${directory}
-[unix_http_server]
-file=${directory}/supervisor.sock
-chmod=0700
-[supervisorctl]
-serverurl=unix://${directory}/supervisor.sock
-[rpcinterface:supervisor]
-supervisor.rpcinterface_factory=supervisor.rpcinterface:make_main_rpcinterface
-[program:worker]
+function programs(directory: string, reads: string): string {
+  return `[program:worker]
 command=/bin/sh ${directory}/worker.sh %(process_num)d ${reads}
 numprocs=2
 process_name=%(program_name)s_%(process_num)d
 startsecs=1
-startretries=0
-`;
+startretries=0`;
 }
 
 /** @param reads a directory whose file `rules` the programs read at start and at HUP; they end where its `worker.conf` says broken */
@@ -60,8 +47,8 @@ export async function startSupervisord(
   { reads = '/nonexistent' }: { readonly reads?: string } = {},
 ): Promise<RealSupervisord> {
   writeFileSync(join(directory, 'worker.sh'), program.replaceAll('DIR', directory));
-  writeFileSync(join(directory, 'supervisord.conf'), config(directory, reads));
-  const child: ChildProcess = spawn('supervisord', ['-c', join(directory, 'supervisord.conf')], {
+  const { file, socket } = writeSupervisordConfig(directory, programs(directory, reads));
+  const child: ChildProcess = spawn('supervisord', ['-c', file], {
     stdio: 'ignore',
     cwd: directory,
   });
@@ -71,14 +58,13 @@ export async function startSupervisord(
     return existsSync(log) ? readFileSync(log, 'utf8').split('\n').filter(Boolean) : [];
   };
   const ctl = async (...args: string[]): Promise<string> => {
-    const own = ['-c', join(directory, 'supervisord.conf')];
+    const own = ['-c', file];
     return (await execute('supervisorctl', [...own, ...args])).stdout;
   };
   const stop = async (): Promise<void> => {
     child.kill('SIGTERM');
     await ended;
   };
-  const socket = join(directory, 'supervisor.sock');
   const end = async (worker: number): Promise<void> => {
     const place = { socket, clock: systemClock };
     const call = ['stopProcess', `worker:worker_${worker}`, true] as const;

@@ -1,9 +1,10 @@
 // The frame of a row with one worker under supervisord: a first release that settles, then what the row does, then the judgement.
 import { mkdirSync } from 'node:fs';
+import { supervisordPlaces } from '../../kit/programs/supervisord-config.js';
 import { type Expected, judgeReplay } from '../rules/judge.js';
 import type { Replayed, ReplayOptions } from '../stage/outage.js';
 import { type BundleFiles, type OutageHost, outageHost } from '../stage/outage-host.js';
-import { startSupervisord, supervisordSocket } from '../stage/supervisors.js';
+import { startSupervisord } from '../stage/supervisors.js';
 import { askWorker, type Watch } from '../stage/watch-workers.js';
 
 export interface SupervisedRow {
@@ -40,7 +41,7 @@ export async function replaySupervised(options: ReplayOptions, row: SupervisedRo
   const { dir, say } = options;
   const directory = dir.join('supervisor');
   mkdirSync(directory);
-  const places = { socket: dir.join('worker.sock'), supervisor: supervisordSocket(directory) };
+  const places = { socket: dir.join('worker.sock'), supervisor: supervisordPlaces(directory).socket };
   await using host = await outageHost(options, { bundle: row.bundle, yaml: row.yaml(places) });
   await host.publish(row.first);
   await host.startAgent();

@@ -2,10 +2,11 @@
 // processes and everything below them.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { until } from '../../kit/assert/until.js';
 import { childrenOf } from '../../kit/programs/processes.js';
+import { writeSupervisordConfig } from '../../kit/programs/supervisord-config.js';
 
 export interface Supervised extends AsyncDisposable {
   /** SIGKILL to the supervisor and its workers, as a power cut ends them. */
@@ -23,13 +24,8 @@ export interface SupervisordOptions {
   readonly command: readonly string[];
 }
 
-/** The socket that supervisord has in this directory. */
-export function supervisordSocket(directory: string): string {
-  return join(directory, 'supervisor.sock');
-}
-
 /**
- * As Debian's file, with one program. A signal that comes before Node listens to it would end the worker, so the shell ignores it until
+ * With one program. A signal that comes before Node listens to it would end the worker, so the shell ignores it until
  * then. @returns once supervisord answers
  */
 export async function startSupervisord({
@@ -37,26 +33,9 @@ export async function startSupervisord({
   group,
   command,
 }: SupervisordOptions): Promise<Supervised> {
-  const socket = supervisordSocket(directory);
-  const file = join(directory, 'supervisord.conf');
-  writeFileSync(
-    file,
-    `[supervisord]
-nodaemon=true
-logfile=${directory}/supervisord.log
-pidfile=${directory}/supervisord.pid
-childlogdir=${directory}
-[unix_http_server]
-file=${socket}
-chmod=0700
-[supervisorctl]
-serverurl=unix://${socket}
-[rpcinterface:supervisor]
-supervisor.rpcinterface_factory=supervisor.rpcinterface:make_main_rpcinterface
-[program:${group}]
-command=/bin/sh -c "trap '' HUP; exec ${command.join(' ')}"
-`,
-  );
+  const programs = `[program:${group}]
+command=/bin/sh -c "trap '' HUP; exec ${command.join(' ')}"`;
+  const { file, socket } = writeSupervisordConfig(directory, programs);
   const supervised = startGroup(['supervisord', '-c', file], directory);
   await until(() => existsSync(socket));
   return supervised;

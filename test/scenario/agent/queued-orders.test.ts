@@ -1,5 +1,7 @@
 // Orders of a person that wait behind a cycle: what they were given for, and whether anybody still waits for them.
 import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { rollbackAlone } from '../../../src/agent/control/without-agent.js';
 import type { CycleResult } from '../../../src/core/cycle/cycle-report.js';
@@ -168,6 +170,26 @@ describe('an order whose client goes before its turn', () => {
       const { pause, generation } = await agent.status();
       assert.deepEqual([pause !== undefined, generation], [order.type === 'resume', 3]);
     });
+
+  it('is given up: verify --repair of a damaged backup', async () => {
+    using dir = tempDir();
+    const scene = await begin(dir);
+    await using agent = scene.agent;
+    const { generations } = scene.site.paths;
+    fs.writeFileSync(join(generations, '1', 'dns-edge', 'block.rpz'), 'damaged');
+    const pull = await pullSlowly(scene);
+    const leaves = new AbortController();
+    const asked = agent.ask({ type: 'verify', repair: true, by: 'anna' }, leaves.signal);
+    await seenBy(agent);
+    leaves.abort();
+    await rejectsCode('INTERRUPTED', asked);
+    await seenBy(agent);
+    scene.gate.open();
+    assert.equal((await pull.ended).generation, 3);
+    // What is asked now comes after the order's turn.
+    await agent.ask({ type: 'forget', by: 'ben' });
+    assert.deepEqual(fs.readdirSync(generations).sort(), ['1', '2', '3'], 'none was made again');
+  });
 
   it('comes to its end when it had begun', async () => {
     using dir = tempDir();

@@ -7,6 +7,7 @@ import { createBakeTurn } from '../../../src/agent/bake/bake-turn.js';
 import { keepActive } from '../../../src/agent/bake/keep-release.js';
 import { exclusiveAlone } from '../../../src/agent/job/exclusive.js';
 import { newCycleId } from '../../../src/agent/job/progress.js';
+import { statusReport } from '../../../src/agent/report/status-report.js';
 import { startHost } from '../../../src/agent/startup/start-host.js';
 import type { CheckConfig } from '../../../src/core/config/config.js';
 import { type BakingHost, bakeMs, bakingHost, supervisedDriver } from '../../kit/host/baking-host.js';
@@ -87,6 +88,15 @@ describe('a worker that dies within the bake time of two bundles', () => {
     // The bake time of dns 2 is over before that of access 2, and the set has not settled by that.
     await host.pass(bakeMs / 2 + 10 * second);
     assert.equal(host.test.host.ledger.read().settledReleases?.['dns']?.[0]?.serial, 1);
+    const facts = { version: '', state: 'run', contact: { contact: {} }, problems: [] } as const;
+    const { bundles } = statusReport(host.test.host, facts);
+    assert.deepEqual(
+      bundles.map(({ bundle, bake }) => [bundle, bake?.state, bake?.waitsFor]),
+      [
+        ['access', 'baking', undefined],
+        ['dns', 'baking', { what: 'set', of: ['access'] }],
+      ],
+    );
     host.driver.replace('a');
     await host.pass(2 * second);
     assert.deepEqual(both(host), ['1', '1']);

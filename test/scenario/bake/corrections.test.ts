@@ -49,6 +49,13 @@ describe('a release that corrects another one', () => {
     assert.equal(baking.test.host.ledger.read().unsettled, undefined);
   });
 
+  it('is in the result, which the history has, with the serial that it corrects', async () => {
+    using baking = await failingHost();
+    const fixesOf = ({ bundles }: CycleResult) => bundles.map(({ toSerial, fixes }) => [toSerial, fixes]);
+    assert.deepEqual(fixesOf(await baking.take(4)), [[4, undefined]]);
+    assert.deepEqual(fixesOf(await correct(baking, 5, 3)), [[5, 3]]);
+  });
+
   it('waits like an ordinary release where the corrected one was never in use', async () => {
     using baking = await failingHost();
     const waiting = await correct(baking, 5, 4);

@@ -41,6 +41,7 @@ describe('a release that no worker uses', () => {
       ...{ version: '', state: 'run', contact: { contact: {} }, problems: [] },
     });
     assert.deepEqual([bundles[0]?.bake?.state, bundles[0]?.bake?.untaken], ['baking', true]);
+    assert.deepEqual(bundles[0]?.bake?.waitsFor, { what: 'worker', of: ['app'] });
     host.driver.workers.set('a', confirms);
     await host.test.pull();
     await host.pass(bakeMs / 2);

@@ -1,10 +1,13 @@
 // A withdrawn release is active, and what is offered in its place is not taken: the host goes to what settled before.
 import assert from 'node:assert/strict';
+import { basename, join } from 'node:path';
 import { describe, it } from 'node:test';
 import { rollBack } from '../../../src/agent/cycle/rollback.js';
 import { createWithdrawnExit } from '../../../src/agent/cycle/withdrawn-exit.js';
+import { listTrees } from '../../../src/agent/generations/generations.js';
 import { pause } from '../../../src/agent/select/pause.js';
 import { WritError } from '../../../src/core/errors.js';
+import { looksBelow } from '../../kit/disk/count-looks.js';
 import { type BakingHost, bakeMs, bakingHost, supervisedDriver } from '../../kit/host/baking-host.js';
 import { setLedger } from '../../kit/host/set-ledger.js';
 import type { TestHostOptions } from '../../kit/host/test-host.js';
@@ -46,6 +49,19 @@ describe('a withdrawn release whose successor is refused', () => {
     assert.deepEqual(await exited(host), ['rolled-back', 'activated', '1']);
     assert.deepEqual(host.test.host.ledger.read().holds, [], 'a withdrawn serial needs no hold');
     assert.deepEqual(await exited(host), ['rejected', undefined, '1']);
+  });
+
+  it('is left for a release whose tree is read once', async () => {
+    using host = await onTwo();
+    await offerThree(host);
+    const end = await host.test.sync();
+    const [settled = ''] = listTrees(host.test.host.paths).flatMap(({ path }) =>
+      basename(path).startsWith('1-') ? [path] : [],
+    );
+    const file = join(settled, 'f');
+    const looks = await looksBelow(file, () => createWithdrawnExit().afterCycle(host.test.host, end, signal));
+    assert.equal(host.active(), '1');
+    assert.equal(looks.filter((path) => path === file).length, 1, looks.join());
   });
 
   it('is left at the next cycle where the first was of a version without this exit', async () => {

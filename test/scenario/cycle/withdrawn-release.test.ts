@@ -139,6 +139,10 @@ describe('a withdrawal of what is active', () => {
     const { findings } = judgeHealth(statusReport(host, facts));
     return findings.find(({ code }) => code === 'ACTIVE_WITHDRAWN')?.level;
   };
+  const withdrawnBy = ({ host }: TestHost): number | undefined => {
+    const facts = { version: '', state: 'run', contact: { contact: {} }, problems: [] } as const;
+    return statusReport(host, facts).bundles[0]?.withdrawnBy;
+  };
   const publishTo = (test: TestHost, text: string, info: { serial: number }) =>
     test.publish('access', { policy: text }, info);
   const active = (test: TestHost): string => test.read('access/policy');
@@ -202,9 +206,11 @@ describe('a withdrawal of what is active', () => {
     const result = await test.pull();
     assert.deepEqual([result.outcome, active(test)], ['deferred', 'two']);
     assert.equal(level(test, result), 'critical');
+    assert.equal(withdrawnBy(test), 1);
     resume(test.host);
     const free = await test.pull();
     assert.equal(active(test), 'one');
     assert.equal(level(test, free), undefined);
+    assert.equal(withdrawnBy(test), undefined);
   });
 });

@@ -3,6 +3,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isAlive } from '../../kit/programs/processes.js';
+import { supervisordPlaces, writeSupervisordConfig } from '../../kit/programs/supervisord-config.js';
 import type { Daemon } from '../parts/daemon.js';
 import { life, together, told } from '../parts/processes.js';
 import { stamped } from '../parts/zones.js';
@@ -26,11 +27,8 @@ export const supervisord: Daemon = {
   half: { never: 'each program reads one file, at once' },
   empty: { never: 'nothing but the programs themselves could' },
   open: ({ dir, policy }) => {
-    const [config, socket, script] = [
-      join(dir, 'supervisord.conf'),
-      join(dir, 'sock'),
-      join(dir, 'worker.sh'),
-    ];
+    const { file: config, socket } = supervisordPlaces(dir);
+    const script = join(dir, 'worker.sh');
     const uses = (one: number): string => join(dir, `uses${one}`);
     /** Not one that has only inherited the number. */
     const pidOf = (one: number): number | undefined => {
@@ -69,22 +67,7 @@ export const supervisord: Daemon = {
       ],
       prepare: (own) => {
         writeFileSync(script, program);
-        writeFileSync(
-          config,
-          `[supervisord]
-nodaemon=true
-logfile=${dir}/supervisord.log
-pidfile=${dir}/supervisord.pid
-childlogdir=${dir}
-[unix_http_server]
-file=${socket}
-chmod=0700
-[supervisorctl]
-serverurl=unix://${socket}
-[rpcinterface:supervisor]
-supervisor.rpcinterface_factory=supervisor.rpcinterface:make_main_rpcinterface
-${own}`,
-        );
+        writeSupervisordConfig(dir, own);
       },
       start: head.start,
       kill,

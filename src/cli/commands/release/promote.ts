@@ -55,17 +55,19 @@ export const command: CommandDefinition<PromoteFlags> = {
   flags,
   run: async (_args, flags, context) => {
     const options = { ...changeOptions(flags, context, 'promote'), change: changeBoundsOf(flags) };
-    const isAsked = flags.requireSettled !== undefined;
-    const promotion = flags.dryRun || isAsked ? await previewPromotion(flags, options) : undefined;
-    const { bundle, from: channel } = flags;
-    const release = promotion && { bundle, channel, serial: promotion.after.serial };
-    const hosts = await requireSettledShare(flags, release, context);
+    let hosts: object | undefined;
+    const approve = async ({ after: { serial } }: Promotion): Promise<void> => {
+      const { bundle, from: channel } = flags;
+      hosts = await requireSettledShare(flags, { bundle, channel, serial }, context);
+    };
     if (flags.dryRun) {
+      const promotion = await previewPromotion(flags, options);
+      if (promotion !== undefined) await approve(promotion);
       warnOfUnknownChange(shownChange(promotion), context.reporter);
       return withHosts(previewAnswer(promotion, flags), hosts);
     }
-    const request = { ...flags, serial: release?.serial };
-    const result = await promoteRelease(request, { ...options, deltas: flags.deltas });
+    const asked = flags.requireSettled === undefined ? {} : { approve };
+    const result = await promoteRelease(flags, { ...options, deltas: flags.deltas, ...asked });
     if (result.kind !== 'nothing-new' && result.deltas.length > 0)
       context.reporter.finish('delta', deltasText(result.deltas));
     if (result.kind !== 'nothing-new') warnOfUnknownChange(shownChange(result.info), context.reporter);

@@ -2,11 +2,13 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import {
   judgeProcesses,
   type ProcessFacts,
   processFacts,
 } from '../../../../src/agent/doctor/check-processes.js';
+import { findProcess } from '../../../../src/platform/process/processes.js';
 import { userName } from '../../../../src/platform/users/user-id.js';
 import { signal } from '../../../../src/workers/drivers/signal.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
@@ -32,6 +34,26 @@ describe('doctor on the processes of workers', () => {
     assert.deepEqual(judged([{ ...facts, user: 'nobody' }], 'http'), [
       'ok | ns/127.0.0.1:9014 is process 812 of nobody: fake.py 9014',
     ]);
+  });
+
+  it('warns of a process that is stopped, and names the command that continues it', async () => {
+    using dir = tempDir();
+    const child = spawn('sleep', ['60'], { stdio: 'ignore' });
+    writeFileSync(dir.join('pid'), String(child.pid));
+    const driver = signal.create({ signal: 'HUP', pidFile: dir.join('pid') }, driverContext());
+    const look = async () => judged(await processFacts({ driver }, ['pid']));
+    try {
+      assert.match((await look())[0] ?? '', /^ok \| /);
+      child.kill('SIGSTOP');
+      // The kernel stops it a moment later.
+      for (let tries = 0; tries < 100 && findProcess(child.pid ?? 0)?.stopped !== 'yes'; tries += 1)
+        await setTimeout(10);
+      const [stopped = ''] = await look();
+      assert.match(stopped, /^warn \| ns\/pid: process \d+ is stopped \(SIGSTOP, a debugger\)/);
+      assert.ok(stopped.endsWith(` | kill -CONT ${child.pid}`), stopped);
+    } finally {
+      child.kill('SIGKILL');
+    }
   });
 
   it('warns of a process that is uncertain, and leaves a dead one to its group', () => {

@@ -31,6 +31,7 @@ const bake: Full<NonNullable<StatusReport['bundles'][number]['bake']>> = {
   leftMs: 1,
   forMs: 2,
   untaken: true,
+  waitsFor: { what: 'worker', of: ['dns'] },
   atMs,
   observed: true,
   cause: 'WORKER_DIED',
@@ -55,10 +56,12 @@ const full: Full<StatusReport> = {
     {
       ...{ bundle: 'dns-edge', channel: 'stable', serial: 41, revision: 'r41', activatedAtMs: atMs, bake },
       server: { serial: 42, revision: 'r42', requires: ['something'], fixes: 1 },
+      withdrawnBy: 42,
     },
     {
       ...{ bundle: 'access', channel: 'stable', serial: 6, revision: 'r6', activatedAtMs: atMs, bake },
       server: { serial: 7, revision: 'r7', requires: ['something'], fixes: 1 },
+      withdrawnBy: 7,
     },
   ],
   workers: [

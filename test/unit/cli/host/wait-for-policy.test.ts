@@ -74,6 +74,13 @@ describe('waiting for a policy', () => {
     assert.deepEqual(clock.sleeps, [120_000, 120_000, 120_000, 120_000, 120_000]);
   });
 
+  it('asks again after five minutes where the server asks for more', async () => {
+    const busy = { ...problem('SERVER_BUSY', 'busy'), facts: { retryAfterMs: 3_600_000 } };
+    const { wait, clock } = stage([{ ...nothing, problems: [busy] }, cycleResult('activated')]);
+    assert.equal((await wait(3_600_000)).outcome, 'activated');
+    assert.deepEqual(clock.sleeps, [300_000]);
+  });
+
   it('ends at its time with the outcome of the last try', async () => {
     const { generation: _none, ...refused } = cycleResult('rejected');
     const { wait, tries } = stage([nothing, refused]);

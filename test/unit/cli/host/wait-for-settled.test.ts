@@ -67,6 +67,15 @@ describe('waiting for a release to settle', () => {
     assert.deepEqual(texts.slice(0, 1), ['dns-edge 7 bakes, 10 min left']);
   });
 
+  it('names what a bake time waits for, and looks no more often for it', async () => {
+    const waiting = { ...baking, leftMs: 0, waitsFor: { what: 'probe', of: ['dns/a'] } } as const;
+    const { answer, looks } = settling([hostWith(7, waiting)], { waitMs: minute });
+    const { exitCode, lines } = await answer();
+    assert.equal(exitCode, 8);
+    assert.equal(lines[0], 'BAKING  dns-edge 7 bakes, and waits for a right answer of the probe of dns/a');
+    assert.equal(looks(), 31, 'each 2 s');
+  });
+
   it('ends with 0 at once for a release that settled before, or has no bake time', async () => {
     for (const bake of [settled, undefined]) {
       const { answer, looks } = settling([hostWith(7, bake)]);

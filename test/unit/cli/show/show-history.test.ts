@@ -45,6 +45,18 @@ describe('the history of a host', () => {
     const [, line = ''] = showHistory([{ ...entry, result }]).lines;
     assert.match(line, / {2}dns-edge 43 -> 42 \(43 was withdrawn\)$/);
   });
+  it('names the serial that a release corrects, whether the release is active or refused', () => {
+    const [entry] = historyEntries;
+    assert.ok(entry);
+    const shown = (one: BundleResult): string | undefined =>
+      showHistory([{ ...entry, result: { ...entry.result, bundles: [one] } }])
+        .lines[1]?.split('  ')
+        .at(-1);
+    const active = bundleResult('activated', { fromSerial: 41, toSerial: 42, fixes: 40 });
+    assert.equal(shown(active), 'dns-edge 41 -> 42, fixes 40');
+    const refused = bundleResult('rejected', { problem: problem('CHECK_FAILED', 'dns-edge: no'), fixes: 40 });
+    assert.equal(shown(refused), 'dns-edge 42, fixes 40: no');
+  });
   it('names no move of a release that waits after a refusal of everything', () => {
     const [entry] = historyEntries;
     assert.ok(entry);

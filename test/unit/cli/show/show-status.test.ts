@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { showStatus, statusWord } from '../../../../src/cli/show/show-status.js';
-import type { StatusReport } from '../../../../src/core/protocol/control-protocol.js';
+import type { BundleStatus, StatusReport } from '../../../../src/core/protocol/control-protocol.js';
+import type { BakeStatus } from '../../../../src/core/status/status.js';
 import { matchesFile } from '../../../kit/assert/golden.js';
 import { blockText } from '../../../kit/cli/block-text.js';
 import { problem, startedAtMs } from '../../../kit/cli/cycle-results.js';
@@ -336,5 +337,39 @@ describe('a release that waits after failures of others', () => {
     const full = problem('DISK_FULL', 'no room');
     const { lines } = showStatus(statusReport({ problems: [gap, full] }));
     assert.ok(lines.includes('1 problem'));
+  });
+});
+
+describe('the bake time in a status', () => {
+  const shown = (bake: BakeStatus, more: Partial<BundleStatus> = {}): string => {
+    const bundles = [{ bundle: 'dns-edge', channel: 'stable', serial: 42, bake, ...more }];
+    return blockText(showStatus(statusReport({ bundles })));
+  };
+  const over = { state: 'baking', leftMs: 0, forMs: 600_000 } as const;
+
+  it('names what it waits for, and no time that does not pass', () => {
+    const waits = {
+      worker: 'a living worker that has taken the release, of dns',
+      probe: 'a right answer of the probe of dns',
+      contact: 'an answer of the server',
+      agent: 'an agent that observes this host (writ agent)',
+      pause: 'the end of the pause, in which its probe is not asked (writ resume)',
+      set: 'the bake time of dns, which moves together with it',
+    } as const;
+    for (const [what, text] of Object.entries(waits)) {
+      const waitsFor = { what: what as keyof typeof waits, of: ['dns'] };
+      const block = shown({ ...over, waitsFor });
+      assert.ok(block.includes(`  bake time dns-edge 42 waits for ${text}\n`), block);
+      assert.ok(block.includes('  baking, waits  ') && !block.includes(' left  '), block);
+    }
+    const untaken = shown({ ...over, untaken: true, waitsFor: { what: 'worker', of: ['dns'] } });
+    assert.ok(untaken.includes('  no worker has it  '), untaken);
+    assert.ok(!shown({ ...over, leftMs: 60_000 }).includes('waits'));
+  });
+
+  it('says of a withdrawn release which one withdraws it', () => {
+    const server = { serial: 41, revision: 'r41' };
+    assert.match(shown(over, { server, withdrawnBy: 41 }), / {2}41, withdraws 42\n/);
+    assert.match(shown(over, { server }), / {2}41\n/);
   });
 });

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { WritError } from '../../../../src/core/errors.js';
 import { defaultArchiveLimits } from '../../../../src/core/limits.js';
 import { measureChange } from '../../../../src/core/release/change-rules.js';
 import { readSourceTree } from '../../../../src/publisher/archive/source-tree.js';
@@ -13,7 +14,7 @@ import {
   type LineBounds,
 } from '../../../../src/publisher/release/changed-lines.js';
 import { type BoundedChange, readHead } from '../../../../src/publisher/release/head-change.js';
-import { promoteRelease } from '../../../../src/publisher/release/promote.js';
+import { type Promotion, promoteRelease } from '../../../../src/publisher/release/promote.js';
 import {
   type PublishResult,
   previewPublish,
@@ -290,6 +291,46 @@ describe('promoteRelease with bounds on the change', () => {
       result.info?.accepted.map(({ rule }) => rule),
       ['bytes-removed'],
     );
+  });
+
+  it('asks for approval before a key is opened, and reads no archive again after it', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    await repository.publish({ list: lines(100) });
+    await repository.publish({ list: lines(90) }, { channel: 'canary', change });
+    const request = { bundle, from: 'canary', to: 'stable' };
+    const state = inodeState(repository.directory);
+    const refuses = new WritError('RELEASE_NOT_SETTLED', 'no');
+    const refused = promoteRelease(request, {
+      ...changeOptions(repository, { keys: dir.join('no-keys') }),
+      ...{ change, approve: () => Promise.reject(refuses) },
+    });
+    await rejectsCode('RELEASE_NOT_SETTLED', refused);
+    assert.deepEqual(inodeState(repository.directory), state);
+    const asked: (number | undefined)[] = [];
+    const approve = async ({ before, after }: Promotion): Promise<void> => {
+      asked.push(before?.serial, after.serial);
+      // The archive of the head of `stable`: where it is read again, how much changes is unknown.
+      for (const path of archivesIn(repository).filter((one) => one.includes('stable')))
+        fs.writeFileSync(path, 'x');
+    };
+    const result = await promoteRelease(request, { ...changeOptions(repository), change, approve });
+    assert.ok(result.kind === 'live');
+    assert.deepEqual([asked, result.info?.change?.difference.changed], [[1, 2], ['list']]);
+  });
+
+  it('promotes no other head than the approved one', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    await repository.publish({ list: lines(100) });
+    await repository.publish({ list: lines(90) }, { channel: 'canary', change });
+    const approve = async (): Promise<void> => {
+      await repository.publish({ list: lines(80) }, { channel: 'canary', change });
+    };
+    const request = { bundle, from: 'canary', to: 'stable' };
+    const promoted = promoteRelease(request, { ...changeOptions(repository), change, approve });
+    const { facts } = await rejectsCode('RELEASE_NOT_SETTLED', promoted);
+    assert.deepEqual([facts['expected'], facts['actual']], [2, 3]);
   });
 
   it('compares nothing where the other channel has no release', async () => {

@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { findBakeWait } from '../../../../src/agent/report/bake-status.js';
+import type { BakingGroup } from '../../../../src/agent/settled/evidence-rules.js';
+import type { Bake, WorkerLedger } from '../../../../src/agent/state/ledger.js';
+
+const startedAtMs = 1_000_000;
+const forMs = 600_000;
+const nowMs = startedAtMs + forMs;
+const plain = {
+  ...{ serial: 2, manifestDigest: `sha256:${'a'.repeat(64)}`, bootId: 'b' },
+  ...{ startedAtMs, observedMs: forMs / 2, seenAtMs: nowMs },
+} as Bake;
+const bake = (more: Partial<Bake> = {}): Bake => ({ ...plain, ...more });
+const healthy: WorkerLedger = { wanted: 2, confirmed: 2, state: 'confirmed', text: 'ok', atMs: startedAtMs };
+const group = (name: string, more: Partial<WorkerLedger> = {}): BakingGroup => ({
+  ...{ group: name, min: 1 },
+  workers: [{ key: `${name}/a`, entry: { ...healthy, ...more }, runs: undefined, isDead: false }],
+});
+const wait = (given: Bake, groups: readonly BakingGroup[] = [group('dns')]) =>
+  findBakeWait(given, { groups, forMs, nowMs, isUnasked: false });
+
+describe('findBakeWait', () => {
+  it('finds none while the bake time passes', () => {
+    assert.equal(wait(bake()), undefined);
+    assert.equal(wait(bake({ seenAtMs: nowMs - 59_999 })), undefined);
+  });
+
+  it('names the groups of which no living worker has taken the release', () => {
+    const untaken = bake({ untakenAtMs: nowMs });
+    const groups = [group('dns'), group('web', { state: 'unreachable' })];
+    assert.deepEqual(wait(untaken, groups), { what: 'worker', of: ['web'] });
+    // The look found a process dead, which the ledger does not have.
+    assert.deepEqual(wait(untaken, [group('dns')]), { what: 'worker', of: ['dns'] });
+  });
+
+  it('names the agent where none has looked for a minute', () => {
+    assert.deepEqual(wait(bake({ seenAtMs: nowMs - 60_000 })), { what: 'agent' });
+  });
+
+  it('names the worker whose probe had passed and is not answered', () => {
+    const probed = { wrong: 0, silence: 'timed out' } as NonNullable<WorkerLedger['probed']>;
+    assert.deepEqual(wait(bake(), [group('dns', { probed })]), { what: 'probe', of: ['dns/a'] });
+    assert.equal(
+      wait(bake(), [group('dns', { probed, confirmed: 1 })]),
+      undefined,
+      'it proved nothing before',
+    );
+  });
+
+  it('names the worker whose probe fails once the bake time is over: until then the time passes', () => {
+    const groups = [group('dns', { probed: { wrong: 2 } as NonNullable<WorkerLedger['probed']> })];
+    assert.equal(wait(bake(), groups), undefined);
+    assert.deepEqual(wait(bake({ observedMs: forMs }), groups), { what: 'probe', of: ['dns/a'] });
+  });
+
+  it('names contact once the bake time is over and the server has not answered', () => {
+    const contact = { failed: 0, hadContact: true, tries: 0, lastAtMs: nowMs - 1000 };
+    assert.equal(wait(bake({ contact })), undefined);
+    assert.deepEqual(wait(bake({ contact, observedMs: forMs })), { what: 'contact' });
+  });
+});
