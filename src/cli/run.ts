@@ -137,6 +137,11 @@ export const commands: readonly CommandEntry[] = Object.entries(modules).map(([n
   return { name, summary: summaries[name as keyof typeof summaries], group: groupOf(name), load };
 });
 
+/** A server only serves, and signs what was signed before: its mounts must not end it after an upgrade. */
+function isPublisher(command: string): boolean {
+  return groupOf(command) !== 'Host:' && groupOf(command) !== 'Fleet:' && command !== 'serve';
+}
+
 const signalExitCode = { SIGINT: 130, SIGTERM: 143 } as const;
 
 /**
@@ -186,6 +191,10 @@ async function runCommand(
     };
     const say = { reporter, announce, redraw };
     const own = { command, version: writVersion, clock };
+    if (isPublisher(command)) {
+      const { requireOwnPlaces } = await import('./repository/own-places.js');
+      requireOwnPlaces({ ...flags }, at);
+    }
     const answer = await definition.run(args, flags, {
       ...say,
       ...own,

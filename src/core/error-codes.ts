@@ -501,6 +501,14 @@ export const errorCodes = {
     'SOURCE contains something that cannot be published.',
     'Remove it, leave it out with --exclude or in .writignore, or publish another directory.',
   ),
+  CONTENT_SECRET: usage(
+    'A file of SOURCE contains a secret, or has the name of one. Every host would have it, and each mirror would serve it. Nothing was published.',
+    'Remove it, or leave it out with --exclude or in .writignore. --include permits a file that hosts need; keys and tokens of Writ are never published.',
+  ),
+  SOURCE_NOT_APART: usage(
+    'SOURCE contains the keys, the passphrase or the repository, or is inside the key directory or the repository. Nothing was published.',
+    'Move the keys and the repository out of SOURCE, or publish a directory that contains the policy alone.',
+  ),
   RELEASE_UNKNOWN: usage(
     'The repository has never listed this release.',
     'See `writ repo status` for bundles, channels and serials.',

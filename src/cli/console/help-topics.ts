@@ -61,13 +61,15 @@ const bundles = `Bundles. A bundle is a directory of policy files with a name.
                                    (stable unless --channel says another)
   --dry-run                        lists every file that would be signed
   .writignore, --exclude GLOB      leave files out, by patterns as in a .gitignore
-                                   without "!"; .git, .env and similar files are refused
-                                   until they are excluded or named by --include
+                                   without "!"; .git, .env, private keys, tokens and
+                                   similar secrets are refused until they are excluded
+                                   or named by --include
   --stamp FILE                     fills @writ.serial@ and @writ.source@ into FILE, so
                                    that a probe can ask for it
   writ promote, writ withdraw      point a channel at a release, withdraw one
 
-Only regular files: no links, no special files. An empty directory is left out. A serial
+Only regular files: no links, no special files. Modes become 0644 or 0755; an empty
+directory is left out. publish warns of both. A serial
 only grows, also over a withdrawal. Who publishes the same tree again publishes nothing.
 More: docs/operations.md
 `;

@@ -5,7 +5,7 @@ import { nearest, unknownText } from './config-errors.js';
 import type { Schema } from './config-keys.js';
 import { commonResetKeys, configSchema, type DriverSchema } from './config-schema.js';
 import { at, type ConfigPath, type Finding, type Group, group, list, valuesAt } from './findings.js';
-import { boxRules, programRule, slashed } from './hook-rules.js';
+import { boxRules, globBoundRule, programRule, slashed } from './hook-rules.js';
 import { stampRules } from './probe-rules.js';
 import { processRules } from './process-rules.js';
 
@@ -147,6 +147,9 @@ function* bundleRules(file: Group): Generator<Finding> {
     if ([run, parse, change].filter((one) => one !== undefined).length !== 1)
       yield at(path, 'needs either `run`, `parse` or `change`');
     yield* changeRules(change, [...path, 'change']);
+    for (const files of [['parse'], ['change', 'files']])
+      for (const glob of valuesAt(value, [...files, '*']))
+        yield* globBoundRule(glob.value, [...path, ...glob.path]);
     if (parse === undefined && schema !== undefined)
       yield at([...path, 'schema'], 'is only used with `parse`');
     yield* programRule(run, [...path, 'run']);
@@ -208,6 +211,7 @@ function* whenRules(worker: Group, uses: readonly string[], path: ConfigPath): G
 function* globRules(globs: unknown, uses: readonly string[], path: ConfigPath): Generator<Finding> {
   for (const [index, glob] of list(globs).entries()) {
     if (typeof glob !== 'string') continue;
+    yield* globBoundRule(glob, [...path, index]);
     const prefix = /^([^:/*]*):/.exec(glob)?.[1];
     if (prefix === undefined && uses.length > 1) {
       yield at([...path, index], 'must begin with BUNDLE: because `uses` has several bundles');

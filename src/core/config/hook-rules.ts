@@ -1,5 +1,6 @@
 // Rules for what commands ask of their sandbox: who they may be, which paths they may be given, and that no key
 // is written down where nothing would heed it.
+import { findGlobProblem } from '../text/glob-bounds.js';
 import { boxKeys } from './config-schema.js';
 import { at, type ConfigPath, type Finding, type Group, group, list, valuesAt } from './findings.js';
 
@@ -112,4 +113,10 @@ function isWithin(path: string, directory: string): boolean {
 /** @returns the path of a directory with one slash at its end, and nowhere two */
 export function slashed(path: string): string {
   return `${path.replaceAll(/\/+/g, '/').replace(/\/$/, '')}/`;
+}
+
+/** The matcher would block the agent for hours. */
+export function* globBoundRule(glob: unknown, path: ConfigPath): Generator<Finding> {
+  const problem = typeof glob === 'string' ? findGlobProblem(glob) : undefined;
+  if (problem !== undefined) yield at(path, problem);
 }

@@ -10,8 +10,11 @@ const maxLinks = 40;
 const writableByOthers = 0o022;
 const sticky = 0o1000;
 
+/** Throws where a part of a path can be changed by the wrong user. */
+export type PathRule = (part: string, stat: fs.Stats) => void;
+
 /** Root, and ourselves. */
-function ourOwners(): readonly number[] {
+export function ourOwners(): readonly number[] {
   return [0, process.getuid?.() ?? 0];
 }
 
@@ -20,7 +23,7 @@ function ourOwners(): readonly number[] {
  * @throws WritError PATH_UNSAFE
  */
 export function requireSafePath(path: string, owners: readonly number[] = ourOwners()): void {
-  requireSafeParts(path, owners, maxLinks);
+  requireSafeParts(path, (part, stat) => requireSafePart(part, stat, owners));
 }
 
 /**
@@ -34,14 +37,15 @@ export function requireOwnDirectory(path: string): void {
   if ((stat.mode & writableByOthers) !== 0) throw unsafe(path, stat);
 }
 
-function requireSafeParts(path: string, owners: readonly number[], linksLeft: number): void {
+/** Applies a rule to a path, each directory above it, and both sides of each link. @throws WritError PATH_UNSAFE, and what the rule throws */
+export function requireSafeParts(path: string, rule: PathRule, linksLeft = maxLinks): void {
   for (let part = resolve(path); ; part = dirname(part)) {
     const stat = fs.lstatSync(part);
-    requireSafePart(part, stat, owners);
+    rule(part, stat);
     // Both sides of a link: who owns the link, or a directory on the way to its target, chooses the target.
     if (stat.isSymbolicLink()) {
       if (linksLeft === 0) throw inCircle(part);
-      requireSafeParts(resolve(dirname(part), fs.readlinkSync(part)), owners, linksLeft - 1);
+      requireSafeParts(resolve(dirname(part), fs.readlinkSync(part)), rule, linksLeft - 1);
     }
     if (part === dirname(part)) return;
   }
@@ -56,7 +60,8 @@ export function requireSafePlace(path: string, owners: readonly number[] = ourOw
   requireSafePath(nearestThere(resolve(path)), owners);
 }
 
-function nearestThere(path: string): string {
+/** @returns the path, or the nearest directory above it that is there */
+export function nearestThere(path: string): string {
   return fs.existsSync(path) || path === dirname(path) ? path : nearestThere(dirname(path));
 }
 

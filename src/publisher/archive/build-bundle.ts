@@ -11,7 +11,8 @@ import { type ManifestFile, manifestName } from '../../core/release/manifest.js'
 import type { WorkReport } from '../../core/work-report.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import { compressFile } from './compress-file.js';
-import { changedSource, openSourceFile, type PackedTree, readBytes } from './source-tree.js';
+import { changedSource, openSourceFile } from './source-files.js';
+import { type PackedTree, readBytes } from './source-tree.js';
 
 interface PackOptions {
   /** Where the archive is written; nothing may be there. */
@@ -63,14 +64,14 @@ function* watched(tree: PackedTree, { report, signal }: PackOptions): Generator<
 
 const blockBytes = 512;
 
-function* tarChunks({ source, manifest, manifestBytes, contents }: PackedTree): Generator<Buffer> {
+function* tarChunks({ place, manifest, manifestBytes, contents }: PackedTree): Generator<Buffer> {
   yield tarHeader(manifestName, manifestBytes.length, { executable: false });
   yield manifestBytes;
   yield padding(manifestBytes.length);
   for (const file of manifest.files) {
     yield tarHeader(file.path, file.sizeBytes, file);
     const content = contents?.get(file.path);
-    if (content === undefined) yield* readAgain(source, file);
+    if (content === undefined) yield* readAgain(place, file);
     else yield content;
     yield padding(file.sizeBytes);
   }
@@ -78,8 +79,8 @@ function* tarChunks({ source, manifest, manifestBytes, contents }: PackedTree): 
 }
 
 /** Reads a file a second time, and holds it to what the manifest says of it. */
-function* readAgain(source: string, file: ManifestFile): Generator<Buffer> {
-  const opened = openSourceFile(source, file.path);
+function* readAgain(place: PackedTree['place'], file: ManifestFile): Generator<Buffer> {
+  const opened = openSourceFile(place, file.path);
   try {
     const digest = createHash('sha256');
     let sizeBytes = 0;

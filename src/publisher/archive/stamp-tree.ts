@@ -15,7 +15,8 @@ import {
   sourceName,
   stampMarks,
 } from '../../core/release/stamps.js';
-import { changedSource, openSourceFile, type PackedTree, type SourceTree } from './source-tree.js';
+import { changedSource, openSourceFile } from './source-files.js';
+import type { PackedTree, SourceTree } from './source-tree.js';
 
 /** A tree, and what in it is to be stamped. */
 export interface StampSource {
@@ -55,9 +56,9 @@ function fileOf({ source, manifest }: SourceTree, path: string): ManifestFile {
   });
 }
 
-function readMarked({ source }: SourceTree, file: ManifestFile): Buffer {
+function readMarked({ place }: SourceTree, file: ManifestFile): Buffer {
   const { path, sizeBytes, digest } = file;
-  const { descriptor } = openSourceFile(source, path);
+  const { descriptor } = openSourceFile(place, path);
   const content = Buffer.alloc(sizeBytes);
   try {
     fs.readSync(descriptor, content, 0, sizeBytes, 0);

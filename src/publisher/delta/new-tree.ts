@@ -6,7 +6,8 @@ import type { DeltaRelease } from '../../core/delta/delta-format.js';
 import type { WritError } from '../../core/errors.js';
 import type { Digest } from '../../core/names.js';
 import type { ManifestFile } from '../../core/release/manifest.js';
-import { changedSource, openSourceFile, type PackedTree } from '../archive/source-tree.js';
+import { changedSource, openSourceFile } from '../archive/source-files.js';
+import type { PackedTree } from '../archive/source-tree.js';
 import type { Base, BaseFiles } from './base-files.js';
 import { fileAsSource } from './file-source.js';
 
@@ -25,14 +26,14 @@ export interface NewTree extends DeltaRelease {
 }
 
 export function treeOfSource(tree: PackedTree): NewTree {
-  const { manifest, manifestBytes, manifestDigest, contents, source } = tree;
+  const { manifest, manifestBytes, manifestDigest, contents, source, place } = tree;
   return {
     ...{ manifest, manifestBytes, manifestDigest },
     gather: async () => true,
     open: ({ path, sizeBytes }) => {
       const content = contents?.get(path);
       if (content !== undefined) return { bytes: bytesAsSource(content), close: () => undefined };
-      const { descriptor } = openSourceFile(source, path);
+      const { descriptor } = openSourceFile(place, path);
       const part = { descriptor, start: 0, length: sizeBytes };
       const bytes = fileAsSource(part, () => changedSource(path));
       return { bytes, close: () => fs.closeSync(descriptor) };

@@ -28,6 +28,40 @@ export function requireApart(repository: string, keysDirectory: string): void {
   });
 }
 
+interface Apart {
+  readonly keysDirectory: string;
+  readonly repository: string;
+  /** Other secrets, as a file with a passphrase. */
+  readonly secretFiles?: readonly string[] | undefined;
+}
+
+/**
+ * Checks that what is published is apart from what signs it, whatever links lead from one to the other: `.` with the keys in it would
+ * be signed, keys included. What --exclude leaves out counts too, because the next release may be published without it.
+ * @throws WritError SOURCE_NOT_APART
+ */
+export function requireSourceApart(
+  source: string,
+  { keysDirectory, repository, secretFiles = [] }: Apart,
+): void {
+  const published = realPlace(source);
+  const places = [
+    { what: 'the key directory', path: keysDirectory },
+    { what: 'the repository', path: repository },
+    ...secretFiles.map((path) => ({ what: 'the file with the passphrase', path })),
+  ];
+  for (const { what, path } of places) {
+    const place = realPlace(path);
+    const isBelow = nearestAbove(path, (directory) => directory === published) !== undefined;
+    const isAbove = nearestAbove(source, (directory) => directory === place) !== undefined;
+    if (!isBelow && !isAbove) continue;
+    const relation = isBelow && isAbove ? 'is' : isBelow ? 'contains' : 'is inside';
+    throw new WritError('SOURCE_NOT_APART', `${source} ${relation} ${what} ${path}`, {
+      facts: { source, path },
+    });
+  }
+}
+
 function servedKeys(keys: string, repository: string): WritError {
   const message = `secret keys in ${keys} would be served with the repository ${repository}`;
   return new WritError('KEYS_IN_REPOSITORY', message, { facts: { repository, keys } });

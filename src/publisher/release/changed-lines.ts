@@ -9,7 +9,8 @@ import type { ReleaseInfo } from '../../core/release/release.js';
 import { sourceName, unfilled } from '../../core/release/stamps.js';
 import { countLineChanges } from '../../core/text/line-count.js';
 import { readStoredFiles } from '../archive/archive-reader.js';
-import { openSourceFile, type SourceTree } from '../archive/source-tree.js';
+import { openSourceFile } from '../archive/source-files.js';
+import type { SourceTree } from '../archive/source-tree.js';
 import type { ListedRelease } from '../repository/listing.js';
 import type { RepositoryLayout } from '../repository/repository-layout.js';
 
@@ -134,8 +135,8 @@ function withoutStamps(release: ReleaseInfo, { path }: ManifestFile, content: Bu
 }
 
 /** @throws WritError SOURCE_REFUSED where it is no longer as it was listed: nothing is counted then */
-function readSourceFile({ source }: SourceTree, { path, sizeBytes }: ManifestFile): Buffer {
-  const { descriptor } = openSourceFile(source, path);
+function readSourceFile({ place }: SourceTree, { path, sizeBytes }: ManifestFile): Buffer {
+  const { descriptor } = openSourceFile(place, path);
   try {
     const content = Buffer.alloc(sizeBytes);
     const length = fs.readSync(descriptor, content, 0, sizeBytes, 0);

@@ -18,6 +18,7 @@ import { fillStamps, readStamps, type StampSource } from '../archive/stamp-tree.
 import { type DeltaPlace, makeDeltas } from '../delta/make-deltas.js';
 import { treeOfSource } from '../delta/new-tree.js';
 import { requireKeysOf } from '../keys/key-directory.js';
+import { requireSourceApart } from '../keys/key-place.js';
 import { findHead, nextSerial, roleOfPath, unionOf } from '../repository/listing.js';
 import { entryOf, requireText } from '../repository/metadata-content.js';
 import { isWaiting, type RepositoryState } from '../repository/repository-state.js';
@@ -47,13 +48,15 @@ export interface PublishOptions extends Omit<ChangeOptions, 'holder'> {
   readonly fixes?: number | undefined;
   /** Patterns of what of SOURCE is left out, beside those of its .writignore. */
   readonly exclude?: readonly string[] | undefined;
-  /** Patterns of what is taken though its name is that of a secret. */
+  /** Patterns of what is taken though its name, or its content, is that of a secret. */
   readonly include?: readonly string[] | undefined;
   /** From so many releases of the channel before this one deltas are made; at most maxDeltas. */
   readonly deltas?: number | undefined;
   /** Bounds on what it may change of the head of the channel; left out: none. */
   readonly change?: BoundedChange | undefined;
   readonly limits: ArchiveLimits;
+  /** Files with secrets, as a passphrase: a source that contains one is refused. */
+  readonly secretFiles?: readonly string[] | undefined;
 }
 
 export type PublishResult = Awaited<ReturnType<typeof publishBundle>>;
@@ -61,16 +64,13 @@ export type PublishResult = Awaited<ReturnType<typeof publishBundle>>;
 /**
  * Publishes a directory as the next release of a bundle on a channel.
  * @returns the release, and the role that lists it with its version
- * @throws WritError SOURCE_REFUSED, RELEASE_UNKNOWN, CHANGE_TOO_LARGE, KEYS_MISSING, KEY_UNREADABLE, PASSPHRASE_NEEDED, PASSPHRASE_WRONG,
+ * @throws WritError SOURCE_REFUSED, SOURCE_NOT_APART, CONTENT_SECRET, RELEASE_UNKNOWN, CHANGE_TOO_LARGE, KEYS_MISSING, KEY_UNREADABLE, PASSPHRASE_NEEDED, PASSPHRASE_WRONG,
  *   REPOSITORY_LOCKED, REPOSITORY_INVALID (nothing was published), SIGNATURE_DISAGREEMENT, USAGE, DISK_*
  */
 export async function publishBundle(given: PublishOptions) {
   const options = { ...given, holder: 'publish' };
   const { keys, report } = options;
-  requireText(options.revision, 'the revision');
-  requireFeatures(options.requires);
-  report.begin('read', options.source);
-  const tree = await readSourceTree(options.source, options.limits, { ...options, empty: 'read' });
+  const tree = await readPublished(options);
   const source = readStamps(tree, options.stamp ?? []);
   const seen = readSeen(options);
   const known = sameRelease(seen, source, options);
@@ -106,6 +106,16 @@ export async function publishBundle(given: PublishOptions) {
     const done = { release, ...toldOf(compared), lines, tree, ...archive, ...signedRole(state, role) };
     return { state, done };
   });
+}
+
+/** @throws WritError SOURCE_REFUSED, SOURCE_NOT_APART, CONTENT_SECRET, USAGE */
+async function readPublished(options: PublishOptions): Promise<SourceTree> {
+  const { source, keys, repository, secretFiles, report } = options;
+  requireText(options.revision, 'the revision');
+  requireFeatures(options.requires);
+  requireSourceApart(source, { keysDirectory: keys.path, repository, secretFiles });
+  report.begin('read', source);
+  return readSourceTree(source, options.limits, { ...options, empty: 'read' });
 }
 
 /** @throws WritError USAGE for what hosts would call malformed */
@@ -216,14 +226,11 @@ export type PreviewResult = Awaited<ReturnType<typeof previewPublish>>;
 
 /** @throws WritError SOURCE_REFUSED, RELEASE_UNKNOWN, CHANGE_TOO_LARGE, REPOSITORY_INVALID, USAGE: as the publish itself would */
 export async function previewPublish(options: PublishOptions) {
-  requireText(options.revision, 'the revision');
-  requireFeatures(options.requires);
-  options.report.begin('read', options.source);
-  const tree = await readSourceTree(options.source, options.limits, { ...options, empty: 'read' });
+  const tree = await readPublished(options);
   const source = readStamps(tree, options.stamp ?? []);
   const state = readSeen(options);
   const known = sameRelease(state, source, options);
-  if (known !== undefined) return { kind: 'nothing-new', release: known } as const;
+  if (known !== undefined) return { kind: 'nothing-new', release: known, tree } as const;
   requireCorrected(state, options);
   const compared = await compareTree(state, tree, options);
   requireFiles(tree);

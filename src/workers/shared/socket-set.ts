@@ -13,8 +13,12 @@ import { listByCommand, type MembersOptions } from './member-command.js';
 const maxMembers = 1024;
 const maxDirectoryEntries = 16_384;
 
-/** Wildcards in the last component only: the directory is a fixed place that can be checked. */
-export const pathGlobPattern = '^/([^*?\\[\\]{}\\n\\u0000]*/)?[^/\\n\\u0000]+$';
+/**
+ * Wildcards in the last component only: the directory is a fixed place that can be checked. At most four stars and no repeated
+ * group, as in every glob (core/text/glob-bounds): the matcher would block the agent.
+ */
+export const pathGlobPattern =
+  '^/([^*?\\[\\]{}\\n\\u0000]*/)?(?![^/]*([)}\\]]\\+|[*+]\\())(?=[^/\\n\\u0000])[^*/\\n\\u0000]*(\\*+[^*/\\n\\u0000]+){0,3}(\\*+[^*/\\n\\u0000]*)?$';
 
 /** @returns whether it stands for a set; a path without a wildcard is one worker, there or not */
 export function isGlob(path: string): boolean {

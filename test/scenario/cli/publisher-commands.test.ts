@@ -219,7 +219,7 @@ describe('writ publish', () => {
     fs.rmSync(dir.join('source', 'c'));
     writeTree(dir.join('source'), { b: 'other', d: 'd', 'd.bak': '', '.env': 'TOKEN=1' });
     const refused = jsonOf(await publish(dir, '--dry-run', '--json'));
-    assert.deepEqual([refused['code'], refused['exitCode']], ['SOURCE_REFUSED', 2]);
+    assert.deepEqual([refused['code'], refused['exitCode']], ['CONTENT_SECRET', 2]);
     const choice = ['--dry-run', '--exclude', '*.bak', '--exclude', '.env'];
     const { stdout } = await publish(dir, ...choice);
     assert.match(stdout, /left out: \.env, d\.bak/);

@@ -7,6 +7,7 @@ import { publicPathOf } from '../../../publisher/keys/public-key.js';
 import { isSignerName } from '../../../publisher/keys/signer-names.js';
 import type { Answer, CommandDefinition } from '../../console/command.js';
 import { type FlagValues, optional, toggle } from '../../console/flags.js';
+import { requireOwnKeyFile } from '../../repository/own-places.js';
 import {
   madeUpLines,
   type NewPassphrase,
@@ -30,6 +31,7 @@ export const command: CommandDefinition<KeyNewFlags> = {
   flags,
   run: async ([file], flags, context) => {
     const { path, name } = whereAndWho(file, flags);
+    requireOwnKeyFile(context.at(path));
     const chosen = flags.passphrase ? await newPassphrase(flags, context, 'the new key') : undefined;
     const signer = makeKey({
       path: context.at(path),

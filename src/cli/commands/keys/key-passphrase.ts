@@ -5,6 +5,7 @@ import { openSeed } from '../../../publisher/keys/key-directory.js';
 import { readKeyFile, replaceKeyFile } from '../../../publisher/keys/key-file.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import { type FlagValues, optional, toggle } from '../../console/flags.js';
+import { requireOwnKeyFile } from '../../repository/own-places.js';
 import {
   madeUpLines,
   type NewPassphrase,
@@ -34,6 +35,7 @@ export const command: CommandDefinition<KeyPassphraseFlags> = {
   args: [['<file>', 'the key file']],
   flags,
   run: async ([path = ''], flags, context) => {
+    requireOwnKeyFile(context.at(path));
     const file = readKeyFile(context.at(path));
     if (file === undefined) throw new WritError('KEY_UNREADABLE', `${path} is missing`, { facts: { path } });
     const seed = await openSeed(file, passphrasesFor(flags, context));

@@ -14,7 +14,7 @@ import {
   previewPublish,
   publishBundle,
 } from '../../../publisher/release/publish.js';
-import type { Answer, CommandDefinition, Reporter } from '../../console/command.js';
+import type { Answer, CommandContext, CommandDefinition, Reporter } from '../../console/command.js';
 import { nameFlag, numberFlag, repeatedText } from '../../console/flag-values.js';
 import { type FlagValues, optional, preset, required, toggle } from '../../console/flags.js';
 import {
@@ -35,6 +35,7 @@ import {
   nothingNew,
   previewOf,
 } from '../../repository/change-flags.js';
+import { firstOf, sourceDetails, warnOfSource } from '../../repository/source-warnings.js';
 import { deltaDetails, deltasText, shortDigest } from '../../show/show-repository.js';
 import { counted, table } from '../../show/show-text.js';
 
@@ -70,7 +71,7 @@ const flags = {
   ),
   include: optional(
     '--include <glob>',
-    'publish these files although their names suggest secrets, for example .env; may be repeated',
+    'publish these files although their names or content suggest secrets, for example .env; may be repeated',
     repeatedText,
   ),
   deltas: deltasFlag,
@@ -105,6 +106,7 @@ export const command: CommandDefinition<PublishFlags> = {
       source: context.at(source),
       change: changeBoundsOf(flags),
       limits: defaultArchiveLimits,
+      secretFiles: secretFilesOf(flags, context),
     };
     warnOfUnknown(flags, context.reporter);
     if (flags.dryRun) return preview(await previewPublish(options), flags, context.reporter);
@@ -114,7 +116,13 @@ export const command: CommandDefinition<PublishFlags> = {
   },
 };
 
+/** The passphrase of the keys, where it is a file. */
+function secretFilesOf({ passphraseFile }: PublishFlags, { at }: CommandContext): string[] {
+  return passphraseFile === undefined || passphraseFile === '-' ? [] : [at(passphraseFile)];
+}
+
 function preview(result: PreviewResult, flags: PublishFlags, reporter: Reporter): Answer {
+  warnOfSource(result.tree, reporter);
   if (result.kind === 'would-publish') warnOfUnknownChange(shownChange(result), reporter);
   return previewAnswer(result, flags);
 }
@@ -129,7 +137,7 @@ function warnOfUnknown({ requires }: PublishFlags, reporter: Reporter): void {
 }
 
 function narrate(result: PublishResult, reporter: Reporter): void {
-  sayDropped(result.tree, reporter);
+  warnOfSource(result.tree, reporter);
   if (result.kind === 'nothing-new') {
     reporter.finish('read', filesText(result.tree));
     return;
@@ -157,16 +165,6 @@ function signedOf({ role, version }: NewResult) {
   return [{ role, version }];
 }
 
-function sayDropped({ droppedDirectories }: SourceTree, reporter: Reporter): void {
-  if (droppedDirectories.length === 0) return;
-  const count = counted(droppedDirectories.length, 'directory').replace('directorys', 'directories');
-  reporter.warn(`${count} without a file left out: ${firstOf(droppedDirectories)}`);
-}
-
-function firstOf(paths: readonly string[]): string {
-  return `${paths.slice(0, 5).join(', ')}${paths.length > 5 ? ' ...' : ''}`;
-}
-
 function filesText({ manifest, excluded }: SourceTree, difference?: ManifestDifference): string {
   const count = counted(manifest.files.length, 'file');
   const without = excluded.length === 0 ? '' : `; left out: ${firstOf(excluded)}`;
@@ -179,7 +177,10 @@ function answer(result: PublishResult, flags: PublishFlags): Answer {
   const { release } = result;
   const name = `${release.bundle} ${release.channel}`;
   if (result.kind === 'nothing-new')
-    return nothingNew(`${name} is serial ${release.serial} with this content`, releaseDetails(release));
+    return nothingNew(`${name} is serial ${release.serial} with this content`, {
+      ...releaseDetails(release),
+      ...sourceDetails(result.tree),
+    });
   const waits = result.kind === 'waiting' ? { signed: signedOf(result) } : {};
   const details = { ...newDetails(result), ...waits };
   return changeAnswer(
@@ -237,8 +238,7 @@ function newDetails(result: NewResult): Record<string, unknown> {
     files: tree.manifest.files.length,
     archive: { digest: archiveDigest, bytes: archiveBytes },
     deltas: deltaDetails(release.deltas),
-    droppedDirectories: tree.droppedDirectories,
-    excluded: tree.excluded,
+    ...sourceDetails(tree),
     difference: difference ?? null,
     ...changeDetails(shownChange(result)),
   };
@@ -268,7 +268,10 @@ function previewAnswer(result: PreviewResult, flags: PublishFlags): Answer {
   const name = `${flags.bundle} ${flags.channel}`;
   if (result.kind === 'nothing-new') {
     const { serial } = result.release;
-    return previewOf('publish', nothingNew(`${name} is serial ${serial} with this content`, { serial }));
+    return previewOf(
+      'publish',
+      nothingNew(`${name} is serial ${serial} with this content`, { serial, ...sourceDetails(result.tree) }),
+    );
   }
   const { release, previous, tree, archiveBytes, difference } = result;
   return previewOf('publish', {
@@ -283,7 +286,7 @@ function previewAnswer(result: PreviewResult, flags: PublishFlags): Answer {
       difference: difference ?? null,
       ...changeDetails(shownChange(result)),
       contents: tree.manifest.files.map(({ path, sizeBytes }) => ({ path, bytes: sizeBytes })),
-      excluded: tree.excluded,
+      ...sourceDetails(tree),
     },
     lines: [
       `WOULD PUBLISH ${name} ${serialText({ release, previous })}`,

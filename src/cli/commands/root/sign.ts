@@ -29,6 +29,7 @@ import { repeatedText } from '../../console/flag-values.js';
 import { type FlagValues, optional, toggle } from '../../console/flags.js';
 import { confirmCode } from '../../console/questions.js';
 import type { ChangeFlags } from '../../repository/change-flags.js';
+import { requireOwnKeyFile } from '../../repository/own-places.js';
 import { passphraseFlags, passphrasesFor } from '../../repository/passphrase.js';
 import { clockFlag } from '../../repository/repository-flags.js';
 import { signRoleAgain } from '../../repository/sign-role.js';
@@ -114,8 +115,10 @@ function roleFlags(file: string | undefined, flags: SignFlags): ChangeFlags {
 }
 
 function handOf(flags: SignFlags, context: CommandContext): SigningHand {
+  const keyFiles = (flags.key ?? []).map(context.at);
+  keyFiles.forEach(requireOwnKeyFile);
   return {
-    keyFiles: (flags.key ?? []).map(context.at),
+    keyFiles,
     keysDirectory: context.at(flags.keys),
     external: externalCommands(flags, context, () => true),
     passphrases: passphrasesFor(flags, context),

@@ -93,7 +93,7 @@ describe('writ check', () => {
     assert.deepEqual([linked.exitCode, linked.code], [2, 'SOURCE_REFUSED']);
     fs.rmSync(dir.join('policy', 'users'));
     writeTree(dir.join('policy'), { '.env': 'TOKEN=1' });
-    assert.equal((await check(dir)).code, 'SOURCE_REFUSED');
+    assert.equal((await check(dir)).code, 'CONTENT_SECRET');
     assert.equal((await check(dir, 'nowhere')).code, 'SOURCE_REFUSED');
   });
 

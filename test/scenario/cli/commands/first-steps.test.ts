@@ -21,6 +21,7 @@ describe('a place that is the wrong one', () => {
   it('is no repository, whatever command is told so', async () => {
     using dir = tempDir();
     mkdirSync(dir.join('empty/metadata'), { recursive: true });
+    mkdirSync(dir.join('source'));
     const keys = dir.join('keys');
     assert.equal(
       (await runWrit(['init', '--repository', dir.join('repo'), '--keys', keys, '--no-passphrase'])).exitCode,
@@ -31,7 +32,7 @@ describe('a place that is the wrong one', () => {
       const place = ['--repository', dir.join(repository), '--keys', keys, '--json'];
       for (const command of [
         ['promote', ...source],
-        ['publish', dir.path, '--bundle', 'a'],
+        ['publish', dir.join('source'), '--bundle', 'a'],
         ['repo', 'status'],
       ]) {
         const { code, hint } = jsonOf(await runWrit([...command, ...place]));

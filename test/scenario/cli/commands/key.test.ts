@@ -154,7 +154,8 @@ describe('an external signer', needs('openssl', 'openssl'), () => {
     writeFileSync(dir.join('anchor'), readFileSync(`${repository.keys}/root.json`));
     const keys = ['--repository', 'repo', '--keys', 'empty'];
     await writ(dir, ['key', 'new', 'empty/none.key', '--no-passphrase']);
-    await writ(dir, ['key', 'new', 'source/a.key', '--no-passphrase']);
+    mkdirSync(dir.join('source'));
+    writeFileSync(dir.join('source/a'), 'a');
     const targets = ['--signer', signers[0] ?? ''];
     const first = await writ(dir, ['publish', 'source', ...keys, '--bundle', 'b', ...targets, '--json']);
     assert.deepEqual([first.exitCode, jsonOf(first)['outcome']], [0, 'signed-targets'], first.stdout);

@@ -162,3 +162,30 @@ describe('the sandbox in a configuration', () => {
     accepted(check({ binds: ['/run/writ/workers', '/run/writ2'] }));
   });
 });
+
+describe('a glob of the configuration', () => {
+  const hostile = ['*a*a*a*a*b', '(a+)+b', '*a*a*a*a/*a*a*a*b'];
+  for (const glob of hostile) {
+    it(`is refused with its place where it could run for hours: ${glob}`, () => {
+      const places = {
+        '/bundles/0/checks/0/parse/1': {
+          bundles: [{ name: 'a', checks: [{ name: 'c', parse: ['ok', glob] }] }],
+        },
+        '/bundles/0/checks/0/change/files/0': {
+          bundles: [{ name: 'a', checks: [{ name: 'c', change: { files: [glob] } }] }],
+        },
+        '/workers/0/when/0': worker({ load: { run: ['true'] }, when: [glob] }),
+      };
+      for (const [place, config] of Object.entries(places)) {
+        const found = mistakes(config);
+        assert.equal(found.length, 1, JSON.stringify(found));
+        assert.ok(found[0]?.includes(place), found[0]);
+        assert.match(found[0] ?? '', /stars|repeats a group/);
+      }
+    });
+  }
+
+  it('may have four stars in one segment', () => {
+    accepted({ bundles: [{ name: 'a', checks: [{ name: 'c', parse: ['zones/*-*-*.*'] }] }] });
+  });
+});

@@ -10,12 +10,15 @@ import { writeTree } from '../../../kit/disk/write-tree.js';
 
 const limits = defaultArchiveLimits;
 
-async function refusalsOf(source: string, tight = limits): Promise<readonly unknown[]> {
+async function refusalsOf(
+  source: string,
+  { tight = limits, code = 'SOURCE_REFUSED', ...choice }: Readonly<Record<string, unknown>> = {},
+): Promise<readonly unknown[]> {
   try {
-    await readSourceTree(source, tight);
+    await readSourceTree(source, tight as typeof limits, choice);
   } catch (error) {
     if (!isWritError(error)) throw error;
-    assert.equal(error.code, 'SOURCE_REFUSED');
+    assert.equal(error.code, code);
     return (error.facts['refusals'] as unknown[] | undefined) ?? [];
   }
   assert.fail('SOURCE was accepted');
@@ -75,7 +78,7 @@ describe('readSourceTree', () => {
     it(`refuses ${path} unless it is left out or included`, async () => {
       using dir = tempDir();
       const source = writeTree(dir.join('s'), { ok: 'ok', [path]: 'secret' });
-      const [refusal] = await refusalsOf(source);
+      const [refusal] = await refusalsOf(source, { code: 'CONTENT_SECRET' });
       assert.match(String(refusal), /--exclude or \.writignore, or give --include$/);
       const name = path.split('/').find((part) => /^(\.|id_)/.test(part)) ?? '';
       assert.deepEqual((await pathsOf(source, { exclude: [name] })).paths, ['ok']);
@@ -85,7 +88,10 @@ describe('readSourceTree', () => {
 
   it('finds a secret below a directory with a dot, too', async () => {
     using dir = tempDir();
-    assert.equal((await refusalsOf(writeTree(dir.join('s'), { '.config/app/.env': 'secret' }))).length, 1);
+    const source = writeTree(dir.join('s'), { '.config/app/.env': 'secret' });
+    assert.equal((await refusalsOf(source, { code: 'CONTENT_SECRET' })).length, 1);
+    fs.writeFileSync(`${source}/ok`, '');
+    assert.deepEqual((await pathsOf(source, { exclude: ['.env'] })).paths, ['ok']);
   });
 
   it('takes names that only look like those of secrets', async () => {
@@ -159,7 +165,7 @@ describe('readSourceTree', () => {
     for (let n = 1; n <= 6; n += 1) fs.symlinkSync('ok', `${source}/n${n}`);
     await assert.rejects(readSourceTree(source, limits), /n1 .*\n.*n5 [^\n]* \(and 1 more\)$/s);
     const other = writeTree(dir.join('o'), { ok: 'ok', '.writignore': '!.env\n' });
-    await assert.rejects(readSourceTree(other, limits), /^WritError: \.writignore: !\.env is not a usable/);
+    await assert.rejects(readSourceTree(other, limits), /^WritError: \.writignore:1: !\.env is not a usable/);
   });
 
   it('ends at a signal, also between many small files', async () => {
@@ -201,7 +207,7 @@ describe('readSourceTree', () => {
   })) {
     it(`is bounded by ${name}`, async () => {
       using dir = tempDir();
-      await refusalsOf(writeTree(dir.join('s'), { a: '123456', 'b/c': '1234' }), tight);
+      await refusalsOf(writeTree(dir.join('s'), { a: '123456', 'b/c': '1234' }), { tight });
     });
   }
 });

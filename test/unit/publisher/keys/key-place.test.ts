@@ -3,7 +3,11 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { requireApart, requireKeyPlace } from '../../../../src/publisher/keys/key-place.js';
+import {
+  requireApart,
+  requireKeyPlace,
+  requireSourceApart,
+} from '../../../../src/publisher/keys/key-place.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 
 const refused = { code: 'KEYS_IN_REPOSITORY' };
@@ -57,5 +61,45 @@ describe('requireApart', () => {
       assert.throws(() => requireApart(dir.join('old', 'repo'), dir.join('keys')), refused, name);
       fs.rmSync(dir.join('old', name));
     }
+  });
+});
+
+describe('requireSourceApart', () => {
+  const apart = (dir: TempDir, source: string, secretFiles?: readonly string[]): void =>
+    requireSourceApart(source, {
+      keysDirectory: dir.join('keys'),
+      repository: dir.join('repo'),
+      secretFiles,
+    });
+  const refusedSource = { code: 'SOURCE_NOT_APART' };
+
+  it('refuses a source that is, contains, or is inside the keys or the repository', () => {
+    using dir = tempDir();
+    for (const path of ['keys/inner', 'repo/metadata', 'policy'])
+      fs.mkdirSync(dir.join(path), { recursive: true });
+    for (const path of ['.', 'keys', 'keys/inner', 'repo', 'repo/metadata', '..'])
+      assert.throws(() => apart(dir, join(dir.path, path)), refusedSource, path);
+    for (const path of ['policy', 'keys2', 'missing']) apart(dir, dir.join(path));
+  });
+
+  it('refuses it through a link on either side, and keys that are not there yet', () => {
+    using dir = tempDir();
+    fs.mkdirSync(dir.join('real/keys'), { recursive: true });
+    fs.symlinkSync(dir.join('real'), dir.join('policy'));
+    fs.symlinkSync(dir.join('real/keys'), dir.join('keys'));
+    for (const path of ['policy', 'real', 'real/keys'])
+      assert.throws(() => apart(dir, dir.join(path)), refusedSource, path);
+    fs.rmSync(dir.join('keys'));
+    assert.throws(() => apart(dir, dir.path), refusedSource);
+  });
+
+  it('refuses it with the file of the passphrase in it, also through a link', () => {
+    using dir = tempDir();
+    fs.mkdirSync(dir.join('policy'));
+    fs.writeFileSync(dir.join('policy/pass'), 'x');
+    fs.symlinkSync('policy/pass', dir.join('link'));
+    for (const path of ['policy/pass', 'link'])
+      assert.throws(() => apart(dir, dir.join('policy'), [dir.join(path)]), refusedSource, path);
+    apart(dir, dir.join('policy'), [dir.join('pass')]);
   });
 });

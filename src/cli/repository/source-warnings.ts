@@ -1,0 +1,33 @@
+// What a publisher is warned of in SOURCE: patterns that left nothing out, and what hosts will not have as it is there. For people a
+// warning each, for programs members of the answer.
+import type { SourceTree } from '../../publisher/archive/source-tree.js';
+import type { Reporter } from '../console/command.js';
+
+export function warnOfSource(tree: SourceTree, reporter: Reporter): void {
+  const { droppedDirectories, unusedPatterns, changedModes, hardLinks } = tree;
+  const warn = (items: readonly string[], text: (count: string) => string): void => {
+    if (items.length > 0) reporter.warn(`${text(String(items.length))}: ${firstOf(items)}`);
+  };
+  warn(unusedPatterns, (count) => `${plural(count, 'pattern')} to leave files out matched nothing`);
+  warn(droppedDirectories, (count) => `${plural(count, 'directory', 'directories')} without a file left out`);
+  const modes = changedModes.map(({ path, mode, hostMode }) => `${path} (${mode}, on hosts ${hostMode})`);
+  warn(modes, (count) => `${plural(count, 'file')} with a mode that hosts will not have`);
+  warn(
+    hardLinks,
+    (count) => `${plural(count, 'file')} with several names (hard links), separate files on hosts`,
+  );
+}
+
+function plural(count: string, one: string, many = `${one}s`): string {
+  return `${count} ${count === '1' ? one : many}`;
+}
+
+/** @returns the members of an answer that say the same */
+export function sourceDetails(tree: SourceTree): Record<string, unknown> {
+  const { excluded, unusedPatterns, droppedDirectories, changedModes, hardLinks } = tree;
+  return { excluded, unusedPatterns, droppedDirectories, changedModes, hardLinks };
+}
+
+export function firstOf(paths: readonly string[]): string {
+  return `${paths.slice(0, 5).join(', ')}${paths.length > 5 ? ' ...' : ''}`;
+}

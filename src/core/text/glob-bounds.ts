@@ -1,0 +1,118 @@
+// Bounds on a glob. The matcher makes a backtracking regular expression of it: `(a+)+b` or `*a*a*a*a*a*a*b` on one
+// hostile file name would run for hours. This file judges the pattern alone, before anything is matched. Pure.
+
+/** With four stars the worst name of 255 bytes takes about a second; each further star multiplies that by 60. */
+const maxStars = 4;
+/** Positions that a match chooses freely, in all segments: each multiplies the time by the length of a name. */
+const maxFreePositions = 4;
+/** Of the alternatives in `{a,b}` and `(a|b)`: each combination may be tried. */
+const maxCombinations = 4096;
+
+/** @returns what is wrong with a pattern that could take too long, without its subject; undefined: it is bounded */
+export function findGlobProblem(glob: string): string | undefined {
+  const parts = splitGlob(glob);
+  if (parts.some(({ kind }) => kind === 'ambiguous'))
+    return 'repeats a group that matches one text in several ways';
+  const stars = starsBySegment(parts);
+  const most = Math.max(...stars);
+  if (most > maxStars) return `has ${most} stars in one segment; at most ${maxStars} are allowed`;
+  const globstars = parts.filter(({ kind, text }) => kind === 'star' && text.startsWith('**')).length;
+  const free = stars.reduce((sum, count) => sum + Math.max(0, count - 1), globstars);
+  if (free > maxFreePositions)
+    return `has too many stars: \`**\` and each star after the first of its segment are ${free}; at most ${maxFreePositions} are allowed`;
+  if (countCombinations(parts) > maxCombinations)
+    return `has more than ${maxCombinations} combinations of alternatives`;
+  return undefined;
+}
+
+interface GlobPart {
+  /** `ambiguous`: the end of a repeated group of which one text can be several repeats. */
+  readonly kind: 'star' | 'slash' | 'open' | 'choice' | 'optional' | 'close' | 'ambiguous' | 'text';
+  readonly text: string;
+}
+
+/** An escaped character, a class, the beginning of a group, a run of stars, or one character. */
+const tokens = /\\.|\[(?:\\.|[^\]\\])+\]|[*+?@!]?\(|\*+(?!\()|./gsu;
+
+function splitGlob(glob: string): GlobPart[] {
+  const parts: GlobPart[] = [];
+  const groups: OpenGroup[] = [];
+  let lastGroup: string | undefined;
+  for (const { 0: text, index } of glob.matchAll(tokens)) {
+    const [before, open] = [lastGroup, groups.at(-1)];
+    lastGroup = undefined;
+    if (text === '{' || /^[*+?@!]?\($/.test(text)) {
+      groups.push({ start: index + text.length, isRepeated: /^[*+]/.test(text) });
+      parts.push({ kind: 'open', text }, { kind: kindOfPrefix(text), text });
+    } else if (open !== undefined && (text === ')' || text === '}')) {
+      groups.pop();
+      lastGroup = glob.slice(open.start, index);
+      parts.push({ kind: open.isRepeated && !isPlain(lastGroup) ? 'ambiguous' : 'close', text });
+    } else {
+      parts.push({ kind: kindOf(text, { isInGroup: open !== undefined, before }), text });
+    }
+  }
+  return parts;
+}
+
+interface OpenGroup {
+  /** Where its content begins. */
+  readonly start: number;
+  readonly isRepeated: boolean;
+}
+
+/** `*(`, `+(` and `!(` match any length, as a star; what `?(` begins may be left out. */
+function kindOfPrefix(text: string): GlobPart['kind'] {
+  if (/^[*+!]/.test(text)) return 'star';
+  return text === '?(' ? 'optional' : 'text';
+}
+
+/** @param text a part that does not begin or end a group; `before` is the content of the group that ended just before it */
+function kindOf(
+  text: string,
+  { isInGroup, before }: { readonly isInGroup: boolean; readonly before: string | undefined },
+): GlobPart['kind'] {
+  if (text.startsWith('*')) return 'star';
+  if (text === '+' && before !== undefined) return isPlain(before) ? 'star' : 'ambiguous';
+  // The matcher passes it on to the regular expression there.
+  if (text === '+' && isInGroup) return 'star';
+  if (text === '?' && before !== undefined) return 'optional';
+  if (text === '/') return 'slash';
+  return isInGroup && (text === ',' || text === '|') ? 'choice' : 'text';
+}
+
+/** One class, or plain alternatives that begin with different characters: a text is repeats of them in one way at most. */
+function isPlain(content: string): boolean {
+  if (/^\[[^\]]+\]$/.test(content)) return true;
+  if (/[*+?(){}[\]]/.test(content)) return false;
+  const alternatives = content.split(/[|,]/);
+  const firsts = new Set(alternatives.map((one) => one.charAt(0)));
+  return !firsts.has('') && firsts.size === alternatives.length;
+}
+
+function starsBySegment(parts: readonly GlobPart[]): number[] {
+  const stars = [0];
+  for (const { kind } of parts) {
+    if (kind === 'slash') stars.push(0);
+    else if (kind === 'star') stars.push((stars.pop() ?? 0) + 1);
+  }
+  return stars;
+}
+
+/** Alternatives are added up within a group, and groups multiply; an optional part doubles. */
+function countCombinations(parts: readonly GlobPart[]): number {
+  const open: { sum: number; product: number }[] = [{ sum: 0, product: 1 }];
+  for (const { kind } of parts) {
+    const group = open.at(-1) ?? { sum: 0, product: 1 };
+    if (kind === 'open') open.push({ sum: 0, product: 1 });
+    else if (kind === 'optional') group.product *= 2;
+    else if (kind === 'choice') Object.assign(group, { sum: group.sum + group.product, product: 1 });
+    else if (kind === 'close' && open.length > 1) {
+      open.pop();
+      const outer = open.at(-1);
+      if (outer !== undefined) outer.product *= group.sum + group.product;
+    }
+  }
+  // A group without an end is text to the matcher, and bounded by the length of the pattern.
+  return open.reduce((product, group) => product * (group.sum + group.product), 1);
+}

@@ -1,0 +1,56 @@
+// Whether a directory of keys, or a repository, can be trusted by the command that opens it: another user who can rename a directory
+// on the way, or who owns a link in it, would choose the keys, the root and the files that a publisher writes. Looks only.
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+import { WritError } from '../../core/errors.js';
+import { isOwnGroup } from '../users/group-id.js';
+import { agentOwners, nearestThere, ourOwners, requireSafeParts } from './safe-path.js';
+
+const writableByGroup = 0o020;
+const writableByAll = 0o002;
+/** A key directory has a few files; in a larger one nothing is a key of Writ by its name. */
+const maxEntries = 10_000;
+
+/**
+ * Checks the owners of a directory, of each directory above it and of the entries that a publisher opens in it: root, this user, or
+ * the owner of the directory if nobody else could have put it there. A place that is missing is its parent's to make.
+ * @param isOpened names in the directory that the command opens
+ * @throws WritError PATH_UNSAFE
+ */
+export function requireOwnPlace(path: string, isOpened: (name: string) => boolean): void {
+  const owners = agentOwners(path);
+  const check = (part: string): void =>
+    requireSafeParts(part, (at, stat) => requireOwnPart(at, stat, owners));
+  check(nearestThere(path));
+  for (const name of entriesOf(path).filter(isOpened)) {
+    const entry = join(path, name);
+    // The owner of the directory, who is another user, would choose what root opens.
+    if (fs.lstatSync(entry).isSymbolicLink() && !ourOwners().includes(fs.lstatSync(entry).uid))
+      throw unsafe(entry, fs.lstatSync(entry));
+    check(entry);
+  }
+}
+
+function entriesOf(directory: string): string[] {
+  try {
+    return fs.readdirSync(directory).slice(0, maxEntries);
+  } catch {
+    // Missing, or not readable: the command that opens it has its own error for that.
+    return [];
+  }
+}
+
+function requireOwnPart(part: string, stat: fs.Stats, owners: readonly number[]): void {
+  const isSticky = stat.uid === 0 && (stat.mode & 0o1000) !== 0;
+  const othersWrite =
+    (stat.mode & writableByAll) !== 0 || (stat.mode & writableByGroup && !isOwnGroup(stat.gid));
+  if (owners.includes(stat.uid) && (!othersWrite || isSticky || stat.isSymbolicLink())) return;
+  throw unsafe(part, stat);
+}
+
+function unsafe(path: string, { uid, mode }: fs.Stats): WritError {
+  return new WritError('PATH_UNSAFE', `${path} can be changed by other users than root and you`, {
+    facts: { path, uid, mode: (mode & 0o7777).toString(8) },
+    hint: `chmod go-w ${path}, or keep keys and repositories in a directory of your own. A work directory of CI may be writable for everybody: use one of mktemp -d.`,
+  });
+}

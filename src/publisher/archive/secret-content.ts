@@ -1,0 +1,121 @@
+// Finds secrets in the content of a file: private keys, Writ's own key files and tokens, and tokens whose services publish a
+// fixed prefix for scanners. A finding has its line and its kind, never a byte of the secret. Pure; memory and time are bounded
+// by the chunk that is read, because no pattern repeats a group, and none depends on the length of a line.
+
+export interface FoundSecret {
+  readonly line: number;
+  /** As `a GitHub token`. */
+  readonly what: string;
+  /** A key or token of Writ itself: no option lets it through. */
+  readonly isOwn: boolean;
+}
+
+export interface SecretScan {
+  /** Looks at the next chunk of the file, until a secret is found or the bound is reached. */
+  readonly add: (chunk: Buffer) => void;
+  readonly found: () => FoundSecret | undefined;
+}
+
+/** Beyond it a file is a list, as of blocked names; a key is at the top of its file, or in a small one. */
+export const maxScannedBytes = 4_194_304;
+/** NUL in the first bytes: a program or an image, which may contain `BEGIN PRIVATE KEY` as a constant. */
+const binaryBytes = 8192;
+/** The longest pattern: a secret on the border of two chunks is in the next text as a whole. */
+const overlapCharacters = 512;
+
+const ownSecrets: Readonly<Record<string, string>> = {
+  'a secret key file of Writ': '"writ-key"\\s{0,20}:',
+  'a token of a Writ fleet': 'writ_(?:host|people|opa)_[\\w-]{40}',
+};
+
+/** The prefixes are those that each service documents for secret scanning; lengths are at least the shortest that it issues. */
+const otherSecrets: Readonly<Record<string, string>> = {
+  'a private key': '-----BEGIN (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----',
+  'an SSH2 private key': '---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----',
+  'a PuTTY private key': 'PuTTY-User-Key-File-[123]:',
+  'an age secret key': 'AGE-(?:SECRET-KEY|PLUGIN-[A-Z0-9]{1,40})-1[02-9AC-HJ-NP-Z]{20}',
+  'a minisign or signify secret key': 'untrusted comment: (?:minisign|rsign|signify)[ \\w]{0,40} secret key',
+  'a DNSSEC private key': 'Private-key-format: v1',
+  'a WireGuard private key': 'PrivateKey[ \\t]{0,20}=[ \\t]{0,20}[A-Za-z0-9+/]{43}=',
+  'an AWS access key': '(?<!\\w)(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}(?!\\w)(?<!EXAMPLE)',
+  'an Azure storage key': 'AccountKey=[A-Za-z0-9+/]{86}==',
+  'a GitHub token': '(?<!\\w)(?:gh[pousr]_[A-Za-z0-9]{36}|github_pat_[A-Za-z0-9]{22}_[A-Za-z0-9]{59})',
+  'a GitLab token': '(?<!\\w)gl(?:pat|dt|rt|cbt|ptt|ft|soat|agent|oas|imt|ffct)-[\\w-]{20}',
+  'a Slack token': '(?<!\\w)(?:xox[abeoprs]-[\\w-]{10}|xapp-[0-9]-[A-Z0-9]{6})',
+  'a Slack webhook': 'hooks\\.slack\\.com/(?:services|workflows|triggers)/[A-Za-z0-9+/]{40}',
+  'a Stripe key': '(?<!\\w)(?:[sr]k_(?:live|test|prod)_[A-Za-z0-9]{10}|whsec_[A-Za-z0-9+/]{32})',
+  'a Google key': '(?<!\\w)(?:AIza[\\w-]{35}|GOCSPX-[\\w-]{28}|ya29\\.[\\w-]{20})',
+  'an npm token': '(?<!\\w)npm_[A-Za-z0-9]{36}',
+  'a PyPI token': '(?<!\\w)pypi-AgE[\\w-]{50}',
+  'a RubyGems token': '(?<!\\w)rubygems_[0-9a-f]{48}',
+  'a Docker token': '(?<!\\w)dckr_(?:pat|oat)_[\\w-]{27}',
+  'a DigitalOcean token': '(?<!\\w)do[oprt]_v1_[0-9a-f]{64}',
+  'a HashiCorp Vault token': '(?<!\\w)hv[sbr]\\.[\\w-]{24}',
+  'a Grafana token': '(?<!\\w)(?:glsa_[A-Za-z0-9]{32}_|glc_[A-Za-z0-9+/]{32})',
+  'a SendGrid key': '(?<!\\w)SG\\.[\\w-]{22}\\.[\\w-]{43}',
+  'a Shopify token': '(?<!\\w)shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}',
+  'a Hugging Face token': '(?<!\\w)hf_[A-Za-z]{34}',
+  'an Anthropic or OpenAI key': '(?<!\\w)sk-(?:ant|proj|svcacct)-[\\w-]{20}',
+  'a Tailscale key': '(?<!\\w)tskey-[a-z]{2,10}-[\\w-]{16}',
+  'a Databricks token': '(?<!\\w)dapi[0-9a-f]{32}',
+};
+
+const own = patternsOf(ownSecrets);
+const all = patternsOf({ ...ownSecrets, ...otherSecrets });
+
+function patternsOf(kinds: Readonly<Record<string, string>>) {
+  const sources = Object.values(kinds);
+  return { kinds: Object.keys(kinds), either: new RegExp(sources.map((source) => `(${source})`).join('|')) };
+}
+
+/** @param secrets `own` where the user includes the file: then only what is never published is looked for */
+export function scanForSecrets(secrets: 'all' | 'own'): SecretScan {
+  const { kinds, either } = secrets === 'own' ? own : all;
+  let state = { scannedBytes: 0, line: 1, rest: '', decode: decodeBytes };
+  let found: FoundSecret | undefined;
+  let isOver = false;
+  const add = (chunk: Buffer): void => {
+    if (isOver) return;
+    if (state.scannedBytes === 0) {
+      const decode = decoderOf(chunk);
+      isOver = decode === undefined;
+      if (decode === undefined) return;
+      state = { ...state, decode };
+    }
+    const text = state.rest + state.decode(chunk);
+    const match = either.exec(text);
+    if (match !== null) {
+      const what = kinds[match.slice(1).findIndex((group) => group !== undefined)] ?? '';
+      const line = state.line + countLines(text.slice(0, match.index));
+      found = { line, what, isOwn: Object.hasOwn(ownSecrets, what) };
+      isOver = true;
+      return;
+    }
+    const rest = text.slice(-overlapCharacters);
+    const line = state.line + countLines(text.slice(0, text.length - rest.length));
+    state = { ...state, scannedBytes: state.scannedBytes + chunk.length, line, rest };
+    isOver = state.scannedBytes >= maxScannedBytes;
+  };
+  return { add, found: () => found };
+}
+
+function decodeBytes(bytes: Buffer): string {
+  return bytes.toString('latin1');
+}
+
+/** @returns undefined for a binary file. Text of Windows is UTF-16, every second byte of it a NUL. */
+function decoderOf(chunk: Buffer): ((bytes: Buffer) => string) | undefined {
+  if (chunk[0] === 0xff && chunk[1] === 0xfe) return (bytes) => bytes.toString('utf16le');
+  if (chunk[0] === 0xfe && chunk[1] === 0xff)
+    return (bytes) =>
+      Buffer.from(bytes.subarray(0, bytes.length & ~1))
+        .swap16()
+        .toString('utf16le');
+  return chunk.subarray(0, binaryBytes).includes(0) ? undefined : decodeBytes;
+}
+
+function countLines(text: string): number {
+  let lines = 0;
+  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) lines += 1;
+  return lines;
+}

@@ -1,0 +1,117 @@
+// Samples are put together here: a scanner that reads this repository must not find them.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { maxScannedBytes, scanForSecrets } from '../../../../src/publisher/archive/secret-content.js';
+
+function found(content: string | Buffer, secrets: 'all' | 'own' = 'all', chunkBytes = 1_048_576) {
+  const scan = scanForSecrets(secrets);
+  const bytes = Buffer.from(content as string);
+  for (let at = 0; at < bytes.length; at += chunkBytes) scan.add(bytes.subarray(at, at + chunkBytes));
+  return scan.found();
+}
+
+const many = (characters: string, count: number): string => characters.repeat(count).slice(0, count);
+const pem = (kind: string): string => `-----${'BEGIN'} ${kind}-----\nMIIE\n`;
+
+const samples: Readonly<Record<string, readonly string[]>> = {
+  'a private key': [
+    ...['RSA ', 'EC ', 'DSA ', 'OPENSSH ', 'ENCRYPTED ', ''].map((kind) => pem(`${kind}PRIVATE KEY`)),
+    pem('PGP PRIVATE KEY BLOCK'),
+    `{"private_key": "-----${'BEGIN'} PRIVATE KEY-----\\nMIIE"}`,
+  ],
+  'an SSH2 private key': [`---- ${'BEGIN'} SSH2 ENCRYPTED PRIVATE KEY ----`],
+  'a PuTTY private key': ['PuTTY-User-Key-File-' + '3: ssh-ed25519'],
+  'an age secret key': [`AGE-SECRET-KEY-1${many('QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L', 58)}`],
+  'a minisign or signify secret key': ['untrusted comment: minisign encrypted ' + 'secret key\nRWRT'],
+  'a DNSSEC private key': ['Private-key-' + 'format: v1.3\nAlgorithm: 13'],
+  'a WireGuard private key': [`PrivateKey = ${many('aB3+', 43)}=`],
+  'an AWS access key': [`AKIA${many('Q7R2', 16)}`, `ASIA${many('Q7R2', 16)}`],
+  'an Azure storage key': [`AccountKey=${many('aB3/', 86)}==`],
+  'a GitHub token': [
+    `ghp_${many('aB3', 36)}`,
+    `ghs_${many('aB3', 36)}`,
+    `github_pat_${many('aB', 22)}_${many('cD', 59)}`,
+  ],
+  'a GitLab token': [`glpat-${many('aB3_', 20)}`, `glrt-${many('aB3-', 24)}`],
+  'a Slack token': [`xoxb-${many('123', 12)}`, `xapp-1-${many('A1', 10)}`],
+  'a Slack webhook': [`https://hooks.slack.com/services/${many('T0A/', 44)}`],
+  'a Stripe key': [`sk_live_${many('aB3', 24)}`, `rk_test_${many('aB3', 24)}`],
+  'a Google key': [`AIza${many('aB3-', 35)}`, `GOCSPX-${many('aB3_', 28)}`, `ya29.${many('aB3', 30)}`],
+  'an npm token': [`npm_${many('aB3', 36)}`],
+  'a PyPI token': [`pypi-AgEIcHlwaS5vcmc${many('aB3', 60)}`],
+  'a RubyGems token': [`rubygems_${many('0af', 48)}`],
+  'a Docker token': [`dckr_pat_${many('aB3', 27)}`],
+  'a DigitalOcean token': [`dop_v1_${many('0af', 64)}`],
+  'a HashiCorp Vault token': [`hvs.${many('aB3', 24)}`],
+  'a Grafana token': [`glsa_${many('aB3', 32)}_0af1`],
+  'a SendGrid key': [`SG.${many('aB3', 22)}.${many('aB3', 43)}`],
+  'a Shopify token': [`shpat_${many('0af', 32)}`],
+  'a Hugging Face token': [`hf_${many('aB', 34)}`],
+  'an Anthropic or OpenAI key': [`sk-ant-${many('aB3', 24)}`],
+  'a Tailscale key': [`tskey-auth-${many('aB3', 20)}`],
+  'a Databricks token': [`dapi${many('0af', 32)}`],
+};
+
+const key = JSON.stringify({ 'writ-key': 1, scheme: 'ed25519' }, null, 2);
+const ownSamples: Readonly<Record<string, readonly string[]>> = {
+  'a secret key file of Writ': [key, key.replace(/\s/g, '')],
+  'a token of a Writ fleet': ['host', 'people', 'opa'].map((kind) => `writ_${kind}_${many('aB3-', 43)}`),
+};
+
+describe('scanForSecrets', () => {
+  for (const [what, texts] of Object.entries(samples)) {
+    it(`finds ${what} with its line, unless the file is included`, () => {
+      for (const text of texts) {
+        const content = `# first\nvalue: "${text}"\n`;
+        assert.deepEqual(found(content), { line: 2, what, isOwn: false }, text);
+        assert.equal(found(content, 'own'), undefined);
+      }
+    });
+  }
+
+  for (const [what, texts] of Object.entries(ownSamples)) {
+    it(`finds ${what} in an included file too`, () => {
+      for (const text of texts) {
+        assert.deepEqual(found(`\n\n${text}`, 'own')?.isOwn, true, text);
+        assert.deepEqual(found(`\n\n${text}`)?.what, what);
+      }
+    });
+  }
+
+  it('finds a key of Writ behind another secret in an included file', () => {
+    assert.equal(found(`${pem('PRIVATE KEY')}${key}`, 'own')?.what, 'a secret key file of Writ');
+  });
+
+  const harmless = [
+    '-----BEGIN CERTIFICATE-----\nMIIE',
+    '-----BEGIN PUBLIC KEY-----\nMIIE',
+    'AKIAIOSFODNN7EXAMPLE',
+    `x${'AKIA'}${many('Q7R2', 16)}`,
+    'writ_host_... is the form of a token',
+    'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI',
+    'sk_buff, glpat-, ghp_, npm_config_registry',
+  ];
+  for (const text of harmless) it(`takes ${text.slice(0, 30)}`, () => assert.equal(found(text), undefined));
+
+  it('finds a secret on the border of two chunks, and counts lines over chunks', () => {
+    const content = `${'line\n'.repeat(2000)}${`ghp_${many('aB3', 36)}`}\n`;
+    for (const chunkBytes of [7, 512, 1000, 10_005, 10_020])
+      assert.equal(found(content, 'all', chunkBytes)?.line, 2001, String(chunkBytes));
+  });
+
+  it('reads text of Windows, which is UTF-16 in either order', () => {
+    const text = Buffer.from(`\ufeffok\n${`ghp_${many('aB3', 36)}`}\n`, 'utf16le');
+    assert.equal(found(text)?.line, 2);
+    assert.equal(found(Buffer.from(text).swap16())?.line, 2);
+  });
+
+  it('takes a program that has the first line of a key as a constant', () => {
+    assert.equal(found(`\x7fELF\0\0${pem('PRIVATE KEY')}`), undefined);
+  });
+
+  it('finds a secret in one line without an end, within the bound of bytes, and none behind it', () => {
+    const before = maxScannedBytes - 100;
+    assert.equal(found(`${'a '.repeat(before / 2)}${pem('PRIVATE KEY')}`)?.line, 1);
+    assert.equal(found(`${'a '.repeat(maxScannedBytes / 2)}${pem('PRIVATE KEY')}`), undefined);
+  });
+});
