@@ -151,9 +151,12 @@ export const confined: readonly Confined[] = [
   },
   {
     what: 'console and writing to the standard streams',
-    used: saying(/\bconsole\s*\.|\bprocess\s*\.\s*(?:stdout|stderr)\s*\.\s*write\b/),
-    only: /^cli\/console\/render\.ts$/,
-    because: 'stdout carries answers that scripts read; the log goes through pino to stderr',
+    used: saying(
+      /\bconsole\s*\.|\b(?:stdout|stderr|process\s*\.\s*std(?:out|err))\s*\.\s*write\b|\bwriteSync\(\s*[12]\b/,
+    ),
+    only: /^platform\/telemetry\/standard-streams\.ts$/,
+    because:
+      'text that cannot be written is counted and ends nothing; stdout carries answers that scripts read',
   },
   {
     what: 'the clock and timers',

@@ -427,7 +427,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'server-limits',
     'tls-files',
   ],
-  'platform/telemetry': ['log', 'metrics', 'sd-notify', 'silent-log', 'watchdog'],
+  'platform/telemetry': ['log', 'metrics', 'sd-notify', 'silent-log', 'standard-streams', 'watchdog'],
   'platform/time': ['clock', 'deadline', 'join-signals', 'rate-limit'],
   'platform/users': ['authorization-file', 'group-id', 'user-id'],
   'publisher/archive': [

@@ -33,6 +33,7 @@ export const command: CommandDefinition<KeyPassphraseFlags> = {
   ],
   args: [['<file>', 'the key file']],
   flags,
+  acts: () => true,
   run: async ([path = ''], flags, context) => {
     const file = readKeyFile(context.at(path));
     if (file === undefined) throw new WritError('KEY_UNREADABLE', `${path} is missing`, { facts: { path } });
