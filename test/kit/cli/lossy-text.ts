@@ -1,4 +1,5 @@
 // Runs `writ` with a standard stream that takes no text: closed, full, or a pipe whose reader goes away.
+import type { WritRun } from './run-writ.js';
 import { runWritProcess } from './writ-process.js';
 import { writProgram } from './writ-program.js';
 
@@ -18,7 +19,7 @@ const readerEnds = (lines: number): string =>
 
 const redirection: Readonly<Record<TextLoss, string>> = { closed: '&-', full: '/dev/full', gone: '&7' };
 
-/** @returns the arguments of bash for a program that follows them and takes its place */
+/** @returns bash and its arguments; the program that follows them takes its place */
 export function lossyShell({ stdout, stderr, lines = 0 }: LossyStreams): readonly string[] {
   const hasReader = stdout === 'gone' || stderr === 'gone';
   const out = stdout === undefined ? '' : `1>${redirection[stdout]}`;
@@ -32,7 +33,7 @@ export interface LossyOptions {
   readonly streams: LossyStreams;
 }
 
-/** @returns the exit code of `writ` */
-export async function runLossyWrit(args: readonly string[], { cwd, streams }: LossyOptions) {
+/** Runs `writ` to its end. */
+export function runLossyWrit(args: readonly string[], { cwd, streams }: LossyOptions): Promise<WritRun> {
   return runWritProcess(args, { cwd, under: lossyShell(streams), entry: writProgram });
 }
