@@ -74,9 +74,9 @@ export const confined: readonly Confined[] = [
     used: (file) =>
       /^(?:agent|trust|workers|platform|sdk)\//.test(file.path) &&
       (changesDisk(file) || opensForWriting(file)),
-    only: /^platform\/(disk\/durable-\w+|process\/control-group)\.ts$/,
+    only: /^platform\/(disk\/durable-\w+|process\/control-group|telemetry\/standard-streams)\.ts$/,
     because:
-      'the crash matrix is made of the labels of durable-fs: what changes the disk past it is killed and failed by no test; control groups are on no disk',
+      'the crash matrix is made of the labels of durable-fs: what changes the disk past it is killed and failed by no test; control groups are on no disk, and a log on stderr is no state',
   },
   {
     what: 'the system calls of durable-fs',

@@ -201,6 +201,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'flag-values',
     'flags',
     'log-flags',
+    'lost-answer',
     'program',
     'questions',
     'render',
