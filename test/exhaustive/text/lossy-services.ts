@@ -47,10 +47,10 @@ async function runAgent(dir: TempDir, streams: LossyStreams): Promise<void> {
   await whileRunning(['agent', '--config', site.config], streams, async () => {
     const status = () => site.json('status');
     await until(async () => (await status())['agent'] === 'run');
-    for (const generation of [1, 2]) {
-      await site.repository.publish({ 'block.rpz': `version ${generation}\n` });
-      const pull = await site.json('pull');
-      assert.deepEqual([pull['outcome'], pull['exitCode']], ['activated', 0]);
+    // The first poll of the agent may have been faster.
+    for (const version of [1, 2]) {
+      await site.repository.publish({ 'block.rpz': `version ${version}\n` });
+      assert.equal((await site.json('pull'))['exitCode'], 0);
     }
     const { logLosses, generation } = await status();
     assert.equal(generation, 2);
