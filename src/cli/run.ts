@@ -7,6 +7,7 @@ import { writVersion } from '../core/version.js';
 import { systemClock } from '../platform/time/clock.js';
 import type { CommandContext, CommandEntry, Surroundings } from './console/command.js';
 import { deniedOr } from './console/denied.js';
+import { exitCodeOfLostAnswer, lostAnswerWarning, onlyAnswers } from './console/lost-answer.js';
 import type { Invocation } from './console/program.js';
 import { createRenderer, type Renderer } from './console/render.js';
 
@@ -167,9 +168,11 @@ function isVersionAsked(argv: readonly string[]): boolean {
   return argv.length === 1 && ['--version', '-V', 'version'].includes(argv[0] ?? '');
 }
 
-function showText(text: string, surroundings: Surroundings): number {
-  createRenderer({ color: 'auto' }, surroundings, 'help.result').raw(text);
-  return 0;
+async function showText(text: string, surroundings: Surroundings): Promise<number> {
+  const renderer = createRenderer({ color: 'auto' }, surroundings, 'help.result');
+  renderer.raw(text);
+  const { lines } = await renderer.lostAnswers();
+  return lines === 0 ? 0 : 1;
 }
 
 async function runCommand(
@@ -179,7 +182,10 @@ async function runCommand(
   const { stdin, stderr, env, directory, clock = systemClock } = surroundings;
   const type = `${command.replace(' ', '-')}.result`;
   const renderer = createRenderer(flags, surroundings, type);
-  const { signal, exitCodeOf } = listenForSignals(definition.onSignal, renderer, surroundings);
+  const isOnlyAnswer = onlyAnswers(definition, args, flags);
+  const { signal, exitCodeOf, stop } = listenForSignals(definition.onSignal, renderer, surroundings);
+  // An answer that goes on, as `status --watch`, has no reader any more.
+  if (isOnlyAnswer) renderer.answerLost.addEventListener('abort', stop);
   const canAsk = flags.input === true && stdin.isTTY === true && stderr.isTTY === true;
   const reporter = renderer.reporter(clock);
   const startedMs = clock.monotonicMs();
@@ -208,7 +214,11 @@ async function runCommand(
       reporter.finish('total', `${((clock.monotonicMs() - startedMs) / 1000).toFixed(1)} s`);
     const exitCode = exitCodeOf(answer.exitCode ?? 0);
     renderer.answer({ ...answer, exitCode }, definition.quiet);
-    return exitCode;
+    const lost = await renderer.lostAnswers();
+    if (lost.lines === 0) return exitCode;
+    for (const warning of lostAnswerWarning(lost)) reporter.warn(warning);
+    const { failureExitCode } = definition;
+    return exitCodeOfLostAnswer({ answer, exitCode, isOnlyAnswer, failureExitCode });
   } catch (error) {
     const failure = deniedOr(toWritError(error));
     const exitCode = failure.code === 'INTERRUPTED' ? exitCodeOf(130) : definition.failureExitCode;
@@ -218,13 +228,14 @@ async function runCommand(
 
 /**
  * The first signal asks a draining command to end; any other ends the process at once.
- * @returns exitCodeOf: 130, which such a command answers when it was interrupted, as the code of the signal that did it
+ * @returns exitCodeOf: 130, which such a command answers when it was interrupted, as the code of the signal that did it;
+ *   stop: asks it to end without a signal
  */
 function listenForSignals(
   onSignal: 'drain' | undefined,
   renderer: Renderer,
   surroundings: Surroundings,
-): { readonly signal: AbortSignal; exitCodeOf(exitCode: number): number } {
+): { readonly signal: AbortSignal; exitCodeOf(exitCode: number): number; stop(): void } {
   const controller = new AbortController();
   let first: keyof typeof signalExitCode = 'SIGINT';
   for (const name of ['SIGINT', 'SIGTERM'] as const) {
@@ -239,7 +250,7 @@ function listenForSignals(
     });
   }
   const exitCodeOf = (code: number): number => (code === 130 ? signalExitCode[first] : code);
-  return { signal: controller.signal, exitCodeOf };
+  return { signal: controller.signal, exitCodeOf, stop: () => controller.abort() };
 }
 
 /** What was typed was not understood, so --json is looked for by hand: a script gets JSON here too. */

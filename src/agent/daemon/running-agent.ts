@@ -5,6 +5,7 @@ import type { CycleResult } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { toWritError } from '../../core/errors.js';
 import type { AgentState, HeldStatus, StatusReport } from '../../core/status/status.js';
+import { lossesOfLog } from '../../platform/telemetry/log.js';
 import { changeOfFile, loadForAgent } from '../config/load-config.js';
 import { openAgentSockets } from '../control/agent-sockets.js';
 import type { Asked } from '../control/cycle-and-exit.js';
@@ -134,7 +135,7 @@ export class RunningAgent {
 
   #status(held: readonly HeldStatus[] = this.#parts.collector.report().held): StatusReport {
     const { contact, collector, poller, prober, downloads, fleet } = this.#parts;
-    const { version, leftOut, configPath } = this.#options;
+    const { version, leftOut, configPath, log } = this.#options;
     // A reload that was refused says more of it.
     const changed = this.#problems.has('reload') ? undefined : changeOfFile(configPath, this.#digest);
     return statusReport(this.#host, {
@@ -143,6 +144,7 @@ export class RunningAgent {
       contact: contact.read(),
       held,
       fleet: fleet.fleetStatus(),
+      logLosses: lossesOfLog(log),
       problems: [
         ...[...(leftOut ?? []), ...this.#problems.values(), ...collector.report().problems],
         fleet.problem(),

@@ -12,6 +12,7 @@ import type {
   Downloading,
   FleetStatus,
   HeldStatus,
+  LogLosses,
   RememberedRefusal,
   StatusReport,
 } from '../../core/status/status.js';
@@ -40,6 +41,8 @@ export interface AgentFacts {
   readonly held?: readonly HeldStatus[];
   /** Of the fleet server; left out where there is none. */
   readonly fleet?: FleetStatus | undefined;
+  /** Of its log; undefined where it is not on stderr. */
+  readonly logLosses?: LogLosses | undefined;
   /** What the agent met outside a cycle, as a damaged tree at its start; undefined for what is over. */
   readonly problems: readonly (Problem | undefined)[];
 }

@@ -54,6 +54,7 @@ export function statusReport(host: HostView, agent: AgentFacts): StatusReport {
     pause: pauseNow(ledger, nowMs),
     waiting: unlessEmpty(waitingNow(ledger, nowMs)),
     fleet: agent.fleet,
+    logLosses: agent.logLosses?.lines === 0 ? undefined : agent.logLosses,
     problems: currentProblems(facts, agent),
   });
 }

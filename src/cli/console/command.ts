@@ -108,8 +108,13 @@ export interface CommandDefinition<Flags extends object = object> {
   readonly onSignal?: 'drain';
   /** What --quiet leaves: `nothing` where the exit code is the answer; left out: the whole block. */
   readonly quiet?: 'nothing' | 'first-line';
-  /** In place of the exit code of the error's kind, where 1 is an answer. */
+  /** In place of the exit code of the error's kind, and of a lost answer, where 1 is an answer. */
   readonly failureExitCode?: number;
+  /**
+   * True for a command that changes something: what it did is its exit code, also where its answer could not be written.
+   * Left out: it only answers, and a lost answer is a failure. So it is with --dry-run.
+   */
+  acts?(args: readonly (string | undefined)[], flags: Flags & CommonFlags): boolean;
   /** Positional arguments as commander takes them: `<source>` or `[file]`, a text for the help, and a parser. */
   readonly args?: readonly (readonly [name: string, text: string, parse?: (text: string) => unknown])[];
   /** What the first argument may be, where that is one of a few words: for the completion of shells. */

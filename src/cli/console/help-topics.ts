@@ -17,6 +17,8 @@ const exitCodes = `Exit codes, the same of every command unless its own help say
 Questions answer by their exit code: health, doctor and repo status 0 ok, 1 warning,
 2 critical (health: 3 unknown); diff 0 the same, 1 different, 2 error;
 pull --exit-unchanged 77 distinguishes "nothing new" from "activated".
+A command that only answers ends with 1 if its answer could not be written (disk full,
+reader gone). One that changes something ends with the code of what it did.
 With --json each failure has its code; writ help CODE says what to do about it.
 `;
 

@@ -1,4 +1,4 @@
-// The only place that writes to stdout and stderr: answers, errors, narration, colours and JSON.
+// All that commands print on stdout and stderr: answers, errors, narration, colours and JSON.
 // Owns how Writ looks; never decides an outcome. Text of others (revisions, file names, hook output) is
 // printed with control characters escaped: a bundle must not be able to drive the reader's terminal.
 
@@ -6,6 +6,11 @@ import { type ErrorCode, exitCodeOfKind, type WritError } from '../../core/error
 import { withoutUndefined } from '../../core/given.js';
 import type { HealthLevel } from '../../core/status/host-health.js';
 import { printable } from '../../core/text/printable.js';
+import {
+  openStreamText,
+  type StreamText,
+  type TextLosses,
+} from '../../platform/telemetry/standard-streams.js';
 import type { Clock } from '../../platform/time/clock.js';
 import type { Answer, CommandDefinition, Reporter, StepState, Surroundings } from './command.js';
 import { type DocsPlaces, docsPage, docsText } from './docs-address.js';
@@ -28,10 +33,13 @@ export function createRenderer(
   streams: Pick<Surroundings, 'stdout' | 'stderr'> & DocsPlaces,
   type: string,
 ) {
-  const out = (text: string): void => void streams.stdout.write(`${text}\n`);
+  const loss = new AbortController();
+  const answers = openStreamText(streams.stdout, () => loss.abort());
+  const narration = openStreamText(streams.stderr);
+  const out = (text: string): void => answers.write(`${text}\n`);
   const paintOut = painter(options.color, streams.stdout, streams.env);
   const paintErr = painter(options.color, streams.stderr, streams.env);
-  const live = createLiveLine(streams.stderr);
+  const live = createLiveLine(narration);
   const show = (answer: Answer): void => {
     live.clear();
     const lines = options.json
@@ -50,7 +58,9 @@ export function createRenderer(
     redraw: (answer: Answer, fields?: readonly string[]): void => {
       const isTerminal = streams.stdout.isTTY === true && !options.json;
       if (isTerminal)
-        drawPage(streams.stdout, linesOfAnswer(answer, paintOut, streams, streams.stdout.columns));
+        answers.write(
+          pageOf(streams.stdout, linesOfAnswer(answer, paintOut, streams, streams.stdout.columns)),
+        );
       else if (fields !== undefined && options.json) show(answer);
       else if (fields !== undefined) out(fields.map(printable).join('\t'));
     },
@@ -58,13 +68,17 @@ export function createRenderer(
     error: (error: WritError, exitCode = exitCodeOf(error)): number => {
       live.clear();
       if (options.json) out(printableJson(jsonOfError(type, exitCode, error, streams)));
-      else streams.stderr.write(linesOfError(error, paintErr, options, streams).join(''));
+      else narration.write(linesOfError(error, paintErr, options, streams).join(''));
       return exitCode;
     },
     reporter: (clock: Clock) =>
-      createReporter({ options, stderr: streams.stderr, paint: paintErr, clock, live }),
+      createReporter({ options, stderr: streams.stderr, narration, paint: paintErr, clock, live }),
     /** Help and version texts, as they are. */
-    raw: (text: string) => void streams.stdout.write(text),
+    raw: (text: string) => answers.write(text),
+    /** Aborted when a line of an answer could not be written. */
+    answerLost: loss.signal,
+    /** Resolves when each answer so far was written or lost. */
+    lostAnswers: (): Promise<TextLosses> => answers.settled(),
   };
 }
 
@@ -108,11 +122,11 @@ function levelOf(exitCode = 0): HealthLevel {
 }
 
 /** What does not fit is counted: a page that scrolls would hide its first line, which says how it is. */
-function drawPage(stdout: NodeJS.WriteStream, lines: readonly string[]): void {
+function pageOf(stdout: NodeJS.WriteStream, lines: readonly string[]): string {
   const room = Math.max(3, stdout.rows ?? lines.length + 1) - 1;
   const left = lines.length - room + 1;
   const page = left <= 1 ? lines : [...lines.slice(0, -left), `(${left} more lines)`];
-  stdout.write(`${clearScreen}${page.join('\n')}\n`);
+  return `${clearScreen}${page.join('\n')}\n`;
 }
 
 const outcomeWord = /^[A-Z]{2,}(?: [A-Z]{2,})*(?![a-z])/;
@@ -163,16 +177,17 @@ const silentReporter: Omit<Reporter, 'warn'> = {
 interface ReporterParts {
   readonly options: RenderOptions;
   readonly stderr: NodeJS.WriteStream;
+  readonly narration: StreamText;
   readonly paint: Paint;
   readonly clock: Clock;
   readonly live: ReturnType<typeof createLiveLine>;
 }
 
 function createReporter(parts: ReporterParts): Reporter {
-  const { options, stderr, paint, live } = parts;
+  const { options, stderr, narration, paint, live } = parts;
   const warn = (text: string): void => {
     live.clear();
-    stderr.write(`${paint('yellow', 'warning')}: ${printable(text)}\n`);
+    narration.write(`${paint('yellow', 'warning')}: ${printable(text)}\n`);
   };
   // A script that asked for JSON wants one answer; it gets the steps too when it asks for them.
   if (options.quiet || (options.json && !options.verbose)) return { ...silentReporter, warn };
@@ -186,24 +201,24 @@ const clearLine = '\r\u001b[2K';
 const clearScreen = '\u001b[H\u001b[2J';
 
 /** The one line that is redrawn on a terminal: whatever is written next clears it first. */
-function createLiveLine(stderr: NodeJS.WriteStream) {
+function createLiveLine(narration: StreamText) {
   let drawn = false;
   return {
     draw: (line: string): void => {
-      stderr.write(`${clearLine}${line}`);
+      narration.write(`${clearLine}${line}`);
       drawn = true;
     },
     clear: (): void => {
-      if (drawn) stderr.write(clearLine);
+      if (drawn) narration.write(clearLine);
       drawn = false;
     },
   };
 }
 
-function plainReporter({ options, stderr, clock }: ReporterParts): Omit<Reporter, 'warn'> {
+function plainReporter({ options, narration, clock }: ReporterParts): Omit<Reporter, 'warn'> {
   const steps = stopwatch(clock);
   const line = (...fields: readonly string[]): void =>
-    void stderr.write(`${[new Date(clock.nowMs()).toISOString(), ...fields.map(printable)].join('\t')}\n`);
+    narration.write(`${[new Date(clock.nowMs()).toISOString(), ...fields.map(printable)].join('\t')}\n`);
   return {
     begin: (step, text = '') => {
       steps.start(step);
@@ -226,11 +241,11 @@ const stateStyle: Readonly<Record<StepState, Style | undefined>> = {
 };
 
 function terminalReporter(parts: ReporterParts): Omit<Reporter, 'warn'> {
-  const { stderr, paint, clock, live } = parts;
+  const { stderr, narration, paint, clock, live } = parts;
   const steps = stopwatch(clock);
   const write = (line: string): void => {
     live.clear();
-    stderr.write(`${line}\n`);
+    narration.write(`${line}\n`);
   };
   const lineOf = (step: string, text: string): string =>
     fit(`  ${printable(step).padEnd(9)} ${printable(text)}`, stderr.columns);

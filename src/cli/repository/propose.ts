@@ -47,6 +47,7 @@ export function proposeCommand<Own extends object>(
       '2  usage, or the change would be a mistake',
     ],
     flags: { ...own.flags, ...proposeFlags } as FlagTable<Own & ProposeFlags>,
+    acts: () => true,
     run: async (args, flags, context) => propose(own.change(args, flags, context), flags, context),
   };
 }

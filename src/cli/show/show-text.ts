@@ -1,6 +1,6 @@
 // Words for times, durations and tables, as every command writes them: UTC always, aligned columns, no colour.
 // Pure text; knows no result.
-import type { Bounded } from '../../core/protocol/control-protocol.js';
+import type { Bounded, StatusReport } from '../../core/protocol/control-protocol.js';
 import type { BakeWait } from '../../core/status/status.js';
 import { isoTime } from '../../core/text/iso-time.js';
 import { printable } from '../../core/text/printable.js';
@@ -47,6 +47,15 @@ export function counted(count: number, noun: string): string {
 /** @returns the line about a value, where there is one */
 export function lineOf<T>(value: T | undefined, text: (value: T) => string): string[] {
   return value === undefined ? [] : [text(value)];
+}
+
+/** @returns how many lines of the agent's log are missing, as `  log       12 lines could not be written [ENOSPC]` */
+export function logLines({ logLosses }: Pick<StatusReport, 'logLosses'>): string[] {
+  return lineOf(
+    logLosses,
+    ({ lines, code }) =>
+      `  log       ${counted(lines, 'line')} since the start of the agent could not be written [${code}]`,
+  );
 }
 
 /** @returns the text's lines, each indented; at most `max` of them, and a count of the rest */

@@ -4,7 +4,16 @@ import type { StatusReport } from './status.js';
 
 /** @returns equal texts for two reports of which the second tells nothing new */
 export function statusNews(report: StatusReport): string {
-  const { atMs: _, nextPollAtMs: _next, downloading: _now, freshness, last, fleet, ...rest } = report;
+  const {
+    atMs: _,
+    nextPollAtMs: _next,
+    downloading: _now,
+    freshness,
+    last,
+    fleet,
+    logLosses,
+    ...rest
+  } = report;
   const { state, failing, refused, expired, overdueSinceMs } = freshness;
   // The first failure of a kind is news, the next ones like it are not.
   const codes = [failing?.code, refused?.code, expired?.role, overdueSinceMs === undefined];
@@ -12,5 +21,16 @@ export function statusNews(report: StatusReport): string {
   const scrub = rest.scrub === undefined ? [] : [rest.scrub.outcome, rest.scrub.found];
   // That a report was stored, again, is none either.
   const told = [fleet?.url, fleet?.state, fleet?.problem?.code];
-  return JSON.stringify({ ...rest, scrub, clock, told, freshness: state, codes, outcome: last?.outcome });
+  // The first lost line of a log is news, the next ones are not.
+  const lost = logLosses?.code;
+  return JSON.stringify({
+    ...rest,
+    scrub,
+    clock,
+    told,
+    lost,
+    freshness: state,
+    codes,
+    outcome: last?.outcome,
+  });
 }

@@ -192,6 +192,13 @@ export interface FleetStatus {
   readonly problem?: Problem;
 }
 
+/** Lines of the agent's log that could not be written since it started. */
+export interface LogLosses {
+  readonly lines: number;
+  /** Error code of the system for the last of them, as ENOSPC. */
+  readonly code?: string;
+}
+
 export interface StatusReport {
   readonly schema: 1;
   readonly type: 'status.result';
@@ -257,5 +264,7 @@ export interface StatusReport {
   readonly waiting?: readonly WaitStatus[];
   /** Left out where `fleet` is not configured, and where no agent has looked. */
   readonly fleet?: FleetStatus;
+  /** Left out while nothing was lost, and where no agent runs. */
+  readonly logLosses?: LogLosses;
   readonly problems: readonly Problem[];
 }

@@ -1,10 +1,12 @@
 // The door to logging: pino, written synchronously to one stream, so that the last line before a crash is there. Machines get
 // JSON, people at a terminal lines.
-// Owns the fields every line has; never writes to stdout, which carries answers.
-import { type DestinationStream, destination, type Logger, pino, stdSerializers } from 'pino';
+// Owns the fields every line has; never writes to stdout, which carries answers. Lines that cannot be written are lost, and
+// counted: the program goes on.
+import { type DestinationStream, type Logger, pino, stdSerializers } from 'pino';
 import { isWritError } from '../../core/errors.js';
 import { gatherLines } from './gathered-lines.js';
 import { humanLine } from './log-lines.js';
+import { type LogOutput, openLogOutput, type TextLosses } from './standard-streams.js';
 
 export type { Logger } from 'pino';
 
@@ -15,7 +17,7 @@ export type LogForm = 'json' | 'lines' | 'coloured-lines';
 
 /** @returns a logger that writes to stderr */
 export function createLog(name: string, level: LogLevel, form: LogForm = 'json'): Logger {
-  return logTo(inForm(destination({ dest: 2, sync: true }), form), name, level);
+  return logToStderr((output) => logTo(inForm(output, form), name, level));
 }
 
 /** Who reads along sees no difference, and a line of thousands a second costs a third. */
@@ -24,7 +26,23 @@ const gatheringMs = 10;
 /** For thousands of lines a second: those of a moment are written together. Who is killed in it leaves its last ones out. */
 export function createBusyLog(name: string, level: LogLevel, form: LogForm = 'json'): Logger {
   const later = (flush: () => void): void => void setTimeout(flush, gatheringMs);
-  return logTo(inForm(gatherLines(destination({ dest: 2, sync: true }), later), form), name, level);
+  return logToStderr((output) => logTo(inForm(gatherLines(output, later), form), name, level));
+}
+
+const outputs = new WeakMap<Logger, LogOutput>();
+
+/** @returns the lines of this log that could not be written since it was opened; undefined for a log that is not stderr's */
+export function lossesOfLog(log: Logger): TextLosses | undefined {
+  return outputs.get(log)?.losses();
+}
+
+function logToStderr(open: (output: LogOutput) => Logger): Logger {
+  const output = openLogOutput({
+    onRecovered: ({ lines, code }) => log.warn({ lines, code }, 'lines of this log could not be written'),
+  });
+  const log = open(output);
+  outputs.set(log, output);
+  return log;
 }
 
 function inForm(stream: DestinationStream, form: LogForm): DestinationStream {

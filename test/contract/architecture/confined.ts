@@ -74,9 +74,9 @@ export const confined: readonly Confined[] = [
     used: (file) =>
       /^(?:agent|trust|workers|platform|sdk)\//.test(file.path) &&
       (changesDisk(file) || opensForWriting(file)),
-    only: /^platform\/(disk\/durable-\w+|process\/control-group)\.ts$/,
+    only: /^platform\/(disk\/durable-\w+|process\/control-group|telemetry\/standard-streams)\.ts$/,
     because:
-      'the crash matrix is made of the labels of durable-fs: what changes the disk past it is killed and failed by no test; control groups are on no disk',
+      'the crash matrix is made of the labels of durable-fs: what changes the disk past it is killed and failed by no test; control groups are on no disk, and a log on stderr is no state',
   },
   {
     what: 'the system calls of durable-fs',
@@ -151,9 +151,12 @@ export const confined: readonly Confined[] = [
   },
   {
     what: 'console and writing to the standard streams',
-    used: saying(/\bconsole\s*\.|\bprocess\s*\.\s*(?:stdout|stderr)\s*\.\s*write\b/),
-    only: /^cli\/console\/render\.ts$/,
-    because: 'stdout carries answers that scripts read; the log goes through pino to stderr',
+    used: saying(
+      /\bconsole\s*\.|\b(?:stdout|stderr|process\s*\.\s*std(?:out|err))\s*\.\s*write\b|\bwriteSync\(\s*[12]\b/,
+    ),
+    only: /^platform\/telemetry\/standard-streams\.ts$/,
+    because:
+      'text that cannot be written is counted and ends nothing; stdout carries answers that scripts read',
   },
   {
     what: 'the clock and timers',

@@ -201,6 +201,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'flag-values',
     'flags',
     'log-flags',
+    'lost-answer',
     'program',
     'questions',
     'render',
@@ -432,7 +433,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'server-limits',
     'tls-files',
   ],
-  'platform/telemetry': ['log', 'metrics', 'sd-notify', 'silent-log', 'watchdog'],
+  'platform/telemetry': ['log', 'metrics', 'sd-notify', 'silent-log', 'standard-streams', 'watchdog'],
   'platform/time': ['clock', 'deadline', 'join-signals', 'rate-limit'],
   'platform/users': ['authorization-file', 'group-id', 'user-id'],
   'publisher/archive': [

@@ -1,80 +1,22 @@
 // Each command once as a person runs it: the compiled program in a process of its own, in a directory, with paths as they
 // are typed. What the commands do is for the other tests, which call them in their own process.
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { commands as table } from '../../../src/cli/run.js';
+import { prepareWalk, walkedCommands } from '../../kit/cli/command-walk.js';
 import { jsonOf } from '../../kit/cli/run-writ.js';
 import { runWritProcess } from '../../kit/cli/writ-process.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
-import { writeTree } from '../../kit/disk/write-tree.js';
 
 /** Both go on until a signal, and have tests of their own. */
 const longRunning = ['agent', 'serve', 'fleet serve'];
 
-const repository = '--repository repo';
-const places = `${repository} --keys keys`;
-const host = '--config agent.yaml';
-const fleet = '--store fleet';
-/** Name, what follows it, and the outcome; in an order in which each finds what it needs. */
-const commands: readonly (readonly [name: string, rest: string, outcome: string])[] = [
-  ['init', `${places} --no-passphrase`, 'created'],
-  ['publish', `source ${places} --bundle dns-edge`, 'published'],
-  ['refresh', places, 'signed'],
-  ['promote', `${places} --bundle dns-edge --from stable --to canary`, 'promoted'],
-  ['inspect', 'repo', 'verified'],
-  ['repo status', repository, 'ok'],
-  ['repo log', repository, 'found'],
-  ['repo check', repository, 'intact'],
-  ['repo gc', `${repository} --yes`, 'nothing-to-remove'],
-  ['repo export', `stick ${repository}`, 'exported'],
-  ['key new', 'carol.key --no-passphrase', 'created'],
-  ['key list', '--keys keys', 'listed'],
-  ['key show', 'carol.pub', 'shown'],
-  ['key passphrase', 'carol.key --no-passphrase', 'changed'],
-  ['root add-key', `carol.pub ${repository} --dry-run`, 'would-propose'],
-  ['root remove-key', `root-3 ${repository} --dry-run --yes`, 'would-propose'],
-  ['root threshold', `3 ${repository} --dry-run --yes`, 'would-propose'],
-  ['root rotate', `${repository} -o next.proposal`, 'proposed'],
-  ['sign', 'next.proposal --keys keys --dry-run', 'would-sign'],
-  ['root commit', `next.proposal ${places} --dry-run`, 'would-commit'],
-  ['delegate', `team ${places} --paths team-*/* --key carol.pub --dry-run`, 'would-delegate'],
-  ['config show', host, 'valid'],
-  ['config check', 'agent.yaml', 'valid'],
-  ['check', `source ${host}`, 'accepted'],
-  ['pull', host, 'activated'],
-  ['status', host, 'stopped'],
-  ['health', host, 'warning'],
-  ['history', host, 'found'],
-  ['verify', host, 'intact'],
-  ['diff', `--server ${host}`, 'same'],
-  ['pause', `--reason test ${host}`, 'paused'],
-  ['resume', host, 'resumed'],
-  ['refusals', host, 'empty'],
-  ['rollback', host, 'failed'],
-  ['reload', host, 'failed'],
-  ['doctor', host, 'warning'],
-  ['fleet token', `create --for people ${fleet}`, 'created'],
-  ['fleet status', fleet, 'warning'],
-  ['fleet hosts', fleet, 'empty'],
-  ['fleet host', `web-1 ${fleet}`, 'failed'],
-  ['fleet wait', `dns-edge 1 ${fleet}`, 'nobody'],
-  ['fleet log', fleet, 'found'],
-  ['withdraw', `${places} --bundle dns-edge --serial 1`, 'usage'],
-];
-
 describe('the program', () => {
   it('runs each command', async () => {
     using dir = tempDir();
-    writeTree(dir.join('source'), { 'block.rpz': 'one\n' });
-    const [root, run] = [dir.join('repo', 'metadata', '1.root.json'), dir.join('run')];
-    const config = { root, run, state: dir.join('state'), bundles: [{ name: 'dns-edge' }], sandbox: 'off' };
-    writeFileSync(
-      dir.join('agent.yaml'),
-      JSON.stringify({ repository: `file://${dir.join('repo')}`, ...config }),
-    );
+    prepareWalk(dir);
     const ended: string[] = [];
-    for (const [name, rest] of commands) {
+    for (const [name, rest] of walkedCommands) {
       const args = [...name.split(' '), ...rest.split(' '), '--json'];
       const end = await runWritProcess(args, { cwd: dir.path });
       const { outcome, exitCode } = jsonOf(end);
@@ -83,12 +25,12 @@ describe('the program', () => {
     }
     assert.deepEqual(
       ended,
-      commands.map(([name, , outcome]) => `${name}: ${outcome}`),
+      walkedCommands.map(([name, , outcome]) => `${name}: ${outcome}`),
     );
   });
 
   it('has no command beside them', () => {
-    const run = [...commands.map(([name]) => name), ...longRunning];
+    const run = [...walkedCommands.map(([name]) => name), ...longRunning];
     assert.deepEqual(table.map(({ name }) => name).sort(), [...run].sort());
   });
 });

@@ -29,7 +29,7 @@ describe('what is loaded', () => {
       sources.filter((path) => /console\/program|commands\//.test(path)),
       [],
     );
-    assert.ok(files <= 13, `${files} files`);
+    assert.ok(files <= 14, `${files} files`);
   });
 
   it('by writ status is nothing that speaks to a server, repairs, signs, logs or compiles a schema', async () => {

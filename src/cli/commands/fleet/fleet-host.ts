@@ -22,6 +22,7 @@ export const command: CommandDefinition<DoorFlags> = {
     ['[host]', 'whom to approve or to retire'],
   ],
   flags: doorFlags,
+  acts: ([, second]) => second !== undefined,
   run: async ([first = '', second], flags, context) => {
     if (second === undefined) {
       const { schema: _, type: _type, ...host } = await askFleet(flags, context, (door) => door.host(first));

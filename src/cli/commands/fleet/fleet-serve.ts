@@ -78,6 +78,7 @@ export const command: CommandDefinition<ServeFlags> = {
   ],
   onSignal: 'drain',
   flags,
+  acts: () => true,
   run: async (_args, flags, context) => {
     const log = createBusyLog('writ-fleet', logLevel(flags), logForm(flags, context));
     const tls = tlsFiles(flags, context);

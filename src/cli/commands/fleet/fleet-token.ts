@@ -55,6 +55,7 @@ export const command: CommandDefinition<TokenFlags> = {
   firstWords: ['create', 'list', 'revoke'],
   quiet: 'nothing',
   flags,
+  acts: ([action]) => action !== 'list',
   run: async ([action, id], flags, context) => {
     if (action === 'create' && id === undefined) return create(flags, context);
     if (action === 'list' && id === undefined) return list(flags, context);

@@ -25,6 +25,7 @@ export const command: CommandDefinition<FlagValues<typeof flags>> = {
   ],
   onSignal: 'drain',
   flags,
+  acts: () => true,
   run: async (_args, flags, context) => {
     const { at, version, signal } = context;
     const { runAgent } = await agentDoors.agent();

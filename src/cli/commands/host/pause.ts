@@ -28,6 +28,7 @@ export const command: CommandDefinition<FlagValues<typeof flags>> = {
     '7  busy',
   ],
   flags,
+  acts: () => true,
   run: async (_args, flags, context) => {
     const { reason, until, for: forMs } = flags;
     if (until !== undefined && forMs !== undefined)

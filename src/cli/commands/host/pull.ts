@@ -44,6 +44,7 @@ export const command: CommandDefinition<PullFlags> = {
   ],
   onSignal: 'drain',
   flags,
+  acts: () => true,
   run: async (_args, flags, context) => {
     const answer = withConfig(await answerOf(flags, context), flags);
     const exitCode =

@@ -31,6 +31,7 @@ export const command: CommandDefinition<RefusalsFlags> = {
   args: [['[forget]', 'forget refusals: all of them, or those that the flags select']],
   firstWords: ['forget'],
   flags,
+  acts: ([verb]) => verb === 'forget',
   run: async ([verb], flags, context) => {
     if (verb === 'forget') return withConfig(await forget(flags, context), flags);
     if (verb !== undefined)

@@ -19,6 +19,7 @@ export const command: CommandDefinition<ConfigFlags> = {
   ],
   onSignal: 'drain',
   flags: configFlag,
+  acts: () => true,
   run: async (_args, flags, context) => {
     const request = { type: 'reload', by: whoAsks(context.env) } as const;
     const result = await askForCycle({ request, flags, context });

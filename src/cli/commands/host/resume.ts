@@ -8,6 +8,7 @@ export const command: CommandDefinition<ConfigFlags> = {
   examples: ['writ resume', 'writ resume && writ pull'],
   exitCodes: ['0  ended, or nothing to end', '1  failed', '2  usage or configuration', '7  busy'],
   flags: configFlag,
+  acts: () => true,
   run: async (_args, flags, context) => {
     const request = { type: 'resume', by: whoAsks(context.env) } as const;
     const { ended } = await askOrAct({ request, flags, context }, only('resume.result'), async (options) =>

@@ -31,6 +31,7 @@ export const command: CommandDefinition<FlagValues<typeof flags>> = {
     ['[generation]', 'number of a kept generation; default: the newest earlier one that was not refused'],
   ],
   flags,
+  acts: () => true,
   run: async ([text], flags, context) => {
     const wanted = given({ generation: generationOf(text), reason: flags.reason, force: flags.force });
     const request = { type: 'rollback', by: whoAsks(context.env), ...wanted } as const;

@@ -28,6 +28,7 @@ export const command: CommandDefinition<VerifyFlags> = {
   ],
   onSignal: 'drain',
   flags,
+  acts: (_args, flags) => flags.repair === true,
   run: async (_args, flags, context) => withConfig(await answer(flags, context), flags),
 };
 

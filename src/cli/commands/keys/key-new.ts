@@ -29,6 +29,7 @@ export const command: CommandDefinition<KeyNewFlags> = {
   exitCodes: ['0  made', '1  a disk failure', '2  usage, or the key file exists'],
   args: [['[file]', 'file for the secret key, for example carol.key; carol.pub is written beside it']],
   flags,
+  acts: () => true,
   run: async ([file], flags, context) => {
     const { path, name } = whereAndWho(file, flags);
     requireOwnKeyFile(context.at(path));

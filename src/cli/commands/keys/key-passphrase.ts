@@ -34,6 +34,7 @@ export const command: CommandDefinition<KeyPassphraseFlags> = {
   ],
   args: [['<file>', 'the key file']],
   flags,
+  acts: () => true,
   run: async ([path = ''], flags, context) => {
     requireOwnKeyFile(context.at(path));
     const file = readKeyFile(context.at(path));

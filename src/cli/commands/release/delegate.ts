@@ -54,6 +54,7 @@ export const command: CommandDefinition<DelegateFlags> = {
   ],
   args: [['<role>', "name of the team's role"]],
   flags,
+  acts: () => true,
   run: async ([role = ''], flags, context) => {
     const options = changeOptions(flags, context, 'delegate');
     const request = requestOf(role, flags, context);

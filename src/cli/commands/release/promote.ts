@@ -53,6 +53,7 @@ export const command: CommandDefinition<PromoteFlags> = {
     ...[...changeExitCodes, changeBoundExitCode, settledExitCode].sort(),
   ],
   flags,
+  acts: () => true,
   run: async (_args, flags, context) => {
     const options = { ...changeOptions(flags, context, 'promote'), change: changeBoundsOf(flags) };
     let hosts: object | undefined;

@@ -99,6 +99,7 @@ export const command: CommandDefinition<PublishFlags> = {
   ],
   args: [['<source>', 'directory with the policy']],
   flags,
+  acts: () => true,
   run: async ([source = ''], flags, context) => {
     const options = {
       ...flags,

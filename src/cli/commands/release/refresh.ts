@@ -22,6 +22,7 @@ export const command: CommandDefinition<ChangeFlags> = {
     '7  another process writes the repository',
   ],
   flags: { ...changeFlags, keys: required('--keys <dir>', 'directory with the snapshot and timestamp keys') },
+  acts: () => true,
   run: async (_args, flags, context) => {
     const options = changeOptions(flags, context, 'refresh', isOnlineRole);
     const { repository, keys } = options;

@@ -49,6 +49,7 @@ export const command: CommandDefinition<WithdrawFlags> = {
     ...changeExitCodes,
   ],
   flags,
+  acts: () => true,
   run: async (_args, flags, context) => {
     const options = changeOptions(flags, context, 'withdraw');
     const request = { ...flags, serials: serialsOf(flags) };

@@ -36,6 +36,7 @@ export const command: CommandDefinition<FlagValues<typeof flags>> = {
   ],
   args: [['<dir>', 'new, empty, or an older export of this repository']],
   flags,
+  acts: () => true,
   run: async ([directory = ''], flags, { clock, reporter, at }) => {
     const result = await exportRepository({
       repository: at(flags.repository),

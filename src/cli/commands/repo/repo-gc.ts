@@ -43,6 +43,7 @@ export const command: CommandDefinition<RepoGcFlags> = {
     '7  another process writes the repository',
   ],
   flags,
+  acts: () => true,
   run: async (_args, flags, context) => {
     const { repository, keep, grace: graceMs } = flags;
     const options = { repository: context.at(repository), keep, graceMs, clock: context.clock };

@@ -56,6 +56,7 @@ export const command: CommandDefinition<InitFlags> = {
   exitCodes: ['0  made', '1  a disk or signature failure', '2  usage, or the files exist'],
   quiet: 'first-line',
   flags,
+  acts: () => true,
   run: async (_args, flags, context) => {
     const options = optionsOf(flags, context);
     requireInit(options);

@@ -55,6 +55,7 @@ export const command: CommandDefinition<CommitFlags> = {
   ],
   args: [['<files...>', 'the signed proposal, or copies of it that people signed side by side']],
   flags,
+  acts: () => true,
   run: async (args, flags, context) => {
     // commander gives the files of a variadic argument as one list.
     const [first = '', ...others] = args.flat() as string[];

@@ -78,6 +78,7 @@ export const command: CommandDefinition<SignFlags> = {
   ],
   args: [['[file]', 'the proposal file']],
   flags,
+  acts: () => true,
   run: async ([file], flags, context) => {
     if (flags.role !== undefined) return signRoleAgain(flags.role, roleFlags(file, flags), context);
     if (file === undefined)

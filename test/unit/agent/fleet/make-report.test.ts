@@ -131,6 +131,7 @@ const full: Full<StatusReport> = {
     },
     problem: problem('FLEET_UNREACHABLE'),
   },
+  logLosses: { lines: 1, code: 'ENOSPC' },
   problems: [problem('CHECK_FAILED')],
 };
 

@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { indented, minuteTime, roughly, secondTime, table } from '../../../../src/cli/show/show-text.js';
+import {
+  indented,
+  logLines,
+  minuteTime,
+  roughly,
+  secondTime,
+  table,
+} from '../../../../src/cli/show/show-text.js';
 
 describe('words for times', () => {
   it('are UTC whatever the zone of the host is', () => {
@@ -61,5 +68,14 @@ describe('a text of several lines', () => {
   it('is indented, without empty lines, and cut with a count', () => {
     assert.deepEqual(indented('a\n\n\tb  \nc\nd', '  ', 2), ['  a', '    b', '  (2 more lines)']);
     assert.deepEqual(indented('', '  ', 2), []);
+  });
+});
+
+describe('lost lines of the log of an agent', () => {
+  it('have a line with their number and the cause, where there are some', () => {
+    assert.deepEqual(logLines({}), []);
+    assert.deepEqual(logLines({ logLosses: { lines: 12, code: 'ENOSPC' } }), [
+      '  log       12 lines since the start of the agent could not be written [ENOSPC]',
+    ]);
   });
 });
