@@ -1,9 +1,6 @@
-// One job at a time on a host, one cycle at a time, and which request is answered by which cycle.
+// One job at a time on a host, one cycle at a time (job/turns.ts), and which request is answered by which cycle.
 //
 // INVARIANTS
-// - One job has the turn; swaps, rollbacks and notifications of pending workers never overlap.
-// - A cycle gives its turn back while it waits for the network (adr/0060). Short jobs run then; cycles, and jobs that replace
-//   the host or sweep staging, wait until it has ended.
 // - A pull is answered by a cycle whose refresh began after the request came: it starts one, or joins the one
 //   follow-up that waits; a cycle already running never answers it.
 // - A forced pull is answered by a forced cycle only. A waiting follow-up becomes forced when one joins it.

@@ -161,7 +161,7 @@ function isReplaced(host: Host, lost: readonly string[], candidate: readonly Can
 }
 
 function changedTooOften(): WritError {
-  const message = `something else became due ${maxChanges + 1} times while this cycle downloaded`;
+  const message = `the releases to take changed ${maxChanges + 1} times while this cycle downloaded them`;
   return new WritError('GENERATION_CHANGED', message, { facts: { changes: maxChanges + 1 } });
 }
 

@@ -167,7 +167,7 @@ export function composeAgent(options: AgentOptions, agent: AgentCalls) {
 function pullApart(runner: Pick<CycleRunner, 'pull'>, host: () => Host): () => void {
   return () => {
     pullUnlessStopping(runner, 'poll').catch((error: unknown) => {
-      host().log.error({ err: error }, 'a pull that became due could not run');
+      host().log.error({ err: error }, 'a pull could not run');
     });
   };
 }

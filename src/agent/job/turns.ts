@@ -1,5 +1,9 @@
-// Which job changes the host now: one has the turn, and one cycle at a time is under way, with the turn or waiting for the network
-// without it (adr/0060). Owns the order; each job comes after those that asked before it.
+// Which job changes the host now.
+//
+// INVARIANTS
+// - One job has the turn; swaps, rollbacks and notifications of pending workers never overlap.
+// - A cycle gives its turn back while it waits for the network (adr/0060). Short jobs run then; cycles, and jobs that replace
+//   the host or sweep staging, wait until it has ended. Each job comes after those that asked before it.
 import type { Exclusive, Hear, Work, YieldTurn } from './exclusive.js';
 
 export interface Turns {

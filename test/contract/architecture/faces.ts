@@ -69,7 +69,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'standing-damage',
     'verify-policy',
   ],
-  'agent/job': ['cycle-result', 'exclusive', 'history', 'job', 'progress', 'record', 'staging-area'],
+  'agent/job': ['cycle-result', 'exclusive', 'history', 'job', 'progress', 'record', 'staging-area', 'turns'],
   'agent/notify': [
     'boot-loaders',
     'dead-workers',
@@ -104,6 +104,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
   ],
   'agent/select': [
     'accepted-releases',
+    'find-offers',
     'holds-and-blocks',
     'pace',
     'pause',
