@@ -36,7 +36,7 @@ import { isStillOffered, isStillWanted, type Selected } from './still-wanted.js'
 import { withoutTurn } from './without-turn.js';
 
 /**
- * What is active is read behind the offers: they may come from the network, and meanwhile the turn is given back.
+ * What is active is read after the offers: they may come from the network, and the turn is given back meanwhile.
  * @param refusedNow as in Selected
  */
 export function select(
@@ -157,7 +157,7 @@ function noteBeside(job: Job, { mirrorFailures, warnings }: Beside): void {
   job.record.warnings.push(...warnings);
 }
 
-/** Staging has verified every file while it wrote it; this step says so. */
+/** Staging has verified every file while it wrote it; this step reports it. */
 export function reportVerified({ story }: Job, { staged }: StagedTrees): Promise<void> {
   return story.step('verify', () => {
     const files = [...staged.values()].reduce((sum, one) => sum + one.manifest.files.length, 0);

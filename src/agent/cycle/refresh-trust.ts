@@ -1,6 +1,6 @@
 // The `refresh` step: brings the trusted metadata up to date, and remembers when the server asked for quiet; the same again during
 // a long download. Owns what a cycle says of mirrors that failed while another one did not: a mirror that lies is an alarm even
-// though nothing came of it; the outcome stays what it is.
+// though it had no effect; the outcome stays what it is.
 
 import { problemOf } from '../../core/cycle/problem.js';
 import { longestQuietMs } from '../../core/cycle/schedule.js';
@@ -54,7 +54,7 @@ export async function askRepository(
   }
 }
 
-/** During a download: resolves when the next poll would be due, not before the end of a Retry-After, or at the signal. */
+/** During a download: resolves when the next poll would be expected, not before the end of a Retry-After, or at the signal. */
 export function waitForNextRefresh(
   { config, ledger, clock }: Pick<Host, 'config' | 'ledger' | 'clock'>,
   signal: AbortSignal,

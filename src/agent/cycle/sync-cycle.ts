@@ -74,7 +74,7 @@ export function syncCycle(host: Host, request: CycleRequest): Promise<CycleEnd> 
 }
 
 /**
- * The cycle behind its refresh.
+ * The cycle after its refresh.
  * @param refused bundles that a worker refused earlier in this cycle, with their results
  * @returns `again` when workers refused some of the new bundles and the others are to be tried without them; `changed` when
  *   something else is to be done than what was selected

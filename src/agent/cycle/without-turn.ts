@@ -7,7 +7,7 @@ import type { Job } from '../job/job.js';
 import type { CycleRequest } from './cycle-request.js';
 
 /**
- * Waits while other jobs may change the host. What is active behind it is what the cycle replaces.
+ * Waits while other jobs may change the host. What is active afterwards is what the cycle replaces.
  * @throws WritError INTERRUPTED for a new configuration; whatever the wait throws
  */
 export async function withoutTurn<T>(

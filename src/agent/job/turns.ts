@@ -4,6 +4,7 @@
 // - One job has the turn; swaps, rollbacks and notifications of pending workers never overlap.
 // - A cycle gives its turn back while it waits for the network (adr/0060). Short jobs run then; cycles, and jobs that replace
 //   the host or sweep staging, wait until it has ended. Each job comes after those that asked before it.
+import { setImmediate } from 'node:timers/promises';
 import type { Exclusive, Hear, Work, YieldTurn } from './exclusive.js';
 
 export interface Turns {
@@ -15,7 +16,7 @@ export interface Turns {
   readonly runShort: Exclusive;
   /** As exclusive, where no cycle runs or waits; else the job is left out. */
   readonly runUnlessCycle: (job: () => Promise<void>) => Promise<void>;
-  /** What a job that runs alone tells of itself. */
+  /** How a job that runs alone reports its progress. */
   readonly hear: Hear;
   /** Resolves when nothing runs and nothing waits. */
   readonly idle: () => Promise<void>;
@@ -25,7 +26,7 @@ export interface Turns {
 export function createTurns(onWork: (work: Work) => void): Turns {
   const cycles = createQueue();
   const turns = createQueue();
-  /** What a cycle without the turn last told of itself: it goes on behind the short jobs. */
+  /** The last report of a cycle that waits without the turn: it is repeated after each short job. */
   let awaited: Work | undefined;
   let last: Work = { kind: 'ended' };
   const say = (work: Work): void => {
@@ -78,6 +79,8 @@ export function createTurns(onWork: (work: Work) => void): Turns {
     },
     idle: async () => {
       while (!cycles.isIdle() || !turns.isIdle()) await Promise.all([cycles.idle(), turns.idle()]);
+      // The answers of the last jobs are on their way: sockets are closed when this resolves.
+      await setImmediate();
     },
   };
 }

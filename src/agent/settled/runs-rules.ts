@@ -47,19 +47,22 @@ export function noteRun(
   });
   const isOther = process !== undefined && isOtherLife(known.process, process);
   const found = endsOf(record, isOther, end);
-  const ends = hadNotTaken === true ? withFirstNotTaken(found) : found;
+  // Its successor may have taken the release since it ended, and then nothing else shows what it said.
+  const ends = hadNotTaken === true || known.isUntaken === true ? withFirstNotTaken(found) : found;
+  const isUntaken = hadNotTaken === true && ends.length === 0 && !isOther ? true : undefined;
   const kept = known.ends.filter((one) => one.atMs <= nowMs);
   if (
     ends.length === 0 &&
     process === known.process &&
     mark === known.mark &&
     failure === known.failure &&
+    isUntaken === known.isUntaken &&
     kept.length === known.ends.length
   )
     return known;
-  const { failure: _, ...before } = known;
+  const { failure: _, isUntaken: __, ...before } = known;
   return {
-    ...{ ...before, ...given({ failure }) },
+    ...{ ...before, ...given({ failure, isUntaken }) },
     ...(mark === undefined ? {} : { mark }),
     process: process ?? known.process,
     sinceMs: isOther || ends.length > 0 ? nowMs : Math.min(known.sinceMs, nowMs),

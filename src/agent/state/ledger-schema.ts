@@ -137,6 +137,7 @@ export const ledgerSchema: object = record({
         bootId: text,
         'mark?': text,
         'failure?': text,
+        'isUntaken?': { const: true },
       },
       ends: listOf(
         record({

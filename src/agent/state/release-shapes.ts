@@ -104,6 +104,8 @@ export interface WorkerRuns {
   readonly ends: readonly ProcessEnd[];
   /** Of a worker that is gone: how its supervisor gave up, and the command that starts it. */
   readonly failure?: string;
+  /** At the last look the present process, which has run since before the swap, had said "not now" to the release. */
+  readonly isUntaken?: true;
 }
 
 export interface ProcessEnd {

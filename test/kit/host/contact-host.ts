@@ -43,6 +43,7 @@ export async function contactHost({
   const askedAtMs: number[] = [];
   const askedServers: string[] = [];
   const reactivated: CycleEnd[] = [];
+  const pulls: Promise<CycleEnd>[] = [];
   const askServer: Host['askServer'] = async (server) => {
     askedServers.push(server);
     askedAtMs.push(contact.test.clock.nowMs());
@@ -59,11 +60,10 @@ export async function contactHost({
   const turnOf = (host: Host) =>
     createContactTurn({
       ...{ host: () => host, exclusive: exclusiveAlone, stop, onNews: () => undefined },
-      pull: () =>
-        syncCycle(host, {
-          ...{ cycle: newCycleId(), trigger: 'poll', force: 'no', signal: stop },
-          onEvent: () => undefined,
-        }),
+      pull: () => {
+        const request = { cycle: newCycleId(), trigger: 'poll', force: 'no', signal: stop } as const;
+        pulls.push(syncCycle(host, request));
+      },
       onReactivated: (end) => reactivated.push(end),
     });
   const contact: ContactHost = Object.assign(baking, {
@@ -77,6 +77,7 @@ export async function contactHost({
       for (let leftMs = forMs; leftMs > 0; leftMs -= 1000) {
         await baking.pass(Math.min(1000, leftMs), host);
         await turn();
+        await Promise.all(pulls.splice(0));
       }
     },
   });
