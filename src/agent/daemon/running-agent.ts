@@ -81,6 +81,8 @@ export class RunningAgent {
       } finally {
         this.#enter('shutdown');
         await runner.idle();
+        // The last jobs have ended, and their answers are still to be sent.
+        await this.#host.clock.sleep(0);
         await sockets.close();
         this.#enter('stop');
         await fleet.lastWord();

@@ -4,7 +4,6 @@
 // - One job has the turn; swaps, rollbacks and notifications of pending workers never overlap.
 // - A cycle gives its turn back while it waits for the network (adr/0060). Short jobs run then; cycles, and jobs that replace
 //   the host or sweep staging, wait until it has ended. Each job comes after those that asked before it.
-import { setImmediate } from 'node:timers/promises';
 import type { Exclusive, Hear, Work, YieldTurn } from './exclusive.js';
 
 export interface Turns {
@@ -79,8 +78,6 @@ export function createTurns(onWork: (work: Work) => void): Turns {
     },
     idle: async () => {
       while (!cycles.isIdle() || !turns.isIdle()) await Promise.all([cycles.idle(), turns.idle()]);
-      // The answers of the last jobs are on their way: sockets are closed when this resolves.
-      await setImmediate();
     },
   };
 }

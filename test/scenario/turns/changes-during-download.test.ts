@@ -135,7 +135,11 @@ describe('a refresh during a download', () => {
     let isPublished = false;
     const waitForRefresh = async (signal: AbortSignal): Promise<void> => {
       await door.reached;
-      if (isPublished) return void (await once(signal, 'abort'));
+      if (isPublished) {
+        door.open();
+        await once(signal, 'abort');
+        return;
+      }
       isPublished = true;
       await test.publish('zones', { z: '2' }, { serial: 2, withdrawn: [1] });
     };
@@ -156,7 +160,12 @@ describe('a refresh during a download', () => {
       if (refreshes === 3) door.open();
       await new Promise((resolve) => setImmediate(resolve));
     };
-    assert.equal((await pullWith(test, () => undefined, { waitForRefresh })).outcome, 'activated');
+    const begun: string[] = [];
+    const onEvent: CycleRequest['onEvent'] = (event) => {
+      if (event.type === 'step.started') begun.push(event.step);
+    };
+    const { outcome } = await pullWith(test, () => undefined, { waitForRefresh, onEvent });
+    assert.deepEqual([outcome, begun.filter((step) => step === 'fetch').length], ['activated', 1]);
     assert.ok(refreshes >= 3);
   });
 });
