@@ -3,9 +3,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { CycleResult } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
-import { toWritError } from '../../core/errors.js';
+import { isWritError, toWritError } from '../../core/errors.js';
 import type { AgentState, HeldStatus, StatusReport } from '../../core/status/status.js';
 import { lossesOfLog } from '../../platform/telemetry/log.js';
+import { silentLog } from '../../platform/telemetry/silent-log.js';
 import { changeOfFile, loadForAgent } from '../config/load-config.js';
 import { openAgentSockets } from '../control/agent-sockets.js';
 import type { Asked } from '../control/cycle-and-exit.js';
@@ -191,9 +192,9 @@ export class RunningAgent {
     const { runner, observers, scrubber, prober, poller, fleet } = this.#parts;
     const { log, configPath } = this.#options;
     observers.onReload('began');
-    // A download by the old one may take hours; one that is the same after all is not worth a new start.
-    const isChanged = changeOfFile(configPath, this.#digest) !== undefined;
-    const run = isChanged ? runner.interruptCycles : runner.exclusive;
+    // A download by the old one may take hours. One that is the same, or has a mistake, ends none.
+    const isOther = isOtherConfiguration(configPath, this.#digest);
+    const run = isOther ? runner.interruptCycles : runner.exclusive;
     return run(async () => {
       // From here on the file is read: who asks now needs another one.
       this.#waitingReload = undefined;
@@ -215,6 +216,8 @@ export class RunningAgent {
         this.#problems.set('reload', problemOf(problem));
         this.#publishStatus();
         observers.onReload('kept');
+        // In place of the cycle that was ended for it.
+        if (isOther) void pullUnlessStopping(runner, 'reload').catch(() => undefined);
         throw problem;
       }
       this.#problems.delete('reload');
@@ -225,5 +228,16 @@ export class RunningAgent {
       poller.reloaded();
       fleet.reloaded();
     });
+  }
+}
+
+function isOtherConfiguration(path: string, digest: string): boolean {
+  if (changeOfFile(path, digest) === undefined) return false;
+  try {
+    loadForAgent(path, silentLog());
+    return true;
+  } catch (error) {
+    if (isWritError(error)) return false;
+    throw error;
   }
 }

@@ -62,7 +62,7 @@ describe('an agent whose program was replaced on disk', () => {
     const { site, start, remove, configure } = installed(dir);
     await site.repository.publish(zone(1));
     await using agent = start();
-    await agent.waitForStderr(/"state":"run"/);
+    await agent.waitForStderr(/"msg":"cycle ended"/);
     remove();
     configure({ repository: 'http://127.0.0.1:9/' });
     const { code, configuration } = await site.json('reload');
