@@ -6,7 +6,6 @@ import { acceptedIn } from '../generations/generation-contents.js';
 import { activeGenerationNumber } from '../generations/generations.js';
 import { withObservedRuns } from '../runs/note-runs.js';
 import type { ObservedRun } from '../runs/observe-runs.js';
-import { pauseNow } from '../select/why-not-now-rules.js';
 import { type FailedRelease, failedIn } from '../settled/bake-failure.js';
 import { isSameRelease, isUntaken, judgeBake, withLaterLook, withObserved } from '../settled/bake-rules.js';
 import { isContactOpen } from '../settled/contact-rules.js';
@@ -14,7 +13,6 @@ import {
   type BakingGroup,
   bakingGroups,
   findFailure,
-  hasProbe,
   isDoubted,
   isSilent,
   isTaken,
@@ -63,7 +61,7 @@ export function lookAtBakes(host: Host, look: BakeLook): BakeReport {
       const groups = bakingGroups(bundle, { config: host.config, ledger: before, isDead });
       const seen = {
         isTaken: isTaken(groups),
-        isSilent: isSilent(groups) || isUnasked(host, before, bundle),
+        isSilent: isSilent(groups),
       };
       const known = withLaterLook(bake, unwritten?.[bundle]);
       return [bundle, withObserved(known, { nowMs, bootId, elapsedMs, ...seen })] as const;
@@ -95,11 +93,6 @@ export function lookAtBakes(host: Host, look: BakeLook): BakeReport {
     failed: failedIn(ledger).filter((one) => bakes.some(([bundle]) => bundle === one.bundle)),
     settled: settled.map(({ bundle }) => bundle).filter((bundle) => ledger.bakes?.[bundle] === undefined),
   };
-}
-
-/** No probe is asked in a pause: whether the release still passes it is not observed. */
-function isUnasked({ config, clock }: Host, ledger: Ledger, bundle: string): boolean {
-  return pauseNow(ledger, clock.nowMs()) !== undefined && hasProbe(config, bundle);
 }
 
 /** True while a probe fails, or the server is silent: that is decided before the bake time ends. */

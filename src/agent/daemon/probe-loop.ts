@@ -114,15 +114,20 @@ const leastProbeGapMs = 5000;
 /** @returns milliseconds between two questions to the probe of a group; undefined where it is asked in activations alone */
 function probeGapMs(
   config: Host['config'],
-  { bakes = {} }: Ledger,
-  { uses }: Pick<WorkerGroupConfig, 'uses'>,
+  ledger: Ledger,
+  group: Pick<WorkerGroupConfig, 'uses'>,
   usualMs: number | undefined,
 ): number | undefined {
-  const baking = uses.filter((bundle) => bakes[bundle] !== undefined);
+  const baking = bakingOf(ledger, group);
   if (baking.length === 0) return usualMs;
   const shares = baking.map((bundle) => bakeOf(config, bundle).forMs / probesInBake);
   const bakingMs = Math.max(leastProbeGapMs, Math.round(Math.min(...shares)));
   return Math.min(usualMs ?? bakingMs, bakingMs);
+}
+
+/** @returns the bundles of a group that have a release in its bake time */
+function bakingOf({ bakes = {} }: Ledger, { uses }: Pick<WorkerGroupConfig, 'uses'>): string[] {
+  return uses.filter((bundle) => bakes[bundle] !== undefined);
 }
 
 function untilFirst(times: ReadonlyMap<string, number>, nowMs: number): number {
@@ -145,9 +150,13 @@ async function askOne(name: string, { host, exclusive, stop }: ProberOptions): P
   // Not begun in the middle of a job, whose answer would be thrown away.
   await exclusive(async () => undefined);
   const before = host();
-  const isOver = (): boolean => stop.aborted || host() !== before || isPaused(before);
   const group = before.groups.find(({ config }) => config.name === name);
-  if (group === undefined || isOver()) return nothing;
+  if (group === undefined) return nothing;
+  // A pause does not keep a release that fails: within its bake time the probe is asked all the same.
+  const isPausedFor = (): boolean =>
+    isPaused(before) && bakingOf(before.ledger.read(), group.config).length === 0;
+  const isOver = (): boolean => stop.aborted || host() !== before || isPausedFor();
+  if (isOver()) return nothing;
   try {
     const askedAtMs = before.clock.nowMs();
     const asked = await askNow(before, group, stop);

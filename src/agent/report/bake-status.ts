@@ -4,14 +4,12 @@ import { bakeOf, setOf } from '../../core/config/config.js';
 import { given } from '../../core/given.js';
 import type { BakeStatus, BakeWait } from '../../core/status/status.js';
 import { groupOf } from '../notify/worker-ledger.js';
-import { pauseNow } from '../select/why-not-now-rules.js';
 import { bakeLeftMs, isSameRelease, isUnseen, isUntaken } from '../settled/bake-rules.js';
 import { isContactOpen } from '../settled/contact-rules.js';
 import {
   type BakingGroup,
   bakingGroups,
   doubtedWorkers,
-  hasProbe,
   isInBake,
   silentWorkers,
   untakenGroups,
@@ -40,8 +38,7 @@ export function bakeStatus(
     const { forMs } = bakeOf(config, bundle);
     const untaken = isUntaken(bake) ? { untaken: true } : {};
     const groups = bakingGroups(bundle, { config, ledger });
-    const isUnasked = pauseNow(ledger, nowMs) !== undefined && hasProbe(config, bundle);
-    const waitsFor = findBakeWait(bake, { groups, forMs, nowMs, isUnasked });
+    const waitsFor = findBakeWait(bake, { groups, forMs, nowMs });
     return {
       state: 'baking',
       leftMs: bakeLeftMs(bake, forMs),
@@ -86,22 +83,16 @@ export interface BakeWaitFacts {
   readonly groups: readonly BakingGroup[];
   readonly forMs: number;
   readonly nowMs: number;
-  /** The host is paused, and a group has a probe. */
-  readonly isUnasked: boolean;
 }
 
 /** @returns why the bake time does not pass, else why the release has not settled after it; undefined while the time passes */
-export function findBakeWait(
-  bake: Bake,
-  { groups, forMs, nowMs, isUnasked }: BakeWaitFacts,
-): BakeWait | undefined {
+export function findBakeWait(bake: Bake, { groups, forMs, nowMs }: BakeWaitFacts): BakeWait | undefined {
   if (isUntaken(bake)) {
     const untaken = untakenGroups(groups);
     // Where the last look found a process dead, the ledger does not have it.
     return { what: 'worker', of: untaken.length > 0 ? untaken : groups.map(({ group }) => group) };
   }
   if (isUnseen(bake, nowMs)) return { what: 'agent' };
-  if (isUnasked) return { what: 'pause' };
   const silent = silentWorkers(groups);
   if (silent.length > 0) return { what: 'probe', of: silent };
   if (bakeLeftMs(bake, forMs) > 0) return undefined;

@@ -247,8 +247,3 @@ export function bakingGroups(
     };
   });
 }
-
-/** @returns true where a worker group that uses the bundle has a probe */
-export function hasProbe({ workers }: Pick<AgentConfig, 'workers'>, bundle: string): boolean {
-  return workers.some(({ uses, probe }) => probe !== undefined && uses.includes(bundle));
-}

@@ -100,8 +100,6 @@ export function bakeWaitText({ what, of = [] }: BakeWait): string {
       return 'an answer of the server';
     case 'agent':
       return 'an agent that observes this host (writ agent)';
-    case 'pause':
-      return 'the end of the pause, in which its probe is not asked (writ resume)';
     case 'set':
       return `the bake time of ${names}, which moves together with it`;
   }

@@ -27,9 +27,9 @@ export interface BundleStatus {
 export interface BakeWait {
   /**
    * `worker`: a living worker of these groups that has taken the release. `probe`: a right answer of the probe of these workers.
-   * `contact`: an answer of the server. `agent`: an agent that looks. `pause`: its end, until when no probe is asked. `set`: the bake time of these bundles of its `together` set.
+   * `contact`: an answer of the server. `agent`: an agent that looks. `set`: the bake time of these bundles of its `together` set.
    */
-  readonly what: 'worker' | 'probe' | 'contact' | 'agent' | 'pause' | 'set';
+  readonly what: 'worker' | 'probe' | 'contact' | 'agent' | 'set';
   /** Names of groups, of workers as `group/worker`, or of bundles; left out for the others. */
   readonly of?: readonly string[];
 }

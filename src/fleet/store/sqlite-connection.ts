@@ -3,7 +3,7 @@
 // done amid a transaction: what came behind the end would be committed without what came before it.
 import { Worker } from 'node:worker_threads';
 import type { CompiledQuery, QueryResult } from 'kysely';
-import type { ThreadAnswer, ThreadRequest, ThreadTask } from './sqlite-thread.js';
+import type { EndOfThread, ThreadAnswer, ThreadRequest, ThreadTask } from './sqlite-thread.js';
 import { storeError } from './store-errors.js';
 
 interface Waiting {
@@ -65,15 +65,21 @@ export class SqliteConnection {
     return result as QueryResult<R>;
   }
 
+  /** Resolves when the statements so far have ended: one that is ended from outside aborts the process in libsql. */
   async close(): Promise<void> {
     this.#closed = true;
-    await this.#worker.terminate();
+    if (this.#ended) return;
+    const worker = this.#worker;
+    const ended = new Promise((resolve) => worker.once('exit', resolve));
+    worker.ref();
+    worker.postMessage('end' satisfies EndOfThread);
+    await ended;
   }
 
   #settle(answer: ThreadAnswer): void {
     const waiting = this.#waiting.get(answer.id);
     this.#waiting.delete(answer.id);
-    if (this.#waiting.size === 0) this.#worker.unref();
+    if (this.#waiting.size === 0 && !this.#closed) this.#worker.unref();
     if ('failed' in answer) waiting?.reject(storeError(answer.failed.code, answer.failed.message));
     else if (answer.rows.some(isBeyond))
       waiting?.reject(storeError('SQLITE_CORRUPT', 'a number is out of range'));

@@ -18,6 +18,9 @@ export type ThreadAnswer =
   | { readonly id: number; readonly rows: readonly unknown[]; readonly changes: number }
   | { readonly id: number; readonly failed: { readonly code: string; readonly message: string } };
 
+/** In place of a request: the thread closes its connection and ends. */
+export type EndOfThread = 'end';
+
 type Connection = InstanceType<typeof Database>;
 type Statement = ReturnType<Connection['prepare']>;
 
@@ -28,7 +31,11 @@ const { path, busyTimeoutMs } = workerData as ThreadTask;
 const prepared = new Map<string, Statement>();
 let connection: Connection | undefined;
 
-parentPort?.on('message', (request: ThreadRequest) => parentPort?.postMessage(answerTo(request)));
+parentPort?.on('message', (request: ThreadRequest | EndOfThread) => {
+  if (request !== 'end') return parentPort?.postMessage(answerTo(request));
+  leave();
+  parentPort?.close();
+});
 
 function answerTo({ id, sql, parameters }: ThreadRequest): ThreadAnswer {
   try {

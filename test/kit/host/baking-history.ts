@@ -90,8 +90,6 @@ class HistoryWorld {
   #serial = 0;
   #polledAtMs = 0;
   #probedAtMs = 0;
-  /** Releases that were active in a pause, in which no probe is asked. */
-  readonly #unasked = new Set<number>();
   /** Answers in a row that count as wrong, about one release in its bake time. */
   #wrong: { readonly bakeSinceMs: number; readonly times: number } | undefined;
   #isPaused = false;
@@ -318,7 +316,7 @@ class HistoryWorld {
     const [group] = this.#host.groups;
     const about = Object.entries(workers).filter(([, one]) => isAskedAgain(one));
     const isDue = this.#now() - this.#probedAtMs >= probeMs;
-    if (group === undefined || bakes === undefined || about.length === 0 || !isDue || this.#isPaused) return;
+    if (group === undefined || bakes === undefined || about.length === 0 || !isDue) return;
     this.#probedAtMs = this.#now();
     const answer = this.#daemon.probe(this.#activeText());
     this.#count(`probe ${answer}`);
@@ -383,8 +381,7 @@ class HistoryWorld {
     const bake = bakes?.['access'];
     const settled = (settledReleases['access'] ?? []).find((one) => one.serial === serial);
     const isSettled = settled !== undefined;
-    if (this.#isPaused) this.#unasked.add(serial);
-    const isSilent = this.#effects.get(serial)?.kind === 'silent' && !this.#unasked.has(serial);
+    const isSilent = this.#effects.get(serial)?.kind === 'silent';
     if (settled?.isObserved === true && isSilent)
       this.#violate(`${serial} settled as observed, and its probe gave no answer`);
     const isBaking = bake?.serial === serial && bake.failure === undefined;

@@ -8,8 +8,6 @@ import { describe, it } from 'node:test';
 import { readActive } from '../../../src/agent/generations/generations.js';
 import { openStagingArea } from '../../../src/agent/job/staging-area.js';
 import { askAgain, noteAnswers, type ProbeAnswer } from '../../../src/agent/notify/repeat-probe.js';
-import { statusReport } from '../../../src/agent/report/status-report.js';
-import { pause } from '../../../src/agent/select/pause.js';
 import type { HookVerdict } from '../../../src/core/cycle/hook-verdict.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { type BakingHost, bakeMs, bakingHost, supervisedDriver } from '../../kit/host/baking-host.js';
@@ -105,19 +103,6 @@ describe('a release whose probe gives no answer', () => {
     assert.equal(settled()?.serial, 1, 'its bake time is over');
     await scene.answerProbe(2 * (bakeMs / (60 * second)), timedOut, false);
     assert.deepEqual([settled()?.serial, settled()?.isObserved, scene.host.active()], [2, false, '2']);
-  });
-
-  it('settles unobserved where the host is paused, in which no probe is asked', async () => {
-    using scene = await onTwo();
-    const { host } = scene.host.test;
-    pause(host, { by: 'anna', reason: 'night' });
-    const settled = () => host.ledger.read().settledReleases?.['access']?.[0];
-    const facts = { version: '', state: 'run', contact: { contact: {} }, problems: [] } as const;
-    await scene.host.pass(bakeMs + 10 * second);
-    assert.equal(settled()?.serial, 1);
-    assert.deepEqual(statusReport(host, facts).bundles[0]?.bake?.waitsFor, { what: 'pause' });
-    await scene.host.pass(2 * bakeMs);
-    assert.deepEqual([settled()?.serial, settled()?.isObserved], [2, false]);
   });
 
   it('settles observed where the probe is right for the bake time', async () => {

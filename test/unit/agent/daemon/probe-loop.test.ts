@@ -108,7 +108,8 @@ async function hanging(): Promise<HangingScene> {
   const script = `touch ${asked}; test -e ${hang} || exit 0; rm ${hang}; ${wait}; exit 1`;
   const probe = { run: ['sh', '-c', script], timeoutMs: 60_000, everyMs: 30 * second } as const;
   const config = { probe: { ...probe, run: [...probe.run] as [string, ...string[]] } };
-  const test = testHost({ groups: { app: { driver: scriptedDriver({ a: confirms }), config } } });
+  const bundles = [{ name: 'access', bake: { forMs: 0, restarts: 2 } }];
+  const test = testHost({ bundles, groups: { app: { driver: scriptedDriver({ a: confirms }), config } } });
   await test.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
   await test.pull();
   fs.rmSync(dir.join('asked'));
@@ -190,6 +191,13 @@ describe('the loop of repeated probes', () => {
     assert.deepEqual(app.asked(), []);
     await app.run(2);
     assert.notDeepEqual(app.asked(), []);
+  });
+
+  it('asks in a pause too, where a release of the group is in its bake time', async () => {
+    using app = await scene({ app: 0, other: 0 }, 600 * second);
+    pause(app.test.host, { by: 'anna', reason: 'work on it' });
+    await app.run(2);
+    assert.deepEqual(app.asked().sort(), ['app', 'other']);
   });
 
   it('waits for the job that runs, and misses no group for it', async () => {

@@ -18,7 +18,7 @@ const group = (name: string, more: Partial<WorkerLedger> = {}): BakingGroup => (
   workers: [{ key: `${name}/a`, entry: { ...healthy, ...more }, runs: undefined, isDead: false }],
 });
 const wait = (given: Bake, groups: readonly BakingGroup[] = [group('dns')]) =>
-  findBakeWait(given, { groups, forMs, nowMs, isUnasked: false });
+  findBakeWait(given, { groups, forMs, nowMs });
 
 describe('findBakeWait', () => {
   it('finds none while the bake time passes', () => {

@@ -353,7 +353,6 @@ describe('the bake time in a status', () => {
       probe: 'a right answer of the probe of dns',
       contact: 'an answer of the server',
       agent: 'an agent that observes this host (writ agent)',
-      pause: 'the end of the pause, in which its probe is not asked (writ resume)',
       set: 'the bake time of dns, which moves together with it',
     } as const;
     for (const [what, text] of Object.entries(waits)) {
