@@ -184,18 +184,18 @@ class HistoryWorld {
       case 'restart':
         this.#note('a person restarts the daemon');
         this.#daemon.stop();
-        return this.#daemon.start();
+        return this.#startDaemon();
       case 'stop':
         this.#note('a person stops the daemon');
         return this.#daemon.stop();
       case 'start':
         if (!this.#daemon.isUp) this.#note('a person starts the daemon');
-        return this.#daemon.start();
+        return this.#startDaemon();
       case 'upgrade':
         this.#note('the package is upgraded');
         this.#daemon.stop();
         await this.#pass(short);
-        return this.#daemon.start();
+        return this.#startDaemon();
       case 'kill':
         return this.#killAgent(short);
       case 'withdraw':
@@ -324,6 +324,12 @@ class HistoryWorld {
     const isOverdue = answer === 'overdue';
     noteAnswers(this.#host, group, [{ about: new Map(about), report, isOverdue }]);
     this.#countWrong(answer, bakes['access']);
+  }
+
+  /** Another process has answered nothing yet: a row of wrong answers begins again. */
+  #startDaemon(): void {
+    if (!this.#daemon.isUp) this.#wrong = undefined;
+    this.#daemon.start();
   }
 
   #countWrong(answer: keyof typeof verdicts, bake: Bake | undefined): void {
