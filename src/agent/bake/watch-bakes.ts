@@ -59,10 +59,7 @@ export function lookAtBakes(host: Host, look: BakeLook): BakeReport {
     ledger,
     bakes.map(([bundle, bake]) => {
       const groups = bakingGroups(bundle, { config: host.config, ledger: before, isDead });
-      const seen = {
-        isTaken: isTaken(groups),
-        isSilent: isSilent(groups),
-      };
+      const seen = { isTaken: isTaken(groups), isSilent: isSilent(groups) };
       const known = withLaterLook(bake, unwritten?.[bundle]);
       return [bundle, withObserved(known, { nowMs, bootId, elapsedMs, ...seen })] as const;
     }),

@@ -55,9 +55,9 @@ export function createCycleRunner(
   const interruptCycles: Exclusive = async (job) => {
     interrupts += 1;
     interrupt.abort();
-    return turns.exclusive((heard) => {
+    return turns.exclusive((onEvent) => {
       interrupts -= 1;
-      return job(heard);
+      return job(onEvent);
     });
   };
   const queue = (): FollowUp => {

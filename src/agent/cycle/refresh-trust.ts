@@ -10,6 +10,7 @@ import type { RefreshResult } from '../../trust/trust-report.js';
 import type { Job } from '../job/job.js';
 import type { Host } from '../state/host.js';
 import { ledgerSection } from '../state/ledger.js';
+import { withReserve } from '../state/way-back-disk.js';
 import type { CycleRequest } from './cycle-request.js';
 
 const changeRetry = ledgerSection('retryAfterUntilMs');
@@ -25,14 +26,21 @@ export async function refreshTrust(job: Job, { force, signal }: CycleRequest): P
   });
 }
 
+interface AskOptions {
+  readonly conditional: 'yes' | 'no';
+  readonly signal: AbortSignal;
+}
+
 /**
- * One refresh, with what the result of the cycle says of it.
+ * One refresh, with what the result of the cycle says of it. On a full disk it may use the reserve: only a refresh shows whether
+ * there is a withdrawal.
  * @throws WritError every code of trust and transport
  */
-export async function askRepository(
-  job: Job,
-  options: { readonly conditional: 'yes' | 'no'; readonly signal: AbortSignal },
-): Promise<RefreshResult> {
+export function askRepository(job: Job, options: AskOptions): Promise<RefreshResult> {
+  return withReserve(job.host, () => askOnce(job, options));
+}
+
+async function askOnce(job: Job, options: AskOptions): Promise<RefreshResult> {
   const { host, record } = job;
   try {
     const refreshed = await host.client.refresh(options);

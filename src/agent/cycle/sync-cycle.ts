@@ -22,7 +22,6 @@ import { noteSpaceNeeded } from '../select/space-memory.js';
 import { assembleCandidate, type CandidateBundle } from '../staging/candidate.js';
 import type { Host } from '../state/host.js';
 import { noteRetryTimes } from '../state/refusals.js';
-import { withReserve } from '../state/way-back-disk.js';
 import {
   askCanaries,
   check,
@@ -57,9 +56,7 @@ const maxChanges = 3;
 export function syncCycle(host: Host, request: CycleRequest): Promise<CycleEnd> {
   return runJob(host, { ...request, onError, afterwards: noteAftermath }, async (job) => {
     job.record.fromGeneration = activeGenerationNumber(host.paths);
-    await withoutTurn(job, request, (signal) =>
-      withReserve(host, () => refreshTrust(job, { ...request, signal })),
-    );
+    await withoutTurn(job, request, (signal) => refreshTrust(job, { ...request, signal }));
     const refused = new Map<string, BundleResult>();
     const left = { again: host.config.bundles.length, changed: maxChanges };
     for (;;) {

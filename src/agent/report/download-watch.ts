@@ -13,7 +13,7 @@ export function watchDownloads(): DownloadWatch {
   let last: Downloading | undefined;
   return {
     observer: {
-      // A short job may begin during a download. Behind the last progress comes another step, or the end.
+      // A short job may begin during a download. After the last progress comes another step, or the end.
       onWork: (work) => {
         if (work.kind !== 'began') last = work.kind === 'step' ? work.download : undefined;
       },

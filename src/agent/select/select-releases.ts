@@ -5,6 +5,7 @@ import type { BundleResult } from '../../core/cycle/cycle-report.js';
 import { outcomeOf, problemOf } from '../../core/cycle/problem.js';
 import { problemText } from '../../core/cycle/problem-text.js';
 import { WritError } from '../../core/errors.js';
+import { given } from '../../core/given.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
 import { judgeRequires } from '../../core/release/requires.js';
 import { withdraws } from '../../core/release/withdrawn.js';
@@ -114,6 +115,8 @@ function baseResult(bundle: BundleConfig, active?: ActiveBundle, target?: Signed
     outcome: 'unchanged',
     ...(active ? { fromSerial: active.record.release.serial } : {}),
     ...(target ? { toSerial: target.release.serial, revision: target.release.revision } : {}),
+    // The history shows for which release the host did not wait for BAKE_GAP (adr/0059).
+    ...given({ fixes: target?.release.fixes }),
     ...(target && withdraws(target.release, active?.record.release) ? { withdrawn: true } : {}),
   };
 }

@@ -62,7 +62,7 @@ export async function fetchAll(
   const totalBytes = [...ways].reduce((sum, [target, way]) => sum + bytesOfWay(way, target), 0);
   let doneBefore = 0;
   let claimedBytes = 0;
-  const tried = await tryEach(host, selections.map(withFixes), async (one) => {
+  const tried = await tryEach(host, selections, async (one) => {
     const { bundle, target } = one;
     const from: FetchOptions = {
       ...fetching(host, one, { ...options, mirrorFailures }),
@@ -95,13 +95,6 @@ export async function fetchAll(
   });
   const kept = holdBackSets(tried, host.config.together);
   return { selections: kept, fetched, resumedFrom, mirrorFailures, warnings };
-}
-
-/** The history shows for which release the host did not wait for BAKE_GAP (docs/adr/0059). */
-function withFixes(selection: Selection): Selection {
-  if (selection.kind === 'keep') return selection;
-  const { fixes } = selection.target.release;
-  return { ...selection, result: { ...selection.result, ...given({ fixes }) } };
 }
 
 export interface StagedTrees {

@@ -49,7 +49,7 @@ export interface BundleResult {
   readonly resumable?: true;
   /** The publisher withdrew `fromSerial`. */
   readonly withdrawn?: true;
-  /** Serial that `toSerial` corrects, of a release that was fetched; left out where it corrects none. */
+  /** Serial that `toSerial` corrects; left out where it corrects none. */
   readonly fixes?: number;
 }
 

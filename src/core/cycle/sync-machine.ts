@@ -2,7 +2,7 @@
 // The cycle). Pure: sync-cycle performs the steps and is the only caller. Never knows how a step is done.
 //
 //   refresh -> select -> fetch -> stage -> verify -> check -> canary -> flush -> swap
-//      |          |        (any step before swap -> ended, the active policy untouched; behind fetch also: select again)
+//      |          |        (any step before swap -> ended, the active policy untouched; after fetch also: select again)
 //      `-> ended (unchanged)          swap -> load -> reset -> probe -> commit -> ended
 //                                        `------`-------`---> restore: the end (rolled-back), or select
 //                                                             again without the refused bundles

@@ -187,7 +187,8 @@ describe('an agent whose download does not end', () => {
     });
     const { agent, pulled } = await stage.start(() => passUntil(stage.site, () => hasSettled(stage.site)));
     await using _ = agent;
-    for (let death = 0; death < 4 && active(stage.site) === 'version 2\n'; death++) {
+    // A look on a slow machine may see two ends as one: as many as the bake time has room for.
+    for (let death = 0; death < 12 && active(stage.site) === 'version 2\n'; death++) {
       await worker.replace();
       const endMs = stage.site.clock.nowMs() + 5000;
       await passUntil(stage.site, () => stage.site.clock.nowMs() >= endMs);

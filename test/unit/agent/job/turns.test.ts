@@ -28,7 +28,7 @@ const progress = { kind: 'step', step: 'fetch', download: { doneBytes: 1, totalB
 const passTicks = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe('turns', () => {
-  it('are given to short jobs while a cycle waits for the network, and back to the cycle behind them', async () => {
+  it('are given to short jobs while a cycle waits for the network, and back to the cycle after them', async () => {
     const { order, turns, answer, cycle, job } = scene();
     await passTicks();
     await turns.runShort(job('rollback'));
@@ -69,7 +69,7 @@ describe('turns', () => {
     assert.deepEqual(order, ['select', 'swap', 'later collection']);
   });
 
-  it('show the download of the waiting cycle again behind a short job', async () => {
+  it('show the download of the waiting cycle again after a short job', async () => {
     const { works, turns, answer, cycle, job } = scene();
     await passTicks();
     await turns.runShort(job('look'));
@@ -79,7 +79,7 @@ describe('turns', () => {
     assert.deepEqual(works.at(-1), { kind: 'ended' });
   });
 
-  it('go on behind a wait that failed, and the cycle takes its turn before it hears of that', async () => {
+  it('go on after a wait that failed, and the cycle has its turn again before its error arrives', async () => {
     const turns = createTurns(() => undefined);
     const order: string[] = [];
     const cycle = turns.runCycle(async (yieldTurn) => {
