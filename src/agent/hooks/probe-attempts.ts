@@ -110,7 +110,7 @@ async function turn(question: OpenQuestion, clock: ProbeTurns['clock']): Promise
 }
 
 const interrupted = withoutAnswer('broken', 'interrupted');
-const gone = withoutAnswer('unreachable', 'its workers are gone');
+const gone = withoutAnswer('unreachable', 'its workers are gone or stopped');
 
 function withoutAnswer(kind: 'broken' | 'unreachable', reason: string): HookReport {
   return { verdict: { kind, reason }, text: reason, durationMs: 0 };

@@ -6,6 +6,8 @@ import type { HookConfig, ProbeConfig, WorkerGroupConfig } from '../../core/conf
 import type { WorkerResult } from '../../core/cycle/cycle-report.js';
 import type { HookVerdict } from '../../core/cycle/hook-verdict.js';
 import type { WritError } from '../../core/errors.js';
+import { findProcess } from '../../platform/process/processes.js';
+import type { Driver } from '../../workers/contract/driver.js';
 import { hasStamp, stampedCommand } from '../generations/stamped-command.js';
 import { type HookReport, hookError } from '../hooks/hook.js';
 import { askInTurns, type ProbeQuestion } from '../hooks/probe-attempts.js';
@@ -92,7 +94,10 @@ export async function runProbes(
       const own = notified.filter((one) => one.group === name && [undefined, one.worker].includes(worker));
       return {
         probe: askedOnce?.has(name) ? { ...probe, deadlineMs: 0 } : probe,
-        ask: (timeoutMs) => askProbe(host, config, { ...probe, timeoutMs }, context, worker),
+        ask: (timeoutMs) => {
+          const workers = worker === undefined ? own.map((one) => one.worker) : [worker];
+          return askProbe(host, group, { probe: { ...probe, timeoutMs }, workers }, context);
+        },
         isGone: goneWatch(group, own, host.clock),
         onDecided: (report) => {
           const error = groupHookError('probe', { group: name, asked: about }, report);
@@ -114,7 +119,7 @@ function throwIt(error: WritError): never {
 /** A supervisor that restarts a worker at once has done so by then. */
 const goneMs = 5000;
 
-/** @returns a look that is true once one of the workers that answered has been dead for a while */
+/** @returns a look that is true once one of the workers that answered has been dead or stopped for a while */
 function goneWatch(
   { driver }: WorkerGroup,
   notified: readonly WorkerResult[],
@@ -124,13 +129,17 @@ function goneWatch(
   let sinceMs: number | undefined;
   return async () => {
     for (const { worker } of watched) {
-      if (driver === undefined || (await livenessOf(driver, worker)) !== 'dead') continue;
+      if (driver === undefined || !(await isAway(driver, worker))) continue;
       sinceMs ??= clock.monotonicMs();
       return clock.monotonicMs() - sinceMs >= goneMs;
     }
     sinceMs = undefined;
     return false;
   };
+}
+
+async function isAway(driver: Driver, worker: string): Promise<boolean> {
+  return (await livenessOf(driver, worker)) === 'dead' || (await findStopped(driver, [worker])) !== undefined;
 }
 
 /** @returns the workers to ask about, one by one; `undefined` among them stands for the group as a whole */
@@ -155,15 +164,24 @@ export function asksEach(probe: HookConfig | undefined): boolean {
 
 const workerPlaceholder = '{worker}';
 
-/** Asks the probe of a group once for each stamp that would be right, until one is; about this worker, where it asks each. */
+/** What is asked, and about which workers: the first one is `{worker}`. */
+export interface AskedProbe {
+  readonly probe: ProbeConfig;
+  readonly workers: readonly string[];
+}
+
+/**
+ * Asks the probe of a group once for each stamp that would be right, until one is; about the worker, where it asks each.
+ * @returns `unreachable` in place of any answer but a right one where the process of a worker is stopped
+ */
 export async function askProbe(
   host: Host,
-  config: WorkerGroupConfig,
-  probe: ProbeConfig,
+  { config, driver }: WorkerGroup,
+  { probe, workers }: AskedProbe,
   context: NotifyContext,
-  worker = '',
 ): Promise<HookReport> {
   const { generation } = context.target;
+  const [worker = ''] = workers;
   const about = asksEach(probe) ? worker : undefined;
   const [first, ...others] = commandsOf(host, config, { run: probe.run, worker: about, generation });
   if (first === undefined) return noStamp(config);
@@ -172,7 +190,30 @@ export async function askProbe(
     groupHook(host, config, { ...probe, run: [named(program), ...args.map(named)] }, context);
   let report = await ask(first);
   for (const other of others) if (report.verdict.kind !== 'ok') report = await ask(other);
-  return report;
+  if (report.verdict.kind === 'ok') return report;
+  const stopped = await findStopped(driver, workers);
+  return stopped === undefined ? report : withoutAnswer(report, stopped);
+}
+
+/**
+ * A process that a person stopped (SIGSTOP, a debugger) reads no policy and answers no question. A probe with a time limit of
+ * its own then exits as if the answer were wrong (adr/0058).
+ * @returns which worker it is; undefined where none is stopped, as far as the driver sees processes
+ */
+async function findStopped(
+  driver: Driver | undefined,
+  workers: readonly string[],
+): Promise<string | undefined> {
+  for (const worker of workers) {
+    const pid = await driver?.pid?.(worker);
+    if (pid !== undefined && findProcess(pid)?.stopped === 'yes')
+      return `process ${pid} of worker ${worker} is stopped (SIGSTOP, a debugger)`;
+  }
+  return undefined;
+}
+
+function withoutAnswer({ durationMs }: HookReport, reason: string): HookReport {
+  return { verdict: { kind: 'unreachable', reason }, text: reason, durationMs };
 }
 
 export interface Question {

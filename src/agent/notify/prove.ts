@@ -28,11 +28,13 @@ export function problemsOf(errors: readonly WritError[]): Pick<Notified, 'proble
  */
 export async function proveFirst(host: Host, context: NotifyContext): Promise<WorkerResult[]> {
   const shown: WorkerResult[] = [];
-  for (const { config } of context.groups) {
+  for (const group of context.groups) {
+    const { config } = group;
     if (config.probe === undefined) continue;
     const own = [...(context.only ?? [])].filter((key) => groupOf(key) === config.name);
     for (const asked of asksEach(config.probe) ? own.map((key) => [key]) : [own]) {
-      const report = await askProbe(host, config, config.probe, context, workerOf(asked[0] ?? ''));
+      const workers = asked.map(workerOf);
+      const report = await askProbe(host, group, { probe: config.probe, workers }, context);
       if (report.verdict.kind === 'ok') shown.push(...asked.map((key) => shownBy(host, key, context)));
     }
   }

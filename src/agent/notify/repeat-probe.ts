@@ -57,7 +57,8 @@ export async function askAgain(host: Host, group: WorkerGroup, asked: Asked): Pr
   const context: NotifyContext = { ...asked, groups: [group], nextNotificationId: () => '' };
   const answers: ProbeAnswer[] = [];
   for (const about of asksEach(probe) ? workers.map((one) => [one]) : [workers]) {
-    const report = await askProbe(host, config, probe, context, workerOf(about[0]?.[0] ?? ''));
+    const names = about.map(([key]) => workerOf(key));
+    const report = await askProbe(host, group, { probe, workers: names }, context);
     // Whoever is told to end in the middle of it was told nothing about a worker.
     if (asked.signal.aborted) break;
     answers.push({
@@ -71,7 +72,7 @@ export async function askAgain(host: Host, group: WorkerGroup, asked: Asked): Pr
 
 /**
  * A worker that uses a whole processor answers nothing, and a probe without an answer has no verdict of its own: within a bake
- * time this counts as a wrong answer. One that a person stopped (SIGSTOP, a debugger) or that is gone says nothing (adr/0058).
+ * time this counts as a wrong answer. One that is gone says nothing, nor does one that is stopped (adr/0058): askProbe sees that.
  */
 async function isOverdue(
   host: Host,
@@ -83,7 +84,7 @@ async function isOverdue(
     return false;
   for (const [key] of about) {
     const pid = await driver?.pid?.(workerOf(key));
-    if (driver?.pid !== undefined && (pid === undefined || findProcess(pid)?.stopped !== 'no')) return false;
+    if (driver?.pid !== undefined && (pid === undefined || findProcess(pid) === undefined)) return false;
   }
   return true;
 }

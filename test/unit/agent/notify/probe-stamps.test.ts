@@ -83,10 +83,11 @@ describe('a release that differs in its stamps alone from what a group uses', ()
       signal: new AbortController().signal,
       nextNotificationId: () => '',
     };
-    const [config] = test.host.config.workers;
-    const answers = async (script: string): Promise<string> =>
-      (await askProbe(test.host, config!, { run: ['sh', '-c', script], timeoutMs: 60_000 }, context)).verdict
-        .kind;
+    const [group] = test.host.groups;
+    const answers = async (script: string): Promise<string> => {
+      const probe = { run: ['sh', '-c', script] as [string, ...string[]], timeoutMs: 60_000 };
+      return (await askProbe(test.host, group!, { probe, workers: [] }, context)).verdict.kind;
+    };
     assert.equal(await answers('test {serial} = 1'), 'ok');
     assert.equal(await answers('test {serial} = 2'), 'ok');
     assert.equal(await answers('test {serial} = 3'), 'refused');
@@ -126,7 +127,8 @@ describe('the stamp of a probe', () => {
       nextNotificationId: () => '',
     };
     const probe = { run: ['true', '{serial:other}'] as [string, string], timeoutMs: 60_000 };
-    const { verdict } = await askProbe(test.host, test.host.config.workers[0]!, probe, context);
+    const [group] = test.host.groups;
+    const { verdict } = await askProbe(test.host, group!, { probe, workers: [] }, context);
     assert.equal(verdict.kind, 'broken');
   });
 });

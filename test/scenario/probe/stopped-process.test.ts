@@ -1,0 +1,132 @@
+// A probe with a time limit of its own, whose worker a person has stopped (SIGSTOP, a debugger): it exits as if the answer were
+// wrong, in an activation, on a way back and in a bake time. The process is a real one.
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { describe, it } from 'node:test';
+import { readActive } from '../../../src/agent/generations/generations.js';
+import { repeatProbe } from '../../../src/agent/notify/repeat-probe.js';
+import { notified } from '../../../src/workers/contract/answer.js';
+import { tempDir } from '../../kit/disk/temp-dir.js';
+import { type BakingHost, bakeMs, bakingHost, supervisedDriver } from '../../kit/host/baking-host.js';
+
+const second = 1000;
+type Signal = 'SIGSTOP' | 'SIGCONT';
+
+interface Scene extends Disposable {
+  readonly host: BakingHost;
+  readonly send: (signal: Signal) => void;
+  /** What the probe does from now on: a command of a shell, which finds the process in $pid and the policy in $policy. */
+  readonly says: (command: string) => void;
+}
+
+/** Right where the process runs: what a client sees that gives up after a while. */
+const asksTheProcess = 'test "$(cut -d" " -f3 /proc/$pid/stat)" = S';
+
+/** Release 1 has settled. */
+async function onOne(retry?: number): Promise<Scene> {
+  const dir = tempDir();
+  const worker: ChildProcess = spawn('sleep', ['600'], { stdio: 'ignore' });
+  const says = (command: string): void =>
+    writeFileSync(dir.join('says'), `pid=${worker.pid} policy=$1\n${command}\n`);
+  says('exit 0');
+  const driver = Object.assign(supervisedDriver(['a']), {
+    pid: async () => worker.pid,
+    liveness: async () => 'alive' as const,
+  });
+  driver.workers.set('a', () => notified('has the signal'));
+  const run = ['sh', dir.join('says'), '{current}'] as const;
+  const probe = {
+    run,
+    timeoutMs: 10 * second,
+    sandbox: 'off' as const,
+    ...(retry === undefined ? {} : { retry }),
+  };
+  const host = bakingHost(driver, { groups: { app: { config: { probe } } } });
+  await host.take(1);
+  await host.pass(bakeMs + 70 * second);
+  const end = (): void => {
+    worker.kill('SIGKILL');
+    host[Symbol.dispose]();
+    dir[Symbol.dispose]();
+  };
+  return { host, send: (signal) => worker.kill(signal), says, [Symbol.dispose]: end };
+}
+
+async function askForEightMinutes(host: BakingHost): Promise<void> {
+  const { test } = host;
+  const [group] = test.host.groups;
+  const { signal } = new AbortController();
+  for (let asked = 0; asked < 8; asked += 1) {
+    const active = readActive(test.host.paths);
+    assert.ok(group !== undefined && active !== undefined);
+    const target = { generation: active.number, path: active.path };
+    await repeatProbe(test.host, group, { target, staging: test.directory, signal });
+    await host.pass(60 * second);
+  }
+}
+
+describe('a release that is activated while its worker is stopped', () => {
+  for (const retry of [undefined, 0]) {
+    it(`stays active and unconfirmed, with retry: ${retry}, and is confirmed after the worker goes on`, async () => {
+      using scene = await onOne(retry);
+      const { host, send, says } = scene;
+      says(asksTheProcess);
+      send('SIGSTOP');
+      const beganMs = host.test.clock.nowMs();
+      const { outcome, confirmed, problems } = await host.take(2);
+      assert.deepEqual([outcome, confirmed, host.active()], ['degraded', false, '2']);
+      assert.deepEqual(
+        problems.map((one) => one.code),
+        ['WORKER_UNREACHABLE'],
+      );
+      assert.match(problems[0]?.message ?? '', /stopped/);
+      assert.ok(
+        host.test.clock.nowMs() - beganMs < 10 * second,
+        'the deadline of the probe is not waited for',
+      );
+      send('SIGCONT');
+      await host.test.pull();
+      assert.equal(host.test.host.ledger.read().workers['app/a']?.state, 'confirmed');
+    });
+  }
+
+  it('is refused where the worker runs and the answer is wrong', async () => {
+    using scene = await onOne(0);
+    scene.says('test "$(cat "$policy/access/f")" = 1');
+    const { outcome, problems } = await scene.host.take(2);
+    assert.deepEqual([outcome, problems[0]?.code], ['rolled-back', 'PROBE_FAILED']);
+  });
+});
+
+describe('a way back while a worker is stopped', () => {
+  it('ends on the release before, and does not block the host', async () => {
+    using scene = await onOne(0);
+    // The worker runs while release 2 is refused; a person stops it before the probe of the way back.
+    scene.says('test "$(cat "$policy/access/f")" = 1 && kill -STOP $pid && exit 1\nexit 1');
+    const { outcome, problems } = await scene.host.take(2);
+    assert.deepEqual([outcome, problems[0]?.code, scene.host.active()], ['rolled-back', 'PROBE_FAILED', '1']);
+    assert.equal(scene.host.test.host.ledger.read().blocked, undefined);
+  });
+});
+
+describe('a release in its bake time whose worker is stopped', () => {
+  it('is taken back by the same answers where the worker runs', async () => {
+    using scene = await onOne();
+    const { host, says } = scene;
+    await host.take(2);
+    says('exit 1');
+    await askForEightMinutes(host);
+    assert.equal(host.active(), '1');
+  });
+
+  it('is not taken back by wrong answers of its probe', async () => {
+    using scene = await onOne();
+    const { host, send, says } = scene;
+    says(asksTheProcess);
+    await host.take(2);
+    send('SIGSTOP');
+    await askForEightMinutes(host);
+    assert.deepEqual([host.active(), host.restores.length], ['2', 0]);
+  });
+});
