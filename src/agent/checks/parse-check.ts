@@ -35,7 +35,7 @@ export interface Exceeded {
 }
 
 /** Its text is every mistake, or why there is no verdict. Bounded. */
-export interface CheckAnswer extends Pick<HookReport, 'verdict' | 'text' | 'hint'> {
+export interface CheckAnswer extends Pick<HookReport, 'verdict' | 'text' | 'hint' | 'code'> {
   readonly exceeded?: Exceeded;
   /** The bound of a check of the change that was exceeded first. */
   readonly facts?: { readonly expected: string; readonly actual: string };
@@ -184,8 +184,8 @@ function died(reason: string): CheckAnswer {
 
 /** The thread's files are read when it begins: after an upgrade they are gone, or those of another version. */
 function replaced(): CheckAnswer {
-  const { message, hint } = replacedProgram();
-  return answer('broken', 'died', message, hint);
+  const { code, message, hint } = replacedProgram();
+  return { ...answer('broken', 'program replaced', message, hint), code };
 }
 
 function refusal(problems: readonly string[]): CheckAnswer {

@@ -1,6 +1,7 @@
 // The steps of a cycle up to the canary, each one call: what is taken, fetched, staged, checked and asked about. They work
 // in the cycle's staging directory alone; sync-cycle.ts has their order.
-import type { BundleResult } from '../../core/cycle/cycle-report.js';
+import type { BundleResult, Problem } from '../../core/cycle/cycle-report.js';
+import { problemOf } from '../../core/cycle/problem.js';
 import { canaryStep } from '../checks/canary-step.js';
 import type { CheckAllOptions } from '../checks/candidate-context.js';
 import { type CheckedCandidate, checkAll, checkStep } from '../checks/check-candidate.js';
@@ -11,6 +12,7 @@ import {
   readWhatIsReadable,
 } from '../generations/generation-contents.js';
 import { reserveGeneration } from '../generations/generations.js';
+import { countConfined, findSandboxError } from '../hooks/sandbox-rules.js';
 import { noteBundles } from '../job/cycle-result.js';
 import type { Job } from '../job/job.js';
 import type { Offers } from '../select/find-offers.js';
@@ -167,15 +169,25 @@ export function reportVerified({ story }: Job, { staged }: StagedTrees): Promise
 }
 
 export function check(
-  { host, story }: Job,
+  { host, story, record }: Job,
   draft: CheckAllOptions,
   before: readonly Selection[],
 ): Promise<CheckedCandidate> {
   return story.step('check', async () => {
     const value = await checkAll(host, before, draft);
+    record.warnings.push(...warnOfSandbox(host));
     const verdict = stepVerdict({ before, after: value.selections });
     return { value, ...checkStep(value.checks, verdict) };
   });
+}
+
+/** Commands ran with the rights of the agent, on a host where they were confined before. */
+function warnOfSandbox({ sandbox, config, ledger }: Job['host']): Problem[] {
+  const status = sandbox.status();
+  if (status.withoutIt !== 'unconfined') return [];
+  const use = { commands: countConfined(config), hasWorked: ledger.read().sandboxWorked === true };
+  const error = findSandboxError(status, use);
+  return error === undefined ? [] : [problemOf(error)];
 }
 
 export async function askCanaries(

@@ -28,6 +28,7 @@ import { identityOf } from '../fleet/identity.js';
 import { keepContact } from '../freshness/contact-memory.js';
 import { createStaleWatch } from '../freshness/stale-watch.js';
 import { activeGenerationNumber } from '../generations/generations.js';
+import { createSandboxTurn } from '../hooks/watch-sandbox.js';
 import type { InstallSource } from '../identity/install-id.js';
 import { lookAfterMismatch } from '../integrity/look-after-mismatch.js';
 import type { Look } from '../integrity/scrub.js';
@@ -172,7 +173,7 @@ function pullApart(runner: Pick<CycleRunner, 'pull'>, host: () => Host): () => v
   };
 }
 
-/** What follows a release after its activation: its bake time, and contact with the server. */
+/** What is watched between cycles: bake times, contact with the server, and whether commands can be confined. */
 function watchReleases(
   { exclusive, pull, stop }: Pick<AgentOptions, 'stop'> & Pick<ContactTurnOptions, 'exclusive' | 'pull'>,
   { host, note, publishStatus }: AgentCalls,
@@ -182,6 +183,7 @@ function watchReleases(
   const turns = [
     createBakeTurn({ ...watched, onRestored: byWrit }),
     createContactTurn({ ...watched, pull, onReactivated: byWrit }),
+    createSandboxTurn(watched),
   ];
   const loops = turns.map((turn) => createTurnLoop(turn, watched));
   return {

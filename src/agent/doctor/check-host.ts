@@ -19,6 +19,7 @@ import type { AgentPlaces } from '../config/config-file.js';
 import { requireOwnConfig } from '../config/config-file.js';
 import { checkConfig, loadConfig } from '../config/load-config.js';
 import { createSandbox } from '../hooks/sandbox.js';
+import { countConfined } from '../hooks/sandbox-rules.js';
 import { requireSameDevice } from '../startup/prepare-host.js';
 import { hostPaths } from '../state/paths.js';
 import type { Checks, DoctorContext } from './doctor-context.js';
@@ -236,7 +237,7 @@ export interface SandboxFacts {
 /** Tries a command that does nothing, as an agent does before its first check. */
 async function sandboxFacts({ config, heard }: DoctorContext): Promise<SandboxFacts> {
   const mode = config?.sandbox ?? 'auto';
-  const commands = commandsOf(config);
+  const commands = config === undefined ? 0 : countConfined(config);
   if (mode === 'off') return { mode, commands };
   // `auto`, for whatever is wished: what is missing is a finding here, not an error.
   // Without control groups: a look must not move this process into one.
@@ -250,15 +251,6 @@ async function sandboxFacts({ config, heard }: DoctorContext): Promise<SandboxFa
   }
   return { mode, commands, seen: sandbox.status(), memory: heard.report?.sandbox?.memory };
 }
-
-function commandsOf({ bundles, workers }: Pick<AgentConfig, 'bundles' | 'workers'> = noCommands): number {
-  const checks = bundles.flatMap((bundle) => bundle.checks.filter((one) => one.kind === 'run'));
-  const hooks = workers.flatMap(({ load, probe }) => [load, probe].filter((one) => one !== undefined));
-  const canaries = workers.filter(({ canary }) => canary !== undefined);
-  return [...checks, ...hooks].filter(({ sandbox }) => sandbox !== 'off').length + canaries.length;
-}
-
-const noCommands = { bundles: [], workers: [] };
 
 export function judgeSandbox({ mode, commands, seen, memory }: SandboxFacts): Judged {
   const count = commands === 1 ? '1 command' : `${commands} commands`;
@@ -274,7 +266,11 @@ export function judgeSandbox({ mode, commands, seen, memory }: SandboxFacts): Ju
   const reason = seen?.reason ?? 'it was not tested';
   if (seen?.state === 'missing')
     return { state, text: `${reason}: ${what}`, next: 'apt-get install bubblewrap util-linux' };
-  return { state, text: `no command can be confined (${reason}): ${what}`, next: 'see docs/sandbox.md' };
+  return {
+    state,
+    text: `no command can be confined (${reason}): ${what}`,
+    next: seen?.hint ?? 'see docs/sandbox.md',
+  };
 }
 
 function judgeBounds(

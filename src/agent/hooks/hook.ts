@@ -57,7 +57,7 @@ export interface HookReport {
   /** Output of both streams, bounded, without control characters. */
   readonly text: string;
   readonly durationMs: number;
-  /** Where there is no verdict because of the sandbox: SANDBOX_MISSING, SANDBOX_BROKEN. */
+  /** Where no command is to blame that there is no verdict: SANDBOX_MISSING, SANDBOX_BROKEN, PROGRAM_REPLACED. */
   readonly code?: ErrorCode | undefined;
   /** The command could not be started: waiting does not change that. */
   readonly isNotRun?: true;

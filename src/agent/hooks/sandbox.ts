@@ -10,6 +10,7 @@ import { given } from '../../core/given.js';
 import type { SandboxStatus } from '../../core/status/status.js';
 import { type BoxPrograms, runBoxed } from '../../platform/process/bubblewrap.js';
 import { type ControlGroups, findControlGroups } from '../../platform/process/control-group.js';
+import { readProcText } from '../../platform/process/proc-files.js';
 import { readProcessLimits } from '../../platform/process/process-limits.js';
 import { defaultPath } from '../../platform/process/run-command.js';
 import { systemCallFilter } from '../../platform/process/system-call-filter.js';
@@ -18,6 +19,7 @@ import { lookUpGroup } from '../../platform/users/group-id.js';
 import type { Host, Means, Sandbox } from '../state/host.js';
 import { boxOf } from './confine.js';
 import type { HookSandbox } from './hook.js';
+import { findNamespaceHint } from './sandbox-rules.js';
 
 export interface SandboxOptions {
   readonly mode: SandboxMode;
@@ -25,6 +27,8 @@ export interface SandboxOptions {
   /** Where its programs are looked for, as a PATH. */
   readonly searchPath?: string;
   readonly findGroups?: () => Promise<ControlGroups | undefined>;
+  /** As findNamespaceHint has it; left out: of this kernel. */
+  readonly readSetting?: (path: string) => string | undefined;
   /** As `process.arch`. */
   readonly machine?: string;
 }
@@ -32,7 +36,7 @@ export interface SandboxOptions {
 /** Nothing is looked for before it is asked. */
 export function createSandbox(options: SandboxOptions): Sandbox {
   const { mode, log, searchPath = defaultPath, findGroups = findControlGroups } = options;
-  const { machine = process.arch } = options;
+  const { machine = process.arch, readSetting = readKernelSetting } = options;
   let found: Means | undefined;
   let hasWorked = false;
   let mustFilter = false;
@@ -41,12 +45,12 @@ export function createSandbox(options: SandboxOptions): Sandbox {
     const filter = systemCallFilter(machine);
     const result = await findMeans({ searchPath, findGroups, filter, mustFilter });
     const before = status.state;
-    status =
-      'certain' in result ? { mode, state: result.state, reason: result.reason } : inForce(mode, result);
+    // Who can make a trial fail, as by using up what it needs, must not get a command out of its sandbox by that.
+    const isNeeded = mode === 'required' || hasWorked;
+    status = 'certain' in result ? afterLack(result, { mode, isNeeded, readSetting }) : inForce(mode, result);
     if (before !== status.state) log.info({ sandbox: status }, 'sandbox');
     if ('certain' in result) {
-      // Who can make a trial fail, as by using up what it needs, must not get a command out of its sandbox by that.
-      if (mode === 'required' || hasWorked || result.certain === 'no') throw lackError(result);
+      if (status.withoutIt === 'refused') throw lackError(result, status.hint);
       return undefined;
     }
     hasWorked = true;
@@ -70,9 +74,33 @@ interface Lack {
   readonly certain: 'yes' | 'no';
 }
 
-function lackError({ state, reason }: Lack): WritError {
+function lackError({ state, reason }: Lack, hint: string | undefined): WritError {
   const code = state === 'missing' ? 'SANDBOX_MISSING' : 'SANDBOX_BROKEN';
-  return new WritError(code, `no command can be confined: ${reason}`, { facts: { reason } });
+  return new WritError(code, `no command can be confined: ${reason}`, {
+    facts: { reason },
+    ...given({ hint }),
+  });
+}
+
+interface Afterwards extends Required<Pick<SandboxOptions, 'mode' | 'readSetting'>> {
+  /** It is required, or worked in this process before. */
+  readonly isNeeded: boolean;
+}
+
+function afterLack(
+  { state, reason, certain }: Lack,
+  { mode, isNeeded, readSetting }: Afterwards,
+): SandboxStatus {
+  const withoutIt = isNeeded || certain === 'no' ? 'refused' : 'unconfined';
+  const hint = state === 'unusable' ? findNamespaceHint(readSetting) : undefined;
+  return { mode, state, reason, withoutIt, ...given({ hint }) };
+}
+
+const maxSettingBytes = 64;
+
+/** @returns undefined for a setting that this kernel does not have */
+function readKernelSetting(path: string): string | undefined {
+  return readProcText(join('/proc/sys', path), maxSettingBytes);
 }
 
 /** How each bound is really kept, for people who have to know. */

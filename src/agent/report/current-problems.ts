@@ -11,6 +11,7 @@ import { standingWorkerCodes } from '../../core/status/worker-rules.js';
 import { utcTimeText } from '../../core/text/iso-time.js';
 import { clockWarnings } from '../../trust/trust-report.js';
 import { untrustedProblems } from '../generations/vouching.js';
+import { countConfined, findSandboxError } from '../hooks/sandbox-rules.js';
 import { pendingProblems } from '../notify/pending-problems.js';
 import { waitError } from '../select/why-not-now-rules.js';
 import { bakeError, failedIn } from '../settled/bake-failure.js';
@@ -54,6 +55,8 @@ const judges: readonly Judge[] = [
   { codes: ['POLICY_STALE'], judge: staleProblems },
   { codes: ['CLOCK_BEHIND'], judge: clockProblems },
   { codes: ['REQUIRES_UNKNOWN'], judge: requiresProblems },
+  // Codes of single commands too: those are of the last cycle.
+  { codes: [], judge: sandboxProblems },
   // Said by the members `pause`, `waiting` and `refusals`.
   { codes: ['ACTIVATION_PAUSED', 'ACTIVATION_PACED', 'REMEMBERED_REFUSAL'], judge: () => [] },
   { codes: unsaid, judge: ({ ledger }) => silenceProblems(ledger) },
@@ -126,6 +129,15 @@ function busyProblems({ ledger, nowMs }: Facts, last: AgentFacts['last']): Probl
   const asked = met?.message ?? 'the server asked for a pause';
   const text = `${asked}; no poll before ${utcTimeText(untilMs)}`;
   return [problemOf(new WritError('SERVER_BUSY', text, { facts: { ...met?.facts, untilMs } }))];
+}
+
+function sandboxProblems({ host, ledger }: Facts, last: AgentFacts['last']): Problem[] {
+  const status = host.sandbox?.status();
+  if (status === undefined) return [];
+  const use = { commands: countConfined(host.config), hasWorked: ledger.sandboxWorked === true };
+  const error = findSandboxError(status, use);
+  const isSaid = last?.problems.some(({ code }) => code === error?.code) === true;
+  return error === undefined || isSaid ? [] : [problemOf(error)];
 }
 
 function staleProblems({ freshness, host }: Facts): Problem[] {

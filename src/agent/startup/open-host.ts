@@ -15,6 +15,7 @@ import { driverKinds } from '../../workers/registry.js';
 import { askServer } from '../contact/ask-server.js';
 import { readActive } from '../generations/generations.js';
 import { createSandbox, lookForSandbox } from '../hooks/sandbox.js';
+import { noteSandbox } from '../hooks/watch-sandbox.js';
 import { noteNewlyAffected } from '../notify/membership.js';
 import {
   announceActive,
@@ -106,6 +107,7 @@ export async function replaceHost(old: Host, config: AgentConfig, options: HostO
   }
   await old.client.close();
   if (host.sandbox !== old.sandbox) await lookForSandbox(host);
+  noteSandbox(host);
   retryRefusals(host);
   endFailedWaits(host);
   noteNewlyAffected(host);

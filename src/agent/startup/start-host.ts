@@ -11,6 +11,7 @@ import { restoreSettled } from '../bake/restore-settled.js';
 import { type StartOfBakes, startBakes } from '../bake/start-bakes.js';
 import { damageError, unverifiedError } from '../generations/damage.js';
 import { lookForSandbox } from '../hooks/sandbox.js';
+import { noteSandbox } from '../hooks/watch-sandbox.js';
 import { scrub } from '../integrity/scrub.js';
 import type { CycleEnd } from '../job/cycle-result.js';
 import { exclusiveAlone } from '../job/exclusive.js';
@@ -58,6 +59,7 @@ export async function startHost(host: Host, options: StartOptions): Promise<Star
   const recovered = await recoverHost(host, { ...options, examined });
   remakeReserve(host);
   completeHistory(host, recovered);
+  noteSandbox(host);
   const notices = reportNotices(host);
   const bootId = readBootId();
   retryAtStart(host, { booted: host.ledger.read().verifiedBootId === bootId ? 'no' : 'yes' });

@@ -77,6 +77,7 @@ export const ledgerSchema: object = record({
     ...{ reason: text, atMs: number, manifestDigests: listOf(digest), 'releases?': objectOf(digest) },
     'until?': { const: 'workers' },
   }),
+  'sandboxWorked?': { const: true },
   'notices?': listOf(record({ code: text, message: text, hint: text, facts: { type: 'object' } })),
   'stale?': record({ phase: oneOf('stale', 'over'), sinceMs: number, 'code?': text, 'ranBootId?': text }),
   'settled?': number,

@@ -197,6 +197,8 @@ interface LedgerMembers {
   /** The candidate that did not come to its end behind its swap. */
   readonly crashes?: CrashCount;
   readonly blocked?: Block;
+  /** A command was confined on this host: under `auto` its lack is news. */
+  readonly sandboxWorked?: true;
   readonly stale?: StalePeriod;
   /** What a start has to say once: kept until it is in the history. */
   readonly notices?: readonly Problem[];

@@ -7,10 +7,12 @@ export function sandboxLines(sandbox: SandboxStatus | undefined): string[] {
 }
 
 function sandboxText(sandbox: SandboxStatus): string {
-  const { mode, state, reason } = sandbox;
+  const { mode, state, reason, withoutIt } = sandbox;
   if (state === 'on') return `on; commands run as ${whoText(sandbox)}; ${boundsText(sandbox)}`;
   if (state === 'off') return 'off: commands run as the agent';
-  const effect = mode === 'required' ? 'no command is run' : 'commands run as the agent';
+  // A report of 0.1.0 has no `withoutIt`.
+  const isRefused = withoutIt === undefined ? mode === 'required' : withoutIt === 'refused';
+  const effect = isRefused ? 'no command is run' : 'commands run as the agent';
   return `${state}${reason === undefined ? '' : ` (${reason})`}: ${effect}`;
 }
 

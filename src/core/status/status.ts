@@ -164,6 +164,10 @@ export interface SandboxStatus {
   readonly state: 'on' | 'off' | 'missing' | 'unusable' | 'unknown';
   /** Why it is not on. */
   readonly reason?: string;
+  /** Where a trial failed: whether commands do not run, or run as the agent. */
+  readonly withoutIt?: 'refused' | 'unconfined';
+  /** What to change on the host, where the kernel says why it is not on. */
+  readonly hint?: string;
   /** Who commands are, where they do not say: nobody, or the agent's own user. The next members are there when it is on. */
   readonly user?: 'nobody' | 'agent';
   readonly userNamespace?: 'yes' | 'no';

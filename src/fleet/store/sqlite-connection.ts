@@ -3,6 +3,7 @@
 // done amid a transaction: what came behind the end would be committed without what came before it.
 import { Worker } from 'node:worker_threads';
 import type { CompiledQuery, QueryResult } from 'kysely';
+import { isMissingPart, replacedProgram } from '../../core/errors.js';
 import type { EndOfThread, ThreadAnswer, ThreadRequest, ThreadTask } from './sqlite-thread.js';
 import { storeError } from './store-errors.js';
 
@@ -43,7 +44,9 @@ export class SqliteConnection {
     // Not with the arguments of this process: one that was started with a script as text would fail.
     const worker = new Worker(url, { workerData: this.#task, execArgv: [] });
     worker.on('message', (answer: ThreadAnswer) => this.#settle(answer));
-    worker.on('error', (error) => this.#end(worker, error.message));
+    worker.on('error', (error) =>
+      this.#end(worker, isMissingPart(error) ? replacedProgram().message : error.message),
+    );
     worker.on('exit', () => this.#end(worker, 'the thread of the store ended'));
     // What waits for an answer holds the process; a thread with nothing to do does not.
     worker.unref();

@@ -59,7 +59,15 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'vouching',
     'walk-tree',
   ],
-  'agent/hooks': ['hook', 'policy-view', 'probe-attempts', 'run-hook', 'sandbox'],
+  'agent/hooks': [
+    'hook',
+    'policy-view',
+    'probe-attempts',
+    'run-hook',
+    'sandbox',
+    'sandbox-rules',
+    'watch-sandbox',
+  ],
   'agent/identity': ['install-id'],
   'agent/integrity': [
     'look-after-mismatch',

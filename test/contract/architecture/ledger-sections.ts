@@ -24,6 +24,7 @@ export const ledgerOwners: Readonly<Record<Member, string>> = {
   holds: 'agent/select/holds-and-blocks.ts',
   crashes: 'agent/select/holds-and-blocks.ts',
   blocked: 'agent/select/holds-and-blocks.ts',
+  sandboxWorked: 'agent/hooks/watch-sandbox.ts',
   pause: 'agent/select/pause.ts',
   waiting: 'agent/select/waits.ts',
   spaceNeeded: 'agent/select/space-memory.ts',

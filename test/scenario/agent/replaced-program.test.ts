@@ -99,9 +99,9 @@ describe('an agent whose program was replaced on disk', () => {
     await site.repository.publish({ 'a.json': '{}' });
     for (const act of [() => undefined, upgrade]) {
       act();
-      const { problems, generation } = await site.json('pull');
-      assert.equal(generation, undefined);
-      assert.match(JSON.stringify(problems), /the program was replaced on disk/);
+      const result = await site.json('pull');
+      assert.deepEqual([result['generation'], codes(result)], [undefined, ['PROGRAM_REPLACED']]);
+      assert.deepEqual(codes(await site.json('status')), ['PROGRAM_REPLACED']);
     }
     agent.child.kill('SIGTERM');
     await agent.ended;

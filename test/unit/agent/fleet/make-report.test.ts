@@ -107,7 +107,15 @@ const full: Full<StatusReport> = {
     damage: [{ generation: 1, part: 'tree', kind: 'changed', bundle: 'old', tree: 't', path: 'a/b' }],
   },
   sandbox: {
-    ...{ mode: 'auto', state: 'on', reason: 'a reason', user: 'nobody', userNamespace: 'yes' },
+    ...{
+      mode: 'auto',
+      state: 'on',
+      reason: 'a reason',
+      withoutIt: 'refused',
+      hint: 'a hint',
+      user: 'nobody',
+      userNamespace: 'yes',
+    },
     ...{ memory: 'each-process', processes: 'each-command', systemCalls: 'filtered' },
   },
   refusals: [

@@ -32,6 +32,7 @@ describe('the sandbox', () => {
       mode: 'required',
       state: 'missing',
       reason: 'bwrap, setpriv not found',
+      withoutIt: 'refused',
     });
     fs.writeFileSync(dir.join('bin/bwrap'), '');
     fs.writeFileSync(dir.join('bin/setpriv'), '');
@@ -51,9 +52,11 @@ describe('the sandbox', () => {
     const reason = 'bwrap: No permissions to create new namespace';
     const required = createSandbox({ mode: 'required', log, searchPath });
     await assert.rejects(required.open(), { code: 'SANDBOX_BROKEN' });
-    const auto = createSandbox({ mode: 'auto', log, searchPath });
+    const readSetting = (): undefined => undefined;
+    const auto = createSandbox({ mode: 'auto', log, searchPath, readSetting });
     assert.equal(await auto.open(), undefined);
-    assert.deepEqual(auto.status(), { mode: 'auto', state: 'unusable', reason });
+    const status = { mode: 'auto', state: 'unusable', reason, withoutIt: 'unconfined' };
+    assert.deepEqual(auto.status(), status);
   });
 
   it('that is off is not even looked for', async () => {
