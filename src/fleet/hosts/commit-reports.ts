@@ -240,14 +240,21 @@ function keyOf(...columns: readonly string[]): string {
 
 /** The newest of each host stay: one that reports outcomes without end does not fill the store. */
 const keptOutcomes = 500;
-const forgetEvery = 100;
+/** So many more may be there until they are forgotten together. */
+const spareOutcomes = 100;
 
+/** Counts rows: the numbers are what a host says of itself, and one that began with the greatest would never come to the bound. */
 async function forgetOutcomes(trx: Kysely<Tables>, changed: readonly ChangedHost[]): Promise<void> {
-  const part = (last: number): number => Math.floor(last / forgetEvery);
-  const grown = changed.filter(
-    ({ before, plan }) => part(before.last_outcome) !== part(plan.host.last_outcome),
-  );
-  for (const { key_id } of grown.map(({ before }) => before))
+  const grown = changed.filter(({ taken }) => taken.report.outcomes.length > 0);
+  if (grown.length === 0) return;
+  const full = await trx
+    .selectFrom('outcomes')
+    .select('key_id')
+    .where('key_id', 'in', paddedKeys(grown.map(({ before }) => before.key_id)))
+    .groupBy('key_id')
+    .having((eb) => eb.fn.countAll(), '>', keptOutcomes + spareOutcomes)
+    .execute();
+  for (const { key_id } of full)
     await keepNewest(trx, { table: 'outcomes', of: { key_id }, by: 'n', keep: keptOutcomes });
 }
 

@@ -1,5 +1,6 @@
 // Reads a report or a request to enrol from the bytes that came: bounds, UTF-8, JSON, schema, and what a schema cannot say.
 // A body beyond them is refused whole. Verdicts only; never shows what a body holds.
+import { isHostKey, keyLike } from '../../core/fleet/host-names.js';
 import { type EnrolRequest, type FleetReport, fleetBounds } from '../../core/fleet/report.js';
 import { enrolSchema, reportSchema } from '../../core/fleet/report-schema.js';
 import { validatorOf } from '../../core/schema/own-schemas.js';
@@ -9,7 +10,7 @@ export type ReadBody<T> =
   | { readonly kind: 'refused'; readonly reason: string };
 
 export function readReport(body: Uint8Array): ReadBody<FleetReport> {
-  const read = readBody<FleetReport>(body, reportSchema);
+  const read = named(readBody<FleetReport>(body, reportSchema));
   if (read.kind === 'refused') return read;
   const { bundles, outcomes } = read.data;
   // Each is a row by these names: one batch cannot write a row twice.
@@ -20,7 +21,13 @@ export function readReport(body: Uint8Array): ReadBody<FleetReport> {
 }
 
 export function readEnrolRequest(body: Uint8Array): ReadBody<EnrolRequest> {
-  return readBody(body, enrolSchema);
+  return named(readBody<EnrolRequest>(body, enrolSchema));
+}
+
+/** A name that looks like the key of another host would answer for that one. */
+function named<T extends { readonly host: string }>(read: ReadBody<T>): ReadBody<T> {
+  if (read.kind === 'refused' || !isHostKey(read.data.host)) return read;
+  return { kind: 'refused', reason: `the name of a host must not look like ${keyLike}: set \`host.id\`` };
 }
 
 function readBody<T>(body: Uint8Array, schema: object): ReadBody<T> {

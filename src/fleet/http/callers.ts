@@ -18,6 +18,8 @@ export interface Caller {
   /** As the audit has it. */
   readonly who: string;
   readonly role: Role;
+  /** Left out where nobody asks. */
+  readonly by?: 'token' | 'session' | 'proxy';
 }
 
 export interface CallerParts {
@@ -36,7 +38,7 @@ const sessionMs = 12 * 3_600_000;
 /** The newest stay: who signs in again and again does not fill the store. */
 const sessionsOfToken = 100;
 
-type Known = Caller & { readonly by: 'token' | 'session' | 'proxy' };
+type Known = Required<Caller>;
 
 /** @throws FLEET_TOKEN_REFUSED without credentials that are good now; FLEET_IDENTITY_REFUSED; FLEET_REFUSED_OFTEN */
 export async function callerOf(parts: CallerParts, asking: Asking): Promise<Known> {

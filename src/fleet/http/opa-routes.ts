@@ -2,6 +2,7 @@
 // and counted nowhere. A token names whose they are, and bounds how many.
 import type { Kysely } from 'kysely';
 import { WritError } from '../../core/errors.js';
+import { isHostKey, keyLike } from '../../core/fleet/host-names.js';
 import { plainPattern } from '../../core/fleet/report-schema.js';
 import type { HostRow, Tables } from '../store/tables.js';
 import { transact } from '../store/transact.js';
@@ -37,7 +38,7 @@ const statusSchema = {
       type: 'object',
       required: ['id'],
       properties: {
-        id: { ...textSchema(200), pattern },
+        id: textSchema(200),
         version: { type: 'string', maxLength: 64, pattern },
       },
     },
@@ -71,6 +72,7 @@ async function storeStatus(
   { labels, bundles = {} }: OpaStatus,
   nowMs: number,
 ): Promise<void> {
+  if (isHostKey(labels.id)) throw new WritError('USAGE', `the id of an OPA must not look like ${keyLike}`);
   const keyId = `opa/${token}/${labels.id}`;
   const known = Object.entries(bundles).map(([name, { active_revision = '', code = '' }]) => {
     return { name: name.slice(0, 255), revision: active_revision, code };

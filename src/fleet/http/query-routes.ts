@@ -53,7 +53,10 @@ function summaryRoutes(queries: FleetQueries, events: SummaryEvents): Route[] {
       handle: ({ request, reply, caller, again }) =>
         request.method === 'HEAD'
           ? reply.type('text/event-stream; charset=utf-8').send()
-          : events.follow(reply, { role: caller.role, again }),
+          : events.follow(reply, {
+              ...{ role: caller.role, who: caller.who, again },
+              ...given({ address: caller.by === 'proxy' ? undefined : request.ip }),
+            }),
     },
   ];
 }

@@ -2,6 +2,7 @@
 // and what the description of the API is made of. Types and small schemas only.
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Role } from '../../core/fleet/answers.js';
+import { plainPattern } from '../../core/fleet/report-schema.js';
 import { namePattern } from '../../core/names.js';
 import type { Caller } from './callers.js';
 
@@ -39,7 +40,10 @@ export function object(properties: JsonSchema, required: readonly string[] = [])
 
 export const nameSchema = { type: 'string', pattern: namePattern };
 export const serialSchema = { type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER };
-export const textSchema = (maxLength: number): JsonSchema => ({ type: 'string', minLength: 1, maxLength });
+/** What can be seen, and no NUL, which PostgreSQL does not take. */
+export const textSchema = (maxLength: number): JsonSchema => {
+  return { type: 'string', minLength: 1, maxLength, pattern: plainPattern };
+};
 export const numberSchema = (minimum: number, maximum: number): JsonSchema => {
   return { type: 'integer', minimum, maximum };
 };

@@ -13,6 +13,10 @@ export interface SummaryEvents {
 }
 
 export interface FollowerOf {
+  /** As the audit has it. */
+  readonly who: string;
+  /** Undefined behind a proxy that names people: all of them come from its address. */
+  readonly address?: string | undefined;
   readonly role: Role;
   /** @throws FLEET_TOKEN_REFUSED and the like, from when on the credential of the request is not good any more */
   readonly again: () => Promise<unknown>;
@@ -25,6 +29,9 @@ export interface EventsOptions {
 }
 
 const maxFollowers = 200;
+/** No credential and no address keeps the others out. */
+const maxOfCredential = 50;
+const maxOfAddress = 100;
 const everyMs = 1000;
 /** A comment, so that proxies and our own bound on idle connections see life. */
 const beatMs = 15_000;
@@ -85,6 +92,7 @@ export function createSummaryEvents({ summary, clock, log }: EventsOptions): Sum
     follow: (reply, who) => {
       if (followers.size >= maxFollowers)
         throw new WritError('FLEET_OVERLOADED', `${maxFollowers} follow the summary already`);
+      requireRoom([...followers], who);
       const nowMs = clock.monotonicMs();
       const follower = { ...who, reply, sinceMs: nowMs, lastMs: nowMs, sent: '' };
       reply.hijack();
@@ -105,6 +113,17 @@ export function createSummaryEvents({ summary, clock, log }: EventsOptions): Sum
       for (const { reply } of followers) reply.raw.end();
     },
   };
+}
+
+/** @throws WritError FLEET_OVERLOADED */
+function requireRoom(followers: readonly Follower[], { who, address }: FollowerOf): void {
+  const ofCredential = followers.filter((one) => one.who === who).length;
+  if (ofCredential >= maxOfCredential)
+    throw new WritError('FLEET_OVERLOADED', `${maxOfCredential} follow the summary with this credential`);
+  if (address === undefined) return;
+  const ofAddress = followers.filter((one) => one.address === address).length;
+  if (ofAddress >= maxOfAddress)
+    throw new WritError('FLEET_OVERLOADED', `${maxOfAddress} follow the summary from this address`);
 }
 
 /** Asked before each word: a token that was revoked, or a session that ended, hears nothing more. */

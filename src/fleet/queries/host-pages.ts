@@ -1,10 +1,12 @@
 // Hosts by name, in pages by the key of the last one: no page costs more for standing further behind. Also one host
 // with all that is known of it. Owns cursors and bounds.
-import type { Kysely } from 'kysely';
+import type { Kysely, Selectable } from 'kysely';
 import { WritError } from '../../core/errors.js';
 import type { HostDetail, HostsPage, Role } from '../../core/fleet/answers.js';
 import type { HostFilter } from '../../core/fleet/host-filter.js';
+import { isHostKey, mayBeginHostKey } from '../../core/fleet/host-names.js';
 import type { FleetReport } from '../../core/fleet/report.js';
+import { plainPattern } from '../../core/fleet/report-schema.js';
 import { given } from '../../core/given.js';
 import type { Tables } from '../store/tables.js';
 import { type Asking, lineColumns, readLines } from './host-lines.js';
@@ -55,14 +57,20 @@ function cursorText(host: string, key: string): string {
 
 function cursorOf(text: string): readonly [host: string, key: string] {
   try {
-    const [host, key] = JSON.parse(Buffer.from(text, 'base64url').toString('utf8')) as unknown[];
-    if (typeof host === 'string' && typeof key === 'string') return [host, key];
+    const cursor: unknown = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'));
+    const [host, key] = Array.isArray(cursor) ? (cursor as unknown[]) : [];
+    if (isPlain(host) && isPlain(key)) return [host, key];
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
   }
   throw new WritError('USAGE', 'this is not a position in a list of hosts', {
     hint: 'Use `next` of the previous page.',
   });
+}
+
+/** PostgreSQL takes no NUL in a text. */
+function isPlain(text: unknown): text is string {
+  return typeof text === 'string' && new RegExp(plainPattern, 'u').test(text);
 }
 
 const maxOutcomes = 100;
@@ -104,26 +112,34 @@ export async function readHost(db: Kysely<Tables>, name: string, asking: Asking)
   };
 }
 
-/** @throws USAGE for nobody, and for several */
+/**
+ * A whole key is looked for as a key alone. Else a host whose name looks like the key of another one would stand in its way: it could
+ * be neither looked at nor retired. A beginning of one key that is also a name is refused, with the whole keys.
+ * @throws WritError FLEET_HOST_UNKNOWN for none, USAGE for several
+ */
 export async function findHost(db: Kysely<Tables>, name: string) {
-  const byKey = /^[0-9a-f]{8,64}$/.test(name) || name.startsWith('opa/');
-  const rows = await db
-    .selectFrom('hosts')
-    .selectAll()
-    .where((eb) => {
-      const named = eb.and([eb('host', '=', name), eb('state', '!=', 'retired')]);
-      // The key is hex, so nothing in it is a pattern; an OPA's id may hold one, and is taken whole.
-      const key = name.startsWith('opa/') ? eb('key_id', '=', name) : eb('key_id', 'like', `${name}%`);
-      return byKey ? eb.or([named, key]) : named;
-    })
-    .orderBy('key_id')
-    .limit(maxNamesakes)
+  const rows = db.selectFrom('hosts').selectAll().orderBy('key_id').limit(maxNamesakes);
+  if (isHostKey(name)) return only(name, await rows.where('key_id', '=', name).execute());
+  const named = await rows
+    .where('host', '=', name)
+    .where('state', '!=', 'retired')
+    .where('kind', '=', 'writ')
     .execute();
-  const [row, other] = rows;
+  // The beginning is hex, so nothing in it is a pattern.
+  const begun = mayBeginHostKey(name) ? await rows.where('key_id', 'like', `${name}%`).execute() : [];
+  const others = begun.filter((one) => !named.some(({ key_id }) => key_id === one.key_id));
+  return only(name, [...named, ...others]);
+}
+
+type FoundHost = Selectable<Tables['hosts']>;
+
+function only(name: string, found: readonly FoundHost[]): FoundHost {
+  const [row, other] = found;
   if (row === undefined) throw unknownHost(name);
-  if (other === undefined || row.key_id === name) return row;
+  if (other === undefined) return row;
+  const keys = found.map(({ key_id, state }) => `${key_id} (${state})`);
   throw new WritError('USAGE', `several hosts are called ${JSON.stringify(name)}`, {
-    hint: `Give the key of one of them: ${rows.map(({ key_id, state }) => `${key_id.slice(0, 12)} (${state})`).join(', ')}.`,
+    hint: `Give the key of one of them: ${keys.join(', ')}.`,
   });
 }
 

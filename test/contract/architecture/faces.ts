@@ -326,6 +326,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'answers',
     'fleet-summary',
     'host-filter',
+    'host-names',
     'report',
     'report-schema',
     'signed-releases',

@@ -38,8 +38,8 @@ describe('who attacks a fleet server', () => {
       const several = await runWrit(['fleet', 'host', 'approve', 'web-1', ...door, '--json']);
       assert.deepEqual([several.exitCode, jsonOf(several)['code']], [2, 'USAGE']);
       const hint = String(jsonOf(several)['hint']);
-      assert.ok(hint.includes(`${honest.key.slice(0, 12)} (accepted)`), hint);
-      assert.ok(hint.includes(`${thief.key.slice(0, 12)} (waiting)`), hint);
+      assert.ok(hint.includes(`${honest.key} (accepted)`), hint);
+      assert.ok(hint.includes(`${thief.key} (waiting)`), hint);
     }
     const approved = await runWrit([
       'fleet',

@@ -75,6 +75,19 @@ export function ingestCases(newLocation: NewLocation): void {
         assert.deepEqual([numbers.length, numbers[0], numbers.at(-1)], [500, 401, 900]);
       }));
 
+    it('bounds the outcomes of a host that begins with the greatest number', () =>
+      within(async ({ bench, ingest, host }) => {
+        const some = (from: number, count: number) =>
+          Array.from({ length: count }, (_, at) => {
+            return { n: from + at, trigger: 'poll', outcome: 'activated', atMs: 1, bundles: [] } as const;
+          });
+        await send(ingest, host, reportOf('web-1', { outcomes: some(Number.MAX_SAFE_INTEGER, 1) }));
+        for (let from = 1; from < 1500; from += 100)
+          await send(ingest, host, reportOf('web-1', { generation: from, outcomes: some(from, 100) }));
+        const left = await bench.store.db.selectFrom('outcomes').select('n').execute();
+        assert.ok(left.length >= 500 && left.length <= 600, `${left.length} rows`);
+      }));
+
     it('moves numbers by what changed, and takes away what is gone', () =>
       within(async ({ bench, ingest, host }) => {
         const two = [bundleAt(1), bundleAt(1, { channel: 'canary' })];

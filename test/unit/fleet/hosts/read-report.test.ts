@@ -18,6 +18,26 @@ const nested = (depth: number): object => ({ toJSON: () => `[nested ${depth}]` }
 const labelsOf = (count: number) => Object.fromEntries(times(count, (at) => [`l${at}`, 'v']));
 const outcome = (n: number) => ({ n, trigger: 'poll', outcome: 'activated', atMs: 1, bundles: [] }) as const;
 
+const enrolment = (host: string) => ({
+  ...{ schema: 1, type: 'fleet.enrol', token: 'writ_host_x', publicKey: 'A'.repeat(43), host },
+  ...{ labels: {}, installId: 'i' },
+});
+
+describe('a report or a request to enrol', () => {
+  it('whose name looks like the key of a host is refused', () => {
+    for (const host of ['a'.repeat(64), '0'.repeat(64), 'opa/token/id', 'opa/']) {
+      const report = readReport(bytes(reportOf(host, { installId: 'i' })));
+      assert.match(report.kind === 'refused' ? report.reason : '', /must not look like a key/);
+      assert.equal(readEnrolRequest(bytes(enrolment(host))).kind, 'refused');
+    }
+  });
+
+  it('may have the name of a container, or letters that no key has', () => {
+    for (const host of ['f3a9c1d2e4b5', 'A'.repeat(64), 'g'.repeat(64), 'opa', 'my-opa/1'])
+      assert.equal(readReport(bytes(reportOf(host, { installId: 'i' }))).kind, 'read', host);
+  });
+});
+
 describe('a report as it came', () => {
   const bundlesOf = (count: number) => times(count, (at) => bundleAt(1, { channel: `c${at}` }));
   const taken: readonly (readonly [string, object])[] = [

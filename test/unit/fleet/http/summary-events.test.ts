@@ -9,7 +9,7 @@ import { throwsCode } from '../../../kit/assert/assert-code.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 
 type Reply = Parameters<ReturnType<typeof createSummaryEvents>['follow']>[0];
-const viewer = { role: 'view', again: async () => undefined } as const;
+const viewer = { role: 'view', who: 'token a', again: async () => undefined } as const;
 
 function fakeReply() {
   const written: string[] = [];
@@ -28,10 +28,35 @@ describe('the summary to those who follow it', () => {
     const summary = async () => ({}) as FleetSummary;
     const events = createSummaryEvents({ summary, clock: fakeClock(), log: silentLog() });
     const all = Array.from({ length: 200 }, fakeReply);
-    for (const { reply } of all) events.follow(reply, viewer);
-    throwsCode('FLEET_OVERLOADED', () => events.follow(fakeReply().reply, viewer));
+    for (const [at, { reply }] of all.entries()) events.follow(reply, { ...viewer, who: `token ${at % 4}` });
+    const other = { ...viewer, who: 'token other' };
+    throwsCode('FLEET_OVERLOADED', () => events.follow(fakeReply().reply, other));
     all[0]?.raw.emit('close');
-    events.follow(fakeReply().reply, viewer);
+    events.follow(fakeReply().reply, other);
+    events.close();
+  });
+
+  const bounds = [
+    ['credential', 50, (at: number) => ({ who: 'token a', address: `192.0.2.${at}` })],
+    ['address', 100, (at: number) => ({ who: `token ${at}`, address: '192.0.2.1' })],
+  ] as const;
+  for (const [of, most, follower] of bounds) {
+    it(`has a bound for each ${of}, which keeps no other one out`, () => {
+      const summary = async () => ({}) as FleetSummary;
+      const events = createSummaryEvents({ summary, clock: fakeClock(), log: silentLog() });
+      for (let at = 0; at < most; at += 1) events.follow(fakeReply().reply, { ...viewer, ...follower(at) });
+      throwsCode('FLEET_OVERLOADED', () =>
+        events.follow(fakeReply().reply, { ...viewer, ...follower(most) }),
+      );
+      events.follow(fakeReply().reply, { ...viewer, who: 'token b', address: '198.51.100.1' });
+      events.close();
+    });
+  }
+
+  it('bounds no address where a proxy names people', () => {
+    const summary = async () => ({}) as FleetSummary;
+    const events = createSummaryEvents({ summary, clock: fakeClock(), log: silentLog() });
+    for (let at = 0; at < 150; at += 1) events.follow(fakeReply().reply, { ...viewer, who: `person ${at}` });
     events.close();
   });
 
@@ -64,7 +89,7 @@ describe('the summary to those who follow it', () => {
       const again = async (): Promise<void> => {
         if (failing) throw new WritError(code, 'not now');
       };
-      events.follow(reply, { role: 'view', again });
+      events.follow(reply, { ...viewer, again });
       await clock.advance(1000);
       failing = true;
       await clock.advance(1000);

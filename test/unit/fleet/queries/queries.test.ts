@@ -220,6 +220,41 @@ describe('the queries of a fleet', () => {
     );
   });
 
+  it('refuse a place in a list that is JSON and no place', async () => {
+    await using f = await open();
+    for (const cursor of [{}, 1, null, ['a'], ['a\0', 'b'], ['a', 1]]) {
+      const after = Buffer.from(JSON.stringify(cursor)).toString('base64url');
+      await rejectsCode('USAGE', f.queries.hosts({ filter: parseHostFilter(''), limit: 3, after }, 'view'));
+    }
+  });
+
+  it('find a host by its whole key, whatever another one is called', async () => {
+    await using f = await open();
+    const { token } = await f.bench.token();
+    const victim = await f.bench.enrol(token, 'victim');
+    // As a store of 0.1.0 may have them: no name of a report is a key any more.
+    for (const length of [8, 12, 63, 64]) await f.bench.enrol(token, victim.keyId.slice(0, length));
+    const keyOf = async (name: string) => (await f.queries.host(name, 'view')).key;
+    assert.equal(await keyOf(victim.keyId), victim.keyId);
+    assert.equal(await keyOf(victim.keyId.slice(0, 20)), victim.keyId);
+    for (const length of [8, 12, 63])
+      await assert.rejects(f.queries.host(victim.keyId.slice(0, length), 'view'), {
+        code: 'USAGE',
+        hint: new RegExp(victim.keyId),
+      });
+    await rejectsCode('FLEET_HOST_UNKNOWN', f.queries.host('f'.repeat(64), 'view'));
+  });
+
+  it('find no OPA by the name of a host', async () => {
+    await using f = await open();
+    const [host] = await f.hosts(1);
+    const row = await f.bench.store.db.selectFrom('hosts').selectAll().executeTakeFirstOrThrow();
+    const opa = { ...row, key_id: 'opa/t/web-1', kind: 'opa' as const };
+    await f.bench.store.db.insertInto('hosts').values(opa).execute();
+    assert.equal((await f.queries.host('web-1', 'view')).key, host?.keyId);
+    assert.equal((await f.queries.host('opa/t/web-1', 'view')).key, 'opa/t/web-1');
+  });
+
   it('bind what a filter says: nothing of it is SQL', async () => {
     await using f = await open();
     await f.hosts(2);
