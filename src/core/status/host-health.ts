@@ -78,13 +78,16 @@ function problems(report: StatusReport): HealthFinding[] {
     const isStuck = code === 'ACTIVE_WITHDRAWN' && 'why' in facts;
     const isOverdue = code === 'RELEASE_STALE' && facts['state'] === 'overdue';
     const level = criticalCodes.has(code) || isStuck || isOverdue ? 'critical' : 'warning';
-    return [{ level, code, text: headOf(message) }];
+    return [{ level, code, text: headOf(message, code === 'RELEASE_STALE' ? maxWithUrl : undefined) }];
   });
 }
 
-function headOf(message: string): string {
+/** A URL that is cut cannot be asked for. */
+const maxWithUrl = 700;
+
+function headOf(message: string, maxCharacters = 200): string {
   const [text = ''] = message.split('\n', 1);
-  return text.slice(0, 200);
+  return text.slice(0, maxCharacters);
 }
 
 const staleCode = { stale: 'STALE', frozen: 'FROZEN', refused: 'REFUSED' } as const;

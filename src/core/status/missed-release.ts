@@ -43,14 +43,14 @@ export function judgeMissed(missed: MissedRelease, facts: MissedFacts): MissedSt
 
 /** @returns RELEASE_STALE, as status, health and history say it. @param bundle its name */
 export function missedError(bundle: string, { serial, sinceMs, code, url, state }: MissedStatus): WritError {
-  const offered = `offered since ${utcTimeText(sinceMs)} and not active`;
   const what =
-    serial === undefined
-      ? `a newer release of ${bundle} may be`
-      : `${bundle} ${serial} or an earlier release is`;
+    serial === undefined ? `${bundle}: newer releases` : `${bundle} ${serial} is not active: newer releases`;
+  const offered = `${serial === undefined ? 'may be' : 'are'} offered since ${utcTimeText(sinceMs)}`;
   const limit = state === 'overdue' ? ', longer than `release.maxStale`' : '';
   const why =
-    code === undefined ? ': it is still being fetched' : `: [${code}]${url === undefined ? '' : ` ${url}`}`;
+    code === undefined
+      ? ', still being fetched'
+      : `, last with [${code}]${url === undefined ? '' : ` ${url}`}`;
   const facts = withoutUndefined<Record<string, unknown>>({ bundle, serial, sinceMs, state, code, url });
   return new WritError('RELEASE_STALE', `${what} ${offered}${limit}${why}`, { facts });
 }

@@ -64,7 +64,7 @@ describe('a bundle at the end of a cycle', () => {
     const stale = judgeMissed(missed, { nowMs: atMs + 10, staleAfterMs: 5 });
     assert.match(
       missedError('b', stale).message,
-      /^a newer release of b may be offered since .*\[SERVER_ERROR\]/,
+      /^b: newer releases may be offered since .*\[SERVER_ERROR\]/,
     );
   });
 
