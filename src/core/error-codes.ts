@@ -160,6 +160,10 @@ export const errorCodes = {
     'The policy could not be proven current for longer than `maxStale`. The last good policy stays active.',
     '`writ status` says since when and why. The host must reach and verify the repository again.',
   ),
+  RELEASE_STALE: degraded(
+    'A release is offered by verified metadata, and for longer than `release.staleAfter` it could not be fetched or prepared.',
+    'The message has the last error and its URL. `writ doctor` asks the server for one byte of the file.',
+  ),
   STALE_COMMAND_FAILED: failed(
     'The command of `onStale` or `onFresh` did not exit with 0. It runs again later.',
     'Read its output in `writ history`.',

@@ -4,6 +4,7 @@ import type { TransportLimits } from '../core/limits.js';
 import type { MirrorFailure } from './mirrors/mirror-failures.js';
 import type { Mirrors } from './mirrors/mirrors.js';
 import type { SignedTarget } from './signed-target.js';
+import { namingUrl } from './sources/fetched-url.js';
 import type { RepositorySource } from './sources/source.js';
 
 /** Which version of a target a mirror said to have. */
@@ -51,7 +52,10 @@ export async function downloadFromMirrors(
 ): Promise<readonly MirrorFailure[]> {
   const { length } = target;
   const { failures } = await mirrors.attempt(
-    (source, until, others) => receive(transferFrom(source, target), until, others),
+    (source, until, others) =>
+      namingUrl(`${source.location}${target.archivePath}`, () =>
+        receive(transferFrom(source, target), until, others),
+      ),
     {
       timeoutMs: transport.archiveTimeoutMs * maxTransfers,
       // Slow retrieval: at the last mirror there is nothing better to do than to wait.

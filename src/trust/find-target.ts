@@ -184,8 +184,9 @@ export async function fetchDelegated(
   const set = context.current();
   const meta = delegatedMetaOf(set, role);
   const maxBytes = context.limits.maxTargetsBytes;
-  const bytes = await fetchNamed({ set, role: role.name, meta, maxBytes }, requester);
-  const file = trustDelegated(set, delegator, role, bytes, context.nowMs);
+  const file = await fetchNamed({ set, role: role.name, meta, maxBytes }, requester, (bytes) =>
+    trustDelegated(set, delegator, role, bytes, context.nowMs),
+  );
   context.accept(withDelegated(set, file));
   return file;
 }

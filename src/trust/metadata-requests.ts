@@ -3,6 +3,7 @@
 import { WritError } from '../core/errors.js';
 import type { TrustedSet } from '../core/tuf/trusted-set.js';
 import type { MetaFile } from '../core/tuf/tuf-metadata.js';
+import { namingUrl } from './sources/fetched-url.js';
 import type { FetchOptions, FetchVerdict, RepositorySource } from './sources/source.js';
 import { encodePath } from './sources/source-path.js';
 
@@ -15,30 +16,42 @@ export interface NamedFile {
 
 /**
  * Fetches what other metadata names: under its version where snapshots are consistent, under its length if signed.
+ * @param judge what its bytes are worth; what it throws gets the URL of the file
  * @throws WritError METADATA_MISSING, and every code of the transport
  */
-export async function fetchNamed(file: NamedFile, requester: Requester): Promise<Buffer> {
+export async function fetchNamed<T>(
+  file: NamedFile,
+  requester: Requester,
+  judge: (bytes: Buffer) => T,
+): Promise<T> {
   const { set, role, meta } = file;
   const consistent = set.root.signed.consistent_snapshot === true;
   const name = consistent ? `${meta.version}.${role}.json` : `${role}.json`;
   // The signed length may only make the bound tighter: a stolen key must not fill the memory.
   const maxBytes = Math.min(meta.length ?? file.maxBytes, file.maxBytes);
-  return requireFound(await requester.fetch(name, { maxBytes }), role, name).bytes;
+  return requester.naming(name, async () =>
+    judge(requireFound(await requester.fetch(name, { maxBytes }), role, name).bytes),
+  );
 }
 
 export interface Requester {
   fetch(name: string, options: FetchOptions): Promise<FetchVerdict>;
+  /** @throws what `act` throws; of a fetched file with its URL */
+  naming<T>(name: string, act: () => T | Promise<T>): Promise<T>;
   requests(): number;
 }
 
 /** @param source one mirror; its requests are counted for the result of a refresh */
 export function createRequester(source: RepositorySource, signal: AbortSignal | undefined): Requester {
   let requests = 0;
+  const naming: Requester['naming'] = (name, act) =>
+    namingUrl(`${source.location}${encodePath('metadata', name)}`, act);
   return {
     fetch: (name, options) => {
       requests += 1;
-      return source.fetch(encodePath('metadata', name), { ...options, signal });
+      return naming(name, () => source.fetch(encodePath('metadata', name), { ...options, signal }));
     },
+    naming,
     requests: () => requests,
   };
 }

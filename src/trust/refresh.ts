@@ -1,11 +1,12 @@
 // One refresh of trust (specification 5.1 to 5.6): root chain, timestamp, snapshot, targets, in that order and one
 // request at a time. Fetches under bounds, lets trusted-set judge, hands on what was accepted role by role.
 // Owns no rule of trust, and stores nothing itself.
-import { WritError } from '../core/errors.js';
+import { isWritError, WritError } from '../core/errors.js';
 import type { MetadataLimits } from '../core/limits.js';
 import {
   areTargetsCurrent,
   isSnapshotCurrent,
+  olderTimestamp,
   requireFreshFile,
   requireFreshRoot,
   requireFreshTimestamp,
@@ -30,7 +31,7 @@ export interface KnownEtag {
 
 export interface RefreshContext {
   readonly source: RepositorySource;
-  readonly store: Pick<TrustStore, 'requireLinked'>;
+  readonly store: Pick<TrustStore, 'requireLinked' | 'loadEarlierRoot' | 'loadFiles'>;
   readonly limits: MetadataLimits;
   /** Fixed for the whole refresh (5.1): a slow server must not move the line between fresh and expired. */
   readonly nowMs: number;
@@ -59,20 +60,23 @@ export async function refreshTrust(before: TrustedSet, context: RefreshContext):
 }
 
 async function followRoots(
-  before: TrustedSet,
+  trusted: TrustedSet,
   context: RefreshContext,
   requester: Requester,
 ): Promise<TrustedSet> {
   const { maxRootBytes, maxRootRotations } = context.limits;
-  let set = before;
+  let set = trusted;
   for (let rotations = 0; ; rotations += 1) {
     const name = `${set.root.signed.version + 1}.root.json`;
-    const verdict = await requester.fetch(name, { maxBytes: maxRootBytes });
+    const verdict = await requester
+      .fetch(name, { maxBytes: maxRootBytes })
+      .catch((error: unknown) => Promise.reject(withListHint(error)));
     // Only "absent" ends the chain: any other trouble could hide the root that revokes a stolen key.
     if (verdict.kind !== 'found') return set;
     // Going on with an older root would be exactly what whoever piles up roots wants.
     if (rotations === maxRootRotations) throw chainTooLong(maxRootRotations, set);
-    set = trustNextRoot(set, verdict.bytes);
+    const [before, { bytes }] = [set, verdict];
+    set = await requester.naming(name, () => trustNextRoot(before, bytes));
     context.accept(set);
   }
 }
@@ -96,13 +100,48 @@ async function refreshTimestamp(
     requireFreshTimestamp(set, context.nowMs);
     return { set, etag };
   }
-  const { bytes, etag: value } = requireFound(verdict, 'timestamp', 'timestamp.json');
-  const next = trustTimestamp(set, bytes, context.nowMs);
-  requireFreshTimestamp(next, context.nowMs);
+  const found = await requester.naming('timestamp.json', () => {
+    const { bytes, etag: value } = requireFound(verdict, 'timestamp', 'timestamp.json');
+    const next = judgeTimestamp(set, bytes, context);
+    requireFreshTimestamp(next, context.nowMs);
+    return { bytes, value, next };
+  });
+  const { bytes, value, next } = found;
   if (next !== set) context.accept(next);
   const kept = next.timestamp?.bytes;
   const known = value !== undefined && kept !== undefined && bytes.equals(kept);
   return { set: next, etag: known ? { value, timestamp: kept } : undefined };
+}
+
+/** How many roots before the trusted one an older copy is looked up in. */
+const maxEarlierRoots = 8;
+
+/** A cache that shows the timestamp from before a rotation is out of date, and no forger: both are refused, by other names. */
+function judgeTimestamp(set: TrustedSet, bytes: Uint8Array, { nowMs, store }: RefreshContext): TrustedSet {
+  try {
+    return trustTimestamp(set, bytes, nowMs);
+  } catch (error) {
+    if (!isWritError(error) || !error.code.startsWith('SIGNATURE_')) throw error;
+    const { version } = set.root.signed;
+    const seen = store.loadFiles().timestamp;
+    for (let earlier = version - 1; earlier >= Math.max(1, version - maxEarlierRoots); earlier -= 1) {
+      const root = store.loadEarlierRoot(earlier);
+      const older = root && seen && olderTimestamp(set, bytes, { root, seen });
+      if (older !== undefined) throw older;
+    }
+    throw error;
+  }
+}
+
+const listHint =
+  'A root that is not there must be 404. Give the account of the web server the permission to list the objects of the store (docs/server.md), or read the log of the server.';
+
+/** The next root is asked for at each refresh and is mostly not there: stores without that permission answer otherwise. */
+function withListHint(error: unknown): unknown {
+  if (!isWritError(error) || error.code !== 'SERVER_ERROR') return error;
+  const { code, message, facts } = error;
+  const isHidden = [204, 401, 403, 410].includes(Number(facts['status']));
+  return isHidden ? new WritError(code, message, { facts, hint: listHint, cause: error }) : error;
 }
 
 async function refreshSnapshot(
@@ -115,8 +154,8 @@ async function refreshSnapshot(
     return set;
   }
   const maxBytes = context.limits.maxSnapshotBytes;
-  const bytes = await fetchNamed({ set, role: 'snapshot', meta: snapshotMetaOf(set), maxBytes }, requester);
-  const next = trustSnapshot(set, bytes, context.nowMs);
+  const file = { set, role: 'snapshot', meta: snapshotMetaOf(set), maxBytes };
+  const next = await fetchNamed(file, requester, (bytes) => trustSnapshot(set, bytes, context.nowMs));
   context.accept(next);
   return next;
 }
@@ -131,8 +170,8 @@ async function refreshTargets(
     return set;
   }
   const maxBytes = context.limits.maxTargetsBytes;
-  const bytes = await fetchNamed({ set, role: 'targets', meta: targetsMetaOf(set), maxBytes }, requester);
-  const next = trustTargets(set, bytes, context.nowMs);
+  const file = { set, role: 'targets', meta: targetsMetaOf(set), maxBytes };
+  const next = await fetchNamed(file, requester, (bytes) => trustTargets(set, bytes, context.nowMs));
   context.accept(next);
   return next;
 }

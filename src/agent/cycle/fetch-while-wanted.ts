@@ -2,6 +2,7 @@
 // withdrawal, a pause or a rollback must not wait for it. Metadata is refreshed again and again meanwhile.
 import { joinSignals } from '../../platform/time/join-signals.js';
 import type { MirrorFailure } from '../../trust/mirrors/mirror-failures.js';
+import { noteDownloading } from '../freshness/missed-releases.js';
 import type { Job } from '../job/job.js';
 import { findOffers, type Offers } from '../select/find-offers.js';
 import type { CycleRequest } from './cycle-request.js';
@@ -27,6 +28,11 @@ export async function fetchWhileWanted<T>(
     while (!watching.signal.aborted) {
       await waitForRefresh(watching.signal);
       if (watching.signal.aborted) return;
+      noteDownloading(
+        job.host,
+        [...job.record.bundles.values()],
+        job.record.refresh?.atMs ?? job.host.clock.nowMs(),
+      );
       if (!(await isWantedNow(job, watching.signal, isWanted))) return unwanted.abort();
     }
   };

@@ -6,6 +6,7 @@ import { isNowActive } from '../../core/cycle/sync-machine.js';
 import { toWritError, WritError } from '../../core/errors.js';
 import { activate } from '../activation/activate.js';
 import { placeCandidate } from '../activation/place.js';
+import { noteMissedReleases } from '../freshness/missed-releases.js';
 import { activeGenerationNumber } from '../generations/generations.js';
 import { findUntrusted, untrustedProblems } from '../generations/vouching.js';
 import { keepRecords } from '../integrity/repair-plan.js';
@@ -129,6 +130,7 @@ function onError(error: unknown, { host, story }: Job): WritError {
 function noteAftermath({ host, record, story }: Job): void {
   if (story.steps.some(({ step }) => step === 'fetch')) sweepFetched(host, record);
   noteSpaceNeeded(host, record.bundles);
+  noteMissedReleases(host, record);
   // Also after a refresh that failed: it may have followed the root that took the keys away.
   try {
     record.problems.push(...untrustedProblems(findUntrusted(host)), ...damageProblems(host));

@@ -18,6 +18,7 @@ import { fleetBounds } from '../../core/fleet/report.js';
 import { given, withoutUndefined } from '../../core/given.js';
 import { isName } from '../../core/names.js';
 import { judgeHealth } from '../../core/status/host-health.js';
+import { type MissedStatus, missedError } from '../../core/status/missed-release.js';
 import type { BundleStatus, StatusReport, WorkerStatus } from '../../core/status/status.js';
 import { fitted } from './fit-report.js';
 
@@ -163,11 +164,11 @@ interface Why {
 
 function offeredOf(
   status: StatusReport,
-  { bundle, serial, server }: BundleStatus,
+  { bundle, serial, server, missed }: BundleStatus,
   detail: ReportDetail,
 ): BundleReport['offered'] {
   if (server === undefined || server.serial === serial) return undefined;
-  const why = whyNot(status, bundle, server.serial);
+  const why = whyNot(status, { bundle, serial: server.serial, ...given({ missed }) });
   if (why === undefined) return undefined;
   const { state, code, atMs, text = '' } = why;
   const line = detail === 'codes' || text === '' ? undefined : lineOf(text);
@@ -175,8 +176,22 @@ function offeredOf(
   return { serial: server.serial, state, code: codeOf(code), atMs, ...given({ line, output }) };
 }
 
+/** Since when it is offered, and what its last attempt met. */
+function missedWhy(bundle: string, missed: MissedStatus & Pick<Why, 'code'>): Why {
+  const { code, sinceMs } = missed;
+  return {
+    state: 'failed',
+    code,
+    atMs: sinceMs,
+    text: missedError(bundle, missed).message.replace(/\n.*$/s, ''),
+  };
+}
+
 /** What a person or the host itself decided stands before what the last cycle met. */
-function whyNot(status: StatusReport, bundle: string, serial: number): Why | undefined {
+function whyNot(
+  status: StatusReport,
+  { bundle, serial, missed }: Pick<BundleStatus, 'bundle' | 'missed'> & { readonly serial: number },
+): Why | undefined {
   const { refusals, holds, pause, waiting = [], problems, last, atMs } = status;
   const isIt = (one: { readonly bundle: string; readonly serial: number }): boolean =>
     one.bundle === bundle && one.serial === serial;
@@ -192,6 +207,7 @@ function whyNot(status: StatusReport, bundle: string, serial: number): Why | und
   if (hold !== undefined) return { state: 'deferred', code: 'RELEASE_HELD', atMs: hold.atMs };
   if (pause !== undefined) return { state: 'deferred', code: 'ACTIVATION_PAUSED', atMs: pause.atMs };
   if (waiting.some(isIt)) return { state: 'deferred', code: 'ACTIVATION_PACED', atMs: last?.atMs ?? atMs };
+  if (missed?.code !== undefined) return missedWhy(bundle, { ...missed, code: missed.code });
   const own = problems.find(
     ({ facts }) =>
       facts['bundle'] === bundle && (facts['serial'] === undefined || facts['serial'] === serial),

@@ -64,7 +64,7 @@ export function contactIn(known: StatusReport | undefined): Contact {
 
 /** The parts of a host by which freshness is judged; a host without an agent has them too. */
 export interface FreshnessView {
-  readonly config: Pick<Host['config'], 'freshness'>;
+  readonly config: Pick<Host['config'], 'freshness' | 'bundles'>;
   readonly clock: Pick<Host['clock'], 'nowMs'>;
   readonly client: Pick<Host['client'], 'status'>;
   readonly ledger: Pick<Host['ledger'], 'read'>;
@@ -81,11 +81,19 @@ export function freshnessOf(
   return judgeFreshness({
     ...{ ...memory, nowMs: clock.nowMs(), staleAfterMs, maxStaleMs, signedAtMs, clockFloorMs },
     roles: Object.entries(roles).map(([role, one]) => ({ role, ...one })),
-    overdueNotedMs: stale?.phase === 'stale' ? stale.sinceMs : undefined,
+    overdueNotedMs: stale?.phase === 'stale' && stale.of === undefined ? stale.sinceMs : undefined,
   });
 }
 
-/** True when the server was not reached, or not to the end: the next poll comes later. */
-export function isUnreached(result: CycleResult): boolean {
-  return result.problems.some((one) => troubleOf(one.code) === 'unreached');
+/**
+ * True when the refresh did not reach the server: the next poll comes later. A release that could not be had beside verified
+ * metadata counts in the first cycle only, for its quick retry: further polls must keep the metadata proven current.
+ */
+export function isUnreached({ problems, bundles, startedAtMs }: CycleResult): boolean {
+  const missed = bundles.filter(({ missedSinceMs = startedAtMs }) => missedSinceMs < startedAtMs);
+  return problems.some(
+    ({ code, message }) =>
+      troubleOf(code) === 'unreached' &&
+      !missed.some(({ problem }) => problem?.code === code && problem.message === message),
+  );
 }

@@ -1,4 +1,4 @@
-// What happens when policy is older than `maxStale`, and when it is fresh again: an event in log and history, and the
+// What happens when policy is older than `maxStale`, or misses a release for longer than `release.maxStale`, and when it is over: an event in log and history, and the
 // operator's command. Level, not edge: a command that failed stays pending, later and later, until it exits with 0; one
 // that succeeded is run once for a stale period and boot, for what it did may not outlive the boot. The period is in
 // the ledger: neither a restart nor a clock that is set back ends it, only a refresh that was verified to its end.
@@ -7,7 +7,9 @@ import type { HookConfig } from '../../core/config/config.js';
 import type { Problem } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { toWritError, WritError } from '../../core/errors.js';
+import { given } from '../../core/given.js';
 import { type FreshnessReport, staleError } from '../../core/status/freshness.js';
+import { type MissedStatus, missedError } from '../../core/status/missed-release.js';
 import { utcTimeText } from '../../core/text/iso-time.js';
 import { activeGenerationNumber } from '../generations/generations.js';
 import { runHook } from '../hooks/run-hook.js';
@@ -17,6 +19,7 @@ import { openStagingArea } from '../job/staging-area.js';
 import type { Host } from '../state/host.js';
 import { ledgerSection, type StalePeriod } from '../state/ledger.js';
 import { type ContactKeeper, freshnessOf } from './contact-memory.js';
+import { missedNow } from './missed-releases.js';
 
 const changeStale = ledgerSection('stale');
 
@@ -35,13 +38,16 @@ export function createStaleWatch(bootId: string): StaleWatch {
   return {
     check: async (host, contact, signal) => {
       const before = host.ledger.read().stale;
-      const isConfigured = host.config.freshness.maxStaleMs !== undefined;
+      const { maxStaleMs, release } = host.config.freshness;
+      const isConfigured = maxStaleMs !== undefined || release.maxStaleMs !== undefined;
       if (!contact.isSettled() || (!isConfigured && before === undefined)) return 'same';
       try {
         const freshness = freshnessOf(host, contact.read());
-        const context = { host, freshness, signal, bootId, retries };
-        if (before !== undefined && isOver(freshness, before, host)) await endPeriod(before, context);
-        else if (freshness.overdueSinceMs !== undefined) await keepPeriod(before, context);
+        const overdue = overdueIn(host, freshness, before);
+        const context = { host, freshness, overdue, signal, bootId, retries };
+        if (before !== undefined && (overdue === undefined || before.phase === 'over'))
+          await endPeriod(before, context);
+        else if (overdue !== undefined) await keepPeriod(before, { ...context, overdue });
       } catch (error) {
         host.log.error({ err: error }, 'the command for the age of the policy could not run');
       }
@@ -53,29 +59,64 @@ export function createStaleWatch(bootId: string): StaleWatch {
 interface Context {
   readonly host: Host;
   readonly freshness: FreshnessReport;
+  /** Undefined where the period is over. */
+  readonly overdue: Overdue | undefined;
   readonly signal: AbortSignal;
   readonly bootId: string;
   /** How often the command that is pending has failed, and when it is tried again by the monotonic clock. */
   readonly retries: { failed: number; notBeforeMs: number };
 }
 
+/** What is too old: the metadata, or else the release that is missed for the longest time. */
+type Overdue =
+  | { readonly of: 'metadata'; readonly sinceMs: number }
+  | {
+      readonly of: 'release';
+      readonly sinceMs: number;
+      readonly bundle: string;
+      readonly missed: MissedStatus;
+    };
+
+function overdueIn(
+  host: Host,
+  freshness: FreshnessReport,
+  period: StalePeriod | undefined,
+): Overdue | undefined {
+  const { maxStaleMs = 0 } = host.config.freshness.release;
+  const { overdueSinceMs } = freshness;
+  if (overdueSinceMs !== undefined && !(period !== undefined && isProvenAgain(freshness, period, host)))
+    return { of: 'metadata', sinceMs: overdueSinceMs };
+  const releases = [...missedNow(host)].filter(([, { state }]) => state === 'overdue');
+  const [first] = releases.sort(([, a], [, b]) => a.sinceMs - b.sinceMs);
+  if (first === undefined) return undefined;
+  const [bundle, missed] = first;
+  return { of: 'release', sinceMs: missed.sinceMs + maxStaleMs, bundle, missed };
+}
+
 /** By a verified answer, or by an operator who wants no limit any more. */
-function isOver(
+function isProvenAgain(
   { failing, verifiedAtMs, ageMs }: FreshnessReport,
   period: StalePeriod,
   { config }: Host,
 ): boolean {
   const { maxStaleMs } = config.freshness;
-  if (maxStaleMs === undefined || period.phase === 'over') return true;
+  if (maxStaleMs === undefined || period.of === 'release') return maxStaleMs === undefined;
   // The age alone is not enough: a clock that is set back makes everything young.
   return failing === undefined && verifiedAtMs !== undefined && ageMs !== undefined && ageMs <= maxStaleMs;
 }
 
-async function keepPeriod(known: StalePeriod | undefined, context: Context): Promise<void> {
-  const { host, freshness, bootId } = context;
-  const period = known ?? beginPeriod(host, freshness);
+async function keepPeriod(
+  known: StalePeriod | undefined,
+  context: Context & { readonly overdue: Overdue },
+): Promise<void> {
+  const { host, freshness, overdue, bootId } = context;
+  const period = notePeriodOf(host, overdue, known, freshness);
   const { onStale: hook, maxStaleMs } = host.config.freshness;
-  const stale = problemOf(staleError(freshness, maxStaleMs));
+  const stale = problemOf(
+    overdue.of === 'metadata'
+      ? staleError(freshness, maxStaleMs)
+      : missedError(overdue.bundle, overdue.missed),
+  );
   if (hook === undefined) {
     if (known === undefined) recordStale(host, 'no onStale command', [stale]);
     return;
@@ -89,14 +130,18 @@ async function keepPeriod(known: StalePeriod | undefined, context: Context): Pro
     recordStale(host, text, problem === undefined ? [stale] : [stale, problem]);
 }
 
-/** Written before the command is run: a crash in it finds the period begun. */
-function beginPeriod(host: Host, { overdueSinceMs, failing }: FreshnessReport): StalePeriod {
-  const sinceMs = overdueSinceMs ?? host.clock.nowMs();
-  const period: StalePeriod = {
-    phase: 'stale',
-    sinceMs,
-    ...(failing === undefined ? {} : { code: failing.code }),
-  };
+/** Written before the command is run: a crash in it finds the period begun. One period may pass from the release to the metadata. */
+function notePeriodOf(
+  host: Host,
+  overdue: Overdue,
+  known: StalePeriod | undefined,
+  { failing }: FreshnessReport,
+): StalePeriod {
+  const of = overdue.of === 'release' ? overdue.of : undefined;
+  if (known !== undefined && known.of === of) return known;
+  const code = overdue.of === 'release' ? overdue.missed.code : failing?.code;
+  const ran = given({ ranBootId: known?.ranBootId });
+  const period: StalePeriod = { phase: 'stale', sinceMs: overdue.sinceMs, ...ran, ...given({ code, of }) };
   notePeriod(host, period);
   return period;
 }
@@ -106,7 +151,9 @@ async function endPeriod(period: StalePeriod, context: Context): Promise<void> {
   // What failed so far was the other command.
   if (period.phase === 'stale') Object.assign(retries, { failed: 0, notBeforeMs: 0 });
   const { onFresh: hook } = host.config.freshness;
-  const ended = `fresh again; older than maxStale since ${utcTimeText(period.sinceMs)}`;
+  const what =
+    period.of === 'release' ? 'without a release for longer than release.maxStale' : 'older than maxStale';
+  const ended = `fresh again; ${what} since ${utcTimeText(period.sinceMs)}`;
   if (hook === undefined || period.ranBootId === undefined) {
     notePeriod(host, undefined);
     return recordStale(host, ended, []);
@@ -143,7 +190,7 @@ const maxShownCharacters = 2000;
 
 /** @returns undefined while a failed command waits for its next try, or when we are told to end */
 async function runPending(
-  { host, freshness, signal, retries }: Context,
+  { host, freshness, overdue, signal, retries }: Context,
   name: 'onStale' | 'onFresh',
   hook: HookConfig,
 ): Promise<Run | undefined> {
@@ -155,7 +202,7 @@ async function runPending(
       places: placesOf(host),
       scratchRoot: area.path(),
       durable: host.durable,
-      env: environmentOf(host, freshness),
+      env: overdue?.of === 'release' ? releaseEnvironment(host, overdue) : environmentOf(host, freshness),
       signal,
     });
     if (signal.aborted) return undefined;
@@ -188,15 +235,32 @@ function placesOf({ paths }: Host): { generation?: string; current?: string } {
   return { generation: current, current };
 }
 
+function releaseEnvironment(
+  { config, clock }: Host,
+  { bundle, missed }: Extract<Overdue, { of: 'release' }>,
+): Record<string, string> {
+  const { sinceMs, code } = missed;
+  return {
+    WRIT_STALE_STATE: 'release',
+    WRIT_STALE_BUNDLE: bundle,
+    WRIT_STALE_AGE_SECONDS: secondsText(Math.max(0, clock.nowMs() - sinceMs)),
+    WRIT_MAX_STALE_SECONDS: secondsText(config.freshness.release.maxStaleMs ?? 0),
+    ...given({ WRIT_STALE_CODE: code }),
+  };
+}
+
+function secondsText(ms: number): string {
+  return String(Math.floor(ms / 1000));
+}
+
 function environmentOf({ config }: Host, freshness: FreshnessReport): Record<string, string> {
   const { state, ageMs = 0, failing, refused, expired } = freshness;
   const code = refused?.code ?? failing?.code;
   const role = refused?.role ?? expired?.role ?? failing?.role;
-  const seconds = (ms: number): string => String(Math.floor(ms / 1000));
   return {
     WRIT_STALE_STATE: state,
-    WRIT_STALE_AGE_SECONDS: seconds(ageMs),
-    WRIT_MAX_STALE_SECONDS: seconds(config.freshness.maxStaleMs ?? 0),
+    WRIT_STALE_AGE_SECONDS: secondsText(ageMs),
+    WRIT_MAX_STALE_SECONDS: secondsText(config.freshness.maxStaleMs ?? 0),
     ...(code === undefined ? {} : { WRIT_STALE_CODE: code }),
     ...(role === undefined ? {} : { WRIT_STALE_ROLE: role }),
   };

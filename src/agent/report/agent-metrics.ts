@@ -81,6 +81,10 @@ const gauges = {
   confirmed: ['1 when every worker proved the active generation.'],
   bundle_serial: ['Active serial of a bundle.', 'bundle', 'channel'],
   bundle_offered_serial: ['Serial that the server offers.', 'bundle', 'channel'],
+  bundle_missed_seconds: [
+    'Seconds since a release is offered that this host could not have; 0: it has what is offered.',
+    ...['bundle', 'channel'],
+  ],
   bundle_bake: ['Where the active release stands in its bake time: 1, the others 0.', 'bundle', 'state'],
   refused_releases: ['Refused releases that could still be tried.'],
   held_releases: ['Releases that a person holds.'],
@@ -127,6 +131,10 @@ function valuesOf(
     bundle_serial: bundles.map(({ bundle, channel, serial }) => [serial, { bundle, channel }]),
     bundle_offered_serial: bundles.map(({ bundle, channel, server }) => [
       server?.serial,
+      { bundle, channel },
+    ]),
+    bundle_missed_seconds: bundles.map(({ bundle, channel, missed }) => [
+      missed === undefined ? 0 : Math.max(0, nowMs - missed.sinceMs) / 1000,
       { bundle, channel },
     ]),
     bundle_bake: bundles.flatMap(({ bundle, bake }) =>

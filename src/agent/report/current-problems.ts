@@ -7,6 +7,7 @@ import { isUnsaidNo, WritError } from '../../core/errors.js';
 import { maxRetryAfterMs } from '../../core/limits.js';
 import { judgeRequires } from '../../core/release/requires.js';
 import { staleError } from '../../core/status/freshness.js';
+import { missedError } from '../../core/status/missed-release.js';
 import { standingWorkerCodes } from '../../core/status/worker-rules.js';
 import { utcTimeText } from '../../core/text/iso-time.js';
 import { clockWarnings } from '../../trust/trust-report.js';
@@ -53,6 +54,7 @@ const judges: readonly Judge[] = [
   { codes: ['ACTIVE_WITHDRAWN'], judge: withdrawnProblems },
   { codes: ['SERVER_BUSY'], judge: busyProblems },
   { codes: ['POLICY_STALE'], judge: staleProblems },
+  { codes: ['RELEASE_STALE'], judge: missedProblems },
   { codes: ['CLOCK_BEHIND'], judge: clockProblems },
   { codes: ['REQUIRES_UNKNOWN'], judge: requiresProblems },
   // Codes of single commands too: those are of the last cycle.
@@ -143,6 +145,12 @@ function sandboxProblems({ host, ledger }: Facts, last: AgentFacts['last']): Pro
 function staleProblems({ freshness, host }: Facts): Problem[] {
   if (freshness.overdueSinceMs === undefined) return [];
   return [problemOf(staleError(freshness, host.config.freshness.maxStaleMs))];
+}
+
+function missedProblems({ bundles }: Facts): Problem[] {
+  return bundles.flatMap(({ bundle, missed }) =>
+    missed === undefined || missed.state === 'waiting' ? [] : problemOf(missedError(bundle, missed)),
+  );
 }
 
 /** Over with an upgrade of Writ, before any cycle. What is in use stays in use, whatever it requires. */

@@ -18,6 +18,7 @@ import type {
 } from '../../core/status/status.js';
 import { clockWarnings } from '../../trust/trust-report.js';
 import { type ContactMemory, freshnessOf } from '../freshness/contact-memory.js';
+import { missedNow } from '../freshness/missed-releases.js';
 import { type ActiveReleases, readActiveReleases } from '../generations/generation-contents.js';
 import type { ReleaseRecord } from '../generations/release-records.js';
 import { findUntrusted } from '../generations/vouching.js';
@@ -84,14 +85,16 @@ export function readFacts(host: HostView, { contact }: AgentFacts): Facts {
   const active = attempt(() => readActiveReleases(host.paths), undefined);
   unreadable.push(...(active?.errors ?? []).map(problemOf));
   const ledger = host.ledger.read();
+  const missed = attempt(() => missedNow(host), new Map());
   return {
     ...{ host, nowMs: host.clock.nowMs(), ledger, active, unreadable },
     freshness: attempt(() => freshnessOf(host, contact), { state: 'stale' }),
     untrusted: attempt(() => findUntrusted(host), []),
     clock: attempt(() => clockOf(host), undefined),
     bundles: host.config.bundles.map((one) => {
+      const lag = missed.get(one.name);
       const offered = attempt(() => host.client.knownTarget(one.name, one.channel)?.release, undefined);
-      return bundleStatus(host, one, offered, { active, ledger });
+      return { ...bundleStatus(host, one, offered, { active, ledger }), ...given({ missed: lag }) };
     }),
     trust: attempt(() => trustOf(host), []),
     damage: attempt(() => damageProblems(host), []),

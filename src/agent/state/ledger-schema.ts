@@ -79,7 +79,19 @@ export const ledgerSchema: object = record({
   }),
   'sandboxWorked?': { const: true },
   'notices?': listOf(record({ code: text, message: text, hint: text, facts: { type: 'object' } })),
-  'stale?': record({ phase: oneOf('stale', 'over'), sinceMs: number, 'code?': text, 'ranBootId?': text }),
+  'stale?': record({
+    phase: oneOf('stale', 'over'),
+    sinceMs: number,
+    'code?': text,
+    'ranBootId?': text,
+    'of?': { const: 'release' },
+  }),
+  'missed?': objectOf(
+    record({
+      ...{ 'serial?': number, sinceMs: number, 'url?': text },
+      'code?': oneOf(...Object.keys(errorCodes)),
+    }),
+  ),
   'settled?': number,
   'links?': objectOf(objectOf(text)),
   'scrub?': record({

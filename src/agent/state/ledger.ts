@@ -5,6 +5,7 @@
 import type { Problem } from '../../core/cycle/cycle-report.js';
 import type { ErrorCode } from '../../core/errors.js';
 import type { Digest } from '../../core/names.js';
+import type { MissedRelease } from '../../core/status/missed-release.js';
 import type { ScrubState } from '../../core/status/scrub-state.js';
 import type { CrashCount, ReleaseDigests } from './crash-rules.js';
 import type {
@@ -143,6 +144,8 @@ export interface StalePeriod {
   readonly code?: string;
   /** Boot in which the command for it succeeded. */
   readonly ranBootId?: string;
+  /** It is a release that was overdue, and not the metadata. */
+  readonly of?: 'release';
 }
 
 /** A release that the disk had no room for. */
@@ -200,6 +203,8 @@ interface LedgerMembers {
   /** A command was confined on this host: under `auto` its lack is news. */
   readonly sandboxWorked?: true;
   readonly stale?: StalePeriod;
+  /** By bundle: what is offered and could not be had. */
+  readonly missed?: Readonly<Record<string, MissedRelease>>;
   /** What a start has to say once: kept until it is in the history. */
   readonly notices?: readonly Problem[];
   /** By bundle: not fetched again before the disk has so much. */

@@ -29,7 +29,9 @@ export function showConfig(file: string, config: AgentConfig, given: readonly st
     row('scrub.repair', scrub.repair),
     row('scrub.rate', `${scrub.bytesPerSecond} B/s`),
     row('staleAfter', roughly(freshness.staleAfterMs)),
-    row('maxStale', freshness.maxStaleMs === undefined ? 'none' : roughly(freshness.maxStaleMs)),
+    row('maxStale', optionalText(freshness.maxStaleMs)),
+    row('release.staleAfter', roughly(freshness.release.staleAfterMs)),
+    row('release.maxStale', optionalText(freshness.release.maxStaleMs)),
     ...(freshness.onStale === undefined ? [] : [row('onStale', freshness.onStale.run.join(' '))]),
     ...(freshness.onFresh === undefined ? [] : [row('onFresh', freshness.onFresh.run.join(' '))]),
     row('untrusted', config.untrusted),
@@ -50,6 +52,10 @@ export function showConfig(file: string, config: AgentConfig, given: readonly st
     ...config.workers.map((worker) => [`workers ${worker.name}`, workerText(worker), 'file']),
   ];
   return [`VALID ${file}`, ...table(['key', 'value', 'from'], rows)];
+}
+
+function optionalText(ms: number | undefined): string {
+  return ms === undefined ? 'none' : roughly(ms);
 }
 
 function metricsText(metrics: NonNullable<AgentConfig['metrics']>): [key: string, value: string] {

@@ -1,12 +1,12 @@
 // The lines of `writ status` about freshness: how old, since when, which code and which role; and a clock that is
 // behind. Pure: a report in, lines out.
-import type { StatusReport } from '../../core/protocol/control-protocol.js';
+import type { BundleStatus, StatusReport } from '../../core/protocol/control-protocol.js';
 import type { FailedAttempts } from '../../core/status/freshness.js';
 import { counted, lineOf, minuteTime, roughly } from './show-text.js';
 
 /** @returns lines as `writ status` prints them, without colour */
 export function freshnessLines(report: StatusReport): string[] {
-  const { freshness, clock, atMs } = report;
+  const { freshness, clock, atMs, bundles } = report;
   const { failing, refused, expired, overdueSinceMs } = freshness;
   return [
     `  freshness ${summary(report)}`,
@@ -22,11 +22,21 @@ export function freshnessLines(report: StatusReport): string[] {
       return `            ${failed}, the last with ${named(last)}`;
     }),
     ...lineOf(overdueSinceMs, (since) => `            older than \`maxStale\` since ${minuteTime(since)}`),
+    ...bundles.flatMap(missedLines),
     ...lineOf(clock, ({ behindMs, floorMs }) => {
       const signed = minuteTime(floorMs);
       return `  clock     ${roughly(behindMs)} behind a signature of ${signed}; that time is used`;
     }),
   ];
+}
+
+/** Of one that is late its problem says the same, and what to do. */
+function missedLines({ bundle, missed }: BundleStatus): string[] {
+  if (missed === undefined || missed.state !== 'waiting') return [];
+  const { serial, sinceMs, code, url = '' } = missed;
+  const what = serial === undefined ? bundle : `${bundle} ${serial}`;
+  const last = code === undefined ? '' : `: [${code}] ${url}`.trimEnd();
+  return [`  release   ${what} not active, offered since ${minuteTime(sinceMs)}${last}`];
 }
 
 function summary(report: StatusReport): string {

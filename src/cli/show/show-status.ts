@@ -47,7 +47,8 @@ export function statusWord(report: StatusReport): string {
   const isMended = report.problems.length === 0;
   const missed = (report.last?.outcome === 'degraded' && !isMended) || missedOf(report.workers).length > 0;
   if (missed || report.problems.some(({ code }) => isDegraded(code))) return 'degraded';
-  return report.freshness.state === 'stale' ? 'stale' : 'active';
+  const isReleaseStale = report.problems.some(({ code }) => code === 'RELEASE_STALE');
+  return report.freshness.state === 'stale' || isReleaseStale ? 'stale' : 'active';
 }
 
 function isDamaged({ problems }: StatusReport): boolean {

@@ -1,5 +1,5 @@
-// The `limits` of the configuration file as numbers with units: bounds on archives and metadata, and deadlines of
-// the way to a server. Only called with what schema and rules have accepted.
+// The `limits` of the configuration file as numbers with units: bounds on archives and metadata, deadlines of the way to a
+// server, and how old a release may become. Only called with what schema and rules have accepted.
 import { given } from '../given.js';
 import { defaultArchiveLimits, defaultMetadataLimits, defaultTransportLimits } from '../limits.js';
 import { durationMs, parsePercent, parsePercentRange, sizeBytes } from '../names.js';
@@ -63,4 +63,15 @@ export function buildChange({ removed, bytes, files }: ChangeFile) {
   const maxRemovedPercent = removed === undefined ? undefined : parsePercent(removed);
   const bytesPercent = bytes === undefined ? undefined : parsePercentRange(bytes);
   return given({ maxRemovedPercent, bytesPercent, files });
+}
+
+/** How long a release may be offered before this host has it. @param staleAfterMs of the metadata */
+export function buildReleaseAge(
+  { staleAfter, maxStale }: NonNullable<ConfigFile['release']> = {},
+  staleAfterMs: number,
+): AgentConfig['freshness']['release'] {
+  return {
+    staleAfterMs: milliseconds(staleAfter) ?? staleAfterMs,
+    ...given({ maxStaleMs: milliseconds(maxStale) }),
+  };
 }

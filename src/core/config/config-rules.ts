@@ -103,7 +103,8 @@ function* pollRules(file: Group, options: RuleOptions): Generator<Finding> {
 function* staleRules(file: Group): Generator<Finding> {
   for (const [key, needed] of Object.entries({ onStale: 'maxStale', onFresh: 'onStale' })) {
     if (file[key] === undefined) continue;
-    if (file[needed] === undefined) yield at([key], `is only used with \`${needed}\``);
+    const isOfRelease = needed === 'maxStale' && group(file['release'])[needed] !== undefined;
+    if (file[needed] === undefined && !isOfRelease) yield at([key], `is only used with \`${needed}\``);
     const { run } = group(file[key]);
     yield* programRule(run, [key, 'run']);
     for (const [index, argument] of list(run).entries()) {

@@ -229,6 +229,10 @@ export const configSchema = key.object(
     }),
     staleAfter: key.durationFrom(1000, 365 * dayMs),
     maxStale: key.durationFrom(1000, 365 * dayMs),
+    release: key.object({
+      staleAfter: key.durationFrom(1000, 365 * dayMs),
+      maxStale: key.durationFrom(1000, 365 * dayMs),
+    }),
     onStale: staleHook,
     onFresh: staleHook,
     untrusted: key.oneOf(['keep', 'rollback'], 'keep or rollback'),

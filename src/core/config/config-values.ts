@@ -11,7 +11,7 @@ import {
   type MirrorConfig,
   type WorkerGroupConfig,
 } from './config.js';
-import { buildChange, buildLimits, milliseconds } from './config-limits.js';
+import { buildChange, buildLimits, buildReleaseAge, milliseconds } from './config-limits.js';
 import { driversOf } from './config-rules.js';
 import type { ConfigFile, DriverSchema } from './config-schema.js';
 import { buildHookBox } from './hook-box.js';
@@ -167,10 +167,13 @@ function buildFreshness({
   maxStale,
   onStale,
   onFresh,
+  release,
   poll,
 }: ConfigFile): AgentConfig['freshness'] {
+  const staleAfterMs = milliseconds(staleAfter) ?? defaultStaleAfter(poll);
   return {
-    staleAfterMs: milliseconds(staleAfter) ?? defaultStaleAfter(poll),
+    staleAfterMs,
+    release: buildReleaseAge(release, staleAfterMs),
     ...given({
       maxStaleMs: milliseconds(maxStale),
       onStale: onStale && buildHook(onStale, defaultDurations.staleHook),

@@ -261,6 +261,8 @@ export interface AgentConfig {
     readonly staleAfterMs: number;
     /** Older than this is critical; left out: never. */
     readonly maxStaleMs?: number;
+    /** The same of a release that is offered and could not be had. */
+    readonly release: { readonly staleAfterMs: number; readonly maxStaleMs?: number };
     readonly onStale?: HookConfig;
     /** Run when it is fresh again after `onStale` was run. */
     readonly onFresh?: HookConfig;

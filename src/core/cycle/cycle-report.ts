@@ -51,6 +51,8 @@ export interface BundleResult {
   readonly withdrawn?: true;
   /** Serial that `toSerial` corrects; left out where it corrects none. */
   readonly fixes?: number;
+  /** Epoch milliseconds: since when a newer release than the active one is offered that this host could not have. */
+  readonly missedSinceMs?: number;
 }
 
 export type WorkerState = 'confirmed' | 'notified' | 'refused' | 'unreachable';

@@ -1,5 +1,6 @@
 // What a status says of one bundle: its active release, where that stands in its bake time, and what the repository has.
 // Members are a promise (additive within schema 1).
+import type { MissedStatus } from './missed-release.js';
 
 export interface BundleStatus {
   readonly bundle: string;
@@ -19,6 +20,8 @@ export interface BundleStatus {
     /** Serial of the release that it corrects; left out where it corrects none. */
     readonly fixes?: number;
   };
+  /** What is offered and could not be had; left out where the host has it, or is not to have it now. */
+  readonly missed?: MissedStatus;
   /** Left out for a release without a bake time (`bake: {for: 0}`), and before an agent of this version has run. */
   readonly bake?: BakeStatus;
 }

@@ -15,6 +15,7 @@ export type DoctorCheck =
   | 'clock'
   | 'trust'
   | 'server'
+  | 'release'
   | 'names'
   | 'workers'
   | 'fleet'

@@ -72,18 +72,22 @@ const quietCodes: ReadonlySet<ErrorCode> = new Set([
 
 function problems(report: StatusReport): HealthFinding[] {
   return report.problems.flatMap(({ code, message, facts }): HealthFinding[] => {
-    // A server that did not answer once: `staleAfter` says when that is news.
+    // A server that did not answer once: `staleAfter` and `release.staleAfter` say when that is news.
     if (quietCodes.has(code) || troubleOf(code) === 'unreached') return [];
     // Until a cycle has tried it, a withdrawal is only on its way.
     const isStuck = code === 'ACTIVE_WITHDRAWN' && 'why' in facts;
-    const level = criticalCodes.has(code) || isStuck ? 'critical' : 'warning';
-    return [{ level, code, text: headOf(message) }];
+    const isOverdue = code === 'RELEASE_STALE' && facts['state'] === 'overdue';
+    const level = criticalCodes.has(code) || isStuck || isOverdue ? 'critical' : 'warning';
+    return [{ level, code, text: headOf(message, code === 'RELEASE_STALE' ? maxWithUrl : undefined) }];
   });
 }
 
-function headOf(message: string): string {
+/** A URL that is cut cannot be asked for. */
+const maxWithUrl = 700;
+
+function headOf(message: string, maxCharacters = 200): string {
   const [text = ''] = message.split('\n', 1);
-  return text.slice(0, 200);
+  return text.slice(0, maxCharacters);
 }
 
 const staleCode = { stale: 'STALE', frozen: 'FROZEN', refused: 'REFUSED' } as const;

@@ -152,6 +152,33 @@ export function trustTimestamp(set: TrustedSet, bytes: Uint8Array, nowMs: number
 }
 
 /**
+ * For a timestamp that is refused already: whether it is one of those that this host had before their keys were replaced, so
+ * that it is old and not forged. A newer one under those keys is the work of a stolen key.
+ * @param earlier bytes of a root that this host has accepted, and of the newest timestamp that it has
+ * @returns METADATA_ROLLBACK; undefined where that root does not vouch for it either
+ */
+export function olderTimestamp(
+  set: TrustedSet,
+  bytes: Uint8Array,
+  earlier: { readonly root: Uint8Array; readonly seen: Uint8Array },
+): WritError | undefined {
+  return orUndefined(() => {
+    const root = parseEnvelope(earlier.root, 'root');
+    const file = parseEnvelope(bytes, 'timestamp');
+    requireThreshold(file, rootAuthority(root, 'timestamp'));
+    const { version } = file.signed;
+    if (version > parseEnvelope(earlier.seen, 'timestamp').signed.version) return undefined;
+    const [expected, actual] = [set.root.signed.version, root.signed.version];
+    const text = `timestamp: version ${version} is an old copy: root version ${expected} replaced the keys that signed it`;
+    const facts = { role: 'timestamp', expected, actual, version, of: 'root' };
+    return new WritError('METADATA_ROLLBACK', text, { facts, hint: oldCopyHint });
+  });
+}
+
+const oldCopyHint =
+  'A cache or mirror serves an old timestamp.json: delete it there, and shorten how long it is kept (docs/server.md).';
+
+/**
  * 5.4.4, freeze attack: the timestamp in use, new or kept, must not have expired.
  * @throws WritError METADATA_EXPIRED; METADATA_MISSING when there is no timestamp
  */

@@ -1,8 +1,9 @@
 // The mirrors of one repository: which is asked first, when the next one is, and what is remembered of them while
 // the process lives. Owns order and deadlines; knows no role, key or digest: who asks judges what a mirror brings.
-import { type ErrorCode, WritError } from '../../core/errors.js';
+import { type ErrorCode, toWritError, WritError } from '../../core/errors.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { startDeadline } from '../../platform/time/deadline.js';
+import { withUrl } from '../sources/fetched-url.js';
 import type { RepositorySource } from '../sources/source.js';
 import { allFailed, canAnotherHelp, failureOf, type MirrorFailure, quietMsOf } from './mirror-failures.js';
 
@@ -116,7 +117,7 @@ async function attemptEach<Value>(
       noteUse(mirrors, mirror);
       return { value, mirror: location, failures };
     } catch (thrown) {
-      const error = failureOf(thrown, deadline.signal, options.signal);
+      const error = toWritError(withUrl(failureOf(thrown, deadline.signal, options.signal), location));
       if (!canAnotherHelp(error)) throw error;
       noteFailure(mirror, error, clock);
       failures.push({ mirror: location, error });

@@ -40,6 +40,8 @@ export interface TrustStore {
    * @throws WritError ROOT_NOT_LINKED, TRUST_STORE_DAMAGED
    */
   requireLinked(rootVersion: number): void;
+  /** A root of the history as stored, for the name of a refusal; nothing is judged here. */
+  loadEarlierRoot(version: number): Uint8Array | undefined;
   /** True before the first refresh. */
   isEmpty(): boolean;
 }
@@ -68,11 +70,12 @@ export function openTrustStore(options: TrustStoreOptions): TrustStore {
     }
     fs.writeFile(op, path, bytes, 0o600);
   };
+  const readRoot = (version: number): Buffer | undefined => readStored(join(history, `${version}.root.json`));
   const readRoots = (): StoredRoots => ({
     bootstrap: readBootstrap(options.bootstrapRoot),
     current: readStored(pathOf('root')),
     versions: listVersions(history),
-    read: (version) => readStored(join(history, `${version}.root.json`)),
+    read: readRoot,
   });
   // No `.json`: every such file in here is metadata.
   const floorPath = join(directory, 'clock-floor');
@@ -114,6 +117,7 @@ export function openTrustStore(options: TrustStoreOptions): TrustStore {
       if (link === 'open') withWayOut(options, () => requireReached(readRoots(), rootVersion));
       link = 'linked';
     },
+    loadEarlierRoot: readRoot,
     isEmpty: () => readStored(pathOf('root')) === undefined && listVersions(history).length === 0,
   };
 }
@@ -132,6 +136,7 @@ export function memoryTrustStore(bootstrapRoot: Uint8Array): TrustStore {
     loadDelegated: (name) => delegated.get(name),
     saveDelegated: (name, bytes) => void delegated.set(name, Buffer.from(bytes)),
     requireLinked: () => undefined,
+    loadEarlierRoot: () => undefined,
     isEmpty: () => !files.has('root'),
   };
 }

@@ -37,6 +37,7 @@ export const ledgerOwners: Readonly<Record<Member, string>> = {
   unheardCanaries: 'agent/checks/unheard-canaries.ts',
   retryAfterUntilMs: 'agent/cycle/refresh-trust.ts',
   stale: 'agent/freshness/stale-watch.ts',
+  missed: 'agent/freshness/missed-releases.ts',
   scrub: 'agent/integrity/scrub.ts',
   verifiedBootId: 'agent/startup/start-host.ts',
   notices: 'agent/startup/notices.ts',

@@ -36,7 +36,12 @@ interface Site extends Disposable {
 export function site(config: (out: string) => Partial<FreshnessConfig>): Site {
   const dir: TempDir = tempDir();
   const out = dir.join('out');
-  const freshness = { staleAfterMs: 15 * minuteMs, maxStaleMs: hourMs, ...config(out) };
+  const freshness = {
+    staleAfterMs: 15 * minuteMs,
+    maxStaleMs: hourMs,
+    release: { staleAfterMs: 15 * minuteMs },
+    ...config(out),
+  };
   const test = testHost({ config: { freshness } });
   let host: Host = test.host;
   let contact = keepContact(undefined, test.clock);

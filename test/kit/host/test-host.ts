@@ -255,7 +255,7 @@ function testConfig(directory: string, options: TestHostOptions): AgentConfig {
     keep: { generations: 3, graceMs: 600_000 },
     refusals: { retryMs: 3_600_000 },
     scrub: { everyMs: 3_600_000, repair: 'yes', bytesPerSecond: 1e9 },
-    freshness: { staleAfterMs: 900_000 },
+    freshness: { staleAfterMs: 900_000, release: { staleAfterMs: 900_000 } },
     untrusted: 'keep',
     limits: defaultArchiveLimits,
     metadataLimits: defaultMetadataLimits,

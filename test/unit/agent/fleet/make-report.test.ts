@@ -57,11 +57,25 @@ const full: Full<StatusReport> = {
       ...{ bundle: 'dns-edge', channel: 'stable', serial: 41, revision: 'r41', activatedAtMs: atMs, bake },
       server: { serial: 42, revision: 'r42', requires: ['something'], fixes: 1 },
       withdrawnBy: 42,
+      missed: {
+        serial: 42,
+        sinceMs: atMs,
+        code: 'SERVER_ERROR',
+        url: 'https://edge.example/42',
+        state: 'stale',
+      },
     },
     {
       ...{ bundle: 'access', channel: 'stable', serial: 6, revision: 'r6', activatedAtMs: atMs, bake },
       server: { serial: 7, revision: 'r7', requires: ['something'], fixes: 1 },
       withdrawnBy: 7,
+      missed: {
+        serial: 7,
+        sinceMs: atMs,
+        code: 'SERVER_ERROR',
+        url: 'https://edge.example/7',
+        state: 'stale',
+      },
     },
   ],
   workers: [
@@ -180,6 +194,11 @@ function planted(path: readonly (string | number)[], text: string): StatusReport
 const secret = 'pAsSwOrD of /etc/shadow\npAsSwOrD of the first line of a check\nsecond line: tOkEn';
 const withoutPause = ({ pause: _, ...status }: StatusReport): StatusReport => status;
 
+const withoutMissed = (status: StatusReport): StatusReport => ({
+  ...status,
+  bundles: status.bundles.map(({ missed: _, ...one }) => one),
+});
+
 function offeredOf(report: FleetReport, bundle = 'dns-edge') {
   return report.bundles.find((one) => one.bundle === bundle)?.offered;
 }
@@ -221,7 +240,7 @@ describe('a report', () => {
     const { line, output = '' } = offeredOf(report) ?? {};
     assert.equal(line, 'é'.repeat(200));
     assert.ok(Buffer.byteLength(output) <= 4096 && output.endsWith('é'));
-    const other = makeReport(withoutPause(full), facts({ detail: 'line' }));
+    const other = makeReport(withoutPause(withoutMissed(full)), facts({ detail: 'line' }));
     assert.deepEqual(offeredOf(other, 'access'), {
       ...{ serial: 7, state: 'refused', code: 'CHECK_FAILED', atMs, line: 'a message' },
     });
@@ -282,7 +301,8 @@ describe('a report', () => {
     };
     const { refusals: _, ...others } = full;
     const [refusal] = full.refusals;
-    const { pause, ...unpaused } = { ...others, refusals: [], problems: [] };
+    const { bundles } = withoutMissed(full);
+    const { pause, ...unpaused } = { ...others, refusals: [], problems: [], bundles };
     const hold = { bundle: 'dns-edge', serial: 42, by: 'anna', atMs };
     assert.deepEqual(one(full), ['refused', 'CHECK_FAILED']);
     assert.deepEqual(one({ ...full, refusals: [{ ...refusal, code: 'PROBE_FAILED' }] }), [
@@ -299,6 +319,7 @@ describe('a report', () => {
     const last = { ...full.last, outcome: 'failed' } as const;
     assert.deepEqual(one({ ...unpaused, last, problems: [met] }), ['failed', 'DISK_FULL']);
     assert.deepEqual(one(unpaused), [undefined, undefined]);
+    assert.deepEqual(one({ ...unpaused, bundles: full.bundles }), ['failed', 'SERVER_ERROR']);
   });
 
   it('calls a host that lives by pulls neither stopped nor ill', () => {

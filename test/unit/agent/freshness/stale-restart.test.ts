@@ -115,7 +115,9 @@ describe('policy that is fresh again', () => {
     using it = site(stop);
     await growOld(it);
     await it.check();
-    const host = it.test.reopen({ config: { freshness: { staleAfterMs: hourMs } } });
+    const host = it.test.reopen({
+      config: { freshness: { staleAfterMs: hourMs, release: { staleAfterMs: hourMs } } },
+    });
     await createStaleWatch('boot-1').check(host, it.contact, signal);
     assert.equal(host.ledger.read().stale, undefined);
   });

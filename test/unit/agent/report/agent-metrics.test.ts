@@ -54,6 +54,7 @@ describe('the metrics of the agent', () => {
       'gauge writ_agent_active_generation',
       'gauge writ_agent_active_since_timestamp_seconds',
       'gauge writ_agent_bundle_bake',
+      'gauge writ_agent_bundle_missed_seconds',
       'gauge writ_agent_bundle_offered_serial',
       'gauge writ_agent_bundle_serial',
       'gauge writ_agent_confirmed',

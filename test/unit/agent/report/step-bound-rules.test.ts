@@ -88,7 +88,9 @@ describe('the longest silence of a step', () => {
 
   it('has room for the command that the age of policy calls for', () => {
     const freshness = { onStale: { run: ['drain'], timeoutMs: 5 * hour } } as const;
-    const longer = config({ freshness: { staleAfterMs: hour, ...freshness } });
+    const longer = config({
+      freshness: { staleAfterMs: hour, release: { staleAfterMs: hour }, ...freshness },
+    });
     assert.equal(longestSilenceMs('none', longer), longestSilenceMs('none', config()) + 5 * hour);
   });
 

@@ -77,7 +77,7 @@ describe('a configuration', () => {
       keep: { generations: 3, graceMs: 600_000 },
       refusals: { retryMs: 3_600_000 },
       scrub: { everyMs: 3_600_000, repair: 'yes', bytesPerSecond: 20e6 },
-      freshness: { staleAfterMs: 900_000 },
+      freshness: { staleAfterMs: 900_000, release: { staleAfterMs: 900_000 } },
       untrusted: 'keep',
       sandbox: 'auto',
     });
@@ -148,6 +148,7 @@ describe('a configuration', () => {
     assert.equal(config.refusals.retryMs, 7_200_000);
     assert.deepEqual(config.freshness, {
       staleAfterMs: 86_400_000,
+      release: { staleAfterMs: 86_400_000 },
       maxStaleMs: 259_200_000,
       onStale: { run: ['systemctl', 'stop', 'portal'], timeoutMs: 30_000 },
       onFresh: { run: ['systemctl', 'start', 'portal'], timeoutMs: 60_000 },

@@ -16,6 +16,8 @@ async function benchAt(version: number, pinned: boolean): Promise<TrustBench> {
   return bench;
 }
 
+const url = 'memory:metadata/timestamp.json';
+
 for (const pinned of [false, true]) {
   describe(`rollback, ${pinned ? 'with digests' : 'by version alone'}`, () => {
     it('of the timestamp is refused at the timestamp', async () => {
@@ -23,7 +25,7 @@ for (const pinned of [false, true]) {
       const before = bench.storedBytes('timestamp');
       bench.repository.alter('timestamp', (signed) => (signed.version = 2));
       assert.equal(await bench.refresh(), 'METADATA_ROLLBACK');
-      assert.deepEqual(bench.refusal?.facts, { role: 'timestamp', expected: 3, actual: 2 });
+      assert.deepEqual(bench.refusal?.facts, { role: 'timestamp', expected: 3, actual: 2, url });
       assert.deepEqual(bench.asked(), ['2.root.json', 'timestamp.json?']);
       assert.deepEqual(bench.storedBytes('timestamp'), before);
     });
@@ -34,7 +36,7 @@ for (const pinned of [false, true]) {
       bench.repository.timestamp.version = 4;
       bench.repository.writeSnapshot();
       assert.equal(await bench.refresh(), 'METADATA_ROLLBACK');
-      assert.deepEqual(bench.refusal?.facts, { role: 'snapshot', expected: 3, actual: 2 });
+      assert.deepEqual(bench.refusal?.facts, { role: 'snapshot', expected: 3, actual: 2, url });
       assert.deepEqual(bench.asked(), ['2.root.json', 'timestamp.json?']);
       assert.deepEqual(bench.stored(), { root: 1, snapshot: 3, targets: 3, timestamp: 3 });
     });
@@ -47,7 +49,10 @@ for (const pinned of [false, true]) {
       bench.repository.writeTargets();
       for (const last of ['4.snapshot.json', '4.snapshot.json']) {
         assert.equal(await bench.refresh(), 'METADATA_ROLLBACK');
-        assert.deepEqual(bench.refusal?.facts, { role: 'targets', expected: 3, actual: 2 });
+        assert.deepEqual(bench.refusal?.facts, {
+          ...{ role: 'targets', expected: 3, actual: 2 },
+          url: 'memory:metadata/4.snapshot.json',
+        });
         assert.equal(bench.asked().at(-1), last);
         assert.deepEqual(bench.stored(), { root: 1, snapshot: 3, targets: 3, timestamp: 4 });
         // The snapshot at hand no longer is the one the timestamp names; it still is what this one is held against.
