@@ -8,8 +8,10 @@ import { isSystemError, orUndefined, WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
 import { lookAt } from '../read-file.js';
 import * as calls from './durable-calls.js';
+import { renameOrCopy } from './durable-rename.js';
 import { isDirectoryThere } from './ensured-directory.js';
 import { codeOfErrno, hintOfErrno } from './errno-rules.js';
+import { isTemporaryName, temporaryPrefix } from './temporary-names.js';
 
 export interface FileOperation {
   /** Who does it and why, as `swap.link`; steps inside one operation add a suffix, as `swap.link:rename`. */
@@ -51,7 +53,10 @@ export interface DurableFs {
   createFile(op: string, path: string, bytes: string | Uint8Array, mode: number): void;
   /** Appends and flushes; creates the file with this mode, and then flushes its directory: a lost name is a lost file. */
   appendFile(op: string, path: string, text: string, mode: number): void;
-  /** Renames inside one file system and flushes both directories. */
+  /**
+   * Renames inside one file system and flushes both directories. A directory that overlayfs does not rename is copied; a crash can
+   * leave the copy beside its source, which then has isLeftBehind.
+   */
   rename(op: string, from: string, to: string): void;
   /**
    * Gives a file a second name, or a copy where the file system has no hard links; durable, and whole or not at
@@ -101,12 +106,7 @@ export interface DurableFs {
   flushTree(op: string, path: string): Promise<void>;
 }
 
-const temporaryPrefix = '.writ-tmp-';
-
-/** True for a name that only a crash can have left behind; such a file may always be removed. */
-export function isTemporaryName(name: string): boolean {
-  return name.startsWith(temporaryPrefix);
-}
+export { isTemporaryName };
 
 /** Turns the error of a file operation into a coded one that names the operation and the path. */
 export function diskError(error: unknown, operation: FileOperation): unknown {
@@ -174,7 +174,7 @@ export function createDurableFs(observer: OperationObserver = {}): DurableFs {
       if (isNew) flushDirectory(`${op}:flush-directory`, dirname(path));
     },
     rename: (op, from, to) => {
-      rename(`${op}:rename`, from, to);
+      renameOrCopy(steps, op, { from, to, copy: temporaryBeside(to) });
       flushDirectory(`${op}:flush-to`, dirname(to));
       if (dirname(from) !== dirname(to)) flushDirectory(`${op}:flush-from`, dirname(from));
     },

@@ -399,6 +399,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'durable-fs',
     'find-lock-owner',
     'mount-points',
+    'durable-rename',
     'open-below',
     'own-place',
     'process-lock',
