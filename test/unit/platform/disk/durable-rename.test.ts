@@ -70,7 +70,7 @@ describe('a rename of a directory of a lower layer', () => {
   });
 
   it('stays an error for a file, and for a name on another file system', () => {
-    using dir = tempDir();
+    using dir = tempDir('/dev/shm');
     using other = tempDir('/var/tmp');
     sample(dir);
     const file = dir.join(`${place}/in/f`);
