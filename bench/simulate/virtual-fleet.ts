@@ -126,7 +126,12 @@ class Simulation {
     const { fault, everyMs } = this.#options;
     const { installId } = identityOfSample(fault === 'one phase' ? 0 : number);
     const nowMs = (): number => this.#beganAtMs + this.#nowMs;
-    const clock: Clock = { nowMs, monotonicMs: () => this.#nowMs, sleep: () => Promise.resolve() };
+    const clock: Clock = {
+      nowMs,
+      monotonicMs: () => this.#nowMs,
+      bootMs: () => this.#nowMs,
+      sleep: () => Promise.resolve(),
+    };
     const times = new ReportTimes({
       clock: () => clock,
       installId: () => installId,

@@ -1,5 +1,5 @@
-// Runs the tests of what a host has on its disk on other file systems than that of this machine: overlay (as in a container), ext4, XFS
-// and btrfs. As root; works in a mount namespace and in images of its own, so that nothing stays mounted. Arguments: the file systems
+// Runs the tests of what a host has on its disk on other file systems than that of this machine: overlay (as in a container), tmpfs, ext4,
+// XFS and btrfs. As root; works in a mount namespace and in images of its own, so that nothing stays mounted. Arguments: the file systems
 // that are wanted.
 import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ const makers = {
   xfs: ['mkfs.xfs', '-q', '-f'],
   btrfs: ['mkfs.btrfs', '-q', '-f'],
 };
-const known = ['overlay', ...Object.keys(makers)];
+const known = ['overlay', 'tmpfs', ...Object.keys(makers)];
 /** What writes policy, state, trust and repositories; the rest of the tests does not depend on the file system. */
 const tests = [
   'unit/platform/disk',
@@ -22,6 +22,7 @@ const tests = [
   'unit/trust/store',
   'unit/publisher/',
   'scenario/cycle',
+  'scenario/disk',
   'scenario/integrity',
   'scenario/start',
 ];
@@ -48,6 +49,7 @@ function runOn(name) {
   mkdirSync(point);
   try {
     if (name === 'overlay') mountOverlay(folder, point);
+    else if (name === 'tmpfs') run('mount', '-t', 'tmpfs', 'tmpfs', point);
     else mountImage(name, join(folder, 'image'), point);
     chmodSync(point, 0o1777);
     process.stdout.write(`\n== ${name}\n`);

@@ -89,7 +89,7 @@ export async function startAgent(options: AgentOptions): Promise<void> {
   try {
     await loadLateParts(config);
     await using watchers = await openWatchers(config, options);
-    const host = await openHost(config, options);
+    const host = await openHost(config, options, lock);
     const observers = [...(options.observers ?? []), ...watchers.observers];
     await new RunningAgent({ ...options, observers, leftOut: watchers.problems }, { host, digest }).run();
   } finally {

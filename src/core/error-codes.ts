@@ -402,6 +402,11 @@ export const errorCodes = {
     'Publish a newer release, or withdraw this one. `writ resume` ends the hold, and takes the release again.',
   ),
 
+  SWAP_OUTDATED: failed(
+    'Before `current` moved, the host was no longer what the cycle had planned from: another process or a restored backup changed it, or the verified metadata became too old.',
+    'Run `writ pull`; `writ status` shows what is active. A cycle begins again once by itself before it fails with this code.',
+  ),
+
   // our own side of the host
   DISK_FULL: failed(
     'The disk or its inodes are full, or would be with this release.',

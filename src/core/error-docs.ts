@@ -46,6 +46,9 @@ const effectOfCode: Readonly<Partial<Record<ErrorCode, string>>> = {
     'the later version is installed again.',
   STATE_REBUILT:
     'The active policy stays. If the ledger or the journal was lost, every worker is notified again.',
+  SWAP_OUTDATED:
+    'What `current` names stays active: this cycle did not move it, or moved it and put it back. If another process changed ' +
+    'the link meanwhile, its choice is active.',
   INTERRUPTED:
     'The active policy is the old or the new generation, complete. The next start finishes or undoes what was started.',
   INTERNAL: 'Unknown in general: the last line of the command and `writ status` say it.',

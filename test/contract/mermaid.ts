@@ -7,7 +7,7 @@ import {
   transition,
 } from '../../src/core/cycle/sync-machine.js';
 
-const eventTypes = ['done', 'nothing', 'stopped', 'retried'];
+const eventTypes = ['done', 'nothing', 'stopped', 'retried', 'outdated'];
 
 function nameOf(state: CycleState): string {
   return state.name === 'running' ? state.step : state.name;

@@ -32,10 +32,15 @@ import { isOfDisk } from '../state/state-file.js';
 import { askBeforeSwap } from './ask-before-swap.js';
 import { committedLedger } from './commit-ledger.js';
 import { lookForEnds, withEndsInMove } from './ends-in-move.js';
+import { forgetMove } from './forget-move.js';
+import { isUnmoved, requireMovable, requireMoved } from './look-before-move.js';
 import { contextOf, journalOf, type Move, type MoveProgress, resetText } from './move.js';
 import { restorePrevious } from './restore.js';
 
-/** Performs a move from the swap on; the machine of the story is at `swap`. */
+/**
+ * Performs a move from the swap on; the machine of the story is at `swap`.
+ * @throws WritError SWAP_OUTDATED where the host is not what the move was planned from: nothing was moved
+ */
 export async function activate(host: Host, story: CycleStory, move: Move): Promise<MoveResult> {
   const contactBefore = await askBeforeSwap(host, move);
   const progress = { ...(await beginMove(host, move)), contactBefore };
@@ -43,6 +48,7 @@ export async function activate(host: Host, story: CycleStory, move: Move): Promi
     await story.step('swap', () => swap(host, story, move, progress));
     return await notifyAndCommit(host, story, move, progress);
   } catch (error) {
+    if (isUnmoved(error)) throw error;
     return restorePrevious(host, story, move, { error: blamed(error, move), progress });
   }
 }
@@ -85,13 +91,22 @@ function swap(
 ): { value: undefined; text: string } {
   const { paths, durable } = host;
   const { from, to: generation } = move;
-  const before = withObservedRuns(host, host.ledger.read(), runs);
+  const beforeRename = (): void => requireMovable(host, { ...move, expected: [from] });
+  beforeRename();
+  const known = host.ledger.read();
+  const before = withObservedRuns(host, known, runs);
   const asked = withContactBefore(move.ledger?.(before) ?? before, contactBefore);
   const noted = noteLinks(paths, asked, generation);
   const ledger = withRetired(host, noted, { left: from, current: generation });
   host.ledger.write(wantGeneration(ledger, move.groups, { generation, nowMs: host.clock.nowMs(), verbOf }));
   writeJournal(paths, durable, journalOf(host, story, move));
-  pointCurrentAt(paths, durable, { generation, cycle: story.cycle });
+  try {
+    pointCurrentAt(paths, durable, { generation, cycle: story.cycle, beforeRename });
+  } catch (error) {
+    if (isUnmoved(error)) forgetMove(host, { cycle: story.cycle, before: known });
+    throw error;
+  }
+  requireMoved(host, generation);
   announceActive(host.groups, targetAt(host.paths, move.to));
   return { value: undefined, text: `generation ${from ?? 'none'} -> ${generation}` };
 }

@@ -12,6 +12,7 @@ import type { Host, WorkerGroup } from '../state/host.js';
 import type { ContactBefore, Ledger } from '../state/ledger.js';
 import { targetAt } from '../state/paths.js';
 import type { Journal } from '../state/recovery-rules.js';
+import type { RefreshBasis } from './move-rules.js';
 
 /** One move of `current` and all that follows from it. */
 export interface Move {
@@ -25,6 +26,8 @@ export interface Move {
   readonly releases: readonly NewRelease[];
   readonly staging: string;
   readonly signal: AbortSignal;
+  /** What verified the releases of an update; left out for a move that rests on no refresh. */
+  readonly refresh?: RefreshBasis;
   /** The cycle that the journal names where it is another one: that of the swap which a recovery finishes. */
   readonly swapCycle?: string;
   /** What the ledger must hold before the link moves, beside the move itself. */

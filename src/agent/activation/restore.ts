@@ -6,7 +6,12 @@ import { given } from '../../core/given.js';
 import { utcTimeText } from '../../core/text/iso-time.js';
 import { releasesNamedBy } from '../generations/generation-contents.js';
 import { withRetired } from '../generations/generation-notes.js';
-import { activeGenerationNumber, pointCurrentAt, removeCurrent } from '../generations/generations.js';
+import {
+  activeGenerationNumber,
+  type LinkMove,
+  pointCurrentAt,
+  removeCurrent,
+} from '../generations/generations.js';
 import { touchIfPossible } from '../generations/touch-trees.js';
 import type { MoveResult } from '../job/cycle-result.js';
 import type { CycleStory } from '../job/progress.js';
@@ -31,6 +36,8 @@ import {
   withRoom,
 } from '../state/way-back-disk.js';
 import { digestsOf, withWayBack } from './commit-ledger.js';
+import { forgetMove } from './forget-move.js';
+import { findLostLock, isUnmoved, requireMovable } from './look-before-move.js';
 import { journalOf, type Move, type MoveProgress, resetText } from './move.js';
 import { notifyRestored, type RestoredWorkers, wantBack } from './notify-restored.js';
 
@@ -47,7 +54,9 @@ export async function restorePrevious(
 ): Promise<MoveResult> {
   const outcome = outcomeOfNo(no);
   const isVerdict = no.kind === 'rolled-back';
-  story.note({ type: 'stopped', outcome });
+  const lost = findLostLock(host);
+  story.note({ type: 'stopped', outcome: lost === undefined ? outcome : 'failed' });
+  if (lost !== undefined) return leaveMove(host, { story, errors: [no, lost] });
   const error = isVerdict ? no : triedInVain(host, move, no);
   const before = host.refusals.read();
   // A full disk must not keep workers on what they have refused: what cannot be written stays in memory.
@@ -70,10 +79,24 @@ export async function restorePrevious(
       blamed,
     };
   } catch (again) {
+    if (isUnmoved(again) && again.facts['because'] !== 'target')
+      return leaveMove(host, { story, errors: [error, again] });
     if (isOfDisk(again) && activeGenerationNumber(host.paths) !== move.from)
       return stayUnmoved(host, move, { story, error, disk: again });
     return block(host, move, { story, errors: [error, toWritError(again)] });
   }
+}
+
+/**
+ * The link is not where this move left it, or the lock is lost: another process decides what is active, and the link stays. The
+ * journal of this move goes, or a start would act on it.
+ */
+function leaveMove(
+  host: Host,
+  { story: { cycle }, errors }: { readonly story: CycleStory; readonly errors: readonly WritError[] },
+): MoveResult {
+  forgetMove(host, { cycle, before: host.ledger.read() });
+  return { outcome: 'failed', workers: [], problems: errors.map(problemOf), warnings: [] };
 }
 
 /** The link itself cannot move: it is moved as soon as it can, and the workers are not notified of this generation again. */
@@ -146,6 +169,8 @@ export interface RestoreOptions {
   readonly forward?: WritError;
   /** What a start has to remember where the refusals cannot be written. */
   readonly refused?: JournalRefusal | undefined;
+  /** What `current` named when a recovery planned this; left out where the move itself left it. */
+  readonly found?: { readonly active: number | undefined; readonly isDamageKnown: boolean };
 }
 
 /** What a way back leaves: it is complete even so, for nobody refuses. */
@@ -156,23 +181,27 @@ export async function restoreLink(
   host: Host,
   story: Pick<CycleStory, 'cycle' | 'nextNotificationId'>,
   move: Move,
-  { notify, progress, forward, refused }: RestoreOptions,
+  { notify, progress, forward, refused, found }: RestoreOptions,
 ): Promise<{ value: Restored; text: string; verdict: 'ok' | 'warn' }> {
   const { paths } = host;
+  const { from, to } = move;
+  const expected = found === undefined ? [to, from] : [found.active];
+  const beforeRename = (): void =>
+    requireMovable(host, { to: from, expected, isDamageKnown: found?.isDamageKnown });
+  beforeRename();
   const journal = backOf(host, story, move);
   turnJournalBack(host, journal, refused);
   const end = (): void => endWayBack(host, { ...journal, ...given({ refused }) }, forward);
-  const { from, to } = move;
   const back = { left: to, current: from };
   if (from === undefined) {
-    moveLinkBack(host, from, story.cycle);
+    moveLinkBack(host, from, { cycle: story.cycle, beforeRename });
     host.ledger.write(withWayBack(host, withRetired(host, host.ledger.read(), back), { from, to }));
     announceActive(host.groups, undefined);
     end();
     return { value: nobody, text: `generation ${to} -> none`, verdict: 'ok' };
   }
   await touchIfPossible(host, { comingBack: from, inUse: to });
-  moveLinkBack(host, from, story.cycle);
+  moveLinkBack(host, from, { cycle: story.cycle, beforeRename });
   announceActive(host.groups, targetAt(paths, from));
   const known = withWayBack(host, withRetired(host, host.ledger.read(), back), { from, to });
   const ledger = withoutHoldsOn(known, digestsOf(releasesNamedBy(paths, from)));
@@ -195,12 +224,17 @@ function backOf(host: Host, story: Pick<CycleStory, 'cycle'>, move: Move): Journ
 }
 
 /** A flush that fails behind the rename leaves the link moved: the journal is what a start reads. */
-function moveLinkBack(host: Host, generation: number | undefined, cycle: string): void {
+function moveLinkBack(
+  host: Host,
+  generation: number | undefined,
+  how: Pick<LinkMove, 'cycle'> & { readonly beforeRename: () => void },
+): void {
   const { paths, durable } = host;
   try {
     withRoom(host, () => {
-      if (generation === undefined) removeCurrent(paths, durable);
-      else pointCurrentAt(paths, durable, { generation, cycle });
+      if (generation !== undefined) return pointCurrentAt(paths, durable, { generation, ...how });
+      how.beforeRename();
+      removeCurrent(paths, durable);
     });
   } catch (error) {
     if (!isOfDisk(error) || activeGenerationNumber(paths) !== generation) throw error;

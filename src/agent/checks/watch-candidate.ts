@@ -72,11 +72,24 @@ function changesOf(
     const path = inGeneration ?? firstChange(before.get(treePath), after.get(treePath));
     if (path === undefined) continue;
     // It stands over any verdict: the checks judged bytes that are no longer the signed ones.
-    const message = `${config.name}: a check or a canary changed ${path} in the candidate`;
-    const facts = { bundle: config.name, path };
-    changed.set(config.name, new WritError('CANDIDATE_CHANGED', message, { facts }));
+    changed.set(config.name, changeError(config.name, path, fs.existsSync(treePath)));
   }
   return changed;
+}
+
+/** A candidate that is gone was removed by any process that can write there, and not always by a check. */
+function changeError(bundle: string, path: string, exists: boolean): WritError {
+  const facts = { bundle, path };
+  if (exists) {
+    const message = `${bundle}: a check or a canary changed ${path} in the candidate`;
+    return new WritError('CANDIDATE_CHANGED', message, { facts });
+  }
+  const hint =
+    'Find what removes files of the state directory: a check, a restored backup, or a Writ process beside this one.';
+  return new WritError('CANDIDATE_CHANGED', `${bundle}: the candidate was removed while it was judged`, {
+    facts,
+    hint,
+  });
 }
 
 function firstChange(before: Fingerprint = new Map(), after: Fingerprint = new Map()): string | undefined {

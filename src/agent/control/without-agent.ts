@@ -282,7 +282,7 @@ async function underLock<T>(
   const parts = { clock: systemClock, log: silentLog(), version };
   const lock = await lockAlone(config, parts, { holder, signal });
   try {
-    const host = await openHost(config, parts);
+    const host = await openHost(config, parts, lock);
     try {
       const { answer, ...end } = await act(host);
       publishStatus(host, version, end);

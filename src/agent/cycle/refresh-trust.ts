@@ -51,6 +51,7 @@ async function askOnce(job: Job, options: AskOptions): Promise<RefreshResult> {
       ),
     );
     record.refresh = { atMs: host.clock.nowMs() };
+    record.refreshedAtBootMs = host.clock.bootMs();
     endRetryAfter(host);
     return refreshed;
   } catch (error) {

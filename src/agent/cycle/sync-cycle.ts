@@ -5,6 +5,8 @@ import type { BundleResult } from '../../core/cycle/cycle-report.js';
 import { isNowActive } from '../../core/cycle/sync-machine.js';
 import { toWritError, WritError } from '../../core/errors.js';
 import { activate } from '../activation/activate.js';
+import { mayPlanAgain } from '../activation/look-before-move.js';
+import type { Move } from '../activation/move.js';
 import { placeCandidate } from '../activation/place.js';
 import { noteMissedReleases } from '../freshness/missed-releases.js';
 import { activeGenerationNumber } from '../generations/generations.js';
@@ -16,6 +18,7 @@ import { type Job, runJob } from '../job/job.js';
 import { newCycleId } from '../job/progress.js';
 import { awaitEnough } from '../notify/membership.js';
 import { dropPartials, sweepPartials } from '../partials/partials.js';
+import { longestCycleMs } from '../report/step-bound-rules.js';
 import { holdBackPaced } from '../select/pace.js';
 import { rememberRefusedBundles } from '../select/select-releases.js';
 import { type Selection, taken } from '../select/selection.js';
@@ -57,18 +60,31 @@ const maxChanges = 3;
 export function syncCycle(host: Host, request: CycleRequest): Promise<CycleEnd> {
   return runJob(host, { ...request, onError, afterwards: noteAftermath }, async (job) => {
     job.record.fromGeneration = activeGenerationNumber(host.paths);
-    await withoutTurn(job, request, (signal) => refreshTrust(job, { ...request, signal }));
-    const refused = new Map<string, BundleResult>();
-    const left = { again: host.config.bundles.length, changed: maxChanges };
-    for (;;) {
-      const end = await tryCandidate(job, request, refused);
-      if (end === 'ended') break;
-      left[end] -= 1;
-      if (left.changed < 0) throw changedTooOften();
-      if (left.again < 0) break;
+    try {
+      await runAttempt(job, request);
+    } catch (error) {
+      if (!mayPlanAgain(error)) throw error;
+      host.log.warn({ cycle: job.story.cycle, err: error }, 'the cycle begins again before its swap');
+      job.area.remove(host.log);
+      job.story.note({ type: 'outdated' });
+      await runAttempt(job, request);
     }
     noteRetryTimes(host, job.record.bundles);
   });
+}
+
+/** The cycle from its refresh on. @throws WritError SWAP_OUTDATED where it may begin again; what ended it */
+async function runAttempt(job: Job, request: CycleRequest): Promise<void> {
+  await withoutTurn(job, request, (signal) => refreshTrust(job, { ...request, signal }));
+  const refused = new Map<string, BundleResult>();
+  const left = { again: job.host.config.bundles.length, changed: maxChanges };
+  for (;;) {
+    const end = await tryCandidate(job, request, refused);
+    if (end === 'ended') return;
+    left[end] -= 1;
+    if (left.changed < 0) throw changedTooOften();
+    if (left.again < 0) return;
+  }
 }
 
 /**
@@ -115,11 +131,20 @@ async function tryCandidate(
   }
   if (isAsked(request.trigger)) await awaitEnough(host, request.signal, story.awaits);
   await place(job, plan, draft);
-  const moved = await activate(host, story, plan.move);
+  const moved = await activate(host, story, { ...plan.move, ...basisOf(job, candidate) });
   const changed = noteMoved(job, selections, moved);
   if (!isWorthAnother(moved, changed, refused)) return 'ended';
   story.note({ type: 'retried' });
   return 'again';
+}
+
+/** What the releases of a candidate rest on. */
+function basisOf({ host, record }: Job, candidate: readonly CandidateBundle[]): Pick<Move, 'refresh'> {
+  const { refreshedAtBootMs: atBootMs } = record;
+  if (atBootMs === undefined) return {};
+  const chains = candidate.flatMap(({ staged }) => staged?.target.vouchedBy.chain ?? []);
+  const delegated = chains.map(({ role }) => role);
+  return { refresh: { atBootMs, maxAgeMs: longestCycleMs(host.config), delegated } };
 }
 
 function onError(error: unknown, { host, story }: Job): WritError {

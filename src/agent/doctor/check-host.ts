@@ -1,6 +1,6 @@
 // `writ doctor` on the host itself: its configuration, the room and safety of its directories, the agent, the sandbox. Facts
-// are gathered and judged side by side; the judges are pure. Writes nothing: whether a flush works is asked of `sync -f`,
-// whether writing does of the kernel.
+// are gathered and judged side by side; the judges are pure. Writes nothing but a directory in staging, which it removes: whether a flush works
+// is asked of `sync -f`, whether writing does of the kernel.
 import * as fs from 'node:fs';
 import { dirname } from 'node:path';
 import type { AgentConfig, SandboxMode } from '../../core/config/config.js';
@@ -11,6 +11,7 @@ import { sizeText } from '../../core/size-text.js';
 import type { ServiceLines } from '../../core/status/agent-service.js';
 import type { AgentState, SandboxStatus } from '../../core/status/status.js';
 import { readFreeSpace } from '../../platform/disk/disk-room.js';
+import { isRenamed } from '../../platform/disk/durable-rename.js';
 import { findLockHolder } from '../../platform/disk/find-lock-owner.js';
 import { requireSafePlace } from '../../platform/disk/safe-path.js';
 import { runCommand } from '../../platform/process/run-command.js';
@@ -82,6 +83,8 @@ export interface StateFacts {
   readonly needBytes: number;
   /** How `sync -f` ended there, when it did not end well. */
   readonly flushFailed?: string | undefined;
+  /** False where the file system renames no directory that an image brought; undefined where that is not known. */
+  readonly renames?: boolean | undefined;
 }
 
 const flushTimeoutMs = 30_000;
@@ -96,7 +99,9 @@ async function stateFacts(places: AgentPlaces, config: AgentConfig | undefined):
   if (notWritable !== undefined) return { ...facts, notWritable };
   const unsafe = unsafeOf(places, near);
   if (unsafe !== undefined) return { ...facts, unsafe };
-  return { ...facts, free: readFreeSpace(near), flushFailed: await whyNotFlushed(near) };
+  const { trust, staging } = hostPaths(places);
+  const renames = fs.existsSync(trust) ? isRenamed(trust, staging) : undefined;
+  return { ...facts, free: readFreeSpace(near), flushFailed: await whyNotFlushed(near), renames };
 }
 
 function nearestThere(path: string): string {
@@ -137,7 +142,7 @@ const leastFreeBytes = 64_000_000;
 const leastFreeInodes = 2000;
 
 export function judgeState(facts: StateFacts): Judged {
-  const { path, presence, unsafe, notWritable, flushFailed, free } = facts;
+  const { path, presence, unsafe, notWritable, flushFailed, free, renames } = facts;
   if (unsafe !== undefined) return failOf(unsafe);
   if (notWritable === 'EACCES' || notWritable === 'EPERM')
     return warn(`${path} cannot be written by this user`, 'sudo writ doctor');
@@ -148,7 +153,8 @@ export function judgeState(facts: StateFacts): Judged {
   if (room !== undefined) return room;
   const left = free === undefined ? '' : `, ${sizeText(free.bytes)} free`;
   const what = presence === 'absent' ? 'created at the first start' : 'one file system, flushing works';
-  return ok(`${path}: ${what}${left}`);
+  const layers = renames === false ? ', directories of an image layer are copied (overlayfs)' : '';
+  return ok(`${path}: ${what}${layers}${left}`);
 }
 
 function judgeRoom(free: FreeSpace, { path, needBytes }: StateFacts): Judged | undefined {

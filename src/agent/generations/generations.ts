@@ -3,7 +3,7 @@
 import * as fs from 'node:fs';
 import { basename, join } from 'node:path';
 import { isSystemError, WritError } from '../../core/errors.js';
-import type { DurableFs } from '../../platform/disk/durable-fs.js';
+import type { DurableFs, LinkOptions } from '../../platform/disk/durable-fs.js';
 import { listEntries } from '../../platform/read-file.js';
 import type { Host } from '../state/host.js';
 import { type Ledger, ledgerSection } from '../state/ledger.js';
@@ -139,18 +139,19 @@ export function placeGeneration(
   durable.rename('flush.generation-place', built, join(paths.generations, String(options.number)));
 }
 
+export interface LinkMove extends Pick<LinkOptions, 'beforeRename'> {
+  readonly generation: number;
+  readonly cycle: string;
+}
+
 /** The commit point: one create and one rename in `policy/`, durable when it returns. */
 export function pointCurrentAt(
   paths: HostPaths,
   durable: DurableFs,
-  options: { readonly generation: number; readonly cycle: string },
+  { generation, cycle, beforeRename }: LinkMove,
 ): void {
-  durable.replaceLink(
-    'swap.link',
-    paths.current,
-    generationLink(options.generation),
-    `.current-${options.cycle}`,
-  );
+  const options = { temporaryName: `.current-${cycle}`, beforeRename };
+  durable.replaceLink('swap.link', paths.current, generationLink(generation), options);
 }
 
 /** After a first activation that failed: there was no policy before, so there is none now. */

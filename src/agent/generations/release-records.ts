@@ -1,6 +1,6 @@
 // The kept proof of every release on this host: archive, manifest, and the target entry with the metadata that
 // vouched for it, byte for byte. Read by rollback, repair and recovery.
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { isWritError, WritError } from '../../core/errors.js';
 import { defaultArchiveLimits } from '../../core/limits.js';
 import { type Digest, digestFromHex, digestHex, isName } from '../../core/names.js';
@@ -8,7 +8,8 @@ import { judgeKeptPath } from '../../core/release/entry-rules.js';
 import { type Manifest, manifestDigest, parseManifest } from '../../core/release/manifest.js';
 import { encodeReleaseInfo, parseReleaseInfo, type ReleaseInfo } from '../../core/release/release.js';
 import { maxVisitedRoles } from '../../core/tuf/target-search.js';
-import type { DurableFs } from '../../platform/disk/durable-fs.js';
+import { type DurableFs, isTemporaryName } from '../../platform/disk/durable-fs.js';
+import { isLeftBehind } from '../../platform/disk/durable-rename.js';
 import { lookAt, readSmallFile } from '../../platform/read-file.js';
 import type { SignedTarget, Vouchers } from '../../trust/signed-target.js';
 import { type HostPaths, releaseName } from '../state/paths.js';
@@ -101,15 +102,18 @@ function putBack(durable: DurableFs, { place, aside }: { place: string; aside: s
 
 /** For a start: a release that was being replaced when a crash came has its older copy back, or is rid of it. */
 export function settleReplacedReleases(paths: HostPaths, durable: DurableFs): void {
-  for (const bundle of listDirectories(paths.archives)) {
-    for (const name of listDirectories(join(paths.archives, bundle))) {
-      if (!name.endsWith(asideSuffix)) continue;
-      const aside = releasePath(paths, bundle, name);
-      const place = aside.slice(0, -asideSuffix.length);
-      if (lookAt(place)) durable.removeTree('recover.sweep-record', aside);
-      else durable.rename('recover.record-back', aside, place);
-    }
+  const bundles = listDirectories(paths.archives).map((bundle) => join(paths.archives, bundle));
+  for (const path of bundles.flatMap((at) => listDirectories(at).map((name) => join(at, name)))) {
+    if (isTemporaryName(basename(path))) durable.removeTree('recover.sweep-copy', path);
+    if (path.endsWith(asideSuffix)) settleReplaced(durable, path);
   }
+}
+
+function settleReplaced(durable: DurableFs, aside: string): void {
+  const place = aside.slice(0, -asideSuffix.length);
+  if (isLeftBehind(place)) durable.removeTree('recover.sweep-moved', place);
+  if (lookAt(place)) durable.removeTree('recover.sweep-record', aside);
+  else durable.rename('recover.record-back', aside, place);
 }
 
 /** @param release its directory name, `<serial>-<digest12>` */
@@ -280,16 +284,11 @@ function damaged(path: string, cause: unknown): WritError {
 export function listReleases(paths: HostPaths): { bundle: string; name: string; path: string }[] {
   return listDirectories(paths.archives)
     .filter(isName)
-    .flatMap((bundle) =>
-      listReleaseNames(paths, bundle).map((name) => ({
-        bundle,
-        name,
-        path: releasePath(paths, bundle, name),
-      })),
-    );
+    .flatMap((bundle) => {
+      const names = listDirectories(join(paths.archives, bundle)).filter(isReleaseName);
+      return names.map((name) => ({ bundle, name, path: releasePath(paths, bundle, name) }));
+    });
 }
 
-/** One that is being replaced has no name of its own. */
-function listReleaseNames(paths: HostPaths, bundle: string): string[] {
-  return listDirectories(join(paths.archives, bundle)).filter((name) => !name.endsWith(asideSuffix));
-}
+/** One that is being replaced, or copied, has no name of its own. */
+const isReleaseName = (name: string): boolean => !name.endsWith(asideSuffix) && !isTemporaryName(name);

@@ -1,5 +1,6 @@
 // The end of a cycle: what was found on the way becomes one result with one outcome. Writes no file; the
 // outcome is never better than the worst part.
+import { existsSync } from 'node:fs';
 import type { BundleResult, CycleResult, Problem, WorkerResult } from '../../core/cycle/cycle-report.js';
 import { outcomeOf, problemOf } from '../../core/cycle/problem.js';
 import {
@@ -15,6 +16,7 @@ import type { ReleaseInfo } from '../../core/release/release.js';
 import type { Attempt } from '../../core/status/freshness.js';
 import { activeGenerationNumber } from '../generations/generations.js';
 import type { Host } from '../state/host.js';
+import { targetAt } from '../state/paths.js';
 import { isProven } from '../state/proven.js';
 import type { CycleStory } from './progress.js';
 
@@ -31,6 +33,8 @@ export interface CycleRecord {
   error?: WritError;
   /** How the refresh ended; absent when it was not tested, or we ended it ourselves. */
   refresh?: Attempt;
+  /** By Clock.bootMs: when the last refresh that succeeded ended. */
+  refreshedAtBootMs?: number;
 }
 
 export function emptyRecord(fromGeneration?: number): CycleRecord {
@@ -151,9 +155,11 @@ function distinct(problems: readonly Problem[]): Problem[] {
   );
 }
 
-function readGenerationNumber(host: Host): number | undefined {
+/** @returns undefined where `current` leads to no generation: then no policy is active, whatever the link names */
+function readGenerationNumber({ paths }: Host): number | undefined {
   try {
-    return activeGenerationNumber(host.paths);
+    const active = activeGenerationNumber(paths);
+    return active !== undefined && existsSync(targetAt(paths, active).path) ? active : undefined;
   } catch (error) {
     // The cycle's own error says what is wrong with the link; the result is still made.
     if (isSystemError(error)) throw error;

@@ -7,7 +7,7 @@ import type {
   HookConfig,
   WorkerGroupConfig,
 } from '../../core/config/config.js';
-import type { Step } from '../../core/cycle/sync-machine.js';
+import { type Step, steps } from '../../core/cycle/sync-machine.js';
 import {
   defaultProbeDeadlineMs,
   maxRedirects,
@@ -27,6 +27,14 @@ const maxInTurn = 256;
  */
 export function longestSilenceMs(step: Step | 'restore' | 'none', config: AgentConfig): number {
   return slackMs + boundOf(step, config);
+}
+
+/** @returns milliseconds that no cycle exceeds between its refresh and its swap, when everything takes until its deadline */
+export function longestCycleMs(config: AgentConfig): number {
+  const { repository, transport, bundles } = config;
+  const transfersMs = bundles.length * repository.length * (1 + maxResumptions) * transport.archiveTimeoutMs;
+  const beforeSwap = steps.slice(0, steps.indexOf('swap'));
+  return transfersMs + sum(beforeSwap.map((step) => longestSilenceMs(step, config)));
 }
 
 function boundOf(step: Step | 'restore' | 'none', config: AgentConfig): number {

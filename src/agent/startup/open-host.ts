@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { AgentConfig } from '../../core/config/config.js';
 import { isWritError, WritError } from '../../core/errors.js';
+import { given } from '../../core/given.js';
 import { createDurableFs } from '../../platform/disk/durable-fs.js';
 import type { LockHolder } from '../../platform/disk/find-lock-owner.js';
 import { type ProcessLock, takeLock } from '../../platform/disk/process-lock.js';
@@ -62,17 +63,25 @@ export async function lockHost(
 }
 
 /**
- * Opens everything a cycle needs; the caller holds the lock.
+ * Opens everything a cycle needs.
+ * @param lock held by the caller; left out for a host that is only read
  * @throws WritError ROOT_MISSING, STATE_DAMAGED, STATE_TOO_NEW, CONFIG_INVALID, LISTEN_FAILED, SOCKET_IN_USE
  */
-export async function openHost(config: AgentConfig, options: HostOptions): Promise<Host> {
+export async function openHost(
+  config: AgentConfig,
+  options: HostOptions,
+  lock?: Host['lock'],
+): Promise<Host> {
   const paths = hostPaths(config);
   const durable = createDurableFs(options.observer);
   const ledger = openLedger(paths.ledger, durable, () => isNewHost(paths));
   const refusals = openRefusals(paths.rejected, durable);
   refuseNewerJournal(paths);
   const wayBack = createWayBackMemory();
-  const host = makeHost(config, options, { paths, durable, ledger, refusals, wayBack });
+  const host = makeHost(config, options, {
+    ...{ paths, durable, ledger, refusals, wayBack },
+    ...given({ lock }),
+  });
   await openOrClose(host, host.groups);
   return host;
 }
@@ -86,9 +95,12 @@ export async function openHost(config: AgentConfig, options: HostOptions): Promi
 export async function replaceHost(old: Host, config: AgentConfig, options: HostOptions): Promise<Host> {
   requireSamePlaces(old.config, config);
   await loadLateParts(config);
-  const { paths, durable, ledger, refusals, wayBack } = old;
+  const { paths, durable, ledger, refusals, wayBack, lock } = old;
   // What it has found out holds still.
-  const known = old.config.sandbox === config.sandbox ? { sandbox: old.sandbox } : {};
+  const known = {
+    ...given({ lock }),
+    ...(old.config.sandbox === config.sandbox ? { sandbox: old.sandbox } : {}),
+  };
   const made = makeHost(config, options, { paths, durable, ledger, refusals, wayBack, ...known });
   const groups = withKept(made.groups, { old, config });
   const host = { ...made, groups };
@@ -117,7 +129,8 @@ export async function replaceHost(old: Host, config: AgentConfig, options: HostO
 function makeHost(
   config: AgentConfig,
   options: HostOptions,
-  state: Pick<Host, 'paths' | 'durable' | 'ledger' | 'refusals' | 'wayBack'> & Partial<Pick<Host, 'sandbox'>>,
+  state: Pick<Host, 'paths' | 'durable' | 'ledger' | 'refusals' | 'wayBack' | 'lock'> &
+    Partial<Pick<Host, 'sandbox'>>,
 ): Host {
   const { clock, log } = options;
   const { sandbox = createSandbox({ mode: config.sandbox, log }) } = state;

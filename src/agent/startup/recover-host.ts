@@ -26,7 +26,7 @@ import { keepBroken } from '../state/set-aside.js';
 import { refusalError, tolerateDisk } from '../state/way-back-disk.js';
 import { noteRebuilt } from './notices.js';
 import { mendStateFiles } from './rebuild-ledger.js';
-import { finishSwap, type InterruptedSwap, stayBehindSwap, undoSwap } from './recover-swap.js';
+import { finishSwap, type InterruptedSwap, stayBehindSwap, type Undo, undoSwap } from './recover-swap.js';
 import { sweepLeftovers } from './sweep-leftovers.js';
 
 export interface RecoveryOptions {
@@ -53,7 +53,8 @@ export async function recoverHost(host: Host, options: RecoveryOptions): Promise
   const facts = await factsFor(host, journal, createLook(host, options));
   const plan = planRecovery(journal, facts, crashesOf(host.ledger.read().crashes, candidate));
   host.log.info({ plan, journal, facts }, 'recovery');
-  return perform(host, plan, { ...options, journal, candidate, back: facts.back });
+  const found = { active: facts.current, isDamageKnown: facts.isBackDamaged === true };
+  return perform(host, plan, { ...options, journal, candidate, back: facts.back, found });
 }
 
 /**
@@ -92,7 +93,7 @@ async function factsFor(host: Host, journal: Journal, look: Wholeness): Promise<
   };
 }
 
-interface Attempt extends InterruptedSwap {
+interface Attempt extends InterruptedSwap, Pick<Undo, 'found'> {
   readonly candidate: ReleaseDigests;
 }
 

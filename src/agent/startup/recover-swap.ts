@@ -35,6 +35,7 @@ export function finishSwap(host: Host, left: InterruptedSwap): Promise<CycleEnd>
 export interface Undo extends InterruptedSwap {
   readonly block: 'yes' | 'no';
   readonly notify: 'yes' | 'no';
+  readonly found: { readonly active: number | undefined; readonly isDamageKnown: boolean };
 }
 
 /** Puts the link to `back`, and notifies the workers. */
@@ -72,7 +73,7 @@ function isKnown({ journal }: Pick<InterruptedSwap, 'journal'>): boolean {
 
 /** With the link back, workers that refuse must not keep the agent from starting: that is a block, said loudly. */
 async function goBack(host: Host, story: CycleStory, undo: Undo & { move: Move }): Promise<MoveResult> {
-  const { journal, back, block, notify, move } = undo;
+  const { journal, back, block, notify, move, found } = undo;
   const { refused } = journal;
   const refusal = refused && refusalError(refused);
   const problems = [
@@ -80,7 +81,7 @@ async function goBack(host: Host, story: CycleStory, undo: Undo & { move: Move }
     ...(back === (journal.from ?? 'nothing') ? [] : [problemOf(otherWayBack(undo))]),
   ];
   try {
-    const restored = await story.restore(() => restoreLink(host, story, move, { notify, refused }));
+    const restored = await story.restore(() => restoreLink(host, story, move, { notify, refused, found }));
     if (isNotifiedAgain(undo)) return notifiedAgain(host, restored);
     const outcome = outcomeIf(block, refusal);
     return {

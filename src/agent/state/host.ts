@@ -6,6 +6,7 @@ import type { Digest } from '../../core/names.js';
 import type { HistoryEntry } from '../../core/protocol/control-protocol.js';
 import type { SandboxStatus } from '../../core/status/status.js';
 import type { DurableFs, OperationObserver } from '../../platform/disk/durable-fs.js';
+import type { ProcessLock } from '../../platform/disk/process-lock.js';
 import type { BoxPrograms } from '../../platform/process/bubblewrap.js';
 import type { ControlGroups } from '../../platform/process/control-group.js';
 import type { ProcessLimits } from '../../platform/process/process-limits.js';
@@ -51,6 +52,8 @@ export interface WayBackMemory {
 export interface Host {
   readonly config: AgentConfig;
   readonly paths: HostPaths;
+  /** Of the state directory; left out where nothing moves: a host that is only read. */
+  readonly lock?: Pick<ProcessLock, 'isInPlace'>;
   readonly durable: DurableFs;
   readonly clock: Clock;
   readonly log: Logger;

@@ -225,8 +225,8 @@ function hasProblem({ problems }: CycleResult, code: Problem['code']): boolean {
 
 /** What became of the running policy, without a full stop. */
 function staysText(result: CycleResult): string {
-  const { generation, changed } = result;
-  if (generation === undefined) return 'No policy is active yet';
+  const { generation, fromGeneration, changed } = result;
+  if (generation === undefined) return `No policy is active${fromGeneration === undefined ? ' yet' : ''}`;
   if (!changed) return `Generation ${generation}${activeList(result)} stays active`;
   // Behind the commit point and without a word on its bundles: only the number is certain.
   if (!result.bundles.some(isNowActive)) return `Generation ${generation} is active`;

@@ -5,7 +5,7 @@
 //      |          |        (any step before swap -> ended, the active policy untouched; after fetch also: select again)
 //      `-> ended (unchanged)          swap -> load -> reset -> probe -> commit -> ended
 //                                        `------`-------`---> restore: the end (rolled-back), or select
-//                                                             again without the refused bundles
+//                                                             again without the refused bundles; an outdated swap: refresh
 
 export const steps = [
   'refresh',
@@ -80,7 +80,9 @@ export type CycleEvent =
    * Releases are selected again: the previous generation is back, and other bundles than the refused ones are tried without
    * them; or what was fetched is not wanted any more.
    */
-  | { readonly type: 'retried' };
+  | { readonly type: 'retried' }
+  /** The host or the metadata is no longer what the swap was planned from: nothing was moved, and the cycle begins again. */
+  | { readonly type: 'outdated' };
 
 /** True for an end with the new policy in use, whether or not everybody was notified. */
 export function isActivation(outcome: Outcome): boolean {
@@ -118,6 +120,8 @@ export function transition(state: CycleState, event: CycleEvent): CycleState | u
     case 'stopped':
       if (afterSwap.has(step)) return { name: 'restoring', after: step };
       return { name: 'ended', outcome: event.outcome };
+    case 'outdated':
+      return step === 'swap' ? { name: 'running', step: firstStep } : undefined;
     case 'retried':
       return step === 'stage' ? { name: 'running', step: 'select' } : undefined;
   }

@@ -4,11 +4,14 @@
 import { randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
 import { dirname, join } from 'node:path';
-import { type ErrorCode, isSystemError, orUndefined, WritError } from '../../core/errors.js';
+import { isSystemError, orUndefined, WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
 import { lookAt } from '../read-file.js';
 import * as calls from './durable-calls.js';
+import { renameOrCopy } from './durable-rename.js';
 import { isDirectoryThere } from './ensured-directory.js';
+import { codeOfErrno, hintOfErrno } from './errno-rules.js';
+import { isTemporaryName, temporaryPrefix } from './temporary-names.js';
 
 export interface FileOperation {
   /** Who does it and why, as `swap.link`; steps inside one operation add a suffix, as `swap.link:rename`. */
@@ -28,6 +31,12 @@ export interface OpenFile {
   readonly path: string;
 }
 
+export interface LinkOptions {
+  readonly temporaryName: string;
+  /** Called last: what it throws leaves `path` as it is. */
+  readonly beforeRename?: (() => void) | undefined;
+}
+
 export interface DurableFs {
   /** Creates a directory with exactly this mode (the umask is not asked); its parent is not flushed. */
   makeDirectory(op: string, path: string, mode: number): void;
@@ -44,7 +53,10 @@ export interface DurableFs {
   createFile(op: string, path: string, bytes: string | Uint8Array, mode: number): void;
   /** Appends and flushes; creates the file with this mode, and then flushes its directory: a lost name is a lost file. */
   appendFile(op: string, path: string, text: string, mode: number): void;
-  /** Renames inside one file system and flushes both directories. */
+  /**
+   * Renames inside one file system and flushes both directories. A directory that overlayfs does not rename is copied; a crash can
+   * leave the copy beside its source, which then has isLeftBehind.
+   */
   rename(op: string, from: string, to: string): void;
   /**
    * Gives a file a second name, or a copy where the file system has no hard links; durable, and whole or not at
@@ -54,7 +66,7 @@ export interface DurableFs {
   /** As linkFile, for a name that must not exist; its directory is not flushed. */
   linkNew(op: string, from: string, to: string): void;
   /** Makes `path` a link to `target` by one create and one rename; the rename is the commit point. */
-  replaceLink(op: string, path: string, target: string, temporaryName: string): void;
+  replaceLink(op: string, path: string, target: string, options: LinkOptions): void;
   /** Creates a link that must not exist; nothing is flushed. */
   createLink(op: string, path: string, target: string): void;
   /** Removes a file or link if it is there, and flushes its directory. */
@@ -94,33 +106,7 @@ export interface DurableFs {
   flushTree(op: string, path: string): Promise<void>;
 }
 
-const temporaryPrefix = '.writ-tmp-';
-
-/** True for a name that only a crash can have left behind; such a file may always be removed. */
-export function isTemporaryName(name: string): boolean {
-  return name.startsWith(temporaryPrefix);
-}
-
-const codeOfErrno: Readonly<Record<string, ErrorCode>> = {
-  ENOSPC: 'DISK_FULL',
-  EDQUOT: 'DISK_QUOTA',
-  EROFS: 'DISK_READ_ONLY',
-  EACCES: 'DISK_DENIED',
-  EPERM: 'DISK_DENIED',
-  EXDEV: 'PATH_CROSS_DEVICE',
-  EMFILE: 'TOO_MANY_FILES',
-  ENFILE: 'TOO_MANY_FILES',
-};
-
-/** A path that was mistyped is no matter of the disk. */
-const hintOfErrno: Readonly<Record<string, string>> = {
-  ENOENT: 'Make the directory that is named, or correct the path.',
-  ENOTDIR: 'A part of the path is not a directory: correct the path.',
-  EISDIR: 'A directory is in the way: choose another name.',
-  EEXIST: 'Something is there already: choose another name.',
-  ELOOP: 'A link is in the way: move it away.',
-  ENAMETOOLONG: 'Choose a shorter name.',
-};
+export { isTemporaryName };
 
 /** Turns the error of a file operation into a coded one that names the operation and the path. */
 export function diskError(error: unknown, operation: FileOperation): unknown {
@@ -188,7 +174,7 @@ export function createDurableFs(observer: OperationObserver = {}): DurableFs {
       if (isNew) flushDirectory(`${op}:flush-directory`, dirname(path));
     },
     rename: (op, from, to) => {
-      rename(`${op}:rename`, from, to);
+      renameOrCopy(steps, op, { from, to, copy: temporaryBeside(to) });
       flushDirectory(`${op}:flush-to`, dirname(to));
       if (dirname(from) !== dirname(to)) flushDirectory(`${op}:flush-from`, dirname(from));
     },
@@ -203,8 +189,7 @@ export function createDurableFs(observer: OperationObserver = {}): DurableFs {
       }
       flushDirectory(`${op}:flush-directory`, dirname(to));
     },
-    replaceLink: (op, path, target, temporaryName) =>
-      replaceLink(steps, { op, path, target, temporary: join(dirname(path), temporaryName) }),
+    replaceLink: (op, path, target, options) => replaceLink(steps, { op, path, target, ...options }),
     removeFile: (op, path) => {
       if (!isThere(path)) return;
       run(op, path, () => fs.unlinkSync(path));
@@ -237,17 +222,19 @@ function stepsOf(run: Run) {
   };
 }
 
-type NewLink = Readonly<Record<'op' | 'path' | 'target' | 'temporary', string>>;
+type NewLink = Readonly<Record<'op' | 'path' | 'target', string>> & LinkOptions;
 
 function replaceLink(
   { run, rename, flushDirectory, discardFile }: Steps,
-  { op, path, target, temporary }: NewLink,
+  { op, path, target, temporaryName, beforeRename }: NewLink,
 ): void {
+  const temporary = join(dirname(path), temporaryName);
   // Left by a move of the same cycle that could not clean up: it must not block this one.
   const left = fs.lstatSync(temporary, { throwIfNoEntry: false });
   if (left?.isSymbolicLink()) run(`${op}:stale`, temporary, () => fs.unlinkSync(temporary));
   run(`${op}:create`, temporary, () => fs.symlinkSync(target, temporary));
   try {
+    beforeRename?.();
     rename(`${op}:rename`, temporary, path);
   } catch (error) {
     discardFile(`${op}:discard`, temporary);

@@ -4,11 +4,14 @@ import * as fs from 'node:fs';
 import { orUndefined, WritError } from '../../core/errors.js';
 import { findProcess } from '../process/processes.js';
 import { runCommand } from '../process/run-command.js';
+import { lookAt } from '../read-file.js';
 import type { Clock } from '../time/clock.js';
 import type { DurableFs } from './durable-fs.js';
 import { encodeLockNote, findLockHolder, type LockHolder } from './find-lock-owner.js';
 
 export interface ProcessLock {
+  /** The path leads to the file that this process has locked: without that another process can lock another file there. */
+  isInPlace(): boolean;
   release(): void;
 }
 
@@ -63,7 +66,13 @@ export async function takeLock(options: LockOptions): Promise<ProcessLock> {
     if (open) fs.closeSync(descriptor);
     open = false;
   };
-  return { release };
+  return { release, isInPlace: () => open && isFileAt(path, descriptor) };
+}
+
+function isFileAt(path: string, descriptor: number): boolean {
+  const there = lookAt(path);
+  const ours = fs.fstatSync(descriptor);
+  return there?.ino === ours.ino && there.dev === ours.dev;
 }
 
 async function tryLock(descriptor: number): Promise<boolean> {

@@ -1,11 +1,14 @@
 // The door to time. Everything that needs the time gets a Clock, so that a test can inject one; nothing else
 // in Writ calls Date.now, setTimeout or performance.now.
+import { uptime } from 'node:os';
 
 export interface Clock {
   /** Wall time, epoch milliseconds. */
   nowMs(): number;
   /** Monotonic time in milliseconds, for durations. */
   monotonicMs(): number;
+  /** As monotonicMs, and it also counts while the machine is suspended (CLOCK_BOOTTIME). */
+  bootMs(): number;
   /** Resolves after delayMs, or at once when the signal aborts (it never rejects). */
   sleep(delayMs: number, signal?: AbortSignal): Promise<void>;
 }
@@ -16,6 +19,8 @@ export const maxTimerMs = 2_147_483_647;
 export const systemClock: Clock = {
   nowMs: () => Date.now(),
   monotonicMs: () => performance.now(),
+  // The first number of /proc/uptime.
+  bootMs: () => uptime() * 1000,
   sleep: (delayMs, signal) =>
     new Promise((resolve) => {
       if (signal?.aborted) return resolve();

@@ -82,7 +82,7 @@ export const confined: readonly Confined[] = [
     what: 'the system calls of durable-fs',
     used: ({ imports }) =>
       imports.some(({ file = '' }) => /^platform\/disk\/durable-(?:calls|remove)\.ts$/.test(file)),
-    only: /^platform\/disk\/durable-(?:fs|calls)\.ts$/,
+    only: /^platform\/disk\/durable-(?:fs|calls|rename)\.ts$/,
     because: 'they carry no label',
   },
   {

@@ -2,7 +2,15 @@
 // without a word to anybody. A list and no re-exporting file, which would load the whole room for one of its parts.
 export const faces: Readonly<Record<string, readonly string[]>> = {
   agent: ['agent'],
-  'agent/activation': ['activate', 'affected-groups', 'commit-ledger', 'move', 'place', 'restore'],
+  'agent/activation': [
+    'activate',
+    'affected-groups',
+    'commit-ledger',
+    'look-before-move',
+    'move',
+    'place',
+    'restore',
+  ],
   'agent/bake': [
     'bake-turn',
     'keep-release',
@@ -108,6 +116,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'status-feed',
     'status-file',
     'status-report',
+    'step-bound-rules',
     'watchers',
   ],
   'agent/select': [
@@ -400,6 +409,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'durable-fs',
     'find-lock-owner',
     'mount-points',
+    'durable-rename',
     'open-below',
     'own-place',
     'process-lock',

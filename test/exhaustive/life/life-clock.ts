@@ -38,6 +38,7 @@ export function lifeClock(startMs: number): LifeClock {
   return {
     nowMs: () => nowMs + wrongByMs,
     monotonicMs: () => nowMs - startMs + 1000,
+    bootMs: () => nowMs - startMs + 1000,
     trueMs: () => nowMs,
     setWrongBy: (offsetMs) => {
       wrongByMs = offsetMs;

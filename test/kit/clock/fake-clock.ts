@@ -5,6 +5,8 @@ import type { Clock } from '../../../src/platform/time/clock.js';
 export interface FakeClock extends Clock {
   /** Moves both times on and wakes, in order of their time, those whose sleep is over. */
   advance(byMs: number): Promise<void>;
+  /** The machine sleeps: wall time and boot time go on, monotonic time does not. */
+  suspend(forMs: number): void;
   /** Sets wall time alone, as a person with `date -s`. */
   setWallTime(nowMs: number): void;
   /** Every delay asked for so far, in milliseconds. */
@@ -29,6 +31,7 @@ interface Sleeper {
 export function fakeClock(options: FakeClockOptions = {}): FakeClock {
   let wallMs = options.nowMs ?? Date.UTC(2026, 10, 1);
   let monotonicMs = 1000;
+  let suspendedMs = 0;
   const sleeps: number[] = [];
   const sleepers = new Set<Sleeper>();
   const move = (byMs: number): void => {
@@ -52,6 +55,11 @@ export function fakeClock(options: FakeClockOptions = {}): FakeClock {
   return {
     nowMs: () => wallMs,
     monotonicMs: () => monotonicMs,
+    bootMs: () => monotonicMs + suspendedMs,
+    suspend: (forMs) => {
+      wallMs += forMs;
+      suspendedMs += forMs;
+    },
     sleep: async (delayMs, signal) => {
       sleeps.push(delayMs);
       if (signal?.aborted) return;

@@ -150,6 +150,13 @@ describe('events that do not fit', () => {
     }
   });
 
+  it('begins again only from the swap, of which nothing is left', () => {
+    for (const step of steps) {
+      const after = transition(at(step), { type: 'outdated' });
+      assert.deepEqual(after, step === 'swap' ? at('refresh') : undefined, step);
+    }
+  });
+
   it('cannot go on while restoring but by another try', () => {
     const restoring: CycleState = { name: 'restoring', after: 'load' };
     assert.equal(transition(restoring, { type: 'done' }), undefined);

@@ -141,7 +141,10 @@ describe('a process that dies', () => {
     using dir = tempDir();
     assert.throws(() => dying('op:rename').writeFile('op', dir.join('f'), 'new', 0o600), isKilled);
     assert.equal(fs.readdirSync(dir.path).filter(isTemporaryName).length, 1);
-    assert.throws(() => dying('l:rename').replaceLink('l', dir.join('current'), 'g/2', '.c'), isKilled);
+    assert.throws(
+      () => dying('l:rename').replaceLink('l', dir.join('current'), 'g/2', { temporaryName: '.c' }),
+      isKilled,
+    );
     assert.equal(fs.readlinkSync(dir.join('.c')), 'g/2');
     fs.writeFileSync(dir.join('source'), '');
     assert.throws(() => dying('k:rename').linkFile('k', dir.join('source'), dir.join('to')), isKilled);

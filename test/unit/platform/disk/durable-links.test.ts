@@ -12,7 +12,7 @@ describe('replaceLink', () => {
   it('is one create, one rename and one flush', () => {
     using dir = tempDir();
     const { disk, calls } = observed();
-    disk.replaceLink('swap.link', dir.join('current'), 'generations/2', '.current-c1');
+    disk.replaceLink('swap.link', dir.join('current'), 'generations/2', { temporaryName: '.current-c1' });
     assert.deepEqual(
       calls.filter((call) => call.startsWith('before')),
       ['before swap.link:create', 'before swap.link:rename', 'before swap.link:flush-directory'],
@@ -25,7 +25,9 @@ describe('replaceLink', () => {
     fs.symlinkSync('generations/1', dir.join('current'));
     const events: string[] = [];
     const watcher = fs.watch(dir.path, (type, name) => events.push(`${type} ${name}`));
-    createDurableFs().replaceLink('swap.link', dir.join('current'), 'generations/2', '.current-c1');
+    createDurableFs().replaceLink('swap.link', dir.join('current'), 'generations/2', {
+      temporaryName: '.current-c1',
+    });
     // Node sees a rename as two events, one for each name; the last one is the end of the swap.
     for (let tries = 0; tries < 12_000 && events.length < 3; tries++) {
       await new Promise((resolve) => setTimeout(resolve, 5));
@@ -41,12 +43,9 @@ describe('replaceLink', () => {
     const look = ({ op }: { op: string }): void => {
       targets.push(`${op} ${fs.readlinkSync(dir.join('current'))}`);
     };
-    createDurableFs({ before: look, after: look }).replaceLink(
-      's',
-      dir.join('current'),
-      'generations/2',
-      '.c',
-    );
+    createDurableFs({ before: look, after: look }).replaceLink('s', dir.join('current'), 'generations/2', {
+      temporaryName: '.c',
+    });
     assert.deepEqual(targets, [
       's:create generations/1',
       's:create generations/1',
@@ -62,7 +61,7 @@ describe('replaceLink', () => {
     fs.symlinkSync('generations/1', dir.join('current'));
     const disk = failing('swap.link:rename');
     throwsCode('DISK_FAILED', () =>
-      disk.replaceLink('swap.link', dir.join('current'), 'generations/2', '.c'),
+      disk.replaceLink('swap.link', dir.join('current'), 'generations/2', { temporaryName: '.c' }),
     );
     assert.deepEqual(fs.readdirSync(dir.path), ['current']);
     assert.equal(fs.readlinkSync(dir.join('current')), 'generations/1');
@@ -73,10 +72,10 @@ describe('replaceLink', () => {
     const dead = failing('swap.link:rename');
     fs.symlinkSync('generations/1', dir.join('.c'));
     throwsCode('DISK_FAILED', () =>
-      dead.replaceLink('swap.link', dir.join('current'), 'generations/2', '.c'),
+      dead.replaceLink('swap.link', dir.join('current'), 'generations/2', { temporaryName: '.c' }),
     );
     fs.symlinkSync('generations/1', dir.join('.c'));
-    createDurableFs().replaceLink('swap.link', dir.join('current'), 'generations/2', '.c');
+    createDurableFs().replaceLink('swap.link', dir.join('current'), 'generations/2', { temporaryName: '.c' });
     assert.deepEqual(fs.readdirSync(dir.path), ['current']);
     assert.equal(fs.readlinkSync(dir.join('current')), 'generations/2');
   });
@@ -85,7 +84,9 @@ describe('replaceLink', () => {
     using dir = tempDir();
     fs.writeFileSync(dir.join('.c'), 'mine');
     const disk = createDurableFs();
-    throwsCode('DISK_FAILED', () => disk.replaceLink('op', dir.join('current'), 'generations/2', '.c'));
+    throwsCode('DISK_FAILED', () =>
+      disk.replaceLink('op', dir.join('current'), 'generations/2', { temporaryName: '.c' }),
+    );
     assert.equal(fs.readFileSync(dir.join('.c'), 'utf8'), 'mine');
     assert.ok(!fs.existsSync(dir.join('current')));
   });

@@ -1,0 +1,108 @@
+// The last comparison before `current` moves, and the first after it: reads what move-rules.ts judges. Moves nothing.
+import * as fs from 'node:fs';
+import { isWritError, WritError } from '../../core/errors.js';
+import { given } from '../../core/given.js';
+import { activeGenerationNumber, readGeneration } from '../generations/generations.js';
+import type { Host } from '../state/host.js';
+import {
+  canPlanAgain,
+  findObstacle,
+  type MoveFacts,
+  type MoveObstacle,
+  obstacleText,
+  type RefreshBasis,
+  type RefreshFacts,
+} from './move-rules.js';
+
+export interface PlannedMove {
+  readonly to: number | undefined;
+  readonly expected: MoveFacts['expected'];
+  readonly refresh?: RefreshBasis | undefined;
+  /** The same start repairs the generation to go to. */
+  readonly isDamageKnown?: boolean | undefined;
+}
+
+/** @throws WritError SWAP_OUTDATED where the host is not what the move was planned from */
+export function requireMovable(host: Host, move: PlannedMove): void {
+  const { lock, paths } = host;
+  const { to, expected, refresh, isDamageKnown } = move;
+  const obstacle = findObstacle({
+    isLockInPlace: lock?.isInPlace() ?? true,
+    active: activeNow(paths),
+    expected,
+    missing: to === undefined || isDamageKnown === true ? undefined : missingOf(host, to),
+    ...(refresh === undefined ? {} : { refresh: refreshFacts(host, refresh) }),
+  });
+  if (obstacle !== undefined) throw outdated(obstacle);
+}
+
+function outdated(obstacle: MoveObstacle): WritError {
+  const { text, hint } = obstacleText(obstacle);
+  const facts = { ...obstacle, link: 'unmoved', again: canPlanAgain(obstacle) };
+  return new WritError('SWAP_OUTDATED', text, { facts, ...given({ hint }) });
+}
+
+/** @returns SWAP_OUTDATED where another process can own every file by now, so that nothing is written any more */
+export function findLostLock({ lock }: Pick<Host, 'lock'>): WritError | undefined {
+  return lock?.isInPlace() === false ? outdated({ because: 'lock' }) : undefined;
+}
+
+function activeNow(paths: Host['paths']): MoveFacts['active'] {
+  try {
+    return activeGenerationNumber(paths);
+  } catch (error) {
+    if (isWritError(error)) return 'foreign';
+    throw error;
+  }
+}
+
+function missingOf({ paths }: Host, generation: number): string | undefined {
+  try {
+    readGeneration(paths, generation);
+    return undefined;
+  } catch (error) {
+    if (isWritError(error)) return error.message;
+    throw error;
+  }
+}
+
+function refreshFacts({ client, clock }: Host, basis: RefreshBasis): RefreshFacts {
+  const { roles = {}, delegated = {}, clockFloorMs = 0 } = client.status() ?? {};
+  const used = Object.entries(delegated).filter(([name]) => basis.delegated.includes(name));
+  return {
+    ...basis,
+    nowBootMs: clock.bootMs(),
+    nowMs: Math.max(clock.nowMs(), clockFloorMs),
+    roles: { ...roles, ...Object.fromEntries(used) },
+  };
+}
+
+/**
+ * After the rename: the link is followed once, because another process can act between the comparison and the rename.
+ * @throws WritError SWAP_OUTDATED where `current` does not lead to this generation
+ */
+export function requireMoved({ paths }: Host, generation: number): void {
+  const missing = missingOfLink(paths, generation);
+  if (missing === undefined) return;
+  const text = `\`current\` was moved to generation ${generation}, and ${missing}`;
+  throw new WritError('SWAP_OUTDATED', text, {
+    facts: { because: 'unresolved', to: generation, link: 'moved', again: false },
+  });
+}
+
+function missingOfLink(paths: Host['paths'], generation: number): string | undefined {
+  const active = activeNow(paths);
+  if (active !== generation) return `names generation ${active ?? 'none'} now`;
+  if (!fs.existsSync(paths.current)) return 'that generation does not exist any more';
+  return undefined;
+}
+
+/** True for a move that did not begin: nothing is to be put back. */
+export function isUnmoved(error: unknown): error is WritError {
+  return isWritError(error) && error.code === 'SWAP_OUTDATED' && error.facts['link'] === 'unmoved';
+}
+
+/** True where the cycle may refresh, select and plan again. */
+export function mayPlanAgain(error: unknown): boolean {
+  return isUnmoved(error) && error.facts['again'] === true;
+}
