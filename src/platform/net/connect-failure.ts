@@ -7,6 +7,29 @@ export interface ConnectFailure {
   readonly hint?: string;
 }
 
+/** What came of the attempt to connect to one address. */
+export interface AddressFailure {
+  readonly address: string;
+  readonly errno: string;
+}
+
+/** A machine that answered says more than one that did not, and that more than a missing route. */
+const byWeight = ['ECONNREFUSED', 'ECONNRESET', 'ETIMEDOUT'];
+
+/** No address of a host took a connection. */
+export class ConnectError extends Error {
+  /** The errno that says most. */
+  readonly code: string;
+
+  /** @param name left out where the URL has the address itself; its errno says all then */
+  constructor(failures: readonly AddressFailure[], name?: string) {
+    const errnos = failures.map(({ errno }) => errno);
+    const code = byWeight.find((one) => errnos.includes(one)) ?? errnos[0] ?? 'ENOTFOUND';
+    super(name === undefined ? code : failures.map(({ address, errno }) => `${address} ${errno}`).join(', '));
+    this.code = code;
+  }
+}
+
 const refusedCertificate = /CERT|SELF_SIGNED|UNABLE_TO_(?:VERIFY|GET_ISSUER)|ALTNAME/;
 
 /** @returns whether the certificate of the server is what this machine does not trust. @param errno as Node names it */
@@ -29,14 +52,17 @@ const words: Readonly<Record<string, string>> = {
   UND_ERR_CONNECT_TIMEOUT: 'no answer to the attempt to connect',
 };
 
-/** @param reason what the error says of itself, where nothing better is known */
-export function connectFailure(errno: string, reason: string): ConnectFailure {
+/**
+ * @param reason what the error says of itself, where nothing better is known
+ * @param attempts each address with its errno, where a name has been tried
+ */
+export function connectFailure(errno: string, reason: string, attempts = errno): ConnectFailure {
   if (isCertificateErrno(errno))
     return { text: `the certificate of the server is not trusted (${errno})`, hint: certificateHint };
   if (errno === 'ERR_SSL_WRONG_VERSION_NUMBER' || reason.includes('wrong version number'))
     return { text: 'what answers there does not speak TLS', hint: withoutTlsHint };
   const known = words[errno];
-  return { text: known === undefined ? firstLine(reason) : `${known} (${errno})` };
+  return { text: known === undefined ? firstLine(reason) : `${known} (${attempts})` };
 }
 
 /** OpenSSL ends its texts with a line feed. */
