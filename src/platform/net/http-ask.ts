@@ -3,7 +3,7 @@
 // the other end does. Repositories are read through http.ts, which knows mirrors and downloads.
 
 import type { Client } from '#undici';
-import { isSystemError } from '../../core/errors.js';
+import { isSystemError, isWritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
 import type { Clock } from '../time/clock.js';
 import { joinSignals } from '../time/join-signals.js';
@@ -116,7 +116,7 @@ function failed(reason: string): HttpReply {
 
 function reasonOf(error: unknown): string {
   if (error instanceof Error && error.name === 'HTTPParserError') return 'it does not speak HTTP';
-  if (error instanceof ConnectError) return error.message;
+  if (error instanceof ConnectError || isWritError(error)) return error.message;
   if (!isSystemError(error) || error.code === undefined) return String(error);
   if (error.code === 'UND_ERR_SOCKET') return 'closed before its answer was complete';
   return error.code;

@@ -396,6 +396,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'safe-path',
   ],
   'platform/net': [
+    'authorities',
     'certificate',
     'connect-failure',
     'connection-places',

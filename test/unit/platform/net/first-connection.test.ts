@@ -28,7 +28,14 @@ function attempt(addresses: readonly string[], port: number, signal?: AbortSigna
     ...{ hostname, port, timeoutMs: 10_000, clock, signal },
     lookup: async () => addresses,
   });
-  return { clock, opening };
+  let isOpen = false;
+  opening.then(
+    () => {
+      isOpen = true;
+    },
+    () => undefined,
+  );
+  return { clock, opening, opened: () => until(() => isOpen) };
 }
 
 async function rejectionOf(opening: Promise<Socket>): Promise<ConnectError> {
@@ -43,7 +50,8 @@ async function rejectionOf(opening: Promise<Socket>): Promise<ConnectError> {
 describe('a connection to a name', () => {
   it('goes to its second address without delay when the first one refuses', async (context) => {
     const port = portOf(await listenAt(context, '127.0.0.2', 0));
-    const { opening } = attempt(['127.0.0.3', '127.0.0.2'], port);
+    const { opening, opened } = attempt(['127.0.0.3', '127.0.0.2'], port);
+    await opened();
     const socket = await opening;
     assert.equal(socket.remoteAddress, '127.0.0.2');
     socket.destroy();
@@ -52,11 +60,12 @@ describe('a connection to a name', () => {
   it('goes to its second address after 250 ms when the first one does not answer', async (context) => {
     const port = await fullListener(context, '127.0.0.4');
     await listenAt(context, '127.0.0.2', port);
-    const { clock, opening } = attempt(['127.0.0.4', '127.0.0.2'], port);
+    const { clock, opening, opened } = attempt(['127.0.0.4', '127.0.0.2'], port);
     await until(() => clock.sleeping() === 2);
     await clock.advance(249);
     assert.equal(clock.sleeping(), 2, 'the delay and the first attempt');
     await clock.advance(1);
+    await opened();
     const socket = await opening;
     assert.equal(socket.remoteAddress, '127.0.0.2');
     assert.equal(clock.sleeping(), 0, 'no attempt is left');
