@@ -1,5 +1,7 @@
 // Why no connection came about, in words: what Node and OpenSSL say of it names neither the setting nor the cause. Pure.
 
+import { utcTimeText } from '../../core/text/iso-time.js';
+
 export interface ConnectFailure {
   /** One line, with the name of the error in it. */
   readonly text: string;
@@ -30,6 +32,31 @@ export class ConnectError extends Error {
   }
 }
 
+/** The clock of this host is not within the time of a certificate. */
+export class CertificateTimeError extends Error {
+  readonly code: string;
+
+  /** @param code CERT_NOT_YET_VALID or CERT_HAS_EXPIRED */
+  constructor(
+    code: string,
+    { fromMs, toMs, nowMs }: { readonly fromMs: number; readonly toMs: number; readonly nowMs: number },
+  ) {
+    const [from, to, now] = [utcTimeText(fromMs), utcTimeText(toMs), utcTimeText(nowMs)];
+    super(
+      `the certificate of the server is valid from ${from} to ${to}, and the time of this host is ${now}`,
+    );
+    this.code = code;
+  }
+}
+
+/** By the errno, also within a text: the clock is a more frequent cause than the certificate. */
+export function certificateTimeHint(errno: string): string | undefined {
+  if (errno.includes('CERT_NOT_YET_VALID')) return 'Check the clock of this host: timedatectl set-ntp true.';
+  if (errno.includes('CERT_HAS_EXPIRED'))
+    return 'Check the clock of this host (timedatectl). If it is right, renew the certificate of the server.';
+  return undefined;
+}
+
 const refusedCertificate = /CERT|SELF_SIGNED|UNABLE_TO_(?:VERIFY|GET_ISSUER)|ALTNAME/;
 
 /** @returns whether the certificate of the server is what this machine does not trust. @param errno as Node names it */
@@ -38,7 +65,7 @@ export function isCertificateErrno(errno: string): boolean {
 }
 
 const certificateHint =
-  'Set `ca` of the repository to the authority that signed the certificate, and `url` to a name in it; renew one that has expired.';
+  'Set `ca` of the repository to the authority that signed the certificate, and `url` to a name in it.';
 
 const withoutTlsHint = 'A server without a certificate is named with http:// in `repository`.';
 
@@ -57,6 +84,8 @@ const words: Readonly<Record<string, string>> = {
  * @param attempts each address with its errno, where a name has been tried
  */
 export function connectFailure(errno: string, reason: string, attempts = errno): ConnectFailure {
+  const timeHint = certificateTimeHint(errno);
+  if (timeHint !== undefined) return { text: `${firstLine(reason)} (${errno})`, hint: timeHint };
   if (isCertificateErrno(errno))
     return { text: `the certificate of the server is not trusted (${errno})`, hint: certificateHint };
   if (errno === 'ERR_SSL_WRONG_VERSION_NUMBER' || reason.includes('wrong version number'))

@@ -7,7 +7,7 @@ import { isSystemError, isWritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
 import type { Clock } from '../time/clock.js';
 import { joinSignals } from '../time/join-signals.js';
-import { ConnectError } from './connect-failure.js';
+import { CertificateTimeError, ConnectError } from './connect-failure.js';
 import { createConnector } from './http-connector.js';
 import { parseRetryAfterMs } from './http-rules.js';
 import { fitsSocket } from './unix-socket.js';
@@ -116,6 +116,7 @@ function failed(reason: string): HttpReply {
 
 function reasonOf(error: unknown): string {
   if (error instanceof Error && error.name === 'HTTPParserError') return 'it does not speak HTTP';
+  if (error instanceof CertificateTimeError) return `${error.message} (${error.code})`;
   if (error instanceof ConnectError || isWritError(error)) return error.message;
   if (!isSystemError(error) || error.code === undefined) return String(error);
   if (error.code === 'UND_ERR_SOCKET') return 'closed before its answer was complete';
