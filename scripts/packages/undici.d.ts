@@ -1,1 +1,1 @@
-export { Agent, Client, type Dispatcher } from 'undici';
+export { Agent, buildConnector, Client, type Dispatcher } from 'undici';

@@ -1,5 +1,6 @@
 // What of undici sends a request: its index loads fetch, WebSockets, caches and mocks too, three times as much.
 import request from 'undici/lib/api/api-request.js';
+import buildConnector from 'undici/lib/core/connect.js';
 import Agent from 'undici/lib/dispatcher/agent.js';
 import Client from 'undici/lib/dispatcher/client.js';
 import Dispatcher from 'undici/lib/dispatcher/dispatcher.js';
@@ -7,4 +8,4 @@ import Dispatcher from 'undici/lib/dispatcher/dispatcher.js';
 // As its index does with each of its calls.
 Object.assign(Dispatcher.prototype, { request });
 
-export { Agent, Client };
+export { Agent, buildConnector, Client };

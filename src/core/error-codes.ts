@@ -577,7 +577,10 @@ export const errorCodes = {
 
   // server
   LISTEN_FAILED: failed('The server cannot listen on this address.', 'Choose another --listen.'),
-  TLS_INVALID: config('The TLS certificate or key cannot be used.', 'Check --tls-cert and --tls-key.'),
+  TLS_INVALID: config(
+    'The TLS certificate or key of a server cannot be used, or a file of certificate authorities.',
+    'Check --tls-cert and --tls-key, or the file that the message names.',
+  ),
 
   // fleet server: its store
   FLEET_STORE_LOCATION: config(
@@ -682,7 +685,7 @@ export const errorCodes = {
     'Nothing on this host waits for it: policy continues, and outcomes are reported later. Check `fleet.url` and the server.',
   ),
   FLEET_CERTIFICATE: failed(
-    'This host does not trust the certificate of the fleet server, or `fleet.ca` cannot be read.',
+    'This host does not trust the certificate of the fleet server, or `fleet.ca` cannot be used.',
     'Set `fleet.ca` to the authority that signed the certificate, and `fleet.url` to a name in it.',
   ),
   FLEET_BUSY: failed(

@@ -1,9 +1,10 @@
-// What a configuration names of its host, looked for as the agent would find it: programs, files, directories, groups. Reads no file
-// and runs nothing; what this user may not see passes for being there.
+// What a configuration names of its host, looked for as the agent would find it: programs, files, directories, groups. Runs nothing, and
+// reads only certificates; what this user may not see passes for being there.
 import { accessSync, constants, realpathSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { HostLook } from '../../core/config/tolerated-rules.js';
 import { isSystemError, isWritError } from '../../core/errors.js';
+import { readAuthorityFile } from '../../platform/net/authorities.js';
 import { defaultPath } from '../../platform/process/run-command.js';
 import { lookUpGroup } from '../../platform/users/group-id.js';
 
@@ -19,6 +20,12 @@ export function hostLook(path: string = defaultPath): HostLook {
     },
     ...(process.getuid?.() === 0 ? { programForNobody: (name) => whyNotForNobody(name, path) } : {}),
     file: (file) => (isThere(file) ? undefined : `there is no ${file}`),
+    authorities: (file) => {
+      if (!isThere(file)) return `there is no ${file}`;
+      const read = readAuthorityFile(file);
+      const isUnseen = read.kind === 'refused' && read.why === 'EACCES';
+      return read.kind === 'read' || isUnseen ? undefined : `${file} cannot be used: ${read.why}`;
+    },
     group: (name) => {
       try {
         lookUpGroup(name);

@@ -2,13 +2,12 @@
 // Each request opens a connection: a firewall that refuses new connections lets those through that were open at the swap.
 import type { ContactServer, FleetConfig, MirrorConfig } from '../../core/config/config.js';
 import { given } from '../../core/given.js';
+import { readAuthorityFile } from '../../platform/net/authorities.js';
 import { askHttp } from '../../platform/net/http-ask.js';
-import { readSmallFile } from '../../platform/read-file.js';
 import type { Clock } from '../../platform/time/clock.js';
 
 const defaultTimeoutMs = 10_000;
 const maxAnswerBytes = 65_536;
-const maxCaBytes = 1_000_000;
 const timestampPath = 'metadata/timestamp.json';
 
 interface Servers {
@@ -53,9 +52,9 @@ async function askPlace(
   { url, ca: path }: Place,
   { clock, timeoutMs = defaultTimeoutMs }: AskOptions,
 ): Promise<string | undefined> {
-  const read = path === undefined ? undefined : readSmallFile(path, { maxBytes: maxCaBytes });
-  if (read !== undefined && read.kind !== 'read') return `${path}: ${read.why}`;
-  const ca = read?.bytes.toString('utf8');
+  const read = path === undefined ? undefined : readAuthorityFile(path);
+  if (read?.kind === 'refused') return `${path}: ${read.why}`;
+  const ca = read?.pem;
   const reply = await askHttp({ url, method: 'HEAD', timeoutMs, maxAnswerBytes, clock, ...given({ ca }) });
   return reply.kind === 'answered' ? undefined : `${url.host}: ${reply.reason}`;
 }

@@ -2,7 +2,7 @@
 // a Retry-After. Owns the waiting, and which loop runs from configuration to configuration; what a poll does is the caller's.
 import { createTask } from '#node-cron';
 import type { PollConfig } from '../../core/config/config.js';
-import { firstPollAt, longestQuietMs, nextDelay, phaseMs } from '../../core/cycle/schedule.js';
+import { firstPollAt, longestQuietMs, nextDelay, phaseMs, waitDelayMs } from '../../core/cycle/schedule.js';
 import { WritError } from '../../core/errors.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { joinSignals } from '../../platform/time/join-signals.js';
@@ -56,7 +56,7 @@ export function createPoller({ host, installId, contact, random01, stop }: Polle
             nextCronTime: cronTimeAfterNow,
             retryAfterUntilMs: askedUntilMs,
             lastSuccessMs: contact.read().contact.verifiedAtMs,
-            anythingActive: anythingActive(paths),
+            isAnythingActive: () => isAnythingActive(paths),
             onScheduled: (atMs) => {
               nextAtMs = atMs;
               isPutOff = askedUntilMs() !== undefined;
@@ -74,12 +74,12 @@ export function createPoller({ host, installId, contact, random01, stop }: Polle
   };
 }
 
-function anythingActive(paths: Host['paths']): 'yes' | 'no' {
+function isAnythingActive(paths: Host['paths']): boolean {
   try {
-    return readActiveReleases(paths)?.errors.length === 0 ? 'yes' : 'no';
+    return readActiveReleases(paths)?.errors.length === 0;
   } catch (error) {
     // A policy that cannot be read is none, and a cycle is to replace it at once.
-    if (error instanceof Error) return 'no';
+    if (error instanceof Error) return false;
     throw error;
   }
 }
@@ -96,7 +96,7 @@ export interface PollLoopOptions {
   /** Epoch milliseconds of a stored Retry-After. */
   readonly retryAfterUntilMs: () => number | undefined;
   readonly lastSuccessMs?: number | undefined;
-  readonly anythingActive: 'yes' | 'no';
+  readonly isAnythingActive: () => boolean;
   /** One poll. @returns whether the server was reached */
   readonly onPoll: () => Promise<'reached' | 'failed'>;
   readonly onScheduled: (atMs: number) => void;
@@ -104,24 +104,61 @@ export interface PollLoopOptions {
 
 /** Polls until the signal aborts. */
 export async function runPollLoop(options: PollLoopOptions, signal: AbortSignal): Promise<void> {
-  const { poll, clock } = options;
+  const { clock } = options;
   let atMs = firstTime(options);
   let failures = 0;
   while (!signal.aborted) {
     options.onScheduled(atMs);
-    await clock.sleep(Math.max(atMs - clock.nowMs(), 0), signal);
+    const end = await sleepUntil(atMs, clock, signal);
     if (signal.aborted) return;
+    if (end === 'clock-set') {
+      // What the old time has refused, as a certificate, the new one may take.
+      atMs = notBefore(clock.nowMs(), options);
+      continue;
+    }
     failures = (await options.onPoll()) === 'reached' ? 0 : failures + 1;
-    atMs =
-      poll.kind === 'cron'
-        ? nextCronTime(poll, options, atMs)
-        : clock.nowMs() +
-          nextDelay({ ...phaseOf(options, poll.everyMs), failures, random01: options.random01() });
+    atMs = timeAfterPoll(options, { failures, polledForMs: atMs });
   }
 }
 
+const maxSleepMs = 60_000;
+/** What a clock is slewed by in a minute is far less; a later poll by this much is none. */
+const minStepMs = 30_000;
+
+/**
+ * Compares wall time with monotonic time each minute: a clock that is set, or a machine that was suspended, leaves a sleep as
+ * long as it was.
+ */
+async function sleepUntil(atMs: number, clock: Clock, signal: AbortSignal): Promise<'due' | 'clock-set'> {
+  let leftMs: number;
+  do {
+    const [wallMs, monotonicMs] = [clock.nowMs(), clock.monotonicMs()];
+    await clock.sleep(Math.min(Math.max(atMs - wallMs, 0), maxSleepMs), signal);
+    const stepMs = clock.nowMs() - wallMs - (clock.monotonicMs() - monotonicMs);
+    if (Math.abs(stepMs) >= minStepMs) return 'clock-set';
+    leftMs = atMs - clock.nowMs();
+  } while (leftMs > 0 && !signal.aborted);
+  return 'due';
+}
+
+function timeAfterPoll(
+  options: PollLoopOptions,
+  { failures, polledForMs }: { readonly failures: number; readonly polledForMs: number },
+): number {
+  const { poll, clock } = options;
+  const random01 = options.random01();
+  const regularMs =
+    poll.kind === 'cron'
+      ? nextCronTime(poll, options, polledForMs)
+      : clock.nowMs() + nextDelay({ ...phaseOf(options, poll.everyMs), failures, random01 });
+  if (failures === 0 || options.isAnythingActive()) return regularMs;
+  // Workers wait for a first policy.
+  return Math.min(regularMs, notBefore(clock.nowMs() + waitDelayMs({ tries: failures, random01 }), options));
+}
+
 function firstTime(options: PollLoopOptions): number {
-  const { poll, clock, lastSuccessMs, anythingActive } = options;
+  const { poll, clock, lastSuccessMs } = options;
+  const anythingActive = options.isAnythingActive() ? 'yes' : 'no';
   const nowMs = clock.nowMs();
   if (poll.kind === 'cron')
     return anythingActive === 'no' ? notBefore(nowMs, options) : nextCronTime(poll, options, nowMs);

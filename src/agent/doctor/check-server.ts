@@ -75,7 +75,7 @@ async function askHttp(
     const startedMs = clock.monotonicMs();
     const exchange = await door.open({ path: timestampPath, totalTimeoutMs });
     const [tookMs, nowMs] = [clock.monotonicMs() - startedMs, clock.nowMs()];
-    const dateMs = Date.parse(exchange.header('date') ?? '');
+    const dateMs = Date.parse(exchange.header('date') ?? '') + ageMs(exchange.header('age'));
     await exchange.end();
     const facts = { url: url.href, answer: { status: exchange.status, tookMs }, nowMs };
     // The server spoke in the middle of it, and of a whole second only.
@@ -83,6 +83,11 @@ async function askHttp(
   } finally {
     await door.close();
   }
+}
+
+/** A cache answers with the Date of the server, and says how long ago it was (RFC 9111 section 5.1). */
+function ageMs(age = ''): number {
+  return /^\d{1,9}$/.test(age) ? Number(age) * 1000 : 0;
 }
 
 async function askFile(url: URL, { clock, version, config }: Asker): Promise<MirrorFacts> {

@@ -9,8 +9,9 @@ import {
   type ReportAnswer,
 } from '../../core/fleet/report.js';
 import { maxCounter } from '../../core/fleet/signed-request.js';
+import { given } from '../../core/given.js';
 import { maxRetryAfterMs } from '../../core/limits.js';
-import { isCertificateErrno } from '../../platform/net/connect-failure.js';
+import { certificateTimeHint, isCertificateErrno } from '../../platform/net/connect-failure.js';
 import type { HttpReply } from '../../platform/net/http-ask.js';
 import { givenName } from './fleet-files.js';
 
@@ -43,7 +44,11 @@ function failed(reason: string, url: URL): WritError {
     : isAnswer
       ? 'FLEET_ANSWER'
       : 'FLEET_UNREACHABLE';
-  return new WritError(code, `${url.href}: ${reason.slice(0, 200)}`, { facts: { url: url.href } });
+  const facts = { url: url.href };
+  return new WritError(code, `${url.href}: ${reason.slice(0, 200)}`, {
+    facts,
+    ...given({ hint: certificateTimeHint(reason) }),
+  });
 }
 
 /** What a server may say of a host by its code. */

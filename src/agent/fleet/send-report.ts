@@ -5,6 +5,7 @@ import { type ErrorCode, isWritError, WritError } from '../../core/errors.js';
 import type { EnrolRequest, FleetReport } from '../../core/fleet/report.js';
 import { fleetHeaders, fleetPaths, noFleet, signedParts } from '../../core/fleet/signed-request.js';
 import { given } from '../../core/given.js';
+import { readAuthorityFile } from '../../platform/net/authorities.js';
 import { askHttp } from '../../platform/net/http-ask.js';
 import { readSmallFile } from '../../platform/read-file.js';
 import type { Clock } from '../../platform/time/clock.js';
@@ -161,12 +162,10 @@ async function post({ config, state, clock, timeoutMs, signal }: Exchange, reque
   return { url, reply };
 }
 
-const maxCaBytes = 1_000_000;
-
 /** @throws WritError FLEET_CERTIFICATE */
 function readCa(path: string | undefined): string | undefined {
   if (path === undefined) return undefined;
-  const verdict = readSmallFile(path, { maxBytes: maxCaBytes });
-  if (verdict.kind === 'read') return verdict.bytes.toString('utf8');
-  throw new WritError('FLEET_CERTIFICATE', `${path} cannot be read: ${verdict.why}`, { facts: { path } });
+  const verdict = readAuthorityFile(path);
+  if (verdict.kind === 'read') return verdict.pem;
+  throw new WritError('FLEET_CERTIFICATE', `${path} cannot be used: ${verdict.why}`, { facts: { path } });
 }

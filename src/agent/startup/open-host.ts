@@ -8,7 +8,7 @@ import { given } from '../../core/given.js';
 import { createDurableFs } from '../../platform/disk/durable-fs.js';
 import type { LockHolder } from '../../platform/disk/find-lock-owner.js';
 import { type ProcessLock, takeLock } from '../../platform/disk/process-lock.js';
-import { readSmallFile } from '../../platform/read-file.js';
+import { readAuthorityFile } from '../../platform/net/authorities.js';
 import { openRepositoryClient } from '../../trust/repository-client.js';
 import { openRepositorySource } from '../../trust/sources/repository-source.js';
 import { openTrustStore } from '../../trust/store/trust-store.js';
@@ -216,14 +216,15 @@ export function openClient(
   return openRepositoryClient({ source, mirrors, store, clock, limits, transport });
 }
 
-const maxCaBytes = 1_000_000;
-
 /** @throws WritError TLS_INVALID */
 export function readCa(path: string): string {
-  const verdict = readSmallFile(path, { maxBytes: maxCaBytes });
-  if (verdict.kind === 'read') return verdict.bytes.toString('utf8');
+  const verdict = readAuthorityFile(path);
+  if (verdict.kind === 'read') return verdict.pem;
   const { why } = verdict;
-  throw new WritError('TLS_INVALID', `${path} cannot be read: ${why}`, { facts: { path, why } });
+  throw new WritError('TLS_INVALID', `\`ca\` ${path} cannot be used: ${why}`, {
+    facts: { path, why },
+    hint: '`ca` is a file with certificates in PEM, as `-----BEGIN CERTIFICATE-----`.',
+  });
 }
 
 const places = ['state', 'policy', 'run', 'socket', 'metrics', 'events', 'read'] as const;

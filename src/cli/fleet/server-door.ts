@@ -4,7 +4,8 @@
 import { errorCodes } from '../../core/error-codes.js';
 import { type ErrorCode, WritError } from '../../core/errors.js';
 import type { TokenLine } from '../../core/fleet/answers.js';
-import { isCertificateErrno } from '../../platform/net/connect-failure.js';
+import { given } from '../../core/given.js';
+import { certificateTimeHint, isCertificateErrno } from '../../platform/net/connect-failure.js';
 import { askHttp } from '../../platform/net/http-ask.js';
 import { readSmallFile } from '../../platform/read-file.js';
 import type { Clock } from '../../platform/time/clock.js';
@@ -117,10 +118,11 @@ const certificateHint =
   'Give --ca FILE (or WRIT_FLEET_CA) with the authority that signed the certificate, and --url with a name in it.';
 
 function unanswered(url: URL, reason: string): WritError {
-  const isCertificate = isCertificateErrno(reason);
+  const timeHint = certificateTimeHint(reason);
+  const isCertificate = timeHint === undefined && isCertificateErrno(reason);
   const text = isCertificate ? `the certificate of the server is not trusted (${reason})` : reason;
   return new WritError('FLEET_UNANSWERED', `${url.origin}${url.pathname}: ${text}`, {
     facts: { reason },
-    ...(isCertificate ? { hint: certificateHint } : {}),
+    ...given({ hint: isCertificate ? certificateHint : timeHint }),
   });
 }

@@ -10,6 +10,8 @@ export interface HostLook {
   /** Of commands that an agent of root runs as nobody; left out for another agent. */
   readonly programForNobody?: (name: string) => string | undefined;
   readonly file: (path: string) => string | undefined;
+  /** Of a file with certificate authorities: what no connection could use. */
+  readonly authorities: (path: string) => string | undefined;
   readonly directory: (path: string) => string | undefined;
   readonly group: (name: string) => string | undefined;
 }
@@ -26,6 +28,7 @@ export function* toleratedRules(data: unknown, root: string, look: HostLook | un
   yield* rootRules(file, root, look);
   yield* programRules(file, look);
   yield* fileRules(file, look);
+  yield* authorityRules(file, look);
   yield* accountRules(file, look);
 }
 
@@ -80,10 +83,9 @@ function* programRules(file: Group, look: HostLook): Generator<Finding> {
   }
 }
 
+const authorityPlaces = ['repository.ca', 'repository.*.ca', 'fleet.ca'];
+
 const filePlaces = [
-  'repository.ca',
-  'repository.*.ca',
-  'fleet.ca',
   'bundles.*.checks.*.schema',
   'workers.*.reset.authorizationFile',
   ...['bundles.*.checks.*', 'workers.*.canary', 'workers.*.load', 'workers.*.probe'].flatMap((hook) => [
@@ -104,6 +106,13 @@ function* fileRules(file: Group, look: HostLook): Generator<Finding> {
     // A schema may be in the bundle; a glob or a placeholder names nothing yet.
     if (!text.startsWith('/') || /[*?[{]/.test(text)) continue;
     const why = look.file(text);
+    if (why !== undefined) yield at(path, why);
+  }
+}
+
+function* authorityRules(file: Group, look: HostLook): Generator<Finding> {
+  for (const { path, text } of authorityPlaces.flatMap((place) => textsAt(file, place))) {
+    const why = text.startsWith('/') ? look.authorities(text) : undefined;
     if (why !== undefined) yield at(path, why);
   }
 }

@@ -8,6 +8,7 @@ import { computeBackoffMs } from '../../core/backoff.js';
 import { toWritError, WritError } from '../../core/errors.js';
 import type { FleetSummary } from '../../core/fleet/answers.js';
 import { given } from '../../core/given.js';
+import { readAuthorityFile } from '../../platform/net/authorities.js';
 import { askHttp } from '../../platform/net/http-ask.js';
 import { readSmallFile } from '../../platform/read-file.js';
 import type { Logger } from '../../platform/telemetry/log.js';
@@ -160,7 +161,7 @@ async function post(body: string, { target, clock, signal }: WebhookOptions): Pr
     'content-type': 'application/json',
     ...(token === undefined ? {} : { authorization: `Bearer ${token.trim()}` }),
   };
-  const ca = caFile === undefined ? undefined : textOf(caFile);
+  const ca = caFile === undefined ? undefined : authoritiesOf(caFile);
   const sent = { url, method: 'POST', headers, body, timeoutMs, maxAnswerBytes, clock, signal };
   const reply = await askHttp({ ...sent, ...given({ ca }) });
   if (reply.kind === 'failed') return failed(reply.reason);
@@ -172,6 +173,13 @@ async function post(body: string, { target, clock, signal }: WebhookOptions): Pr
 function textOf(path: string): string {
   const read = readSmallFile(path, { maxBytes: maxFileBytes });
   if (read.kind === 'read') return read.bytes.toString('utf8');
+  throw failed(`${path}: ${read.why}`);
+}
+
+/** @throws FLEET_WEBHOOK_FAILED */
+function authoritiesOf(path: string): string {
+  const read = readAuthorityFile(path);
+  if (read.kind === 'read') return read.pem;
   throw failed(`${path}: ${read.why}`);
 }
 

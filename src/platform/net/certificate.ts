@@ -2,19 +2,24 @@
 // HTTP door's to judge.
 import { isIP } from 'node:net';
 import { connect } from 'node:tls';
+import { systemClock } from '../time/clock.js';
+import { openFirstConnection } from './first-connection.js';
 
 /** @returns epoch milliseconds, or undefined when no certificate was seen in time */
-export function certificateEndsAtMs(place: {
+export async function certificateEndsAtMs(place: {
   readonly host: string;
   readonly port: number;
   readonly timeoutMs: number;
 }): Promise<number | undefined> {
   const { host, port, timeoutMs } = place;
+  const connection = { hostname: host, port, timeoutMs, clock: systemClock };
+  const raw = await openFirstConnection(connection).catch(() => undefined);
+  if (raw === undefined) return undefined;
   return new Promise((resolve) => {
     // An expired one is what somebody wants to hear of; nothing is sent to whoever this is.
     // The protocol has no addresses as names of servers, and newer Nodes throw at one.
     const named = isIP(host) === 0 ? { servername: host } : {};
-    const socket = connect({ host, port, ...named, rejectUnauthorized: false });
+    const socket = connect({ socket: raw, ...named, rejectUnauthorized: false });
     const end = (endsAtMs: number | undefined): void => {
       socket.destroy();
       resolve(endsAtMs);

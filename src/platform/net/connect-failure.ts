@@ -1,10 +1,60 @@
 // Why no connection came about, in words: what Node and OpenSSL say of it names neither the setting nor the cause. Pure.
 
+import { utcTimeText } from '../../core/text/iso-time.js';
+
 export interface ConnectFailure {
   /** One line, with the name of the error in it. */
   readonly text: string;
   /** Left out where the code's own hint says all there is. */
   readonly hint?: string;
+}
+
+/** What came of the attempt to connect to one address. */
+export interface AddressFailure {
+  readonly address: string;
+  readonly errno: string;
+}
+
+/** A machine that answered says more than one that did not, and that more than a missing route. */
+const byWeight = ['ECONNREFUSED', 'ECONNRESET', 'ETIMEDOUT'];
+
+/** No address of a host took a connection. */
+export class ConnectError extends Error {
+  /** The errno that says most. */
+  readonly code: string;
+
+  /** @param name left out where the URL has the address itself; its errno says all then */
+  constructor(failures: readonly AddressFailure[], name?: string) {
+    const errnos = failures.map(({ errno }) => errno);
+    const code = byWeight.find((one) => errnos.includes(one)) ?? errnos[0] ?? 'ENOTFOUND';
+    super(name === undefined ? code : failures.map(({ address, errno }) => `${address} ${errno}`).join(', '));
+    this.code = code;
+  }
+}
+
+/** The clock of this host is not within the time of a certificate. */
+export class CertificateTimeError extends Error {
+  readonly code: string;
+
+  /** @param code CERT_NOT_YET_VALID or CERT_HAS_EXPIRED */
+  constructor(
+    code: string,
+    { fromMs, toMs, nowMs }: { readonly fromMs: number; readonly toMs: number; readonly nowMs: number },
+  ) {
+    const [from, to, now] = [utcTimeText(fromMs), utcTimeText(toMs), utcTimeText(nowMs)];
+    super(
+      `the certificate of the server is valid from ${from} to ${to}, and the time of this host is ${now}`,
+    );
+    this.code = code;
+  }
+}
+
+/** By the errno, also within a text: the clock is a more frequent cause than the certificate. */
+export function certificateTimeHint(errno: string): string | undefined {
+  if (errno.includes('CERT_NOT_YET_VALID')) return 'Check the clock of this host: timedatectl set-ntp true.';
+  if (errno.includes('CERT_HAS_EXPIRED'))
+    return 'Check the clock of this host (timedatectl). If it is right, renew the certificate of the server.';
+  return undefined;
 }
 
 const refusedCertificate = /CERT|SELF_SIGNED|UNABLE_TO_(?:VERIFY|GET_ISSUER)|ALTNAME/;
@@ -15,7 +65,7 @@ export function isCertificateErrno(errno: string): boolean {
 }
 
 const certificateHint =
-  'Set `ca` of the repository to the authority that signed the certificate, and `url` to a name in it; renew one that has expired.';
+  'Set `ca` of the repository to the authority that signed the certificate, and `url` to a name in it.';
 
 const withoutTlsHint = 'A server without a certificate is named with http:// in `repository`.';
 
@@ -29,14 +79,19 @@ const words: Readonly<Record<string, string>> = {
   UND_ERR_CONNECT_TIMEOUT: 'no answer to the attempt to connect',
 };
 
-/** @param reason what the error says of itself, where nothing better is known */
-export function connectFailure(errno: string, reason: string): ConnectFailure {
+/**
+ * @param reason what the error says of itself, where nothing better is known
+ * @param attempts each address with its errno, where a name has been tried
+ */
+export function connectFailure(errno: string, reason: string, attempts = errno): ConnectFailure {
+  const timeHint = certificateTimeHint(errno);
+  if (timeHint !== undefined) return { text: `${firstLine(reason)} (${errno})`, hint: timeHint };
   if (isCertificateErrno(errno))
     return { text: `the certificate of the server is not trusted (${errno})`, hint: certificateHint };
   if (errno === 'ERR_SSL_WRONG_VERSION_NUMBER' || reason.includes('wrong version number'))
     return { text: 'what answers there does not speak TLS', hint: withoutTlsHint };
   const known = words[errno];
-  return { text: known === undefined ? firstLine(reason) : `${known} (${errno})` };
+  return { text: known === undefined ? firstLine(reason) : `${known} (${attempts})` };
 }
 
 /** OpenSSL ends its texts with a line feed. */

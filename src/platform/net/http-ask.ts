@@ -3,10 +3,12 @@
 // the other end does. Repositories are read through http.ts, which knows mirrors and downloads.
 
 import type { Client } from '#undici';
-import { isSystemError } from '../../core/errors.js';
+import { isSystemError, isWritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
 import type { Clock } from '../time/clock.js';
 import { joinSignals } from '../time/join-signals.js';
+import { CertificateTimeError, ConnectError } from './connect-failure.js';
+import { createConnector } from './http-connector.js';
 import { parseRetryAfterMs } from './http-rules.js';
 import { fitsSocket } from './unix-socket.js';
 
@@ -33,10 +35,12 @@ export type HttpReply =
       /** Where it asks to retry later, at most maxRetryAfterMs. */
       readonly retryAfterMs?: number;
     }
-  /** `reason`: an errno name, `no answer in N ms`, `aborted`, or in words what was wrong with the answer. */
+  /** `reason`: an errno name, or each address of a name with its own; `no answer in N ms`, `aborted`, or in words what was wrong with the answer. */
   | { readonly kind: 'failed'; readonly reason: string };
 
 const maxHeaderBytes = 16_384;
+/** Of each attempt to connect: the whole question has its own deadline. */
+const connectTimeoutMs = 10_000;
 
 /** Loads what the first question, or the first request of a door, would load. */
 export async function loadHttp(): Promise<void> {
@@ -55,10 +59,18 @@ export async function askHttp(question: HttpQuestion): Promise<HttpReply> {
     return failed(signal?.aborted ? 'aborted' : `no answer in ${timeoutMs} ms`);
   });
   // Loaded when somebody is asked: a command that only reads the configuration of a group starts without it.
-  const { Client } = await import('#undici');
+  const { Client, buildConnector } = await import('#undici');
   const client = new Client(question.url.origin, {
     maxHeaderSize: maxHeaderBytes,
-    ...given({ socketPath: unixSocket, connect: ca === undefined ? undefined : { ca } }),
+    ...(unixSocket === undefined
+      ? {
+          connect: createConnector(buildConnector, {
+            timeoutMs: connectTimeoutMs,
+            ca,
+            signal: settled.signal,
+          }),
+        }
+      : { socketPath: unixSocket }),
   });
   try {
     return await Promise.race([answerOf(client, question, stop.signal), deadline]);
@@ -104,6 +116,8 @@ function failed(reason: string): HttpReply {
 
 function reasonOf(error: unknown): string {
   if (error instanceof Error && error.name === 'HTTPParserError') return 'it does not speak HTTP';
+  if (error instanceof CertificateTimeError) return `${error.message} (${error.code})`;
+  if (error instanceof ConnectError || isWritError(error)) return error.message;
   if (!isSystemError(error) || error.code === undefined) return String(error);
   if (error.code === 'UND_ERR_SOCKET') return 'closed before its answer was complete';
   return error.code;

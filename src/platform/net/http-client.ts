@@ -5,10 +5,10 @@ import { setImmediate } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import type { Agent, Dispatcher } from '#undici';
 import { WritError } from '../../core/errors.js';
-import { given } from '../../core/given.js';
 import type { TransportLimits } from '../../core/limits.js';
 import type { Clock } from '../time/clock.js';
 import { type Deadline, startDeadline } from '../time/deadline.js';
+import { createConnector } from './http-connector.js';
 import { judgeRedirect, parseRetryAfterMs, type RedirectRules, transportError } from './http-rules.js';
 
 export interface HttpOptions {
@@ -64,20 +64,24 @@ const maxInterimAnswers = 16;
 /** @param baseUrl an http or https URL that ends with a slash; nothing is sent before the first request */
 export function openHttpDoor(baseUrl: URL, options: HttpOptions): HttpDoor {
   let agent: Promise<Agent> | undefined;
+  const closed = new AbortController();
   const load = (): Promise<Agent> => {
-    agent ??= openAgent(options);
+    agent ??= openAgent(options, closed.signal);
     return agent;
   };
   return {
     open: async (request) => exchange(await load(), baseUrl, options, request),
     load: async () => void (await load()),
-    close: async () => (await agent)?.destroy(),
+    close: async () => {
+      closed.abort();
+      await (await agent)?.destroy();
+    },
   };
 }
 
 /** Loads undici with the first request: that takes as long as all else that a command loads, and many ask no server. */
-async function openAgent({ limits, ca }: HttpOptions): Promise<Agent> {
-  const { Agent } = await import('#undici');
+async function openAgent({ limits, ca }: HttpOptions, signal: AbortSignal): Promise<Agent> {
+  const { Agent, buildConnector } = await import('#undici');
   // undici's parser is WebAssembly. V8 compiles it a second time, optimised, after the first requests; that gains
   // nothing for a few requests a minute and takes 36 MB at its peak, a third of the agent.
   setFlagsFromString('--liftoff-only');
@@ -85,7 +89,7 @@ async function openAgent({ limits, ca }: HttpOptions): Promise<Agent> {
     maxHeaderSize: maxHeaderBytes,
     headersTimeout: limits.idleTimeoutMs,
     bodyTimeout: limits.idleTimeoutMs,
-    connect: { timeout: limits.connectTimeoutMs, ...given({ ca }) },
+    connect: createConnector(buildConnector, { timeoutMs: limits.connectTimeoutMs, ca, signal }),
   });
 }
 

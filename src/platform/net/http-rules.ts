@@ -4,7 +4,7 @@ import { type ErrorCode, isSystemError, isWritError, WritError } from '../../cor
 import { given } from '../../core/given.js';
 import { maxRedirects, maxRetryAfterMs } from '../../core/limits.js';
 import type { Deadline } from '../time/deadline.js';
-import { connectFailure } from './connect-failure.js';
+import { ConnectError, connectFailure } from './connect-failure.js';
 
 /**
  * @param value of Retry-After: seconds, or an HTTP date (RFC 9110 section 10.2.3)
@@ -34,8 +34,10 @@ export function transportError(error: unknown, { url, phase, deadline }: FailedE
   if (deadline.signal.aborted && isWritError(deadline.signal.reason)) return deadline.signal.reason;
   const errno = isSystemError(error) ? (error.code ?? error.name) : 'unknown';
   const reason = error instanceof Error ? error.message : String(error);
+  const attempts = error instanceof ConnectError ? error.message : undefined;
   const code = codeOf(errno, phase);
-  const { text, hint } = code === 'SERVER_UNREACHABLE' ? connectFailure(errno, reason) : { text: reason };
+  const { text, hint } =
+    code === 'SERVER_UNREACHABLE' ? connectFailure(errno, reason, attempts) : { text: reason };
   return new WritError(code, `${url}: ${text}`, { facts: { url, errno }, cause: error, ...given({ hint }) });
 }
 

@@ -416,6 +416,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'safe-path',
   ],
   'platform/net': [
+    'authorities',
     'certificate',
     'connect-failure',
     'connection-places',

@@ -23,6 +23,27 @@ export async function makeCertificate(directory: string, name: string): Promise<
   return { certFile, keyFile };
 }
 
+/** As makeCertificate, valid in another time. @param from as `20990101000000Z` */
+export async function makeCertificateFor(
+  directory: string,
+  { from, to }: { readonly from: string; readonly to: string },
+): Promise<TlsFiles> {
+  const certFile = `${directory}/${from}.crt`;
+  const keyFile = `${directory}/${from}.pem`;
+  const script = `
+    printf '[ca]\ndefault_ca=d\n[d]\ndatabase=index\nserial=serial\nnew_certs_dir=.\ndefault_md=sha256\npolicy=p\n' > ca.cnf
+    printf 'copy_extensions=copy\n[p]\ncommonName=supplied\n' >> ca.cnf
+    : > index; echo 01 > serial
+    openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=time \
+      -addext subjectAltName=IP:127.0.0.1 -keyout '${keyFile}' -out request
+    openssl ca -batch -selfsign -notext -config ca.cnf -keyfile '${keyFile}' -in request \
+      -startdate ${from} -enddate ${to} -out '${certFile}'`;
+  const bounds = { timeoutMs: 60_000, maxOutputBytes: 10_000 };
+  const result = await runCommand({ argv: ['sh', '-ec', script], cwd: directory, ...bounds });
+  assert.ok(result.kind === 'exited' && result.exitCode === 0, JSON.stringify(result));
+  return { certFile, keyFile };
+}
+
 export interface SecureAnswer {
   readonly status: number;
   readonly name: string;

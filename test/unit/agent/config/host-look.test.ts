@@ -22,6 +22,14 @@ describe('a look for what a configuration names', () => {
       assert.match(look.program(unknown) ?? '', new RegExp(unknown), unknown);
   });
 
+  it('finds files of authorities that no connection could use', () => {
+    using dir = tempDir();
+    const path = dir.join('ca.pem');
+    assert.match(hostLook().authorities(path) ?? '', /^there is no /);
+    writeFileSync(path, '');
+    assert.equal(hostLook().authorities(path), `${path} cannot be used: it is empty`);
+  });
+
   it('finds files and directories', () => {
     using dir = tempDir();
     const look = hostLook();

@@ -22,6 +22,7 @@ const minimal = 'repository: https://policy.example.net/\nbundles: [{ name: dns-
 const anything = {
   program: () => undefined,
   file: () => undefined,
+  authorities: () => undefined,
   directory: () => undefined,
   group: () => undefined,
 };

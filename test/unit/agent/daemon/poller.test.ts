@@ -23,7 +23,7 @@ async function polls(count: number, options: Partial<PollLoopOptions>): Promise<
     random01: () => 1,
     nextCronTime: (_poll, afterMs) => (Math.floor(afterMs / minuteMs) + 1) * minuteMs,
     retryAfterUntilMs: () => undefined,
-    anythingActive: 'no',
+    isAnythingActive: () => false,
     onPoll: async () => 'reached',
     onScheduled: () => undefined,
   };
@@ -47,13 +47,28 @@ describe('the poll loop', () => {
   });
 
   it('comes back soon after one failure, and ever later after more', async () => {
-    const all = gaps(await polls(6, { onPoll: async () => 'failed' }));
+    const all = gaps(await polls(6, { isAnythingActive: () => true, onPoll: async () => 'failed' }));
     assert.ok(all[0]! <= 0.5, String(all[0]));
     assert.deepEqual(all.slice(2), [20, 30, 40]);
   });
 
+  it('retries within a minute while no policy is active, by interval or expression', async () => {
+    for (const poll of [
+      { kind: 'every', everyMs: 720 * minuteMs },
+      { kind: 'cron', expression: '0 3 * * *' },
+    ] as const) {
+      const nextCronTime = (): number => startMs + 720 * minuteMs;
+      const all = gaps(await polls(7, { poll, nextCronTime, onPoll: async () => 'failed' }));
+      const seconds = all.map((minutes) => Math.round(minutes * 60));
+      assert.deepEqual(seconds, [5, 10, 20, 40, 60, 60], poll.kind);
+    }
+  });
+
   it('polls by the expression, each time once', async () => {
-    const polled = await polls(4, { poll: { kind: 'cron', expression: '* * * * *' }, anythingActive: 'yes' });
+    const polled = await polls(4, {
+      poll: { kind: 'cron', expression: '* * * * *' },
+      isAnythingActive: () => true,
+    });
     assert.deepEqual(polled.at, [1, 2, 3, 4]);
   });
 
@@ -66,20 +81,59 @@ describe('the poll loop', () => {
   });
 });
 
+describe('the poll loop, when the clock is set', () => {
+  async function pollsAfter(stepMs: number, retryAfterUntilMs?: number): Promise<readonly number[]> {
+    const clock = fakeClock({ nowMs: startMs });
+    const stop = new AbortController();
+    const at: number[] = [];
+    const loop = runPollLoop(
+      {
+        poll: { kind: 'every', everyMs: 720 * minuteMs },
+        ...{ installId: 'test', clock, random01: () => 1, onScheduled: () => undefined },
+        nextCronTime: () => 0,
+        retryAfterUntilMs: () => retryAfterUntilMs,
+        isAnythingActive: () => true,
+        onPoll: async () => {
+          at.push((clock.monotonicMs() - 1000) / minuteMs);
+          return 'reached';
+        },
+      },
+      stop.signal,
+    );
+    await clock.advance(0);
+    clock.setWallTime(startMs + stepMs);
+    for (let minute = 0; minute < 10; minute += 1) await clock.advance(minuteMs);
+    stop.abort();
+    await loop;
+    return at;
+  }
+
+  it('polls within a minute, whether it is set forward or back', async () => {
+    assert.deepEqual(await pollsAfter(360 * minuteMs), [0, 1]);
+    assert.deepEqual(await pollsAfter(-360 * minuteMs), [0, 1]);
+  });
+
+  it('does not poll by it where it is slewed, or before a Retry-After', async () => {
+    assert.deepEqual(await pollsAfter(1000), [0]);
+    const untilMs = startMs + 365 * minuteMs;
+    assert.deepEqual((await pollsAfter(360 * minuteMs, untilMs)).slice(-1), [5]);
+  });
+});
+
 describe('a stored Retry-After that is further ahead than any that counts', () => {
   const years = (): number => startMs + 10 * 365 * 24 * 60 * minuteMs;
 
   it('is of a clock that was set back since, and silences nobody', async () => {
     assert.deepEqual((await polls(1, { retryAfterUntilMs: years })).at, [0]);
     assert.deepEqual(gaps(await polls(3, { retryAfterUntilMs: years })).slice(1), [10]);
-    const cron = { poll: { kind: 'cron', expression: '* * * * *' }, anythingActive: 'yes' } as const;
+    const cron = { poll: { kind: 'cron', expression: '* * * * *' }, isAnythingActive: () => true } as const;
     assert.deepEqual((await polls(2, { ...cron, retryAfterUntilMs: years })).at, [1, 2]);
   });
 
   it('counts as far as one can be: one interval, and never less than five minutes', async () => {
     const interval = await polls(1, { retryAfterUntilMs: () => startMs + 10 * minuteMs });
     assert.ok(interval.at[0]! >= 10 && interval.at[0]! < 20, String(interval.at[0]));
-    const short = { poll: { kind: 'every', everyMs: 5000 }, anythingActive: 'no' } as const;
+    const short = { poll: { kind: 'every', everyMs: 5000 }, isAnythingActive: () => false } as const;
     const { at } = await polls(1, { ...short, retryAfterUntilMs: () => startMs + 5 * minuteMs });
     assert.ok(at[0]! >= 5 && at[0]! < 5.1, String(at[0]));
     assert.deepEqual(

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { chmodSync, chownSync, mkdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { createServer as createHttpServer } from 'node:http';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { readOfflineStatus } from '../../../../src/agent/control/from-disk.js';
@@ -100,6 +101,22 @@ describe('writ doctor', () => {
       assert.match(of(await examine(host, { aheadMs: 3_600_000 }), 'clock')[0] ?? '', /^FAIL 60 min ahead/);
     } finally {
       await server.close();
+    }
+  });
+
+  it('adds the age of an answer that a cache has kept to the time of its server', async () => {
+    using host = copyHost(installed);
+    const hourMs = 3_600_000;
+    const cache = createHttpServer((_, response) => {
+      const date = new Date(Date.now() - hourMs).toUTCString();
+      response.writeHead(200, { date, age: '3600' }).end();
+    });
+    await new Promise<void>((resolve) => cache.listen(0, '127.0.0.1', resolve));
+    try {
+      host.configure({ repository: `http://127.0.0.1:${(cache.address() as AddressInfo).port}/` });
+      assert.deepEqual(of(await examine(host), 'clock'), ['ok that of the server']);
+    } finally {
+      cache.close();
     }
   });
 

@@ -9,6 +9,7 @@ import { given } from '../../../../src/core/given.js';
 const absent: HostLook = {
   program: (name) => (name.includes('gone') ? `no program ${name}` : undefined),
   file: (path) => (path.includes('gone') ? `no file ${path}` : undefined),
+  authorities: (path) => (path.includes('gone') ? `no authorities in ${path}` : undefined),
   directory: (path) => (path.includes('gone') ? `no directory ${path}` : undefined),
   group: (name) => (name.includes('gone') ? `no group ${name}` : undefined),
 };
@@ -148,7 +149,7 @@ describe('a program or a file that is not on the host', () => {
     [
       'of the authorities of the fleet server',
       { top: 'fleet: { url: "https://f/", ca: /gone.pem, tokenFile: /token }' },
-      '/fleet/ca: no file /gone.pem',
+      '/fleet/ca: no authorities in /gone.pem',
     ],
     [
       'among installed arguments',
