@@ -189,7 +189,7 @@ export class RunningAgent {
   }
 
   #queueReload(askers: readonly (AbortSignal | undefined)[]): Promise<void> {
-    const { runner, observers, scrubber, prober, poller, fleet } = this.#parts;
+    const { runner, observers, scrubber, prober, bakeWatcher, poller, fleet } = this.#parts;
     const { log, configPath } = this.#options;
     observers.onReload('began');
     // A download by the old one may take hours. One that is the same, or has a mistake, ends none.
@@ -225,6 +225,7 @@ export class RunningAgent {
       observers.onReload('reloaded');
       scrubber.reloaded();
       prober.reloaded();
+      bakeWatcher.wake();
       poller.reloaded();
       fleet.reloaded();
     });

@@ -89,6 +89,9 @@ export interface StateFacts {
 
 const flushTimeoutMs = 30_000;
 
+/** `f_type` of overlayfs (statfs(2), OVERLAYFS_SUPER_MAGIC). */
+const overlayType = 0x794c7630;
+
 async function stateFacts(places: AgentPlaces, config: AgentConfig | undefined): Promise<StateFacts> {
   const path = places.state;
   const near = nearestThere(path);
@@ -100,7 +103,9 @@ async function stateFacts(places: AgentPlaces, config: AgentConfig | undefined):
   const unsafe = unsafeOf(places, near);
   if (unsafe !== undefined) return { ...facts, unsafe };
   const { trust, staging } = hostPaths(places);
-  const renames = fs.existsSync(trust) ? isRenamed(trust, staging) : undefined;
+  // Nothing is written anywhere else.
+  const isOverlay = fs.existsSync(trust) && fs.statfsSync(trust).type === overlayType;
+  const renames = isOverlay ? isRenamed(trust, staging) : undefined;
   return { ...facts, free: readFreeSpace(near), flushFailed: await whyNotFlushed(near), renames };
 }
 

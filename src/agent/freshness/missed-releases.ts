@@ -43,6 +43,8 @@ export function noteDownloading(host: Host, results: readonly BundleResult[], at
 }
 
 function writeMissed(host: Host, missed: Missed): void {
+  // Without the lock every file may be that of another process.
+  if (host.lock?.isInPlace() === false) return;
   const ledger = host.ledger.read();
   const next = Object.keys(missed).length === 0 ? undefined : missed;
   if (JSON.stringify(next) === JSON.stringify(ledger.missed)) return;

@@ -19,11 +19,15 @@ export interface SandboxTurnOptions {
   readonly onNews: () => void;
 }
 
-/** @returns a turn that resolves with the milliseconds until the next one; it never rejects */
-export function createSandboxTurn({ host, exclusive, onNews }: SandboxTurnOptions): () => Promise<number> {
+/** @returns a turn that resolves with the milliseconds until the next one; undefined where no command needs a sandbox. It never rejects */
+export function createSandboxTurn({
+  host,
+  exclusive,
+  onNews,
+}: SandboxTurnOptions): () => Promise<number | undefined> {
   return async () => {
     const { sandbox, config, log } = host();
-    if (config.sandbox === 'off' || countConfined(config) === 0) return trialEveryMs;
+    if (config.sandbox === 'off' || countConfined(config) === 0) return undefined;
     const before = sandbox.status().state;
     sandbox.forget();
     await lookForSandbox(host());

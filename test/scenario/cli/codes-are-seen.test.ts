@@ -34,6 +34,7 @@ const others: readonly ErrorCode[] = [
   'ACTIVE_WITHDRAWN',
   'POLICY_STALE',
   'STALE_COMMAND_FAILED',
+  'RELEASE_STALE',
 ];
 
 const all = Object.keys(errorCodes) as ErrorCode[];

@@ -116,7 +116,7 @@ describe('trees that were placed before their generation', () => {
       using test = await hostWithPolicy();
       const used = treesOf(test.host);
       await publishNext(test, 6);
-      await pullOf(test.reopen({ observer: dyingAt(label) }));
+      await assert.rejects(pullOf(test.reopen({ observer: dyingAt(label) })), (error) => error === killed);
       assert.equal(treesOf(test.host).length, 2);
       const host = test.reopen();
       sweepLeftovers(host);
