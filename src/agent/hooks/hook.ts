@@ -61,6 +61,8 @@ export interface HookReport {
   readonly code?: ErrorCode | undefined;
   /** The command could not be started: waiting does not change that. */
   readonly isNotRun?: true;
+  /** The process of a worker that was asked about is stopped, so that no answer counts. */
+  readonly isStopped?: true;
   /** Of a refusal whose first line names a fault of this host. */
   readonly hostFault?: string;
   /** What a person may want to change. */

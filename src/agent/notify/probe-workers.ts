@@ -92,13 +92,17 @@ export async function runProbes(
     return questionsOf(config, notified).map((worker) => {
       const about = worker === undefined ? name : workerKey(name, worker);
       const own = notified.filter((one) => one.group === name && [undefined, one.worker].includes(worker));
+      let isStopped = false;
       return {
         probe: askedOnce?.has(name) ? { ...probe, deadlineMs: 0 } : probe,
-        ask: (timeoutMs) => {
+        ask: async (timeoutMs) => {
           const workers = worker === undefined ? own.map((one) => one.worker) : [worker];
-          return askProbe(host, group, { probe: { ...probe, timeoutMs }, workers }, context);
+          const asked = { probe: { ...probe, timeoutMs }, workers };
+          const report = await askProbe(host, group, asked, context);
+          isStopped = report.isStopped === true;
+          return report;
         },
-        isGone: goneWatch(group, own, host.clock),
+        isGone: goneWatch(group, own, { clock: host.clock, isStopped: () => isStopped }),
         onDecided: (report) => {
           const error = groupHookError('probe', { group: name, asked: about }, report);
           if (error !== undefined) onError(error, about);
@@ -119,27 +123,33 @@ function throwIt(error: WritError): never {
 /** A supervisor that restarts a worker at once has done so by then. */
 const goneMs = 5000;
 
+interface GoneWatch {
+  readonly clock: Pick<Host['clock'], 'monotonicMs'>;
+  /** Whether the last question met a process that is stopped. */
+  readonly isStopped: () => boolean;
+}
+
 /** @returns a look that is true once one of the workers that answered has been dead or stopped for a while */
 function goneWatch(
   { driver }: WorkerGroup,
   notified: readonly WorkerResult[],
-  clock: Pick<Host['clock'], 'monotonicMs'>,
+  { clock, isStopped }: GoneWatch,
 ): () => Promise<boolean> {
   const watched = driver?.liveness === undefined ? [] : notified.filter(hasAnswered);
-  let sinceMs: number | undefined;
-  return async () => {
-    for (const { worker } of watched) {
-      if (driver === undefined || !(await isAway(driver, worker))) continue;
-      sinceMs ??= clock.monotonicMs();
-      return clock.monotonicMs() - sinceMs >= goneMs;
-    }
-    sinceMs = undefined;
+  const isAnyDead = async (): Promise<boolean> => {
+    for (const { worker } of watched)
+      if (driver !== undefined && (await livenessOf(driver, worker)) === 'dead') return true;
     return false;
   };
-}
-
-async function isAway(driver: Driver, worker: string): Promise<boolean> {
-  return (await livenessOf(driver, worker)) === 'dead' || (await findStopped(driver, [worker])) !== undefined;
+  let sinceMs: number | undefined;
+  return async () => {
+    if (!isStopped() && !(await isAnyDead())) {
+      sinceMs = undefined;
+      return false;
+    }
+    sinceMs ??= clock.monotonicMs();
+    return clock.monotonicMs() - sinceMs >= goneMs;
+  };
 }
 
 /** @returns the workers to ask about, one by one; `undefined` among them stands for the group as a whole */
@@ -213,7 +223,7 @@ async function findStopped(
 }
 
 function withoutAnswer({ durationMs }: HookReport, reason: string): HookReport {
-  return { verdict: { kind: 'unreachable', reason }, text: reason, durationMs };
+  return { verdict: { kind: 'unreachable', reason }, text: reason, durationMs, isStopped: true };
 }
 
 export interface Question {

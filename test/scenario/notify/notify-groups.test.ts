@@ -134,7 +134,11 @@ describe('a probe', () => {
 
   it('that cannot be run rolls back and blames nobody', async () => {
     const { test } = await secondRelease({
-      probe: { ...hook('grep -q "version: 1" {bundle}/policy.yaml || sleep 30', 2000), retry: 0 },
+      probe: {
+        ...hook('grep -q "version: 1" {bundle}/policy.yaml || sleep 30', 2000),
+        retry: 0,
+        deadlineMs: 2000,
+      },
     });
     using _ = test;
     const result = await test.pull();

@@ -43,6 +43,12 @@ function etcOf(host: InstalledHost, files: Readonly<Record<string, string>>): vo
 const of = (findings: readonly DoctorFinding[], check: DoctorCheck): string[] =>
   findings.filter((one) => one.check === check).map(({ state, text }) => `${state} ${text}`);
 
+/** All but the time of the directory in which a rename is tried on overlayfs. */
+function stateOf(host: InstalledHost): object {
+  const { 'state/staging': _, ...rest } = directoryState(host.dir.path) as Record<string, unknown>;
+  return rest;
+}
+
 const group = (reset: object) => ({ name: 'ns', uses: ['dns-edge'], reset });
 
 describe('writ doctor', () => {
@@ -53,9 +59,9 @@ describe('writ doctor', () => {
 
   it('finds a host well, and changes nothing on it', async () => {
     using host = copyHost(installed);
-    const stands = directoryState(host.dir.path);
+    const stands = stateOf(host);
     const findings = await examine(host);
-    assert.deepEqual(directoryState(host.dir.path), stands);
+    assert.deepEqual(stateOf(host), stands);
     const bad = findings.filter(({ state }) => state === 'FAIL' || state === 'warn');
     assert.deepEqual(
       bad.map(({ check }) => check),
@@ -164,7 +170,7 @@ describe('writ doctor', () => {
     writeFileSync(pidFile, `${process.pid}\n`);
     host.configure({ workers: [group({ signal: 'HUP', pidFile, min: 1 })] });
     rmSync(join(host.paths.state, 'ledger.json'));
-    const stands = directoryState(host.dir.path);
+    const stands = stateOf(host);
     const report = await readOfflineStatus({ configPath: host.config, version: '0.1.0', nowMs: Date.now() });
     const { level, findings } = judgeHealth(report);
     const codes = findings.map(({ code }) => code);
@@ -175,7 +181,7 @@ describe('writ doctor', () => {
     const seen = await examine(host);
     assert.match(of(seen, 'workers')[0] ?? '', /^ok ns: 1/);
     assert.ok(seen.some(({ code }) => code === 'STATE_DAMAGED'));
-    assert.deepEqual(directoryState(host.dir.path), stands);
+    assert.deepEqual(stateOf(host), stands);
   });
 
   it('knows the user of a worker that supervisord runs, also where each tell makes another process', async () => {
