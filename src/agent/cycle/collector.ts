@@ -5,6 +5,7 @@ import type { Problem } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { toWritError } from '../../core/errors.js';
 import type { HeldStatus } from '../../core/status/status.js';
+import { isFullCode } from '../../platform/disk/errno-rules.js';
 import { findHolders } from '../../platform/process/find-processes.js';
 import { collectGarbage } from '../generations/collect-garbage.js';
 import { type CollectableView, type FindHolders, lookForCollectable } from '../generations/collectable.js';
@@ -30,6 +31,8 @@ export interface CollectionReport {
 
 /** A look costs a few directories; a search of all processes, only where something is to be removed. */
 const lookAgainMs = 300_000;
+/** After a full disk: once a person has freed space, its problem is soon over. */
+const fullDiskAgainMs = 10_000;
 
 /** @param find who holds what; /proc says by default */
 export function createCollector(find: FindHolders = findHolders): Collector {
@@ -40,7 +43,7 @@ export function createCollector(find: FindHolders = findHolders): Collector {
       const nowMs = host.clock.monotonicMs();
       if (nowMs < nextMs) return;
       const before = JSON.stringify(last);
-      const { report, afterMs } = await collect(host, find);
+      const { report, afterMs } = await collect(host, { find, last });
       nextMs = nowMs + afterMs;
       last = report;
       if (JSON.stringify(last) !== before) onChanged?.();
@@ -51,7 +54,7 @@ export function createCollector(find: FindHolders = findHolders): Collector {
 
 async function collect(
   host: Host,
-  find: FindHolders,
+  { find, last }: { readonly find: FindHolders; readonly last: CollectionReport },
 ): Promise<{ report: CollectionReport; afterMs: number }> {
   const area = openStagingArea(host.paths, host.durable, newCycleId());
   try {
@@ -66,8 +69,11 @@ async function collect(
     const afterMs = more === 'yes' ? 0 : Math.min(Math.max(dueInMs, 0), lookAgainMs);
     return { report: { held, problems: [] }, afterMs };
   } catch (error) {
-    host.log.warn({ err: error }, 'old generations could not be removed');
-    return { report: { held: [], problems: [problemOf(toWritError(error))] }, afterMs: lookAgainMs };
+    const problem = problemOf(toWritError(error));
+    const isKnown = last.problems.some(({ code }) => code === problem.code);
+    if (!isKnown) host.log.warn({ err: error }, 'old generations could not be removed');
+    const afterMs = isFullCode(problem.code) ? fullDiskAgainMs : lookAgainMs;
+    return { report: { held: [], problems: [problem] }, afterMs };
   } finally {
     area.remove(host.log);
   }

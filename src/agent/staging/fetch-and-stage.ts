@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { Problem } from '../../core/cycle/cycle-report.js';
 import { isWritError, WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
+import { isFullCode } from '../../platform/disk/errno-rules.js';
 import { lookUpGroup } from '../../platform/users/group-id.js';
 import type { MirrorFailure } from '../../trust/mirrors/mirror-failures.js';
 import type { KeptFile } from '../generations/kept-copies.js';
@@ -202,15 +203,13 @@ async function tryEach(
   return results;
 }
 
-/** What was begun elsewhere is the first to give way. */
-const fullCodes: ReadonlySet<string> = new Set(['DISK_FULL', 'DISK_QUOTA']);
-
 async function tryOne(host: Host, selection: Taken, act: (one: Taken) => Promise<void>): Promise<Selection> {
   try {
     await act(selection);
     return selection;
   } catch (error) {
-    if (isWritError(error) && fullCodes.has(error.code)) dropPartials(host);
+    // What was begun elsewhere is the first to give way.
+    if (isWritError(error) && isFullCode(error.code)) dropPartials(host);
     return refuse(selection, error);
   }
 }

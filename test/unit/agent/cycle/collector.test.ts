@@ -134,6 +134,33 @@ describe('the collector', () => {
     await collector.collectWhenDue(test.host);
     assert.deepEqual([collector.report().problems, listGenerations(test.host.paths)], [[], [3, 4]]);
   });
+
+  it('tries again ten seconds after a full disk, and logs the same error once', async () => {
+    let isFull = false;
+    using test = await generations(4, ({ op }) => {
+      if (isFull && op === 'commit.collect:rename')
+        throw Object.assign(new Error('no space left'), { code: 'ENOSPC' });
+    });
+    await test.clock.advance(11 * minuteMs);
+    const collector = createCollector(finds());
+    isFull = true;
+    let warnings = 0;
+    const log = { ...test.host.log, warn: () => (warnings += 1) };
+    const look = async () => {
+      await collector.collectWhenDue({ ...test.host, log });
+      const codes = collector.report().problems.map(({ code }) => code);
+      return [codes, listGenerations(test.host.paths).length];
+    };
+    assert.deepEqual(await look(), [['DISK_FULL'], 4]);
+    await test.clock.advance(10_000);
+    assert.deepEqual(await look(), [['DISK_FULL'], 4]);
+    isFull = false;
+    await test.clock.advance(9_000);
+    assert.deepEqual(await look(), [['DISK_FULL'], 4]);
+    await test.clock.advance(1_000);
+    assert.deepEqual(await look(), [[], 2]);
+    assert.equal(warnings, 1);
+  });
 });
 
 describe('heldNow', () => {
