@@ -64,6 +64,13 @@ export function createSandbox(options: SandboxOptions): Sandbox {
     forget: () => {
       found = undefined;
     },
+    retry: async () => {
+      if (mode === 'off') return;
+      // A whole look asks for control groups anew, and a busy systemd that answers late would lose them.
+      if (found !== undefined && (await tryOnce(found)) === undefined) return;
+      found = undefined;
+      await look();
+    },
   };
 }
 
@@ -200,10 +207,17 @@ function groupsNamed(group: string | number): number[] {
   }
 }
 
-/** So that status tells from the first. Nothing waits for one: what is active was judged before it. */
-export async function lookForSandbox({ sandbox, log }: Pick<Host, 'sandbox' | 'log'>): Promise<void> {
+/**
+ * So that status tells from the first. Nothing waits for one: what is active was judged before it.
+ * @param known.tried `again`: what was found before is tried too
+ */
+export async function lookForSandbox(
+  { sandbox, log }: Pick<Host, 'sandbox' | 'log'>,
+  known: { readonly tried: 'once' | 'again' } = { tried: 'once' },
+): Promise<void> {
   try {
-    await sandbox.open();
+    if (known.tried === 'again') await sandbox.retry();
+    else await sandbox.open();
   } catch (error) {
     log.warn({ err: error }, 'no command can be confined');
   }

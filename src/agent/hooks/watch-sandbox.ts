@@ -25,12 +25,14 @@ export function createSandboxTurn({
   exclusive,
   onNews,
 }: SandboxTurnOptions): () => Promise<number | undefined> {
+  // The start has tried already.
+  let tried: 'once' | 'again' = 'once';
   return async () => {
     const { sandbox, config, log } = host();
     if (config.sandbox === 'off' || countConfined(config) === 0) return undefined;
     const before = sandbox.status().state;
-    sandbox.forget();
-    await lookForSandbox(host());
+    await lookForSandbox(host(), { tried });
+    tried = 'again';
     try {
       await exclusive(async () => noteSandbox(host()));
     } catch (error) {

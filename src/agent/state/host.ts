@@ -81,6 +81,8 @@ export interface Sandbox {
   open(): Promise<Means | undefined>;
   /** What was found may hold no more: a run could not be set up. */
   forget(): void;
+  /** Tries what was found before, and looks again only where that fails. @throws WritError as `open` */
+  retry(): Promise<void>;
 }
 
 export interface WorkerGroup {

@@ -37,11 +37,13 @@ async function interrupted(command: string, answer: readonly object[]) {
   await using _agent = await fakeAgent({
     path: dir.join('agent.sock'),
     answer: () => {
-      child.kill('SIGINT');
+      if (answer.length === 0) child.kill('SIGINT');
       return answer;
     },
     afterwards: 'hang',
   });
+  // Its first step is printed once the command has read it: from then on the cycle has begun for it too.
+  child.stderr.once('data', () => child.kill('SIGINT'));
   let stdout = '';
   child.stdout.on('data', (chunk: Buffer) => {
     stdout += chunk.toString();

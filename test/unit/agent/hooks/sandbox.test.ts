@@ -81,6 +81,27 @@ describe('the sandbox', () => {
     await assert.rejects(sandbox.open(), { code: 'SANDBOX_MISSING' });
   });
 
+  it('is tried again with the means that were found, and looked for anew only where they fail', async () => {
+    using dir = tempDir();
+    const searchPath = programs(dir, ['bwrap', 'prlimit', 'setpriv']);
+    const fails = fs.readFileSync(dir.join('bin/bwrap'));
+    const works = '#!/bin/sh\necho \'{ "exit-code": 0 }\' >&3\n';
+    fs.writeFileSync(dir.join('bin/bwrap'), works);
+    let searches = 0;
+    const findGroups = async (): Promise<undefined> => {
+      searches += 1;
+    };
+    const sandbox = createSandbox({ mode: 'auto', log, searchPath, findGroups });
+    const means = await sandbox.open();
+    await sandbox.retry();
+    assert.deepEqual([await sandbox.open(), searches], [means, 1]);
+    fs.writeFileSync(dir.join('bin/bwrap'), fails);
+    await assert.rejects(sandbox.retry(), { code: 'SANDBOX_BROKEN' });
+    fs.writeFileSync(dir.join('bin/bwrap'), works);
+    await sandbox.retry();
+    assert.deepEqual([sandbox.status().state, searches], ['on', 2]);
+  });
+
   it('whose trial does not end by itself is not taken for one that is not there', async () => {
     using dir = tempDir();
     const searchPath = programs(dir, ['bwrap', 'prlimit', 'setpriv']);

@@ -52,13 +52,12 @@ function scene(mode: SandboxMode): Scene {
       if (script === undefined) fs.rmSync(dir.join('bin/bwrap'));
       else write('bwrap', script);
     },
-    turn: () =>
-      createSandboxTurn({
-        ...{ host: () => test.host, exclusive: exclusiveAlone },
-        onNews: () => {
-          count += 1;
-        },
-      })(),
+    turn: createSandboxTurn({
+      ...{ host: () => test.host, exclusive: exclusiveAlone },
+      onNews: () => {
+        count += 1;
+      },
+    }),
     news: () => count,
     health: () => {
       const report = statusReport(test.host, {
