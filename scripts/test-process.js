@@ -111,7 +111,12 @@ function hasMemory() {
 }
 
 function troubleOf({ end, events, hasEnded }) {
-  if (end.late !== undefined) return `${end.late}; the last that did: ${nameOf(events.at(-1))}`;
+  if (end.late !== undefined) {
+    // A case that failed may have left what keeps the process alive, as a child.
+    const failed = events.filter(hasFailed).map(nameOf);
+    const after = failed.length === 0 ? '' : `; before, there failed: ${failed.join(', ')}`;
+    return `${end.late}; the last that did: ${nameOf(events.at(-1))}${after}`;
+  }
   if (end.signal !== null) return `it died of ${end.signal}`;
   if (!hasEnded) return `it ended with ${end.exitCode} before its tests did`;
   if (end.exitCode !== 0 && !events.some(hasFailed))
