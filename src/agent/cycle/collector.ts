@@ -5,7 +5,6 @@ import type { Problem } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { toWritError } from '../../core/errors.js';
 import type { HeldStatus } from '../../core/status/status.js';
-import { isFullCode } from '../../platform/disk/errno-rules.js';
 import { findHolders } from '../../platform/process/find-processes.js';
 import { collectGarbage } from '../generations/collect-garbage.js';
 import { type CollectableView, type FindHolders, lookForCollectable } from '../generations/collectable.js';
@@ -13,6 +12,7 @@ import { newCycleId } from '../job/progress.js';
 import { openStagingArea, sweepStaging } from '../job/staging-area.js';
 import { sweepPartials } from '../partials/partials.js';
 import type { Host } from '../state/host.js';
+import { isDiskFull } from '../state/state-file.js';
 
 export interface Collector {
   /**
@@ -72,7 +72,7 @@ async function collect(
     const problem = problemOf(toWritError(error));
     const isKnown = last.problems.some(({ code }) => code === problem.code);
     if (!isKnown) host.log.warn({ err: error }, 'old generations could not be removed');
-    const afterMs = isFullCode(problem.code) ? fullDiskAgainMs : lookAgainMs;
+    const afterMs = isDiskFull(error) ? fullDiskAgainMs : lookAgainMs;
     return { report: { held: [], problems: [problem] }, afterMs };
   } finally {
     area.remove(host.log);

@@ -3,9 +3,8 @@
 // archive is taken in the same cycle.
 import { join } from 'node:path';
 import type { Problem } from '../../core/cycle/cycle-report.js';
-import { isWritError, WritError } from '../../core/errors.js';
+import { WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
-import { isFullCode } from '../../platform/disk/errno-rules.js';
 import { lookUpGroup } from '../../platform/users/group-id.js';
 import type { MirrorFailure } from '../../trust/mirrors/mirror-failures.js';
 import type { KeptFile } from '../generations/kept-copies.js';
@@ -13,6 +12,7 @@ import type { CycleStory } from '../job/progress.js';
 import { dropPartials } from '../partials/partials.js';
 import { holdBackSets, refuse, type Selection, type Taken, taken } from '../select/selection.js';
 import type { Host } from '../state/host.js';
+import { isDiskFull } from '../state/state-file.js';
 import type { StagingOptions } from './candidate.js';
 import { elseArchive } from './else-archive.js';
 import { type FetchOptions, fetchArchive, fetchDelta, type VerifiedArchive } from './fetch-archive.js';
@@ -209,7 +209,7 @@ async function tryOne(host: Host, selection: Taken, act: (one: Taken) => Promise
     return selection;
   } catch (error) {
     // What was begun elsewhere is the first to give way.
-    if (isWritError(error) && isFullCode(error.code)) dropPartials(host);
+    if (isDiskFull(error)) dropPartials(host);
     return refuse(selection, error);
   }
 }

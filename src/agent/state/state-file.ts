@@ -103,6 +103,11 @@ export function isOfDisk(error: unknown): error is WritError {
   return isWritError(error) && (error.code.startsWith('DISK_') || error.code === 'TOO_MANY_FILES');
 }
 
+/** @returns true where the disk, or what this user may have of it, was full: it passes once a person frees space */
+export function isDiskFull(error: unknown): boolean {
+  return isWritError(error) && (error.code === 'DISK_FULL' || error.code === 'DISK_QUOTA');
+}
+
 function saveInRoom(save: (text: string) => void, text: string, room: (() => boolean) | undefined): void {
   try {
     save(text);

@@ -13,13 +13,6 @@ export const codeOfErrno: Readonly<Record<string, ErrorCode>> = {
   ENFILE: 'TOO_MANY_FILES',
 };
 
-const fullCodes: ReadonlySet<ErrorCode> = new Set(['DISK_FULL', 'DISK_QUOTA']);
-
-/** @returns true where the disk, or what this user may have of it, was full: it passes once somebody frees space */
-export function isFullCode(code: ErrorCode): boolean {
-  return fullCodes.has(code);
-}
-
 /** Not a matter of the disk: these have a hint of their own. */
 export const hintOfErrno: Readonly<Record<string, string>> = {
   ENOENT: 'Make the directory that is named, or correct the path.',
