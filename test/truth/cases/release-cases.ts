@@ -51,6 +51,18 @@ export const releaseCases: readonly Case[] = [
 
 export const rollbackCases: readonly Case[] = [
   {
+    name: 'reverted',
+    what: 'v2 is broken and refused, then the tree of v1 is published again: only its stamp is another one',
+    without: [],
+    play: async (scene) => {
+      await settle(scene);
+      await publish(scene, 'v2', 'bad');
+      await scene.host.ask('pull');
+      await publish(scene, 'v1');
+      return [await look(scene, 'after the pull'), await look(scene, 'next pull')];
+    },
+  },
+  {
     name: 'rolled back',
     what: 'v1, v2, v3, then `writ rollback` twice',
     without: [],

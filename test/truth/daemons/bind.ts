@@ -3,18 +3,17 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Daemon } from '../parts/daemon.js';
 import { life, told } from '../parts/processes.js';
-import { askZones, brokenZone, stamped, zone } from '../parts/zones.js';
+import { askZones, brokenZone, zone } from '../parts/zones.js';
 
 export const bind: Daemon = {
   name: 'bind',
   packages: ['bind9', 'bind9-utils', 'bind9-dnsutils'],
   programs: ['named', 'rndc', 'named-checkzone', 'dig'],
   process: 'daemon',
-  good: (version) => stamped(version, { 'corp.test.zone': zone(version), 'lab.test.zone': zone(version) }),
-  bad: (version) =>
-    stamped(version, { 'corp.test.zone': brokenZone(version), 'lab.test.zone': brokenZone(version) }),
-  half: (version) =>
-    stamped(version, { 'corp.test.zone': zone(version), 'lab.test.zone': brokenZone(version) }),
+  stamps: ['corp.test.zone', 'lab.test.zone'],
+  good: (version) => ({ 'corp.test.zone': zone(version), 'lab.test.zone': zone(version) }),
+  bad: (version) => ({ 'corp.test.zone': brokenZone(version), 'lab.test.zone': brokenZone(version) }),
+  half: (version) => ({ 'corp.test.zone': zone(version), 'lab.test.zone': brokenZone(version) }),
   empty: { never: 'its zones are its files: nobody can empty them from outside without a reload' },
   open: ({ dir, policy, ports: [port, controlPort] }) => {
     const [config, control, pidFile] = [

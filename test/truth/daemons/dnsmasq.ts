@@ -3,11 +3,12 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Daemon } from '../parts/daemon.js';
 import { dig, life, together } from '../parts/processes.js';
-import { stamped } from '../parts/zones.js';
+import { stampWord } from '../parts/zones.js';
 
 function hosts(version: string, between = ''): string {
   const address = `192.0.2.${version.slice(1)}`;
-  return `${address} stamp.corp.test\n${between}${address} last.corp.test\n`;
+  const line = (name: string): string => `${address} ${name}.corp.test ${stampWord}.${name}.corp.test\n`;
+  return `${line('first')}${between}${line('last')}`;
 }
 
 export const dnsmasq: Daemon = {
@@ -15,9 +16,10 @@ export const dnsmasq: Daemon = {
   packages: ['dnsmasq-base', 'bind9-dnsutils'],
   programs: ['dnsmasq', 'dig'],
   process: 'daemon',
-  good: (version) => stamped(version, { hosts: hosts(version) }),
-  bad: (version) => stamped(version, { hosts: hosts(version).replaceAll('192.0.2.', 'nonsense-') }),
-  half: (version) => stamped(version, { hosts: hosts(version).replace(/192\S+ last/, 'nonsense last') }),
+  stamps: ['hosts'],
+  good: (version) => ({ hosts: hosts(version) }),
+  bad: (version) => ({ hosts: hosts(version).replaceAll('192.0.2.', 'nonsense-') }),
+  half: (version) => ({ hosts: hosts(version).replace(/192\S+ last/, 'nonsense last') }),
   empty: { never: 'it has no control program that could' },
   open: ({ dir, policy, ports: [port] }) => {
     const [config, pidFile] = [join(dir, 'dnsmasq.conf'), join(dir, 'dnsmasq.pid')];
@@ -39,7 +41,7 @@ export const dnsmasq: Daemon = {
         log: join(dir, 'log'),
         isUp: async () => existsSync(pidFile) && (await dig(port, 'version.bind', 'TXT')) !== '',
       }),
-      ask: async () => together([await version('stamp.corp.test'), await version('last.corp.test')]),
+      ask: async () => together([await version('first.corp.test'), await version('last.corp.test')]),
     };
   },
 };

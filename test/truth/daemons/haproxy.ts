@@ -3,12 +3,13 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Daemon, Stage } from '../parts/daemon.js';
 import { curl, life } from '../parts/processes.js';
-import { stamped } from '../parts/zones.js';
+import { stampWord } from '../parts/zones.js';
 
 function frontend({ ports: [port] }: Stage, version: string, more = ''): string {
-  return `frontend web
+  return `# ${version}
+frontend web
   bind 127.0.0.1:${port}
-${more}  http-request return status 200 content-type text/plain string "${version}"
+${more}  http-request return status 200 content-type text/plain string "${stampWord}"
 `;
 }
 
@@ -18,12 +19,12 @@ export const haproxy: Daemon = {
   programs: ['haproxy', 'curl'],
   process: 'daemon',
   starts: 'after-policy',
-  good: (version, stage) => stamped(version, { 'policy.cfg': frontend(stage, version) }),
-  bad: (version, stage) =>
-    stamped(version, { 'policy.cfg': frontend(stage, version).replace('return', 'retrun') }),
+  stamps: ['policy.cfg'],
+  good: (version, stage) => ({ 'policy.cfg': frontend(stage, version) }),
+  bad: (version, stage) => ({ 'policy.cfg': frontend(stage, version).replace('return', 'retrun') }),
   half: (version, stage) =>
     // It parses; the address is nobody's here.
-    stamped(version, { 'policy.cfg': frontend(stage, version, '  bind 192.0.2.1:8099\n') }),
+    ({ 'policy.cfg': frontend(stage, version, '  bind 192.0.2.1:8099\n') }),
   empty: { never: 'it reads its files only at a reload' },
   open: ({ dir, policy, ports: [port] }) => {
     const [config, socket, pidFile] = [

@@ -3,16 +3,17 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Daemon } from '../parts/daemon.js';
 import { life, told } from '../parts/processes.js';
-import { askZones, brokenZone, stamped, zone } from '../parts/zones.js';
+import { askZones, brokenZone, zone } from '../parts/zones.js';
 
 export const knot: Daemon = {
   name: 'knot',
   packages: ['knot', 'bind9-utils', 'bind9-dnsutils'],
   programs: ['knotd', 'knotc', 'named-checkzone', 'dig'],
   process: 'daemon',
-  good: (version) => stamped(version, { 'corp.test.zone': zone(version) }),
-  bad: (version) => stamped(version, { 'corp.test.zone': `nonsense\n${zone(version)}` }),
-  half: (version) => stamped(version, { 'corp.test.zone': brokenZone(version) }),
+  stamps: ['corp.test.zone'],
+  good: (version) => ({ 'corp.test.zone': zone(version) }),
+  bad: (version) => ({ 'corp.test.zone': `nonsense\n${zone(version)}` }),
+  half: (version) => ({ 'corp.test.zone': brokenZone(version) }),
   empty: { never: 'its only way is zone-purge, which removes the file' },
   open: ({ dir, policy, ports: [port] }) => {
     const [config, run] = [join(dir, 'knot.conf'), join(dir, 'run')];

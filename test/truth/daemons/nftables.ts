@@ -4,13 +4,13 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Daemon } from '../parts/daemon.js';
 import { together, told } from '../parts/processes.js';
-import { stamped } from '../parts/zones.js';
+import { stampWord } from '../parts/zones.js';
 
 function table(version: string, more = ''): string {
   return `table inet site
 delete table inet site
 table inet site {
-  comment "${version}"
+  comment "${stampWord}"
   set blocked { type ipv4_addr; elements = { 192.0.2.${version.slice(1)} }; }
   chain input { type filter hook input priority 0; ip saddr @blocked drop; ${more} }
 }
@@ -22,9 +22,10 @@ export const nftables: Daemon = {
   packages: ['nftables', 'util-linux'],
   programs: ['nft', 'unshare', 'nsenter'],
   process: 'none',
-  good: (version) => stamped(version, { 'policy.nft': table(version) }),
-  bad: (version) => stamped(version, { 'policy.nft': table(version).replace('set blocked', 'sot blocked') }),
-  half: (version) => stamped(version, { 'policy.nft': table(version, 'ip saddr @missing drop;') }),
+  stamps: ['policy.nft'],
+  good: (version) => ({ 'policy.nft': table(version) }),
+  bad: (version) => ({ 'policy.nft': table(version).replace('set blocked', 'sot blocked') }),
+  half: (version) => ({ 'policy.nft': table(version, 'ip saddr @missing drop;') }),
   empty: async (instance) => {
     await instance.control?.('flush', 'ruleset');
   },

@@ -3,10 +3,11 @@ import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Daemon, Stage } from '../parts/daemon.js';
 import { curl, life } from '../parts/processes.js';
-import { stamped } from '../parts/zones.js';
+import { stampWord } from '../parts/zones.js';
 
 function site({ ports: [port] }: Stage, version: string, more = ''): string {
-  return `server { listen 127.0.0.1:${port}; ${more} location = /stamp { return 200 "${version}\\n"; } }\n`;
+  return `# ${version}
+server { listen 127.0.0.1:${port}; ${more} location = /stamp { return 200 "${stampWord}\\n"; } }\n`;
 }
 
 export const nginx: Daemon = {
@@ -14,12 +15,12 @@ export const nginx: Daemon = {
   packages: ['nginx-light', 'curl'],
   programs: ['nginx', 'curl'],
   process: 'daemon',
-  good: (version, stage) => stamped(version, { 'site.conf': site(stage, version) }),
-  bad: (version, stage) =>
-    stamped(version, { 'site.conf': site(stage, version).replace('return', 'retrun') }),
+  stamps: ['site.conf'],
+  good: (version, stage) => ({ 'site.conf': site(stage, version) }),
+  bad: (version, stage) => ({ 'site.conf': site(stage, version).replace('return', 'retrun') }),
   half: (version, stage) =>
     // It parses; the address is nobody's here.
-    stamped(version, { 'site.conf': site(stage, version, 'listen 192.0.2.1:8099;') }),
+    ({ 'site.conf': site(stage, version, 'listen 192.0.2.1:8099;') }),
   empty: { never: 'it reads its files only at a reload' },
   open: ({ dir, policy, ports: [port, statusPort] }) => {
     const [config, pidFile, logs] = [join(dir, 'nginx.conf'), join(dir, 'nginx.pid'), join(dir, 'logs')];

@@ -3,16 +3,17 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Daemon } from '../parts/daemon.js';
 import { life } from '../parts/processes.js';
-import { askZones, brokenZone, stamped, zone } from '../parts/zones.js';
+import { askZones, brokenZone, zone } from '../parts/zones.js';
 
 export const nsd: Daemon = {
   name: 'nsd',
   packages: ['nsd', 'bind9-dnsutils'],
   programs: ['nsd', 'nsd-checkzone', 'dig'],
   process: 'daemon',
-  good: (version) => stamped(version, { 'corp.test.zone': zone(version) }),
-  bad: (version) => stamped(version, { 'corp.test.zone': `nonsense\n${zone(version)}` }),
-  half: (version) => stamped(version, { 'corp.test.zone': brokenZone(version) }),
+  stamps: ['corp.test.zone'],
+  good: (version) => ({ 'corp.test.zone': zone(version) }),
+  bad: (version) => ({ 'corp.test.zone': `nonsense\n${zone(version)}` }),
+  half: (version) => ({ 'corp.test.zone': brokenZone(version) }),
   empty: { never: 'no command of it empties a zone' },
   open: ({ dir, policy, ports: [port] }) => {
     const [config, socket, pidFile] = [join(dir, 'nsd.conf'), join(dir, 'ctl'), join(dir, 'nsd.pid')];
@@ -20,7 +21,7 @@ export const nsd: Daemon = {
       places: [
         ['/var/lib/writ/policy', policy],
         ['/run/nsd/nsd.ctl', socket],
-        ['/run/nsd/nsd.pid', pidFile],
+        ['unit: nsd.service', `pidFile: ${pidFile}`],
         ['@127.0.0.1', `@127.0.0.1 -p ${port}`],
       ],
       prepare: (own) =>

@@ -3,15 +3,15 @@ import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Daemon } from '../parts/daemon.js';
 import { life, told } from '../parts/processes.js';
-import { askZones, stamped } from '../parts/zones.js';
+import { askZones, stampWord } from '../parts/zones.js';
 
 function rpz(version: string, between = ''): string {
   return `$TTL 1
 $ORIGIN block.rpz.
 @ SOA ns.test. admin.test. ${version.slice(1)} 3600 600 86400 1
 @ NS ns.test.
-stamp.corp.test TXT "${version}"
-${between}last.corp.test TXT "${version}"
+stamp.corp.test TXT "${stampWord}"
+${between}last.corp.test TXT "${stampWord}"
 `;
 }
 
@@ -20,9 +20,10 @@ export const pdnsRecursor: Daemon = {
   packages: ['pdns-recursor', 'bind9-utils', 'bind9-dnsutils'],
   programs: ['pdns_recursor', 'rec_control', 'named-checkzone', 'dig'],
   process: 'daemon',
-  good: (version) => stamped(version, { 'block.rpz': rpz(version) }),
-  bad: (version) => stamped(version, { 'block.rpz': `nonsense\n${rpz(version)}` }),
-  half: (version) => stamped(version, { 'block.rpz': rpz(version, 'bad A 192.0.2.999\n') }),
+  stamps: ['block.rpz'],
+  good: (version) => ({ 'block.rpz': rpz(version) }),
+  bad: (version) => ({ 'block.rpz': `nonsense\n${rpz(version)}` }),
+  half: (version) => ({ 'block.rpz': rpz(version, 'bad A 192.0.2.999\n') }),
   empty: { never: 'no command of it removes a policy zone' },
   open: ({ dir, policy, ports: [port] }) => {
     const lua = join(dir, 'recursor.lua');
@@ -31,7 +32,7 @@ export const pdnsRecursor: Daemon = {
       places: [
         ['/var/lib/writ/policy', policy],
         ['[rec_control,', `[rec_control, ${control},`],
-        ['/run/pdns-recursor/pdns_recursor.pid', pidFile],
+        ['unit: pdns-recursor.service', `pidFile: ${pidFile}`],
         ['@127.0.0.1', `@127.0.0.1 -p ${port}`],
       ],
       prepare: (own) => {

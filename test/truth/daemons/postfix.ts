@@ -5,10 +5,10 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import type { Daemon } from '../parts/daemon.js';
 import { life, together } from '../parts/processes.js';
-import { stamped } from '../parts/zones.js';
+import { stampWord } from '../parts/zones.js';
 
-function table(version: string, last = `last@corp.test REJECT ${version}`): string {
-  return `stamp@corp.test REJECT ${version}\n${last}\n`;
+function table(version: string, last = `last@corp.test REJECT ${stampWord}`): string {
+  return `# ${version}\nstamp@corp.test REJECT ${stampWord}\n${last}\n`;
 }
 
 const dialogueMs = 8000;
@@ -34,9 +34,10 @@ export const postfix: Daemon = {
   packages: ['postfix', 'curl'],
   programs: ['postfix', 'master', 'curl'],
   process: 'daemon',
-  good: (version) => stamped(version, { recipients: table(version) }),
-  bad: (version) => stamped(version, { recipients: table(version).replaceAll('REJECT', 'NONSENSE') }),
-  half: (version) => stamped(version, { recipients: table(version, 'last@corp.test') }),
+  stamps: ['recipients'],
+  good: (version) => ({ recipients: table(version) }),
+  bad: (version) => ({ recipients: table(version).replaceAll('REJECT', 'NONSENSE') }),
+  half: (version) => ({ recipients: table(version, 'last@corp.test') }),
   empty: { never: 'it reads its tables only when a process of it starts' },
   open: ({ dir, policy, ports: [port] }) => {
     const [config, pidFile] = [join(dir, 'etc'), join(dir, 'queue/pid/master.pid')];

@@ -3,10 +3,10 @@ import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Daemon } from '../parts/daemon.js';
 import { curl, life } from '../parts/processes.js';
-import { stamped } from '../parts/zones.js';
+import { stampWord } from '../parts/zones.js';
 
 function lines(version: string, more = ''): string {
-  return `visible_hostname ${version}.corp.test\n${more}http_access deny all\n`;
+  return `# ${version}\nvisible_hostname ${stampWord}.corp.test\n${more}http_access deny all\n`;
 }
 
 export const squid: Daemon = {
@@ -15,10 +15,10 @@ export const squid: Daemon = {
   programs: ['squid', 'curl'],
   process: 'daemon',
   starts: 'after-policy',
-  good: (version) => stamped(version, { 'policy.conf': lines(version) }),
-  bad: (version) => stamped(version, { 'policy.conf': lines(version, 'nonsense on\n') }),
-  half: (version) =>
-    stamped(version, { 'policy.conf': lines(version, 'acl blocked dstdomain "/nonexistent"\n') }),
+  stamps: ['policy.conf'],
+  good: (version) => ({ 'policy.conf': lines(version) }),
+  bad: (version) => ({ 'policy.conf': lines(version, 'nonsense on\n') }),
+  half: (version) => ({ 'policy.conf': lines(version, 'acl blocked dstdomain "/nonexistent"\n') }),
   empty: { never: 'it reads its files only at a reload' },
   open: ({ dir, policy, ports: [port] }) => {
     const [config, pidFile] = [join(dir, 'squid.conf'), join(dir, 'squid.pid')];

@@ -6,10 +6,10 @@ import { isAlive } from '../../kit/programs/processes.js';
 import { supervisordPlaces, writeSupervisordConfig } from '../../kit/programs/supervisord-config.js';
 import type { Daemon } from '../parts/daemon.js';
 import { life, together, told } from '../parts/processes.js';
-import { stamped } from '../parts/zones.js';
+import { stampWord } from '../parts/zones.js';
 
 const program = `#!/bin/sh
-read_it() { case $(cat "$1" 2>/dev/null) in v*) rules=$(cat "$1") ;; esac; }
+read_it() { case $(cat "$1" 2>/dev/null) in v*) rules=$(head -n 1 "$1") ;; esac; }
 answer() { echo "$rules" > "$1.next"; mv "$1.next" "$1"; }
 read_it "$2"; answer "$1"
 trap 'read_it "$2"; answer "$1"' HUP
@@ -22,8 +22,9 @@ export const supervisord: Daemon = {
   packages: ['supervisor'],
   programs: ['supervisord', 'supervisorctl'],
   process: 'daemon',
-  good: (version) => stamped(version, { rules: `${version}\n` }),
-  bad: (version) => stamped(version, { rules: 'nonsense\n' }),
+  stamps: ['rules'],
+  good: (version) => ({ rules: `${stampWord}\n# ${version}\n` }),
+  bad: () => ({ rules: 'nonsense @writ.serial@\n' }),
   half: { never: 'each program reads one file, at once' },
   empty: { never: 'nothing but the programs themselves could' },
   open: ({ dir, policy }) => {

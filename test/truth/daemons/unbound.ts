@@ -3,7 +3,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Daemon } from '../parts/daemon.js';
 import { life, told } from '../parts/processes.js';
-import { askZones, brokenZone, stamped, zone } from '../parts/zones.js';
+import { askZones, brokenZone, zone } from '../parts/zones.js';
 
 export const unbound: Daemon = {
   name: 'unbound',
@@ -11,9 +11,10 @@ export const unbound: Daemon = {
   programs: ['unbound', 'named-checkzone', 'dig'],
   process: 'daemon',
   starts: 'after-policy',
-  good: (version) => stamped(version, { 'corp.test.zone': zone(version) }),
-  bad: (version) => stamped(version, { 'corp.test.zone': `nonsense\n${zone(version)}` }),
-  half: (version) => stamped(version, { 'corp.test.zone': brokenZone(version) }),
+  stamps: ['corp.test.zone'],
+  good: (version) => ({ 'corp.test.zone': zone(version) }),
+  bad: (version) => ({ 'corp.test.zone': `nonsense\n${zone(version)}` }),
+  half: (version) => ({ 'corp.test.zone': brokenZone(version) }),
   empty: { never: 'no command of it empties a zone' },
   open: ({ dir, policy, ports: [port] }) => {
     const [config, socket, pidFile] = [join(dir, 'unbound.conf'), join(dir, 'ctl'), join(dir, 'unbound.pid')];

@@ -3,12 +3,13 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Daemon } from '../parts/daemon.js';
 import { curl, life, told } from '../parts/processes.js';
-import { stamped } from '../parts/zones.js';
+import { stampWord } from '../parts/zones.js';
 
-function vcl(version: string, more = ''): string {
+function vcl(version: string, word: string, more = ''): string {
   return `vcl 4.1;
+# ${version}
 backend none none;
-sub vcl_recv { ${more} return (synth(200, "${version}")); }
+sub vcl_recv { ${more} return (synth(200, "${word}")); }
 sub vcl_synth { set resp.body = resp.reason; return (deliver); }
 `;
 }
@@ -18,8 +19,9 @@ export const varnish: Daemon = {
   packages: ['varnish', 'curl', 'gcc', 'libc6-dev'],
   programs: ['varnishd', 'varnishadm', 'curl', 'gcc'],
   process: 'daemon',
-  good: (version) => stamped(version, { 'policy.vcl': vcl(version) }),
-  bad: (version) => stamped(version, { 'policy.vcl': vcl(version, 'nonsense;') }),
+  stamps: ['policy.vcl'],
+  good: (version) => ({ 'policy.vcl': vcl(version, stampWord) }),
+  bad: (version) => ({ 'policy.vcl': vcl(version, stampWord, 'nonsense;') }),
   half: { never: 'a VCL is compiled as a whole, or not at all' },
   empty: async (instance) => {
     await instance.control?.('vcl.use', 'boot');
@@ -31,12 +33,12 @@ export const varnish: Daemon = {
     return {
       places: [
         ['varnishadm', `varnishadm -n ${work}`],
-        ['/run/varnish.pid', pidFile],
+        ['unit: varnish.service', `pidFile: ${pidFile}`],
         ['http://127.0.0.1/', `http://127.0.0.1:${port}/`],
       ],
       prepare: () => {
         mkdirSync(work);
-        writeFileSync(join(dir, 'boot.vcl'), vcl('nothing'));
+        writeFileSync(join(dir, 'boot.vcl'), vcl('none', 'nothing'));
       },
       ...life({
         argv: [
