@@ -24,4 +24,14 @@ describe('the line of a fleet', () => {
       '  fleet     https://fleet/  no report yet, key abc  [FLEET_KEY_WAITING]',
     );
   });
+
+  it('says why a report does not arrive before that is a problem of the host', () => {
+    const away = problem('FLEET_UNREACHABLE', 'https://fleet/: ENOTFOUND\nmore');
+    const report = statusReport({ fleet: { ...fleet, problem: away } });
+    assert.deepEqual(fleetLines(report).slice(1), [
+      '            https://fleet/: ENOTFOUND',
+      '            (1 more line)',
+    ]);
+    assert.deepEqual(fleetLines({ ...report, problems: [away] }).slice(1), []);
+  });
 });
