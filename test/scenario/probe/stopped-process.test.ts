@@ -103,7 +103,9 @@ describe('a way back while a worker is stopped', () => {
   it('ends on the release before, and does not block the host', async () => {
     using scene = await onOne(0);
     // The worker runs while release 2 is refused; a person stops it before the probe of the way back.
-    scene.says('test "$(cat "$policy/access/f")" = 1 && kill -STOP $pid && exit 1\nexit 1');
+    // The kernel stops a process a moment after `kill` has ended.
+    const stop = 'kill -STOP $pid; until grep -q "^State:.T" "/proc/$pid/status"; do :; done';
+    scene.says(`test "$(cat "$policy/access/f")" = 1 && { ${stop}; }\nexit 1`);
     const { outcome, problems } = await scene.host.take(2);
     assert.deepEqual([outcome, problems[0]?.code, scene.host.active()], ['rolled-back', 'PROBE_FAILED', '1']);
     assert.equal(scene.host.test.host.ledger.read().blocked, undefined);
