@@ -650,6 +650,10 @@ export const errorCodes = {
     'This address sent too many wrong credentials. The server ignores further ones for a moment.',
     'Try again later; hosts do so automatically. The log of `writ fleet serve` names the clients.',
   ),
+  FLEET_REPORTS_OFTEN: failed(
+    'The key of this host sends more reports than the fleet server accepts of one key.',
+    'Nothing: the host retries. If it persists, find the second machine or program that uses this key.',
+  ),
   FLEET_UNANSWERED: failed(
     'The fleet server did not answer, or the answer is not from a fleet server.',
     'Check --url and `writ fleet serve`; a proxy may have answered instead.',

@@ -95,7 +95,7 @@ async function enrol(exchange: Exchange, { host, labels, installId }: HostIdenti
   };
   const { url, reply } = await post(exchange, {
     ...{ path: fleetPaths.enrol, body: JSON.stringify(request), fleet: noFleet },
-    ...{ keyId: state.key.fingerprint, counter: state.nextCounter() },
+    ...{ keyId: state.key.fingerprint, counter: state.nextCounter(), bearer: request.token },
   });
   const answer = readEnrolAnswer(judgeReply(reply, url, 'enrol'), url);
   const enrolment: Enrolment = { ...answer, url: config.url };
@@ -140,11 +140,13 @@ interface Posted {
   readonly keyId: string;
   readonly counter: number;
   readonly nonce?: string;
+  /** Of an enrolment: a server reads a body of a stranger with narrow bounds. */
+  readonly bearer?: string;
 }
 
 async function post({ config, state, clock, timeoutMs, signal }: Exchange, request: Posted) {
   const url = new URL(request.path, config.url.endsWith('/') ? config.url : `${config.url}/`);
-  const { body, fleet, keyId, counter, nonce } = request;
+  const { body, fleet, keyId, counter, nonce, bearer } = request;
   const method = 'POST';
   const signed = await signedHeaders({
     ...{ method, url, body, keyId, createdMs: clock.nowMs(), sign: state.key.sign },
@@ -156,7 +158,10 @@ async function post({ config, state, clock, timeoutMs, signal }: Exchange, reque
   });
   const reply = await askHttp({
     ...{ url, method, body, timeoutMs, maxAnswerBytes, clock },
-    headers: { ...signed, 'content-type': 'application/json' },
+    headers: {
+      ...{ ...signed, 'content-type': 'application/json' },
+      ...(bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }),
+    },
     ...given({ ca: readCa(config.ca), signal }),
   });
   return { url, reply };

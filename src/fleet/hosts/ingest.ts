@@ -10,13 +10,13 @@ import { type CommitContext, commitReports } from './commit-reports.js';
 import { slotOf } from './counter-changes.js';
 import { readReport } from './read-report.js';
 import { ReportLane, type WaitingReport } from './report-lane.js';
-import type { ReportVerdict } from './report-plan.js';
+import type { ReportVerdict, TakenReport } from './report-plan.js';
 import { ReportRate } from './report-rate.js';
 import { SeenHosts } from './seen-hosts.js';
 import type { SignedRequest } from './signed-request.js';
 
 export interface Ingest {
-  /** Of a request whose signature holds; resolves behind the commit, and never rejects. */
+  /** Of a request whose signature and digest were verified; resolves after the commit, and never rejects. */
   take(signed: SignedRequest, body: Uint8Array): Promise<ReportVerdict>;
   /** Ends when all that was taken is answered, and every keepalive is written. */
   close(): Promise<void>;
@@ -49,6 +49,11 @@ const seenEveryMs = 5_000;
 /** What one server on two cores takes in (docs/performance.md). */
 export const defaultReportsPerSecond = 2_000;
 
+interface ReadReport {
+  readonly taken: TakenReport;
+  readonly answer: WaitingReport['answer'];
+}
+
 export function createIngest(store: FleetStore, options: IngestOptions): Ingest {
   return new BatchedIngest(store, options);
 }
@@ -72,17 +77,13 @@ class BatchedIngest implements Ingest {
   }
 
   take(signed: SignedRequest, body: Uint8Array): Promise<ReportVerdict> {
-    const read = readReport(body);
-    if (read.kind === 'refused')
-      return Promise.resolve({ kind: 'refused', code: 'FLEET_REPORT_INVALID', reason: read.reason });
     const receivedAtMs = this.#options.clock.nowMs();
     // Also who is turned away: else a server beyond what it takes would ask nobody to come more seldom.
     this.#rate.count(receivedAtMs);
     const queued = this.#lanes.reduce((sum, { size }) => sum + size, 0);
     if (queued >= maxQueue || this.#closing.signal.aborted) return Promise.resolve({ kind: 'unavailable' });
-    const taken = { signed, report: read.data, receivedAtMs };
     const lane = this.#lanes[slotOf(signed.keyId) % this.#lanes.length];
-    return new Promise((answer) => lane?.add({ taken, answer }));
+    return new Promise((answer) => lane?.add({ signed, body, receivedAtMs, answer }));
   }
 
   async close(): Promise<void> {
@@ -93,11 +94,25 @@ class BatchedIngest implements Ingest {
   }
 
   async #commitNext(batch: readonly WaitingReport[]): Promise<void> {
-    await this.#commit(batch);
+    const read = batch.flatMap((waiting) => this.#read(waiting));
+    if (read.length > 0) await this.#commit(read);
     if (this.#context.seen.size > 0) this.#seenWrites ??= this.#writeSeenSoon();
   }
 
-  async #commit(batch: readonly WaitingReport[]): Promise<void> {
+  /** @returns no report where the body is none: that one is answered, and the others of its batch are committed */
+  #read({ signed, body, receivedAtMs, answer }: WaitingReport): readonly ReadReport[] {
+    try {
+      const read = readReport(body);
+      if (read.kind === 'read') return [{ taken: { signed, report: read.data, receivedAtMs }, answer }];
+      answer({ kind: 'refused', code: 'FLEET_REPORT_INVALID', reason: read.reason });
+    } catch (error) {
+      this.#options.log.error({ err: error }, 'a report could not be read');
+      answer({ kind: 'unavailable' });
+    }
+    return [];
+  }
+
+  async #commit(batch: readonly ReadReport[]): Promise<void> {
     const startMs = this.#options.clock.monotonicMs();
     const tell = (result: CommittedBatch['result']): void => {
       const durationMs = this.#options.clock.monotonicMs() - startMs;

@@ -4,6 +4,7 @@ import { isHostKey, keyLike } from '../../core/fleet/host-names.js';
 import { type EnrolRequest, type FleetReport, fleetBounds } from '../../core/fleet/report.js';
 import { enrolSchema, reportSchema } from '../../core/fleet/report-schema.js';
 import { validatorOf } from '../../core/schema/own-schemas.js';
+import { countJsonValues, maxJsonValues } from '../bodies/count-values.js';
 
 export type ReadBody<T> =
   | { readonly kind: 'read'; readonly data: T }
@@ -32,6 +33,7 @@ function named<T extends { readonly host: string }>(read: ReadBody<T>): ReadBody
 
 function readBody<T>(body: Uint8Array, schema: object): ReadBody<T> {
   if (body.length > fleetBounds.maxReportBytes) return { kind: 'refused', reason: 'it is too large' };
+  if (countJsonValues(body) > maxJsonValues) return { kind: 'refused', reason: 'it has too many values' };
   let data: unknown;
   try {
     data = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));

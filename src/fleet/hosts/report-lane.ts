@@ -1,10 +1,14 @@
 // One queue of reports whose batches are committed one after the other: the first of a batch waits a moment for others, and a
-// batch that is full waits for nobody. Several lanes commit beside one another; what a batch does is its committer's.
+// full batch is committed at once. Several lanes commit beside one another; the committer decides what a batch does. The queue holds
+// bytes, because a parsed report has twenty times their size.
 import type { Clock } from '../../platform/time/clock.js';
-import type { ReportVerdict, TakenReport } from './report-plan.js';
+import type { ReportVerdict } from './report-plan.js';
+import type { SignedRequest } from './signed-request.js';
 
 export interface WaitingReport {
-  readonly taken: TakenReport;
+  readonly signed: SignedRequest;
+  readonly body: Uint8Array;
+  readonly receivedAtMs: number;
   readonly answer: (verdict: ReportVerdict) => void;
 }
 
@@ -19,6 +23,8 @@ export interface LaneOptions {
 /** How long the first of a batch waits for others; with the commit behind it, less than 50 ms. */
 const gatherMs = 20;
 const maxBatch = 256;
+/** Of the bodies that are parsed for one commit. */
+const maxBatchBytes = 2 * 1024 * 1024;
 
 export class ReportLane {
   readonly #options: LaneOptions;
@@ -53,14 +59,27 @@ export class ReportLane {
     this.#running = undefined;
   }
 
-  /** One report of each host: the second of two is judged by what the first one left. */
+  /**
+   * One report of each host, in the order of their arrival: the second of two is judged by the result of the first. A report that
+   * exceeds the bytes ends the batch: a smaller one of the same host must not be committed before it.
+   */
   #next(): WaitingReport[] {
     const batch = new Map<string, WaitingReport>();
     const later: WaitingReport[] = [];
-    for (const waiting of this.#queue) {
-      const { keyId } = waiting.taken.signed;
-      if (batch.size < maxBatch && !batch.has(keyId)) batch.set(keyId, waiting);
-      else later.push(waiting);
+    let bytes = 0;
+    for (const [at, waiting] of this.#queue.entries()) {
+      const { keyId } = waiting.signed;
+      const isFull =
+        batch.size === maxBatch || (batch.size > 0 && bytes + waiting.body.length > maxBatchBytes);
+      if (isFull) {
+        later.push(...this.#queue.slice(at));
+        break;
+      }
+      if (batch.has(keyId)) later.push(waiting);
+      else {
+        batch.set(keyId, waiting);
+        bytes += waiting.body.length;
+      }
     }
     this.#queue = later;
     return [...batch.values()];

@@ -1,6 +1,7 @@
 // What only `operate` may: tokens, and hosts that wait or leave. Each change is in the audit under the name of who asked.
 import type { Kysely } from 'kysely';
 import type { NewToken } from '../../core/fleet/answers.js';
+import { fleetBounds } from '../../core/fleet/report.js';
 import { given } from '../../core/given.js';
 import { approveHost, retireHost } from '../hosts/change-host.js';
 import { findHost } from '../queries/host-pages.js';
@@ -44,6 +45,8 @@ export function changeRoutes(db: Kysely<Tables>, nowMs: () => number): readonly 
       summary: 'A new token: the answer is its only copy',
       access: 'operate',
       body: newTokenSchema,
+      // 64 labels of the longest names and values.
+      maxBodyBytes: fleetBounds.maxReportBytes,
       type: 'fleet.token',
       handle: async (asked) => {
         const made = await createToken(db, asked.request.body as NewToken, change(asked));

@@ -5,10 +5,12 @@ import type { RequestListener, Server } from 'node:http';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { WritError } from '../../core/errors.js';
 import type { Role } from '../../core/fleet/answers.js';
-import { fleetBounds } from '../../core/fleet/report.js';
 import { given } from '../../core/given.js';
 import type { Logger } from '../../platform/telemetry/log.js';
 import type { Clock } from '../../platform/time/clock.js';
+import { BodyBudget, tokenShareBytes } from '../bodies/body-budget.js';
+import { BodyGate } from '../bodies/body-gate.js';
+import { countJsonValues, maxJsonValues } from '../bodies/count-values.js';
 import type { FleetStore } from '../store/open-store.js';
 import { errorAnswer } from './answer-error.js';
 import { type Caller, callerOf, requireRole, requireSameOrigin } from './callers.js';
@@ -32,6 +34,8 @@ export interface AppOptions {
 }
 
 const nobody: Caller = { who: '', role: 'view' };
+/** Of routes that name no other bound: a few fields. */
+const maxFieldsBytes = 8192;
 const guards = {
   'cache-control': 'no-store',
   'content-security-policy': "default-src 'self'; frame-ancestors 'none'; base-uri 'none'",
@@ -42,7 +46,7 @@ const guards = {
 export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   const app = fastify({
     serverFactory: (handler) => options.createServer(handler),
-    bodyLimit: fleetBounds.maxReportBytes,
+    bodyLimit: maxFieldsBytes,
     routerOptions: { maxParamLength: 1000 },
     // An address that cannot be read meets no hook.
     frameworkErrors: (error, _request, reply) =>
@@ -54,6 +58,8 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   });
   readBodies(app);
   watch(app, options);
+  const gate = new BodyGate({ budget: new BodyBudget(), clock: options.clock });
+  gate.addTo(app);
   app.setErrorHandler((error, _request, reply) => sendError(error, reply, options.log));
   app.setNotFoundHandler((_request, reply) => {
     const error = new WritError('USAGE', 'not found', {
@@ -61,7 +67,7 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
     });
     void reply.code(404).send({ schema: 1, type: 'error', ...error.toJSON() });
   });
-  for (const route of options.routes) add(app, route, options);
+  for (const route of options.routes) add(app, route, gate, options);
   await options.addPages(app);
   await app.ready();
   return app;
@@ -75,6 +81,7 @@ function readBodies(app: FastifyInstance): void {
     { parseAs: 'buffer' },
     async (request: FastifyRequest, body: Buffer) => {
       if ((request.routeOptions.config as { raw?: true }).raw) return body;
+      if (countJsonValues(body) > maxJsonValues) throw new WritError('USAGE', 'the body has too many values');
       try {
         return JSON.parse(body.toString('utf8'), withoutProto) as unknown;
       } catch {
@@ -128,8 +135,13 @@ function etagOf(payload: object): string {
   return `W/"${createHash('sha256').update(text).digest('base64url').slice(0, 27)}"`;
 }
 
-function add(app: FastifyInstance, route: Route, { store, clock, bound, identity }: AppOptions): void {
-  const { method, url, querystring, params, body, raw, access, handle } = route;
+function add(
+  app: FastifyInstance,
+  route: Route,
+  gate: BodyGate,
+  { store, clock, bound, identity }: AppOptions,
+): void {
+  const { method, url, querystring, params, body, raw, access, maxBodyBytes = maxFieldsBytes } = route;
   const isOpen = access === 'anyone' || access === 'host' || access === 'opa';
   const callers = new WeakMap<FastifyRequest, Caller>();
   const admit = async (request: FastifyRequest, needed: Role) => {
@@ -141,6 +153,7 @@ function add(app: FastifyInstance, route: Route, { store, clock, bound, identity
   app.route({
     method,
     url,
+    bodyLimit: maxBodyBytes,
     config: { raw } as object,
     schema: {
       ...(querystring === undefined ? {} : { querystring }),
@@ -149,17 +162,22 @@ function add(app: FastifyInstance, route: Route, { store, clock, bound, identity
     },
     // Before the body is read: who may not ask is not listened to.
     onRequest: async (request: FastifyRequest) => {
+      if (route.admit !== undefined) gate.setTerms(request, await route.admit(request));
       if (isOpen) return;
       const caller = await admit(request, access);
       // A proxy's own cookie goes along with another site's form, as a session's would.
       if (caller.by !== 'token' && method !== 'GET') requireSameOrigin(request.headers);
       callers.set(request, caller);
+      const account = { kind: 'credential', id: caller.who, maxBytes: tokenShareBytes } as const;
+      gate.setTerms(request, { account, maxBytes: maxBodyBytes });
     },
-    handler: async (request: FastifyRequest, reply: FastifyReply) =>
-      handle({
-        ...{ request, reply, caller: callers.get(request) ?? nobody },
-        again: async () => (isOpen ? nobody : admit(request, access)),
-      }),
+    handler: (request: FastifyRequest, reply: FastifyReply) =>
+      gate.keepDuring(request, async () =>
+        route.handle({
+          ...{ request, reply, caller: callers.get(request) ?? nobody },
+          again: async () => (isOpen ? nobody : admit(request, access)),
+        }),
+      ),
   });
 }
 

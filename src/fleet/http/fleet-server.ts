@@ -120,7 +120,7 @@ async function serveStore(
   const haste = createHaste();
   const secure = tls !== undefined || !/^(?:127\.|::1$|localhost$)/.test(options.host);
   const routes = [
-    ...hostRoutes({ store, ingest, bound, clock, metrics }),
+    ...hostRoutes({ ...parts, ingest, shared: uncountedAddresses(options.proxies ?? []) }),
     ...opaRoutes(store.db, bound, nowMs),
     ...queryRoutes(queries, events, haste),
     ...changeRoutes(store.db, nowMs),

@@ -1,9 +1,12 @@
 // Status reports of plain OPAs, in a namespace of their own: what they send is not signed, so it is shown beside hosts, marked,
 // and counted nowhere. A token names whose they are, and bounds how many.
+import type { FastifyRequest } from 'fastify';
 import type { Kysely } from 'kysely';
 import { WritError } from '../../core/errors.js';
 import { isHostKey, keyLike } from '../../core/fleet/host-names.js';
 import { plainPattern } from '../../core/fleet/report-schema.js';
+import { tokenShareBytes } from '../bodies/body-budget.js';
+import type { BodyTerms } from '../bodies/body-gate.js';
 import type { HostRow, Tables } from '../store/tables.js';
 import { transact } from '../store/transact.js';
 import { checkToken, tokenRefused } from '../tokens/tokens.js';
@@ -13,6 +16,7 @@ import { type Asked, type Route, textSchema } from './routes.js';
 
 const maxOpasOfToken = 1000;
 const maxBundles = 100;
+const maxStatusBytes = 262_144;
 /** OPA reports when something happened, at the longest as often as it polls. */
 const everyMs = 300_000;
 
@@ -47,12 +51,21 @@ const statusSchema = {
 };
 
 export function opaRoutes(db: Kysely<Tables>, bound: RefusalBound, nowMs: () => number): readonly Route[] {
-  const take = async ({ request }: Asked): Promise<object> => {
+  const tokens = new WeakMap<FastifyRequest, string>();
+  const admit = async (request: FastifyRequest): Promise<BodyTerms> => {
     const bearer = bearerOf(request.headers);
     if (bearer === undefined) throw tokenRefused('missing');
     const { id } = await bound.guard({ address: request.ip, credential: bearer }, () =>
       checkToken(db, bearer, 'opa', nowMs()),
     );
+    tokens.set(request, id);
+    return {
+      account: { kind: 'credential', id: `token ${id}`, maxBytes: tokenShareBytes },
+      maxBytes: maxStatusBytes,
+    };
+  };
+  const take = async ({ request }: Asked): Promise<object> => {
+    const id = tokens.get(request) ?? '';
     await transact(db, (trx) => storeStatus(trx, id, request.body as OpaStatus, nowMs()));
     return {};
   };
@@ -62,6 +75,8 @@ export function opaRoutes(db: Kysely<Tables>, bound: RefusalBound, nowMs: () => 
     summary: "OPA's own status report",
     access: 'opa',
     body: statusSchema,
+    maxBodyBytes: maxStatusBytes,
+    admit,
     handle: take,
   }));
 }

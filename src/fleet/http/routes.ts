@@ -4,6 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Role } from '../../core/fleet/answers.js';
 import { plainPattern } from '../../core/fleet/report-schema.js';
 import { namePattern } from '../../core/names.js';
+import type { BodyTerms } from '../bodies/body-gate.js';
 import type { Caller } from './callers.js';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -27,6 +28,10 @@ export interface Route {
   readonly querystring?: JsonSchema;
   readonly params?: JsonSchema;
   readonly body?: JsonSchema;
+  /** Left out: a few fields, 8 kB. */
+  readonly maxBodyBytes?: number;
+  /** Verifies the sender by the headers, before the body is read. @throws where the sender may not send a body */
+  readonly admit?: (request: FastifyRequest) => Promise<BodyTerms>;
   /** Bytes as they came, for a signature over them. */
   readonly raw?: true;
   /** Of the answer, as JSON has it in `type`; left out where it is no JSON. */

@@ -268,6 +268,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'show-text',
     'show-verified',
   ],
+  'fleet/bodies': ['body-budget', 'body-gate', 'count-values', 'key-rate'],
   'fleet/hosts': [
     'change-host',
     'enrol',

@@ -1,5 +1,6 @@
 // The routes of a fleet server on the store of a bench, listening on loopback: for a test that harms the store beneath a server.
 import { createServer, type RequestListener } from 'node:http';
+import type { BlockList } from 'node:net';
 import { createIngest } from '../../../src/fleet/hosts/ingest.js';
 import { changeRoutes } from '../../../src/fleet/http/change-routes.js';
 import { createApp } from '../../../src/fleet/http/fleet-app.js';
@@ -10,14 +11,24 @@ import { addPages } from '../../../src/fleet/http/page-doors.js';
 import { createRefusalBound } from '../../../src/fleet/http/refusal-bound.js';
 import { createFleetQueries } from '../../../src/fleet/queries/fleet-queries.js';
 import type { FleetStore } from '../../../src/fleet/store/open-store.js';
+import { uncountedAddresses } from '../../../src/platform/serve/admission.js';
 import { silentLog } from '../../../src/platform/telemetry/silent-log.js';
-import { systemClock as clock } from '../../../src/platform/time/clock.js';
+import { type Clock, systemClock } from '../../../src/platform/time/clock.js';
 
 export interface ListeningApp extends AsyncDisposable {
   readonly url: string;
 }
 
-export async function listeningApp(store: FleetStore): Promise<ListeningApp> {
+export interface AppMore {
+  readonly clock?: Clock;
+  /** Addresses that many hosts share; loopback when it is left out. */
+  readonly shared?: BlockList;
+}
+
+export async function listeningApp(
+  store: FleetStore,
+  { clock = systemClock, shared = uncountedAddresses([]) }: AppMore = {},
+): Promise<ListeningApp> {
   const log = silentLog();
   const metrics = await createFleetMetrics({ process: 'omit' });
   const bound = createRefusalBound(clock);
@@ -27,7 +38,7 @@ export async function listeningApp(store: FleetStore): Promise<ListeningApp> {
   const app = await createApp({
     ...{ store, clock, log, metrics, bound, isEnding: () => false },
     routes: [
-      ...hostRoutes({ store, ingest, bound, clock, metrics }),
+      ...hostRoutes({ store, ingest, bound, clock, metrics, shared }),
       ...opaRoutes(store.db, bound, nowMs),
       ...changeRoutes(store.db, nowMs),
     ],

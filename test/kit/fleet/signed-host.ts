@@ -13,9 +13,23 @@ export interface SignedHost {
   post(
     path: string,
     body: string | Buffer,
-    more?: { readonly counter?: number; readonly created?: Date },
+    more?: {
+      readonly counter?: number;
+      readonly created?: Date;
+      readonly headers?: Readonly<Record<string, string>>;
+    },
   ): Promise<Response>;
-  enrol(token: string, labels?: Readonly<Record<string, string>>): Promise<Response>;
+  /** The headers of such a request, with what is given in place of its own. */
+  headersOf(
+    body: string | Buffer,
+    more?: { readonly counter?: number; readonly created?: Date; readonly fleet?: string },
+  ): Promise<Readonly<Record<string, string>>>;
+  /** @param headers beside its own */
+  enrol(
+    token: string,
+    labels?: Readonly<Record<string, string>>,
+    headers?: Readonly<Record<string, string>>,
+  ): Promise<Response>;
   report(more?: Partial<FleetReport>): Promise<Response>;
 }
 
@@ -26,12 +40,17 @@ export function signedHost(url: string, name: string): SignedHost {
   const installId = `install-${key.slice(0, 8)}`;
   let next = 1;
   let fleet = 'none';
-  const post: SignedHost['post'] = async (path, body, { counter = next++, created = new Date() } = {}) => {
+  const headersOf: SignedHost['headersOf'] = async (body, more = {}) => {
+    const { counter = next++, created = new Date() } = more;
     const digest = `sha-256=:${createHash('sha256').update(body).digest('base64')}:`;
     const message = {
       method: 'POST',
       url: 'http://any.example/anywhere',
-      headers: { 'content-digest': digest, 'writ-fleet': fleet, 'writ-counter': String(counter) },
+      headers: {
+        'content-digest': digest,
+        'writ-fleet': more.fleet ?? fleet,
+        'writ-counter': String(counter),
+      },
     };
     const signed = await httpbis.signMessage(
       {
@@ -42,19 +61,23 @@ export function signedHost(url: string, name: string): SignedHost {
       },
       message,
     );
-    const headers = { ...(signed.headers as Record<string, string>), 'content-type': 'application/json' };
+    return { ...(signed.headers as Record<string, string>), 'content-type': 'application/json' };
+  };
+  const post: SignedHost['post'] = async (path, body, more) => {
+    const headers = { ...(await headersOf(body, more)), ...more?.headers };
     return fetch(new URL(path, url), { method: 'POST', headers, body: Buffer.from(body) });
   };
   return {
     key,
     publicKey: raw.toString('base64'),
     post,
-    enrol: async (token, labels = {}) => {
+    headersOf,
+    enrol: async (token, labels = {}, headers = {}) => {
       const request = {
         ...{ schema: 1, type: 'fleet.enrol', token, publicKey: raw.toString('base64') },
         ...{ host: name, labels, installId },
       };
-      const answer = await post('/v1/enrol', JSON.stringify(request));
+      const answer = await post('/v1/enrol', JSON.stringify(request), { headers });
       if (answer.ok) fleet = ((await answer.clone().json()) as { fleet: string }).fleet;
       return answer;
     },

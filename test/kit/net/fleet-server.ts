@@ -22,7 +22,7 @@ export interface FleetStandIn extends AsyncDisposable {
   readonly enrolments: EnrolRequest[];
   /** Every report whose signature held, in its order. */
   readonly reports: HeardReport[];
-  /** Requests whose signature or digest did not hold. */
+  /** Requests whose signature or digest did not hold, enrolments without the token in their headers, reports with one. */
   readonly unproven: string[];
   /** Of the last outcome stored, by key. */
   readonly outcomes: Map<string, number>;
@@ -71,7 +71,8 @@ export async function fleetStandIn(): Promise<FleetStandIn> {
       .update(Buffer.from(asked.publicKey, 'base64'))
       .digest('hex')
       .slice(0, 32);
-    if (!(await holds(request, body, asked.publicKey, signedParts.first))) {
+    const hasToken = request.headers.authorization === `Bearer ${asked.token}`;
+    if (!hasToken || !(await holds(request, body, asked.publicKey, signedParts.first))) {
       stand.unproven.push(body);
       return say(response, 401, {});
     }
@@ -91,7 +92,8 @@ export async function fleetStandIn(): Promise<FleetStandIn> {
     if (known === undefined) return say(response, 401, {});
     const nonce = request.headers['writ-nonce'] === undefined ? undefined : header('writ-nonce');
     const all = nonce === undefined ? signedParts.first : signedParts.challenged;
-    if (!(await holds(request, body, known.publicKey, all)) || header('writ-fleet') !== 'fleet-1') {
+    const isRight = header('writ-fleet') === 'fleet-1' && request.headers.authorization === undefined;
+    if (!isRight || !(await holds(request, body, known.publicKey, all))) {
       stand.unproven.push(body);
       return say(response, 401, {});
     }

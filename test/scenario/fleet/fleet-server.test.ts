@@ -79,26 +79,17 @@ describe('a fleet server', () => {
   it('refuses what is too large, too much, unsigned, or no report, and goes on', async () => {
     await using fleet = await servedFleet();
     const host = await fleet.host('web-1');
-    const large = await fetch(`${fleet.url}/v1/reports`, {
-      method: 'POST',
-      headers: json,
-      body: 'x'.repeat(1_000_000),
-    });
-    assert.equal(large.status, 413);
+    assert.equal((await host.post('/v1/reports', 'x'.repeat(1_000_000))).status, 413);
     const labels = Object.fromEntries(Array.from({ length: 10_000 }, (_, at) => [`n${at}`, 'x']));
-    const many = await host.report({ labels });
-    assert.ok([400, 413].includes(many.status));
+    assert.equal((await host.report({ labels })).status, 400);
     assert.equal(
       (await fetch(`${fleet.url}/v1/reports`, { method: 'POST', headers: json, body: '{}' })).status,
       401,
     );
     assert.equal(await codeOf(await host.post('/v1/reports', '{')), 'FLEET_REPORT_INVALID');
     assert.equal(await codeOf(await signedHost(fleet.url, 'stranger').report()), 'FLEET_KEY_UNKNOWN');
-    const xml = { 'content-type': 'text/xml' };
-    assert.equal(
-      (await fetch(`${fleet.url}/v1/reports`, { method: 'POST', headers: xml, body: '<a/>' })).status,
-      415,
-    );
+    const xml = { headers: { 'content-type': 'text/xml' } };
+    assert.equal((await host.post('/v1/reports', '<a/>', xml)).status, 415);
     assert.equal((await host.report()).status, 200);
     assert.equal((await host.post('/v1/reports', '{}', { counter: 1 })).status, 400);
     assert.equal((await host.report()).status, 200);

@@ -5,9 +5,10 @@ import { httpbis } from 'http-message-signatures';
 import { maxCounter } from '../../../../src/core/fleet/signed-request.js';
 import {
   ed25519Key,
-  type IncomingRequest,
+  hasSignedBody,
   keyIdOf,
-  verifySignedRequest,
+  type RequestHead,
+  verifySignedHead,
 } from '../../../../src/fleet/hosts/signed-request.js';
 
 interface Signing {
@@ -29,7 +30,7 @@ const usualFields = ['@method', 'content-digest', 'writ-fleet', 'writ-counter'];
 async function signed(
   { fields = usualFields, headers = {}, params, alg = 'ed25519', method = 'POST' }: Signing = {},
   key: KeyObject = privateKey,
-): Promise<IncomingRequest> {
+): Promise<RequestHead> {
   const message = {
     method,
     url: 'http://any.example/anywhere',
@@ -43,12 +44,12 @@ async function signed(
   };
   const result = await httpbis.signMessage(config, message);
   const lower = Object.entries(result.headers).map(([name, value]) => [name.toLowerCase(), String(value)]);
-  return { method, headers: Object.fromEntries(lower), body };
+  return { method, headers: Object.fromEntries(lower) };
 }
 
 const known = async (id: string): Promise<Uint8Array | undefined> => (id === keyId ? raw : undefined);
-const codeOf = async (request: IncomingRequest): Promise<string> => {
-  const verdict = await verifySignedRequest(request, known);
+const codeOf = async (request: RequestHead): Promise<string> => {
+  const verdict = await verifySignedHead(request, known);
   return verdict.kind === 'refused' ? verdict.code : verdict.kind;
 };
 
@@ -79,7 +80,7 @@ describe('the library of signatures', () => {
 
 describe('a signed request', () => {
   it('says who signed what, and when by their clock', async () => {
-    assert.deepEqual(await verifySignedRequest(await signed(), known), {
+    assert.deepEqual(await verifySignedHead(await signed(), known), {
       kind: 'signed',
       keyId,
       counter: 42,
@@ -91,7 +92,7 @@ describe('a signed request', () => {
 
   it('carries the nonce of a challenge, which must be signed', async () => {
     const headers = { 'writ-nonce': 'n' };
-    const verdict = await verifySignedRequest(
+    const verdict = await verifySignedHead(
       await signed({ fields: [...usualFields, 'writ-nonce'], headers }),
       known,
     );
@@ -101,8 +102,7 @@ describe('a signed request', () => {
 
   it('is refused when anything of it was changed on its way', async () => {
     const request = await signed();
-    const bent: readonly IncomingRequest[] = [
-      { ...request, body: Buffer.from('{"hello": "World"}') },
+    const bent: readonly RequestHead[] = [
       { ...request, method: 'PUT' },
       ...[{ 'writ-counter': '43' }, { 'writ-fleet': 'fleet-2' }, { 'writ-nonce': 'n' }].map((headers) => ({
         ...request,
@@ -111,6 +111,24 @@ describe('a signed request', () => {
     ];
     for (const one of bent) assert.equal(await codeOf(one), 'FLEET_SIGNATURE_REFUSED');
     assert.equal(await codeOf(request), 'signed');
+  });
+
+  it('has the body whose digest it was signed for, and no other one', async () => {
+    const verdict = await verifySignedHead(await signed(), known);
+    assert.ok(verdict.kind === 'signed');
+    assert.equal(hasSignedBody(verdict, body), true);
+    for (const other of ['{"hello": "World"}', '', `${body.toString()} `])
+      assert.equal(hasSignedBody(verdict, Buffer.from(other)), false, other);
+  });
+
+  it('is refused with a digest of another algorithm, or beside another one', async () => {
+    const digest = digestOf(body);
+    for (const value of [`sha-512=:${'A'.repeat(86)}==:`, `${digest}, ${digest}`, digest.toUpperCase()])
+      assert.equal(
+        await codeOf(await signed({ headers: { 'content-digest': value } })),
+        'FLEET_SIGNATURE_REFUSED',
+        value,
+      );
   });
 
   for (const left of usualFields)
@@ -144,10 +162,10 @@ describe('a signed request', () => {
 
   it('of nobody is FLEET_KEY_UNKNOWN, and a store that cannot be asked is no verdict', async () => {
     const request = await signed();
-    const nobody = await verifySignedRequest(request, async () => undefined);
+    const nobody = await verifySignedHead(request, async () => undefined);
     assert.equal(nobody.kind === 'refused' && nobody.code, 'FLEET_KEY_UNKNOWN');
     const away = (): Promise<never> => Promise.reject(new Error('away'));
-    await assert.rejects(verifySignedRequest(request, away), /away/);
+    await assert.rejects(verifySignedHead(request, away), /away/);
   });
 
   it('has a counter that leaves room for the answer to a challenge', async () => {
