@@ -33,7 +33,7 @@ export const outageCases: readonly Case[] = [
   },
   {
     name: 'slow',
-    what: 'it hears nothing for the first 2.5 s in which Writ notifies it of v2',
+    what: 'it is stopped for the first 2.5 s in which Writ notifies it of v2',
     without: [],
     never: noProcess,
     play: async (scene) => {

@@ -35,7 +35,7 @@ export const releaseCases: readonly Case[] = [
   },
   {
     name: 'bare',
-    what: 'v2 is broken, and there is neither check nor probe: the daemon is believed',
+    what: 'v2 is broken, and there is neither check nor probe: the verdict of the daemon decides',
     without: ['checks', 'probe'],
     never: (_daemon, agent) => (agent.includes('probe:') ? undefined : 'its page has no probe: as `refused`'),
     play: (scene) => refused(scene, 'bad'),

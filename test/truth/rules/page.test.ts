@@ -16,7 +16,7 @@ import {
 
 const cells: readonly Cell[] = [
   { daemon: 'bind', case: 'good', verdict: '=', text: 'serves v2' },
-  { daemon: 'bind', case: 'dead before', verdict: '=(u)', text: 'serves nothing' },
+  { daemon: 'bind', case: 'dead before', verdict: '=(u)', text: 'serves nothing;\nWrit: degraded' },
   { daemon: 'nft', case: 'good', verdict: '=', text: 'serves v2' },
   { daemon: 'nft', case: 'dead before', verdict: '-', text: 'no process' },
 ];
@@ -65,7 +65,9 @@ describe('the lines below the table', () => {
   it('stand under their daemon, in the order of the cases', () => {
     const text = drawDetails(cells);
     assert.ok(
-      text.startsWith('### bind\n\n- **good** `=` serves v2\n- **dead before** `=(u)` serves nothing\n'),
+      text.startsWith(
+        '### bind\n\n- **good** `=` serves v2\n- **dead before** `=(u)` serves nothing;\n  Writ: degraded\n',
+      ),
     );
     assert.ok(text.endsWith('### nft\n\n- **good** `=` serves v2\n- **dead before** `-` no process'));
   });

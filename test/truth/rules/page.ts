@@ -1,4 +1,4 @@
-// docs/truth.md as text: the table of verdicts and, below it, one line for each cell. Draws it and reads the table again.
+// docs/truth.md as text: the table of verdicts and, below it, one item for each cell. Draws it and reads the table again.
 // Pure; nothing but verdicts is ever compared.
 import { type Verdict, verdicts } from './judge.js';
 
@@ -6,7 +6,7 @@ export interface Cell {
   readonly daemon: string;
   readonly case: string;
   readonly verdict: Verdict;
-  /** What the daemon did, what its tool said, what Writ said; or why there is no such case. */
+  /** What the daemon serves, what its driver and Writ report, in lines; or why there is no such case. */
   readonly text: string;
 }
 
@@ -39,18 +39,24 @@ export function drawDetails(cells: readonly Cell[]): string {
   return daemons
     .map((daemon) => {
       const own = cells.filter((cell) => cell.daemon === daemon);
-      const lines = own.map((cell) => `- **${cell.case}** \`${cell.verdict}\` ${cell.text}`);
+      const lines = own.map((cell) => `- **${cell.case}** \`${cell.verdict}\` ${indented(cell.text)}`);
       return `### ${daemon}\n\n${lines.join('\n')}`;
     })
     .join('\n\n');
 }
 
-/** @returns the cells whose lines stand on the page, as `drawDetails` wrote them */
+/** The lines after the first belong to the same item of a list. */
+function indented(text: string): string {
+  return text.replaceAll('\n', '\n  ');
+}
+
+/** @returns the cells whose items are on the page, as `drawDetails` wrote them */
 export function readDetails(page: string): Cell[] {
   let daemon = '';
-  return page.split('\n').flatMap((line): Cell[] => {
-    daemon = /^### (\S+)$/.exec(line)?.[1] ?? daemon;
-    const [, name, drawn, text = ''] = /^- \*\*(.+?)\*\* `(.+?)` (.*)$/.exec(line) ?? [];
+  return page.split(/\n(?! {2})/).flatMap((item): Cell[] => {
+    daemon = /^### (\S+)$/.exec(item)?.[1] ?? daemon;
+    const line = item.replaceAll('\n  ', '\n');
+    const [, name, drawn, text = ''] = /^- \*\*(.+?)\*\* `(.+?)` (.*)$/s.exec(line) ?? [];
     const verdict = verdicts.find((one) => one === drawn);
     return name === undefined || verdict === undefined ? [] : [{ daemon, case: name, verdict, text }];
   });
@@ -82,7 +88,7 @@ export function drawBusy(all: readonly Cell[], { recorded, busy, processors }: B
     `${cells.length} cells beside ${busy} busy processes on ${processors} processors: ${of('BETTER')} \`BETTER\`, ${of('WORSE')} \`WORSE\`,`,
     `${other.length} that are not as in the table. Cells of each case: ${played.join(', ')}.`,
     ...(other.length === 0 ? [] : ['']),
-    ...other.map((cell) => `- ${cellName(cell)}: \`${cell.verdict}\` ${cell.text}`),
+    ...other.map((cell) => `- ${cellName(cell)}: \`${cell.verdict}\` ${indented(cell.text)}`),
   ].join('\n');
 }
 

@@ -55,7 +55,7 @@ export async function runCell(daemon: Daemon, one: Case, options: RunOptions): P
       repeat: { ...repeat, everyMs: probeEveryMs(repeat.everyMs, options.pace) },
     });
     const verdict = worstOf(looks.map(judged));
-    return { ...cell, verdict, text: looks.map((look) => tell(look, dir)).join('; ') };
+    return { ...cell, verdict, text: looks.map((look) => describeLook(look, dir)).join(';\n') };
   } finally {
     instance.stopAndGo('SIGCONT');
     await instance[Symbol.asyncDispose]();
@@ -70,13 +70,13 @@ function judged({ release, served, answers }: Look): Verdict {
 }
 
 /** For a reader; nothing in it is compared. */
-function tell({ what, answers, served }: Look, dir: string): string {
+function describeLook({ what, answers, served }: Look, dir: string): string {
   const { exitCode, outcome, confirmed, active, findings, tool } = answers;
-  const daemon = `daemon serves ${served ?? 'nothing'}`;
+  const daemon = `the daemon serves ${served ?? 'nothing'}`;
   const news = findings.filter((code) => code !== 'NO_AGENT');
   const health = news.length === 0 ? 'nothing' : [...new Set(news)].join(', ');
   const writ = `Writ: ${exitCode} ${outcome}, ${active ?? 'nothing'} active, ${confirmed ? '' : 'not '}confirmed, health: ${health}`;
-  return `${what}: ${daemon}; heard: ${quoted(tool, dir)}; ${writ}`;
+  return `${what}: ${daemon}; its driver reports ${quoted(tool, dir)};\n${writ}`;
 }
 
 const maxQuotedLength = 120;
