@@ -2,7 +2,7 @@
 // counts by what the metadata says of it, never by its file name alone.
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { isSystemError, isWritError, WritError } from '../../core/errors.js';
+import { isSystemError, isWritError, orUndefined, WritError } from '../../core/errors.js';
 import { keyId } from '../../core/tuf/signature-schemes.js';
 import {
   isOnlineRole,
@@ -15,6 +15,7 @@ import { createExternalSigner, type ExternalCommand } from './external-signer.js
 import { type KeyFile, readKeyFile, unlockKey, wrongPassphrase } from './key-file.js';
 import { requireKeyPlace } from './key-place.js';
 import { createSigner, type KeySigner, metadataKey, type Signer } from './signer.js';
+import { shortKeyId } from './signer-names.js';
 
 /** Where a passphrase comes from: a file, a command, the environment, a person. */
 export interface PassphraseSource {
@@ -114,8 +115,7 @@ export function hasOnlineKeys(directory: string): boolean {
 /** Files named for the role first; those named for another role, as a server's neighbours, are never opened. */
 function findKeyFiles(directory: string, { name, role }: RoleHolder): KeyFile[] {
   const names = keyFilesIn(directory);
-  const isNamed = (file: string): boolean =>
-    namedForRole.exec(file)?.[1] === name || file === `${name}.key` || file.startsWith(`${name}-`);
+  const isNamed = (file: string): boolean => isNamedFor(name, file);
   const named = names.filter(isNamed).map((file) => readKeyFile(join(directory, file)));
   const found = named.filter((file) => file !== undefined).filter((file) => isListed(role, file));
   if (found.length >= role.threshold) return found;
@@ -123,7 +123,11 @@ function findKeyFiles(directory: string, { name, role }: RoleHolder): KeyFile[] 
   return [...found, ...others.flatMap((file) => readIfUsable(join(directory, file), role))];
 }
 
-/** A file that nobody named for the role, and that cannot be read, is somebody else's business. */
+function isNamedFor(role: string, file: string): boolean {
+  return namedForRole.exec(file)?.[1] === role || file === `${role}.key` || file.startsWith(`${role}-`);
+}
+
+/** A file that is not named for the role and cannot be read is not needed. */
 function readIfUsable(path: string, role: RoleKeys): KeyFile[] {
   try {
     const file = readKeyFile(path);
@@ -155,12 +159,25 @@ export function missingKeys(keys: KeyDirectory, holder: RoleHolder): WritError {
   const { name, role } = holder;
   const { threshold, keyids } = role;
   const found = findKeyFiles(keys.path, holder).length;
-  const lie = keyFilesIn(keys.path).slice(0, maxNamed);
-  const others = lie.length === 0 ? 'it contains no .key file' : `it contains ${lie.join(', ')}`;
+  const present = keyFilesIn(keys.path).slice(0, maxNamed);
+  const content = present.length === 0 ? 'it contains no .key file' : `it contains ${present.join(', ')}`;
+  const others = describeForeignKey(keys.path, holder) ?? content;
   const message = `${keys.path} has ${found} of the ${threshold} ${name} keys that are needed: ${others}`;
   return new WritError('KEYS_MISSING', message, {
     facts: { role: name, expected: threshold, directory: keys.path, keyIds: keyids },
   });
+}
+
+/** @returns that a file named for the role has a key of another repository, or an older one; undefined without such a file */
+function describeForeignKey(directory: string, { name, role }: RoleHolder): string | undefined {
+  const files = keyFilesIn(directory).filter((file) => isNamedFor(name, file));
+  for (const file of files) {
+    const key = orUndefined(() => readKeyFile(join(directory, file)));
+    if (key === undefined || isListed(role, key)) continue;
+    const needed = role.keyids.map(shortKeyId).join(', ');
+    return `${file} is a key, but none that this repository lists for ${name} (it is ${shortKeyId(keyIdOf(key))}, listed: ${needed})`;
+  }
+  return undefined;
 }
 
 /**

@@ -5,6 +5,7 @@ import { existsSync, lstatSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { errorCodes } from '../../core/error-codes.js';
 import { isSystemError, isWritError, WritError } from '../../core/errors.js';
+import { given } from '../../core/given.js';
 import { roleFileName } from '../../core/tuf/delegations.js';
 import { type StoredFiles, type TrustedSet, trustFirstRoot } from '../../core/tuf/trusted-set.js';
 import { type DurableFs, diskError } from '../../platform/disk/durable-fs.js';
@@ -155,12 +156,19 @@ function readFiles(read: (role: string) => Buffer | undefined): StoredFiles {
   return Object.fromEntries(stored);
 }
 
+/** @returns what to do where the file is there, and this user may not read it; undefined where the hint of the code fits */
+export function rootAccessHint(path: string, why: string): string | undefined {
+  if (why !== 'EACCES' && why !== 'EPERM') return undefined;
+  return `The user of this process may not read the file: \`chmod a+r ${path}\`, and \`chmod a+x\` for its directories. It contains public keys only.`;
+}
+
 function readBootstrap(path: string): Buffer {
   const verdict = readSmallFile(path, { maxBytes: maxStoredBytes });
   if (verdict.kind === 'read') return verdict.bytes;
   const { why } = verdict;
   throw new WritError('ROOT_MISSING', `the bootstrap root ${path} cannot be read: ${why}`, {
     facts: { path, why },
+    ...given({ hint: rootAccessHint(path, why) }),
   });
 }
 

@@ -96,7 +96,9 @@ export const command: CommandDefinition<ServeFlags> = {
     const { url, fleetId } = server;
     const manager = notifyManagerOfServer(openNotifier({ ...context, log, pid: process.pid }), context.clock);
     const stopReloading = reloadAtHangup({ server, manager, log }, context);
-    context.announce(listening(url, fleetId, flags.store));
+    context.announce(
+      listening(url, fleetId, { store: flags.store, isUnit: context.env['INVOCATION_ID'] !== undefined }),
+    );
     manager.listening(url);
     const newer = context.signal.aborted
       ? undefined
@@ -193,13 +195,18 @@ function repositoriesOf(
   return { repositories: { followed, state: directory, everyMs } };
 }
 
-function listening(url: string, fleet: string, store: string): Answer {
-  // Root reads this in the journal of a server that is another user's, and may not make files in its store.
+interface Served {
+  readonly store: string;
+  /** systemd started it: root reads the answer in the journal, and must not make files in the store of another user. */
+  readonly isUnit: boolean;
+}
+
+function listening(url: string, fleet: string, { store, isUnit }: Served): Answer {
   const uid = process.getuid?.() ?? 0;
   // A database's address may have a password in it.
   const where = isDatabaseUrl(store) ? 'S' : shellWord(store);
   const create = `writ fleet token create -q --for hosts --store ${where} > fleet.token`;
-  const command = uid === 0 ? create : `${asUser(uid)} ${create}`;
+  const command = uid === 0 || !isUnit ? create : `${asUser(uid)} ${create}`;
   return {
     type: 'fleet-serve.listening',
     outcome: 'listening',

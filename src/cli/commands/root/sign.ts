@@ -186,7 +186,10 @@ function answer(signed: SignedProposal, out: string): Answer {
   const complete = isComplete(tallies);
   const file = shellWord(out);
   const by = added.length > 0 ? `SIGNED ${out} by ${added.map(nameOf).join(', ')}` : undefined;
-  const before = already.length > 0 ? `SIGNED ${out} before by ${already.map(nameOf).join(', ')}` : undefined;
+  const before =
+    already.length > 0
+      ? `ALREADY SIGNED: ${out} has the signatures of ${already.map(nameOf).join(', ')}`
+      : undefined;
   return {
     outcome: 'signed',
     details: {

@@ -44,7 +44,8 @@ describe('delegateRole', () => {
   it('asks the publisher for no team key, and the team for no other', async () => {
     using dir = tempDir();
     const { repository, team } = await delegatedRepository(dir);
-    await rejectsCode('KEYS_MISSING', repository.publish({ file: 'one' }));
+    const error = await rejectsCode('KEYS_MISSING', repository.publish({ file: 'one' }));
+    assert.match(error.message, /it contains root-1\.key, /);
     await rejectsCode(
       'KEYS_MISSING',
       repository.publish({ rule: '' }, { bundle: 'access', keys: team.keys }),

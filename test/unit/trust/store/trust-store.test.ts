@@ -14,6 +14,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { rootAccessHint } from '../../../../src/trust/store/trust-store.js';
 import { rejectsCode, throwsCode } from '../../../kit/assert/assert-code.js';
 import { RepositorySimulator } from '../../../kit/repository/repository-simulator.js';
 import { host, rotatedHost, startMs } from '../../../kit/trust/stored-trust.js';
@@ -122,6 +123,12 @@ describe('trust store: the bootstrap root', () => {
     await rejectsCode('ROOT_MISSING', it.boot().refresh());
     assert.deepEqual(it.repository.takeRequests(), []);
     assert.equal(existsSync(it.trust), false);
+  });
+
+  it('that this user may not read is no missing file: the hint says how it becomes readable', () => {
+    const [denied, absent] = ['EACCES', 'ENOENT'].map((why) => rootAccessHint('/etc/writ/root.json', why));
+    assert.match(denied ?? '', /chmod a\+r \/etc\/writ\/root\.json/);
+    assert.equal(absent, undefined);
   });
 
   it('may be replaced by any root of the history, and by the next one', async () => {
