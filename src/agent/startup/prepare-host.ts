@@ -14,6 +14,8 @@ import type { HostPaths } from '../state/paths.js';
  * @throws WritError PATH_UNSAFE, PATH_CROSS_DEVICE, DISK_*
  */
 export function prepareHost(paths: HostPaths, durable: DurableFs): void {
+  // Before anything is created: root would create it where a link of another user leads.
+  for (const path of [paths.state, paths.policy, paths.run]) requireSafePlace(path);
   ensureParents(durable, paths.state);
   durable.ensureDirectory('prepare.state', paths.state, 0o711);
   for (const path of [paths.trust, paths.staging, paths.partials]) {
@@ -27,7 +29,9 @@ export function prepareHost(paths: HostPaths, durable: DurableFs): void {
   for (const path of [state, trust, staging, partials, archives, policy, generations, bundles, run])
     requireOwnDirectory(path);
   // Who can rename in one of these puts a tree of his own behind `current`.
-  for (const path of directoriesIn(bundles)) requireOwnDirectory(path);
+  for (const path of [...directoriesIn(bundles), ...directoriesIn(archives)]) requireOwnDirectory(path);
+  // They are created when they are needed first. The key of the host's reports is in one of them.
+  for (const path of [paths.fleet, join(trust, 'roots')]) if (fs.existsSync(path)) requireOwnDirectory(path);
   // Who asks there believes what is answered.
   requireSafePlace(dirname(paths.socket));
   requireSameDevice(paths);

@@ -8,6 +8,7 @@ import { given } from '../../core/given.js';
 import { writVersion } from '../../core/version.js';
 import { createDurableFs } from '../../platform/disk/durable-fs.js';
 import { type ProcessLock, takeLock } from '../../platform/disk/process-lock.js';
+import { requireStateDirectory } from '../../platform/disk/state-directory.js';
 import type { Logger } from '../../platform/telemetry/log.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { openRepositoryClient, type RepositoryClient } from '../../trust/repository-client.js';
@@ -61,7 +62,7 @@ export function openRepositories(
   });
 }
 
-/** Runs until the signal. */
+/** Runs until the signal. @throws WritError PATH_UNSAFE before anything is read */
 export function followRepositories(
   store: Pick<FleetStore, 'db'>,
   repositories: readonly OpenedRepository[],
@@ -107,7 +108,7 @@ export function openReader(
   const roots = new Set<string>();
   const place = openPlace(join(options.state, id), options);
   const files = openTrustStore({
-    directory: join(place.directory, 'trust'),
+    directory: place.trust,
     bootstrapRoot: rootFile,
     fs: place.durable,
   });
@@ -190,9 +191,13 @@ function openPlace(
   { state, clock, signal }: Pick<FollowOptions, 'state' | 'clock' | 'signal'>,
 ) {
   const durable = createDurableFs();
+  const trust = join(directory, 'trust');
+  // At the start, because a server that cannot keep metadata safely has to end with this code.
+  for (const path of [state, directory, trust, join(trust, 'roots')])
+    requireStateDirectory(path, 'writ fleet');
   let lock: ProcessLock | undefined;
   return {
-    directory,
+    trust,
     durable,
     prepare: async (): Promise<void> => {
       if (lock !== undefined) return;

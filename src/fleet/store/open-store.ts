@@ -1,7 +1,6 @@
 // Opens the store of a fleet server: a directory of this machine, or a PostgreSQL. Both have one schema and one set of
 // queries. Owns what a location means and who may read the files; what is in the tables is their rooms'.
 import { randomUUID } from 'node:crypto';
-import { chmodSync, closeSync, mkdirSync, openSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Dialect, Kysely, type LogEvent } from 'kysely';
 import { isSystemError, WritError } from '../../core/errors.js';
@@ -10,6 +9,7 @@ import type { Clock } from '../../platform/time/clock.js';
 import { migrate } from './migrate.js';
 import { postgresDialect } from './postgres-dialect.js';
 import { sqliteDialect } from './sqlite-dialect.js';
+import { openStoreDirectory } from './store-directory.js';
 import type { Tables } from './tables.js';
 
 export interface FleetStore {
@@ -31,6 +31,8 @@ export interface StoreOptions {
 }
 
 const fileName = 'fleet.db';
+/** Files that SQLite opens or creates by their path. */
+const besideIt = ['-wal', '-shm', '-journal'] as const;
 
 /** @returns whether a store is a database server's, and no directory */
 export function isDatabaseUrl(location: string): boolean {
@@ -39,7 +41,7 @@ export function isDatabaseUrl(location: string): boolean {
 
 /**
  * @param location a directory (created when missing), or a postgres:// URL
- * @throws FLEET_STORE_LOCATION, FLEET_STORE_NEWER, FLEET_STORE_UNREACHABLE, FLEET_STORE_DAMAGED, FLEET_STORE_BUSY
+ * @throws FLEET_STORE_LOCATION, PATH_UNSAFE, FLEET_STORE_NEWER, FLEET_STORE_UNREACHABLE, FLEET_STORE_DAMAGED, FLEET_STORE_BUSY
  */
 export async function openFleetStore(location: string, options: StoreOptions): Promise<FleetStore> {
   const kind = isDatabaseUrl(location) ? 'postgres' : 'embedded';
@@ -61,25 +63,34 @@ export async function openFleetStore(location: string, options: StoreOptions): P
 
 function embedded(location: string, { busyTimeoutMs = 2_500, clock, log }: StoreOptions): Dialect {
   try {
-    prepare(location);
+    const path = join(prepare(location), fileName);
+    return sqliteDialect({ path, busyTimeoutMs }, { clock, log });
   } catch (error) {
     if (!isSystemError(error)) throw error;
     const facts = { actual: error.code ?? '' };
     throw new WritError('FLEET_STORE_LOCATION', `the store ${location}: ${error.message}`, { facts });
   }
-  return sqliteDialect({ path: join(location, fileName), busyTimeoutMs }, { clock, log });
 }
 
-/** A directory that holds something else is somebody else's: closing /var/lib to all others would be its end. */
-function prepare(directory: string): void {
-  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(directory)) throw notAStore(directory.replace(/:.*/s, ''));
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
-  const names = readdirSync(directory);
-  if (names.length > 0 && !names.includes(fileName)) throw notAStore('a directory with other contents');
-  chmodSync(directory, 0o700);
-  // The files that SQLite puts beside it take its mode.
-  closeSync(openSync(join(directory, fileName), 'a', 0o600));
-  chmodSync(join(directory, fileName), 0o600);
+/**
+ * Refuses a directory with other contents, because mode 0700 on /var/lib would lock all its users out.
+ * @returns the path without links: SQLite opens its files by path, so only root and this user may be able to change it
+ */
+function prepare(location: string): string {
+  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(location)) throw notAStore(location.replace(/:.*/s, ''));
+  const directory = openStoreDirectory(location);
+  try {
+    const names = directory.list();
+    if (names.length > 0 && !names.includes(fileName)) throw notAStore('a directory with other contents');
+    // Before any mode is changed.
+    for (const suffix of ['', ...besideIt]) directory.requireOwnFile(`${fileName}${suffix}`);
+    directory.setPrivate();
+    // The files that SQLite puts beside it take its mode.
+    directory.ensurePrivateFile(fileName);
+    return directory.path;
+  } finally {
+    directory.close();
+  }
 }
 
 function notAStore(what: string): WritError {

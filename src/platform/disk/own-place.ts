@@ -24,11 +24,18 @@ export function requireOwnPlace(path: string, isOpened: (name: string) => boolea
   check(nearestThere(path));
   for (const name of entriesOf(path).filter(isOpened)) {
     const entry = join(path, name);
-    // The owner of the directory, who is another user, would choose what root opens.
-    if (fs.lstatSync(entry).isSymbolicLink() && !ourOwners().includes(fs.lstatSync(entry).uid))
-      throw unsafe(entry, fs.lstatSync(entry));
+    requireOwnLink(entry);
     check(entry);
   }
+}
+
+/**
+ * Refuses a link of another user, because that user would choose what root opens or writes; anything else is accepted.
+ * @throws WritError PATH_UNSAFE
+ */
+export function requireOwnLink(path: string): void {
+  const stat = fs.lstatSync(path, { throwIfNoEntry: false });
+  if (stat?.isSymbolicLink() && !ourOwners().includes(stat.uid)) throw unsafe(path, stat);
 }
 
 function entriesOf(directory: string): string[] {

@@ -9,6 +9,7 @@ import { digestHex } from '../../core/names.js';
 import { type ParsedFile, parseEnvelope, type TopLevelRole } from '../../core/tuf/tuf-metadata.js';
 import { createTally, type WorkReport } from '../../core/work-report.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
+import { requireOwnLink } from '../../platform/disk/own-place.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { copyArchive } from '../archive/copy-archive.js';
 import { type ListedRelease, liveReleasesOf } from '../repository/listing.js';
@@ -45,7 +46,7 @@ export type ExportResult = Awaited<ReturnType<typeof exportRepository>>;
  * Exports what is live.
  * @returns the releases that were exported, and how many of their archives had to be copied
  * @throws WritError USAGE, REPOSITORY_EXISTS (the directory holds something else), RELEASE_UNKNOWN,
- *   REPOSITORY_LOCKED, REPOSITORY_INVALID, DISK_*
+ *   REPOSITORY_LOCKED, REPOSITORY_INVALID, PATH_UNSAFE, DISK_*
  */
 export async function exportRepository(options: ExportOptions) {
   return withRepository({ ...options, holder: 'export' }, async (writer) => {
@@ -113,6 +114,7 @@ function requirePlace({ layout, anchor, live }: RepositoryState, to: RepositoryL
 function makeDirectories(to: RepositoryLayout, durableFs: DurableFs): void {
   fs.mkdirSync(join(to.directory, '..'), { recursive: true });
   for (const path of [to.directory, to.metadata, to.targets]) {
+    requireOwnLink(path);
     durableFs.ensureDirectory('export.directory', path, 0o755);
   }
 }
@@ -134,6 +136,7 @@ async function copyReleases(
     }
     what = `${bundle} ${channel}`;
     report.begin('export', what);
+    requireOwnLink(join(to.targets, bundle));
     durableFs.ensureDirectory('export.bundle', join(to.targets, bundle), 0o755);
     for (const { place, length } of filesOf(entry)) {
       const name = pathOf(place);

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import type { NotNow } from '../../core/config/config.js';
 import { notNowOfText } from '../../core/config/not-now-keys.js';
 import { namePattern } from '../../core/names.js';
+import { requireSafePlace } from '../../platform/disk/safe-path.js';
 import { listenUnix, requireSocketPath, type UnixListener } from '../../platform/net/unix-socket.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { lookUpGroup } from '../../platform/users/group-id.js';
@@ -101,7 +102,7 @@ function createDriver(options: NativeOptions, context: DriverContext): Driver {
   return {
     verdictClass: 'true',
     open: async () => {
-      context.durable.ensureDirectory('native.directory', dirname(path), 0o755);
+      ensureSocketDirectory(context, dirname(path));
       const group = options.socketGroup;
       listener = await listenUnix({
         path,
@@ -131,6 +132,12 @@ function createDriver(options: NativeOptions, context: DriverContext): Driver {
       await closing;
     },
   };
+}
+
+function ensureSocketDirectory({ durable }: Pick<DriverContext, 'durable'>, path: string): void {
+  // Before it is created: root would create it where a link of another user leads.
+  requireSafePlace(path);
+  durable.ensureDirectory('native.directory', path, 0o755);
 }
 
 function refuseConnection(socket: Parameters<typeof serveNativeWorker>[0], log: DriverContext['log']): void {

@@ -415,6 +415,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'own-place',
     'process-lock',
     'safe-path',
+    'state-directory',
   ],
   'platform/net': [
     'authorities',

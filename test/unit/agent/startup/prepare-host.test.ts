@@ -105,6 +105,35 @@ describe('a path that others can change', () => {
     fs.chownSync(paths.policy, 0, 0);
   });
 
+  it('is refused before anything is created where another user owns a link in it', {
+    skip: isRoot ? false : 'only root can',
+  }, () => {
+    for (const name of ['state', 'policy', 'run'] as const) {
+      using dir = tempDir();
+      const paths = { ...pathsIn(dir), [name]: dir.join('link/writ') };
+      fs.mkdirSync(dir.join('target'));
+      fs.symlinkSync('target', dir.join('link'));
+      fs.lchownSync(dir.join('link'), nobody, nobody);
+      const error = throwsCode('PATH_UNSAFE', () => prepareHost(paths, createDurableFs()));
+      assert.equal(error.facts['path'], dir.join('link'));
+      assert.deepEqual(fs.readdirSync(dir.join('target')), []);
+    }
+  });
+
+  it('is refused for the directories of the reports, of the roots and of the archives of a bundle', () => {
+    using dir = tempDir();
+    const paths = pathsIn(dir);
+    prepareHost(paths, createDurableFs());
+    for (const path of [paths.fleet, join(paths.trust, 'roots'), join(paths.archives, 'access')]) {
+      fs.mkdirSync(path, { mode: 0o700 });
+      prepareHost(paths, createDurableFs());
+      fs.chmodSync(path, 0o777);
+      const error = throwsCode('PATH_UNSAFE', () => prepareHost(paths, createDurableFs()));
+      assert.equal(error.facts['path'], path);
+      fs.chmodSync(path, 0o700);
+    }
+  });
+
   it('is refused for each directory of ours in which others can make names, be it with a sticky bit', () => {
     using dir = tempDir();
     const paths = pathsIn(dir);

@@ -395,6 +395,23 @@ describe('a repository that a fleet server reads', () => {
     assert.equal((await s.queries.summary('view')).repositories, undefined);
   });
 
+  it('is kept in no directory that other users can write', async () => {
+    await using s = await scene();
+    const repository = sampleRepository(s.dir, { clock: s.clock });
+    await repository.publish({ a: '1' });
+    const reader = s.reader(repository);
+    await reader.read();
+    await reader.close();
+    const state = s.dir.join('state');
+    const own = `${state}/${fs.readdirSync(state)[0]}`;
+    for (const path of [state, own, `${own}/trust`, `${own}/trust/roots`]) {
+      fs.chmodSync(path, 0o777);
+      const error = throwsCode('PATH_UNSAFE', () => s.reader(repository));
+      assert.equal(error.facts['path'], path);
+      fs.chmodSync(path, 0o700);
+    }
+  });
+
   it('has an address that is one', () => {
     const wrong = [{ url: 'https://u:p@example.net/', rootFile: '/r' }];
     throwsCode('CONFIG_INVALID', () => openRepositories(wrong, fakeClock()));

@@ -1,6 +1,17 @@
 // What a location is, and who may read what lies there; the cases of any store are test/kit/fleet's.
 import assert from 'node:assert/strict';
-import { mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  lchownSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { describe, it } from 'node:test';
 import { openFleetStore } from '../../../../src/fleet/store/open-store.js';
 import { toNumber } from '../../../../src/fleet/store/postgres-dialect.js';
@@ -17,6 +28,7 @@ import { tempDir } from '../../../kit/disk/temp-dir.js';
 
 const open = (location: string, more: { readonly busyTimeoutMs?: number } = {}) =>
   openFleetStore(location, { clock: fakeClock(), log: silentLog(), ...more });
+const asRoot = { skip: process.getuid?.() === 0 ? false : 'only root can' };
 const modeOf = (path: string): number => statSync(path).mode & 0o777;
 
 describe('a store in a directory', () => {
@@ -55,6 +67,70 @@ describe('a store in a directory', () => {
     await rejectsCode('FLEET_STORE_LOCATION', open(dir.join('link')));
     const error = await rejectsCode('FLEET_STORE_LOCATION', open('mysql://me:hush@host/db'));
     assert.equal(JSON.stringify([error, error.message]).includes('hush'), false);
+  });
+
+  it(
+    'is refused where another user owns it, and the hint names the command as that user',
+    asRoot,
+    async () => {
+      using dir = tempDir();
+      mkdirSync(dir.join('store'), { mode: 0o755 });
+      writeFileSync(dir.join('store', 'fleet.db'), '', { mode: 0o644 });
+      chownSync(dir.join('store'), 65_534, 65_534);
+      const error = await rejectsCode('PATH_UNSAFE', open(dir.join('store')));
+      assert.deepEqual([error.facts['path'], error.facts['uid']], [dir.join('store'), 65_534]);
+      assert.match(error.hint ?? '', /runuser -u nobody -- writ fleet \.\.\./);
+      assert.deepEqual([modeOf(dir.join('store')), modeOf(dir.join('store', 'fleet.db'))], [0o755, 0o644]);
+      chownSync(dir.join('store'), 0, 0);
+      chownSync(dir.join('store', 'fleet.db'), 65_534, 65_534);
+      await rejectsCode('PATH_UNSAFE', open(dir.join('store')));
+      assert.equal(modeOf(dir.join('store', 'fleet.db')), 0o644);
+    },
+  );
+
+  for (const name of ['fleet.db', 'fleet.db-wal', 'fleet.db-shm', 'fleet.db-journal']) {
+    it(`is refused where ${name} is a link, whose target keeps its mode and content`, async () => {
+      using dir = tempDir();
+      writeFileSync(dir.join('victim'), 'of root', { mode: 0o644 });
+      await (await open(dir.join('store'))).close();
+      const path = dir.join('store', name);
+      renameSync(dir.join('store', 'fleet.db'), dir.join('kept'));
+      if (name !== 'fleet.db') renameSync(dir.join('kept'), dir.join('store', 'fleet.db'));
+      symlinkSync(dir.join('victim'), path);
+      const error = await rejectsCode('PATH_UNSAFE', open(dir.join('store')));
+      assert.equal(error.facts['path'], path);
+      assert.deepEqual(
+        [modeOf(dir.join('victim')), readFileSync(dir.join('victim'), 'utf8')],
+        [0o644, 'of root'],
+      );
+    });
+  }
+
+  it('is refused where its file is a link to a missing file, which is not created', async () => {
+    using dir = tempDir();
+    mkdirSync(dir.join('store'));
+    symlinkSync(dir.join('victim'), dir.join('store', 'fleet.db'));
+    await rejectsCode('PATH_UNSAFE', open(dir.join('store')));
+    assert.equal(readdirSync(dir.path).includes('victim'), false);
+  });
+
+  it('is opened through a link of this user, and refused through a link of another one', asRoot, async () => {
+    using dir = tempDir();
+    symlinkSync('disk', dir.join('store'));
+    mkdirSync(dir.join('disk'), { mode: 0o755 });
+    await (await open(dir.join('store'))).close();
+    assert.equal(modeOf(dir.join('disk')), 0o700);
+    lchownSync(dir.join('store'), 65_534, 65_534);
+    await rejectsCode('PATH_UNSAFE', open(dir.join('store')));
+  });
+
+  it('is refused below a directory that all users can write, and nothing is created', async () => {
+    using dir = tempDir();
+    mkdirSync(dir.join('open'));
+    chmodSync(dir.join('open'), 0o777);
+    const error = await rejectsCode('PATH_UNSAFE', open(dir.join('open', 'new', 'store')));
+    assert.match(error.hint ?? '', /chmod go-w /);
+    assert.deepEqual(readdirSync(dir.join('open')), []);
   });
 
   it('is FLEET_STORE_DAMAGED where the file is another one', async () => {

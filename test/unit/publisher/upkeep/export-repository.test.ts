@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
+import { dirname } from 'node:path';
 import { describe, it } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { createDurableFs, type FileOperation } from '../../../../src/platform/disk/durable-fs.js';
@@ -59,6 +60,23 @@ async function published(dir: TempDir): Promise<SampleRepository> {
 }
 
 describe('exportRepository', () => {
+  it('writes nothing through a link of another user', {
+    skip: process.getuid?.() === 0 ? false : 'only root can',
+  }, async () => {
+    for (const name of ['', '/metadata', '/targets', '/targets/access']) {
+      using dir = tempDir();
+      const repository = await published(dir);
+      const link = `${dir.join('stick')}${name}`;
+      fs.mkdirSync(dir.join('victim'));
+      fs.mkdirSync(dirname(link), { recursive: true });
+      fs.symlinkSync(dir.join('victim'), link);
+      fs.lchownSync(link, 65_534, 65_534);
+      const error = await rejectsCode('PATH_UNSAFE', exportTo(repository, dir.join('stick')));
+      assert.equal(error.facts['path'], link);
+      assert.deepEqual(fs.readdirSync(dir.join('victim')), []);
+    }
+  });
+
   it('makes a directory that a host takes under the same rules, with current archives only', async () => {
     using dir = tempDir();
     const repository = await published(dir);

@@ -1,7 +1,9 @@
 // What the native driver tells over its socket, what it takes for an answer, and whom it takes for whom.
 import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { native } from '../../../../src/workers/drivers/native.js';
+import { rejectsCode } from '../../../kit/assert/assert-code.js';
 import { until } from '../../../kit/assert/until.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
@@ -20,6 +22,15 @@ describe('the native driver', () => {
     const other = native.create({ native: 'other' }, driverContext({ clock, runDirectory: dir.path }));
     assert.equal(await other.liveness?.('access-1'), 'dead');
     worker.end();
+  });
+
+  it('creates no directory for its socket where other users can write', async () => {
+    using dir = tempDir();
+    fs.chmodSync(dir.path, 0o777);
+    const clock = fakeClock({ mode: 'skip' });
+    const driver = native.create({ native: 'other' }, driverContext({ clock, runDirectory: dir.path }));
+    await rejectsCode('PATH_UNSAFE', Promise.resolve(driver.open?.()));
+    assert.deepEqual(fs.readdirSync(dir.path), []);
   });
 
   it('names each connection, so that what one said counts for no other of the same worker', async () => {
