@@ -112,7 +112,7 @@ export function boxOf(
     network: asked.network,
     maxDataBytes: Math.min(asked.maxMemoryBytes, means.limits.maxDataBytes),
     ...(isCounted ? { maxProcesses } : {}),
-    ...given({ systemCalls: means.systemCalls }),
+    ...given({ systemCalls: means.systemCalls?.[asked.canNestNamespaces ? 'nested' : 'confined'] }),
   };
 }
 

@@ -13,7 +13,7 @@ import { type ControlGroups, findControlGroups } from '../../platform/process/co
 import { readProcText } from '../../platform/process/proc-files.js';
 import { readProcessLimits } from '../../platform/process/process-limits.js';
 import { defaultPath } from '../../platform/process/run-command.js';
-import { systemCallFilter } from '../../platform/process/system-call-filter.js';
+import { type SystemCallFilters, systemCallFilters } from '../../platform/process/system-call-filter.js';
 import type { Logger } from '../../platform/telemetry/log.js';
 import { lookUpGroup } from '../../platform/users/group-id.js';
 import type { Host, Means, Sandbox } from '../state/host.js';
@@ -42,7 +42,7 @@ export function createSandbox(options: SandboxOptions): Sandbox {
   let mustFilter = false;
   let status: SandboxStatus = { mode, state: mode === 'off' ? 'off' : 'unknown' };
   const look = async (): Promise<Means | undefined> => {
-    const filter = systemCallFilter(machine);
+    const filter = systemCallFilters(machine);
     const result = await findMeans({ searchPath, findGroups, filter, mustFilter });
     const before = status.state;
     // Who can make a trial fail, as by using up what it needs, must not get a command out of its sandbox by that.
@@ -124,7 +124,7 @@ function inForce(mode: SandboxMode, { isRoot, userNamespace, groups, systemCalls
 }
 
 interface Search extends Required<Pick<SandboxOptions, 'searchPath' | 'findGroups'>> {
-  readonly filter: Uint8Array | undefined;
+  readonly filter: SystemCallFilters | undefined;
   /** It worked before: then it is never done without. */
   readonly mustFilter: boolean;
 }

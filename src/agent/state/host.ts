@@ -10,6 +10,7 @@ import type { ProcessLock } from '../../platform/disk/process-lock.js';
 import type { BoxPrograms } from '../../platform/process/bubblewrap.js';
 import type { ControlGroups } from '../../platform/process/control-group.js';
 import type { ProcessLimits } from '../../platform/process/process-limits.js';
+import type { SystemCallFilters } from '../../platform/process/system-call-filter.js';
 import type { Logger } from '../../platform/telemetry/log.js';
 import type { Clock } from '../../platform/time/clock.js';
 import type { RepositoryClient } from '../../trust/repository-client.js';
@@ -108,7 +109,7 @@ export interface Means {
   /** Whether a user namespace can be had. */
   readonly userNamespace: 'yes' | 'no';
   /** What refuses system calls, for bubblewrap; left out where kernel or machine cannot have it. */
-  readonly systemCalls?: Uint8Array;
+  readonly systemCalls?: SystemCallFilters;
   readonly isRoot: boolean;
   /** Our own: no command is given more. */
   readonly limits: ProcessLimits;

@@ -1,6 +1,5 @@
-// The JSON Schema of the agent's configuration file: every key that exists, with its type and bounds, said here and
-// nowhere else. A key whose feature does not exist is not here, and so refused as unknown. What a schema cannot say
-// is in config-rules.
+// The JSON Schema of the agent's configuration file: every key that exists, with its type and bounds, and nowhere else. A key whose
+// feature does not exist is not here, and so refused as unknown. What a schema cannot say is in config-rules.
 import { durationPattern } from '../names.js';
 import type { GroupOf, Key, Keys, Schema, ValueOf } from './config-keys.js';
 import * as key from './config-keys.js';
@@ -48,6 +47,7 @@ export const boxKeys = {
   binds: paths,
   writable: paths,
   userNamespace: key.boolean,
+  nestedNamespaces: key.boolean,
   processes: key.whole(1, 100_000),
 };
 

@@ -16,6 +16,8 @@ export interface HookBox {
   readonly writable: readonly string[];
   /** `no`: it sees the owners of files as they are. Only a root agent can do without. */
   readonly userNamespace: 'yes' | 'no';
+  /** It may create user namespaces, in which it has every capability: for a command that has a sandbox of its own. */
+  readonly canNestNamespaces: boolean;
   readonly maxMemoryBytes: number;
   readonly maxProcesses: number;
 }
@@ -26,6 +28,7 @@ export const defaultHookBox: HookBox = {
   binds: [],
   writable: [],
   userNamespace: 'yes',
+  canNestNamespaces: false,
   maxMemoryBytes: 1e9,
   maxProcesses: 128,
 };
@@ -35,6 +38,7 @@ type HookBoxFile = GroupOf<typeof boxKeys> & { readonly memory?: string };
 /** @param file the keys of a command that schema and rules have accepted */
 export function buildHookBox(file: HookBoxFile): HookBox {
   const { user, network = false, binds = [], writable = [], userNamespace = true, memory, processes } = file;
+  const { nestedNamespaces: canNestNamespaces = false } = file;
   const { maxMemoryBytes, maxProcesses } = defaultHookBox;
   return {
     ...given({ user }),
@@ -42,6 +46,7 @@ export function buildHookBox(file: HookBoxFile): HookBox {
     binds,
     writable,
     userNamespace: userNamespace ? 'yes' : 'no',
+    canNestNamespaces,
     maxMemoryBytes: memory === undefined ? maxMemoryBytes : sizeBytes(memory),
     maxProcesses: processes ?? maxProcesses,
   };

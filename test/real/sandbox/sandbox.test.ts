@@ -66,6 +66,20 @@ describe('a check in the sandbox', options, () => {
     },
   );
 
+  it('creates no user namespace and reads no keyring, unless its configuration permits the namespaces', {
+    ...needs('python3', 'python3'),
+  }, async () => {
+    const script =
+      'unshare --user --map-root-user true 2>&1 | tail -1; unshare --user --net sh -c "echo inside" 2>&1 | tail -1; ' +
+      "python3 -c 'import ctypes, os; l = ctypes.CDLL(None, use_errno=True); " +
+      'l.syscall(219 if os.uname().machine == "aarch64" else 250, 0, -3, 0); print(ctypes.get_errno())\'';
+    const { text } = await lookAround(script);
+    const refused = 'unshare: unshare failed: Operation not permitted';
+    assert.equal(text, `${refused}\n${refused}\n38`);
+    const { text: nested } = await lookAround(script, { canNestNamespaces: true });
+    assert.equal(nested, 'inside\n38');
+  });
+
   it('is nobody, without capabilities, and cannot become anybody else', { skip }, async () => {
     const { text } = await lookAround(
       'id -u; id -G; grep -E "^(CapEff|CapPrm|NoNewPrivs)" /proc/self/status',

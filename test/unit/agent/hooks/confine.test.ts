@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { boxOf } from '../../../../src/agent/hooks/confine.js';
 import type { Means } from '../../../../src/agent/state/host.js';
@@ -26,6 +27,19 @@ describe('a command in the sandbox', () => {
     throwsCode('SANDBOX_BROKEN', () =>
       boxOf({ ...means, isRoot: false }, asked, { mounts: [], directory: '/' }),
     );
+  });
+
+  it('may create user namespaces only where its configuration permits it', () => {
+    const filters = { confined: Buffer.from('confined'), nested: Buffer.from('nested') };
+    const filterOf = (more: object): unknown =>
+      boxOf(
+        { ...means, systemCalls: filters },
+        { ...defaultHookBox, ...more },
+        { mounts: [], directory: '/' },
+      ).systemCalls;
+    assert.equal(filterOf({}), filters.confined);
+    assert.equal(filterOf({ userNamespace: 'no' }), filters.confined);
+    assert.equal(filterOf({ canNestNamespaces: true }), filters.nested);
   });
 
   it('leaves the user namespace under an agent of root only', () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { constants } from 'node:os';
 import { describe, it } from 'node:test';
 import { type Box, boxArgv, runBoxed } from '../../../../src/platform/process/bubblewrap.js';
-import { systemCallFilter } from '../../../../src/platform/process/system-call-filter.js';
+import { systemCallFilters } from '../../../../src/platform/process/system-call-filter.js';
 import { needs } from '../../../kit/programs/real-programs.js';
 
 const programs = { bwrap: '/b/bwrap', prlimit: '/b/prlimit', setpriv: '/b/setpriv' };
@@ -104,7 +104,7 @@ describe('the arguments of bubblewrap', () => {
 
 /** Prints the errno of each try, 0 for one that was let through. */
 const systemCallProbe = `
-import ctypes, mmap, os, platform, socket
+import ctypes, mmap, os, platform, socket, sys
 libc = ctypes.CDLL(None, use_errno=True)
 print('fds', ','.join(sorted(fd for fd in os.listdir('/proc/self/fd') if int(fd) < 10 and os.path.exists('/proc/self/fd/' + fd))))
 def call(name, number, *args):
@@ -118,6 +118,23 @@ family('inet', 2)
 family('vsock', 40)
 for number, name in ((425, 'setup'), (426, 'enter'), (427, 'register')):
     call('io_uring_' + name, number, 0, 0, 0, 0, 0)
+arm = platform.machine() == 'aarch64'
+for name, x86_64, aarch64 in (('add_key', 248, 217), ('request_key', 249, 218), ('keyctl', 250, 219), ('userfaultfd', 323, 282)):
+    call(name, aarch64 if arm else x86_64, 0, 0, 0, 0, 0)
+call('clone3', 435, 0, 0)
+call('setns', 268 if arm else 308, os.open('/proc/self/ns/user', os.O_RDONLY), 0x10000000)
+call('unshare_files', 97 if arm else 272, 0x400)
+def child(name, number, flags):
+    pid = os.fork()
+    if pid == 0:
+        call(name, number, flags, 0, 0, 0, 0)
+        sys.stdout.flush()
+        os._exit(0)
+    os.waitpid(pid, 0)
+sys.stdout.flush()
+child('unshare_user', 97 if arm else 272, 0x10000000)
+child('unshare_user_and_net', 97 if arm else 272, 0x50000000)
+child('clone_user', 220 if arm else 56, 0x10000000 | 17)
 if platform.machine() == 'x86_64':
     page = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
     page.write(bytes.fromhex('b814000000cd80c3'))  # mov eax, getpid; int 0x80; ret
@@ -125,6 +142,8 @@ if platform.machine() == 'x86_64':
     print('i386', -min(0, ctypes.CFUNCTYPE(ctypes.c_int)(address)()))
     call('x32', 0x40000000 + 39)
 `;
+
+const filtersHere = () => systemCallFilters(process.arch) ?? assert.fail(`no filter for ${process.arch}`);
 
 describe('a run in the box', needs('bwrap', 'bubblewrap'), () => {
   const real = { bwrap: '/usr/bin/bwrap', prlimit: '/usr/bin/prlimit', setpriv: '/usr/bin/setpriv' };
@@ -177,25 +196,65 @@ describe('a run in the box', needs('bwrap', 'bubblewrap'), () => {
       `has no way out by a system call, with ${userNamespace} user namespace`,
       needs('python3', 'python3'),
       async () => {
-        const systemCalls = systemCallFilter(process.arch) ?? assert.fail(`no filter for ${process.arch}`);
+        const { confined: systemCalls } = filtersHere();
         const open = await run(['python3', '-c', systemCallProbe], { userNamespace });
         assert.match(open.kind === 'exited' ? open.stdout : '', /^unix 0$/m, JSON.stringify(open));
         const ended = await run(['python3', '-c', systemCallProbe], { userNamespace, systemCalls });
         assert.ok(ended.kind === 'exited' && ended.exitCode === 0, JSON.stringify(ended));
-        const { ENOSYS } = constants.errno;
+        const { ENOSYS, EPERM } = constants.errno;
         const foreign = process.arch === 'x64' ? [`i386 ${ENOSYS}`, `x32 ${ENOSYS}`] : [];
-        const refused = ['vsock', 'io_uring_setup', 'io_uring_enter', 'io_uring_register'].map(
-          (name) => `${name} ${ENOSYS}`,
+        const refused = [
+          ...['vsock', 'io_uring_setup', 'io_uring_enter', 'io_uring_register'],
+          ...['add_key', 'request_key', 'keyctl', 'userfaultfd', 'clone3'],
+        ].map((name) => `${name} ${ENOSYS}`);
+        const forbidden = ['unshare_user', 'unshare_user_and_net', 'clone_user'].map(
+          (name) => `${name} ${EPERM}`,
         );
         // The program itself was read by bubblewrap: the command has no descriptor of ours.
         assert.deepEqual(ended.stdout.trim().split('\n'), [
           ...['fds 0,1,2', 'unix 0', 'inet 0'],
           ...refused,
+          ...[`setns ${EPERM}`, 'unshare_files 0'],
+          ...forbidden,
           ...foreign,
         ]);
       },
     );
   }
+
+  it('creates user namespaces under the filter that permits them', needs('python3', 'python3'), async () => {
+    const { nested: systemCalls } = filtersHere();
+    const ended = await run(['python3', '-c', systemCallProbe], { systemCalls });
+    const lines = ended.kind === 'exited' ? ended.stdout.split('\n') : [];
+    assert.deepEqual(
+      lines.filter((line) => /^(?:keyctl|userfaultfd|unshare_user|clone_user|clone3) /.test(line)),
+      // clone3 has no arguments here: the kernel itself answers EINVAL.
+      [`keyctl 38`, `userfaultfd 38`, `clone3 22`, 'unshare_user 0', 'clone_user 0', 'clone_user 0'],
+      JSON.stringify(ended),
+    );
+  });
+
+  it('runs threads and children under the filter', needs('python3', 'python3'), async () => {
+    const { confined: systemCalls } = filtersHere();
+    const text = `
+import os, subprocess, threading
+numbers = []
+threads = [threading.Thread(target=numbers.append, args=(n,)) for n in range(8)]
+for one in threads: one.start()
+for one in threads: one.join()
+pid = os.fork()
+if pid == 0: os._exit(3)
+print(sum(numbers), os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), subprocess.check_output(['echo', 'child'], text=True).strip())
+`;
+    const python = await run(['python3', '-c', text], { systemCalls });
+    assert.equal(python.kind === 'exited' && python.stdout, '28 3 child\n', JSON.stringify(python));
+    const script =
+      'const { Worker } = require("node:worker_threads"); const { execFileSync } = require("node:child_process");' +
+      'new Worker("require(\'node:worker_threads\').parentPort.postMessage(6 * 7)", { eval: true })' +
+      '.on("message", (n) => console.log(n, execFileSync("echo", ["child"], { encoding: "utf8" }).trim()));';
+    const node = await run([process.execPath, '-e', script], { systemCalls });
+    assert.equal(node.kind === 'exited' && node.stdout, '42 child\n', JSON.stringify(node));
+  });
 
   it('says when bubblewrap itself cannot be started', async () => {
     assert.equal((await run(['true'], {}, '/nonexistent/bwrap')).kind, 'not-boxed');
