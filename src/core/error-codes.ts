@@ -623,7 +623,7 @@ export const errorCodes = {
   ),
   FLEET_IDENTITY_REFUSED: failed(
     'The identity header of a proxy came twice, without a valid name, or together with a token or a session.',
-    'Make the proxy replace this header and set it once. Sign in by the proxy or by a token, not by both: delete the cookie `writ_session`.',
+    'Make the proxy replace this header and set it once. Sign in by the proxy or by a token, not by both: delete the cookie `__Host-writ_session` (`writ_session` without TLS).',
   ),
   FLEET_TOKEN_UNKNOWN: failed(
     'There is no token with this id.',

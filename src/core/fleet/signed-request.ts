@@ -26,3 +26,20 @@ export const fleetPaths = { enrol: 'v1/enrol', reports: 'v1/reports' } as const;
 
 /** A counter is a whole number below this: one that a hostile answer pushes up leaves room for years. */
 export const maxCounter = 2 ** 52;
+
+/**
+ * Whether a Signature-Input covers each component once, has each parameter once, and a whole number of seconds as `created`: RFC 9421
+ * (2.5, 2.3) requires all three, and the library that verifies accepts other texts.
+ */
+export function isExactSignatureInput(text: string): boolean {
+  const [, components = '', parameters = ''] = /^[^=]+=\(([^)]*)\)(.*)$/s.exec(text) ?? [];
+  const covered = components.split(' ').filter((one) => one !== '');
+  const given = parameters
+    .replace(/"[^"]*"/g, '')
+    .split(';')
+    .slice(1)
+    .map((one) => one.trim());
+  const names = given.map((one) => one.split('=')[0]);
+  const isRepeated = new Set(covered).size !== covered.length || new Set(names).size !== names.length;
+  return !isRepeated && given.some((one) => /^created=[0-9]{1,15}$/.test(one));
+}

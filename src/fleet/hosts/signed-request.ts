@@ -3,7 +3,12 @@
 // counter-rules decide whether the counter is new; `created` is recorded and decides nothing.
 import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto';
 import { httpbis } from 'http-message-signatures';
-import { fleetHeaders, maxCounter, signedParts } from '../../core/fleet/signed-request.js';
+import {
+  fleetHeaders,
+  isExactSignatureInput,
+  maxCounter,
+  signedParts,
+} from '../../core/fleet/signed-request.js';
 
 export interface RequestHead {
   readonly method: string;
@@ -50,6 +55,10 @@ export async function verifySignedHead(
   if (bodyDigest === undefined) return refused('the digest of the body is not one of SHA-256');
   const counter = readCounter(headers[fleetHeaders.counter] ?? '');
   if (counter === undefined) return refused('the counter is not a number');
+  if (!isExactSignatureInput(headers['signature-input'] ?? ''))
+    return refused(
+      'a component or a parameter of the signature occurs twice, or `created` is not a whole number',
+    );
   const who = await verifyHeaders(request.method, headers, keyOf);
   if ('kind' in who) return who;
   const nonce = headers[fleetHeaders.nonce];

@@ -28,12 +28,18 @@ export interface CallerParts {
   readonly nowMs: number;
   /** Left out: no proxy is believed. */
   readonly identity?: IdentityRule;
+  /** Sessions over TLS alone. */
+  readonly secure: boolean;
 }
 
 /** What of a request says who asks. */
 export type Asking = Pick<FastifyRequest, 'headers' | 'ip'>;
 
-export const sessionCookie = 'writ_session';
+/**
+ * `__Host-`: a browser takes such a cookie from this host alone, over TLS. A plain name could also be set by a sibling domain, which
+ * would then sign its visitor in with a session of another person. Without TLS, on loopback, browsers refuse the prefix.
+ */
+const cookieName = (secure: boolean): string => (secure ? '__Host-writ_session' : 'writ_session');
 const sessionMs = 12 * 3_600_000;
 /** The newest stay: who signs in again and again does not fill the store. */
 const sessionsOfToken = 100;
@@ -46,7 +52,7 @@ export async function callerOf(parts: CallerParts, asking: Asking): Promise<Know
   const named = await namedByProxy(parts, asking, hasCredential(headers));
   if (named !== undefined) return named;
   const bearer = bearerOf(headers);
-  const session = sessionOf(headers);
+  const session = sessionOf(headers, parts.secure);
   const credential = bearer ?? session;
   if (credential === undefined) throw tokenRefused('missing');
   return parts.bound.guard({ address, credential }, () =>
@@ -72,7 +78,7 @@ async function namedByProxy(
 
 /** Also one that is malformed: it says that somebody meant to be known by it. */
 function hasCredential({ authorization = '', cookie = '' }: IncomingHttpHeaders): boolean {
-  return /^\s*bearer\b/i.test(authorization) || /(?:^|;)\s*writ_session=/.test(cookie);
+  return /^\s*bearer\b/i.test(authorization) || /(?:^|;)\s*(?:__Host-)?writ_session=/.test(cookie);
 }
 
 async function ofToken({ db, nowMs }: CallerParts, bearer: string): Promise<Known> {
@@ -130,8 +136,11 @@ export async function beginSession(parts: CallerParts, token: string, asking: As
   return session;
 }
 
-export async function endSession(db: Kysely<Tables>, headers: IncomingHttpHeaders): Promise<void> {
-  const session = sessionOf(headers);
+export async function endSession(
+  { db, secure }: Pick<CallerParts, 'db' | 'secure'>,
+  headers: IncomingHttpHeaders,
+): Promise<void> {
+  const session = sessionOf(headers, secure);
   if (session === undefined) return;
   const ended = tokenDigest(session);
   await transact(db, (trx) => trx.deleteFrom('sessions').where('digest', '=', ended).execute());
@@ -140,7 +149,13 @@ export async function endSession(db: Kysely<Tables>, headers: IncomingHttpHeader
 /** @param secure false on loopback without TLS alone, where a browser would not send it back */
 export function cookieText(session: string, secure: boolean): string {
   const life = session === '' ? 0 : sessionMs / 1000;
-  const parts = [`${sessionCookie}=${session}`, 'Path=/', 'HttpOnly', 'SameSite=Strict', `Max-Age=${life}`];
+  const parts = [
+    `${cookieName(secure)}=${session}`,
+    'Path=/',
+    'HttpOnly',
+    'SameSite=Strict',
+    `Max-Age=${life}`,
+  ];
   return [...parts, ...(secure ? ['Secure'] : [])].join('; ');
 }
 
@@ -149,8 +164,9 @@ export function bearerOf({ authorization = '' }: IncomingHttpHeaders): string | 
   return /^Bearer ([\x21-\x7e]{1,200})$/i.exec(authorization)?.[1];
 }
 
-function sessionOf({ cookie = '' }: IncomingHttpHeaders): string | undefined {
-  const found = cookie.split(/; */).find((part) => part.startsWith(`${sessionCookie}=`));
-  const text = found?.slice(sessionCookie.length + 1) ?? '';
+function sessionOf({ cookie = '' }: IncomingHttpHeaders, secure: boolean): string | undefined {
+  const begin = `${cookieName(secure)}=`;
+  const found = cookie.split(/; */).find((part) => part.startsWith(begin));
+  const text = found?.slice(begin.length) ?? '';
   return /^[\w-]{43}$/.test(text) ? text : undefined;
 }

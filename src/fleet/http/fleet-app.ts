@@ -27,6 +27,8 @@ export interface AppOptions {
   readonly routes: readonly Route[];
   readonly bound: RefusalBound;
   readonly identity?: IdentityRule | undefined;
+  /** Sessions over TLS alone. */
+  readonly secure: boolean;
   readonly addPages: (app: FastifyInstance) => Promise<void>;
   readonly createServer: (handler: RequestListener) => Server;
   /** True from the first word of an end on. */
@@ -139,13 +141,13 @@ function add(
   app: FastifyInstance,
   route: Route,
   gate: BodyGate,
-  { store, clock, bound, identity }: AppOptions,
+  { store, clock, bound, identity, secure }: AppOptions,
 ): void {
   const { method, url, querystring, params, body, raw, access, maxBodyBytes = maxFieldsBytes } = route;
   const isOpen = access === 'anyone' || access === 'host' || access === 'opa';
   const callers = new WeakMap<FastifyRequest, Caller>();
   const admit = async (request: FastifyRequest, needed: Role) => {
-    const asked = { db: store.db, bound, nowMs: clock.nowMs(), ...given({ identity }) };
+    const asked = { db: store.db, bound, nowMs: clock.nowMs(), secure, ...given({ identity }) };
     const caller = await callerOf(asked, request);
     requireRole(caller, needed);
     return caller;

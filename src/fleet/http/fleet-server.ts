@@ -112,13 +112,13 @@ async function serveStore(
   const metrics = await createFleetMetrics({ process: options.processMetrics });
   const listener = listenerOf(options, { limits, metrics, tls: tlsOptions });
   const bound = createRefusalBound(clock);
-  const parts = { store, clock, log, metrics, bound, identity: options.identity };
+  const secure = tls !== undefined || !/^(?:127\.|::1$|localhost$)/.test(options.host);
+  const parts = { store, clock, log, metrics, bound, secure, identity: options.identity };
   const queries = createFleetQueries(store.db, store.fleetId, clock);
   const events = createSummaryEvents({ summary: queries.summary, clock, log });
   const ingest = createIngest(store, { clock, log, onBatch: metrics.batch });
   const nowMs = (): number => clock.nowMs();
   const haste = createHaste();
-  const secure = tls !== undefined || !/^(?:127\.|::1$|localhost$)/.test(options.host);
   const routes = [
     ...hostRoutes({ ...parts, ingest, shared: uncountedAddresses(options.proxies ?? []) }),
     ...opaRoutes(store.db, bound, nowMs),
@@ -130,7 +130,7 @@ async function serveStore(
   const app = await createApp({
     ...parts,
     routes: withDescription(routes),
-    addPages: (to) => addPages(to, { ...parts, queries, secure }),
+    addPages: (to) => addPages(to, { ...parts, queries }),
     createServer: (handler) => listener.createServer(handler) as Server,
     isEnding,
   });

@@ -17,7 +17,12 @@ export function openApi(routes: readonly Route[], version: string): object {
     components: {
       securitySchemes: {
         token: { type: 'http', scheme: 'bearer' },
-        session: { type: 'apiKey', in: 'cookie', name: 'writ_session' },
+        session: {
+          type: 'apiKey',
+          in: 'cookie',
+          name: '__Host-writ_session',
+          description: 'Without TLS, on loopback alone: writ_session.',
+        },
         host: {
           type: 'apiKey',
           in: 'header',

@@ -20,6 +20,8 @@ export interface OwnRoutesOptions {
   readonly metrics: FleetMetrics;
   readonly bound: RefusalBound;
   readonly identity?: IdentityRule | undefined;
+  /** Sessions over TLS alone. */
+  readonly secure: boolean;
   readonly clock: Clock;
 }
 
@@ -27,7 +29,8 @@ const health = { forMs: 1000, waitMs: 3000 };
 const numbers = { forMs: 3000, waitMs: 4000 };
 const texts = { forMs: 1000, waitMs: 6000 };
 
-export function ownRoutes({ store, queries, metrics, bound, clock, identity }: OwnRoutesOptions): Route[] {
+export function ownRoutes(options: OwnRoutesOptions): Route[] {
+  const { store, queries, metrics, bound, clock, identity, secure } = options;
   const { db } = store;
   const views = openViews(db);
   const look = remembered(clock, health, async () => {
@@ -70,7 +73,8 @@ export function ownRoutes({ store, queries, metrics, bound, clock, identity }: O
       handle: async ({ request, reply }: Asked) => {
         const isNamed = request.headers.authorization !== undefined;
         // A token that is not good is said, and not passed over: a dashboard would lose half of its numbers without a word.
-        if (isNamed) await callerOf({ db, bound, nowMs: clock.nowMs(), ...given({ identity }) }, request);
+        if (isNamed)
+          await callerOf({ db, bound, nowMs: clock.nowMs(), secure, ...given({ identity }) }, request);
         return reply.type(metrics.contentType).send(await textOf[isNamed ? 'shown' : 'hidden']());
       },
     },

@@ -30,7 +30,7 @@ export function addPages(
   { store, clock, log, queries, bound, identity, secure }: PageOptions,
 ): Promise<void> {
   const { db } = store;
-  const parts = () => ({ db, bound, nowMs: clock.nowMs(), ...given({ identity }) });
+  const parts = () => ({ db, bound, nowMs: clock.nowMs(), secure, ...given({ identity }) });
   return registerPage(app, {
     clock,
     queries,
@@ -42,7 +42,7 @@ export function addPages(
       },
       signOut: async (headers) => {
         requireSameOrigin(headers);
-        await endSession(db, headers);
+        await endSession({ db, secure }, headers);
         return cookieText('', secure);
       },
     },

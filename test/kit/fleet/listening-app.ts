@@ -36,7 +36,7 @@ export async function listeningApp(
   const queries = createFleetQueries(store.db, store.fleetId, clock);
   const nowMs = (): number => clock.nowMs();
   const app = await createApp({
-    ...{ store, clock, log, metrics, bound, isEnding: () => false },
+    ...{ store, clock, log, metrics, bound, secure: false, isEnding: () => false },
     routes: [
       ...hostRoutes({ store, ingest, bound, clock, metrics, shared }),
       ...opaRoutes(store.db, bound, nowMs),

@@ -23,7 +23,11 @@ export function tokenCases(newLocation: NewLocation): void {
       const [often, other] = [await bench.token({ kind: 'people' }), await bench.token({ kind: 'people' })];
       const asking = { headers: {}, ip: '192.0.2.1' };
       const signIn = (token: string): Promise<string> =>
-        beginSession({ db, bound: createRefusalBound(clock), nowMs: clock.nowMs() }, token, asking);
+        beginSession(
+          { db, bound: createRefusalBound(clock), nowMs: clock.nowMs(), secure: false },
+          token,
+          asking,
+        );
       await signIn(other.token);
       let last = '';
       for (let times = 0; times < 103; times++) {

@@ -143,6 +143,32 @@ describe('a signed request', () => {
       assert.notEqual(await codeOf(await signed({ params })), 'signed');
     });
 
+  it('is refused where a component is covered twice, a parameter occurs twice, or created is no whole number', async () => {
+    const request = await signed();
+    // The key signs what the library itself would verify: the refusal is not for a wrong signature.
+    const signedInput = (bend: (input: string) => string): IncomingRequest => {
+      const input = bend(String(request.headers['signature-input']).replace('sig=', ''));
+      const fields = [...input.slice(0, input.indexOf(')')).matchAll(/"([^"]+)"/g)].map(
+        ([, name = '']) => name,
+      );
+      const lines = fields.map((name) => `"${name}": ${name === '@method' ? 'POST' : request.headers[name]}`);
+      const base = [...lines, `"@signature-params": ${input}`].join('\n');
+      const signature = `sig=:${sign(null, Buffer.from(base), privateKey).toString('base64')}:`;
+      return { ...request, headers: { ...request.headers, 'signature-input': `sig=${input}`, signature } };
+    };
+    assert.equal(await codeOf(signedInput((input) => input)), 'signed');
+    for (const bend of [
+      (input: string) => input.replace('"writ-counter"', '"writ-counter" "writ-counter"'),
+      (input: string) => input.replace('"@method"', '"@method" "@method"'),
+      (input: string) => input.replace('created=1700000000', 'created=1700000000.5'),
+      (input: string) => input.replace('created=1700000000', 'created=-1'),
+      (input: string) => input.replace('created=1700000000', 'created="1700000000"'),
+      (input: string) => `${input};created=1700000000`,
+      (input: string) => `${input};alg="ed25519"`,
+    ])
+      assert.equal(await codeOf(signedInput(bend)), 'FLEET_SIGNATURE_REFUSED', bend('"writ-counter"'));
+  });
+
   it('is refused with another algorithm, another key, two signatures, or a header twice', async () => {
     assert.equal(await codeOf(await signed({ alg: 'hmac-sha256' })), 'FLEET_SIGNATURE_REFUSED');
     const other = generateKeyPairSync('ed25519');

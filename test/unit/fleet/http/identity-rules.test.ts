@@ -73,7 +73,12 @@ describe('who asks through a proxy', () => {
     using directory = tempDir(memory());
     const clock = fakeClock();
     await using bench = await fleetBench(directory.join('store'), clock);
-    const parts = { db: bench.store.db, bound: createRefusalBound(clock), nowMs: clock.nowMs() };
+    const parts = {
+      db: bench.store.db,
+      bound: createRefusalBound(clock),
+      nowMs: clock.nowMs(),
+      secure: true,
+    };
     const rule = ruleOf('10.0.0.2');
     const ask = (name: string, more: Record<string, string> = {}) => {
       const { headers, ip } = asking(name);
@@ -83,9 +88,10 @@ describe('who asks through a proxy', () => {
       { authorization: 'Bearer writ_people_x' },
       { authorization: 'bearer' },
       { cookie: 'other=1; writ_session=short' },
+      { cookie: 'other=1; __Host-writ_session=short' },
     ])
       await rejectsCode('FLEET_IDENTITY_REFUSED', ask('alice', more as Record<string, string>));
-    for (let at = 0; at < 97; at++) await rejectsCode('FLEET_IDENTITY_REFUSED', ask('a, b'));
+    for (let at = 0; at < 96; at++) await rejectsCode('FLEET_IDENTITY_REFUSED', ask('a, b'));
     await rejectsCode('FLEET_REFUSED_OFTEN', ask('a, b'));
     const known = { who: 'person alice', role: 'detail', by: 'proxy' };
     assert.deepEqual(await ask('alice'), known);

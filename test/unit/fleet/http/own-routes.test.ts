@@ -14,7 +14,14 @@ import { type FleetBench, fleetBench } from '../../../kit/fleet/fleet-bench.js';
 async function doors({ store, clock }: FleetBench) {
   const metrics = await createFleetMetrics({ process: 'omit' });
   const queries = createFleetQueries(store.db, store.fleetId, clock);
-  const routes = ownRoutes({ store, queries, metrics, bound: createRefusalBound(clock), clock });
+  const routes = ownRoutes({
+    store,
+    queries,
+    metrics,
+    bound: createRefusalBound(clock),
+    clock,
+    secure: false,
+  });
   return async (url: string, headers: Record<string, string> = {}): Promise<unknown> => {
     const reply = { type: () => ({ send: (text: string) => text }) };
     const asked = { request: { headers, ip: '192.0.2.1' }, reply } as unknown as Asked;

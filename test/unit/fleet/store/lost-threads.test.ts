@@ -115,7 +115,14 @@ describe('a thread of an embedded store that ends', () => {
     const { store } = bench;
     const metrics = await createFleetMetrics({ process: 'omit' });
     const queries = createFleetQueries(store.db, store.fleetId, clock);
-    const routes = ownRoutes({ store, queries, metrics, bound: createRefusalBound(clock), clock });
+    const routes = ownRoutes({
+      store,
+      queries,
+      metrics,
+      bound: createRefusalBound(clock),
+      clock,
+      secure: false,
+    });
     const health = async (): Promise<unknown> => {
       await clock.advance(2_000);
       return routes.find(({ url }) => url === '/healthz')?.handle({} as Asked);

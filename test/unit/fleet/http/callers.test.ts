@@ -1,0 +1,68 @@
+// Which cookie is a session: with TLS the one that a browser takes from this host alone.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { beginSession, callerOf, cookieText, endSession } from '../../../../src/fleet/http/callers.js';
+import { createRefusalBound } from '../../../../src/fleet/http/refusal-bound.js';
+import { rejectsCode } from '../../../kit/assert/assert-code.js';
+import { fakeClock } from '../../../kit/clock/fake-clock.js';
+import { memory, tempDir } from '../../../kit/disk/temp-dir.js';
+import { fleetBench } from '../../../kit/fleet/fleet-bench.js';
+
+const ip = '192.0.2.1';
+
+async function scene() {
+  const dir = tempDir(memory());
+  const clock = fakeClock();
+  const bench = await fleetBench(dir.join('store'), clock);
+  const partsOf = (secure: boolean) => ({
+    ...{ db: bench.store.db, bound: createRefusalBound(clock) },
+    ...{ nowMs: clock.nowMs(), secure },
+  });
+  return {
+    signIn: async (secure: boolean) => {
+      const { id, token } = await bench.token({ kind: 'people', role: 'view' });
+      const session = await beginSession(partsOf(secure), token, { headers: {}, ip });
+      return { who: `token ${id}`, session, cookie: cookieText(session, secure) };
+    },
+    whoIs: async (secure: boolean, cookie: string) =>
+      (await callerOf(partsOf(secure), { headers: { cookie }, ip })).who,
+    signOut: (secure: boolean, cookie: string) => endSession(partsOf(secure), { cookie }),
+    [Symbol.asyncDispose]: async () => {
+      await bench[Symbol.asyncDispose]();
+      dir[Symbol.dispose]();
+    },
+  };
+}
+
+describe('the cookie of a session', () => {
+  it('has the prefix of this host over TLS, and a plain name on loopback without it', async () => {
+    await using s = await scene();
+    const secure = await s.signIn(true);
+    assert.match(
+      secure.cookie,
+      /^__Host-writ_session=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict; Max-Age=43200; Secure$/,
+    );
+    assert.equal(await s.whoIs(true, secure.cookie.split(';')[0] ?? ''), secure.who);
+    const plain = await s.signIn(false);
+    assert.match(plain.cookie, /^writ_session=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict; Max-Age=43200$/);
+    assert.equal(await s.whoIs(false, plain.cookie.split(';')[0] ?? ''), plain.who);
+  });
+
+  it('of a sibling domain, which cannot set the prefix, signs its visitor in as no other person', async () => {
+    await using s = await scene();
+    const [visitor, attacker] = [await s.signIn(true), await s.signIn(true)];
+    const tossed = `writ_session=${attacker.session}`;
+    await rejectsCode('FLEET_TOKEN_REFUSED', s.whoIs(true, tossed));
+    const both = `${tossed}; __Host-writ_session=${visitor.session}`;
+    assert.equal(await s.whoIs(true, both), visitor.who);
+    await s.signOut(true, both);
+    await rejectsCode('FLEET_TOKEN_REFUSED', s.whoIs(true, both));
+    assert.equal(await s.whoIs(true, `__Host-writ_session=${attacker.session}`), attacker.who);
+  });
+
+  it('of a version before the prefix is no session over TLS: its person signs in again', async () => {
+    await using s = await scene();
+    const { session } = await s.signIn(true);
+    await rejectsCode('FLEET_TOKEN_REFUSED', s.whoIs(true, `writ_session=${session}`));
+  });
+});
