@@ -62,6 +62,15 @@ export function makeDebianPackage({ name, architecture, version, epochSeconds, s
 const startable =
   /^(?:DEBIAN\/(?:config|preinst|postinst|prerm|postrm)|usr\/lib\/writ\/(?:bin\/node|dist\/writ\/main\.js))$/;
 
+/** May contain a password, in the URL of a database. The package's postinst gives it to the group of the service. */
+const secret = /^etc\/writ\/fleet\.env$/;
+
+/** @param {string} path in the package @returns {number} */
+export function modeInPackage(path, isDirectory) {
+  if (isDirectory || startable.test(path)) return 0o755;
+  return secret.test(path) ? 0o640 : 0o644;
+}
+
 /** Modes and times are those of the recipe, whatever umask and clock made the tree. */
 function settle(tree, epochSeconds) {
   const folders = readdirSync(tree, { recursive: true, withFileTypes: true })
@@ -69,8 +78,7 @@ function settle(tree, epochSeconds) {
     .map((entry) => join(entry.parentPath ?? entry.path, entry.name));
   for (const path of [...filesOf(tree), ...folders.sort().reverse(), tree]) {
     const stat = lstatSync(path);
-    const isProgram = stat.isDirectory() || startable.test(relative(tree, path));
-    if (!stat.isSymbolicLink()) chmodSync(path, isProgram ? 0o755 : 0o644);
+    if (!stat.isSymbolicLink()) chmodSync(path, modeInPackage(relative(tree, path), stat.isDirectory()));
     lutimesSync(path, epochSeconds, epochSeconds);
   }
 }

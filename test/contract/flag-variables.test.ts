@@ -16,7 +16,7 @@ interface Row {
   readonly former: string | undefined;
 }
 
-const shared = /^WRIT_(?:CONFIG|COLOR|FLEET_(?:URL|TOKEN_FILE|CA|STORE))$/;
+const shared = /^WRIT_(?:CONFIG|COLOR|FLEET_(?:URL|TOKEN_FILE|CA|STORE|STORE_FILE))$/;
 async function allRows(): Promise<readonly Row[]> {
   const all = commands.map(async ({ name: command, load }): Promise<Row[]> => {
     const { flags } = (await load()).command;

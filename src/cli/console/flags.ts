@@ -5,8 +5,8 @@ import { InvalidArgumentError, Option } from '#commander';
 /** An option of commander. `value` is never there: the compiler takes the type of the flag's value from it. */
 export type Flag<Value> = Option & {
   readonly value?: Value;
-  /** Name of a flag that says the same thing in another way: where that one was typed, this one's variable is not read. */
-  readonly rival?: string;
+  /** Names of flags that say the same thing in another way: where one of them was typed, this one's variable is not read. */
+  readonly rivals?: readonly string[];
 };
 
 /** A flag for each value, under its name, as `lockWait` for --lock-wait. */
@@ -61,9 +61,9 @@ export function preset<Value>(
   return option as Flag<Value>;
 }
 
-/** @returns the flag, whose variable is not read where the other one was typed. @param rival as `tokenFile` */
-export function besides<Value>(flag: Flag<Value>, rival: string): Flag<Value> {
-  return Object.assign(flag, { rival });
+/** @returns the flag, whose variable is not read where one of the others was typed. @param rivals as `tokenFile` */
+export function besides<Value>(flag: Flag<Value>, ...rivals: readonly string[]): Flag<Value> {
+  return Object.assign(flag, { rivals });
 }
 
 const color: Flag<'auto' | 'always' | 'never'> = new Option('--color <when>', 'colours');

@@ -104,18 +104,19 @@ class WritCommand extends Command {
     const fromEnvironment = ({ envVar = '' }: Option) => this.#env[envVar] || undefined;
     for (const option of left) {
       const value = fromEnvironment(option);
-      const rival = rivalIn(this, option);
-      if (value === undefined || (rival !== undefined && !left.includes(rival))) continue;
-      if (rival !== undefined && fromEnvironment(rival) !== undefined)
+      const rivals = rivalsIn(this, option);
+      if (value === undefined || !rivals.every((rival) => left.includes(rival))) continue;
+      const rival = rivals.find((one) => fromEnvironment(one) !== undefined);
+      if (rival !== undefined)
         throw new WritError('USAGE', `${option.envVar} and ${rival.envVar} are both set: unset one of them`);
       this.emit(`optionEnv:${option.name()}`, value);
     }
   }
 }
 
-/** @returns the flag that says the same thing in another way: a flag beats the environment, also that of its rival */
-function rivalIn(command: Command, option: Flag<unknown>): Option | undefined {
-  return command.options.find((one) => one.attributeName() === option.rival);
+/** @returns the flags that say the same thing in another way: a flag beats the environment, also that of its rivals */
+function rivalsIn(command: Command, { rivals = [] }: Flag<unknown>): readonly Option[] {
+  return command.options.filter((one) => rivals.includes(one.attributeName()));
 }
 
 /** @returns those that have no value, or only their default */

@@ -4,9 +4,14 @@ import { WritError } from '../../core/errors.js';
 import type { CommandContext } from '../console/command.js';
 import { besides, type FlagValues, optional } from '../console/flags.js';
 import type { FleetDoor } from './door.js';
+import { storeLocation } from './store-location.js';
 
 export const doorFlags = {
-  url: besides(optional('--url <url>', 'address of the fleet server').env('WRIT_FLEET_URL'), 'store'),
+  url: besides(
+    optional('--url <url>', 'address of the fleet server').env('WRIT_FLEET_URL'),
+    'store',
+    'storeFile',
+  ),
   tokenFile: optional('--token-file <file>', 'file with a token for people').env('WRIT_FLEET_TOKEN_FILE'),
   ca: optional('--ca <file>', "authorities to trust for --url instead of the system's, PEM").env(
     'WRIT_FLEET_CA',
@@ -17,8 +22,18 @@ export const doorFlags = {
       "the server's own store, on its machine: a directory or a postgres:// URL",
     ).env('WRIT_FLEET_STORE'),
     'url',
+    'storeFile',
   ),
+  storeFile: besides(storeFileFlag(), 'url', 'store'),
 };
+/** Each command has its own: it is told its rivals. */
+export function storeFileFlag() {
+  return optional(
+    '--store-file <file>',
+    'file with what --store would be: a password is then not in the list of processes',
+  ).env('WRIT_FLEET_STORE_FILE');
+}
+
 export type DoorFlags = FlagValues<typeof doorFlags>;
 
 /** Opens the door, asks, and closes it. */
@@ -36,9 +51,10 @@ export async function askFleet<T>(
 }
 
 async function openDoor(
-  { url, tokenFile, ca, store }: DoorFlags,
+  { url, tokenFile, ca, ...flags }: DoorFlags,
   context: CommandContext,
 ): Promise<FleetDoor> {
+  const store = storeLocation(flags, context.at);
   if (store !== undefined && url !== undefined)
     throw new WritError('USAGE', '--url and --store both select a server: give one of them');
   if (store !== undefined) {

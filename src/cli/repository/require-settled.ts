@@ -42,7 +42,7 @@ export async function requireSettledShare(
   if (sharePpm === undefined) return undefined;
   if (url === undefined)
     throw new WritError('USAGE', '--require-settled needs --fleet: the hosts report to that server');
-  const door = { url, tokenFile, ca, store: undefined };
+  const door = { url, tokenFile, ca, store: undefined, storeFile: undefined };
   const facts = await askFleet(door, context, (fleet) => fleet.wait(release));
   const settled = requireSettledCounts(facts);
   const { isReached, ...share } = judgeSettledShare(facts, sharePpm);

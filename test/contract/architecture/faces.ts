@@ -225,7 +225,14 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'render',
     'terminal-text',
   ],
-  'cli/fleet': ['door', 'fleet-door', 'identity-flags', 'read-authorities', 'settled-counts'],
+  'cli/fleet': [
+    'door',
+    'fleet-door',
+    'identity-flags',
+    'read-authorities',
+    'settled-counts',
+    'store-location',
+  ],
   'cli/host': [
     'agent-doors',
     'ask',

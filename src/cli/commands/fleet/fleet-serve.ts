@@ -13,17 +13,23 @@ import { openNotifier } from '../../../platform/telemetry/sd-notify.js';
 import { asUser } from '../../../platform/users/user-id.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import { durationFlag, repeatedText } from '../../console/flag-values.js';
-import { type FlagValues, optional, preset, required } from '../../console/flags.js';
+import { besides, type FlagValues, optional, preset } from '../../console/flags.js';
 import { logForm, logLevel } from '../../console/log-flags.js';
+import { storeFileFlag } from '../../fleet/fleet-door.js';
 import { identityFlags, identityRule } from '../../fleet/identity-flags.js';
 import { readAuthorities } from '../../fleet/read-authorities.js';
+import { readLineFile, storeLocation } from '../../fleet/store-location.js';
 import { addressForHosts, listeningFlags, reloadAtHangup, tlsFiles } from '../../serving/listening.js';
 import { shellWord } from '../../show/show-repository.js';
 
 const flags = {
-  store: required('--store <store>', 'directory (created when missing), or a postgres:// URL').env(
-    'WRIT_FLEET_STORE',
+  store: besides(
+    optional('--store <store>', 'directory (created when missing), or a postgres:// URL').env(
+      'WRIT_FLEET_STORE',
+    ),
+    'storeFile',
   ),
+  storeFile: besides(storeFileFlag(), 'store'),
   repository: optional(
     '--repository <url>',
     'repository that hosts follow, to compare what should be in use, then its mirrors, separated by spaces; may be repeated, each with its --root',
@@ -48,10 +54,17 @@ const flags = {
   ),
   ...listeningFlags('127.0.0.1', 8090),
   ...identityFlags,
-  webhook: optional(
-    '--webhook <url>',
-    "receiver to notify when the state of the fleet changes, in Alertmanager's format; https, or http on this machine",
-    webhookFlag,
+  webhook: besides(
+    optional(
+      '--webhook <url>',
+      "receiver to notify when the state of the fleet changes, in Alertmanager's format; https, or http on this machine",
+      webhookFlag,
+    ),
+    'webhookFile',
+  ),
+  webhookFile: besides(
+    optional('--webhook-file <file>', 'file with what --webhook would be: its path may be a secret'),
+    'webhook',
   ),
   webhookTokenFile: optional('--webhook-token-file <file>', 'file with a bearer token for it'),
   webhookCa: optional('--webhook-ca <file>', 'authorities to trust for it, PEM'),
@@ -82,12 +95,17 @@ export const command: CommandDefinition<ServeFlags> = {
   run: async (_args, flags, context) => {
     const log = createBusyLog('writ-fleet', logLevel(flags), logForm(flags, context));
     const tls = tlsFiles(flags, context);
-    const webhook = webhookTarget(flags, context);
+    const webhook = webhookTarget({ ...flags, webhook: webhookUrl(flags, context) }, context);
     const identity = identityRule(flags);
-    const { store, perAddress, proxy: proxies = [] } = flags;
+    const store = storeLocation(flags, context.at);
+    if (store === undefined)
+      throw new WritError('USAGE', '--store is missing: a directory, or a postgres:// URL', {
+        hint: 'writ fleet serve --store /var/lib/writ-fleet, or --store-file FILE for a URL with a password',
+      });
+    const { perAddress, proxy: proxies = [] } = flags;
     const server = await startFleetServer({
       store: isDatabaseUrl(store) ? store : context.at(store),
-      ...repositoriesOf(flags, context),
+      ...repositoriesOf({ ...flags, store }, context),
       ...flags.listen,
       ...given({ tls, webhook, identity, publicUrl: flags.publicUrl }),
       ...(perAddress === undefined ? {} : { limits: { maxConnectionsPerAddress: perAddress } }),
@@ -96,9 +114,8 @@ export const command: CommandDefinition<ServeFlags> = {
     const { url, fleetId } = server;
     const manager = notifyManagerOfServer(openNotifier({ ...context, log, pid: process.pid }), context.clock);
     const stopReloading = reloadAtHangup({ server, manager, log }, context);
-    context.announce(
-      listening(url, fleetId, { store: flags.store, isUnit: context.env['INVOCATION_ID'] !== undefined }),
-    );
+    const isUnit = context.env['INVOCATION_ID'] !== undefined;
+    context.announce(listening(url, fleetId, { ...flags, store, isUnit }));
     manager.listening(url);
     const newer = context.signal.aborted
       ? undefined
@@ -121,6 +138,25 @@ function webhookFlag(text: string): URL {
   if (url === undefined || !isSafe || url.username !== '' || url.password !== '')
     throw new InvalidArgumentError('Give an https address, or http on this machine, without a user.');
   return url;
+}
+
+/** @throws WritError USAGE */
+function webhookUrl(
+  { webhook, webhookFile }: Pick<ServeFlags, 'webhook' | 'webhookFile'>,
+  { at }: CommandContext,
+): URL | undefined {
+  if (webhookFile === undefined) return webhook;
+  if (webhook !== undefined)
+    throw new WritError('USAGE', '--webhook and --webhook-file both name a receiver: give one of them');
+  const text = readLineFile(at(webhookFile), 'webhook');
+  try {
+    return webhookFlag(text);
+  } catch (error) {
+    // Not the text: it is a secret.
+    throw new WritError('USAGE', `the file of the webhook ${webhookFile} cannot be used`, {
+      hint: error instanceof Error ? error.message : String(error),
+    });
+  }
 }
 
 /** @param text the pages begin at `/`, so that a path below would lead nowhere */
@@ -159,7 +195,14 @@ function everyFlag(text: string): number {
 const maxPlaces = 16;
 
 function repositoriesOf(
-  { repository = [], root = [], repositoryCa = [], state, store, readEvery: everyMs }: ServeFlags,
+  {
+    repository = [],
+    root = [],
+    repositoryCa = [],
+    state,
+    store,
+    readEvery: everyMs,
+  }: ServeFlags & { readonly store: string },
   { at }: CommandContext,
 ): Partial<Pick<FleetServerOptions, 'repositories'>> {
   if (repository.length !== root.length)
@@ -197,15 +240,17 @@ function repositoriesOf(
 
 interface Served {
   readonly store: string;
+  readonly storeFile?: string | undefined;
   /** systemd started it: root reads the answer in the journal, and must not make files in the store of another user. */
   readonly isUnit: boolean;
 }
 
-function listening(url: string, fleet: string, { store, isUnit }: Served): Answer {
+function listening(url: string, fleet: string, { store, storeFile, isUnit }: Served): Answer {
   const uid = process.getuid?.() ?? 0;
   // A database's address may have a password in it.
   const where = isDatabaseUrl(store) ? 'S' : shellWord(store);
-  const create = `writ fleet token create -q --for hosts --store ${where} > fleet.token`;
+  const given = storeFile === undefined ? `--store ${where}` : `--store-file ${shellWord(storeFile)}`;
+  const create = `writ fleet token create -q --for hosts ${given} > fleet.token`;
   const command = uid === 0 || !isUnit ? create : `${asUser(uid)} ${create}`;
   return {
     type: 'fleet-serve.listening',

@@ -1,0 +1,35 @@
+// The location of a store from --store, or from a file: a location with a password would be in the list of processes. Opens no store.
+import { WritError } from '../../core/errors.js';
+import { readSmallFile } from '../../platform/read-file.js';
+
+const maxBytes = 4096;
+
+export interface StoreFlags {
+  readonly store?: string | undefined;
+  readonly storeFile?: string | undefined;
+}
+
+/**
+ * @param at as CommandContext has it
+ * @returns a directory or a postgres:// URL; undefined without both flags
+ * @throws WritError USAGE
+ */
+export function storeLocation(
+  { store, storeFile }: StoreFlags,
+  at: (path: string) => string,
+): string | undefined {
+  if (storeFile === undefined) return store;
+  if (store !== undefined)
+    throw new WritError('USAGE', '--store and --store-file both name a store: give one of them');
+  return readLineFile(at(storeFile), 'store');
+}
+
+/** @returns the one line of a file. @param what the file contains, for the error. @throws WritError USAGE */
+export function readLineFile(path: string, what: string): string {
+  const read = readSmallFile(path, { maxBytes });
+  const text = read.kind === 'read' ? read.bytes.toString('utf8').trim() : '';
+  if (/^[^\p{Cc}]+$/u.test(text)) return text;
+  const why = read.kind === 'read' ? 'it does not contain one line' : read.why;
+  // Not its content: it may contain a password.
+  throw new WritError('USAGE', `the file of the ${what} ${path} cannot be used: ${why}`);
+}
