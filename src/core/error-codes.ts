@@ -408,6 +408,10 @@ export const errorCodes = {
   ),
 
   // our own side of the host
+  STATE_VANISHED: blocked(
+    'The state directory was unmounted, emptied or replaced since this host was booted. Nothing is written, activated or notified until it is back.',
+    'Mount the right directory again: this ends by itself. If a person emptied it on purpose, run `writ resume --new-state`.',
+  ),
   DISK_FULL: failed(
     'The disk or its inodes are full, or would be with this release.',
     'Free space on the file system that the message names. The agent retries when there is enough.',

@@ -39,6 +39,9 @@ const effectOfCode: Readonly<Partial<Record<ErrorCode, string>>> = {
   CONFIG_CHANGED: 'None: the agent goes on with the configuration that it has read.',
   ACTIVATION_BLOCKED:
     'The last good policy stays active. Refresh, scrub and status continue; nothing is activated until the block ends.',
+  STATE_VANISHED:
+    'None: no file is written and no worker is notified. Workers keep what they have loaded; the path of the policy leads nowhere ' +
+    'until the state directory is back.',
   RELEASE_HELD: 'The active policy stays unchanged until a newer serial is published or the hold ends.',
   AGENT_UNREACHABLE: 'None by this command. Whether an agent runs is unknown.',
   STATE_TOO_NEW:

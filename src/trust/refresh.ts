@@ -19,8 +19,10 @@ import {
   trustTargets,
   trustTimestamp,
 } from '../core/tuf/trusted-set.js';
+import type { TopLevelRole } from '../core/tuf/tuf-metadata.js';
 import { createRequester, fetchNamed, type Requester, requireFound } from './metadata-requests.js';
 import type { RepositorySource } from './sources/source.js';
+import { findBelowFloor } from './store/floor-rules.js';
 import type { TrustStore } from './store/trust-store.js';
 
 export interface KnownEtag {
@@ -31,7 +33,7 @@ export interface KnownEtag {
 
 export interface RefreshContext {
   readonly source: RepositorySource;
-  readonly store: Pick<TrustStore, 'requireLinked' | 'loadEarlierRoot' | 'loadFiles'>;
+  readonly store: Pick<TrustStore, 'requireLinked' | 'loadEarlierRoot' | 'loadFiles' | 'floors'>;
   readonly limits: MetadataLimits;
   /** Fixed for the whole refresh (5.1): a slow server must not move the line between fresh and expired. */
   readonly nowMs: number;
@@ -52,6 +54,7 @@ export async function refreshTrust(before: TrustedSet, context: RefreshContext):
   const requester = createRequester(context.source, context.signal);
   const rooted = settleRoot(await followRoots(before, context, requester));
   context.store.requireLinked(rooted.root.signed.version);
+  requireFloor(rooted, 'root', context);
   requireFreshRoot(rooted, context.nowMs);
   const timestamped = await refreshTimestamp(rooted, context, requester);
   const snapshotted = await refreshSnapshot(timestamped.set, context, requester);
@@ -97,12 +100,13 @@ async function refreshTimestamp(
   const options = etag === undefined ? { maxBytes } : { maxBytes, etag: etag.value };
   const verdict = await requester.fetch('timestamp.json', options);
   if (verdict.kind === 'not-modified') {
+    requireFloor(set, 'timestamp', context);
     requireFreshTimestamp(set, context.nowMs);
     return { set, etag };
   }
   const found = await requester.naming('timestamp.json', () => {
     const { bytes, etag: value } = requireFound(verdict, 'timestamp', 'timestamp.json');
-    const next = judgeTimestamp(set, bytes, context);
+    const next = requireFloor(judgeTimestamp(set, bytes, context), 'timestamp', context);
     requireFreshTimestamp(next, context.nowMs);
     return { bytes, value, next };
   });
@@ -150,12 +154,15 @@ async function refreshSnapshot(
   requester: Requester,
 ): Promise<TrustedSet> {
   if (isSnapshotCurrent(set)) {
+    requireFloor(set, 'snapshot', context);
     requireFreshFile(set, 'snapshot', context.nowMs);
     return set;
   }
   const maxBytes = context.limits.maxSnapshotBytes;
   const file = { set, role: 'snapshot', meta: snapshotMetaOf(set), maxBytes };
-  const next = await fetchNamed(file, requester, (bytes) => trustSnapshot(set, bytes, context.nowMs));
+  const next = await fetchNamed(file, requester, (bytes) =>
+    requireFloor(trustSnapshot(set, bytes, context.nowMs), 'snapshot', context),
+  );
   context.accept(next);
   return next;
 }
@@ -166,14 +173,24 @@ async function refreshTargets(
   requester: Requester,
 ): Promise<TrustedSet> {
   if (areTargetsCurrent(set)) {
+    requireFloor(set, 'targets', context);
     requireFreshFile(set, 'targets', context.nowMs);
     return set;
   }
   const maxBytes = context.limits.maxTargetsBytes;
   const file = { set, role: 'targets', meta: targetsMetaOf(set), maxBytes };
-  const next = await fetchNamed(file, requester, (bytes) => trustTargets(set, bytes, context.nowMs));
+  const next = await fetchNamed(file, requester, (bytes) =>
+    requireFloor(trustTargets(set, bytes, context.nowMs), 'targets', context),
+  );
   context.accept(next);
   return next;
+}
+
+/** @returns the set. @throws WritError METADATA_ROLLBACK where this boot has accepted a newer file of the role */
+function requireFloor(set: TrustedSet, role: TopLevelRole, { store }: RefreshContext): TrustedSet {
+  const error = findBelowFloor(set, role, store.floors());
+  if (error !== undefined) throw error;
+  return set;
 }
 
 function chainTooLong(maxRootRotations: number, set: TrustedSet): WritError {

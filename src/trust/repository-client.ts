@@ -164,6 +164,7 @@ export function openRepositoryClient(options: RepositoryClientOptions): Reposito
       };
       const ask = conditional === 'yes' ? 'due' : 'all';
       const { value, ...how } = await mirrors.attempt(refreshFrom, { ...times, ask, signal });
+      store.saveFloors(value.after);
       return { ...describeRefresh(before, value), ...how };
     },
     status: () => (isNew() ? undefined : describeTrust(load())),

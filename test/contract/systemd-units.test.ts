@@ -97,7 +97,7 @@ describe('the unit of the agent', () => {
     assert.equal(agent.value('Service', 'StateDirectory'), 'writ');
     assert.equal(agent.value('Service', 'StateDirectoryMode'), '0711');
     assert.equal(agent.value('Service', 'RuntimeDirectory'), 'writ');
-    assert.equal(agent.value('Service', 'RuntimeDirectoryPreserve'), 'restart');
+    assert.equal(agent.value('Service', 'RuntimeDirectoryPreserve'), 'yes');
   });
 });
 

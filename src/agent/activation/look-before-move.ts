@@ -22,8 +22,10 @@ export interface PlannedMove {
   readonly isDamageKnown?: boolean | undefined;
 }
 
-/** @throws WritError SWAP_OUTDATED where the host is not what the move was planned from */
+/** @throws WritError STATE_VANISHED; SWAP_OUTDATED where the host is not what the move was planned from */
 export function requireMovable(host: Host, move: PlannedMove): void {
+  const vanished = host.stateMark?.findVanished();
+  if (vanished !== undefined) throw vanished;
   const { lock, paths } = host;
   const { to, expected, refresh, isDamageKnown } = move;
   const obstacle = findObstacle({
@@ -42,8 +44,13 @@ function outdated(obstacle: MoveObstacle): WritError {
   return new WritError('SWAP_OUTDATED', text, { facts, ...given({ hint }) });
 }
 
-/** @returns SWAP_OUTDATED where another process can own every file by now, so that nothing is written any more */
-export function findLostLock({ lock }: Pick<Host, 'lock'>): WritError | undefined {
+/**
+ * @returns SWAP_OUTDATED where another process can own every file by now, STATE_VANISHED where the state directory is another one:
+ *   in both cases nothing is written any more
+ */
+export function findLostLock({ lock, stateMark }: Pick<Host, 'lock' | 'stateMark'>): WritError | undefined {
+  const vanished = stateMark?.findVanished();
+  if (vanished !== undefined) return vanished;
   return lock?.isInPlace() === false ? outdated({ because: 'lock' }) : undefined;
 }
 

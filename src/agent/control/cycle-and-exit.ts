@@ -35,6 +35,8 @@ export async function runCycleAndExit(
   const end = await runSync(host, { ...run, waitForRefresh: (ended) => waitForNextRefresh(host, ended) });
   contact.note(end.refresh);
   note(end, run.by === undefined ? {} : { by: run.by });
+  // Nothing is left for what a directory that vanished does not contain.
+  if (host.stateMark?.findVanished() !== undefined) return { result: end.result, exit: undefined };
   for (const { alarm, afterCycle } of exits) {
     const left = await afterCycle(host, end, run.signal);
     if (left === undefined) continue;

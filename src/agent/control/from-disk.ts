@@ -29,6 +29,7 @@ import { statusReport } from '../report/status-report.js';
 import { openLedger } from '../state/ledger-file.js';
 import { hostPaths } from '../state/paths.js';
 import { openRefusals } from '../state/refusals-file.js';
+import { findVanished } from '../state-mark/state-mark.js';
 
 export interface OfflineOptions {
   readonly configPath: string;
@@ -112,6 +113,7 @@ function hostOnDisk({ configPath, nowMs }: OfflineOptions) {
   return {
     config,
     paths,
+    stateMark: { findVanished: () => findVanished(paths) },
     clock: { nowMs: () => nowMs, monotonicMs: () => systemClock.monotonicMs() },
     client: storedTrust(paths.trust, config.root),
     // Where something is active there was a ledger.

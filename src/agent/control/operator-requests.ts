@@ -31,6 +31,18 @@ export function orderResume(host: Host, by: string): ResumeResult {
   return result;
 }
 
+/** Notes in history that a person accepted the state directory. @returns the result with that */
+export function withNewState(host: Host, { ended, ...result }: ResumeResult, by: string): ResumeResult {
+  const { state } = host.paths;
+  recordEvent(host, {
+    trigger: 'pause',
+    by,
+    reason: `accepted as a new state directory: ${state}`,
+    problems: [],
+  });
+  return { ...result, ended: [...ended, { kind: 'new-state', what: state }] };
+}
+
 /** @returns what is forgotten, as it was. @throws WritError USAGE where a release was named; STATE_DAMAGED, DISK_* */
 export function orderForget(host: Host, { by, ...choice }: RefusalChoice & { by: string }): RefusalsResult {
   const known = listRefusals(host);

@@ -1,8 +1,11 @@
 // The status of a host after a command without an agent: written for `writ status`, and reported to a fleet server.
-import type { CycleResult } from '../../core/cycle/cycle-report.js';
+import type { CycleResult, Problem } from '../../core/cycle/cycle-report.js';
 import { withoutUndefined } from '../../core/given.js';
 import type { StatusReport } from '../../core/status/status.js';
+import { identityOf } from '../fleet/identity.js';
+import type { PullTold } from '../fleet/report-once.js';
 import { type ContactMemory, contactIn } from '../freshness/contact-memory.js';
+import { openInstallId, thisMachine } from '../identity/install-id.js';
 import { readStatusFile, writeStatusFile } from '../report/status-file.js';
 import { statusReport } from '../report/status-report.js';
 import type { Host } from '../state/host.js';
@@ -27,4 +30,13 @@ export function statusWithout(host: Host, version: string, { last, contact }: Co
   const mirrors = host.config.repository.length < 2 ? undefined : known?.mirrors;
   const kept = withoutUndefined<Pick<StatusReport, 'mirrors' | 'last'>>({ mirrors, last: known?.last });
   return { ...kept, ...report };
+}
+
+/** @returns why the fleet server has no report: a warning, whatever it is */
+export async function tellFleet(host: Host, told: Omit<PullTold, 'identity'>): Promise<Problem[]> {
+  if (host.config.fleet === undefined) return [];
+  const identity = identityOf(host, openInstallId(host, thisMachine));
+  const { reportOnce } = await import('../fleet/report-once.js');
+  const problem = await reportOnce(host, { ...told, identity });
+  return problem === undefined ? [] : [problem];
 }

@@ -1,7 +1,7 @@
 // The commands of a host without a running agent: the same cycle, rollback, resume and look, under the same lock.
 // Recovers first, as the agent does at its start.
 import type { AgentConfig } from '../../core/config/config.js';
-import type { CycleEventLine, CycleResult, Problem } from '../../core/cycle/cycle-report.js';
+import type { CycleEventLine, CycleResult } from '../../core/cycle/cycle-report.js';
 import { policyStands } from '../../core/cycle/policy-stands.js';
 import { isWritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
@@ -18,12 +18,9 @@ import { loadToAct } from '../config/load-config.js';
 import { createCollector } from '../cycle/collector.js';
 import { afterExit, afterRepair } from '../cycle/combined-result-rules.js';
 import { type RollbackRequest, rollBack } from '../cycle/rollback.js';
-import { identityOf } from '../fleet/identity.js';
-import type { PullTold } from '../fleet/report-once.js';
 import { keepContact } from '../freshness/contact-memory.js';
 import { createStaleWatch } from '../freshness/stale-watch.js';
 import { activeGenerationNumber } from '../generations/generations.js';
-import { openInstallId, thisMachine } from '../identity/install-id.js';
 import { lookAfterMismatch } from '../integrity/look-after-mismatch.js';
 import { scrub } from '../integrity/scrub.js';
 import { verifyPolicy } from '../integrity/verify-policy.js';
@@ -40,10 +37,11 @@ import { type Started, type StartOptions, startHost } from '../startup/start-hos
 import type { Host } from '../state/host.js';
 import { type HostPaths, hostPaths } from '../state/paths.js';
 import type { RefusalChoice } from '../state/refusal-rules.js';
+import { findVanished } from '../state-mark/state-mark.js';
 import { type AfterCycle, createPolicyExits, runCycleAndExit } from './cycle-and-exit.js';
 import { lockAlone } from './lock-alone.js';
-import { orderForget, orderPause, orderResume } from './operator-requests.js';
-import { type CommandEnd, publishStatus, statusWithout } from './status-without-agent.js';
+import { orderForget, orderPause, orderResume, withNewState } from './operator-requests.js';
+import { type CommandEnd, publishStatus, statusWithout, tellFleet } from './status-without-agent.js';
 import { inTurn, withoutAgent } from './wait-for-turn.js';
 
 export interface AloneOptions {
@@ -114,15 +112,6 @@ export async function lookAlone(options: Omit<AloneOptions, 'onEvent'>): Promise
   } catch (error) {
     if (!isWritError(error) || error.code !== 'LOCK_HELD') throw error;
   }
-}
-
-/** @returns why the fleet server has no report: a warning, whatever it is */
-async function tellFleet(host: Host, told: Omit<PullTold, 'identity'>): Promise<Problem[]> {
-  if (host.config.fleet === undefined) return [];
-  const identity = identityOf(host, openInstallId(host, thisMachine));
-  const { reportOnce } = await import('../fleet/report-once.js');
-  const problem = await reportOnce(host, { ...told, identity });
-  return problem === undefined ? [] : [problem];
 }
 
 /** Before there is a cycle, under an id that none has. */
@@ -221,9 +210,20 @@ export function rollbackAlone(
   });
 }
 
-/** `writ resume` without an agent. @throws WritError as pullAlone */
-export function resumeAlone(options: Omit<AloneOptions, 'onEvent'>): Promise<ResumeResult> {
-  return withHost(options, 'resume', async (host) => ({ answer: orderResume(host, options.by) }));
+/**
+ * `writ resume` without an agent.
+ * @param options.newState accepts a state directory that was emptied on purpose
+ * @throws WritError as pullAlone
+ */
+export function resumeAlone(
+  options: Omit<AloneOptions, 'onEvent'> & Pick<LockRequest, 'newState'>,
+): Promise<ResumeResult> {
+  const { by, newState, configPath } = options;
+  const isAccepting = newState === true && findVanished(hostPaths(loadToAct(configPath))) !== undefined;
+  return withHost(options, 'resume', async (host) => {
+    const answer = orderResume(host, by);
+    return { answer: isAccepting ? withNewState(host, answer, by) : answer };
+  });
 }
 
 /** `writ pause` without an agent. @throws WritError as pullAlone; USAGE */
@@ -241,7 +241,7 @@ export function forgetAlone(options: Omit<AloneOptions, 'onEvent'> & RefusalChoi
 }
 
 async function withHost<T>(
-  options: Omit<AloneOptions, 'onEvent'> & Pick<StartOptions, 'looksLater'>,
+  options: Omit<AloneOptions, 'onEvent'> & Pick<StartOptions, 'looksLater'> & Pick<LockRequest, 'newState'>,
   holder: LockRequest['holder'],
   act: (host: Host, started: Started & Pick<RollbackRequest, 'left'>) => Promise<Done<T>>,
 ): Promise<T> {
@@ -274,19 +274,21 @@ function activeNow(paths: HostPaths): number | 'none' | undefined {
 
 async function underLock<T>(
   config: AgentConfig,
-  { signal, version }: Omit<AloneOptions, 'onEvent'>,
+  { signal, version, newState }: Omit<AloneOptions, 'onEvent'> & Pick<LockRequest, 'newState'>,
   holder: LockRequest['holder'],
   act: (host: Host) => Promise<Done<T>>,
 ): Promise<T> {
   keepHeapSmall();
   const parts = { clock: systemClock, log: silentLog(), version };
-  const lock = await lockAlone(config, parts, { holder, signal });
+  const lock = await lockAlone(config, parts, { holder, signal, ...given({ newState }) });
   try {
     const host = await openHost(config, parts, lock);
     try {
       const { answer, ...end } = await act(host);
+      // A first policy makes the mark known to this boot.
+      const vanished = host.stateMark?.renew();
       publishStatus(host, version, end);
-      await createCollector().collectWhenDue(host);
+      if (vanished === undefined) await createCollector().collectWhenDue(host);
       return answer;
     } finally {
       await closeHost(host);

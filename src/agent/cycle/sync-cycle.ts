@@ -59,6 +59,8 @@ const maxChanges = 3;
 /** Runs one cycle. Never rejects: whatever happens is in the result. */
 export function syncCycle(host: Host, request: CycleRequest): Promise<CycleEnd> {
   return runJob(host, { ...request, onError, afterwards: noteAftermath }, async (job) => {
+    const vanished = host.stateMark?.renew();
+    if (vanished !== undefined) throw vanished;
     job.record.fromGeneration = activeGenerationNumber(host.paths);
     try {
       await runAttempt(job, request);
@@ -153,6 +155,7 @@ function onError(error: unknown, { host, story }: Job): WritError {
 }
 
 function noteAftermath({ host, record, story }: Job): void {
+  if (record.error?.code === 'STATE_VANISHED') return;
   if (story.steps.some(({ step }) => step === 'fetch')) sweepFetched(host, record);
   noteSpaceNeeded(host, record.bundles);
   noteMissedReleases(host, record);

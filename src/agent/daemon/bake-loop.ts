@@ -3,6 +3,7 @@
 import { once } from 'node:events';
 import { joinSignals } from '../../platform/time/join-signals.js';
 import type { Host } from '../state/host.js';
+import { isStateVanished, vanishedGapMs } from './vanished-state.js';
 
 export interface TurnLoop {
   /** Takes turns until the agent ends; never rejects. */
@@ -22,7 +23,7 @@ export function createTurnLoop(
       while (!stop.aborted) {
         waiting = new AbortController();
         using sooner = joinSignals(stop, waiting.signal);
-        const gapMs = await turn();
+        const gapMs = isStateVanished(host()) ? vanishedGapMs : await turn();
         if (gapMs !== undefined) await host().clock.sleep(gapMs, sooner.signal);
         else if (!sooner.signal.aborted) await once(sooner.signal, 'abort');
       }

@@ -13,7 +13,7 @@ import type { Caller, RequestHandlers } from '../control/control-socket.js';
 import { type Asked, createPolicyExits, runCycleAndExit } from '../control/cycle-and-exit.js';
 import { isWaitOver, orderForget, orderPause, orderResume } from '../control/operator-requests.js';
 import { pullInTurn } from '../control/wait-for-turn.js';
-import { createCollector, heldNow } from '../cycle/collector.js';
+import { type Collector, createCollector, heldNow } from '../cycle/collector.js';
 import { afterExit } from '../cycle/combined-result-rules.js';
 import {
   type CycleRunner,
@@ -46,6 +46,7 @@ import { createProber } from './probe-loop.js';
 import { createSettler, runSettleLoop, type SettleIntervals } from './reconcile-loop.js';
 import { recordTurn } from './record-turn.js';
 import { createScrubber, type Scrubber } from './scrub-loop.js';
+import { isStateVanished, requireState, unlessVanished, watchState } from './vanished-state.js';
 
 /** What an agent is given of its surroundings by whoever composes the process: clock, log, randomness, signals. */
 export interface AgentOptions extends HostOptions {
@@ -104,9 +105,9 @@ export function composeAgent(options: AgentOptions, agent: AgentCalls) {
   const admit = (): void => {
     if (stop.aborted) throw new WritError('AGENT_STOPPING', 'the agent is shutting down');
   };
-  const watchAge = async (): Promise<void> => {
+  const watchAge = unlessVanished(host, async () => {
     if ((await staleWatch.check(host(), contact, stop)) === 'changed') publishStatus();
-  };
+  });
   const runner = createCycleRunner(
     async (run) => {
       // Asked for before the end was: who waits is notified, and no server is asked in vain.
@@ -135,12 +136,12 @@ export function composeAgent(options: AgentOptions, agent: AgentCalls) {
     ...{ intervals, isBaking },
     onRefused: leaveWhenRefused((end, reason) => note(end, { by: 'writ', reason })),
   });
-  const settle = async (): Promise<void> => {
+  const settle = unlessVanished(host, async () => {
     await recordTurn({ host, stop, note, onNews: publishStatus });
     const { news, loader } = await settler.turn(host(), { signal: stop, loader: problems.get('loader') });
     problems.set('loader', loader);
     if (news === 'yes') publishStatus();
-  };
+  });
   return {
     ...{ runner, poller, collector, contact, scrubber, prober, bakeWatcher, observers, downloads, fleet },
     /** Another policy is active: its workers and probes are looked at sooner than before. */
@@ -148,20 +149,42 @@ export function composeAgent(options: AgentOptions, agent: AgentCalls) {
       bakeWatcher.wake();
       prober.reloaded();
     },
-    /** Between polls: who could not be notified is, old generations are collected, and policy grows old too. */
     settleUntilStopped: () =>
-      runSettleLoop({
-        ...{ clock, stop, isBaking, turnEveryMs: intervals?.turnEveryMs },
-        // It sweeps staging: never beside a cycle.
-        before: () => runner.runUnlessCycle(() => collector.collectWhenDue(host(), publishStatus)),
-        turn: async () => {
-          await runShort(settle);
-          if (isWaitOver(host())) pull();
-        },
-        after: () => runShort(watchAge),
-      }),
+      settleBetweenPolls(options, agent, { runner, collector, isBaking, settle, watchAge }),
     handlers: handlersOf(options, agent, { runner, scrubber, feed, admit }),
   };
+}
+
+interface SettleParts {
+  readonly runner: CycleRunner;
+  readonly collector: Collector;
+  readonly isBaking: () => boolean;
+  readonly settle: () => Promise<void>;
+  readonly watchAge: () => Promise<void>;
+}
+
+/** Between polls: who could not be notified is, old generations are collected, and policy grows old too. */
+function settleBetweenPolls(
+  { clock, stop, intervals }: AgentOptions,
+  { host, publishStatus }: AgentCalls,
+  { runner, collector, isBaking, settle, watchAge }: SettleParts,
+): Promise<void> {
+  const pull = pullApart(runner, host);
+  const compareState = watchState(host, publishStatus);
+  const collect = unlessVanished(host, () => collector.collectWhenDue(host(), publishStatus));
+  return runSettleLoop({
+    ...{ clock, stop, isBaking, turnEveryMs: intervals?.turnEveryMs },
+    // It sweeps staging: never beside a cycle.
+    before: () => {
+      compareState();
+      return runner.runUnlessCycle(collect);
+    },
+    turn: async () => {
+      await runner.runShort(settle);
+      if (!isStateVanished(host()) && isWaitOver(host())) pull();
+    },
+    after: () => runner.runShort(watchAge),
+  });
 }
 
 /** @returns a pull that its caller does not wait for: a download may take hours, and the loop that asks for it goes on */
@@ -212,6 +235,7 @@ function handlersOf(
     runner.runShort(async () => {
       admit();
       requirePresent([gone]);
+      requireState(host());
       return act();
     });
   const order = <T extends ControlAnswer>(caller: Caller, act: () => T): Promise<T> =>

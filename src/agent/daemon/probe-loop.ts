@@ -18,6 +18,7 @@ import { isPaused } from '../select/pause.js';
 import type { Host, WorkerGroup } from '../state/host.js';
 import type { Ledger } from '../state/ledger.js';
 import { isOfDisk } from '../state/state-file.js';
+import { isStateVanished } from './vanished-state.js';
 
 export interface ProberOptions {
   /** Asked before each probe: a reload may have replaced it. */
@@ -46,6 +47,7 @@ export function createProber(options: ProberOptions): Prober {
   const proven = new Map<string, number>();
   let waiting = new AbortController();
   const ask = async (name: string): Promise<void> => {
+    if (isStateVanished(host())) return;
     const { proven: keys, askedAtMs } = await askOne(name, options);
     for (const key of keys) proven.set(key, askedAtMs);
     if (!stop.aborted) options.onAsked();

@@ -25,6 +25,7 @@ import { announceCurrent, closeHost, replaceHost } from '../startup/open-host.js
 import { startHost } from '../startup/start-host.js';
 import type { Host } from '../state/host.js';
 import { type AgentCalls, type AgentOptions, type AgentParts, composeAgent } from './compose.js';
+import { requireState } from './vanished-state.js';
 
 /** One agent, from recovery to its end; made by `runAgent`, which holds the lock. */
 export class RunningAgent {
@@ -205,6 +206,7 @@ export class RunningAgent {
         throw error;
       }
       try {
+        requireState(this.#host);
         const { config, digest } = loadForAgent(configPath, log);
         const { repository } = this.#host.config;
         this.#host = await replaceHost(this.#host, config, this.#options);

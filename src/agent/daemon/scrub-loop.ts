@@ -14,6 +14,7 @@ import type { Exclusive } from '../job/exclusive.js';
 import { newCycleId } from '../job/progress.js';
 import { repairNow } from '../select/pause.js';
 import type { Host } from '../state/host.js';
+import { isStateVanished, requireState, vanishedGapMs } from './vanished-state.js';
 
 export interface ScrubberOptions {
   /** Asked before each look: a reload may have replaced it. */
@@ -46,14 +47,18 @@ export function createScrubber(options: ScrubberOptions): Scrubber {
         const { clock } = host();
         using sooner = joinSignals(stop, waiting.signal);
         await clock.sleep(untilNextLook(host()), sooner.signal);
-        if (!stop.aborted && !waiting.signal.aborted) await lookOnce(options);
+        if (stop.aborted || waiting.signal.aborted) continue;
+        if (isStateVanished(host())) await clock.sleep(vanishedGapMs, sooner.signal);
+        else await lookOnce(options);
       }
     },
-    verify: ({ repair, by }, { onEvent, gone }) =>
-      verifyPolicy({
+    verify: async ({ repair, by }, { onEvent, gone }) => {
+      requireState(host());
+      return verifyPolicy({
         ...{ ...options, by, repair: repair ? 'yes' : 'no', signal: stop, onEvent },
         exclusive: whilePresent(options.exclusive, gone),
-      }),
+      });
+    },
     reloaded: () => waiting.abort(),
   };
 }

@@ -72,7 +72,9 @@ export function finishCycle(
   type: CycleResult['type'] = 'pull.result',
 ): CycleResult {
   const outcome = overallOutcome(record);
-  const generation = readGenerationNumber(host);
+  // In a directory that vanished there is no link to read: the cycle has not changed what is active.
+  const isVanished = record.error?.code === 'STATE_VANISHED';
+  const generation = isVanished ? record.fromGeneration : readGenerationNumber(host);
   const problems = allProblems(record);
   const { fromGeneration, moves } = record;
   const last = moves.at(-1);

@@ -34,6 +34,7 @@ interface Judge {
 const unsaid = (Object.keys(errorCodes) as ErrorCode[]).filter(isUnsaidNo);
 
 const judges: readonly Judge[] = [
+  { codes: ['STATE_VANISHED'], judge: ({ vanished }) => (vanished === undefined ? [] : [vanished]) },
   // The last cycle names the releases that were kept off by it.
   { codes: [], judge: ({ ledger }) => blockProblems(ledger) },
   {

@@ -54,6 +54,8 @@ export interface HostView extends Pick<Host, 'config' | 'paths' | 'ledger' | 're
   readonly sandbox?: Pick<Host['sandbox'], 'status'>;
   /** Of a running agent alone. */
   readonly wayBack?: Host['wayBack'];
+  /** Left out where the directory was not compared. */
+  readonly stateMark?: Pick<NonNullable<Host['stateMark']>, 'findVanished'>;
   readonly client: Pick<Host['client'], 'status' | 'knownTarget' | 'stillVerifies'> &
     Partial<Pick<Host['client'], 'mirrors'>>;
 }
@@ -70,6 +72,8 @@ export interface Facts extends Pick<StatusReport, 'bundles' | 'freshness' | 'tru
   readonly refusals: readonly RememberedRefusal[];
   /** One for each thing that could not be read. */
   readonly unreadable: readonly Problem[];
+  /** The state directory is not the right one: nothing that is remembered of workers is a proof of what is there. */
+  readonly vanished: Problem | undefined;
 }
 
 export function readFacts(host: HostView, { contact }: AgentFacts): Facts {
@@ -85,9 +89,17 @@ export function readFacts(host: HostView, { contact }: AgentFacts): Facts {
   const active = attempt(() => readActiveReleases(host.paths), undefined);
   unreadable.push(...(active?.errors ?? []).map(problemOf));
   const ledger = host.ledger.read();
+  const vanished = host.stateMark?.findVanished();
   const missed = attempt(() => missedNow(host), new Map());
   return {
-    ...{ host, nowMs: host.clock.nowMs(), ledger, active, unreadable },
+    ...{
+      host,
+      nowMs: host.clock.nowMs(),
+      ledger,
+      active,
+      unreadable,
+      vanished: vanished && problemOf(vanished),
+    },
     freshness: attempt(() => freshnessOf(host, contact), { state: 'stale' }),
     untrusted: attempt(() => findUntrusted(host), []),
     clock: attempt(() => clockOf(host), undefined),

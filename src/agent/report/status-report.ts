@@ -3,8 +3,10 @@
 import * as fs from 'node:fs';
 import type { CycleResult } from '../../core/cycle/cycle-report.js';
 import { withoutUndefined } from '../../core/given.js';
-import type { StatusReport } from '../../core/status/status.js';
+import type { StatusReport, WorkerStatus } from '../../core/status/status.js';
+import type { ActiveReleases } from '../generations/generation-contents.js';
 import { damageStanding } from '../integrity/standing-damage.js';
+import { changesTo } from '../notify/notify-verbs.js';
 import { groupOf } from '../notify/worker-ledger.js';
 import { waitingNow } from '../select/waits.js';
 import { pauseNow } from '../select/why-not-now-rules.js';
@@ -13,12 +15,20 @@ import { isProven } from '../state/proven.js';
 import { currentProblems } from './current-problems.js';
 import { refusalMembers } from './refusal-status.js';
 import { type AgentFacts, type HostView, readFacts } from './status-facts.js';
-import { groupStatus, workerStatus } from './worker-status.js';
+import { type ActiveBasis, groupStatus, workerStatus } from './worker-status.js';
 
 /** @returns the report; a part that cannot be read is a problem in it, never an exception */
 export function statusReport(host: HostView, agent: AgentFacts): StatusReport {
   const facts = readFacts(host, agent);
   const { active, ledger, nowMs } = facts;
+  const basis = facts.vanished === undefined && active !== undefined ? activeBasis(host, active) : undefined;
+  const workers = Object.entries(ledger.workers).map(([key, entry]) =>
+    workerStatus(key, entry, {
+      provenAtMs: agent.provenAtMs?.get(key),
+      active: basis,
+      group: host.config.workers.find(({ name }) => name === groupOf(key)),
+    }),
+  );
   return withoutUndefined<StatusReport>({
     schema: 1,
     type: 'status.result',
@@ -28,17 +38,12 @@ export function statusReport(host: HostView, agent: AgentFacts): StatusReport {
     atMs: nowMs,
     agent: agent.state,
     last: agent.last && lastOf(agent.last),
-    confirmed: active !== undefined && isProven(host),
+    confirmed: active !== undefined && isProven(host) && basis !== undefined && workers.every(isOfActive),
     generation: active?.generation.number,
     // The link's own time is the time of the swap.
     activatedAtMs: active && Math.round(fs.lstatSync(host.paths.current).mtimeMs),
     bundles: facts.bundles,
-    workers: Object.entries(ledger.workers).map(([key, entry]) =>
-      workerStatus(key, entry, {
-        provenAtMs: agent.provenAtMs?.get(key),
-        group: host.config.workers.find(({ name }) => name === groupOf(key)),
-      }),
-    ),
+    workers,
     groups: unlessEmpty(groupStatus(host, active)),
     freshness: facts.freshness,
     clock: facts.clock,
@@ -57,6 +62,15 @@ export function statusReport(host: HostView, agent: AgentFacts): StatusReport {
     logLosses: agent.logLosses?.lines === 0 ? undefined : agent.logLosses,
     problems: currentProblems(facts, agent),
   });
+}
+
+/** What a worker proved of another generation says nothing of the active one. */
+function isOfActive({ state, provenAtMs }: WorkerStatus): boolean {
+  return state !== 'confirmed' || provenAtMs !== undefined;
+}
+
+function activeBasis(host: HostView, { generation: { number } }: ActiveReleases): ActiveBasis {
+  return { generation: number, changedSince: changesTo(host, number) };
 }
 
 function unlessEmpty<T>(list: readonly T[] = []): readonly T[] | undefined {

@@ -2,6 +2,7 @@
 import type { WorkerGroupConfig } from '../../core/config/config.js';
 import { isWritError } from '../../core/errors.js';
 import { withoutUndefined } from '../../core/given.js';
+import { affectsGroup } from '../../core/release/affected-groups.js';
 import type { GroupStatus, WorkerStatus } from '../../core/status/status.js';
 import { judgeWorkers } from '../../core/status/worker-rules.js';
 import { groupOf, nextNotificationAtMs, workerOf } from '../notify/worker-ledger.js';
@@ -11,17 +12,25 @@ import { groupFacts } from '../state/proven.js';
 
 const reached: ReadonlySet<WorkerStatus['state']> = new Set(['confirmed', 'notified', 'refused']);
 
+export interface ActiveBasis {
+  readonly generation: number;
+  /** @returns paths as changedPaths; undefined where the generation cannot be compared any more */
+  readonly changedSince: (generation: number | undefined) => readonly string[] | undefined;
+}
+
 export interface WorkerView {
   /** When its repeated probe was last right; left out: it was not asked again. */
   readonly provenAtMs?: number | undefined;
+  /** What is active, and how it differs from another generation; left out where nothing can be proved. */
+  readonly active?: ActiveBasis | undefined;
   /** Its group; left out where that is not configured any more. */
-  readonly group?: Pick<WorkerGroupConfig, 'reset' | 'probe'> | undefined;
+  readonly group?: Pick<WorkerGroupConfig, 'reset' | 'probe' | 'uses' | 'when' | 'restartWhen'> | undefined;
 }
 
 export function workerStatus(
   key: string,
   entry: WorkerLedger,
-  { provenAtMs = 0, group }: WorkerView = {},
+  { provenAtMs = 0, active, group }: WorkerView = {},
 ): WorkerStatus {
   const {
     process: _,
@@ -41,13 +50,28 @@ export function workerStatus(
     notified: isReached ? one.wanted : undefined,
     notifiedAtMs: isReached ? notifiedAtMs : undefined,
     // A proof from before it was doubted, or was another process, is none.
-    provenAtMs:
-      one.state === 'confirmed' && one.goneAtMs === undefined ? Math.max(one.atMs, provenAtMs) : undefined,
+    provenAtMs: isProof(entry, active, group) ? Math.max(one.atMs, provenAtMs) : undefined,
     observed: isObserved(entry, group) ? undefined : false,
     nextNotificationAtMs: nextNotificationAtMs(entry),
     // What it last said is in the history; now it is awaited.
     ...(one.goneAtMs === undefined ? {} : { state: 'pending', atMs: one.goneAtMs }),
   });
+}
+
+/**
+ * A proof counts for the active generation only, or for one that is the same to the group. Of a generation that is gone, a lower
+ * number is one that later moves did not change for the group; a higher number was never active in this state.
+ */
+function isProof(
+  { state, goneAtMs, confirmed }: WorkerLedger,
+  active: ActiveBasis | undefined,
+  group: WorkerView['group'],
+): boolean {
+  if (state !== 'confirmed' || goneAtMs !== undefined || active === undefined) return false;
+  if (confirmed === undefined || confirmed === active.generation) return true;
+  const changed = active.changedSince(confirmed);
+  if (changed === undefined) return confirmed < active.generation;
+  return group === undefined || !affectsGroup(group, changed);
 }
 
 /**

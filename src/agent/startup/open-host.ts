@@ -9,8 +9,10 @@ import { createDurableFs } from '../../platform/disk/durable-fs.js';
 import type { LockHolder } from '../../platform/disk/find-lock-owner.js';
 import { type ProcessLock, takeLock } from '../../platform/disk/process-lock.js';
 import { readAuthorityFile } from '../../platform/net/authorities.js';
+import { readBootId } from '../../platform/process/boot-id.js';
 import { openRepositoryClient } from '../../trust/repository-client.js';
 import { openRepositorySource } from '../../trust/sources/repository-source.js';
+import type { FloorPlace } from '../../trust/store/trust-floors.js';
 import { openTrustStore } from '../../trust/store/trust-store.js';
 import { driverKinds } from '../../workers/registry.js';
 import { askServer } from '../contact/ask-server.js';
@@ -27,13 +29,14 @@ import {
 } from '../notify/worker-groups.js';
 import { noteLateAnswer } from '../notify/worker-ledger.js';
 import { endFailedWaits } from '../select/waits.js';
-import type { Host, HostOptions, WorkerGroup } from '../state/host.js';
+import type { Host, HostOptions, StateMark, WorkerGroup } from '../state/host.js';
 import { refuseNewerJournal } from '../state/journal.js';
 import { openLedger } from '../state/ledger-file.js';
-import { type HostPaths, hostPaths } from '../state/paths.js';
+import { hostPaths } from '../state/paths.js';
 import { retryRefusals } from '../state/refusals.js';
 import { openRefusals } from '../state/refusals-file.js';
 import { createWayBackMemory } from '../state/way-back-disk.js';
+import { acceptNewState, findVanished, openStateMark, withStateGuard } from '../state-mark/state-mark.js';
 import { loadLateParts } from './late-parts.js';
 import { prepareHost } from './prepare-host.js';
 import { isNewHost } from './rebuild-ledger.js';
@@ -43,23 +46,42 @@ export interface LockRequest {
   readonly holder: 'agent' | 'pull' | 'rollback' | 'resume' | 'pause' | 'refusals' | 'verify';
   readonly waitMs: number;
   readonly signal?: AbortSignal;
+  /** A person says that the directory was emptied on purpose; left out: one that vanished is refused. */
+  readonly newState?: true;
   /** Called once, where another process has the lock and is waited for. */
   readonly onWait?: (holder: LockHolder) => void;
 }
 
+/** The lock of a state directory, and what shows that it is still the same directory. */
+export interface HeldHost extends ProcessLock {
+  readonly stateMark: StateMark;
+}
+
 /**
  * Makes the directories and takes the lock of the state directory.
- * @throws WritError PATH_UNSAFE, PATH_CROSS_DEVICE, LOCK_HELD, DISK_*
+ * @throws WritError STATE_VANISHED, PATH_UNSAFE, PATH_CROSS_DEVICE, LOCK_HELD, DISK_*
  */
 export async function lockHost(
   config: AgentConfig,
   options: HostOptions,
   request: LockRequest,
-): Promise<ProcessLock> {
+): Promise<HeldHost> {
   const paths = hostPaths(config);
   const durable = createDurableFs(options.observer);
+  // Before a directory is made: an empty mount point stays empty.
+  const vanished = findVanished(paths);
+  const isAccepted = request.newState === true && vanished?.facts['because'] !== 'absent';
+  if (vanished !== undefined && !isAccepted) throw vanished;
   prepareHost(paths, durable);
-  return takeLock({ ...request, path: paths.lock, durable, clock: options.clock, code: 'LOCK_HELD' });
+  const { clock } = options;
+  const lock = await takeLock({ ...request, path: paths.lock, durable, clock, code: 'LOCK_HELD' });
+  try {
+    if (vanished !== undefined) acceptNewState(paths, durable);
+    return { ...lock, stateMark: openStateMark(paths, durable) };
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
 }
 
 /**
@@ -70,17 +92,19 @@ export async function lockHost(
 export async function openHost(
   config: AgentConfig,
   options: HostOptions,
-  lock?: Host['lock'],
+  lock?: NonNullable<Host['lock']> & Partial<Pick<HeldHost, 'stateMark'>>,
 ): Promise<Host> {
   const paths = hostPaths(config);
-  const durable = createDurableFs(options.observer);
+  const stateMark = lock?.stateMark;
+  const { observer } = options;
+  const durable = createDurableFs(stateMark ? withStateGuard(paths, stateMark, observer) : observer);
   const ledger = openLedger(paths.ledger, durable, () => isNewHost(paths));
   const refusals = openRefusals(paths.rejected, durable);
   refuseNewerJournal(paths);
   const wayBack = createWayBackMemory();
   const host = makeHost(config, options, {
     ...{ paths, durable, ledger, refusals, wayBack },
-    ...given({ lock }),
+    ...given({ lock, stateMark }),
   });
   await openOrClose(host, host.groups);
   return host;
@@ -95,10 +119,10 @@ export async function openHost(
 export async function replaceHost(old: Host, config: AgentConfig, options: HostOptions): Promise<Host> {
   requireSamePlaces(old.config, config);
   await loadLateParts(config);
-  const { paths, durable, ledger, refusals, wayBack, lock } = old;
+  const { paths, durable, ledger, refusals, wayBack, lock, stateMark } = old;
   // What it has found out holds still.
   const known = {
-    ...given({ lock }),
+    ...given({ lock, stateMark }),
     ...(old.config.sandbox === config.sandbox ? { sandbox: old.sandbox } : {}),
   };
   const made = makeHost(config, options, { paths, durable, ledger, refusals, wayBack, ...known });
@@ -129,7 +153,7 @@ export async function replaceHost(old: Host, config: AgentConfig, options: HostO
 function makeHost(
   config: AgentConfig,
   options: HostOptions,
-  state: Pick<Host, 'paths' | 'durable' | 'ledger' | 'refusals' | 'wayBack' | 'lock'> &
+  state: Pick<Host, 'paths' | 'durable' | 'ledger' | 'refusals' | 'wayBack' | 'lock' | 'stateMark'> &
     Partial<Pick<Host, 'sandbox'>>,
 ): Host {
   const { clock, log } = options;
@@ -198,7 +222,7 @@ export async function closeHost(host: Host): Promise<void> {
 
 export function openClient(
   config: AgentConfig,
-  options: HostOptions & { readonly durable: Host['durable']; readonly paths: HostPaths },
+  options: HostOptions & Pick<Host, 'durable' | 'paths' | 'stateMark'>,
 ): Host['client'] {
   const { clock, version } = options;
   const { transport, metadataLimits: limits } = config;
@@ -212,8 +236,21 @@ export function openClient(
     directory: options.paths.trust,
     bootstrapRoot: config.root,
     fs: options.durable,
+    ...given({ floors: floorPlace(options) }),
   });
   return openRepositoryClient({ source, mirrors, store, clock, limits, transport });
+}
+
+/** @returns undefined for a host that is only read: it refreshes nothing */
+function floorPlace({
+  paths,
+  stateMark,
+  log,
+}: Pick<Host, 'paths' | 'stateMark' | 'log'>): FloorPlace | undefined {
+  if (stateMark === undefined) return undefined;
+  const onDamaged = (path: string): void =>
+    log.warn({ path }, 'the copy of the trust floors is damaged; it is ignored');
+  return { path: paths.trustFloors, boot: readBootId(), mark: () => stateMark.read(), onDamaged };
 }
 
 /** @throws WritError TLS_INVALID */

@@ -50,11 +50,25 @@ export interface WayBackMemory {
   readonly entries: HistoryEntry[];
 }
 
+/** Whether the state directory is the one that this process opened, with the mark that this boot knows. */
+export interface StateMark {
+  /** @returns STATE_VANISHED while it is not; writes nothing */
+  findVanished(): WritError | undefined;
+  /** @returns the mark; undefined where the disk has not taken one */
+  read(): string | undefined;
+  /** Compares device and inode only. @throws WritError STATE_VANISHED */
+  requireOpened(): void;
+  /** As findVanished; a mark that is missing is written again, where the disk takes it. */
+  renew(): WritError | undefined;
+}
+
 export interface Host {
   readonly config: AgentConfig;
   readonly paths: HostPaths;
   /** Of the state directory; left out where nothing moves: a host that is only read. */
   readonly lock?: Pick<ProcessLock, 'isInPlace'>;
+  /** Left out for a host that is only read. */
+  readonly stateMark?: StateMark;
   readonly durable: DurableFs;
   readonly clock: Clock;
   readonly log: Logger;

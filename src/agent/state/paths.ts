@@ -19,6 +19,11 @@ export interface HostPaths {
   readonly ledger: string;
   readonly rejected: string;
   readonly history: string;
+  /** What makes this state directory known again, and its copy for one boot. */
+  readonly stateMark: string;
+  readonly knownMark: string;
+  /** The versions of metadata that this boot has accepted. */
+  readonly trustFloors: string;
   readonly installId: string;
   /** What a host knows of the fleet server that it reports to, and the key that signs its reports. */
   readonly fleet: string;
@@ -50,6 +55,9 @@ export function hostPaths(config: Pick<AgentConfig, 'state' | 'policy' | 'run' |
     ledger: join(state, 'ledger.json'),
     rejected: join(state, 'rejected.json'),
     history: join(state, 'history.jsonl'),
+    stateMark: join(state, 'state-mark.json'),
+    knownMark: join(run, 'state-mark.json'),
+    trustFloors: join(run, 'trust-floors.json'),
     installId: join(state, 'install-id.json'),
     fleet: join(state, 'fleet'),
     policy,

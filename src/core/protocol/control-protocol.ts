@@ -80,8 +80,8 @@ export interface ResumeResult {
   readonly type: 'resume.result';
   /** What was ended; empty when nothing was in the way. */
   readonly ended: readonly {
-    readonly kind: 'hold' | 'block' | 'pause';
-    /** As `dns-edge 42`. */
+    readonly kind: 'hold' | 'block' | 'pause' | 'new-state';
+    /** As `dns-edge 42`; of `new-state` the directory that is accepted. */
     readonly what: string;
   }[];
 }

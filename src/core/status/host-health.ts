@@ -51,6 +51,7 @@ const criticalCodes: ReadonlySet<ErrorCode> = new Set([
   'UNTRUSTED_ACTIVE',
   'POLICY_STALE',
   'STATE_DAMAGED',
+  'STATE_VANISHED',
   'BAKE_FAILED',
   'RESTORE_UNRECORDED',
 ]);

@@ -11,7 +11,9 @@ import { type StoredFiles, type TrustedSet, trustFirstRoot } from '../../core/tu
 import { type DurableFs, diskError } from '../../platform/disk/durable-fs.js';
 import { readSmallFile } from '../../platform/read-file.js';
 import { makeRoom } from './delegated-room.js';
+import type { TrustFloors } from './floor-rules.js';
 import { requireReached, type StoredRoots, type StoredTrust, trustStoredRoot } from './root-history.js';
+import { type FloorPlace, openTrustFloors } from './trust-floors.js';
 
 export interface TrustStore {
   /**
@@ -43,6 +45,10 @@ export interface TrustStore {
   requireLinked(rootVersion: number): void;
   /** A root of the history as stored, for the name of a refusal; nothing is judged here. */
   loadEarlierRoot(version: number): Uint8Array | undefined;
+  /** Versions that this boot has accepted, as of the start of the process or its last refresh; undefined where none are known. */
+  floors(): TrustFloors | undefined;
+  /** Keeps the versions that a refresh ended with. */
+  saveFloors(refreshed: TrustedSet): void;
   /** True before the first refresh. */
   isEmpty(): boolean;
 }
@@ -53,6 +59,8 @@ interface TrustStoreOptions {
   /** The bootstrap root, shipped with the host. */
   readonly bootstrapRoot: string;
   readonly fs: DurableFs;
+  /** Left out: no floors are kept beside the store. */
+  readonly floors?: FloorPlace;
 }
 
 const maxStoredBytes = 16_000_000;
@@ -84,6 +92,10 @@ export function openTrustStore(options: TrustStoreOptions): TrustStore {
   let anchor: StoredTrust['anchor'];
   const saveHistory = (version: number, bytes: Uint8Array): void =>
     write('trust.root-history', join(history, `${version}.root.json`), bytes);
+  const isEmpty = (): boolean =>
+    readStored(pathOf('root')) === undefined && listVersions(history).length === 0;
+  const floors =
+    options.floors && openTrustFloors(options.floors, fs, () => readBootstrap(options.bootstrapRoot));
 
   return {
     loadRoot: () => {
@@ -91,6 +103,7 @@ export function openTrustStore(options: TrustStoreOptions): TrustStore {
         blaming(options.bootstrapRoot, () => trustStoredRoot(readRoots())),
       );
       ({ link, anchor } = stored);
+      floors?.load(isEmpty());
       return stored.set;
     },
     loadFiles: () => ({
@@ -101,7 +114,10 @@ export function openTrustStore(options: TrustStoreOptions): TrustStore {
       if (floorMs !== undefined) write('trust.clock-floor', floorPath, Buffer.from(`${floorMs}\n`));
       else if (readStored(floorPath) !== undefined) fs.removeFile('trust.clock-floor', floorPath);
     },
+    floors: () => floors?.known(),
+    saveFloors: (refreshed) => floors?.save(refreshed),
     saveRoot: (version, bytes) => {
+      floors?.removeForgotten();
       // History first: a crash in between leaves a root too many there, never a root.json without its past.
       // What was lost while this process ran is written again: it is the link of the configured root to all that follow.
       if (anchor !== undefined && anchor.version < version) saveHistory(anchor.version, anchor.bytes);
@@ -119,7 +135,7 @@ export function openTrustStore(options: TrustStoreOptions): TrustStore {
       link = 'linked';
     },
     loadEarlierRoot: readRoot,
-    isEmpty: () => readStored(pathOf('root')) === undefined && listVersions(history).length === 0,
+    isEmpty,
   };
 }
 
@@ -138,6 +154,8 @@ export function memoryTrustStore(bootstrapRoot: Uint8Array): TrustStore {
     saveDelegated: (name, bytes) => void delegated.set(name, Buffer.from(bytes)),
     requireLinked: () => undefined,
     loadEarlierRoot: () => undefined,
+    floors: () => undefined,
+    saveFloors: () => undefined,
     isEmpty: () => !files.has('root'),
   };
 }

@@ -155,6 +155,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'step-text',
   ],
   'agent/startup': ['late-parts', 'open-host', 'prepare-host', 'recover-host', 'start-host'],
+  'agent/state-mark': ['state-mark'],
   'agent/state': [
     'crash-rules',
     'host',
@@ -562,7 +563,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'source',
     'source-path',
   ],
-  'trust/store': ['trust-store'],
+  'trust/store': ['floor-rules', 'trust-floors', 'trust-store'],
   workers: ['registry'],
   'workers/contract': ['answer', 'driver', 'liveness', 'notify-worker'],
   'workers/drivers': ['command', 'http', 'kresd', 'line', 'native', 'signal', 'supervisord', 'systemd'],

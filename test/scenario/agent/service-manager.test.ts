@@ -50,7 +50,7 @@ describe('an agent under a service manager', real, () => {
 
   it('is not ready without a policy, until the first one is active', async () => {
     using host = copyHost(installed);
-    rmSync(host.paths.state, { recursive: true });
+    for (const place of ['state', 'run']) rmSync(host.dir.join(place), { recursive: true });
     host.configure({ repository: nobody });
     await using manager = await listenForNotices(host.dir.join('notify'));
     await using agent = startAgent(host, manager);

@@ -15,7 +15,7 @@ after(() => installed[Symbol.dispose]());
 /** A host that has never had a policy. */
 function newHost(): InstalledHost {
   const host = copyHost(installed);
-  rmSync(host.paths.state, { recursive: true });
+  for (const place of ['state', 'run']) rmSync(host.dir.join(place), { recursive: true });
   copyFileSync(`${host.repository}/metadata/1.root.json`, host.dir.join('root.json'));
   host.configure({ root: host.dir.join('root.json') });
   return host;

@@ -48,6 +48,34 @@ describe('the status of a host', () => {
     assert.equal(statusReport(test.host, facts).confirmed, false);
   });
 
+  it('shows a proof of the active generation only, or of one that is the same to the group', async () => {
+    using test = testHost({
+      bundles: [{ name: 'access' }, { name: 'other' }],
+      groups: { app: { driver: scriptedDriver({ a: confirms }), config: { uses: ['access'] } } },
+    });
+    await test.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
+    await test.publish('other', { f: '1' }, { serial: 1 });
+    await test.pull();
+    const proofs = (changes: object = {}) => {
+      const { workers } = test.host.ledger.read();
+      setLedger(test.host.ledger, { workers: { 'app/a': { ...workers['app/a']!, ...changes } } });
+      const report = statusReport(test.host, facts);
+      return [report.confirmed, report.workers.filter((one) => one.provenAtMs !== undefined).length];
+    };
+    assert.deepEqual(proofs(), [true, 1]);
+    await test.publish('other', { f: '2' }, { serial: 2 });
+    await test.pull();
+    assert.deepEqual(
+      [proofs({ wanted: 1, confirmed: 1 }), statusReport(test.host, facts).generation],
+      [[true, 1], 2],
+    );
+    assert.deepEqual(proofs({ wanted: 7, confirmed: 7 }), [false, 0]);
+    await test.publish('access', { 'policy.yaml': '2' }, { serial: 2 });
+    await test.pull();
+    assert.deepEqual(proofs(), [true, 1]);
+    assert.deepEqual(proofs({ wanted: 2, confirmed: 2 }), [false, 0]);
+  });
+
   it('names what is active, what is offered, who uses it, and what is trusted', async () => {
     using test = testHost({ groups: { app: { driver: scriptedDriver({ a: confirms }) } } });
     await test.publish('access', { 'policy.yaml': '1' }, { serial: 1, revision: 'r1' });

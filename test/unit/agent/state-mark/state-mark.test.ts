@@ -1,0 +1,97 @@
+// The mark of a state directory on a real file system: what is written, and what the guard keeps from being written.
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { describe, it } from 'node:test';
+import { requireMovable } from '../../../../src/agent/activation/look-before-move.js';
+import { hostPaths } from '../../../../src/agent/state/paths.js';
+import { findVanished, openStateMark, withStateGuard } from '../../../../src/agent/state-mark/state-mark.js';
+import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
+import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
+import { testHost } from '../../../kit/host/test-host.js';
+
+function placesIn(dir: TempDir) {
+  const paths = hostPaths({
+    ...{ state: dir.join('state'), policy: dir.join('policy'), run: dir.join('run') },
+    socket: dir.join('run', 'agent.sock'),
+  });
+  for (const path of [paths.state, paths.policy, paths.run]) fs.mkdirSync(path);
+  return paths;
+}
+
+function addPolicy({ ledger, bundles }: ReturnType<typeof placesIn>): void {
+  fs.writeFileSync(ledger, '{}');
+  fs.mkdirSync(`${bundles}/b/1-tree.1`, { recursive: true });
+}
+
+describe('the mark of a state directory', () => {
+  it('is copied to the run directory when there is a policy, for this boot', () => {
+    using dir = tempDir();
+    const paths = placesIn(dir);
+    const mark = openStateMark(paths, createDurableFs(), 'boot-1');
+    assert.ok(fs.existsSync(paths.stateMark));
+    assert.equal(fs.existsSync(paths.knownMark), false);
+    addPolicy(paths);
+    assert.equal(mark.renew(), undefined);
+    assert.equal(fs.statSync(paths.knownMark).mode & 0o777, 0o600);
+    fs.rmSync(paths.state, { recursive: true });
+    assert.equal(findVanished(paths, 'boot-1')?.facts['because'], 'absent');
+    assert.equal(findVanished(paths, 'boot-2'), undefined);
+  });
+
+  it('is written again where it is removed beside a policy, and accepted by the next process', () => {
+    using dir = tempDir();
+    const paths = placesIn(dir);
+    addPolicy(paths);
+    const mark = openStateMark(paths, createDurableFs(), 'boot-1');
+    fs.rmSync(paths.stateMark);
+    assert.equal(mark.renew(), undefined);
+    assert.equal(mark.findVanished(), undefined);
+    assert.equal(findVanished(paths, 'boot-1'), undefined);
+  });
+
+  it('keeps no start from going on where the disk takes none, and is written later', () => {
+    using dir = tempDir();
+    const paths = placesIn(dir);
+    let isFull = true;
+    const before = ({ op }: { op: string }): void => {
+      if (isFull && op.startsWith('state-mark'))
+        throw Object.assign(new Error('full'), { code: 'ENOSPC', errno: -28, syscall: 'open' });
+    };
+    const mark = openStateMark(paths, createDurableFs({ before }), 'boot-1');
+    assert.deepEqual([mark.read(), fs.existsSync(paths.stateMark)], [undefined, false]);
+    isFull = false;
+    assert.equal(mark.renew(), undefined);
+    assert.deepEqual([mark.read() === undefined, fs.existsSync(paths.stateMark)], [false, true]);
+  });
+});
+
+describe('the guard of durable operations', () => {
+  it('refuses each operation below a state or policy directory that is another one, and none elsewhere', () => {
+    using dir = tempDir();
+    const paths = placesIn(dir);
+    const mark = openStateMark(paths, createDurableFs(), 'boot-1');
+    const durable = createDurableFs(withStateGuard(paths, mark));
+    durable.writeFile('test', paths.ledger, '1', 0o600);
+    fs.renameSync(paths.state, dir.join('away'));
+    fs.mkdirSync(paths.state);
+    for (const path of [paths.ledger, paths.current])
+      assert.throws(() => durable.writeFile('test', path, '2', 0o600), { code: 'STATE_VANISHED' });
+    assert.throws(() => durable.removeTree('test', paths.policy), { code: 'STATE_VANISHED' });
+    durable.writeFile('test', paths.status, '2', 0o600);
+    assert.deepEqual([fs.readdirSync(paths.state), fs.readdirSync(paths.policy)], [[], []]);
+  });
+});
+
+describe('a move of current', () => {
+  it('is refused with a state directory that vanished', () => {
+    using test = testHost();
+    const { paths, durable } = test.host;
+    const stateMark = openStateMark(paths, durable, 'boot-1');
+    const host = { ...test.host, stateMark };
+    requireMovable(host, { to: undefined, expected: [undefined] });
+    fs.renameSync(paths.state, `${paths.state}.away`);
+    fs.mkdirSync(paths.state);
+    const move = () => requireMovable(host, { to: undefined, expected: [undefined] });
+    assert.throws(move, { code: 'STATE_VANISHED' });
+  });
+});
