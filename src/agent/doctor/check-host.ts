@@ -23,6 +23,7 @@ import { createSandbox } from '../hooks/sandbox.js';
 import { countConfined } from '../hooks/sandbox-rules.js';
 import { requireSameDevice } from '../startup/prepare-host.js';
 import { hostPaths } from '../state/paths.js';
+import { findVanished } from '../state-mark/state-mark.js';
 import type { Checks, DoctorContext } from './doctor-context.js';
 import { couldNotLook, fail, failOf, type Judged, ok, type Trouble, warn } from './judged.js';
 
@@ -116,6 +117,8 @@ function nearestThere(path: string): string {
 function unsafeOf(places: AgentPlaces, near: string): Trouble | undefined {
   const paths = hostPaths(places);
   const { staging, partials, archives, generations, bundles } = paths;
+  const vanished = findVanished(paths);
+  if (vanished !== undefined) return vanished;
   try {
     for (const path of [near, places.policy, places.run, dirname(places.socket)]) requireSafePlace(path);
     if ([staging, partials, archives, generations, bundles].every((path) => fs.existsSync(path)))

@@ -46,7 +46,7 @@ export function floorsOf(set: TrustedSet): TrustFloors | undefined {
 }
 
 /**
- * A newer root may replace the keys of a role, whose versions then begin again (5.3.11): floors of the other roles hold under the
+ * A newer root may replace the keys of a role, whose versions then begin again (5.3.11): floors of the other roles apply under the
  * root that they were accepted under.
  * @returns METADATA_ROLLBACK where the file of the role is older than this boot has accepted
  */

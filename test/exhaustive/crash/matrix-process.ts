@@ -95,7 +95,7 @@ async function openMatrixHost(
   const options = optionsOf(observer);
   const lock = await lockHost(host.config, options, { holder: 'pull', waitMs: 0 });
   try {
-    const opened = await openHost(host.config, options);
+    const opened = await openHost(host.config, options, lock);
     const close = async (): Promise<void> => {
       await closeHost(opened);
       lock.release();

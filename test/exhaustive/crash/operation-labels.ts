@@ -47,6 +47,11 @@ const givenLabels: readonly { readonly file: string; readonly method: string; re
       method: 'writeFile',
       labels: ['ledger', 'refusals', 'install-id', 'fleet.key', 'fleet.counter', 'fleet.outcomes'],
     },
+    {
+      file: 'agent/state-mark/state-mark.ts',
+      method: 'replaceFile',
+      labels: ['state-mark.write', 'state-mark.copy'],
+    },
     { file: 'agent/hooks/run-hook.ts', method: 'removeTree', labels: ['hook.remove', 'canary.remove'] },
     {
       file: 'trust/store/trust-store.ts',

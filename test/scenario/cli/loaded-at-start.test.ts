@@ -42,7 +42,7 @@ describe('what is loaded', () => {
       sources.filter((path) => parts.test(path)),
       [],
     );
-    assert.ok(sources.length <= 246, `${sources.length} sources`);
+    assert.ok(sources.length <= 253, `${sources.length} sources`);
     assert.ok(files <= 75, `${files} files`);
   });
 

@@ -130,6 +130,7 @@ describe('a pull without an agent', () => {
       const health = await host.writ('health', '--json');
       assert.match(health.stdout, /STATE_VANISHED/);
       assert.equal(health.exitCode, 2);
+      assert.match((await host.writ('doctor', '--json')).stdout, /STATE_VANISHED/);
       assert.deepEqual(fs.readdirSync(host.paths.state), []);
       putBack();
       assert.equal((await host.writ('pull')).exitCode, 0);
