@@ -97,6 +97,8 @@ async function openMatrixHost(
   try {
     const opened = await openHost(host.config, options, lock);
     const close = async (): Promise<void> => {
+      // As a command without an agent ends.
+      opened.stateMark?.renew();
       await closeHost(opened);
       lock.release();
     };
