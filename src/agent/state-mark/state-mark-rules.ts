@@ -1,5 +1,6 @@
 // Whether the directory at the path of the state is the right one: compares what is there with what this process opened and
 // what this boot knows (adr/0067). Pure: state-mark.ts reads the facts.
+import { sealed, unsealed } from '../state/sealed-json.js';
 
 export interface DirectoryIdentity {
   readonly device: bigint;
@@ -77,15 +78,15 @@ export function parseKnownMark(text: string, boot: string): string | undefined {
 }
 
 export function markText(mark: string, more: { readonly boot?: string } = {}): string {
-  return `${JSON.stringify({ writ: 1, mark, ...more })}\n`;
+  return sealed({ writ: 1, mark, ...more });
 }
 
 function objectIn(text: string): Record<string, unknown> {
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = unsealed(text);
     return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
   } catch (error) {
-    if (error instanceof SyntaxError) return {};
+    if (error instanceof SyntaxError || error instanceof RangeError) return {};
     throw error;
   }
 }

@@ -33,10 +33,13 @@ import { bakeText, bakeWaitLines, workerLines } from './show-workers.js';
 /** What stands beside an active policy until it is repaired: a pull ends with 4 for the same. */
 const isDegraded = (code: ErrorCode): boolean => standingWorkerCodes.has(code) || isUnsaidNo(code);
 
+/** Nothing is activated while one of them stands. */
+const blockingCodes: ReadonlySet<ErrorCode> = new Set(['ACTIVATION_BLOCKED', 'STATE_VANISHED']);
+
 /** @returns the one word for the state of the host; the worst wins */
 export function statusWord(report: StatusReport): string {
   if (report.agent === 'stop') return 'stopped';
-  if (report.problems.some((one) => one.code === 'ACTIVATION_BLOCKED')) return 'blocked';
+  if (report.problems.some(({ code }) => blockingCodes.has(code))) return 'blocked';
   if (report.untrusted?.some((one) => one.active)) return 'untrusted';
   if (isDamaged(report)) return 'damaged';
   // Metadata that was refused is an attack or a fault, and never passes for a host at rest.

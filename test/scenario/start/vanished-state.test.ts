@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
+import { statusWord } from '../../../src/cli/show/show-status.js';
 import { judgeHealth } from '../../../src/core/status/host-health.js';
 import { agentSite } from '../../kit/agent/agent-in-process.js';
 import { copyHost, type InstalledHost, installHost } from '../../kit/agent/installed-host.js';
@@ -50,7 +51,7 @@ describe('a running agent whose state directory is moved away', () => {
     await site.clock.advance(60_000);
     const report = await agent.status();
     const [finding] = judgeHealth(report).findings.filter(({ code }) => code === 'STATE_VANISHED');
-    assert.deepEqual([finding?.level, report.confirmed], ['critical', false]);
+    assert.deepEqual([finding?.level, report.confirmed, statusWord(report)], ['critical', false, 'blocked']);
     assert.deepEqual(
       report.workers.flatMap(({ provenAtMs }) => provenAtMs ?? []),
       [],
@@ -165,7 +166,7 @@ describe('a pull without an agent', () => {
   it('starts a new host after a reboot that left the run directory on a disk', () =>
     withHost(async (host) => {
       const path = host.dir.join('run', 'state-mark.json');
-      const known = JSON.parse(fs.readFileSync(path, 'utf8')) as object;
+      const { digest: _, ...known } = JSON.parse(fs.readFileSync(path, 'utf8')) as { digest: string };
       fs.writeFileSync(path, JSON.stringify({ ...known, boot: '00000000-0000-0000-0000-000000000000' }));
       replaceByEmpty(host.paths.state);
       assert.equal((await host.writ('pull')).exitCode, 0);

@@ -75,6 +75,10 @@ describe('the file of a mark', () => {
     assert.equal(parseKnownMark(markText(mark, { boot: 'x' }), 'x'), mark);
   });
 
+  it('is none with a bit that a disk has turned, so that no other mark comes of it', () => {
+    assert.equal(parseMark(markText(mark).replace('aaaa', 'aaab')), undefined);
+  });
+
   it('counts for its own boot only', () => {
     assert.equal(parseKnownMark(markText(mark, { boot: 'x' }), 'y'), undefined);
     assert.equal(parseKnownMark(markText(mark), 'y'), undefined);
