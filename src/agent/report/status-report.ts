@@ -38,7 +38,7 @@ export function statusReport(host: HostView, agent: AgentFacts): StatusReport {
     atMs: nowMs,
     agent: agent.state,
     last: agent.last && lastOf(agent.last),
-    confirmed: active !== undefined && isProven(host) && basis !== undefined && workers.every(isOfActive),
+    confirmed: basis !== undefined && isProven(host) && workers.every(isOfActive),
     generation: active?.generation.number,
     // The link's own time is the time of the swap.
     activatedAtMs: active && Math.round(fs.lstatSync(host.paths.current).mtimeMs),
