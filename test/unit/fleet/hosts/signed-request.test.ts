@@ -146,7 +146,7 @@ describe('a signed request', () => {
   it('is refused where a component is covered twice, a parameter occurs twice, or created is no whole number', async () => {
     const request = await signed();
     // The key signs what the library itself would verify: the refusal is not for a wrong signature.
-    const signedInput = (bend: (input: string) => string): IncomingRequest => {
+    const signedInput = (bend: (input: string) => string): RequestHead => {
       const input = bend(String(request.headers['signature-input']).replace('sig=', ''));
       const fields = [...input.slice(0, input.indexOf(')')).matchAll(/"([^"]+)"/g)].map(
         ([, name = '']) => name,
