@@ -9,7 +9,7 @@ import { tempDir } from '../../kit/disk/temp-dir.js';
 type Line = readonly [outcome: string, code: string, unit: string, fetched: number, version: string];
 
 /** Runs the scenario on a tmpfs with these options; it has `test`, `publish`, `pull`, `fill` and `empty`. */
-async function onSmallDisk(options: string, scenario: string): Promise<readonly Line[]> {
+async function onSmallDisk(options: string, scenario: string, hostOptions = ''): Promise<readonly Line[]> {
   using dir = tempDir();
   const result = await runMounted(
     [`mount -t tmpfs -o ${options},mode=755 none ${dir.path}`],
@@ -23,8 +23,9 @@ async function onSmallDisk(options: string, scenario: string): Promise<readonly 
     let count = 0;
     const large = (kilobytes) =>
       Array.from({ length: kilobytes }, () => seededBytes(8, count++).toString('hex').padEnd(1000, 'x')).join('');
+    const opened = [];
     const remount = (how) => execFileSync('mount', ['-o', 'remount,' + how, process.env.TMPDIR]);
-    const test = testHost({ above: process.env.TMPDIR });
+    const test = testHost({ above: process.env.TMPDIR, ${hostOptions} });
     const { host } = test;
     const filler = test.directory + '/filler';
     const lines = [];
@@ -145,6 +146,31 @@ describe('a small disk', needsMounts(), () => {
     );
     assert.deepEqual(lines, [
       ['activated', '-', '-', 1, '5'],
+      ['activated', '-', '-', 1, '6'],
+    ]);
+  });
+
+  it('refuses a tree that a delta makes before its first file is opened', async () => {
+    const lines = await onSmallDisk(
+      'size=64m',
+      `${leavePartial}
+      const files = { large: large(5000) };
+      await test.publish('access', { ...files, version: '5' }, { serial: 5 });
+      await pull();
+      await test.publish('access', { ...files, version: '6' }, { serial: 6 });
+      opened.length = 0;
+      fill(free() - 6_000_000);
+      await pull();
+      if (opened.length > 0) throw new Error(opened.join());
+      if (!test.repository.requests.at(-1).includes('.delta')) throw new Error(lines.join(' '));
+      fs.rmSync(filler);
+      await pull('yes');`,
+      `deltas: {},
+      observer: { before: ({ op }) => { if (/^stage[.](copy|file)/.test(op)) opened.push(op); } }`,
+    );
+    assert.deepEqual(lines, [
+      ['activated', '-', '-', 1, '5'],
+      ['failed', 'DISK_FULL', 'bytes', 1, '5'],
       ['activated', '-', '-', 1, '6'],
     ]);
   });

@@ -5,9 +5,11 @@ import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { brotliCompressSync } from 'node:zlib';
 import { deltaMagic, encodeInstruction, encodeNumber } from '../../../src/core/delta/delta-format.js';
+import { defaultArchiveLimits } from '../../../src/core/limits.js';
 import {
   type DifferenceBench,
   differenceBench,
+  filesOf,
   treeOf,
   warningsOf,
 } from '../../kit/delta/difference-bench.js';
@@ -117,6 +119,24 @@ describe('a delta that is signed and wrong', () => {
     using bench = await differenceBench({ deltas: { make } });
     await bench.publish(2);
     await assertArchiveTaken(bench, { word: 'DELTA_MISMATCH', fetched: ['delta', 'archive'] });
+  });
+
+  it('makes no tree that exceeds the ratio of the archive of the same release', async () => {
+    const zeros = (bytes: number): string => '0'.repeat(bytes);
+    const limits = { ...defaultArchiveLimits, maxRatio: 100 };
+    using bench = await differenceBench({ config: { limits } });
+    await bench.publish(2, { ...filesOf(2), zeros: zeros(1_200_000) });
+    assert.equal((await bench.test.pull()).outcome, 'activated');
+    await bench.publish(3, { ...filesOf(3), zeros: zeros(3_000_000) });
+    bench.fetched();
+    const result = await bench.test.pull();
+    assert.deepEqual(
+      [result.bundles[0]?.problem?.code, warningsOf(result)],
+      ['ARCHIVE_LIMIT', ['DELTA_FAILED']],
+    );
+    assert.equal(result.warnings[0]?.facts?.['because'], 'ARCHIVE_LIMIT');
+    assert.deepEqual(bench.fetched(), ['delta', 'archive']);
+    assert.equal(bench.test.read('access/policy.yaml'), 'version: 2\n');
   });
 
   it('does nothing that the archive of the same release could not: what is refused is refused', async () => {

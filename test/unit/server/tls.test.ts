@@ -102,6 +102,23 @@ describe('TLS', needs('openssl', 'openssl'), () => {
     answered.destroy();
   });
 
+  it('closes a connection whose handshake does not end within its timeout', async () => {
+    using dir = tempDir();
+    const tls = readTlsFiles(await makeCertificate(dir.path, 'first'));
+    const limits = serverLimits({ tlsHandshakeTimeoutMs: 200 }, 10_000);
+    const listener = createListener({ limits, tls, uncounted: new BlockList(), onRefused: () => undefined });
+    const server = listener.createServer(() => undefined);
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const silent = await hostileClient(`https://127.0.0.1:${(server.address() as AddressInfo).port}`, '');
+    silent.resume();
+    try {
+      await until(() => silent.closed);
+    } finally {
+      silent.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    }
+  });
+
   it('ends without waiting for a client that never shakes hands', async () => {
     using dir = tempDir();
     writeRepository(dir.path);

@@ -53,6 +53,18 @@ export function keepaliveCases(newLocation: NewLocation): void {
         assert.deepEqual([(await row()).counter, seen.size], [50, 0]);
       }));
 
+    it('never lowers the counter of its host when it is written after a newer report', () =>
+      within(async ({ bench, ingest, host, row }) => {
+        const { db } = bench.store;
+        const seen = new SeenHosts();
+        const { body_digest, every_ms } = await row();
+        seen.note({ key_id: host.keyId, counter: 50, body_digest, last_seen_ms: 1, every_ms, skew_ms: 0 });
+        await send(ingest, host, reportOf('web-1', { health: 'critical' }), { counter: 90 });
+        const newer = await row();
+        await seen.write(db, new RowWriter());
+        assert.deepEqual([(await row()).counter, await row()], [90, newer]);
+      }));
+
     it('that is repeated at another server, before the first one wrote it, says again what it said, and no more', () =>
       within(async ({ bench, ingest, host, row }) => {
         const other = ingestOf(bench);
