@@ -1,6 +1,8 @@
 // What must hold of any store, on a real PostgreSQL; test/unit/fleet has the same on the embedded one.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import type { KyselyPlugin } from 'kysely';
+import { approveHost, retireHost } from '../../../src/fleet/hosts/change-host.js';
 import { slotOf } from '../../../src/fleet/hosts/counter-changes.js';
 import { createIngest } from '../../../src/fleet/hosts/ingest.js';
 import { openFleetStore } from '../../../src/fleet/store/open-store.js';
@@ -59,6 +61,30 @@ describe('a fleet in PostgreSQL', here, () => {
     });
     assert.equal((await waiting.verdict).kind, 'accepted');
     await ingest.close();
+    await assertRecount(db);
+  });
+
+  it('refuses an approval that a retirement overtook', async () => {
+    await using bench = await fleetBench(await postgres.newDatabase(), systemClock);
+    const { db } = bench.store;
+    const { token } = await bench.token();
+    await bench.enrol(token, 'web-1');
+    const { keyId, state } = await bench.enrol(token, 'web-1');
+    assert.equal(state, 'waiting');
+    const change = { who: 'anna', nowMs: 1 };
+    let reads = 0;
+    // The approval has read the row when the retirement changes it.
+    const retires: KyselyPlugin = {
+      transformQuery: ({ node }) => node,
+      transformResult: async ({ result }) => {
+        const isHost = result.rows.some((row) => 'revision' in row);
+        if (isHost && reads++ === 0) await retireHost(db, keyId, change);
+        return result;
+      },
+    };
+    await rejectsCode('FLEET_KEY_RETIRED', approveHost(db.withPlugin(retires), keyId, change));
+    const row = await db.selectFrom('hosts').select('state').where('key_id', '=', keyId).executeTakeFirst();
+    assert.deepEqual([reads, row?.state], [2, 'retired']);
     await assertRecount(db);
   });
 

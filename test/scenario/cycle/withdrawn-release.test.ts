@@ -117,6 +117,30 @@ describe('a rollback on a host', () => {
   });
 });
 
+describe('a rollback on a host that now follows another channel', () => {
+  for (const channel of ['canary', 'stable']) {
+    it(`does not bring a release back that was withdrawn on ${channel} alone`, async () => {
+      using dir = tempDir();
+      const ofCanary = { bundles: [{ name: bundle, channel: 'canary' }] };
+      using published = publishedHost(dir, ofCanary);
+      const { repository } = published;
+      const options = changeOptions(repository);
+      for (const policy of ['one', 'two']) {
+        await repository.publish({ policy }, { channel: 'canary' });
+        await promoteRelease({ bundle, from: 'canary', to: 'stable' }, options);
+        await pulled(published);
+      }
+      await withdrawRelease({ bundle, serials: [1], channel, reason: '' }, options);
+      const host = published.host.reopen(bundles);
+      await published.host.pullOn(host);
+      const request = { generation: 1, by: 'anna', reason: 'test', signal: new AbortController().signal };
+      const { result } = await rollBack(host, request);
+      assert.equal(result.problems[0]?.code, 'RELEASE_WITHDRAWN');
+      assert.equal(published.host.read(`${bundle}/policy`), 'two');
+    });
+  }
+});
+
 describe('a promoted release', () => {
   it('comes to the hosts of the other channel with its serial', async () => {
     using dir = tempDir();

@@ -262,3 +262,24 @@ describe('"not now" (exit 75)', () => {
     }
   });
 });
+
+describe('a stop signal', () => {
+  it('does not excuse the refusal of a worker that comes with it', async () => {
+    const stop = new AbortController();
+    const driver = scriptedDriver({ a: confirms });
+    using test = testHost({ groups: { app: { driver } } });
+    await test.publish('access', { 'policy.yaml': 'version: 1\n' }, { serial: 1 });
+    await test.pull();
+    await test.publish('access', { 'policy.yaml': 'version: 2\n' }, { serial: 2 });
+    driver.workers.set('a', (generation) => {
+      if (generation === 2) stop.abort();
+      return generation === 2 ? refuses('no')() : confirms(generation);
+    });
+    const { exitCode, problems } = await cycleOn(test.host, 'poll', stop.signal);
+    assert.deepEqual([exitCode, problems[0]?.code], [5, 'WORKER_REFUSED']);
+    assert.deepEqual(
+      test.host.refusals.read().refusals.map(({ code }) => code),
+      ['WORKER_REFUSED'],
+    );
+  });
+});

@@ -97,6 +97,13 @@ describe('a restart that is owed', () => {
     assert.deepEqual(driver.notified, ['a 4', 'b 4'], 'once it is answered nothing is owed');
   });
 
+  it('is not repeated in its cycle, whatever `retry` of its group is', async () => {
+    const reset = { driver: 'scripted', options: {}, timeoutMs: 1000, min: 0, retry: 2 };
+    const { test, next } = await scene(blind(new Set(['a 2'])), { reset, restartWhen: ['worker.conf'] });
+    using _ = test;
+    assert.deepEqual((await next(1, 2)).notified, ['restart a 2']);
+  });
+
   it('for a generation that nobody proved is not forgotten with the next one', async () => {
     const unanswered = new Set<string>();
     const { test, driver, next } = await scene(blind(unanswered));

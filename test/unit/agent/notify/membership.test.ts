@@ -73,6 +73,18 @@ describe('a worker that answered and was killed since', () => {
     assert.deepEqual([driver.notified, entryOf(test, 'app/b')], [[], undefined]);
   });
 
+  it('is not forgotten while its group has fewer workers than its `min`', async () => {
+    const reset = { driver: 'scripted', options: {}, timeoutMs: 1000, min: 2 };
+    const { test, driver } = await world({ reset });
+    using _ = test;
+    driver.dead.add('b');
+    await test.pull();
+    const goneAtMs = test.clock.nowMs();
+    await test.clock.advance(700_000);
+    await apart(test);
+    assert.equal(entryOf(test, 'app/b')?.goneAtMs, goneAtMs);
+  });
+
   it('stays due where it was told and could not be reached', async () => {
     const { test, driver } = await world();
     using _ = test;

@@ -59,10 +59,11 @@ describe('readSourceTree', () => {
       'sub/build': 'a file, named with its path',
       'deep/build/kept': 'k',
       'notes/n': 'n',
+      'sub/notes': 'a file, and the pattern is of directories',
     });
     fs.symlinkSync('a', `${source}/link.bak`);
     const { paths, excluded } = await pathsOf(source, { exclude: ['notes/'] });
-    assert.deepEqual(paths, ['a', 'deep/build/kept']);
+    assert.deepEqual(paths, ['a', 'deep/build/kept', 'sub/notes']);
     assert.deepEqual(excluded, ['a.bak', 'build', 'link.bak', 'notes', 'sub/b.bak', 'sub/build']);
   });
 

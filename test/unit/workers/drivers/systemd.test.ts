@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { maxHookOutputBytes } from '../../../../src/core/limits.js';
 import { systemClock } from '../../../../src/platform/time/clock.js';
 import type { Driver } from '../../../../src/workers/contract/driver.js';
 import { systemd } from '../../../../src/workers/drivers/systemd.js';
@@ -257,6 +258,19 @@ describe('the members of a systemd group, with a stub of systemctl', () => {
       test.stub.list(script);
       await rejectsCode('WORKER_UNREACHABLE', test.driver().members());
     }
+  });
+
+  it('are an error when the list is longer than the bound of its bytes, though each line that came is a unit', async () => {
+    using test = bench();
+    const line = 'w@100.service loaded active running '.padEnd(127, 'w');
+    assert.equal(maxHookOutputBytes % (line.length + 1), 0);
+    const count = maxHookOutputBytes / (line.length + 1);
+    const list = (more: number): string =>
+      `for i in $(seq 100 ${99 + count + more}); do echo "${line.replace('100', '$i')}"; done; exit 0`;
+    test.stub.list(list(0));
+    assert.equal((await test.driver().members()).length, count);
+    test.stub.list(list(1));
+    await rejectsCode('WORKER_UNREACHABLE', test.driver().members());
   });
 });
 
