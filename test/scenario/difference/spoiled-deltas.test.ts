@@ -5,6 +5,7 @@ import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { brotliCompressSync } from 'node:zlib';
 import { deltaMagic, encodeInstruction, encodeNumber } from '../../../src/core/delta/delta-format.js';
+import { unlessRefused } from '../../../src/core/errors.js';
 import { defaultArchiveLimits } from '../../../src/core/limits.js';
 import {
   type DifferenceBench,
@@ -17,6 +18,7 @@ import { compress, type PublishedTree, plainDelta } from '../../kit/delta/served
 import { flipBit, putFifo } from '../../kit/disk/damage-file.js';
 import { look } from '../../kit/host/repair-bench.js';
 import type { DeltaMaker } from '../../kit/host/test-host.js';
+import { stampedFiles } from '../../kit/sources/stamped-files.js';
 
 async function assertArchiveTaken(
   bench: DifferenceBench,
@@ -31,9 +33,17 @@ async function assertArchiveTaken(
   assert.deepEqual(await look(test.host), []);
   assert.equal(JSON.stringify(test.host.refusals.read()).includes('access'), false);
   assert.deepEqual(fs.readdirSync(test.host.paths.staging), []);
+  assert.deepEqual(openBelow(test.directory), []);
   assert.ok(fs.existsSync(bench.kept('archive.tar.br')));
   const failed = events.filter((one) => one.type === 'step.finished' && one.verdict === 'fail');
   assert.deepEqual(failed, []);
+}
+
+/** @returns files of this process that are open below a directory */
+function openBelow(directory: string): string[] {
+  const descriptors = fs.readdirSync('/proc/self/fd');
+  const files = descriptors.map((one) => unlessRefused(() => fs.readlinkSync(`/proc/self/fd/${one}`)) ?? '');
+  return files.filter((path) => path.startsWith(`${directory}/`));
 }
 
 const tail = (bytes: Buffer, count: number): Buffer => bytes.subarray(0, bytes.length - count);
@@ -139,6 +149,41 @@ describe('a delta that is signed and wrong', () => {
     assert.equal(bench.test.read('access/policy.yaml'), 'version: 2\n');
   });
 
+  const limits = {
+    maxEntries: 11,
+    maxFileBytes: 10_000,
+    maxTreeBytes: 20_000,
+    maxDepth: 1,
+    maxPathBytes: 6,
+    maxNameBytes: 7,
+  };
+  for (const [limit, value] of Object.entries(limits)) {
+    it(`makes no tree that exceeds ${limit}`, async () => {
+      using bench = await differenceBench();
+      await bench.publish(2);
+      const { config } = bench.test.host;
+      Object.assign(config, { limits: { ...config.limits, [limit]: value } });
+      const { bundles, warnings } = await bench.test.pull();
+      const code = bundles[0]?.problem?.code;
+      assert.match(code ?? '', /^(ARCHIVE_LIMIT|MANIFEST_MALFORMED)$/);
+      assert.deepEqual([warnings[0]?.code, warnings[0]?.facts?.['because']], ['DELTA_FAILED', code]);
+      assert.deepEqual(bench.fetched(), ['delta', 'archive']);
+      assert.equal(bench.test.read('access/policy.yaml'), 'version: 1\n');
+    });
+  }
+
+  it('makes no tree whose stamps are wrong', async () => {
+    using bench = await differenceBench();
+    const { files, stamped } = stampedFiles({ ...filesOf(2), zone: '; @writ.serial@' }, 2);
+    const changed = { ...files, 'policy.yaml': 'version: 3\n' };
+    await bench.test.publish('access', changed, { serial: 2, stamped });
+    const result = await bench.test.pull();
+    const because = result.warnings[0]?.facts?.['because'];
+    assert.deepEqual([result.bundles[0]?.problem?.code, because], ['MANIFEST_MISMATCH', 'MANIFEST_MISMATCH']);
+    assert.deepEqual(bench.fetched(), ['delta', 'archive']);
+    assert.equal(bench.test.read('access/policy.yaml'), 'version: 1\n');
+  });
+
   it('does nothing that the archive of the same release could not: what is refused is refused', async () => {
     using bench = await differenceBench();
     await bench.publish(2);
@@ -194,6 +239,18 @@ describe('a base that was changed', () => {
       },
     });
     change.path = bench.tree('rules/2');
+    await bench.publish(2);
+    await assertArchiveTaken(bench, { word: 'DELTA_MISMATCH', fetched: ['delta', 'archive'] });
+  });
+
+  it('is left for the archive where the disk cannot read it', async () => {
+    using bench = await differenceBench({
+      observer: {
+        before: ({ op }) => {
+          if (op === 'stage.copy') throw Object.assign(new Error('EIO'), { code: 'EIO', syscall: 'read' });
+        },
+      },
+    });
     await bench.publish(2);
     await assertArchiveTaken(bench, { word: 'DELTA_MISMATCH', fetched: ['delta', 'archive'] });
   });

@@ -103,10 +103,11 @@ describe('delegateRole', () => {
     ])
       await rejectsCode('DELEGATION_REFUSED', delegateTo(repository, other, { paths }));
     for (const role of ['root', 'targets', 'snapshot', 'timestamp', '../x', 'Team', '1.root', 'a.b', ''])
-      await rejectsCode('DELEGATION_REFUSED', delegateTo(repository, { ...other, role }));
+      await rejectsCode('DELEGATION_REFUSED', delegateTo(repository, { ...other, role }, { paths: ['x/*'] }));
     await rejectsCode('USAGE', delegateTo(repository, other, { paths: [] }));
     await rejectsCode('USAGE', delegateTo(repository, other, { keys: [], paths: ['x/*'] }));
-    await rejectsCode('USAGE', delegateTo(repository, other, { threshold: 2, paths: ['x/*'] }));
+    for (const threshold of [0, 2])
+      await rejectsCode('USAGE', delegateTo(repository, other, { threshold, paths: ['x/*'] }));
     const none = { role: 'none', handOver: 'no' } as const;
     await rejectsCode('ROLE_UNKNOWN', delegateRole(none, changeOptions(repository)));
     await rejectsCode('ROLE_UNKNOWN', resignRole('none', changeOptions(repository)));
