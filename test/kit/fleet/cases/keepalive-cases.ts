@@ -53,6 +53,15 @@ export function keepaliveCases(newLocation: NewLocation): void {
         assert.deepEqual([(await row()).counter, seen.size], [50, 0]);
       }));
 
+    it('is none when it has a new outcome: the outcome is stored', () =>
+      within(async ({ bench, ingest, host }) => {
+        const outcome = { n: 7, trigger: 'pull', outcome: 'failed', atMs: 1, bundles: [] } as const;
+        await send(ingest, host, reportOf('web-1'));
+        assert.deepEqual(await send(ingest, host, reportOf('web-1', { outcomes: [outcome] })), accepted(7));
+        const stored = await bench.store.db.selectFrom('outcomes').select('n').execute();
+        assert.deepEqual(stored, [{ n: 7 }]);
+      }));
+
     it('never lowers the counter of its host when it is written after a newer report', () =>
       within(async ({ bench, ingest, host, row }) => {
         const { db } = bench.store;

@@ -17,6 +17,13 @@ describe('the factor of intervals', () => {
     assert.equal(rate.factor, 1);
   });
 
+  it('still follows what comes after the clock was put back', () => {
+    const rate = new ReportRate(10);
+    count(rate, 1_000_000_000, 20_000, 1);
+    count(rate, 1_000_000, 200_000, 500);
+    assert.ok(rate.factor > 9, String(rate.factor));
+  });
+
   it('grows with what comes beyond what can be taken, to ten at most, and goes back', () => {
     const rate = new ReportRate(10);
     let atMs = count(rate, 1_000_000, 20_001, 20);

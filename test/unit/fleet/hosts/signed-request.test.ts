@@ -17,6 +17,7 @@ interface Signing {
   readonly params?: readonly string[];
   readonly alg?: string;
   readonly method?: string;
+  readonly created?: Pick<Date, 'getTime'>;
 }
 
 const { privateKey, publicKey } = generateKeyPairSync('ed25519');
@@ -28,7 +29,14 @@ const digestOf = (bytes: Uint8Array): string =>
 const usualFields = ['@method', 'content-digest', 'writ-fleet', 'writ-counter'];
 
 async function signed(
-  { fields = usualFields, headers = {}, params, alg = 'ed25519', method = 'POST' }: Signing = {},
+  {
+    fields = usualFields,
+    headers = {},
+    params,
+    alg = 'ed25519',
+    method = 'POST',
+    created = new Date(1_700_000_000_000),
+  }: Signing = {},
   key: KeyObject = privateKey,
 ): Promise<RequestHead> {
   const message = {
@@ -40,7 +48,7 @@ async function signed(
     key: { id: keyId, alg, sign: async (data: Buffer) => sign(null, data, key) },
     fields: [...fields],
     params: [...(params ?? ['created', 'keyid', 'alg'])],
-    paramValues: { created: new Date(1_700_000_000_000) },
+    paramValues: { created: created as Date },
   };
   const result = await httpbis.signMessage(config, message);
   const lower = Object.entries(result.headers).map(([name, value]) => [name.toLowerCase(), String(value)]);
@@ -206,6 +214,18 @@ describe('a signed request', () => {
     assert.equal(await at(maxCounter - 1), 'signed');
     assert.equal(await at(maxCounter), 'FLEET_SIGNATURE_REFUSED');
     assert.equal(maxCounter, 2 ** 52);
+  });
+
+  it('is refused when its time is not a time, although it is signed', async () => {
+    assert.equal(await codeOf(await signed({ created: { getTime: () => 8.64e15 } })), 'signed');
+    const beyond = await signed({ created: { getTime: () => 8.65e15 } });
+    assert.equal(await codeOf(beyond), 'FLEET_SIGNATURE_REFUSED');
+  });
+
+  it('is refused when a header is too long, although it is signed', async () => {
+    const at = async (length: number) =>
+      codeOf(await signed({ headers: { 'writ-fleet': 'x'.repeat(length) } }));
+    assert.deepEqual([await at(1024), await at(1025)], ['signed', 'FLEET_SIGNATURE_REFUSED']);
   });
 
   it('is refused whatever nonsense its headers are', async () => {

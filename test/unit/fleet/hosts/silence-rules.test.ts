@@ -65,6 +65,8 @@ describe('silence of a host', () => {
     assert.equal(isGone(ephemeral, fleetAt(nowMs + 1), nowMs + 1), true);
     assert.equal(isGone(ephemeral, fleetAt(nowMs - 60_000), nowMs + 1), false);
     assert.equal(isGone(ephemeral, fleetAt(nowMs + 1, host.last_seen_ms + 1), nowMs + 1), false);
+    for (const state of ['waiting', 'retired'] as const)
+      assert.equal(isGone({ ...ephemeral, state }, fleetAt(nowMs + 1), nowMs + 1), false);
     assert.equal(isGone({ ...ephemeral, ephemeral: 0 }, fleetAt(nowMs + 1), nowMs + 1), false);
   });
 });

@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
+import { openSeed } from '../../../../src/publisher/keys/key-directory.js';
 import {
   createKeyFile,
   newSeed,
@@ -51,6 +52,19 @@ describe('a key file under a passphrase', () => {
     const file = readKeyFile(makeKey(dir, 'right').path)!;
     assert.throws(() => unlockKey(file, 'wrong'), { code: 'PASSPHRASE_WRONG' });
     assert.throws(() => unlockKey(file, undefined), { code: 'PASSPHRASE_NEEDED' });
+  });
+
+  it('is asked for three times at most', async () => {
+    using dir = tempDir();
+    const file = readKeyFile(makeKey(dir, 'right').path)!;
+    const attempts: number[] = [];
+    const ask = async (_: string, attempt: number): Promise<string> => {
+      attempts.push(attempt);
+      if (attempt > 3) throw new Error('asked again');
+      return 'wrong';
+    };
+    await assert.rejects(openSeed(file, { ask }), { code: 'PASSPHRASE_WRONG' });
+    assert.deepEqual(attempts, [1, 2, 3]);
   });
 
   it('refuses a public key that is not its own', () => {
@@ -139,12 +153,26 @@ describe('a key file', () => {
     assert.equal(readKeyFile(dir.join('none')), undefined);
   });
 
+  const whole = { 'writ-key': 1, scheme: 'ed25519', public: 'a'.repeat(64), secret: 'A'.repeat(43) };
+  const changed: Readonly<Record<string, object>> = {
+    'another format': { 'writ-key': 2 },
+    'another scheme': { scheme: 'rsa' },
+    'a public key in capitals': { public: 'A'.repeat(64) },
+  };
+  for (const [name, change] of Object.entries(changed)) {
+    it(`is refused although the rest of it is valid: ${name}`, () => {
+      using dir = tempDir();
+      fs.writeFileSync(dir.join('whole.key'), JSON.stringify(whole));
+      assert.equal(readKeyFile(dir.join('whole.key'))?.publicKey, whole.public);
+      fs.writeFileSync(dir.join('changed.key'), JSON.stringify({ ...whole, ...change }));
+      assert.throws(() => readKeyFile(dir.join('changed.key')), { code: 'KEY_UNREADABLE' });
+    });
+  }
+
   const broken: Readonly<Record<string, string>> = {
     'no JSON': '{',
     null: 'null',
     'an array': '[]',
-    'another format': '{"writ-key":2,"scheme":"ed25519"}',
-    'another scheme': '{"writ-key":1,"scheme":"rsa"}',
     'no public key': '{"writ-key":1,"scheme":"ed25519","secret":"AA=="}',
     'a short secret': `{"writ-key":1,"scheme":"ed25519","public":"${'a'.repeat(64)}","secret":"AA=="}`,
     'no secret': `{"writ-key":1,"scheme":"ed25519","public":"${'a'.repeat(64)}"}`,

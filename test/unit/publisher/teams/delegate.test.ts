@@ -83,6 +83,24 @@ describe('delegateRole', () => {
     assert.deepEqual(directoryState(repository.directory), before);
   });
 
+  it('changes the life alone, and writes nothing when the life is the same', async () => {
+    using dir = tempDir();
+    const { repository, team } = await delegatedRepository(dir);
+    assert.equal((await delegateTo(repository, team, { lifeMs: 10 * dayMs })).kind, 'live');
+    assert.equal((await delegateTo(repository, team, { lifeMs: 10 * dayMs })).kind, 'nothing-new');
+    const signedByTeam = await signByTeam(repository, team);
+    assert.equal(signedByTeam.expiresMs, repository.clock.nowMs() + 10 * dayMs);
+  });
+
+  it('publishes what waits for the online keys when nothing else is new', async () => {
+    using dir = tempDir();
+    const { repository, team } = await delegatedRepository(dir);
+    await repository.publish({ file: 'one' }, { keys: team.keys });
+    assert.deepEqual(live(repository), []);
+    assert.equal((await delegateTo(repository, team)).kind, 'live');
+    assert.deepEqual(live(repository), ['dns-edge 1 dns-team']);
+  });
+
   it('refuses paths that another team has, that no release can have, or names that are no team’s', async () => {
     using dir = tempDir();
     const { repository } = await delegatedRepository(dir);
