@@ -5,6 +5,8 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
+import { newSeed, publicKeyOf } from '../../../../src/publisher/keys/key-file.js';
+import { createSigner, metadataKey } from '../../../../src/publisher/keys/signer.js';
 import {
   encodeProposal,
   isSameCode,
@@ -144,6 +146,26 @@ describe('copies of a proposal', () => {
     for (const merged of [mergeProposals([bad, good]), mergeProposals([good, bad])]) {
       assert.equal(validSignatures({ base: made.base, proposal: merged }).length, 1);
     }
+  });
+});
+
+describe('a signature of a proposal', () => {
+  it('does not count when the proposed root has another key under the key id', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    const made = proposal(repository, {});
+    const stranger = newSeed();
+    const forged = parseProposal(
+      bent(made.proposal, ({ root: { signed } }) => {
+        const [id = ''] = signed.roles.root.keyids;
+        signed.keys[id] = metadataKey(publicKeyOf(stranger));
+      }),
+    );
+    const [keyid = ''] = forged.root.signed.roles.root.keyids;
+    const sig = createSigner(stranger).sign(forged.root.signedBytes);
+    const signatures = [{ keyid, sig: (await sig).sig }];
+    const proposed = { ...forged, root: { ...forged.root, signatures } };
+    assert.deepEqual(validSignatures({ base: made.base, proposal: proposed }), []);
   });
 });
 

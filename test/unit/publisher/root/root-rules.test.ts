@@ -92,6 +92,11 @@ describe('a change of the root', () => {
     const next = change(base, {}) as RootSigned & { 'x-note': string };
     assert.equal(next['x-note'], 'kept');
     assert.deepEqual(judgeRoot(base, next).mistakes, []);
+    const changed = { ...next, 'x-note': 'changed, and not shown to signers' };
+    assert.match(
+      judgeRoot(base, changed).mistakes.join(),
+      /^it has a member that is not shown to signers, x-note$/,
+    );
   });
 });
 
