@@ -136,6 +136,18 @@ describe('a worker that appears', () => {
     assert.deepEqual(driver.notified, ['a 2'], 'each notification may make one');
   });
 
+  it('as another process is notified when the clock was put back since its answer', async () => {
+    const { test, driver } = await world({ a: confirms });
+    using _ = test;
+    await test.publish('access', { 'policy.yaml': '2' }, { serial: 2 });
+    await test.pull();
+    driver.notified.length = 0;
+    test.clock.setWallTime(test.clock.nowMs() - 3_600_000);
+    driver.processes.set('a', 'crashed and restarted');
+    await settle(test.host);
+    assert.deepEqual(driver.notified, ['a 2']);
+  });
+
   it('as a second process right behind its answer is notified by a restarted agent as well', async () => {
     const { test, driver } = await world({ a: confirms });
     using _ = test;
