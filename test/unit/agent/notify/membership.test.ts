@@ -73,6 +73,17 @@ describe('a worker that answered and was killed since', () => {
     assert.deepEqual([driver.notified, entryOf(test, 'app/b')], [[], undefined]);
   });
 
+  it('of one group is not gone because the set of another group was read', async () => {
+    const [one, other] = [livingDriver({ a: confirms }), livingDriver({ b: confirms })];
+    using test = testHost({ groups: { app: { driver: one }, other: { driver: other } } });
+    await test.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
+    await test.pull();
+    const groups = test.host.groups.filter(({ config }) => config.name === 'app');
+    await settle(test.host, { groups, doubt: 'the-gone' });
+    const { state, goneAtMs } = entryOf(test, 'other/b') ?? {};
+    assert.deepEqual([state, goneAtMs], ['confirmed', undefined]);
+  });
+
   it('is not forgotten while its group has fewer workers than its `min`', async () => {
     const reset = { driver: 'scripted', options: {}, timeoutMs: 1000, min: 2 };
     const { test, driver } = await world({ reset });
