@@ -180,8 +180,14 @@ export function showHost(host: HostDetail, nowMs: number): string[] {
     ]),
     ...outcomes
       .slice(0, maxOutcomes)
-      .map((one) => `  ${minuteTime(one.atMs)}  ${one.trigger}  ${one.outcome}  ${one.code ?? ''}`.trimEnd()),
+      .map((one) => `  ${minuteTime(one.atMs)}  ${one.trigger}  ${outcomeText(one)}`),
   ];
+}
+
+/** @returns as `rejected dns-edge 42  CHECK_FAILED` */
+function outcomeText({ outcome, bundles = [], code = '' }: HostDetail['outcomes'][number]): string {
+  const releases = bundles.map(({ bundle, serial }) => `${bundle} ${serial}`).join(', ');
+  return [`${outcome} ${releases}`.trimEnd(), code].join('  ').trimEnd();
 }
 
 export function showLog({ entries }: LogPage): string[] {

@@ -1,7 +1,8 @@
 // What a fleet server answers to people and programs: shapes only, the same over HTTP, in `--json` and on its page. Members
 // are a promise (additive within schema 1). What of it a role may see is said beside the members that need more than `view`.
 import type { HealthLevel } from '../status/host-health.js';
-import type { ActiveState, BakeState, FleetReport, OfferedState } from './report.js';
+import type { PastHosts, ReleaseInterval } from './history-answers.js';
+import type { ActiveState, BakeState, FleetReport, OfferedState, OutcomeReport } from './report.js';
 import type { Judged, RepositoryView, SignedEntry, SignedRelease, Standing } from './signed-releases.js';
 
 export const roles = ['view', 'detail', 'operate'] as const;
@@ -172,7 +173,11 @@ export interface HostDetail extends HostLine {
     readonly trigger: string;
     readonly outcome: string;
     readonly code?: string;
+    /** What it was about; left out by servers of older versions. */
+    readonly bundles?: OutcomeReport['bundles'];
   }[];
+  /** What it ran and refused, the newest first, at most 100; left out by servers of older versions. */
+  readonly intervals?: readonly ReleaseInterval[];
   /** Keys of other hosts with this name, at most 20. */
   readonly namesakes: readonly string[];
 }
@@ -184,6 +189,8 @@ export interface ReleaseReport {
   readonly offers: readonly OfferGroup[];
   /** What repositories have signed of it; left out where the server reads none. */
   readonly signed?: readonly SignedRelease[];
+  /** There where no host runs it now. */
+  readonly past?: PastHosts;
   /** How many hosts confirmed from when on, summed up, at most 100 points. */
   readonly curve: readonly { readonly atMs: number; readonly confirmed: number }[];
 }

@@ -2,6 +2,7 @@
 // key is never accepted again; its row and the audit stay.
 import type { Kysely } from 'kysely';
 import { WritError } from '../../core/errors.js';
+import { endIntervals } from '../intervals/write-intervals.js';
 import { addAudit } from '../store/audit.js';
 import { storeError } from '../store/store-errors.js';
 import type { HostRow, Tables } from '../store/tables.js';
@@ -50,6 +51,7 @@ export async function retireIn(
   await setState(trx, host, 'retired', counters);
   const bundles = await trx.selectFrom('host_bundles').selectAll().where('key_id', '=', keyId).execute();
   await trx.deleteFrom('host_bundles').where('key_id', '=', keyId).execute();
+  await endIntervals(trx, keyId, nowMs);
   if (host.kind === 'writ') counters.add(bundles, host.slot, -1);
   await addAudit(trx, { atMs: nowMs, who, what, subject: keyId, detail: host.host });
 }

@@ -3,6 +3,8 @@
 // of the rows with several servers on one database. Decides nothing that report-plan does not.
 import { randomBytes } from 'node:crypto';
 import type { Kysely } from 'kysely';
+import type { ReportedState } from '../intervals/interval-rules.js';
+import { writeIntervals } from '../intervals/write-intervals.js';
 import { type AuditEntry, addAudit } from '../store/audit.js';
 import { keepNewest } from '../store/keep-newest.js';
 import { storeError } from '../store/store-errors.js';
@@ -163,6 +165,7 @@ async function write(
   );
   await writer.write(trx, 'outcomes', outcomes, { key: ['key_id', 'n'] });
   await forgetOutcomes(trx, changed);
+  await writeIntervals(trx, writer, changed.map(reportedState));
   for (const { before, plan } of changed) {
     await noteInAudit(trx, before, plan.host);
     counters.hosts.move(before, plan.host);
@@ -182,6 +185,20 @@ async function ask(trx: Kysely<Tables>, host: StoredHost | undefined, nonce: str
     .where('revision', '=', revision)
     .executeTakeFirst();
   if (asked.numUpdatedRows !== 1n) throw overtaken();
+}
+
+/** A host that waits, as for a name that another one has, left the fleet until it is approved. */
+function reportedState({ before, plan: { host }, taken }: ChangedHost): ReportedState {
+  const { report, receivedAtMs } = taken;
+  // An answer to a challenge comes from a host whose numbers began again.
+  const isAnswer = taken.signed.nonce !== undefined;
+  return {
+    ...{ keyId: before.key_id, receivedAtMs, skewMs: host.skew_ms },
+    bundles: host.state === 'accepted' ? bundleRows(before.key_id, report) : [],
+    outcomes: report.outcomes
+      .filter(({ n }) => isAnswer || n > before.last_outcome)
+      .sort((a, b) => a.n - b.n),
+  };
 }
 
 /** @returns what it does to the numbers */

@@ -16,6 +16,8 @@ export interface SweepOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly signal: AbortSignal;
+  /** How long ended intervals are kept; left out: 90 days. */
+  readonly keepHistoryMs?: number | undefined;
   /** Hears that a server of a newer version has the store: this one has nothing to do any more. */
   readonly onNewer: (error: WritError) => void;
 }
@@ -25,13 +27,14 @@ const sweepEveryMs = 60_000;
 const dayMs = 86_400_000;
 const keepOutcomesMs = 90 * dayMs;
 const keepAuditMs = 400 * dayMs;
+export const keepIntervalsMs = 90 * dayMs;
 /** In one statement: hosts that report wait for it. */
 const maxTogether = 500;
 
 /** Runs until the signal; a sweep that fails is tried again at its next turn. */
 export async function runSweeps(
   { db }: FleetStore,
-  { clock, log, signal, onNewer }: SweepOptions,
+  { clock, log, signal, keepHistoryMs, onNewer }: SweepOptions,
 ): Promise<void> {
   const holder = randomUUID();
   let sweptAtMs = Number.NEGATIVE_INFINITY;
@@ -40,7 +43,7 @@ export async function runSweeps(
       await noteAccepting(db, clock.nowMs());
       const isTime = clock.monotonicMs() - sweptAtMs >= sweepEveryMs;
       const lease = { holder, nowMs: clock.nowMs(), forMs: 2 * sweepEveryMs };
-      if (isTime && (await takeLease(db, 'sweep', lease))) await sweep(db, clock.nowMs());
+      if (isTime && (await takeLease(db, 'sweep', lease))) await sweep(db, clock.nowMs(), keepHistoryMs);
       if (isTime) sweptAtMs = clock.monotonicMs();
     } catch (error) {
       log.error({ err: error }, 'a sweep failed');
@@ -69,14 +72,25 @@ export async function noteAccepting(db: Kysely<Tables>, nowMs: number): Promise<
 }
 
 /** One turn of all that is swept. */
-export async function sweep(db: Kysely<Tables>, nowMs: number): Promise<void> {
+export async function sweep(
+  db: Kysely<Tables>,
+  nowMs: number,
+  keepHistoryMs = keepIntervalsMs,
+): Promise<void> {
   await retireGone(db, nowMs);
-  for (const forget of forgetting(nowMs)) await transactOnce(db, (trx) => forget(trx).execute());
+  for (const forget of forgetting(nowMs, keepHistoryMs))
+    await transactOnce(db, (trx) => forget(trx).execute());
 }
 
 /** Each in a transaction of its own: nobody waits for more than one of them. */
-function forgetting(nowMs: number) {
+function forgetting(nowMs: number, keepHistoryMs: number) {
   return [
+    (trx: Kysely<Tables>) =>
+      trx
+        .deleteFrom('intervals')
+        .where('written_ms', '<', nowMs - keepHistoryMs)
+        // Not bound: the index of ended intervals is found by this very condition.
+        .where((eb) => eb('until_ms', '>', eb.lit(0))),
     (trx: Kysely<Tables>) => trx.deleteFrom('outcomes').where('received_at_ms', '<', nowMs - keepOutcomesMs),
     (trx: Kysely<Tables>) => trx.deleteFrom('audit').where('at_ms', '<', nowMs - keepAuditMs),
     (trx: Kysely<Tables>) => trx.deleteFrom('sessions').where('expires_at_ms', '<=', nowMs),

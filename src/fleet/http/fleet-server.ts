@@ -57,6 +57,8 @@ export interface FleetServerOptions {
   /** Where people reach this server, for links; without a slash at its end. Left out: the address that it listens on. */
   readonly publicUrl?: string;
   readonly processMetrics: MetricsOptions['process'];
+  /** How long ended intervals are kept; left out: 90 days. */
+  readonly keepHistoryMs?: number;
   /** Whose metadata is read, and where what is trusted of it is kept. */
   readonly repositories?: Pick<FollowOptions, 'state' | 'everyMs'> & {
     readonly followed: readonly FollowedRepository[];
@@ -107,7 +109,7 @@ async function serveStore(
   options: FleetServerOptions,
   { tlsOptions, repositories, ending }: Begun,
 ): Promise<RunningFleetServer> {
-  const { clock, log, tls } = options;
+  const { clock, log, tls, keepHistoryMs } = options;
   const limits = serverLimits({ ...ownLimits, ...options.limits }, readMaxOpenFiles());
   const metrics = await createFleetMetrics({ process: options.processMetrics });
   const listener = listenerOf(options, { limits, metrics, tls: tlsOptions });
@@ -139,7 +141,7 @@ async function serveStore(
   await noteAccepting(store.db, clock.nowMs());
   let sweeping = Promise.resolve();
   const overtaken = new Promise<WritError>((onNewer) => {
-    sweeping = runSweeps(store, { clock, log, signal: ending.signal, onNewer });
+    sweeping = runSweeps(store, { clock, log, signal: ending.signal, keepHistoryMs, onNewer });
   });
   let telling = Promise.resolve();
   const { state = '', everyMs = 0 } = options.repositories ?? {};

@@ -1,10 +1,12 @@
-// Hosts as CSV (RFC 4180), a line for each bundle of a host, read a page at a time while it is sent. Names and labels are the
-// hosts' own: what cannot be seen is written out, and a cell that a spreadsheet would take for a formula begins with an apostrophe.
+// Hosts and histories as CSV (RFC 4180), read a page at a time while they are sent: a line for each bundle of a host, or for each
+// interval. Names and labels are the hosts' own: what cannot be seen is written out, and a cell that a spreadsheet would take for a
+// formula begins with an apostrophe.
 import type { HostLine, Role } from '../../core/fleet/answers.js';
+import type { ReleaseInterval } from '../../core/fleet/history-answers.js';
 import type { HostFilter } from '../../core/fleet/host-filter.js';
 import { given } from '../../core/given.js';
 import { printable } from '../../core/text/printable.js';
-import type { FleetQueries } from '../queries/fleet-queries.js';
+import type { FleetQueries, HistoryAsked } from '../queries/fleet-queries.js';
 
 const titles = [
   ...['key', 'host', 'kind', 'state', 'presence', 'health', 'version', 'root', 'last seen', 'labels'],
@@ -17,13 +19,51 @@ export async function* hostsCsv(
   filter: HostFilter,
   role: Role,
 ): AsyncGenerator<string> {
-  yield lineOf(titles);
+  yield* csvOf(titles, async (after) => {
+    const { hosts, next } = await queries.hosts({ filter, limit: pageSize, ...given({ after }) }, role);
+    return { rows: hosts.flatMap(rowsOf), next };
+  });
+}
+
+const historyTitles = [
+  ...['key', 'host', 'bundle', 'channel', 'serial', 'manifest', 'kind', 'state', 'code', 'since', 'until'],
+  'intervals',
+];
+
+export async function* historyCsv(
+  queries: Pick<FleetQueries, 'history'>,
+  of: HistoryAsked['of'],
+): AsyncGenerator<string> {
+  yield* csvOf(historyTitles, async (after) => {
+    const { intervals, next } = await queries.history({ of, limit: pageSize, ...given({ after }) });
+    return { rows: intervals.map(rowOf), next };
+  });
+}
+
+function rowOf(one: ReleaseInterval): readonly string[] {
+  const { key, host, bundle, channel, serial, manifest = '', kind, state = '', code = '' } = one;
+  const time = (atMs: number | undefined): string => (atMs === undefined ? '' : new Date(atMs).toISOString());
+  return [
+    ...[key, host, bundle, channel, String(serial), manifest, kind, state, code],
+    ...[time(one.sinceMs), time(one.untilMs), String(one.merged ?? 1)],
+  ];
+}
+
+interface CsvPage {
+  readonly rows: readonly (readonly string[])[];
+  readonly next: string | undefined;
+}
+
+async function* csvOf(
+  head: readonly string[],
+  read: (after: string | undefined) => Promise<CsvPage>,
+): AsyncGenerator<string> {
+  yield lineOf(head);
   let after: string | undefined;
   do {
-    const page = await queries.hosts({ filter, limit: pageSize, ...given({ after }) }, role);
-    const text = page.hosts.flatMap(rowsOf).map(lineOf).join('');
-    if (text !== '') yield text;
-    after = page.next;
+    const { rows, next } = await read(after);
+    if (rows.length > 0) yield rows.map(lineOf).join('');
+    after = next;
   } while (after !== undefined);
 }
 

@@ -2,10 +2,19 @@
 import { Readable } from 'node:stream';
 import { parseHostFilter } from '../../core/fleet/host-filter.js';
 import { given } from '../../core/given.js';
-import type { FleetQueries } from '../queries/fleet-queries.js';
+import type { FleetQueries, HistoryAsked } from '../queries/fleet-queries.js';
+import type { ReleaseQuestion } from '../queries/release-query.js';
 import type { Haste } from '../repositories/haste.js';
-import { hostsCsv } from './host-csv.js';
-import { nameSchema, numberSchema, object, type Route, serialSchema, textSchema } from './routes.js';
+import { historyCsv, hostsCsv } from './host-csv.js';
+import {
+  type JsonSchema,
+  nameSchema,
+  numberSchema,
+  object,
+  type Route,
+  serialSchema,
+  textSchema,
+} from './routes.js';
 import type { SummaryEvents } from './summary-events.js';
 
 interface HostsAsked {
@@ -32,7 +41,64 @@ export function queryRoutes(
   events: SummaryEvents,
   haste: Pick<Haste, 'ask'>,
 ): readonly Route[] {
-  return [...summaryRoutes(queries, events), ...hostsRoutes(queries), ...releaseRoutes(queries, haste)];
+  return [
+    ...summaryRoutes(queries, events),
+    ...hostsRoutes(queries),
+    ...releaseRoutes(queries, haste),
+    ...historyRoutes(queries),
+  ];
+}
+
+interface HistoryParts {
+  readonly url: string;
+  readonly what: string;
+  readonly params: JsonSchema;
+  readonly ofAsked: (params: unknown) => HistoryAsked['of'];
+}
+
+const histories: readonly HistoryParts[] = [
+  {
+    url: '/v1/releases/:bundle/:channel/:serial/history',
+    what: 'Which hosts ran or refused a release, from when to when',
+    params: object(release, ['bundle', 'channel', 'serial']),
+    ofAsked: (params) => params as ReleaseQuestion,
+  },
+  {
+    url: '/v1/hosts/:key/history',
+    what: 'What a host ran and refused, from when to when',
+    params: object({ key: textSchema(300) }, ['key']),
+    ofAsked: (params) => ({ host: (params as { readonly key: string }).key }),
+  },
+];
+
+function historyRoutes(queries: FleetQueries): Route[] {
+  return histories.flatMap(({ url, what, params, ofAsked }): Route[] => [
+    {
+      method: 'GET',
+      url,
+      summary: `${what}, the newest first, in pages`,
+      access: 'view',
+      params,
+      querystring: object({ after: textSchema(2000), limit: numberSchema(1, 1000) }),
+      type: 'fleet.history',
+      handle: ({ request }) => {
+        const { after, limit = 100 } = request.query as Pick<HostsAsked, 'after' | 'limit'>;
+        return queries.history({ of: ofAsked(request.params), limit, ...given({ after }) });
+      },
+    },
+    {
+      method: 'GET',
+      url: `${url}.csv`,
+      summary: `${what}, all of it`,
+      access: 'view',
+      params,
+      handle: ({ request, reply }) => {
+        void reply.header('content-disposition', 'attachment; filename="history.csv"');
+        const lines = historyCsv(queries, ofAsked(request.params));
+        return reply.type('text/csv; charset=utf-8').send(Readable.from(lines));
+      },
+    },
+  ]);
 }
 
 function summaryRoutes(queries: FleetQueries, events: SummaryEvents): Route[] {

@@ -36,6 +36,16 @@ export function releaseAddress({ bundle, channel, serial }: ReleaseName): string
   return `/releases/${encodeURIComponent(bundle)}/${encodeURIComponent(channel)}/${serial}`;
 }
 
+/** The history of a release, all of it, for a spreadsheet. */
+export function releaseHistoryCsvAddress({ bundle, channel, serial }: ReleaseName): string {
+  return `/v1${releaseAddress({ bundle, channel, serial })}/history.csv`;
+}
+
+/** The history of a host, all of it, for a spreadsheet. */
+export function hostHistoryCsvAddress(key: string): string {
+  return `/v1${hostAddress(key)}/history.csv`;
+}
+
 export function logAddress(before?: number): string {
   return before === undefined ? '/log' : `/log?${query({ before: String(before) })}`;
 }

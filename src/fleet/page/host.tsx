@@ -2,7 +2,8 @@
 import type { ComponentChildren, VNode } from 'preact';
 import type { HostBundle, HostDetail } from '../../core/fleet/answers.js';
 import type { FleetReport } from '../../core/fleet/report.js';
-import { condition, hostAddress, hostsAddress, releaseAddress } from './addresses.js';
+import { condition, hostAddress, hostHistoryCsvAddress, hostsAddress, releaseAddress } from './addresses.js';
+import { History } from './history.js';
 import { headOf, stateTone } from './host-words.js';
 import { type Frame, renderPage } from './layout.js';
 import { Badge, Foreign, Moment, Section, Table } from './parts.js';
@@ -30,6 +31,12 @@ export function hostPage(host: HostDetail, frame: Frame): string {
         </section>
         <Bundles bundles={host.bundles} />
         {host.report === undefined ? null : <Report report={host.report} nowMs={frame.atMs} />}
+        <History
+          title="What it ran and refused"
+          intervals={host.intervals ?? []}
+          subject="release"
+          csv={hostHistoryCsvAddress(host.key)}
+        />
         <Outcomes host={host} />
         <Identity host={host} nowMs={frame.atMs} />
       </>
@@ -182,10 +189,18 @@ function Outcomes({ host: { outcomes } }: { readonly host: HostDetail }): VNode 
       ) : (
         <Table
           caption="Outcomes, newest first"
-          columns={['when', 'outcome', 'code', 'because of']}
-          rows={outcomes.map(({ atMs, outcome, code, trigger }) => [
+          columns={['when', 'outcome', 'releases', 'code', 'because of']}
+          rows={outcomes.map(({ atMs, outcome, bundles = [], code, trigger }) => [
             <Moment atMs={atMs} />,
             <Badge tone={stateTone(outcome)} text={outcome} />,
+            bundles.map((release, at) => (
+              <>
+                {at === 0 ? '' : ', '}
+                <a href={releaseAddress(release)}>
+                  <Foreign text={release.bundle} /> {release.serial}
+                </a>
+              </>
+            )),
             code === undefined ? '' : <code>{code}</code>,
             <Foreign text={trigger} />,
           ])}

@@ -25,7 +25,7 @@ export function Offers({
   return (
     <Section id={id} title="Offered, but not active">
       {offers.length === 0 ? (
-        <p class="quiet">No host has refused anything that it is offered.</p>
+        <p class="quiet">No host refuses anything that it is offered now.</p>
       ) : (
         <ul class="cards">
           {offers.map((offer) => (

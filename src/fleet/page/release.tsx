@@ -2,11 +2,13 @@
 
 import type { VNode } from 'preact';
 import type { BakeCounts, ReleaseReport } from '../../core/fleet/answers.js';
+import type { HistoryPage } from '../../core/fleet/history-answers.js';
 import { type BakeState, bakeStates } from '../../core/fleet/report.js';
 import { grouped } from '../../core/text/grouped.js';
-import { condition, hostsAddress, type ReleaseName } from './addresses.js';
+import { condition, hostsAddress, type ReleaseName, releaseHistoryCsvAddress } from './addresses.js';
 import { hostsOf } from './bar-rules.js';
 import { curvePath } from './curve-rules.js';
+import { History } from './history.js';
 import { type Frame, renderPage } from './layout.js';
 import { Offers } from './offers.js';
 import { Foreign, Moment, Section } from './parts.js';
@@ -22,7 +24,11 @@ interface Shown {
 }
 
 /** @returns the page at `/releases/BUNDLE/CHANNEL/SERIAL` */
-export function releasePage(release: ReleaseName, report: ReleaseReport, frame: Frame): string {
+export function releasePage(
+  release: ReleaseName,
+  report: ReleaseReport & Partial<Pick<HistoryPage, 'intervals'>>,
+  frame: Frame,
+): string {
   const { bundle, channel, serial } = release;
   const shown = { release, report, nowMs: frame.atMs };
   return renderPage({
@@ -38,17 +44,28 @@ export function releasePage(release: ReleaseName, report: ReleaseReport, frame: 
         <Signed release={release} signed={report.signed} />
         <Curve {...shown} />
         <Offers offers={report.offers} id="offers" />
+        <History
+          title="Who ran it, and when"
+          intervals={report.intervals ?? []}
+          subject="host"
+          csv={releaseHistoryCsvAddress(release)}
+        />
       </>
     ),
   });
 }
 
 /** Serials repeat across repositories: each manifest is a release of its own. */
-function Counts({ release, report: { releases } }: Shown): VNode {
+function Counts({ release, report: { releases, past } }: Shown): VNode {
   const { bundle, channel, serial } = release;
   const of = [condition('bundle', bundle), condition('channel', channel), condition('serial', serial)];
   const states = ['confirmed', 'notified', 'unconfirmed'] as const;
-  if (releases.length === 0) return <p class="quiet">No host runs it.</p>;
+  if (releases.length === 0)
+    return (
+      <p class="quiet">
+        No host runs it now. <Past past={past} />
+      </p>
+    );
   return (
     <>
       {releases.length === 1 ? null : (
@@ -75,6 +92,23 @@ function Counts({ release, report: { releases } }: Shown): VNode {
           <Bakes counts={one.bakes} />
         </section>
       ))}
+    </>
+  );
+}
+
+function Past({ past }: { readonly past: ReleaseReport['past'] | undefined }): VNode | null {
+  if (past === undefined) return null;
+  const { ran, confirmed, refusals } = past;
+  const refused = refusals.map(({ code, hosts }) => (
+    <>
+      {' '}
+      {counted(hosts, 'host')} refused it: <code>{code}</code>.
+    </>
+  ));
+  return (
+    <>
+      {ran === 0 ? 'No host ran it.' : `${counted(ran, 'host')} ran it, ${grouped(confirmed)} confirmed it.`}
+      {refused}
     </>
   );
 }
@@ -111,7 +145,7 @@ function Curve({ report: { curve, releases, offers }, nowMs }: Shown): VNode {
   if (first === undefined || last === undefined)
     return (
       <Section id="curve" title="Who confirmed when">
-        <p class="quiet">No host has confirmed it.</p>
+        <p class="quiet">No host that runs it now has confirmed it.</p>
       </Section>
     );
   const most = Math.max(hosts, last.confirmed);

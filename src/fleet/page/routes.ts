@@ -20,7 +20,7 @@ import { releasePage } from './release.js';
 
 export interface PageParts {
   readonly clock: Clock;
-  readonly queries: Pick<FleetQueries, 'summary' | 'hosts' | 'host' | 'release' | 'log'>;
+  readonly queries: Pick<FleetQueries, 'summary' | 'hosts' | 'host' | 'release' | 'history' | 'log'>;
   readonly doors: Doors;
   /** What may be said of an error, and its status; logs what is ours. */
   readonly faultOf: (error: unknown) => Fault;
@@ -83,7 +83,9 @@ const pages: Readonly<Record<string, MakePage>> = {
     const [bundle = '', channel = ''] = ['bundle', 'channel'].map((name) => textOf(request.params, name));
     const release = { bundle, channel, serial: numberOf(request.params, 'serial') ?? 0 };
     const against = numberOf(request.query, 'against');
-    return releasePage(release, await queries.release({ ...release, ...given({ against }) }), frame);
+    const report = await queries.release({ ...release, ...given({ against }) });
+    const { intervals } = await queries.history({ of: release, limit: rowsOfPage });
+    return releasePage(release, { ...report, intervals }, frame);
   },
   '/log': async ({ request, queries, frame }) => {
     const before = numberOf(request.query, 'before');

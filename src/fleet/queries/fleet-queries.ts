@@ -10,11 +10,13 @@ import type {
   Role,
   WaitFacts,
 } from '../../core/fleet/answers.js';
+import type { HistoryPage } from '../../core/fleet/history-answers.js';
 import { given } from '../../core/given.js';
 import type { Clock } from '../../platform/time/clock.js';
+import { readHistory } from '../intervals/interval-query.js';
 import { openViews } from '../repositories/stored-views.js';
 import type { Tables } from '../store/tables.js';
-import { type HostsQuestion, readHost, readHosts } from './host-pages.js';
+import { findHost, type HostsQuestion, readHost, readHosts } from './host-pages.js';
 import { readAccepting } from './host-where.js';
 import { type ReleaseQuestion, readRelease } from './release-query.js';
 import { createSummaryQuery } from './summary-query.js';
@@ -28,7 +30,18 @@ export interface FleetQueries {
   release(question: ReleaseQuestion): Promise<ReleaseReport>;
   /** @param question without `sinceMs` the wait begins now */
   wait(question: Omit<WaitQuestion, 'sinceMs'> & Partial<Pick<WaitQuestion, 'sinceMs'>>): Promise<WaitFacts>;
+  /** Of a release, or of a host by its key, the first digits of it, or its name. */
+  history(question: HistoryAsked): Promise<HistoryPage>;
   log(question: { readonly before?: number; readonly limit: number }): Promise<LogPage>;
+}
+
+export interface HistoryAsked {
+  readonly of:
+    | { readonly bundle: string; readonly channel: string; readonly serial: number }
+    | { readonly host: string };
+  /** `next` of the page before. */
+  readonly after?: string;
+  readonly limit: number;
 }
 
 const maxLogEntries = 1000;
@@ -55,6 +68,10 @@ export function createFleetQueries(
       const nowMs = clock.nowMs();
       const asked = { sinceMs: nowMs, ...question };
       return withSigned(await readWait(db, asked, nowMs), asked, await views.read(nowMs));
+    },
+    history: async ({ of, ...asked }) => {
+      const subject = 'host' in of ? { keyId: (await findHost(db, of.host)).key_id } : of;
+      return readHistory(db, { of: subject, ...asked });
     },
     log: (question) => readLog(db, question),
   };

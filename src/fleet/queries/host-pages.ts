@@ -5,9 +5,10 @@ import { WritError } from '../../core/errors.js';
 import type { HostDetail, HostsPage, Role } from '../../core/fleet/answers.js';
 import type { HostFilter } from '../../core/fleet/host-filter.js';
 import { isHostKey, mayBeginHostKey } from '../../core/fleet/host-names.js';
-import type { FleetReport } from '../../core/fleet/report.js';
+import type { FleetReport, OutcomeReport } from '../../core/fleet/report.js';
 import { plainPattern } from '../../core/fleet/report-schema.js';
 import { given } from '../../core/given.js';
+import { readHistory } from '../intervals/interval-query.js';
 import type { Tables } from '../store/tables.js';
 import { type Asking, lineColumns, readLines } from './host-lines.js';
 import { matching } from './host-where.js';
@@ -74,6 +75,7 @@ function isPlain(text: unknown): text is string {
 }
 
 const maxOutcomes = 100;
+const maxIntervals = 100;
 const maxNamesakes = 20;
 
 /** @param name a key, the first 8 or more digits of one, or the name of a host that only one has */
@@ -83,7 +85,7 @@ export async function readHost(db: Kysely<Tables>, name: string, asking: Asking)
   if (line === undefined) throw unknownHost(name);
   const outcomes = await db
     .selectFrom('outcomes')
-    .select(['n', 'at_ms', 'trigger', 'outcome', 'code'])
+    .select(['n', 'at_ms', 'trigger', 'outcome', 'code', 'bundles'])
     .where('key_id', '=', row.key_id)
     .orderBy('n', 'desc')
     .limit(maxOutcomes)
@@ -104,10 +106,19 @@ export async function readHost(db: Kysely<Tables>, name: string, asking: Asking)
     enrolledAtMs: Number(row.enrolled_at_ms),
     everyMs: Number(row.every_ms),
     ...given({ report: reportFor(row.report, asking.role) }),
-    outcomes: outcomes.map(({ n, at_ms, trigger, outcome, code }) => {
+    outcomes: outcomes.map(({ n, at_ms, trigger, outcome, code, bundles }) => {
+      const about = JSON.parse(bundles) as OutcomeReport['bundles'];
       const known = code === '' ? undefined : code;
-      return { n: Number(n), atMs: Number(at_ms), trigger, outcome, ...given({ code: known }) };
+      return {
+        n: Number(n),
+        atMs: Number(at_ms),
+        trigger,
+        outcome,
+        ...given({ code: known }),
+        bundles: about,
+      };
     }),
+    intervals: (await readHistory(db, { of: { keyId: row.key_id }, limit: maxIntervals })).intervals,
     namesakes: namesakes.map(({ key_id }) => key_id),
   };
 }

@@ -3,6 +3,8 @@
 import type { Kysely } from 'kysely';
 import type { ReleaseReport } from '../../core/fleet/answers.js';
 import { type RepositoryView, signedReleases } from '../../core/fleet/signed-releases.js';
+import { given } from '../../core/given.js';
+import { countPastHosts } from '../intervals/interval-query.js';
 import type { Tables } from '../store/tables.js';
 import { countReleases } from './release-counts.js';
 
@@ -22,6 +24,7 @@ export async function readRelease(
   views: readonly RepositoryView[],
 ): Promise<ReleaseReport> {
   const { releases, offers } = await countReleases(db, views, question);
+  const past = releases.length === 0 ? await countPastHosts(db, question) : undefined;
   const signed = views.length === 0 ? {} : { signed: signedReleases(views, question) };
   return {
     schema: 1,
@@ -29,6 +32,7 @@ export async function readRelease(
     releases,
     offers,
     ...signed,
+    ...given({ past }),
     curve: await curveOf(db, question),
   };
 }

@@ -1,8 +1,8 @@
 // The versions of a store's schema, the oldest first, in words that both databases know. A version that was released is
 // never changed: what comes is the next one. Whole numbers are of 64 bits; no text is null, '' says that there is none.
-import { type CreateTableBuilder, expressionBuilder, type Kysely } from 'kysely';
-
-type AnyTables = Record<string, Record<string, unknown>>;
+import { expressionBuilder, type Kysely } from 'kysely';
+import { type AnyTables, createTable, isPositive, type NewTable } from './create-table.js';
+import { withIntervals } from './interval-migration.js';
 
 export interface Migration {
   readonly version: number;
@@ -19,16 +19,10 @@ export const migrations: readonly Migration[] = [
   { version: 7, up: withHostCounters },
   { version: 8, up: withAnswers },
   { version: 9, up: withBakes },
+  { version: 10, up: withIntervals },
 ];
 
-interface Table {
-  readonly name: string;
-  readonly key: readonly string[];
-  readonly texts: readonly string[];
-  readonly numbers: readonly string[];
-}
-
-const tables: readonly Table[] = [
+const tables: readonly NewTable[] = [
   {
     name: 'fleet',
     key: ['id'],
@@ -112,7 +106,7 @@ async function first(
   db: Kysely<AnyTables>,
   fleet: { readonly id: string; readonly nowMs: number },
 ): Promise<void> {
-  for (const table of tables) await create(db, table);
+  for (const table of tables) await createTable(db, table);
   for (const [table, columns, unique] of indexes) {
     const index = db.schema
       .createIndex(`${table}_by_${columns.join('_')}`)
@@ -135,7 +129,7 @@ async function first(
 
 /** What a webhook was told, and who tells it. */
 async function alarms(db: Kysely<AnyTables>): Promise<void> {
-  await create(db, {
+  await createTable(db, {
     name: 'alarms',
     key: ['fingerprint'],
     texts: ['fingerprint', 'labels', 'summary', 'filter', 'told'],
@@ -147,7 +141,7 @@ async function alarms(db: Kysely<AnyTables>): Promise<void> {
 /** What servers have read of repositories. */
 async function withRepositories(db: Kysely<AnyTables>): Promise<void> {
   const texts = ['id', 'url', 'view'];
-  await create(db, { name: 'repositories', key: ['id'], texts, numbers: ['tried_at_ms'] });
+  await createTable(db, { name: 'repositories', key: ['id'], texts, numbers: ['tried_at_ms'] });
 }
 
 /**
@@ -205,7 +199,7 @@ async function withHostCounters(db: Kysely<AnyTables>): Promise<void> {
   const texts = ['state', 'agent', 'version', 'root_digest'];
   const whole = ['cloned', 'blocked', 'root_version', 'slot'];
   const key = ['state', 'agent', 'cloned', 'blocked', 'version', 'root_version', 'root_digest', 'slot'];
-  await create(db, { name: 'host_counters', key, texts, numbers: [...whole, 'count'] });
+  await createTable(db, { name: 'host_counters', key, texts, numbers: [...whole, 'count'] });
   const counted = db
     .selectFrom('hosts')
     .select(key)
@@ -227,12 +221,6 @@ async function withHostCounters(db: Kysely<AnyTables>): Promise<void> {
     .columns(['offered_state', 'offered_code', 'bundle', 'channel', 'offered_serial', 'offered_at_ms'])
     .where(isPositive('offered_serial'))
     .execute();
-}
-
-/** Of an index: what asks by it has the same words, with no bound value. */
-function isPositive(column: string) {
-  const eb = expressionBuilder<Record<string, Record<string, number>>, string>();
-  return eb(column, '>', eb.lit(0));
 }
 
 async function indexHostsByTime(db: Kysely<AnyTables>): Promise<void> {
@@ -266,14 +254,6 @@ async function withAnswers(db: Kysely<AnyTables>): Promise<void> {
 async function withBakes(db: Kysely<AnyTables>): Promise<void> {
   const table = db.schema.alterTable('host_bundles');
   await table.addColumn('bake', 'text', (of) => of.notNull().defaultTo('')).execute();
-}
-
-async function create(db: Kysely<AnyTables>, { name, key, texts, numbers }: Table): Promise<void> {
-  let table: CreateTableBuilder<string, string> = db.schema.createTable(name);
-  for (const column of texts) table = table.addColumn(column, 'text', (of) => of.notNull());
-  for (const column of numbers) table = table.addColumn(column, 'bigint', (of) => of.notNull());
-  const builder = table.addPrimaryKeyConstraint(`${name}_key`, [...key]);
-  await builder.execute();
 }
 
 /** The table of versions: made beside the others, since it says which of them are there. */

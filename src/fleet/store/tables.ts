@@ -9,6 +9,7 @@ export interface Tables {
   readonly host_labels: { key_id: string; name: string; value: string };
   readonly host_bundles: HostBundleRow;
   readonly outcomes: OutcomeRow;
+  readonly intervals: IntervalRow;
   readonly counters: CounterRow;
   readonly host_counters: HostCounterRow;
   readonly tokens: TokenRow;
@@ -131,6 +132,29 @@ export interface OutcomeRow {
   outcome: string;
   code: string;
   bundles: string;
+}
+
+/** A time in which a host ran a release, or refused it. */
+export interface IntervalRow {
+  key_id: string;
+  bundle: string;
+  channel: string;
+  kind: 'active' | 'refused';
+  serial: number;
+  /** '' where a report did not name it: of a refusal, and of a release that was active between two reports. */
+  manifest: string;
+  /** The best that was proven while it was active, '' where that is not known; of a refusal `refused` or `rolled-back`. */
+  state: string;
+  /** Of a refusal. */
+  code: string;
+  /** By the clock of the server. */
+  since_ms: number;
+  /** 0 while it goes on. */
+  until_ms: number;
+  /** When the server wrote it last. */
+  written_ms: number;
+  /** How many intervals it stands for: 1, or those of its release and day. */
+  merged: number;
 }
 
 /** What is wrong with the fleet, as far as a webhook has heard of it. */

@@ -289,6 +289,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'sweeps',
   ],
   'fleet/http': ['fleet-server', 'identity-rules'],
+  'fleet/intervals': ['interval-query', 'interval-rules', 'write-intervals'],
   'fleet/page': ['routes'],
   'fleet/queries': ['fleet-queries', 'host-pages'],
   'fleet/repositories': ['follow-repositories', 'haste', 'stored-views'],

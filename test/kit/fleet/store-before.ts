@@ -19,6 +19,7 @@ export async function takeBack({ db }: FleetStore): Promise<void> {
   ];
   for (const text of [
     'drop table host_counters',
+    'drop table intervals',
     ...drop.map((name) => `drop index ${name}`),
     'alter table hosts drop column blocked',
     'alter table hosts drop column answers',

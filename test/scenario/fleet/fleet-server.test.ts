@@ -76,6 +76,29 @@ describe('a fleet server', () => {
     assert.match(page.headers.get('content-security-policy') ?? '', /default-src 'self'/);
   });
 
+  it('answers the history of a release and of a host, in pages and as CSV', async () => {
+    await using fleet = await servedFleet('--keep-history', '30d');
+    const view = await fleet.token('--for', 'people', '--role', 'view');
+    const host = await fleet.host('web-1');
+    for (const serial of [41, 42]) await host.report({ bundles: [bundleAt(serial)] });
+    const paths = ['/v1/releases/dns/stable/41/history', `/v1/hosts/${host.key.slice(0, 12)}/history`];
+    const counts: number[] = [];
+    for (const path of paths) {
+      assert.equal((await fetch(fleet.url + path)).status, 401);
+      const { intervals } = (await (await fleet.get(path, view)).json()) as { intervals: object[] };
+      counts.push(intervals.length);
+      const csv = await fleet.get(`${path}.csv`, view);
+      assert.match(csv.headers.get('content-disposition') ?? '', /history\.csv/);
+      assert.equal((await csv.text()).split('\r\n').length, intervals.length + 2);
+    }
+    assert.deepEqual(counts, [1, 2]);
+    const first = (await (await fleet.get(`${paths[1]}?limit=1`, view)).json()) as { next: string };
+    assert.equal((await fleet.get(`${paths[1]}?limit=1&after=${first.next}`, view)).status, 200);
+    for (const bad of ['?limit=0', '?limit=1001', '?after=x', '?after='])
+      assert.equal((await fleet.get(paths[1] + bad, view)).status, 400, bad);
+    assert.equal((await fleet.get('/v1/hosts/nothing/history', view)).status, 404);
+  });
+
   it('refuses what is too large, too much, unsigned, or no report, and goes on', async () => {
     await using fleet = await servedFleet();
     const host = await fleet.host('web-1');

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { InvalidArgumentError } from '#commander';
 import { WritError } from '../../../core/errors.js';
 import { given } from '../../../core/given.js';
+import { keepIntervalsMs } from '../../../fleet/hosts/sweeps.js';
 import { type FleetServerOptions, startFleetServer } from '../../../fleet/http/fleet-server.js';
 import { isDatabaseUrl } from '../../../fleet/store/open-store.js';
 import type { WebhookTarget } from '../../../fleet/webhook/webhook.js';
@@ -51,6 +52,13 @@ const flags = {
     30_000,
     everyFlag,
     '30s',
+  ),
+  keepHistory: preset(
+    '--keep-history <duration>',
+    'how long it is kept which host ran or refused which release, from 1d to 3660d',
+    keepIntervalsMs,
+    keptFlag,
+    '90d',
   ),
   ...listeningFlags('127.0.0.1', 8090),
   ...identityFlags,
@@ -108,6 +116,7 @@ export const command: CommandDefinition<ServeFlags> = {
       ...repositoriesOf({ ...flags, store }, context),
       ...flags.listen,
       ...given({ tls, webhook, identity, publicUrl: flags.publicUrl }),
+      keepHistoryMs: flags.keepHistory,
       ...(perAddress === undefined ? {} : { limits: { maxConnectionsPerAddress: perAddress } }),
       ...{ proxies, log, clock: context.clock, processMetrics: 'include' },
     });
@@ -189,6 +198,14 @@ function everyFlag(text: string): number {
   const everyMs = durationFlag(text);
   if (everyMs >= 1000 && everyMs <= 60_000) return everyMs;
   throw new InvalidArgumentError('Give a duration from 1s to 1m.');
+}
+
+const dayMs = 86_400_000;
+
+function keptFlag(text: string): number {
+  const keptMs = durationFlag(text);
+  if (keptMs >= dayMs && keptMs <= 3660 * dayMs) return keptMs;
+  throw new InvalidArgumentError('Give a duration from 1d to 3660d.');
 }
 
 /** As many as a host takes. */

@@ -11,8 +11,9 @@ import { silentLog } from '../../../../src/platform/telemetry/silent-log.js';
 import { rejectsCode } from '../../assert/assert-code.js';
 import { fakeClock } from '../../clock/fake-clock.js';
 import { assertRecount } from '../assert-recount.js';
-import { fleetBench, type NewLocation } from '../fleet-bench.js';
+import { bundleAt, fleetBench, type NewLocation, reportOf, send } from '../fleet-bench.js';
 import { takeBack } from '../store-before.js';
+import { ingestOf } from './ingest-scene.js';
 
 export function openCases(newLocation: NewLocation): void {
   const options = { clock: fakeClock(), log: silentLog() };
@@ -65,6 +66,29 @@ export function openCases(newLocation: NewLocation): void {
       const { hosts } = await createFleetQueries(again.db, again.fleetId, options.clock).summary('view');
       assert.deepEqual([hosts.accepted, hosts.waiting], [3, 1]);
       await assertRecount(again.db);
+      await again.close();
+    });
+
+    it('begins the history of a store of 0.1.0 with what its hosts run and refuse', async () => {
+      const location = await newLocation();
+      await using bench = await fleetBench(location, fakeClock({ mode: 'skip' }));
+      const { token } = await bench.token();
+      const host = await bench.enrol(token, 'web-1');
+      const ingest = ingestOf(bench);
+      const offered = { serial: 2, state: 'refused', code: 'CHECK_FAILED', atMs: 5 } as const;
+      const waits = { serial: 9, state: 'deferred', code: 'ACTIVATION_PACED', atMs: 5 } as const;
+      const bundles = [bundleAt(1, { offered }), bundleAt(8, { channel: 'canary', offered: waits })];
+      await send(ingest, host, reportOf('web-1', { bundles }));
+      await ingest.close();
+      await takeBack(bench.store);
+      const again = await openFleetStore(location, options);
+      const rows = await again.db.selectFrom('intervals').selectAll().orderBy('serial').execute();
+      assert.deepEqual(
+        rows.map(({ kind, serial, state, code, since_ms, until_ms, merged }) =>
+          [kind, serial, state, code, since_ms, until_ms, merged].join(' '),
+        ),
+        ['active 1 confirmed  1 0 1', 'refused 2 refused CHECK_FAILED 5 0 1', 'active 8 confirmed  1 0 1'],
+      );
       await again.close();
     });
 

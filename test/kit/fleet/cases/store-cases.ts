@@ -5,6 +5,7 @@ import { blockedCases } from './blocked-cases.js';
 import { enrolCases } from './enrol-cases.js';
 import { fullCases } from './full-cases.js';
 import { ingestCases } from './ingest-cases.js';
+import { intervalCases } from './interval-cases.js';
 import { keepaliveCases } from './keepalive-cases.js';
 import { openCases } from './open-cases.js';
 import { randomCases } from './random-cases.js';
@@ -22,6 +23,7 @@ export function storeCases(newLocation: NewLocation, runs: number): void {
   renameCases(newLocation);
   keepaliveCases(newLocation);
   sweepCases(newLocation);
+  intervalCases(newLocation);
   webhookCases(newLocation);
   fullCases(newLocation);
   blockedCases(newLocation);

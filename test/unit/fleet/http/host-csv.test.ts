@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { HostLine } from '../../../../src/core/fleet/answers.js';
-import { csvCell, hostsCsv } from '../../../../src/fleet/http/host-csv.js';
+import { csvCell, historyCsv, hostsCsv } from '../../../../src/fleet/http/host-csv.js';
 
 describe('a cell of CSV', () => {
   it('is no formula, whatever a host calls itself', () => {
@@ -37,5 +37,41 @@ describe('hosts as CSV', () => {
       lines.slice(0, 3).map((line) => line.split(',').length),
       [17, 17, 17],
     );
+  });
+});
+
+describe('a history as CSV', () => {
+  it('has every cell in each line, of all pages', async () => {
+    const release = { bundle: 'dns', channel: 'stable', serial: 42 };
+    const known = {
+      ...release,
+      key: 'k',
+      host: '=web',
+      kind: 'active',
+      state: 'confirmed',
+      manifest: 'm',
+    } as const;
+    const pages = [
+      { intervals: [{ ...known, sinceMs: 0, untilMs: 1000, merged: 3 }], next: 'more' },
+      { intervals: [{ ...release, key: 'k', host: '', kind: 'refused', code: 'CHECK_FAILED', sinceMs: 0 }] },
+    ] as const;
+    const asked: unknown[] = [];
+    const queries = {
+      history: async (question: object) => {
+        asked.push(question);
+        return { schema: 1, type: 'fleet.history', ...(pages[asked.length - 1] ?? assert.fail()) } as const;
+      },
+    };
+    let text = '';
+    for await (const part of historyCsv(queries, release)) text += part;
+    assert.deepEqual(text.split('\r\n').slice(1), [
+      `"k","'=web","dns","stable","42","m","active","confirmed","","1970-01-01T00:00:00.000Z","1970-01-01T00:00:01.000Z","3"`,
+      '"k","","dns","stable","42","","refused","","CHECK_FAILED","1970-01-01T00:00:00.000Z","","1"',
+      '',
+    ]);
+    assert.deepEqual(asked, [
+      { of: release, limit: 500 },
+      { of: release, limit: 500, after: 'more' },
+    ]);
   });
 });

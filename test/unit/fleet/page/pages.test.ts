@@ -91,7 +91,7 @@ describe('the first screen', () => {
     const text = textOf(firstScreen(summary({ ...none, level: 'warning' }), frame));
     assert.match(text, /No host has reported an active release/);
     assert.ok(!text.includes('Roots and versions'), 'a table without a row');
-    assert.match(text, /No host has refused anything/);
+    assert.match(text, /No host refuses anything/);
   });
 });
 
@@ -201,6 +201,27 @@ describe('a release, the log and the sign-in', () => {
     assert.match(textOf(html), /unconfirmed 1 25 %/);
   });
 
+  it('say who ran and refused a release that no host runs any more', () => {
+    const interval = { key: 'k', host: 'web-1', bundle: 'dns-edge', channel: 'stable', serial: 42 } as const;
+    const past = { ran: 4, confirmed: 3, refusals: [{ state: 'refused', code: 'CHECK_FAILED', hosts: 1 }] };
+    const intervals = [
+      { ...interval, kind: 'active', state: 'confirmed', sinceMs: nowMs - 2000, untilMs: nowMs, merged: 7 },
+      { ...interval, host: '', key: 'f'.repeat(64), kind: 'refused', code: 'CHECK_FAILED', sinceMs: nowMs },
+    ] as const;
+    const html = releasePage(name, { ...of, releases: [], curve: [], past, intervals }, frame);
+    const text = textOf(html);
+    assert.match(
+      text,
+      /No host runs it now\. 4 hosts ran it, 3 confirmed it\. 1 host refused it: CHECK_FAILED/,
+    );
+    assert.match(text, /web-1 confirmed 7 times that day 2026-11-21 14:32:03 UTC 2026-11-21 14:32:05 UTC/);
+    assert.match(text, /f{12} refused 2026-11-21 14:32:05 UTC now CHECK_FAILED/);
+    assert.ok(html.includes('href="/v1/releases/dns-edge/stable/42/history.csv"'));
+    const never = { ran: 0, confirmed: 0, refusals: [] };
+    const empty = textOf(releasePage(name, { ...of, releases: [], curve: [], past: never }, frame));
+    assert.match(empty, /No host runs it now\. No host ran it\./);
+  });
+
   it('warn of two repositories with the same serial', () => {
     const releases = [release(42, { confirmed: 1 }), release(42, { confirmed: 1, manifest: 'n'.repeat(64) })];
     assert.match(
@@ -251,14 +272,21 @@ describe('what others wrote', () => {
     detail: hostileName,
   };
   const name = { bundle: hostileName, channel: hostileName, serial: 1 };
+  const refused = { kind: 'refused', state: hostileName, code: hostileName } as const;
+  const intervals = [{ ...name, ...refused, key: hostileName, host: hostileName, sinceMs: nowMs }];
+  const past = { ran: 1, confirmed: 0, refusals: [{ state: hostileName, code: hostileName, hosts: 1 }] };
   const pages = {
     first: firstScreen(
       summary({ offers, sentence: hostileName, releases: [release(1, { ...name, confirmed: 1 })] }),
       frame,
     ),
     hosts: hostsPage({ where: hostileName }, hosts(line), frame),
-    host: hostPage(hostDetail(hostileName, { ...line, namesakes: [hostileName] }), frame),
-    release: releasePage(name, { schema: 1, type: 'fleet.release', releases: [], offers, curve: [] }, frame),
+    host: hostPage(hostDetail(hostileName, { ...line, namesakes: [hostileName], intervals }), frame),
+    release: releasePage(
+      name,
+      { schema: 1, type: 'fleet.release', releases: [], offers, curve: [], past, intervals },
+      frame,
+    ),
     log: logPage({ schema: 1, type: 'fleet.log', entries: [entry] }, frame),
     'sign-in': signInPage({ next: hostileName, refused: hostileName }, frame),
   };

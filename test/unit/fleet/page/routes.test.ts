@@ -28,6 +28,7 @@ function partsOf(more: Partial<PageParts['queries']> = {}): PageParts {
       throw new WritError('FLEET_HOST_UNKNOWN', 'no host is called this');
     },
     release: async () => ({ schema: 1, type: 'fleet.release', releases: [], offers: [], curve: [] }),
+    history: async () => ({ schema: 1, type: 'fleet.history', intervals: [] }),
     log: async () => ({ schema: 1, type: 'fleet.log', entries: [] }),
     ...more,
   };

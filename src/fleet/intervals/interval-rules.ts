@@ -1,0 +1,187 @@
+// The intervals of one host after a report: which are new, which ended, which were confirmed. Pure. Times are by the clock of the
+// server: what a host reports by its own clock is corrected by the skew of the report, and never lies after the report.
+
+import { isActivation } from '../../core/cycle/sync-machine.js';
+import type { OutcomeReport } from '../../core/fleet/report.js';
+import type { HostBundleRow, IntervalRow } from '../store/tables.js';
+
+export interface ReportedState {
+  readonly keyId: string;
+  readonly receivedAtMs: number;
+  /** Clock of the host less that of the server. */
+  readonly skewMs: number;
+  /** Empty for a host that left the fleet. */
+  readonly bundles: readonly HostBundleRow[];
+  /** Those that are new to the store, in their order. */
+  readonly outcomes: readonly OutcomeReport[];
+}
+
+/** @param open the intervals of the host that have no end @returns rows to write: new ones, and those of `open` that changed */
+export function changeIntervals(open: readonly IntervalRow[], reported: ReportedState): IntervalRow[] {
+  const { receivedAtMs: nowMs } = reported;
+  const written = new Map<string, IntervalRow>();
+  const put = (row: IntervalRow): void => void written.set(rowKey(row), { ...row, written_ms: nowMs });
+  const wanted = wantedOf(reported);
+  const names = new Set([...open, ...wanted].map(nameOf));
+  for (const outcome of reported.outcomes)
+    for (const { bundle, channel } of outcome.bundles) names.add(JSON.stringify([bundle, channel]));
+  for (const name of names) {
+    const is = (row: IntervalRow): boolean => nameOf(row) === name;
+    changeActive(
+      open.filter(is),
+      wanted.find((row) => is(row) && row.kind === 'active'),
+      reported,
+      name,
+    ).forEach(put);
+    changeRefused(
+      open.filter(is),
+      wanted.find((row) => is(row) && row.kind === 'refused'),
+      nowMs,
+    ).forEach(put);
+  }
+  return [...written.values()];
+}
+
+/** @returns the intervals that the present state of the host needs, as if each had begun now */
+function wantedOf(reported: ReportedState): IntervalRow[] {
+  const { keyId, bundles, receivedAtMs } = reported;
+  return bundles.flatMap((row) => {
+    const common = {
+      ...{ key_id: keyId, bundle: row.bundle, channel: row.channel },
+      ...{ until_ms: 0, written_ms: receivedAtMs, merged: 1 },
+    };
+    const active: IntervalRow = {
+      ...{
+        ...common,
+        kind: 'active',
+        serial: row.serial,
+        manifest: row.manifest,
+        state: row.state,
+        code: '',
+      },
+      since_ms: serverTime(row.since_ms, reported),
+    };
+    const refused: IntervalRow = {
+      ...{ ...common, kind: 'refused', serial: row.offered_serial, manifest: '' },
+      ...{
+        state: row.offered_state,
+        code: row.offered_code,
+        since_ms: serverTime(row.offered_at_ms, reported),
+      },
+    };
+    const isRefused = row.offered_state === 'refused' || row.offered_state === 'rolled-back';
+    return [...(row.serial > 0 ? [active] : []), ...(isRefused ? [refused] : [])];
+  });
+}
+
+/** Activations between two reports, as during an outage of the server, are intervals of their own. */
+function changeActive(
+  open: readonly IntervalRow[],
+  wanted: IntervalRow | undefined,
+  reported: ReportedState,
+  name: string,
+): IntervalRow[] {
+  const { keyId, receivedAtMs } = reported;
+  const [before] = open.filter(({ kind }) => kind === 'active');
+  const isSame = before !== undefined && wanted !== undefined && isSameRelease(before, wanted);
+  if (isSame)
+    return before.state !== 'confirmed' && before.state !== wanted.state
+      ? [{ ...before, state: wanted.state }]
+      : [];
+  const passed = passedOf(reported, name).filter(
+    ({ serial }) => serial !== wanted?.serial && serial !== before?.serial,
+  );
+  const [bundle = '', channel = ''] = JSON.parse(name) as string[];
+  const starts = [...passed.map(({ atMs }) => atMs), wanted?.since_ms ?? receivedAtMs];
+  const endOf = (at: number, sinceMs: number): number => Math.max(sinceMs, starts[at] ?? receivedAtMs);
+  const rows = passed.map(
+    ({ serial, atMs }, at): IntervalRow => ({
+      ...{ key_id: keyId, bundle, channel, kind: 'active', serial, manifest: '', state: '', code: '' },
+      ...{ since_ms: atMs, until_ms: endOf(at + 1, atMs), written_ms: receivedAtMs, merged: 1 },
+    }),
+  );
+  const ended = before === undefined ? [] : [{ ...before, until_ms: endOf(0, before.since_ms) }];
+  return [...ended, ...rows, ...(wanted === undefined ? [] : [wanted])];
+}
+
+function changeRefused(
+  open: readonly IntervalRow[],
+  wanted: IntervalRow | undefined,
+  nowMs: number,
+): IntervalRow[] {
+  const [before] = open.filter(({ kind }) => kind === 'refused');
+  const isSame =
+    before !== undefined &&
+    wanted?.serial === before.serial &&
+    wanted.state === before.state &&
+    wanted.code === before.code;
+  if (isSame) return [];
+  const ended = before === undefined ? [] : [{ ...before, until_ms: Math.max(before.since_ms, nowMs) }];
+  return [...ended, ...(wanted === undefined ? [] : [wanted])];
+}
+
+function passedOf(
+  reported: ReportedState,
+  name: string,
+): { readonly serial: number; readonly atMs: number }[] {
+  return reported.outcomes
+    .filter(({ outcome }) => isActivation(outcome))
+    .flatMap(({ bundles, atMs }) => {
+      const found = bundles.find(({ bundle, channel }) => JSON.stringify([bundle, channel]) === name);
+      return found === undefined ? [] : [{ serial: found.serial, atMs: serverTime(atMs, reported) }];
+    });
+}
+
+/** A passed release has no known manifest: the serial decides then. */
+function isSameRelease(before: IntervalRow, wanted: IntervalRow): boolean {
+  return before.serial === wanted.serial && before.manifest === wanted.manifest;
+}
+
+/** No host ran anything for longer than this: a clock that stood in 1970 cannot order the history. */
+const longestMs = 400 * 86_400_000;
+
+function serverTime(hostTimeMs: number, { skewMs, receivedAtMs }: ReportedState): number {
+  return Math.min(receivedAtMs, Math.max(receivedAtMs - longestMs, Math.round(hostTimeMs - skewMs)));
+}
+
+function nameOf({ bundle, channel }: IntervalRow): string {
+  return JSON.stringify([bundle, channel]);
+}
+
+export const intervalKey = [
+  ...(['key_id', 'bundle', 'channel', 'kind', 'serial', 'manifest', 'code', 'since_ms'] as const),
+] as const;
+
+function rowKey(row: IntervalRow): string {
+  return JSON.stringify(intervalKey.map((column) => row[column]));
+}
+
+const dayMs = 86_400_000;
+
+/**
+ * Merges intervals to one for each release and day of their begin.
+ *
+ * @param rows with an end @returns as many or fewer, the newest first
+ */
+export function mergeIntervals(rows: readonly IntervalRow[]): IntervalRow[] {
+  const merged = new Map<string, IntervalRow>();
+  for (const row of rows) {
+    const { bundle, channel, kind, serial, manifest, code, since_ms } = row;
+    const day = Math.floor(since_ms / dayMs);
+    const key = JSON.stringify([bundle, channel, kind, serial, manifest, code, day]);
+    const known = merged.get(key);
+    merged.set(key, known === undefined ? row : mergeTwo(known, row));
+  }
+  return [...merged.values()].sort((a, b) => b.since_ms - a.since_ms);
+}
+
+function mergeTwo(one: IntervalRow, other: IntervalRow): IntervalRow {
+  return {
+    ...one,
+    state: one.state === 'confirmed' ? one.state : other.state,
+    since_ms: Math.min(one.since_ms, other.since_ms),
+    until_ms: Math.max(one.until_ms, other.until_ms),
+    written_ms: Math.max(one.written_ms, other.written_ms),
+    merged: one.merged + other.merged,
+  };
+}

@@ -1,0 +1,75 @@
+// Writes the intervals of the hosts of one batch, in the transaction that writes their reports, and keeps each host within its bound.
+// The host's row is locked by its revision, so that no other server writes intervals of the same host meanwhile.
+import type { Kysely } from 'kysely';
+import type { IntervalRow, Tables } from '../store/tables.js';
+import type { RowWriter } from '../store/write-rows.js';
+import { changeIntervals, intervalKey, mergeIntervals, type ReportedState } from './interval-rules.js';
+
+/** Ended intervals of one host, and as many more until they are merged together. */
+const keptIntervals = 500;
+const spareIntervals = 100;
+/** Of these the oldest are merged ones: the newest stay as they are. */
+const keptMerged = 100;
+
+export async function writeIntervals(
+  trx: Kysely<Tables>,
+  writer: RowWriter,
+  reported: readonly ReportedState[],
+): Promise<void> {
+  if (reported.length === 0) return;
+  const open = await readOpen(
+    trx,
+    reported.map(({ keyId }) => keyId),
+  );
+  const rows = reported.flatMap((one) => changeIntervals(open.get(one.keyId) ?? [], one));
+  if (rows.length === 0) return;
+  await writer.write(trx, 'intervals', rows, { key: intervalKey });
+  for (const keyId of new Set(rows.map(({ key_id }) => key_id))) await keepBound(trx, writer, keyId);
+}
+
+/** For a host that left the fleet. */
+export async function endIntervals(trx: Kysely<Tables>, keyId: string, nowMs: number): Promise<void> {
+  await trx
+    .updateTable('intervals')
+    .set({ until_ms: nowMs, written_ms: nowMs })
+    .where('key_id', '=', keyId)
+    .where('until_ms', '=', 0)
+    .execute();
+}
+
+async function readOpen(
+  trx: Kysely<Tables>,
+  keyIds: readonly string[],
+): Promise<ReadonlyMap<string, readonly IntervalRow[]>> {
+  const rows = await trx
+    .selectFrom('intervals')
+    .selectAll()
+    .where('key_id', 'in', keyIds)
+    // Not bound: the index of open intervals is found by this very condition.
+    .where((eb) => eb('until_ms', '=', eb.lit(0)))
+    .execute();
+  const found = new Map<string, IntervalRow[]>();
+  for (const row of rows) found.set(row.key_id, [...(found.get(row.key_id) ?? []), row]);
+  return found;
+}
+
+/** Deletes the ended intervals of a host that has too many, and writes those that it keeps: once for each hundred new ones. */
+async function keepBound(trx: Kysely<Tables>, writer: RowWriter, keyId: string): Promise<void> {
+  const { count } = await trx
+    .selectFrom('intervals')
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .where('key_id', '=', keyId)
+    .where('until_ms', '>', 0)
+    .executeTakeFirstOrThrow();
+  if (Number(count) <= keptIntervals + spareIntervals) return;
+  const ended = await trx
+    .deleteFrom('intervals')
+    .where('key_id', '=', keyId)
+    .where('until_ms', '>', 0)
+    .returningAll()
+    .execute();
+  const newest = ended.sort((a, b) => b.since_ms - a.since_ms);
+  const whole = newest.slice(0, keptIntervals - keptMerged);
+  const merged = mergeIntervals(newest.slice(whole.length)).slice(0, keptMerged);
+  await writer.write(trx, 'intervals', [...whole, ...merged], { key: intervalKey });
+}

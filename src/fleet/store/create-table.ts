@@ -1,0 +1,28 @@
+// What the versions of a schema are made with: tables of texts and whole numbers, and the condition of an index of few rows.
+import { type CreateTableBuilder, expressionBuilder, type Kysely } from 'kysely';
+
+export type AnyTables = Record<string, Record<string, unknown>>;
+
+export interface NewTable {
+  readonly name: string;
+  readonly key: readonly string[];
+  readonly texts: readonly string[];
+  readonly numbers: readonly string[];
+}
+
+export async function createTable(
+  db: Kysely<AnyTables>,
+  { name, key, texts, numbers }: NewTable,
+): Promise<void> {
+  let table: CreateTableBuilder<string, string> = db.schema.createTable(name);
+  for (const column of texts) table = table.addColumn(column, 'text', (of) => of.notNull());
+  for (const column of numbers) table = table.addColumn(column, 'bigint', (of) => of.notNull());
+  const builder = table.addPrimaryKeyConstraint(`${name}_key`, [...key]);
+  await builder.execute();
+}
+
+/** Of an index: what asks by it has the same words, with no bound value. */
+export function isPositive(column: string) {
+  const eb = expressionBuilder<Record<string, Record<string, number>>, string>();
+  return eb(column, '>', eb.lit(0));
+}
