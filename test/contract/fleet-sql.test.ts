@@ -29,7 +29,7 @@ const handWritten = ({ path, imports, code }: ReturnType<typeof sourceFile>): bo
 /** A write beside `transactOnce`, which looks whether a newer version has the store. */
 const writesBeside = ({ path, code }: ReturnType<typeof sourceFile>): boolean =>
   path.startsWith('fleet/') &&
-  !/^fleet\/store\/(?:migrate|migrations|transact|sqlite-dialect)\.ts$/.test(path) &&
+  !/^fleet\/store\/(?:migrate|migrations|interval-migration|transact|sqlite-dialect)\.ts$/.test(path) &&
   (/\.\s*transaction\(\)/.test(code) || /\bdb\s*\.\s*(?:insertInto|updateTable|deleteFrom)\b/.test(code));
 
 async function wholeLife(said: Set<string>): Promise<void> {

@@ -3,7 +3,6 @@ import { Readable } from 'node:stream';
 import { parseHostFilter } from '../../core/fleet/host-filter.js';
 import { given } from '../../core/given.js';
 import type { FleetQueries, HistoryAsked } from '../queries/fleet-queries.js';
-import type { ReleaseQuestion } from '../queries/release-query.js';
 import type { Haste } from '../repositories/haste.js';
 import { historyCsv, hostsCsv } from './host-csv.js';
 import {
@@ -61,7 +60,7 @@ const histories: readonly HistoryParts[] = [
     url: '/v1/releases/:bundle/:channel/:serial/history',
     what: 'Which hosts ran or refused a release, from when to when',
     params: object(release, ['bundle', 'channel', 'serial']),
-    ofAsked: (params) => params as ReleaseQuestion,
+    ofAsked: (params) => params as HistoryAsked['of'],
   },
   {
     url: '/v1/hosts/:key/history',

@@ -4,7 +4,7 @@ import type { VNode } from 'preact';
 import type { ReleaseCount } from '../../core/fleet/answers.js';
 import { grouped } from '../../core/text/grouped.js';
 import { condition, hostsAddress, releaseAddress } from './addresses.js';
-import { type Bar, barsOf, barWidth, hostsOf } from './bar-rules.js';
+import { type Bar, barsOf, barWidth, hostsOf } from './chart-rules.js';
 import { Badge, Foreign, Section, Table } from './parts.js';
 import { standingTones } from './signed.js';
 import { counted, shareText } from './words.js';

@@ -344,6 +344,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
   'core/fleet': [
     'answers',
     'fleet-summary',
+    'history-answers',
     'host-filter',
     'host-names',
     'report',

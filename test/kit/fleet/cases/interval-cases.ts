@@ -65,11 +65,11 @@ export function intervalCases(newLocation: NewLocation): void {
       await using bench = await fleetBench(await newLocation(), clock);
       const { token } = await bench.token();
       const ingest = ingestOf(bench);
-      const sinceMs = clock.nowMs();
-      for (let at = 0; at < 7; at++)
-        await send(ingest, await bench.enrol(token, `web-${at}`), {
-          ...reportOf(`web-${at}`, { bundles: [activeAt(1, sinceMs - (at % 2))] }),
-        });
+      const hosts = [];
+      for (let at = 0; at < 7; at++) hosts.push(await bench.enrol(token, `web-${at}`));
+      // At one moment, so that only the other columns order them.
+      const bundles = [activeAt(1, clock.nowMs())];
+      await Promise.all(hosts.map((host) => send(ingest, host, reportOf(host.name, { bundles }))));
       await ingest.close();
       const queries = queriesOf(bench);
       const seen: string[] = [];

@@ -1,5 +1,6 @@
-// What a bar of releases in use is made of: one bar for each bundle and channel, the newest release first and by how far it is
-// proven, then the tail. A part of one host in a million is still to be seen. Pure: widths and words, no drawing.
+// What the drawings of the page are made of. A bar for each bundle and channel: the newest release first and by how far it is
+// proven, then the tail; a part of one host in a million is still visible. A curve of confirmations: steps, because a host confirms at
+// a moment and stays confirmed; the corners of its SVG are 0,0 and the given width and height. Pure: numbers and words.
 import type { ReleaseCount } from '../../core/fleet/answers.js';
 import { grouped } from '../../core/text/grouped.js';
 
@@ -89,4 +90,35 @@ function rounded(value: number): number {
 
 function order(a: string, b: string): number {
   return a < b ? -1 : Number(a > b);
+}
+
+export interface CurvePoint {
+  readonly atMs: number;
+  readonly confirmed: number;
+}
+
+export interface CurveBox {
+  readonly width: number;
+  readonly height: number;
+  /** Of the upper edge. */
+  readonly hosts: number;
+  /** Of the right edge: the line goes on flat up to here. */
+  readonly untilMs: number;
+}
+
+/** @returns `d` of the line; '' without a point */
+export function curvePath(points: readonly CurvePoint[], box: CurveBox): string {
+  const [first] = points;
+  if (first === undefined) return '';
+  const endMs = Math.max(box.untilMs, ...points.map(({ atMs }) => atMs));
+  const spanMs = Math.max(1, endMs - first.atMs);
+  const most = Math.max(1, box.hosts, ...points.map(({ confirmed }) => confirmed));
+  const x = (atMs: number): number => tenth(((atMs - first.atMs) / spanMs) * box.width);
+  const y = (count: number): number => tenth(box.height - (count / most) * box.height);
+  const steps = points.map(({ atMs, confirmed }) => `H${x(atMs)}V${y(confirmed)}`);
+  return `M0 ${box.height}${steps.join('')}H${box.width}`;
+}
+
+function tenth(value: number): number {
+  return Math.round(value * 10) / 10;
 }

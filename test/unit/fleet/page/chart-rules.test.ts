@@ -1,8 +1,7 @@
 // The bar of releases in use: every part is to be seen, and together they are the bar.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { barsOf, barWidth } from '../../../../src/fleet/page/bar-rules.js';
-import { curvePath } from '../../../../src/fleet/page/curve-rules.js';
+import { barsOf, barWidth, curvePath } from '../../../../src/fleet/page/chart-rules.js';
 import { release } from './planted-answers.js';
 
 describe('a bar of releases', () => {
