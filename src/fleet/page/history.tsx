@@ -20,7 +20,7 @@ export function History(props: {
       ) : (
         <>
           <Table
-            caption={title}
+            caption={`${title}, the newest first`}
             columns={[subject, 'what', 'from', 'until', 'code']}
             rows={intervals.map((one) => [subjectOf(one, subject), ...cellsOf(one)])}
           />
