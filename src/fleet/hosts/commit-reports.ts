@@ -7,6 +7,7 @@ import type { ReportedState } from '../intervals/interval-rules.js';
 import { writeIntervals } from '../intervals/write-intervals.js';
 import { type AuditEntry, addAudit } from '../store/audit.js';
 import { keepNewest } from '../store/keep-newest.js';
+import { paddedKeys } from '../store/padded-keys.js';
 import { storeError } from '../store/store-errors.js';
 import type { HostBundleRow, HostRow, Tables, TokenRow } from '../store/tables.js';
 import { transactOnce, whileBusy } from '../store/transact.js';
@@ -94,13 +95,6 @@ async function readHosts(
     .where('kind', '=', 'writ')
     .execute();
   return new Map(rows.map((row) => [row.key_id, overlay(row)]));
-}
-
-/** To one of a few lengths, so that the database knows the statement; a key that is there twice changes nothing. */
-function paddedKeys(keys: readonly string[]): string[] {
-  const [first = ''] = keys;
-  const length = Math.max(1, 4 ** Math.ceil(Math.log(Math.max(keys.length, 1)) / Math.log(4)));
-  return [...keys, ...Array<string>(Math.max(0, length - keys.length)).fill(first)];
 }
 
 type Tokens = ReadonlyMap<string, Pick<TokenRow, 'id' | 'hosts' | 'labels'>>;

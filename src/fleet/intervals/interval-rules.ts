@@ -83,14 +83,12 @@ function changeActive(
 ): IntervalRow[] {
   const { keyId, receivedAtMs } = reported;
   const [before] = open.filter(({ kind }) => kind === 'active');
+  const passed = passedOf(reported, name, before?.serial, wanted?.serial);
   const isSame = before !== undefined && wanted !== undefined && isSameRelease(before, wanted);
-  if (isSame)
+  if (isSame && passed.length === 0)
     return before.state !== 'confirmed' && before.state !== wanted.state
       ? [{ ...before, state: wanted.state }]
       : [];
-  const passed = passedOf(reported, name).filter(
-    ({ serial }) => serial !== wanted?.serial && serial !== before?.serial,
-  );
   const [bundle = '', channel = ''] = JSON.parse(name) as string[];
   const starts = [...passed.map(({ atMs }) => atMs), wanted?.since_ms ?? receivedAtMs];
   const endOf = (at: number, sinceMs: number): number => Math.max(sinceMs, starts[at] ?? receivedAtMs);
@@ -120,19 +118,30 @@ function changeRefused(
   return [...ended, ...(wanted === undefined ? [] : [wanted])];
 }
 
+/**
+ * @param before serial that the host ran at its last report
+ * @param wanted serial that it runs now
+ * @returns what it ran in between, in order
+ */
 function passedOf(
   reported: ReportedState,
   name: string,
-): { readonly serial: number; readonly atMs: number }[] {
-  return reported.outcomes
+  before: number | undefined,
+  wanted: number | undefined,
+): readonly { readonly serial: number; readonly atMs: number }[] {
+  const activations = reported.outcomes
     .filter(({ outcome }) => isActivation(outcome))
     .flatMap(({ bundles, atMs }) => {
       const found = bundles.find(({ bundle, channel }) => JSON.stringify([bundle, channel]) === name);
       return found === undefined ? [] : [{ serial: found.serial, atMs: serverTime(atMs, reported) }];
     });
+  const changes = activations.filter(
+    ({ serial }, at) => serial !== (at === 0 ? before : activations[at - 1]?.serial),
+  );
+  return changes.at(-1)?.serial === wanted ? changes.slice(0, -1) : changes;
 }
 
-/** A passed release has no known manifest: the serial decides then. */
+/** Serials repeat across repositories, manifests do not. */
 function isSameRelease(before: IntervalRow, wanted: IntervalRow): boolean {
   return before.serial === wanted.serial && before.manifest === wanted.manifest;
 }

@@ -1,6 +1,7 @@
 // Writes the intervals of the hosts of one batch, in the transaction that writes their reports, and keeps each host within its bound.
 // The host's row is locked by its revision, so that no other server writes intervals of the same host meanwhile.
 import type { Kysely } from 'kysely';
+import { paddedKeys } from '../store/padded-keys.js';
 import type { IntervalRow, Tables } from '../store/tables.js';
 import type { RowWriter } from '../store/write-rows.js';
 import { changeIntervals, intervalKey, mergeIntervals, type ReportedState } from './interval-rules.js';
@@ -24,7 +25,8 @@ export async function writeIntervals(
   const rows = reported.flatMap((one) => changeIntervals(open.get(one.keyId) ?? [], one));
   if (rows.length === 0) return;
   await writer.write(trx, 'intervals', rows, { key: intervalKey });
-  for (const keyId of new Set(rows.map(({ key_id }) => key_id))) await keepBound(trx, writer, keyId);
+  const keyIds = [...new Set(rows.map(({ key_id }) => key_id))];
+  for (const keyId of await readFull(trx, keyIds)) await keepBound(trx, writer, keyId);
 }
 
 /** For a host that left the fleet. */
@@ -44,7 +46,7 @@ async function readOpen(
   const rows = await trx
     .selectFrom('intervals')
     .selectAll()
-    .where('key_id', 'in', keyIds)
+    .where('key_id', 'in', paddedKeys(keyIds))
     // Not bound: the index of open intervals is found by this very condition.
     .where((eb) => eb('until_ms', '=', eb.lit(0)))
     .execute();
@@ -53,15 +55,21 @@ async function readOpen(
   return found;
 }
 
+/** @returns the hosts that have too many ended intervals */
+async function readFull(trx: Kysely<Tables>, keyIds: readonly string[]): Promise<readonly string[]> {
+  const rows = await trx
+    .selectFrom('intervals')
+    .select('key_id')
+    .where('key_id', 'in', paddedKeys(keyIds))
+    .where('until_ms', '>', 0)
+    .groupBy('key_id')
+    .having((eb) => eb.fn.countAll(), '>', keptIntervals + spareIntervals)
+    .execute();
+  return rows.map(({ key_id }) => key_id);
+}
+
 /** Deletes the ended intervals of a host that has too many, and writes those that it keeps: once for each hundred new ones. */
 async function keepBound(trx: Kysely<Tables>, writer: RowWriter, keyId: string): Promise<void> {
-  const { count } = await trx
-    .selectFrom('intervals')
-    .select((eb) => eb.fn.countAll<number>().as('count'))
-    .where('key_id', '=', keyId)
-    .where('until_ms', '>', 0)
-    .executeTakeFirstOrThrow();
-  if (Number(count) <= keptIntervals + spareIntervals) return;
   const ended = await trx
     .deleteFrom('intervals')
     .where('key_id', '=', keyId)

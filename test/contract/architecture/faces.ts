@@ -298,6 +298,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'keep-newest',
     'leases',
     'open-store',
+    'padded-keys',
     'schema-version',
     'store-errors',
     'tables',

@@ -96,6 +96,19 @@ describe('the intervals of a host', () => {
     ]);
   });
 
+  it('have the release between two times of another one', () => {
+    const outcomes = [activated(1, 2, 20), activated(2, 1, 30)];
+    assert.deepEqual(play(reported([activeAt(1, 5)]), reported([activeAt(1, 30)], { outcomes })), [
+      'active 1 confirmed 5-20',
+      'active 2  20-30',
+      'active 1 confirmed 30-',
+    ]);
+    const repeated = [activated(1, 1, 20), activated(2, 1, 30)];
+    assert.deepEqual(play(reported([activeAt(1, 5)]), reported([activeAt(1, 5)], { outcomes: repeated })), [
+      'active 1 confirmed 5-',
+    ]);
+  });
+
   it('have no release twice where its activation is among the outcomes', () => {
     const outcomes = [activated(1, 2, 20)];
     assert.deepEqual(play(reported([activeAt(1, 5)]), reported([activeAt(2, 19)], { outcomes })), [
