@@ -3,7 +3,7 @@ import { orUndefined } from '../../core/errors.js';
 import type { Host } from '../state/host.js';
 import { clearJournal, readJournal } from '../state/journal.js';
 import type { Ledger } from '../state/ledger.js';
-import { findLostLock } from './look-before-move.js';
+import { findLostState } from './look-before-move.js';
 
 export interface ForgottenMove {
   /** The one that the journal of the move names: the journal of another process stays. */
@@ -14,7 +14,7 @@ export interface ForgottenMove {
 /** Writes nothing without the lock in its place: every file may be that of another process, and its next start sees the journal. */
 export function forgetMove(host: Host, { cycle, before }: ForgottenMove): void {
   const { ledger, paths, durable } = host;
-  if (findLostLock(host) !== undefined) return;
+  if (findLostState(host) !== undefined) return;
   ledger.write(before);
   if (orUndefined(() => readJournal(paths))?.cycle === cycle) clearJournal(paths, durable);
 }

@@ -48,7 +48,7 @@ function outdated(obstacle: MoveObstacle): WritError {
  * @returns SWAP_OUTDATED where another process can own every file by now, STATE_VANISHED where the state directory is another one:
  *   in both cases nothing is written any more
  */
-export function findLostLock({ lock, stateMark }: Pick<Host, 'lock' | 'stateMark'>): WritError | undefined {
+export function findLostState({ lock, stateMark }: Pick<Host, 'lock' | 'stateMark'>): WritError | undefined {
   const vanished = stateMark?.findVanished();
   if (vanished !== undefined) return vanished;
   return lock?.isInPlace() === false ? outdated({ because: 'lock' }) : undefined;

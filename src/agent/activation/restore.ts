@@ -37,7 +37,7 @@ import {
 } from '../state/way-back-disk.js';
 import { digestsOf, withWayBack } from './commit-ledger.js';
 import { forgetMove } from './forget-move.js';
-import { findLostLock, isUnmoved, requireMovable } from './look-before-move.js';
+import { findLostState, isUnmoved, requireMovable } from './look-before-move.js';
 import { journalOf, type Move, type MoveProgress, resetText } from './move.js';
 import { notifyRestored, type RestoredWorkers, wantBack } from './notify-restored.js';
 
@@ -54,7 +54,7 @@ export async function restorePrevious(
 ): Promise<MoveResult> {
   const outcome = outcomeOfNo(no);
   const isVerdict = no.kind === 'rolled-back';
-  const lost = findLostLock(host);
+  const lost = findLostState(host);
   story.note({ type: 'stopped', outcome: lost === undefined ? outcome : 'failed' });
   if (lost !== undefined) return leaveMove(host, { story, errors: [no, lost] });
   const error = isVerdict ? no : triedInVain(host, move, no);

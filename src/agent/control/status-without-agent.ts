@@ -33,7 +33,7 @@ export function statusWithout(host: Host, version: string, { last, contact }: Co
 }
 
 /** @returns why the fleet server has no report: a warning, whatever it is */
-export async function tellFleet(host: Host, told: Omit<PullTold, 'identity'>): Promise<Problem[]> {
+export async function reportToFleet(host: Host, told: Omit<PullTold, 'identity'>): Promise<Problem[]> {
   if (host.config.fleet === undefined) return [];
   const identity = identityOf(host, openInstallId(host, thisMachine));
   const { reportOnce } = await import('../fleet/report-once.js');

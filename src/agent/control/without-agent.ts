@@ -41,7 +41,7 @@ import { findVanished } from '../state-mark/state-mark.js';
 import { type AfterCycle, createPolicyExits, runCycleAndExit } from './cycle-and-exit.js';
 import { lockAlone } from './lock-alone.js';
 import { orderForget, orderPause, orderResume, withNewState } from './operator-requests.js';
-import { type CommandEnd, publishStatus, statusWithout, tellFleet } from './status-without-agent.js';
+import { type CommandEnd, publishStatus, reportToFleet, statusWithout } from './status-without-agent.js';
 import { inTurn, withoutAgent } from './wait-for-turn.js';
 
 export interface AloneOptions {
@@ -90,7 +90,7 @@ export function pullAlone(options: PullOptions): Promise<CycleResult> {
     const result = afterExit(afterRepair(ended, (repair ?? repaired)?.result), exit);
     const warnings = [...notices, ...(notLoaded === undefined ? [] : [notLoaded]), ...result.warnings];
     const end = { last: exit?.result ?? result, contact: contact.read() };
-    const unheard = await tellFleet(host, {
+    const unheard = await reportToFleet(host, {
       ends,
       status: () => statusWithout(host, options.version, end),
       signal,
@@ -205,7 +205,7 @@ export function rollbackAlone(
     if (isOfOrder(result)) return { answer: result };
     const status = () => statusWithout(host, version, { last: result });
     const ends = recovered === undefined ? [end] : [recovered, end];
-    const unheard = await tellFleet(host, { ends, status, signal });
+    const unheard = await reportToFleet(host, { ends, status, signal });
     return { answer: { ...result, warnings: [...result.warnings, ...unheard] }, last: result };
   });
 }

@@ -85,14 +85,20 @@ export function acceptNewState(paths: MarkPaths, durable: DurableFs, boot = read
   durable.replaceFile('state-mark.copy', paths.knownMark, markText(mark, { boot }), { mode: 0o600 });
 }
 
-/** @returns an observer that throws STATE_VANISHED before an operation in a state directory that is not the opened one */
+/**
+ * Inside the directory of a cycle in staging nothing is compared, because another state directory has no such directory, and a
+ * release has thousands of files.
+ * @returns an observer that throws STATE_VANISHED before an operation in a state directory that is not the opened one
+ */
 export function withStateGuard(
-  { state, policy }: Pick<HostPaths, 'state' | 'policy'>,
+  { state, policy, staging }: Pick<HostPaths, 'state' | 'policy' | 'staging'>,
   stateMark: Pick<StateMark, 'requireOpened'>,
   observer: OperationObserver = {},
 ): OperationObserver {
+  const cycles = join(staging, sep);
+  const isInCycle = (path: string): boolean => path.startsWith(cycles) && path.includes(sep, cycles.length);
   const isBelow = ({ path }: FileOperation): boolean =>
-    [state, policy].some((place) => path === place || path.startsWith(join(place, sep)));
+    !isInCycle(path) && [state, policy].some((place) => path === place || path.startsWith(join(place, sep)));
   return {
     before: (operation) => {
       if (isBelow(operation)) stateMark.requireOpened();

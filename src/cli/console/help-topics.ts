@@ -33,7 +33,7 @@ One name for several commands:
 
   WRIT_CONFIG             configuration of this host, in place of /etc/writ/agent.yaml
   WRIT_FLEET_URL, WRIT_FLEET_TOKEN_FILE, WRIT_FLEET_CA, WRIT_FLEET_STORE,
-  WRIT_FLEET_STORE_FILE   whom the fleet commands ask; the last two: fleet serve too
+  WRIT_FLEET_STORE_FILE   server of the fleet commands; the last two: fleet serve too
   WRIT_COLOR              colours: auto, always or never
   WRIT_PASSPHRASE         passphrase of the keys; WRIT_NEW_PASSPHRASE: the new one of
                           key passphrase. Others can see it: prefer --passphrase-file

@@ -26,7 +26,7 @@ export const doorFlags = {
   ),
   storeFile: besides(storeFileFlag(), 'url', 'store'),
 };
-/** Each command has its own: it is told its rivals. */
+/** @returns a new option for each command, because `besides` adds the names of the other flags to it */
 export function storeFileFlag() {
   return optional(
     '--store-file <file>',

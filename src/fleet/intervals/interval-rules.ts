@@ -16,30 +16,58 @@ export interface ReportedState {
   readonly outcomes: readonly OutcomeReport[];
 }
 
-/** @param open the intervals of the host that have no end @returns rows to write: new ones, and those of `open` that changed */
+/**
+ * @param open the intervals of the host that have no end
+ * @returns rows to write: new ones, and those of `open` that changed
+ */
 export function changeIntervals(open: readonly IntervalRow[], reported: ReportedState): IntervalRow[] {
   const { receivedAtMs: nowMs } = reported;
   const written = new Map<string, IntervalRow>();
-  const put = (row: IntervalRow): void => void written.set(rowKey(row), { ...row, written_ms: nowMs });
-  const wanted = wantedOf(reported);
-  const names = new Set([...open, ...wanted].map(nameOf));
-  for (const outcome of reported.outcomes)
-    for (const { bundle, channel } of outcome.bundles) names.add(JSON.stringify([bundle, channel]));
-  for (const name of names) {
-    const is = (row: IntervalRow): boolean => nameOf(row) === name;
-    changeActive(
-      open.filter(is),
-      wanted.find((row) => is(row) && row.kind === 'active'),
-      reported,
-      name,
-    ).forEach(put);
-    changeRefused(
-      open.filter(is),
-      wanted.find((row) => is(row) && row.kind === 'refused'),
-      nowMs,
-    ).forEach(put);
+  const before = groupByBundle(open);
+  const wanted = groupByBundle(wantedOf(reported));
+  const activations = activationsOf(reported);
+  for (const name of new Set([...before.keys(), ...wanted.keys()])) {
+    const parts = { before: before.get(name) ?? {}, wanted: wanted.get(name) ?? {} };
+    const active = { ...parts, activations: activations.get(name) ?? [] };
+    for (const row of [...changeActive(active, nowMs), ...changeRefused(parts, nowMs)])
+      written.set(rowKey(row), { ...row, written_ms: nowMs });
   }
   return [...written.values()];
+}
+
+/** At most one of each kind goes on for a bundle and channel. */
+type OfBundle = Partial<Record<IntervalRow['kind'], IntervalRow>>;
+
+interface Parts {
+  readonly before: OfBundle;
+  readonly wanted: OfBundle;
+}
+
+interface Activation {
+  readonly serial: number;
+  readonly atMs: number;
+}
+
+function groupByBundle(rows: readonly IntervalRow[]): ReadonlyMap<string, OfBundle> {
+  const groups = new Map<string, OfBundle>();
+  for (const row of rows) groups.set(nameOf(row), { ...groups.get(nameOf(row)), [row.kind]: row });
+  return groups;
+}
+
+/** Agents send no more bundles in one outcome: a hostile host could write a row for each value of its report. */
+const maxBundlesOfOutcome = 16;
+
+function activationsOf(reported: ReportedState): ReadonlyMap<string, readonly Activation[]> {
+  const found = new Map<string, Activation[]>();
+  for (const { outcome, atMs, bundles } of reported.outcomes) {
+    if (!isActivation(outcome)) continue;
+    for (const { serial, ...name } of bundles.slice(0, maxBundlesOfOutcome)) {
+      const known = found.get(nameOf(name)) ?? [];
+      known.push({ serial, atMs: serverTime(atMs, reported) });
+      found.set(nameOf(name), known);
+    }
+  }
+  return found;
 }
 
 /** @returns the intervals that the present state of the host needs, as if each had begun now */
@@ -76,38 +104,35 @@ function wantedOf(reported: ReportedState): IntervalRow[] {
 
 /** Activations between two reports, as during an outage of the server, are intervals of their own. */
 function changeActive(
-  open: readonly IntervalRow[],
-  wanted: IntervalRow | undefined,
-  reported: ReportedState,
-  name: string,
+  { before: { active: before }, wanted: { active: wanted }, activations }: Parts & ActivationList,
+  nowMs: number,
 ): IntervalRow[] {
-  const { keyId, receivedAtMs } = reported;
-  const [before] = open.filter(({ kind }) => kind === 'active');
-  const passed = passedOf(reported, name, before?.serial, wanted?.serial);
+  const passed = passedOf(activations, before?.serial, wanted?.serial);
   const isSame = before !== undefined && wanted !== undefined && isSameRelease(before, wanted);
   if (isSame && passed.length === 0)
     return before.state !== 'confirmed' && before.state !== wanted.state
       ? [{ ...before, state: wanted.state }]
       : [];
-  const [bundle = '', channel = ''] = JSON.parse(name) as string[];
-  const starts = [...passed.map(({ atMs }) => atMs), wanted?.since_ms ?? receivedAtMs];
-  const endOf = (at: number, sinceMs: number): number => Math.max(sinceMs, starts[at] ?? receivedAtMs);
-  const rows = passed.map(
-    ({ serial, atMs }, at): IntervalRow => ({
-      ...{ key_id: keyId, bundle, channel, kind: 'active', serial, manifest: '', state: '', code: '' },
-      ...{ since_ms: atMs, until_ms: endOf(at + 1, atMs), written_ms: receivedAtMs, merged: 1 },
-    }),
-  );
+  const starts = [...passed.map(({ atMs }) => atMs), wanted?.since_ms ?? nowMs];
+  const endOf = (at: number, sinceMs: number): number => Math.max(sinceMs, starts[at] ?? nowMs);
+  const known = before ?? wanted;
+  const rows = passed.flatMap(({ serial, atMs }, at): IntervalRow[] => {
+    const times = { since_ms: atMs, until_ms: endOf(at + 1, atMs), merged: 1 };
+    return known === undefined ? [] : [{ ...known, serial, manifest: '', state: '', ...times }];
+  });
   const ended = before === undefined ? [] : [{ ...before, until_ms: endOf(0, before.since_ms) }];
   return [...ended, ...rows, ...(wanted === undefined ? [] : [wanted])];
 }
 
+interface ActivationList {
+  /** In their order. */
+  readonly activations: readonly Activation[];
+}
+
 function changeRefused(
-  open: readonly IntervalRow[],
-  wanted: IntervalRow | undefined,
+  { before: { refused: before }, wanted: { refused: wanted } }: Parts,
   nowMs: number,
 ): IntervalRow[] {
-  const [before] = open.filter(({ kind }) => kind === 'refused');
   const isSame =
     before !== undefined &&
     wanted?.serial === before.serial &&
@@ -124,17 +149,10 @@ function changeRefused(
  * @returns what it ran in between, in order
  */
 function passedOf(
-  reported: ReportedState,
-  name: string,
+  activations: readonly Activation[],
   before: number | undefined,
   wanted: number | undefined,
-): readonly { readonly serial: number; readonly atMs: number }[] {
-  const activations = reported.outcomes
-    .filter(({ outcome }) => isActivation(outcome))
-    .flatMap(({ bundles, atMs }) => {
-      const found = bundles.find(({ bundle, channel }) => JSON.stringify([bundle, channel]) === name);
-      return found === undefined ? [] : [{ serial: found.serial, atMs: serverTime(atMs, reported) }];
-    });
+): readonly Activation[] {
   const changes = activations.filter(
     ({ serial }, at) => serial !== (at === 0 ? before : activations[at - 1]?.serial),
   );
@@ -153,7 +171,7 @@ function serverTime(hostTimeMs: number, { skewMs, receivedAtMs }: ReportedState)
   return Math.min(receivedAtMs, Math.max(receivedAtMs - longestMs, Math.round(hostTimeMs - skewMs)));
 }
 
-function nameOf({ bundle, channel }: IntervalRow): string {
+function nameOf({ bundle, channel }: Pick<IntervalRow, 'bundle' | 'channel'>): string {
   return JSON.stringify([bundle, channel]);
 }
 

@@ -7,7 +7,7 @@ import { jsonOf, runWrit } from '../../kit/cli/run-writ.js';
 import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
 
 const nobody = 65_534;
-const asRoot = { skip: process.getuid?.() === 0 ? false : 'only root can' };
+const asRoot = { skip: process.getuid?.() === 0 ? false : 'only root can give a store to another user' };
 
 /** Each command with --store, with what it needs beside it. */
 const words: Readonly<Record<string, readonly string[]>> = {

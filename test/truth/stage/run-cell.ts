@@ -76,7 +76,7 @@ function describeLook({ what, answers, served }: Look, dir: string): string {
   const news = findings.filter((code) => code !== 'NO_AGENT');
   const health = news.length === 0 ? 'nothing' : [...new Set(news)].join(', ');
   const writ = `Writ: ${exitCode} ${outcome}, ${active ?? 'nothing'} active, ${confirmed ? '' : 'not '}confirmed, health: ${health}`;
-  return `${what}: ${daemon}; its driver reports ${quoted(tool, dir)};\n${writ}`;
+  return `${what}: ${daemon};\nits driver reports ${quoted(tool, dir)};\n${writ}`;
 }
 
 const maxQuotedLength = 120;

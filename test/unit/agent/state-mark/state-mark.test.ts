@@ -80,6 +80,23 @@ describe('the guard of durable operations', () => {
     durable.writeFile('test', paths.status, '2', 0o600);
     assert.deepEqual([fs.readdirSync(paths.state), fs.readdirSync(paths.policy)], [[], []]);
   });
+
+  it('is not compared for each file of a cycle, which another directory has no place for', () => {
+    using dir = tempDir();
+    const paths = placesIn(dir);
+    let compared = 0;
+    const durable = createDurableFs(withStateGuard(paths, { requireOpened: () => void compared++ }));
+    const cycle = `${paths.staging}/cycle-1`;
+    fs.mkdirSync(paths.staging);
+    durable.ensureDirectory('test', cycle, 0o700);
+    const once = compared;
+    assert.ok(once > 0);
+    durable.ensureDirectory('test', `${cycle}/tree`, 0o700);
+    for (const name of ['a', 'b', 'c']) durable.writeFile('test', `${cycle}/tree/${name}`, '1', 0o600);
+    assert.equal(compared, once);
+    fs.rmSync(paths.staging, { recursive: true });
+    assert.throws(() => durable.writeFile('test', `${cycle}/tree/d`, '1', 0o600), { code: 'DISK_FAILED' });
+  });
 });
 
 describe('a move of current', () => {

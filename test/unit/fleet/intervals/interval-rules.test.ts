@@ -109,6 +109,16 @@ describe('the intervals of a host', () => {
     ]);
   });
 
+  it('are at most 16 of one outcome, and none of a bundle that the host does not have', () => {
+    const names = Array.from({ length: 20 }, (_, at) => `b${at}`);
+    const has = names.map((bundle) => ({ ...activeAt(1, 90), bundle }));
+    const bundles = ['other', ...names].map((bundle) => ({ bundle, channel: 'stable', serial: 7 }));
+    const outcomes = [{ ...activated(1, 7, 20), bundles }];
+    const rows = changeIntervals([], reported(has, { outcomes }));
+    assert.equal(rows.filter(({ serial }) => serial === 7).length, 15);
+    assert.equal(rows.length, 20 + 15);
+  });
+
   it('have no release twice where its activation is among the outcomes', () => {
     const outcomes = [activated(1, 2, 20)];
     assert.deepEqual(play(reported([activeAt(1, 5)]), reported([activeAt(2, 19)], { outcomes })), [

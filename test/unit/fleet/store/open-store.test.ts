@@ -28,7 +28,7 @@ import { tempDir } from '../../../kit/disk/temp-dir.js';
 
 const open = (location: string, more: { readonly busyTimeoutMs?: number } = {}) =>
   openFleetStore(location, { clock: fakeClock(), log: silentLog(), ...more });
-const asRoot = { skip: process.getuid?.() === 0 ? false : 'only root can' };
+const asRoot = { skip: process.getuid?.() === 0 ? false : 'only root can give files to another user' };
 const modeOf = (path: string): number => statSync(path).mode & 0o777;
 
 describe('a store in a directory', () => {

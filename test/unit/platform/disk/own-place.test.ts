@@ -5,7 +5,7 @@ import { requireOwnPlace } from '../../../../src/platform/disk/own-place.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 
 const nobody = 65_534;
-const asRoot = { skip: process.getuid?.() === 0 ? false : 'only root can' };
+const asRoot = { skip: process.getuid?.() === 0 ? false : 'only root can give files to another user' };
 const refused = { code: 'PATH_UNSAFE' };
 const check = (path: string): void =>
   requireOwnPlace(path, (name) => name === 'root.json' || name === 'metadata');
