@@ -5,6 +5,7 @@ import type {
   HostsPage,
   LogPage,
   NewToken,
+  RetiredHosts,
   TokenLine,
   WaitFacts,
 } from '../../core/fleet/answers.js';
@@ -31,6 +32,8 @@ export interface FleetDoor {
   tokens(): Promise<readonly TokenLine[]>;
   createToken(wanted: NewToken): Promise<{ readonly id: string; readonly token: string }>;
   revokeToken(id: string): Promise<void>;
+  /** Retires a bounded number of the hosts that a token enrolled, those behind `afterKey`. */
+  retireHostsOf(tokenId: string, afterKey: string): Promise<RetiredHosts>;
   changeHost(
     name: string,
     verb: 'approve' | 'retire',

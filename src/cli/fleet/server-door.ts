@@ -60,6 +60,8 @@ export function openServerDoor({ url, tokenFile, caFile, clock }: ServerDoorOpti
     tokens: async () => (await get<{ tokens: readonly TokenLine[] }>('v1/tokens')).tokens,
     createToken: (wanted) => ask('POST', 'v1/tokens', wanted),
     revokeToken: (id) => ask('DELETE', `v1/tokens/${encodeURIComponent(id)}`),
+    retireHostsOf: (id, afterKey) =>
+      ask('POST', `v1/tokens/${encodeURIComponent(id)}/retire-hosts`, afterKey === '' ? {} : { afterKey }),
     changeHost: (name, verb) => ask('POST', `v1/hosts/${encodeURIComponent(name)}/${verb}`),
     close: () => Promise.resolve(),
   };

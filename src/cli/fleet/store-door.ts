@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { WritError } from '../../core/errors.js';
 import { parseHostFilter } from '../../core/fleet/host-filter.js';
 import { given } from '../../core/given.js';
-import { approveHost, retireHost } from '../../fleet/hosts/change-host.js';
+import { approveHost, retireHost, retireHostsOf } from '../../fleet/hosts/change-host.js';
 import { createFleetQueries } from '../../fleet/queries/fleet-queries.js';
 import { findHost } from '../../fleet/queries/host-pages.js';
 import { isDatabaseUrl, openFleetStore } from '../../fleet/store/open-store.js';
@@ -35,6 +35,7 @@ export async function openStoreDoor(location: string, context: CommandContext): 
     tokens: async () => (await listTokens(db)).map((one) => shownToken(one, clock.nowMs())),
     createToken: (wanted) => createToken(db, wanted, change()),
     revokeToken: (id) => revokeToken(db, id, change()),
+    retireHostsOf: (tokenId, afterKey) => retireHostsOf(db, tokenId, { ...change(), afterKey }),
     changeHost: async (name, verb) => {
       const { key_id: key, host } = await findHost(db, name);
       await (verb === 'approve' ? approveHost : retireHost)(db, key, change());

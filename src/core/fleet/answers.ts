@@ -275,6 +275,13 @@ export interface NewToken {
   readonly labels?: Readonly<Record<string, string>>;
 }
 
+/** Of the hosts that one token enrolled, a bounded number. */
+export interface RetiredHosts {
+  readonly retired: number;
+  /** Key of the last one, for the next call; left out when there are no more. */
+  readonly afterKey?: string;
+}
+
 export interface TokenLine {
   readonly id: string;
   readonly kind: 'hosts' | 'people' | 'opa';

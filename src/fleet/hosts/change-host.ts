@@ -2,13 +2,14 @@
 // key is never accepted again; its row and the audit stay.
 import type { Kysely } from 'kysely';
 import { WritError } from '../../core/errors.js';
+import type { RetiredHosts } from '../../core/fleet/answers.js';
 import { endIntervals } from '../intervals/write-intervals.js';
 import { addAudit } from '../store/audit.js';
 import { storeError } from '../store/store-errors.js';
 import type { HostRow, Tables } from '../store/tables.js';
 import { transact } from '../store/transact.js';
 import { RowWriter } from '../store/write-rows.js';
-import type { Change } from '../tokens/tokens.js';
+import { type Change, requireToken } from '../tokens/tokens.js';
 import { CounterChanges, writeCounters } from './counter-changes.js';
 import { type CountedHost, countedColumns } from './host-counters.js';
 
@@ -35,6 +36,41 @@ export async function retireHost(
     const counters = new CounterChanges();
     await retireIn(trx, keyId, { who, nowMs, what }, counters);
     await writeCounters(trx, new RowWriter(), counters);
+  });
+}
+
+/** Of one transaction: reports of these hosts wait for its end. */
+const maxHostsAtOnce = 50;
+
+/**
+ * Retires hosts that a token enrolled, also those that wait, in the order of their keys: a bounded number.
+ * @param tokenId of any kind, revoked or not
+ * @param afterKey where an earlier call ended; '' at the beginning
+ * @returns how many; `afterKey` while there may be more
+ * @throws FLEET_TOKEN_UNKNOWN; FLEET_STORE_BUSY when a host was changed again and again
+ */
+export async function retireHostsOf(
+  db: Kysely<Tables>,
+  tokenId: string,
+  { who, nowMs, afterKey }: Change & { readonly afterKey: string },
+): Promise<RetiredHosts> {
+  return transact(db, async (trx) => {
+    await requireToken(trx, tokenId);
+    const hosts = await trx
+      .selectFrom('hosts')
+      .select('key_id')
+      .where('token_id', '=', tokenId)
+      .where('state', '<>', 'retired')
+      .where('key_id', '>', afterKey)
+      .orderBy('key_id')
+      .limit(maxHostsAtOnce)
+      .execute();
+    const counters = new CounterChanges();
+    for (const { key_id } of hosts)
+      await retireIn(trx, key_id, { who, nowMs, what: 'host.retire' }, counters);
+    await writeCounters(trx, new RowWriter(), counters);
+    const last = hosts.at(maxHostsAtOnce - 1);
+    return { retired: hosts.length, ...(last === undefined ? {} : { afterKey: last.key_id }) };
   });
 }
 

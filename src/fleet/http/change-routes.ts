@@ -3,7 +3,7 @@ import type { Kysely } from 'kysely';
 import type { NewToken } from '../../core/fleet/answers.js';
 import { fleetBounds } from '../../core/fleet/report.js';
 import { given } from '../../core/given.js';
-import { approveHost, retireHost } from '../hosts/change-host.js';
+import { approveHost, retireHost, retireHostsOf } from '../hosts/change-host.js';
 import { findHost } from '../queries/host-pages.js';
 import type { Tables } from '../store/tables.js';
 import { newTokenSchema } from '../tokens/new-token.js';
@@ -64,6 +64,22 @@ export function changeRoutes(db: Kysely<Tables>, nowMs: () => number): readonly 
         const { id } = asked.request.params as { id: string };
         await revokeToken(db, id, change(asked));
         return { schema: 1, type: 'fleet.token', id };
+      },
+    },
+    {
+      method: 'POST',
+      url: '/v1/tokens/:id/retire-hosts',
+      summary:
+        'Refuse the keys of hosts that this token enrolled, a bounded number: `afterKey` is given while there may be more',
+      access: 'operate',
+      params: object({ id: textSchema(64) }, ['id']),
+      body: object({ afterKey: textSchema(300) }),
+      type: 'fleet.retired',
+      handle: async (asked) => {
+        const { id } = asked.request.params as { id: string };
+        const { afterKey = '' } = asked.request.body as { afterKey?: string };
+        const retired = await retireHostsOf(db, id, { ...change(asked), afterKey });
+        return { schema: 1, type: 'fleet.retired', id, ...retired };
       },
     },
     ofHost('approve', approveHost),

@@ -65,18 +65,22 @@ export async function listTokens(db: Kysely<Tables>): Promise<ListedToken[]> {
 /** Sessions of this token end with it. @throws FLEET_TOKEN_UNKNOWN */
 export async function revokeToken(db: Kysely<Tables>, id: string, { who, nowMs }: Change): Promise<void> {
   await transact(db, async (trx) => {
-    const token = await trx
-      .selectFrom('tokens')
-      .select('revoked_at_ms')
-      .where('id', '=', id)
-      .executeTakeFirst();
-    if (token === undefined)
-      throw new WritError('FLEET_TOKEN_UNKNOWN', `no token has the id ${id.slice(0, 64)}`);
+    const token = await requireToken(trx, id);
     if (token.revoked_at_ms !== 0) return;
     await trx.updateTable('tokens').set({ revoked_at_ms: nowMs }).where('id', '=', id).execute();
     await trx.deleteFrom('sessions').where('token_id', '=', id).execute();
     await addAudit(trx, { atMs: nowMs, who, what: 'token.revoke', subject: id });
   });
+}
+
+/** @throws FLEET_TOKEN_UNKNOWN */
+export async function requireToken(
+  db: Kysely<Tables>,
+  id: string,
+): Promise<Pick<ListedToken, 'revoked_at_ms'>> {
+  const token = await db.selectFrom('tokens').select('revoked_at_ms').where('id', '=', id).executeTakeFirst();
+  if (token !== undefined) return token;
+  throw new WritError('FLEET_TOKEN_UNKNOWN', `no token has the id ${id.slice(0, 64)}`);
 }
 
 /** @returns the token's row. @throws FLEET_TOKEN_REFUSED: which of the reasons it is stands in the facts */

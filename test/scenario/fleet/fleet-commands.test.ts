@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
+import type { TokenLine } from '../../../src/core/fleet/answers.js';
 import { jsonOf, runWrit } from '../../kit/cli/run-writ.js';
 import { runWritProcess } from '../../kit/cli/writ-process.js';
 import { skippedPauses } from '../../kit/clock/skipped-pauses.js';
@@ -97,6 +98,23 @@ describe('the commands of a fleet', () => {
     assert.equal(jsonOf(gone)['code'], 'FLEET_HOST_UNKNOWN');
     const log = await runWrit(['fleet', 'log', ...door]);
     assert.match(log.stdout, /token [0-9a-f]{12} +host\.retire/);
+  });
+
+  it('retire every host of a token, and name the token while it enrols', async () => {
+    await using fleet = await servedFleet();
+    const hosts = [await fleet.host('web-1'), await fleet.host('web-2')];
+    for (const host of hosts) await host.report();
+    const door = await fleet.door('operate');
+    const listed = jsonOf(await runWrit(['fleet', 'token', 'list', ...door, '--json']))['tokens'];
+    const id = (listed as TokenLine[]).find(({ kind }) => kind === 'hosts')?.id ?? '';
+    for (const wrong of [['approve'], ['retire', 'web-1']])
+      assert.equal((await runWrit(['fleet', 'host', ...wrong, '--token', id, ...door])).exitCode, 2);
+    const retired = await runWrit(['fleet', 'host', 'retire', '--token', id, ...door]);
+    assert.match(retired.stdout, new RegExp(`^RETIRED   2 hosts of token ${id}$`, 'm'));
+    assert.match(retired.stdout + retired.stderr, new RegExp(`Next: writ fleet token revoke ${id}`));
+    for (const host of hosts) assert.equal((await host.report()).status, 403);
+    const unknown = await runWrit(['fleet', 'host', 'retire', '--token', 'none', ...door, '--json']);
+    assert.deepEqual([unknown.exitCode, jsonOf(unknown)['code']], [1, 'FLEET_TOKEN_UNKNOWN']);
   });
 
   it('take the store that was typed, whatever server a variable names, and one of two that were typed', async () => {

@@ -1,29 +1,41 @@
-// `writ fleet host`: one host with all that is known of it; and the two things a person decides about one.
+// `writ fleet host`: one host with all that is known of it; the two things a person decides about one; and all hosts that a token
+// enrolled, retired together, because who had the token decided on their names and number.
 import { WritError } from '../../../core/errors.js';
-import type { Answer, CommandDefinition } from '../../console/command.js';
-import { askFleet, type DoorFlags, doorFlags } from '../../fleet/fleet-door.js';
+import type { RetiredHosts } from '../../../core/fleet/answers.js';
+import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
+import { type FlagValues, optional } from '../../console/flags.js';
+import { askFleet, doorFlags } from '../../fleet/fleet-door.js';
 import { showHost } from '../../show/show-fleet.js';
+import { counted } from '../../show/show-text.js';
 
 const verbs = ['approve', 'retire'] as const;
 
-export const command: CommandDefinition<DoorFlags> = {
+const flags = {
+  ...doorFlags,
+  token: optional('--token <id>', 'retire: every host that this token enrolled, also those that wait'),
+};
+type HostFlags = FlagValues<typeof flags>;
+
+export const command: CommandDefinition<HostFlags> = {
   examples: [
     'writ fleet host edge-fra1-03 --url https://fleet.example.net --token-file fleet.token',
     'writ fleet host approve 3f9a1c20 --store /var/lib/writ-fleet',
     'writ fleet host retire edge-fra1-03 --store /var/lib/writ-fleet',
+    'writ fleet host retire --token d8d945acd203 --store /var/lib/writ-fleet',
   ],
   exitCodes: [
     '0  shown, approved or retired',
-    '1  no answer, no such host, or the token does not allow it',
+    '1  no answer, no such host or token, or the token of the caller does not allow it',
     '2  usage, or several hosts have this name',
   ],
   args: [
     ['<name>', 'a name that one host has, or the first digits of its key; approve or retire before it'],
     ['[host]', 'whom to approve or to retire'],
   ],
-  flags: doorFlags,
-  acts: ([, second]) => second !== undefined,
+  flags,
+  acts: ([, second], { token }) => second !== undefined || token !== undefined,
   run: async ([first = '', second], flags, context) => {
+    if (flags.token !== undefined) return retireAllOf(flags.token, [first, second], flags, context);
     if (second === undefined) {
       const { schema: _, type: _type, ...host } = await askFleet(flags, context, (door) => door.host(first));
       const lines = showHost({ schema: 1, type: 'fleet.host', ...host }, context.clock.nowMs());
@@ -48,4 +60,33 @@ function changed(verb: (typeof verbs)[number], key: string, host: string): Answe
     '  It comes back by enrolling with a new key: writ help FLEET_KEY_RETIRED.',
   ];
   return { outcome: 'retired', details: { key, host }, lines };
+}
+
+async function retireAllOf(
+  id: string,
+  [verb, host]: readonly [string, string | undefined],
+  flags: HostFlags,
+  context: CommandContext,
+): Promise<Answer> {
+  if (verb !== 'retire' || host !== undefined)
+    throw new WritError('USAGE', '--token is only used with retire, and without a host', {
+      hint: `writ fleet host retire --token ${id} --store S`,
+    });
+  const { retired, state } = await askFleet(flags, context, async (door) => {
+    let retired = 0;
+    for (let afterKey: string | undefined = ''; afterKey !== undefined; ) {
+      const part: RetiredHosts = await door.retireHostsOf(id, afterKey);
+      ({ afterKey } = part);
+      retired += part.retired;
+      context.reporter.begin('retire', counted(retired, 'host'));
+    }
+    return { retired, state: (await door.tokens()).find((one) => one.id === id)?.state };
+  });
+  const lines = [
+    `RETIRED   ${counted(retired, 'host')} of token ${id}`,
+    '  Their keys are refused for ever; the hosts themselves are not changed, and go on with their policy.',
+  ];
+  // While it is good, whoever has the token enrols the same hosts again with new keys.
+  const next = state === 'good' ? `writ fleet token revoke ${id}` : undefined;
+  return { outcome: 'retired', details: { token: id, retired }, lines, next };
 }

@@ -1,7 +1,7 @@
 // Cases of any store: how hosts come, and how they go.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { approveHost, retireHost } from '../../../../src/fleet/hosts/change-host.js';
+import { approveHost, retireHost, retireHostsOf } from '../../../../src/fleet/hosts/change-host.js';
 import { maxWaitingOfToken } from '../../../../src/fleet/hosts/enrol-rules.js';
 import { HostKeys } from '../../../../src/fleet/hosts/host-keys.js';
 import { noteAccepting } from '../../../../src/fleet/hosts/sweeps.js';
@@ -105,6 +105,27 @@ export function enrolCases(newLocation: NewLocation): void {
         .execute();
       assert.deepEqual(row, [{ state: 'retired' }]);
       await assertRecount(bench.store.db);
+    });
+
+    it('is undone for all hosts of a token, those that wait too, and for no host of another token', async () => {
+      const clock = fakeClock();
+      await using bench = await fleetBench(await newLocation(), clock);
+      const [stolen, other] = [await bench.token(), await bench.token()];
+      const { db } = bench.store;
+      const honest = await bench.enrol(other.token, 'web-0');
+      const count = 52;
+      for (let at = 0; at < count; at++) await bench.enrol(stolen.token, `web-${at}`);
+      const change = { who: 'anna', nowMs: clock.nowMs() };
+      const first = await retireHostsOf(db, stolen.id, { ...change, afterKey: '' });
+      assert.equal(first.retired, 50);
+      const { afterKey = '' } = first;
+      assert.match(afterKey, /^[0-9a-f]{64}$/);
+      assert.deepEqual(await retireHostsOf(db, stolen.id, { ...change, afterKey }), { retired: 2 });
+      assert.deepEqual(await retireHostsOf(db, stolen.id, { ...change, afterKey: '' }), { retired: 0 });
+      const left = await db.selectFrom('hosts').select('key_id').where('state', '<>', 'retired').execute();
+      assert.deepEqual(left, [{ key_id: honest.keyId }]);
+      await rejectsCode('FLEET_TOKEN_UNKNOWN', retireHostsOf(db, 'x', { ...change, afterKey: '' }));
+      await assertRecount(db);
     });
 
     it('never takes a retired key, nor a name that the token does not cover', async () => {
