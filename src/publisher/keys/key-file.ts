@@ -1,7 +1,7 @@
 // One secret key in one file: Ed25519, under a passphrase (scrypt and tweetnacl's secretbox) or, where asked for,
 // in the clear. Owns the format of the file and the bounds on what it may ask of this machine; signing is
 // signer's. A key file is created once, and replaced only by the same key under another passphrase.
-import { randomBytes, scryptSync } from 'node:crypto';
+import { createPrivateKey, createPublicKey, randomBytes, scryptSync } from 'node:crypto';
 import * as fs from 'node:fs';
 import nacl from 'tweetnacl';
 import { isSystemError, WritError } from '../../core/errors.js';
@@ -206,9 +206,18 @@ export function wrongPassphrase(path: string): WritError {
   return new WritError('PASSPHRASE_WRONG', `the passphrase does not open ${path}`, { facts: { path } });
 }
 
-/** @returns hex */
+/** What precedes the seed in the DER of an Ed25519 secret key (RFC 8410 section 7, PKCS #8 of version 0). */
+const pkcs8Prefix = Buffer.from('302e020100300506032b657004220420', 'hex');
+
+/**
+ * Derived by node:crypto, because tweetnacl takes as long for it as for a signature, and each key that is opened needs it.
+ * @returns hex
+ */
 export function publicKeyOf(seed: Uint8Array): string {
-  return Buffer.from(nacl.sign.keyPair.fromSeed(seed).publicKey).toString('hex');
+  const der = Buffer.concat([pkcs8Prefix, seed]);
+  const secretKey = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
+  const { x = '' } = createPublicKey(secretKey).export({ format: 'jwk' });
+  return Buffer.from(x, 'base64url').toString('hex');
 }
 
 function base64(bytes: Uint8Array): string {

@@ -5,6 +5,7 @@ import { WritError } from '../../core/errors.js';
 import { canonicalBytes, canonicalJson } from '../../core/text/canonical-json.js';
 import { keyId, verifySignature } from '../../core/tuf/signature-schemes.js';
 import type { Envelope, MetadataKey, MetadataSignature } from '../../core/tuf/tuf-metadata.js';
+import { publicKeyOf } from './key-file.js';
 
 /** Somebody who can sign: a key of ours, or a command of another program. */
 export interface Signer {
@@ -19,11 +20,13 @@ export type KeySigner = ReturnType<typeof createSigner>;
 
 /** @param seed the secret of an Ed25519 key; it stays inside */
 export function createSigner(seed: Uint8Array) {
-  const pair = nacl.sign.keyPair.fromSeed(seed);
-  const key = metadataKey(Buffer.from(pair.publicKey).toString('hex'));
+  const publicKey = publicKeyOf(seed);
+  // tweetnacl's form of a secret key. A public key of another seed here would reveal the secret by two signatures.
+  const secretKey = Uint8Array.of(...seed, ...Buffer.from(publicKey, 'hex'));
+  const key = metadataKey(publicKey);
   const id = keyId(key);
   const signNow = (bytes: Uint8Array): MetadataSignature => {
-    const sig = Buffer.from(nacl.sign.detached(Uint8Array.from(bytes), pair.secretKey)).toString('hex');
+    const sig = Buffer.from(nacl.sign.detached(Uint8Array.from(bytes), secretKey)).toString('hex');
     return { keyid: id, sig };
   };
   return { key, keyId: id, keys: [key], signNow, sign: async (bytes: Uint8Array) => signNow(bytes) };

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { createPrivateKey, generateKeyPairSync, sign } from 'node:crypto';
 import { describe, it } from 'node:test';
+import nacl from 'tweetnacl';
 import { canonicalBytes } from '../../../../src/core/text/canonical-json.js';
 import { parseStrictJson } from '../../../../src/core/text/strict-json.js';
 import { keyId, verifySignature } from '../../../../src/core/tuf/signature-schemes.js';
@@ -26,6 +27,12 @@ describe('createSigner', () => {
     const signer = createSigner(seed);
     assert.equal(signer.signNow(bytes).sig, sign(null, bytes, key).toString('hex'));
     assert.deepEqual(await signer.sign(bytes), signer.signNow(bytes));
+  });
+
+  it('has the public key that tweetnacl derives', () => {
+    const seed = newSeed();
+    const { publicKey } = nacl.sign.keyPair.fromSeed(seed);
+    assert.equal(createSigner(seed).key.keyval.public, Buffer.from(publicKey).toString('hex'));
   });
 
   it('has the key id of its key', () => {
