@@ -31,6 +31,7 @@ const slow = {
   'exhaustive/counts/counts': 20,
   'exhaustive/heap/small-heap': 25,
   'real/host/supervisord-host': 25,
+  'real/workers/haproxy-busy-port': 75,
   'real/demo/demo': 40,
   'real/pages/examples': 25,
   'real/pages/readme': 20,

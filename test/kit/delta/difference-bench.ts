@@ -1,7 +1,7 @@
 // A host that gets its updates by difference: releases that are large enough for it, and what came of an update. Owns files and
 // looks; what is bent of them is the tests'.
 import assert from 'node:assert/strict';
-import { createHash } from 'node:crypto';
+import { createCipheriv, createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import type { CycleResult } from '../../../src/core/cycle/cycle-report.js';
@@ -9,11 +9,9 @@ import { type TestHost, type TestHostOptions, testHost } from '../host/test-host
 
 /** Nothing that shrinks. */
 export function noise(seed: string, bytes: number): string {
-  let text = '';
-  for (let count = 0; text.length < bytes; count += 1) {
-    text += createHash('sha512').update(`${seed} ${count}`).digest('base64');
-  }
-  return text.slice(0, bytes);
+  const key = createHash('sha256').update(seed).digest().subarray(0, 16);
+  const stream = createCipheriv('aes-128-ctr', key, Buffer.alloc(16));
+  return stream.update(Buffer.alloc(bytes)).toString('base64').slice(0, bytes);
 }
 
 /** One line of a list and one small file are another one in each version; everything else stays. */
