@@ -144,7 +144,8 @@ async function attempt(life: Life, { number, state, times, told }: Attempt): Pro
   const { config, stop, serial } = life;
   times.began();
   try {
-    const exchange = { config, state, clock: systemClock, timeoutMs: 10_000, signal: stop };
+    const direct = { proxies: () => undefined, signal: stop };
+    const exchange = { config, state, clock: systemClock, timeoutMs: 10_000, ...direct };
     const { everyMs } = await sendReport(exchange, identityOfSample(number), () =>
       sampleReport({ number, atMs: systemClock.nowMs(), everyMs: config.everyMs, serial }),
     );

@@ -171,6 +171,14 @@ export const errorCodes = {
 
   // transport
   SERVER_UNREACHABLE: failed('The server cannot be reached.', 'Check the network and the server.'),
+  PROXY_REFUSED: failed(
+    'The proxy refused the connection to the server. With status 407 it asks for a user and a password.',
+    'Check the rules of the proxy, and `credentialsFile` of `proxy`.',
+  ),
+  PROXY_INVALID: config(
+    'The URL of a proxy, or the file with its credentials or authorities, cannot be used.',
+    'Correct `proxy` of the configuration, or HTTPS_PROXY and HTTP_PROXY of the environment.',
+  ),
   SERVER_ERROR: failed('The server answered with an error.', 'Read the log of the server.'),
   SERVER_BUSY: failed(
     'The server asks to retry later (Retry-After).',

@@ -1,9 +1,10 @@
 // Asks a server whether it can be reached at all: one request without a body, whose answer is not read. No trust follows from it.
 // Each request opens a connection: a firewall that refuses new connections lets those through that were open at the swap.
-import type { ContactServer, FleetConfig, MirrorConfig } from '../../core/config/config.js';
+import type { AgentConfig, ContactServer, FleetConfig, MirrorConfig } from '../../core/config/config.js';
 import { given } from '../../core/given.js';
 import { readAuthorityFile } from '../../platform/net/authorities.js';
 import { askHttp } from '../../platform/net/http-ask.js';
+import { createProxies } from '../../platform/net/proxies.js';
 import type { Clock } from '../../platform/time/clock.js';
 
 const defaultTimeoutMs = 10_000;
@@ -13,6 +14,7 @@ const timestampPath = 'metadata/timestamp.json';
 interface Servers {
   readonly repository: readonly Pick<MirrorConfig, 'url' | 'ca'>[];
   readonly fleet?: Pick<FleetConfig, 'url' | 'ca'>;
+  readonly proxy?: AgentConfig['proxy'];
 }
 
 export interface AskOptions {
@@ -35,7 +37,9 @@ export async function askServer(
   server: ContactServer,
   options: AskOptions,
 ): Promise<string | undefined> {
-  const failures = await Promise.all(placesOf(servers, server).map((place) => askPlace(place, options)));
+  const failures = await Promise.all(
+    placesOf(servers, server).map((place) => askPlace(place, servers, options)),
+  );
   if (failures.includes(undefined)) return undefined;
   return failures[0] ?? 'it has no address on a network';
 }
@@ -50,11 +54,13 @@ function placesOf({ repository, fleet }: Servers, server: ContactServer): Place[
 
 async function askPlace(
   { url, ca: path }: Place,
+  { proxy }: Servers,
   { clock, timeoutMs = defaultTimeoutMs }: AskOptions,
 ): Promise<string | undefined> {
   const read = path === undefined ? undefined : readAuthorityFile(path);
   if (read?.kind === 'refused') return `${path}: ${read.why}`;
   const ca = read?.pem;
-  const reply = await askHttp({ url, method: 'HEAD', timeoutMs, maxAnswerBytes, clock, ...given({ ca }) });
+  const asked = { url, method: 'HEAD', proxies: createProxies(proxy) };
+  const reply = await askHttp({ ...asked, timeoutMs, maxAnswerBytes, clock, ...given({ ca }) });
   return reply.kind === 'answered' ? undefined : `${url.host}: ${reply.reason}`;
 }

@@ -6,6 +6,7 @@ import { toWritError } from '../../core/errors.js';
 import { defaultTransportLimits } from '../../core/limits.js';
 import type { FleetStatus } from '../../core/status/status.js';
 import { openHttpDoor } from '../../platform/net/http-client.js';
+import { createProxies } from '../../platform/net/proxies.js';
 import { readSmallFile } from '../../platform/read-file.js';
 import { readCa } from '../startup/open-host.js';
 import { type Checks, type DoctorContext, reportOf } from './doctor-context.js';
@@ -57,7 +58,14 @@ async function whyAway(
     const limits = { ...(config?.transport ?? defaultTransportLimits), connectTimeoutMs };
     const trusted = ca === undefined ? {} : { ca: readCa(ca) };
     const base = new URL(url.endsWith('/') ? url : `${url}/`);
-    const door = openHttpDoor(base, { limits, clock, version, redirects: [], ...trusted });
+    const door = openHttpDoor(base, {
+      limits,
+      clock,
+      version,
+      redirects: [],
+      proxies: createProxies(config?.proxy),
+      ...trusted,
+    });
     try {
       await door.load();
       const exchange = await door.open({ path: 'healthz', totalTimeoutMs });

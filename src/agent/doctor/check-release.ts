@@ -4,6 +4,7 @@ import type { AgentConfig, MirrorConfig } from '../../core/config/config.js';
 import { toWritError } from '../../core/errors.js';
 import type { MissedStatus } from '../../core/status/missed-release.js';
 import { openHttpDoor } from '../../platform/net/http-client.js';
+import { createProxies } from '../../platform/net/proxies.js';
 import { readCa } from '../startup/open-host.js';
 import { type Checks, type DoctorContext, reportOf } from './doctor-context.js';
 import { fail, failOf, type Judged, ok, skip, type Trouble, warn } from './judged.js';
@@ -58,7 +59,14 @@ async function askByte(
 ): Promise<Pick<ByteFacts, 'status' | 'error'>> {
   const limits = { ...config.transport, connectTimeoutMs: 5000 };
   const ca = mirror.ca === undefined ? {} : { ca: readCa(mirror.ca) };
-  const door = openHttpDoor(base, { limits, clock, version, redirects: mirror.redirects, ...ca });
+  const door = openHttpDoor(base, {
+    limits,
+    clock,
+    version,
+    redirects: mirror.redirects,
+    proxies: createProxies(config.proxy),
+    ...ca,
+  });
   try {
     const exchange = await door.open({ path, totalTimeoutMs, headers: { range: 'bytes=0-0' } });
     await exchange.end();

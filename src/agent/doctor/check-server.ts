@@ -11,6 +11,7 @@ import { timeLeft } from '../../core/text/iso-time.js';
 import { renewalOf } from '../../core/tuf/metadata-checks.js';
 import { certificateEndsAtMs } from '../../platform/net/certificate.js';
 import { openHttpDoor } from '../../platform/net/http-client.js';
+import { createProxies } from '../../platform/net/proxies.js';
 import { readSmallFile } from '../../platform/read-file.js';
 import { openRepositorySource } from '../../trust/sources/repository-source.js';
 import { readCa } from '../startup/open-host.js';
@@ -52,7 +53,7 @@ async function lookAtMirror(mirror: MirrorConfig, asker: Asker): Promise<MirrorF
   const url = new URL(mirror.url.endsWith('/') ? mirror.url : `${mirror.url}/`);
   try {
     const facts = url.protocol === 'file:' ? await askFile(url, asker) : await askHttp(url, mirror, asker);
-    return { ...facts, certificateEndsAtMs: await certificateOf(url) };
+    return { ...facts, certificateEndsAtMs: await certificateOf(url, asker) };
   } catch (error) {
     return { url: url.href, error: toWritError(error), nowMs: asker.clock.nowMs() };
   }
@@ -69,7 +70,14 @@ async function askHttp(
 ): Promise<MirrorFacts> {
   const limits = { ...config.transport, connectTimeoutMs };
   const ca = mirror.ca === undefined ? {} : { ca: readCa(mirror.ca) };
-  const door = openHttpDoor(url, { limits, clock, version, redirects: mirror.redirects, ...ca });
+  const door = openHttpDoor(url, {
+    limits,
+    clock,
+    version,
+    redirects: mirror.redirects,
+    proxies: createProxies(config.proxy),
+    ...ca,
+  });
   try {
     await door.load();
     const startedMs = clock.monotonicMs();
@@ -103,10 +111,11 @@ async function askFile(url: URL, { clock, version, config }: Asker): Promise<Mir
   }
 }
 
-async function certificateOf(url: URL): Promise<number | undefined> {
+async function certificateOf(url: URL, { config }: Asker): Promise<number | undefined> {
   if (url.protocol !== 'https:') return undefined;
   const port = url.port === '' ? 443 : Number(url.port);
-  return certificateEndsAtMs({ host: hostOf(url), port, timeoutMs: connectTimeoutMs });
+  const proxies = createProxies(config.proxy);
+  return certificateEndsAtMs({ host: hostOf(url), port, timeoutMs: connectTimeoutMs, proxies });
 }
 
 /** Without the brackets of an IPv6 address. */

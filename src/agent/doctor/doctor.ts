@@ -8,6 +8,7 @@ import { fleetChecks } from './check-fleet.js';
 import { examineConfiguration, hostChecks } from './check-host.js';
 import { policyChecks } from './check-policy.js';
 import { preloadChecks } from './check-preload.js';
+import { proxyChecks } from './check-proxy.js';
 import { releaseChecks } from './check-release.js';
 import { serverChecks } from './check-server.js';
 import { workerChecks } from './check-workers.js';
@@ -24,6 +25,7 @@ const subjects: readonly ((context: DoctorContext) => Checks | Promise<Checks>)[
   hostChecks,
   preloadChecks,
   policyChecks,
+  proxyChecks,
   serverChecks,
   releaseChecks,
   workerChecks,

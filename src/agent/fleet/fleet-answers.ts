@@ -24,7 +24,7 @@ export const maxAnswerBytes = 16_384;
 
 /** @returns an answer that says yes, or challenges. @throws WritError FLEET_* */
 export function judgeReply(reply: HttpReply, url: URL, asked: Asked): Answered {
-  if (reply.kind === 'failed') throw failed(reply.reason, url);
+  if (reply.kind === 'failed') throw failed(reply, url);
   const { status, retryAfterMs } = reply;
   if ((status >= 200 && status < 300) || (status === 409 && asked === 'report')) return reply;
   const facts = { url: url.href, status };
@@ -37,7 +37,7 @@ export function judgeReply(reply: HttpReply, url: URL, asked: Asked): Answered {
   throw new WritError(codeOf(reply, asked), `${url.href} answered with status ${status}`, { facts });
 }
 
-function failed(reason: string, url: URL): WritError {
+function failed({ reason, hint }: Extract<HttpReply, { readonly kind: 'failed' }>, url: URL): WritError {
   const isAnswer = reason === 'it does not speak HTTP' || reason.startsWith('its answer is longer');
   const code = isCertificateErrno(reason)
     ? 'FLEET_CERTIFICATE'
@@ -47,7 +47,7 @@ function failed(reason: string, url: URL): WritError {
   const facts = { url: url.href };
   return new WritError(code, `${url.href}: ${reason.slice(0, 200)}`, {
     facts,
-    ...given({ hint: certificateTimeHint(reason) }),
+    ...given({ hint: hint ?? certificateTimeHint(reason) }),
   });
 }
 

@@ -3,6 +3,7 @@
 import type { FleetConfig } from '../../core/config/config.js';
 import type { FleetReport } from '../../core/fleet/report.js';
 import type { StatusReport } from '../../core/status/status.js';
+import { createProxies } from '../../platform/net/proxies.js';
 import type { CycleEnd } from '../job/cycle-result.js';
 import type { Host } from '../state/host.js';
 import { type HostState, openHostState } from './host-state.js';
@@ -63,10 +64,12 @@ export function createReportSource({ host, identity, status, speaker }: ReportSo
   return {
     known: () => state,
     make,
-    send: (config, { everyMs, timeoutMs, signal }) =>
-      sendReport({ config, state: opened(), clock: host().clock, timeoutMs, signal }, identity(), () =>
-        make(config, everyMs),
-      ),
+    send: (config, { everyMs, timeoutMs, signal }) => {
+      const { clock, config: all } = host();
+      const proxies = createProxies(all.proxy);
+      const exchange = { config, proxies, state: opened(), clock, timeoutMs, signal };
+      return sendReport(exchange, identity(), () => make(config, everyMs));
+    },
     note: ({ result }) => {
       const outcome = outcomeOfEnd(result);
       if (outcome !== undefined) opened().note(outcome);

@@ -7,6 +7,7 @@ import { fleetHeaders, fleetPaths, noFleet, signedParts } from '../../core/fleet
 import { given } from '../../core/given.js';
 import { readAuthorityFile } from '../../platform/net/authorities.js';
 import { askHttp } from '../../platform/net/http-ask.js';
+import type { Proxies } from '../../platform/net/proxies.js';
 import { readSmallFile } from '../../platform/read-file.js';
 import type { Clock } from '../../platform/time/clock.js';
 import {
@@ -25,6 +26,7 @@ import { signedHeaders } from './sign-request.js';
 
 export interface Exchange {
   readonly config: FleetConfig;
+  readonly proxies: Proxies;
   readonly state: HostState;
   readonly clock: Clock;
   readonly timeoutMs: number;
@@ -144,7 +146,8 @@ interface Posted {
   readonly bearer?: string;
 }
 
-async function post({ config, state, clock, timeoutMs, signal }: Exchange, request: Posted) {
+async function post(exchange: Exchange, request: Posted) {
+  const { config, state, clock, timeoutMs, signal, proxies } = exchange;
   const url = new URL(request.path, config.url.endsWith('/') ? config.url : `${config.url}/`);
   const { body, fleet, keyId, counter, nonce, bearer } = request;
   const method = 'POST';
@@ -157,7 +160,7 @@ async function post({ config, state, clock, timeoutMs, signal }: Exchange, reque
     parts: nonce === undefined ? signedParts.first : signedParts.challenged,
   });
   const reply = await askHttp({
-    ...{ url, method, body, timeoutMs, maxAnswerBytes, clock },
+    ...{ url, method, body, timeoutMs, maxAnswerBytes, clock, proxies },
     headers: {
       ...{ ...signed, 'content-type': 'application/json' },
       ...(bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }),

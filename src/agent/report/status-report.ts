@@ -4,6 +4,7 @@ import * as fs from 'node:fs';
 import type { CycleResult } from '../../core/cycle/cycle-report.js';
 import { withoutUndefined } from '../../core/given.js';
 import type { StatusReport, WorkerStatus } from '../../core/status/status.js';
+import { ownProxyUses } from '../../platform/net/proxies.js';
 import type { ActiveReleases } from '../generations/generation-contents.js';
 import { damageStanding } from '../integrity/standing-damage.js';
 import { changesTo } from '../notify/notify-verbs.js';
@@ -59,6 +60,7 @@ export function statusReport(host: HostView, agent: AgentFacts): StatusReport {
     pause: pauseNow(ledger, nowMs),
     waiting: unlessEmpty(waitingNow(ledger, nowMs)),
     fleet: agent.fleet,
+    proxies: unlessEmpty(ownProxyUses(host.config)),
     logLosses: agent.logLosses?.lines === 0 ? undefined : agent.logLosses,
     problems: currentProblems(facts, agent),
   });

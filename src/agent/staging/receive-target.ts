@@ -202,6 +202,7 @@ async function receiveUntilCut({ download, open, signal }: Turn): Promise<unknow
 
 const cutCodes: ReadonlySet<string> = new Set([
   'SERVER_UNREACHABLE',
+  'PROXY_REFUSED',
   'SERVER_ERROR',
   'DOWNLOAD_TRUNCATED',
   'DOWNLOAD_TIMEOUT',

@@ -9,6 +9,7 @@ import { createDurableFs } from '../../platform/disk/durable-fs.js';
 import type { LockHolder } from '../../platform/disk/find-lock-owner.js';
 import { type ProcessLock, takeLock } from '../../platform/disk/process-lock.js';
 import { readAuthorityFile } from '../../platform/net/authorities.js';
+import { createProxies } from '../../platform/net/proxies.js';
 import { readBootId } from '../../platform/process/boot-id.js';
 import { openRepositoryClient } from '../../trust/repository-client.js';
 import { openRepositorySource } from '../../trust/sources/repository-source.js';
@@ -226,10 +227,11 @@ export function openClient(
 ): Host['client'] {
   const { clock, version } = options;
   const { transport, metadataLimits: limits } = config;
+  const proxies = createProxies(config.proxy);
   const [source, ...mirrors] = config.repository.map((mirror) => {
     const ca = mirror.ca === undefined ? {} : { ca: readCa(mirror.ca) };
     const { url, redirects } = mirror;
-    return openRepositorySource(url, { clock, version, limits: transport, redirects, ...ca });
+    return openRepositorySource(url, { clock, version, limits: transport, redirects, proxies, ...ca });
   });
   if (source === undefined) throw new WritError('CONFIG_INVALID', '`repository` has no URL');
   const store = openTrustStore({

@@ -6,7 +6,8 @@ import { type ErrorCode, WritError } from '../../core/errors.js';
 import type { TokenLine } from '../../core/fleet/answers.js';
 import { given } from '../../core/given.js';
 import { certificateTimeHint, isCertificateErrno } from '../../platform/net/connect-failure.js';
-import { askHttp } from '../../platform/net/http-ask.js';
+import { askHttp, type HttpReply } from '../../platform/net/http-ask.js';
+import { createProxies } from '../../platform/net/proxies.js';
 import { readSmallFile } from '../../platform/read-file.js';
 import type { Clock } from '../../platform/time/clock.js';
 import type { FleetDoor } from './door.js';
@@ -33,9 +34,9 @@ export function openServerDoor({ url, tokenFile, caFile, clock }: ServerDoorOpti
     const sent = body === undefined ? {} : { body: JSON.stringify(body) };
     const type: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' };
     const headers = { authorization, ...type };
-    const bounds = { timeoutMs, maxAnswerBytes, clock };
+    const bounds = { timeoutMs, maxAnswerBytes, clock, proxies: createProxies() };
     const reply = await askHttp({ url: target, method, headers, ...sent, ...trusted, ...bounds });
-    if (reply.kind === 'failed') throw unanswered(target, reply.reason);
+    if (reply.kind === 'failed') throw unanswered(target, reply);
     return answerOf<T>(reply, target);
   };
   const get = <T>(
@@ -97,10 +98,11 @@ function authoritiesFor({ protocol }: URL, path: string): string {
 
 function answerOf<T>({ status, body }: { readonly status: number; readonly body: string }, url: URL): T {
   const data = parsed(body);
-  if (data === undefined) throw unanswered(url, `status ${status}, not JSON`);
+  if (data === undefined) throw unanswered(url, { reason: `status ${status}, not JSON` });
   if (status >= 200 && status < 300) return data as T;
   const { code, message, hint } = data as Readonly<Record<string, unknown>>;
-  if (typeof code !== 'string' || !Object.hasOwn(errorCodes, code)) throw unanswered(url, `status ${status}`);
+  if (typeof code !== 'string' || !Object.hasOwn(errorCodes, code))
+    throw unanswered(url, { reason: `status ${status}` });
   throw new WritError(code as ErrorCode, String(message).slice(0, 500), {
     ...(typeof hint === 'string' ? { hint: hint.slice(0, 500) } : {}),
     facts: { status },
@@ -119,8 +121,10 @@ function parsed(body: string): object | undefined {
 const certificateHint =
   'Give --ca FILE (or WRIT_FLEET_CA) with the authority that signed the certificate, and --url with a name in it.';
 
-function unanswered(url: URL, reason: string): WritError {
-  const timeHint = certificateTimeHint(reason);
+type Unanswered = Omit<Extract<HttpReply, { readonly kind: 'failed' }>, 'kind'>;
+
+function unanswered(url: URL, { reason, hint }: Unanswered): WritError {
+  const timeHint = hint ?? certificateTimeHint(reason);
   const isCertificate = timeHint === undefined && isCertificateErrno(reason);
   const text = isCertificate ? `the certificate of the server is not trusted (${reason})` : reason;
   return new WritError('FLEET_UNANSWERED', `${url.origin}${url.pathname}: ${text}`, {

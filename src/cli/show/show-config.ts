@@ -1,9 +1,17 @@
 // `writ config show` for people: one line a value, with where it comes from. Pure.
 import type { AgentConfig, BundleConfig, MirrorConfig, WorkerGroupConfig } from '../../core/config/config.js';
+import type { ProxyUse } from '../../core/proxy-rules.js';
 import { roughly, table } from './show-text.js';
 
-/** @param given pointers of the keys that the file sets, as `/poll/every` */
-export function showConfig(file: string, config: AgentConfig, given: readonly string[]): string[] {
+export interface ShownConfig {
+  readonly config: AgentConfig;
+  /** Pointers of the keys that the file sets, as `/poll/every`. */
+  readonly given: readonly string[];
+  /** Of this command; the environment decides without the key `proxy`. */
+  readonly proxies: readonly ProxyUse[];
+}
+
+export function showConfig(file: string, { config, given, proxies }: ShownConfig): string[] {
   const row = (key: string, value: string): string[] => {
     const pointer = `/${key.replaceAll('.', '/')}`;
     const set = given.some((one) => one === pointer || one.startsWith(`${pointer}/`));
@@ -37,6 +45,7 @@ export function showConfig(file: string, config: AgentConfig, given: readonly st
     row('untrusted', config.untrusted),
     ...(config.metrics === undefined ? [] : [row(...metricsText(config.metrics))]),
     ...(config.events === undefined ? [] : [row('events.file', config.events.file)]),
+    ...proxyRows(config.proxy, proxies),
     ...(config.read === undefined
       ? []
       : [row('read.group', String(config.read.group)), row('read.detail', config.read.detail)]),
@@ -52,6 +61,24 @@ export function showConfig(file: string, config: AgentConfig, given: readonly st
     ...config.workers.map((worker) => [`workers ${worker.name}`, workerText(worker), 'file']),
   ];
   return [`VALID ${file}`, ...table(['key', 'value', 'from'], rows)];
+}
+
+function proxyRows(proxy: AgentConfig['proxy'], uses: readonly ProxyUse[]): string[][] {
+  if (proxy === 'none') return [['proxy', 'none', 'file']];
+  const files =
+    proxy === undefined
+      ? []
+      : [
+          ...(proxy.credentialsFile === undefined ? [] : [`credentials ${proxy.credentialsFile}`]),
+          ...(proxy.ca === undefined ? [] : [`authority ${proxy.ca}`]),
+          ...(proxy.noProxy === undefined ? [] : [`not for ${proxy.noProxy.join(', ')}`]),
+        ];
+  if (proxy !== undefined) return [['proxy', [proxy.url, ...files].join(', '), 'file']];
+  return uses.map(({ url, proxy: used, from, why }) => [
+    'proxy',
+    `${used ?? why ?? 'none'} for ${url}`,
+    from,
+  ]);
 }
 
 function optionalText(ms: number | undefined): string {

@@ -1,7 +1,8 @@
 // What a schema cannot bound, since it is a text: every duration and size in a configuration file, the percentages of a check of
-// the change, and the length of the path of a socket.
+// the change, the length of the path of a socket, and the URL and exceptions of a proxy.
 import { maxSocketPathBytes } from '../limits.js';
 import { parseDuration, parsePercent, parsePercentRange, parseSize } from '../names.js';
+import { readProxyUrl, whyNoException } from '../proxy-rules.js';
 import type { Schema } from './config-keys.js';
 import { at, type ConfigPath, type Finding, type Group, group, list } from './findings.js';
 
@@ -49,6 +50,28 @@ export function* contactRules({ bundles, repository, fleet }: Group): Generator<
     if ((contact === 'repository' || contact === 'fleet') && time === 0)
       yield at(path, 'needs a bake time: `for` is 0');
   }
+}
+
+/** @returns what is wrong with a proxy. Its URL is in no finding, because it may contain a password */
+export function* proxyRules({ proxy }: Group): Generator<Finding> {
+  const { url = proxy, ca, noProxy } = group(proxy);
+  const path = typeof proxy === 'string' ? ['proxy'] : ['proxy', 'url'];
+  for (const [index, entry] of list(noProxy).entries()) {
+    const why = typeof entry === 'string' ? whyNoException(entry) : undefined;
+    if (why !== undefined) yield at(['proxy', 'noProxy', index], why);
+  }
+  if (typeof url !== 'string' || proxy === 'none') return;
+  const read = readProxyUrl(url);
+  if (read.kind === 'refused') return yield at(path, read.why);
+  if (read.credentials !== undefined)
+    yield at(
+      path,
+      'must not have a user or password: write user:password into a file, named by `proxy.credentialsFile`',
+    );
+  if (/[?#]/.test(url) || new URL(url).pathname !== '/')
+    yield at(path, 'must not have a path, or a part after ? or #');
+  if (ca !== undefined && read.url.protocol !== 'https:')
+    yield at(['proxy', 'ca'], 'is only used with an https proxy');
 }
 
 /** @returns what is wrong with the length of a socket's path */

@@ -73,6 +73,20 @@ export const glob: Key<string> = {
   maxLength: 1000,
   description: 'a glob, as views/**',
 };
+/** A list of hosts as of NO_PROXY; proxy-rules reads an entry. */
+const proxyKeys = {
+  url: text(2000, 'a URL, as http://proxy.example.net:3128'),
+  credentialsFile: absolutePath,
+  ca: absolutePath,
+  noProxy: list(text(300, 'a host, a suffix, an address or a network'), { min: 0, max: 1000 }),
+};
+export const proxy: Key<string | GroupOf<typeof proxyKeys, 'url'>> = {
+  ...object(proxyKeys, ['url']),
+  type: ['string', 'object'],
+  maxLength: 2000,
+  description:
+    'a URL, as http://proxy.example.net:3128, or none, or a group with url, credentialsFile, ca and noProxy',
+};
 export const boolean: Key<boolean> = { type: 'boolean', description: 'true or false' };
 export const command: Key<readonly [string, ...string[]]> = {
   type: 'array',

@@ -1,8 +1,9 @@
 // The `limits` of the configuration file as numbers with units: bounds on archives and metadata, deadlines of the way to a
-// server, and how old a release may become. Only called with what schema and rules have accepted.
-import { given } from '../given.js';
+// server, how old a release may become, and the proxy. Only called with what schema and rules have accepted.
+import { given, withoutUndefined } from '../given.js';
 import { defaultArchiveLimits, defaultMetadataLimits, defaultTransportLimits } from '../limits.js';
 import { durationMs, parsePercent, parsePercentRange, sizeBytes } from '../names.js';
+import type { ProxySetting } from '../proxy-rules.js';
 import type { AgentConfig } from './config.js';
 import type { ConfigFile } from './config-schema.js';
 
@@ -63,6 +64,12 @@ export function buildChange({ removed, bytes, files }: ChangeFile) {
   const maxRemovedPercent = removed === undefined ? undefined : parsePercent(removed);
   const bytesPercent = bytes === undefined ? undefined : parsePercentRange(bytes);
   return given({ maxRemovedPercent, bytesPercent, files });
+}
+
+/** @returns undefined where the environment decides */
+export function buildProxy(proxy: ConfigFile['proxy']): ProxySetting | undefined {
+  if (typeof proxy !== 'string') return proxy && withoutUndefined(proxy);
+  return proxy === 'none' ? 'none' : { url: proxy };
 }
 
 /** How long a release may be offered before this host has it. @param staleAfterMs of the metadata */

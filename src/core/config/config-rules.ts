@@ -1,6 +1,6 @@
 // What a schema cannot say about a configuration: names that must exist or differ, keys that exclude each other,
 // paths that must not meet. Works on data that may break the schema too, so that every mistake is found at once.
-import { changeRules, checkBounds, contactRules, socketRule } from './config-bounds.js';
+import { changeRules, checkBounds, contactRules, proxyRules, socketRule } from './config-bounds.js';
 import { nearest, unknownText } from './config-errors.js';
 import type { Schema } from './config-keys.js';
 import { commonResetKeys, configSchema, type DriverSchema } from './config-schema.js';
@@ -27,6 +27,7 @@ export function checkRules(data: unknown, options: RuleOptions): Finding[] {
     ...staleRules(file),
     ...reportRules(file),
     ...fleetRules(file),
+    ...proxyRules(file),
     ...contactRules(file),
     ...bundleRules(file),
     ...togetherRules(file),

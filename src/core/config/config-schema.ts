@@ -20,6 +20,7 @@ const hourMs = 60 * minuteMs;
 const dayMs = 24 * hourMs;
 
 const timeout = key.durationFrom(1, hourMs);
+const age = key.durationFrom(1000, 365 * dayMs);
 const memory = key.sizeFrom(1e6, 1e12);
 /** The trust store takes a metadata file of more than 16 MB for one that was never put there. */
 const metadataSize = key.sizeFrom(1000, 16e6);
@@ -227,12 +228,9 @@ export const configSchema = key.object(
       repair: key.boolean,
       rate: key.sizeFrom(100_000, 10e9),
     }),
-    staleAfter: key.durationFrom(1000, 365 * dayMs),
-    maxStale: key.durationFrom(1000, 365 * dayMs),
-    release: key.object({
-      staleAfter: key.durationFrom(1000, 365 * dayMs),
-      maxStale: key.durationFrom(1000, 365 * dayMs),
-    }),
+    staleAfter: age,
+    maxStale: age,
+    release: key.object({ staleAfter: age, maxStale: age }),
     onStale: staleHook,
     onFresh: staleHook,
     untrusted: key.oneOf(['keep', 'rollback'], 'keep or rollback'),
@@ -244,6 +242,7 @@ export const configSchema = key.object(
       socket: key.absolutePath,
     }),
     events: key.object({ file: key.absolutePath }, ['file']),
+    proxy: key.proxy,
     fleet: key.object(
       {
         url: key.text(2000, 'a URL, as https://fleet.example.net/'),

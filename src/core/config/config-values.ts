@@ -11,7 +11,7 @@ import {
   type MirrorConfig,
   type WorkerGroupConfig,
 } from './config.js';
-import { buildChange, buildLimits, buildReleaseAge, milliseconds } from './config-limits.js';
+import { buildChange, buildLimits, buildProxy, buildReleaseAge, milliseconds } from './config-limits.js';
 import { driversOf } from './config-rules.js';
 import type { ConfigFile, DriverSchema } from './config-schema.js';
 import { buildHookBox } from './hook-box.js';
@@ -140,8 +140,10 @@ function buildLookers({
   events,
   read,
   fleet,
-}: ConfigFile): Pick<AgentConfig, 'metrics' | 'events' | 'read' | 'fleet'> {
+  proxy,
+}: ConfigFile): Pick<AgentConfig, 'metrics' | 'events' | 'read' | 'fleet' | 'proxy'> {
   return given({
+    proxy: buildProxy(proxy),
     metrics: metrics && buildMetrics(metrics),
     events,
     fleet: fleet && buildFleet(fleet),

@@ -3,6 +3,7 @@
 
 import { given } from '../given.js';
 import type { ArchiveLimits, MetadataLimits, TransportLimits } from '../limits.js';
+import type { ProxySetting } from '../proxy-rules.js';
 import type { HookBox } from './hook-box.js';
 
 /** How a program says that it did not reach its daemon: all that is given must hold. */
@@ -277,6 +278,8 @@ export interface AgentConfig {
   readonly events?: { readonly file: string };
   /** The fleet server that this host reports to; left out: none. */
   readonly fleet?: FleetConfig;
+  /** On the way to repository and fleet; left out: as the environment of the process says. */
+  readonly proxy?: ProxySetting;
   /** A group that may ask how this host is, and nothing else; left out: root alone. */
   readonly read?: {
     readonly group: string | number;

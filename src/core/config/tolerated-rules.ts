@@ -83,11 +83,12 @@ function* programRules(file: Group, look: HostLook): Generator<Finding> {
   }
 }
 
-const authorityPlaces = ['repository.ca', 'repository.*.ca', 'fleet.ca'];
+const authorityPlaces = ['repository.ca', 'repository.*.ca', 'fleet.ca', 'proxy.ca'];
 
 const filePlaces = [
   'bundles.*.checks.*.schema',
   'workers.*.reset.authorizationFile',
+  'proxy.credentialsFile',
   ...['bundles.*.checks.*', 'workers.*.canary', 'workers.*.load', 'workers.*.probe'].flatMap((hook) => [
     `${hook}.binds.*`,
     `${hook}.writable.*`,

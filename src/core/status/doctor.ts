@@ -14,6 +14,7 @@ export type DoctorCheck =
   | 'libraries'
   | 'clock'
   | 'trust'
+  | 'proxy'
   | 'server'
   | 'release'
   | 'names'

@@ -46,6 +46,7 @@ export type TroubleKind = 'unreached' | 'expired' | 'refused' | 'host';
 
 const kinds: Readonly<Partial<Record<ErrorCode, TroubleKind>>> = {
   SERVER_UNREACHABLE: 'unreached',
+  PROXY_REFUSED: 'unreached',
   SERVER_ERROR: 'unreached',
   SERVER_BUSY: 'unreached',
   REDIRECT_REFUSED: 'unreached',

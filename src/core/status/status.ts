@@ -4,6 +4,7 @@ import type { SandboxMode } from '../config/config.js';
 import type { Problem, Trigger, WorkerState } from '../cycle/cycle-report.js';
 import type { Outcome } from '../cycle/sync-machine.js';
 import type { ErrorCode } from '../error-codes.js';
+import type { ProxyUse } from '../proxy-rules.js';
 import type { BundleStatus } from './bundle-status.js';
 import type { FreshnessReport } from './freshness.js';
 import type { HoldKind } from './mount-table.js';
@@ -268,6 +269,8 @@ export interface StatusReport {
   readonly waiting?: readonly WaitStatus[];
   /** Left out where `fleet` is not configured, and where no agent has looked. */
   readonly fleet?: FleetStatus;
+  /** How the process reaches repository and fleet; left out where nothing names a proxy. */
+  readonly proxies?: readonly ProxyUse[];
   /** Left out while nothing was lost, and where no agent runs. */
   readonly logLosses?: LogLosses;
   readonly problems: readonly Problem[];

@@ -10,6 +10,7 @@ import type { FleetSummary } from '../../core/fleet/answers.js';
 import { given } from '../../core/given.js';
 import { readAuthorityFile } from '../../platform/net/authorities.js';
 import { askHttp } from '../../platform/net/http-ask.js';
+import { createProxies } from '../../platform/net/proxies.js';
 import { readSmallFile } from '../../platform/read-file.js';
 import type { Logger } from '../../platform/telemetry/log.js';
 import type { Clock } from '../../platform/time/clock.js';
@@ -162,7 +163,8 @@ async function post(body: string, { target, clock, signal }: WebhookOptions): Pr
     ...(token === undefined ? {} : { authorization: `Bearer ${token.trim()}` }),
   };
   const ca = caFile === undefined ? undefined : authoritiesOf(caFile);
-  const sent = { url, method: 'POST', headers, body, timeoutMs, maxAnswerBytes, clock, signal };
+  const proxies = createProxies();
+  const sent = { url, method: 'POST', headers, body, timeoutMs, maxAnswerBytes, clock, signal, proxies };
   const reply = await askHttp({ ...sent, ...given({ ca }) });
   if (reply.kind === 'failed') return failed(reply.reason);
   if (reply.status >= 200 && reply.status < 300) return undefined;

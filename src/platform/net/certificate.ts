@@ -2,18 +2,20 @@
 // HTTP door's to judge.
 import { isIP } from 'node:net';
 import { connect } from 'node:tls';
-import { systemClock } from '../time/clock.js';
-import { openFirstConnection } from './first-connection.js';
+import { connectTo } from './http-connector.js';
+import type { Proxies } from './proxies.js';
 
 /** @returns epoch milliseconds, or undefined when no certificate was seen in time */
 export async function certificateEndsAtMs(place: {
   readonly host: string;
   readonly port: number;
   readonly timeoutMs: number;
+  readonly proxies: Proxies;
 }): Promise<number | undefined> {
-  const { host, port, timeoutMs } = place;
-  const connection = { hostname: host, port, timeoutMs, clock: systemClock };
-  const raw = await openFirstConnection(connection).catch(() => undefined);
+  const { host, port, timeoutMs, proxies } = place;
+  const target = { protocol: 'https:', hostname: host, port: String(port) };
+  const options = { timeoutMs, proxies };
+  const raw = await connectTo(target, options).catch(() => undefined);
   if (raw === undefined) return undefined;
   return new Promise((resolve) => {
     // An expired one is what somebody wants to hear of; nothing is sent to whoever this is.

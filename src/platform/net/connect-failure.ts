@@ -32,6 +32,27 @@ export class ConnectError extends Error {
   }
 }
 
+/** The proxy cannot be reached, or its certificate is not trusted, or it refuses the connection. */
+export class ProxyError extends Error {
+  /** Its URL without credentials. */
+  readonly proxy: string;
+  /** Of the answer; undefined where none came. */
+  readonly status: number | undefined;
+  readonly errno: string | undefined;
+  readonly hint: string;
+
+  constructor(
+    proxy: string,
+    { text, hint, ...answer }: ConnectFailure & { readonly status?: number; readonly errno?: string },
+  ) {
+    super(`the proxy ${proxy} ${text}`);
+    this.proxy = proxy;
+    this.status = answer.status;
+    this.errno = answer.errno;
+    this.hint = hint ?? '';
+  }
+}
+
 /** The clock of this host is not within the time of a certificate. */
 export class CertificateTimeError extends Error {
   readonly code: string;

@@ -7,9 +7,11 @@ import { isSystemError, isWritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
 import type { Clock } from '../time/clock.js';
 import { joinSignals } from '../time/join-signals.js';
-import { CertificateTimeError, ConnectError } from './connect-failure.js';
+import { CertificateTimeError, ConnectError, ProxyError } from './connect-failure.js';
 import { createConnector } from './http-connector.js';
+import { refusedByProxy } from './http-proxy.js';
 import { parseRetryAfterMs } from './http-rules.js';
+import { type Proxies, proxyHeaders } from './proxies.js';
 import { fitsSocket } from './unix-socket.js';
 
 export interface HttpQuestion {
@@ -21,6 +23,8 @@ export interface HttpQuestion {
   readonly body?: string;
   /** PEM of the authorities to trust in place of the system's. */
   readonly ca?: string;
+  /** Left out: no proxy, as to a worker of this host. */
+  readonly proxies?: Proxies;
   readonly timeoutMs: number;
   readonly maxAnswerBytes: number;
   readonly clock: Clock;
@@ -36,7 +40,7 @@ export type HttpReply =
       readonly retryAfterMs?: number;
     }
   /** `reason`: an errno name, or each address of a name with its own; `no answer in N ms`, `aborted`, or in words what was wrong with the answer. */
-  | { readonly kind: 'failed'; readonly reason: string };
+  | { readonly kind: 'failed'; readonly reason: string; readonly hint?: string };
 
 const maxHeaderBytes = 16_384;
 /** Of each attempt to connect: the whole question has its own deadline. */
@@ -49,7 +53,7 @@ export async function loadHttp(): Promise<void> {
 
 /** Asks once. Nothing that was sent is in the result, so that a credential in a header reaches no log. */
 export async function askHttp(question: HttpQuestion): Promise<HttpReply> {
-  const { clock, timeoutMs, signal, unixSocket, ca } = question;
+  const { clock, timeoutMs, signal, unixSocket, ca, proxies } = question;
   if (unixSocket !== undefined && !fitsSocket(unixSocket)) return failed('the path is too long for a socket');
   const settled = new AbortController();
   const stop = new AbortController();
@@ -59,14 +63,15 @@ export async function askHttp(question: HttpQuestion): Promise<HttpReply> {
     return failed(signal?.aborted ? 'aborted' : `no answer in ${timeoutMs} ms`);
   });
   // Loaded when somebody is asked: a command that only reads the configuration of a group starts without it.
-  const { Client, buildConnector } = await import('#undici');
-  const client = new Client(question.url.origin, {
+  const undici = await import('#undici');
+  const client = new undici.Client(question.url.origin, {
     maxHeaderSize: maxHeaderBytes,
     ...(unixSocket === undefined
       ? {
-          connect: createConnector(buildConnector, {
+          connect: createConnector(undici, {
             timeoutMs: connectTimeoutMs,
             ca,
+            proxies,
             signal: settled.signal,
           }),
         }
@@ -83,13 +88,21 @@ export async function askHttp(question: HttpQuestion): Promise<HttpReply> {
 async function answerOf(client: Client, question: HttpQuestion, signal: AbortSignal): Promise<HttpReply> {
   const { url, method, headers, body, maxAnswerBytes, clock } = question;
   try {
+    const route = url.protocol === 'http:' ? question.proxies?.(url) : undefined;
+    const path = `${url.pathname}${url.search}`;
     const response = await client.request({
-      path: `${url.pathname}${url.search}`,
+      path: route === undefined ? path : `${url.origin}${path}`,
       method: method as 'GET',
-      headers: { 'user-agent': 'writ', 'accept-encoding': 'identity', ...headers },
+      headers: {
+        ...{ 'user-agent': 'writ', 'accept-encoding': 'identity' },
+        ...(route === undefined ? {} : proxyHeaders(route)),
+        ...headers,
+      },
       signal,
       ...given({ body }),
     });
+    if (route !== undefined && ofProxies.has(response.statusCode))
+      throw refusedByProxy(route, response.statusCode, `${method} ${url.origin}`);
     const chunks: Buffer[] = [];
     let bytes = 0;
     for await (const chunk of response.body as AsyncIterable<Buffer>) {
@@ -106,9 +119,12 @@ async function answerOf(client: Client, question: HttpQuestion, signal: AbortSig
       ...given({ retryAfterMs }),
     };
   } catch (error) {
-    return failed(reasonOf(error));
+    return { ...failed(reasonOf(error)), ...(error instanceof ProxyError ? { hint: error.hint } : {}) };
   }
 }
+
+/** What a proxy answers for a server that it does not reach (RFC 9110 section 15.6; Squid answers 503): no answer of the server. */
+const ofProxies: ReadonlySet<number> = new Set([407, 502, 503, 504]);
 
 function failed(reason: string): HttpReply {
   return { kind: 'failed', reason };
@@ -117,7 +133,8 @@ function failed(reason: string): HttpReply {
 function reasonOf(error: unknown): string {
   if (error instanceof Error && error.name === 'HTTPParserError') return 'it does not speak HTTP';
   if (error instanceof CertificateTimeError) return `${error.message} (${error.code})`;
-  if (error instanceof ConnectError || isWritError(error)) return error.message;
+  if (error instanceof ConnectError || error instanceof ProxyError || isWritError(error))
+    return error.message;
   if (!isSystemError(error) || error.code === undefined) return String(error);
   if (error.code === 'UND_ERR_SOCKET') return 'closed before its answer was complete';
   return error.code;

@@ -9,7 +9,9 @@ import type { TransportLimits } from '../../core/limits.js';
 import type { Clock } from '../time/clock.js';
 import { type Deadline, startDeadline } from '../time/deadline.js';
 import { createConnector } from './http-connector.js';
+import { refusedByProxy } from './http-proxy.js';
 import { judgeRedirect, parseRetryAfterMs, type RedirectRules, transportError } from './http-rules.js';
+import { createProxies, type Proxies, proxyHeaders } from './proxies.js';
 
 export interface HttpOptions {
   readonly limits: TransportLimits;
@@ -21,6 +23,8 @@ export interface HttpOptions {
   readonly ca?: string;
   /** Hosts, as `cdn.example.net:8443`, that a redirect may lead to over https; none by default. */
   readonly redirects?: readonly string[];
+  /** Those of the environment by default. */
+  readonly proxies?: Proxies;
 }
 
 export interface HttpRequest {
@@ -62,7 +66,8 @@ const maxDiscardedBytes = 16_384;
 const maxInterimAnswers = 16;
 
 /** @param baseUrl an http or https URL that ends with a slash; nothing is sent before the first request */
-export function openHttpDoor(baseUrl: URL, options: HttpOptions): HttpDoor {
+export function openHttpDoor(baseUrl: URL, { proxies = createProxies(), ...given }: HttpOptions): HttpDoor {
+  const options = { ...given, proxies };
   let agent: Promise<Agent> | undefined;
   const closed = new AbortController();
   const load = (): Promise<Agent> => {
@@ -80,8 +85,8 @@ export function openHttpDoor(baseUrl: URL, options: HttpOptions): HttpDoor {
 }
 
 /** Loads undici with the first request: that takes as long as all else that a command loads, and many ask no server. */
-async function openAgent({ limits, ca }: HttpOptions, signal: AbortSignal): Promise<Agent> {
-  const { Agent, buildConnector } = await import('#undici');
+async function openAgent({ limits, ca, proxies }: HttpOptions, signal: AbortSignal): Promise<Agent> {
+  const { Agent, ...undici } = await import('#undici');
   // undici's parser is WebAssembly. V8 compiles it a second time, optimised, after the first requests; that gains
   // nothing for a few requests a minute and takes 36 MB at its peak, a third of the agent.
   setFlagsFromString('--liftoff-only');
@@ -89,21 +94,21 @@ async function openAgent({ limits, ca }: HttpOptions, signal: AbortSignal): Prom
     maxHeaderSize: maxHeaderBytes,
     headersTimeout: limits.idleTimeoutMs,
     bodyTimeout: limits.idleTimeoutMs,
-    connect: createConnector(buildConnector, { timeoutMs: limits.connectTimeoutMs, ca, signal }),
+    connect: createConnector(undici, { timeoutMs: limits.connectTimeoutMs, ca, signal, proxies }),
   });
 }
 
 async function exchange(
   agent: Agent,
   baseUrl: URL,
-  options: HttpOptions,
+  options: HttpOptions & { readonly proxies: Proxies },
   request: HttpRequest,
 ): Promise<HttpExchange> {
   const deadline = startDeadline(request.totalTimeoutMs, request.signal);
   let url = `${baseUrl.origin}${baseUrl.pathname}${request.path}`;
   try {
     for (let hops = 0; ; hops += 1) {
-      const response = await ask(agent, url, { ...request, version: options.version }, deadline);
+      const response = await ask(agent, url, { ...options, ...request }, deadline);
       const next = redirectOf(response, url, { hops, allowed: options.redirects ?? [] });
       if (next === undefined) {
         const refusal = refusalOf(response, url, options.clock);
@@ -120,25 +125,35 @@ async function exchange(
   }
 }
 
+type AskOptions = Pick<HttpOptions, 'version'> & { readonly proxies: Proxies };
+
 async function ask(
   agent: Agent,
   url: string,
-  { version, headers }: Pick<HttpRequest, 'headers'> & Pick<HttpOptions, 'version'>,
+  { version, headers, proxies }: Pick<HttpRequest, 'headers'> & AskOptions,
   deadline: Deadline,
 ): Promise<Dispatcher.ResponseData> {
-  const origin = new URL(url).origin;
+  const { origin, protocol } = new URL(url);
+  const route = protocol === 'http:' ? proxies(new URL(url)) : undefined;
   const response = await agent.request({
     origin,
-    path: url.slice(origin.length),
+    // RFC 9112 section 3.2.2: a proxy is sent the whole URL.
+    path: route === undefined ? url.slice(origin.length) : url,
     method: 'GET',
     // A compressed body would have to be unpacked before its signature is known: a bomb needs no key.
-    headers: { 'user-agent': `writ/${version}`, 'accept-encoding': 'identity', ...headers },
+    headers: {
+      ...{ 'user-agent': `writ/${version}`, 'accept-encoding': 'identity' },
+      ...(route === undefined ? {} : proxyHeaders(route)),
+      ...headers,
+    },
     signal: deadline.signal,
     onInfo: countInterim(url),
   });
   // A body that is dropped later must not throw into nowhere.
   response.body.on('error', () => undefined);
-  return response;
+  if (route === undefined || response.statusCode !== 407) return response;
+  response.body.destroy();
+  throw refusedByProxy(route, 407, `GET ${url}`);
 }
 
 /** @returns throws at an answer of 100 to 199 too many; what is thrown ends the exchange */

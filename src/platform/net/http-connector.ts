@@ -1,27 +1,39 @@
-// The one way in which clients of HTTP connect: a unix socket, or the first address of a name that answers. TLS begins on the
-// connection that came about. Owns no bound of an exchange.
+// The one way in which clients of HTTP connect: to the first address of a name that answers, of the server or of a proxy. TLS to the
+// server begins on the connection that came about, so that a proxy changes no verdict on a certificate. Owns no bound of an exchange.
+import type { Socket } from 'node:net';
 import type { DetailedPeerCertificate, SecureContext, TLSSocket } from 'node:tls';
 import type { buildConnector, Client } from '#undici';
 import { systemClock } from '../time/clock.js';
 import { readSystemAuthorities } from './authorities.js';
 import { CertificateTimeError, certificateTimeHint } from './connect-failure.js';
 import { type ConnectOptions, openFirstConnection } from './first-connection.js';
+import { connectByProxy } from './http-proxy.js';
+import { type Proxies, readProxyCa } from './proxies.js';
 
 export interface ConnectorOptions extends Pick<ConnectOptions, 'timeoutMs' | 'lookup' | 'signal'> {
   /** PEM of the authorities to trust in place of the system's. */
   readonly ca?: string | undefined;
+  /** Left out: no proxy. */
+  readonly proxies?: Proxies | undefined;
+}
+
+/** What of undici connects; the caller has loaded it. */
+export interface UndiciParts {
+  readonly Client: typeof Client;
+  readonly buildConnector: typeof buildConnector;
 }
 
 type Connector = Extract<Client.Options['connect'], (...args: never[]) => unknown>;
 
 const keepAliveMs = 60_000;
 
-/** @param build undici's own, which the caller has loaded */
-export function createConnector(build: typeof buildConnector, options: ConnectorOptions): Connector {
-  const { timeoutMs, ca, lookup, signal } = options;
+export function createConnector(undici: UndiciParts, options: ConnectorOptions): Connector {
+  const { timeoutMs, ca } = options;
   let secure: Promise<Connector> | undefined;
   const loadSecure = (): Promise<Connector> => {
-    secure ??= readSecureContext(ca).then((secureContext) => build({ timeout: timeoutMs, secureContext }));
+    secure ??= readSecureContext(ca).then((secureContext) =>
+      undici.buildConnector({ timeout: timeoutMs, secureContext }),
+    );
     // A file that could not be read may be there at the next connection.
     secure.catch(() => {
       secure = undefined;
@@ -29,13 +41,9 @@ export function createConnector(build: typeof buildConnector, options: Connector
     return secure;
   };
   return (target, done) => {
-    const { hostname, protocol } = target;
-    const isSecure = protocol === 'https:';
-    const port = Number(target.port) || (isSecure ? 443 : 80);
     const open = async () => {
-      const startTls = isSecure ? await loadSecure() : undefined;
-      const at = { hostname, port, timeoutMs, clock: systemClock, lookup, signal };
-      return { startTls, socket: await openFirstConnection(at) };
+      const startTls = target.protocol === 'https:' ? await loadSecure() : undefined;
+      return { startTls, socket: await openConnection(target, undici, options) };
     };
     open().then(
       ({ startTls, socket }) => {
@@ -46,6 +54,31 @@ export function createConnector(build: typeof buildConnector, options: Connector
       (error: Error) => done(error, null),
     );
   };
+}
+
+/** @returns a connection before any TLS, for a caller that sends no request. @throws as its parts */
+export async function connectTo(target: Target, options: ConnectorOptions): Promise<Socket> {
+  return openConnection(target, await import('#undici'), options);
+}
+
+/** A server: an address is without brackets. */
+type Target = Pick<Parameters<Connector>[0], 'hostname' | 'protocol' | 'port'>;
+
+/** @returns a connection to the server, or to the proxy of an http server, before any TLS with the server */
+async function openConnection(
+  { hostname, protocol, port: given }: Target,
+  undici: UndiciParts,
+  { proxies, ca: _, ...options }: ConnectorOptions,
+): Promise<Socket> {
+  const isSecure = protocol === 'https:';
+  const port = Number(given) || (isSecure ? 443 : 80);
+  const host = hostname.includes(':') ? `[${hostname}]` : hostname;
+  const route = proxies?.(new URL(`${protocol}//${host}:${port}/`));
+  if (route === undefined) return openFirstConnection({ ...options, hostname, port, clock: systemClock });
+  const connect = createConnector(undici, { ...options, ca: readProxyCa(route) });
+  const { timeoutMs, signal } = options;
+  const authority = isSecure ? `${host}:${port}` : undefined;
+  return connectByProxy(route, authority, { client: undici.Client, connect, timeoutMs, signal });
 }
 
 /** As `startTls`, and an error of time says which time: the certificate is gone with the connection. */

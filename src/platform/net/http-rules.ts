@@ -4,7 +4,7 @@ import { type ErrorCode, isSystemError, isWritError, WritError } from '../../cor
 import { given } from '../../core/given.js';
 import { maxRedirects, maxRetryAfterMs } from '../../core/limits.js';
 import type { Deadline } from '../time/deadline.js';
-import { ConnectError, connectFailure } from './connect-failure.js';
+import { ConnectError, connectFailure, ProxyError } from './connect-failure.js';
 
 /**
  * @param value of Retry-After: seconds, or an HTTP date (RFC 9110 section 10.2.3)
@@ -32,6 +32,7 @@ interface FailedExchange {
 export function transportError(error: unknown, { url, phase, deadline }: FailedExchange): WritError {
   if (isWritError(error)) return error;
   if (deadline.signal.aborted && isWritError(deadline.signal.reason)) return deadline.signal.reason;
+  if (error instanceof ProxyError) return errorOfProxy(error, url);
   const errno = isSystemError(error) ? (error.code ?? error.name) : 'unknown';
   const reason = error instanceof Error ? error.message : String(error);
   const attempts = error instanceof ConnectError ? error.message : undefined;
@@ -39,6 +40,14 @@ export function transportError(error: unknown, { url, phase, deadline }: FailedE
   const { text, hint } =
     code === 'SERVER_UNREACHABLE' ? connectFailure(errno, reason, attempts) : { text: reason };
   return new WritError(code, `${url}: ${text}`, { facts: { url, errno }, cause: error, ...given({ hint }) });
+}
+
+/** An answer of the proxy is its decision; without one the server is unreachable. */
+function errorOfProxy(error: ProxyError, url: string): WritError {
+  const { message, proxy, status, errno, hint } = error;
+  const code = status === undefined ? 'SERVER_UNREACHABLE' : 'PROXY_REFUSED';
+  const facts = { url, proxy, ...given({ status, errno }) };
+  return new WritError(code, `${url}: ${message}`, { facts, cause: error, hint });
 }
 
 /** The parser of HTTP met something that is none, headers without end, or two lengths of one body. */

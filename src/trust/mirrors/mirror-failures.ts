@@ -36,6 +36,7 @@ export function canAnotherHelp(error: WritError): boolean {
 const quietCodes: readonly ErrorCode[] = [
   'SERVER_BUSY',
   'SERVER_UNREACHABLE',
+  'PROXY_REFUSED',
   'DOWNLOAD_TIMEOUT',
   'DOWNLOAD_TRUNCATED',
   'SERVER_ERROR',

@@ -3,6 +3,7 @@
 import { fileURLToPath } from 'node:url';
 import { WritError } from '../../core/errors.js';
 import { defaultTransportLimits, type TransportLimits } from '../../core/limits.js';
+import type { Proxies } from '../../platform/net/proxies.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { openFileSource } from './file-source.js';
 import { openHttpSource } from './http-source.js';
@@ -17,6 +18,8 @@ export interface SourceOptions {
   readonly ca?: string;
   /** Hosts that redirects may lead to, over https; see HttpOptions. */
   readonly redirects?: readonly string[];
+  /** Those of the environment by default. */
+  readonly proxies?: Proxies;
 }
 
 /**

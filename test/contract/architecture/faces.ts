@@ -315,6 +315,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'given',
     'limits',
     'names',
+    'proxy-rules',
     'size-text',
     'version',
     'work-report',
@@ -437,6 +438,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'http-ask',
     'http-client',
     'metrics-listener',
+    'proxies',
     'unix-socket',
   ],
   'platform/process': [

@@ -6,14 +6,22 @@ import type { TLSSocket } from 'node:tls';
 import { runCommand } from '../../../src/platform/process/run-command.js';
 import type { TlsFiles } from '../../../src/platform/serve/tls-files.js';
 
-/** @param name common name; the certificate holds for 127.0.0.1 */
+/** @param name common name; the certificate holds for 127.0.0.1 and `*.policy.test` */
 export async function makeCertificate(directory: string, name: string): Promise<TlsFiles> {
   const certFile = `${directory}/${name}.crt`;
   const keyFile = `${directory}/${name}.pem`;
   const result = await runCommand({
     argv: [
       ...(['openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256'] as const),
-      ...['-nodes', '-days', '2', '-subj', `/CN=${name}`, '-addext', 'subjectAltName=IP:127.0.0.1'],
+      ...[
+        '-nodes',
+        '-days',
+        '2',
+        '-subj',
+        `/CN=${name}`,
+        '-addext',
+        'subjectAltName=IP:127.0.0.1,DNS:*.policy.test',
+      ],
       ...['-out', certFile, '-keyout', keyFile],
     ],
     timeoutMs: 60_000,

@@ -153,6 +153,9 @@ const full: Full<StatusReport> = {
     },
     problem: problem('FLEET_UNREACHABLE'),
   },
+  proxies: [
+    { url: 'https://policy.test/', proxy: 'http://proxy.test:3128', from: 'HTTPS_PROXY', why: 'none' },
+  ],
   logLosses: { lines: 1, code: 'ENOSPC' },
   problems: [problem('CHECK_FAILED')],
 };

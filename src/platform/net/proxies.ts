@@ -1,0 +1,70 @@
+// The proxies of this process: which one a URL is fetched through, and what it is sent as credentials. Reads the file of credentials at
+// each connection, so that a new password needs no restart. The credentials are in one header, and in no error and no log.
+import { WritError } from '../../core/errors.js';
+import {
+  type Environment,
+  type ProxyRoute,
+  type ProxySetting,
+  type ProxyUse,
+  proxyUses,
+  routeTo,
+} from '../../core/proxy-rules.js';
+import { readSmallFile } from '../read-file.js';
+import { readAuthorityFile } from './authorities.js';
+
+/** @returns undefined where the target is connected to directly. @throws WritError PROXY_INVALID */
+export type Proxies = (target: URL) => ProxyRoute | undefined;
+
+/** @param setting undefined: as the environment says. @param env that of this process by default */
+export function createProxies(setting?: ProxySetting, env: Environment = process.env): Proxies {
+  return (target) => {
+    const route = routeTo(target, setting, env);
+    if (route.kind === 'direct') return undefined;
+    if (route.kind === 'proxy') return route;
+    const { from, why } = route;
+    throw invalid(`${target.origin}: the URL of the proxy in ${sourceText(from)} ${why}`, {
+      url: target.origin,
+      from,
+    });
+  };
+}
+
+/** By the environment of this process. */
+export function ownProxyUses(servers: Parameters<typeof proxyUses>[0]): ProxyUse[] {
+  return proxyUses(servers, process.env);
+}
+
+/** A key of the configuration is quoted, a variable is not. */
+export function sourceText(from: string): string {
+  return from === 'proxy' ? '`proxy`' : from;
+}
+
+const maxCredentialBytes = 4096;
+
+/** @returns the header that the proxy is sent. @throws WritError PROXY_INVALID */
+export function proxyHeaders({ credentials, credentialsFile }: ProxyRoute): Readonly<Record<string, string>> {
+  const known = credentialsFile === undefined ? credentials : readCredentials(credentialsFile);
+  if (known === undefined) return {};
+  return { 'proxy-authorization': `Basic ${Buffer.from(known, 'utf8').toString('base64')}` };
+}
+
+function readCredentials(path: string): string {
+  const read = readSmallFile(path, { maxBytes: maxCredentialBytes });
+  const facts = { path };
+  if (read.kind !== 'read') throw invalid(`${path}: ${read.why}`, facts);
+  const text = read.bytes.toString('utf8').replace(/\r?\n$/, '');
+  if (/^[^\p{Cc}:]+:\P{Cc}*$/u.test(text)) return text;
+  throw invalid(`${path}: it is not one line, user:password`, facts);
+}
+
+/** @returns PEM of the authorities of an https proxy. @throws WritError PROXY_INVALID */
+export function readProxyCa({ ca: path }: ProxyRoute): string | undefined {
+  if (path === undefined) return undefined;
+  const read = readAuthorityFile(path);
+  if (read.kind === 'read') return read.pem;
+  throw invalid(`${path}: ${read.why}`, { path });
+}
+
+function invalid(message: string, facts: Readonly<Record<string, string>>): WritError {
+  return new WritError('PROXY_INVALID', message, { facts });
+}
