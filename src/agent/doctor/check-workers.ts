@@ -13,7 +13,7 @@ import { createWorkerGroups, mapBounded, maxParallelNotices } from '../notify/wo
 import type { WorkerGroup } from '../state/host.js';
 import { type Access, accessChecks, accessOf } from './check-access.js';
 import { judgeProcesses, processFacts } from './check-processes.js';
-import { judgeNames, nameFacts } from './check-server.js';
+import { judgeNames, nameFacts } from './check-names.js';
 import { type Checks, type DoctorContext, reportOf, withoutConfig } from './doctor-context.js';
 import { fail, type Judged, ok, skip, warn } from './judged.js';
 

@@ -10,7 +10,7 @@ import type { FleetSummary } from '../../core/fleet/answers.js';
 import { given } from '../../core/given.js';
 import { readAuthorityFile } from '../../platform/net/authorities.js';
 import { askHttp } from '../../platform/net/http-ask.js';
-import { createProxies } from '../../platform/net/proxies.js';
+import { createProxies, type Proxies } from '../../platform/net/proxies.js';
 import { readSmallFile } from '../../platform/read-file.js';
 import type { Logger } from '../../platform/telemetry/log.js';
 import type { Clock } from '../../platform/time/clock.js';
@@ -28,6 +28,8 @@ export interface WebhookTarget {
   readonly tokenFile?: string;
   /** Authorities to trust in place of the system's, PEM; read again at each try. */
   readonly caFile?: string;
+  /** Those of the environment by default. */
+  readonly proxies?: Proxies;
 }
 
 export interface WebhookOptions {
@@ -156,14 +158,13 @@ async function remove(trx: Kysely<Tables>, fingerprints: readonly string[]): Pro
 
 /** @returns why it did not take it; undefined where it did */
 async function post(body: string, { target, clock, signal }: WebhookOptions): Promise<WritError | undefined> {
-  const { url, tokenFile, caFile } = target;
+  const { url, tokenFile, caFile, proxies = createProxies() } = target;
   const token = tokenFile === undefined ? undefined : textOf(tokenFile);
   const headers = {
     'content-type': 'application/json',
     ...(token === undefined ? {} : { authorization: `Bearer ${token.trim()}` }),
   };
   const ca = caFile === undefined ? undefined : authoritiesOf(caFile);
-  const proxies = createProxies();
   const sent = { url, method: 'POST', headers, body, timeoutMs, maxAnswerBytes, clock, signal, proxies };
   const reply = await askHttp({ ...sent, ...given({ ca }) });
   if (reply.kind === 'failed') return failed(reply.reason);

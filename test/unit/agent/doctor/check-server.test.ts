@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { judgeNames, type NameFacts } from '../../../../src/agent/doctor/check-names.js';
 import {
   judgeClock,
   judgeMirrors,
-  judgeNames,
   judgeTrust,
   type MirrorFacts,
-  type NameFacts,
   type TrustFacts,
 } from '../../../../src/agent/doctor/check-server.js';
 

@@ -1,9 +1,16 @@
 // A webhook by itself; the cases of any store (test/kit/fleet/cases/webhook-cases.ts) have its whole life.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
 import { describe, it } from 'node:test';
+import { createProxies } from '../../../../src/platform/net/proxies.js';
+import { until } from '../../../kit/assert/until.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { memory, tempDir } from '../../../kit/disk/temp-dir.js';
 import { fleetBench } from '../../../kit/fleet/fleet-bench.js';
+import { makeCertificate } from '../../../kit/net/certificate.js';
+import { startProxy } from '../../../kit/net/proxy-server.js';
 import { receiver, refusedOffer, startWebhook, summaryWith } from '../../../kit/fleet/webhook-bench.js';
 
 const refused = summaryWith({ offers: [refusedOffer] });
@@ -23,6 +30,34 @@ describe('a webhook that fails', () => {
       [heard.url.origin, 1, 'the receiver was not notified: it answered 302'],
     );
     assert.doesNotMatch(JSON.stringify(hook.log.lines), /secret/);
+  });
+});
+
+describe('a webhook behind a proxy', () => {
+  it('is notified through the proxy', async () => {
+    using dir = tempDir(memory());
+    await using bench = await fleetBench(dir.join('store'), fakeClock());
+    const { certFile, keyFile } = await makeCertificate(dir.path, 'hook');
+    const bodies: string[] = [];
+    const server = createServer(
+      { cert: readFileSync(certFile), key: readFileSync(keyFile) },
+      (request, response) => {
+        request.setEncoding('utf8').on('data', (text: string) => bodies.push(text));
+        request.on('end', () => response.end());
+      },
+    );
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    await using proxy = await startProxy({ ports: { 'hook.policy.test': port } });
+    const proxies = createProxies(undefined, { HTTPS_PROXY: proxy.url });
+    const target = { url: new URL('https://hook.policy.test/secret'), caFile: certFile, proxies };
+    await using hook = startWebhook(bench.store, target);
+    hook.summary = refused;
+    await hook.look();
+    await until(() => hook.results.length > 0);
+    server.close();
+    assert.deepEqual([hook.results, proxy.lines], [['ok'], ['CONNECT hook.policy.test:443']]);
+    assert.equal(bodies.length, 1);
   });
 });
 

@@ -1,0 +1,56 @@
+// `writ doctor` on names: whether the name of the repository can be resolved without a worker that waits for policy. Reads resolv.conf
+// and hosts; the judge is pure.
+import type { AgentConfig } from '../../core/config/config.js';
+import { readSmallFile } from '../../platform/read-file.js';
+import { hostOf } from './check-server.js';
+import { type Judged, ok, warn } from './judged.js';
+
+export interface NameFacts {
+  /** Host names of the mirrors that are names, in small letters. */
+  readonly names: readonly string[];
+  /** Names that /etc/hosts knows. */
+  readonly known: readonly string[];
+  /** Of resolv.conf. */
+  readonly nameservers: readonly string[];
+  /** Groups whose workers answer for names. */
+  readonly resolverGroups: readonly string[];
+}
+
+const maxEtcBytes = 1_000_000;
+
+/** @param etc directory of resolv.conf and hosts */
+export function nameFacts(
+  { repository }: Pick<AgentConfig, 'repository'>,
+  etc: string,
+): Omit<NameFacts, 'resolverGroups'> {
+  const urls = repository.map((mirror) => new URL(mirror.url)).filter(({ protocol }) => protocol !== 'file:');
+  const names = urls.map(hostOf).filter((host) => !/^[\d.]+$|:/.test(host));
+  const nameservers = linesOf(`${etc}/resolv.conf`)
+    .filter(([first]) => first === 'nameserver')
+    .flatMap(([, address = '']) => address);
+  const known = linesOf(`${etc}/hosts`).flatMap(([, ...words]) => words.map((word) => word.toLowerCase()));
+  return { names: [...new Set(names)], known, nameservers };
+}
+
+function linesOf(path: string): string[][] {
+  const read = readSmallFile(path, { maxBytes: maxEtcBytes });
+  const text = read.kind === 'read' ? read.bytes.toString('utf8') : '';
+  return text.split('\n').map((line) => line.replace(/#.*/, '').trim().split(/\s+/));
+}
+
+/** A host that asks its own worker for the name of the repository waits for ever: name, policy, resolver, name. */
+export function judgeNames({ names, known, nameservers, resolverGroups }: NameFacts): Judged {
+  const asked = names.filter((name) => !known.includes(name));
+  if (asked.length === 0) return ok('the repository is reached without a name lookup');
+  const own = nameservers.length > 0 && nameservers.every(isOwnResolver);
+  const [group] = resolverGroups;
+  if (!own || group === undefined) return ok(`${asked.join(', ')}: not resolved by a worker of Writ`);
+  const text = `only ${nameservers.join(', ')} resolves ${asked.join(', ')}, and ${group} answers there: without policy there is no name, and without the name no policy`;
+  return warn(text, 'add it to /etc/hosts, or a second nameserver to resolv.conf');
+}
+
+/** systemd-resolved asks others; any other resolver on a loopback address may be the worker. */
+function isOwnResolver(address: string): boolean {
+  if (address === '127.0.0.53' || address === '127.0.0.54') return false;
+  return address === '::1' || address.startsWith('127.');
+}
