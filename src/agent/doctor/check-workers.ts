@@ -12,8 +12,8 @@ import { driverKinds } from '../../workers/registry.js';
 import { createWorkerGroups, mapBounded, maxParallelNotices } from '../notify/worker-groups.js';
 import type { WorkerGroup } from '../state/host.js';
 import { type Access, accessChecks, accessOf } from './check-access.js';
-import { judgeProcesses, processFacts } from './check-processes.js';
 import { judgeNames, nameFacts } from './check-names.js';
+import { judgeProcesses, processFacts } from './check-processes.js';
 import { type Checks, type DoctorContext, reportOf, withoutConfig } from './doctor-context.js';
 import { fail, type Judged, ok, skip, warn } from './judged.js';
 

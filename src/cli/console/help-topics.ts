@@ -41,9 +41,10 @@ One name for several commands:
   WRIT_DOCS_URL           where your company publishes these pages, as
                           https://docs.example.com/writ: an error names its page there.
                           Else it names that of the installed package, if there is one
-  HTTPS_PROXY, HTTP_PROXY, NO_PROXY   proxy for https and http URLs, and exceptions, also in
-                          small letters. The key proxy of the configuration replaces
-                          them (docs/configuration.md)
+  HTTPS_PROXY, HTTP_PROXY, NO_PROXY
+                          proxy for https and http URLs, and exceptions, also in small
+                          letters. The key proxy of the configuration replaces them
+                          (docs/configuration.md)
   NO_COLOR                no colours; FORCE_COLOR: colours also without a terminal
 
 WRIT_<FLAG> without a command, as WRIT_TO, steers nothing: a command that has this flag

@@ -9,9 +9,9 @@ import { until } from '../../../kit/assert/until.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { memory, tempDir } from '../../../kit/disk/temp-dir.js';
 import { fleetBench } from '../../../kit/fleet/fleet-bench.js';
+import { receiver, refusedOffer, startWebhook, summaryWith } from '../../../kit/fleet/webhook-bench.js';
 import { makeCertificate } from '../../../kit/net/certificate.js';
 import { startProxy } from '../../../kit/net/proxy-server.js';
-import { receiver, refusedOffer, startWebhook, summaryWith } from '../../../kit/fleet/webhook-bench.js';
 
 const refused = summaryWith({ offers: [refusedOffer] });
 
