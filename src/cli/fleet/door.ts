@@ -1,14 +1,6 @@
 // What a fleet can be asked on the command line, whoever is asked. Types alone.
-import type {
-  FleetSummary,
-  HostDetail,
-  HostsPage,
-  LogPage,
-  NewToken,
-  RetiredHosts,
-  TokenLine,
-  WaitFacts,
-} from '../../core/fleet/answers.js';
+import type { FleetSummary, HostDetail, HostsPage, LogPage, WaitFacts } from '../../core/fleet/answers.js';
+import type { NewToken, RetiredHosts, TokenLine } from '../../core/fleet/token-answers.js';
 
 export interface WaitAsked {
   readonly bundle: string;

@@ -3,7 +3,7 @@
 
 import { errorCodes } from '../../core/error-codes.js';
 import { type ErrorCode, WritError } from '../../core/errors.js';
-import type { TokenLine } from '../../core/fleet/answers.js';
+import type { TokenLine } from '../../core/fleet/token-answers.js';
 import { given } from '../../core/given.js';
 import { certificateTimeHint, isCertificateErrno } from '../../platform/net/connect-failure.js';
 import { askHttp, type HttpReply } from '../../platform/net/http-ask.js';

@@ -8,8 +8,11 @@ import type {
   HostLine,
   LogPage,
   RepositoryStatus,
-  TokenLine,
 } from '../../core/fleet/answers.js';
+import { deliveryState, deliveryStates } from '../../core/fleet/delivery-state.js';
+import type { ActiveState } from '../../core/fleet/report.js';
+import type { TokenLine } from '../../core/fleet/token-answers.js';
+import { knownError } from '../../core/known-error.js';
 import { counted, minuteTime, roughly, table } from './show-text.js';
 
 const words = { ok: 'OK', warning: 'WARNING', critical: 'CRITICAL' } as const;
@@ -26,6 +29,7 @@ function bakesText(bakes: BakeCounts | undefined): string {
 
 export function showSummary(summary: FleetSummary): string[] {
   const { hosts, releases, offers, roots, keys, versions, atMs } = summary;
+  const hasLines = offers.some(({ lines = [] }) => lines.length > 0);
   const titled = (title: string, lines: readonly string[]): string[] =>
     lines.length > 1 ? [title, ...lines] : [];
   return [
@@ -44,14 +48,18 @@ export function showSummary(summary: FleetSummary): string[] {
           'code',
           { right: 'hosts' },
           'since',
-          'first line',
+          ...(hasLines ? ['first line'] : []),
         ],
         offers.map((one) => [
           ...[one.bundle, one.channel, String(one.serial), one.state, one.code, String(one.hosts)],
-          ...[one.firstAtMs === undefined ? '' : minuteTime(one.firstAtMs), one.lines?.[0] ?? ''],
+          one.firstAtMs === undefined ? '' : minuteTime(one.firstAtMs),
+          ...(hasLines ? [one.lines?.[0] ?? ''] : []),
         ]),
       ),
     ),
+    ...(offers.length === 0 || hasLines
+      ? []
+      : ['  No first lines: a token of the role detail shows what hosts send of them (fleet.detail).']),
     ...(summary.repositories ?? []).flatMap((one) => repositoryLines(one, atMs)),
     ...titled(
       'trust',
@@ -74,13 +82,14 @@ export function showSummary(summary: FleetSummary): string[] {
 }
 
 function releasesTable(releases: FleetSummary['releases']): string[] {
-  const right = (...names: readonly string[]) => names.map((name) => ({ right: name }));
+  const states = deliveryStates.filter(
+    (state) => !['silent', 'stopped'].includes(state) || releases.some((one) => (one[state] ?? 0) > 0),
+  );
   return table(
-    ['bundle', 'channel', ...right('serial', 'confirmed', 'notified', 'unconfirmed'), 'bake time', '', ''],
+    ['bundle', 'channel', ...['serial', ...states].map((right) => ({ right })), 'bake time', '', ''],
     releases.map((one) => [
-      ...[one.bundle, one.channel, String(one.serial), String(one.confirmed), String(one.notified)],
-      ...[String(one.unconfirmed), bakesText(one.bakes), one.place === 'tail' ? 'tail' : ''],
-      one.standing ?? '',
+      ...[one.bundle, one.channel, String(one.serial), ...states.map((state) => String(one[state] ?? 0))],
+      ...[bakesText(one.bakes), one.place === 'tail' ? 'tail' : '', one.standing ?? ''],
     ]),
   );
 }
@@ -118,8 +127,8 @@ function unjudgedText({ unjudged }: FleetSummary['hosts']): string {
 }
 
 function hostsLine(hosts: FleetSummary['hosts']): string {
-  const others = (['waiting', 'stopped', 'silent', 'blocked', 'cloned', 'opa'] as const).filter(
-    (name) => hosts[name] > 0,
+  const others = (['waiting', 'stopped', 'silent', 'critical', 'blocked', 'cloned', 'opa'] as const).filter(
+    (name) => (hosts[name] ?? 0) > 0,
   );
   return [counted(hosts.accepted, 'host'), ...others.map((name) => `${hosts[name]} ${name}`)].join(', ');
 }
@@ -131,7 +140,7 @@ export function showHosts(hosts: readonly HostLine[], more: boolean, nowMs: numb
     one.key.slice(0, 12),
     one.state === 'accepted' ? one.presence : one.state,
     one.health,
-    one.bundles.map(bundleText).join(', '),
+    one.bundles.map((bundle) => bundleText(bundle, one, nowMs)).join(', '),
     seenText(one, nowMs),
     one.kind === 'opa' ? 'unsigned' : one.cloned ? 'CLONED' : '',
   ]);
@@ -145,11 +154,29 @@ function seenText({ lastSeenMs, presence }: HostLine, nowMs: number): string {
   return presence === 'never' ? '-' : `${roughly(nowMs - lastSeenMs)} ago`;
 }
 
-function bundleText({ bundle, active, offered, signed }: HostBundle): string {
+function bundleText(
+  { bundle, active, offered, signed }: HostBundle,
+  host: Pick<HostLine, 'presence' | 'lastSeenMs'>,
+  nowMs: number,
+  ...channel: readonly string[]
+): string {
   const should = signed === undefined || signed.standing === 'current' ? '' : `, ${signedText(signed)}`;
   const bake = active?.bake === 'baking' || active?.bake === 'failed' ? `, ${active.bake}` : '';
-  const now = active === undefined ? 'nothing' : `${active.serial} ${active.state}${bake}${should}`;
-  return `${bundle} ${now}${offered === undefined ? '' : ` (${offered.serial} ${offered.state} ${offered.code})`}`;
+  const now =
+    active === undefined
+      ? 'nothing'
+      : `${active.serial} ${activeText(active.state, host, nowMs)}${bake}${should}`;
+  return `${[bundle, ...channel].join(' ')} ${now}${offered === undefined ? '' : ` (${offered.serial} ${offered.state} ${offered.code})`}`;
+}
+
+/** @returns a state of the past with the time of its report */
+function activeText(
+  state: ActiveState,
+  { presence, lastSeenMs }: Pick<HostLine, 'presence' | 'lastSeenMs'>,
+  nowMs: number,
+): string {
+  if (deliveryState({ state, presence }) === state) return state;
+  return `${state}, last report ${roughly(nowMs - lastSeenMs)} ago`;
 }
 
 function signedText({ standing, serial }: NonNullable<HostBundle['signed']>): string {
@@ -164,6 +191,7 @@ export function showHost(host: HostDetail, nowMs: number): string[] {
   return [
     `${host.presence.toUpperCase()} ${host.host}  ${host.key}`,
     `  ${host.kind === 'opa' ? 'OPA, unsigned' : host.state}, health ${host.health || 'unknown'}, Writ ${host.version || 'unknown'}, heard ${seenText(host, nowMs)}`,
+    ...(host.report?.findings ?? []).flatMap(findingLines),
     ...(host.cloned ? ['  CLONED: two machines report with this key; enrol one of them again'] : []),
     ...(namesakes.length === 0
       ? []
@@ -175,13 +203,19 @@ export function showHost(host: HostDetail, nowMs: number): string[] {
       : [`  its clock is ${roughly(Math.abs(host.skewMs))} ${host.skewMs > 0 ? 'ahead' : 'behind'}`]),
     ...Object.entries(host.labels).map(([name, value]) => `  ${name}=${value}`),
     ...host.bundles.flatMap((one) => [
-      `  ${one.channel}  ${bundleText(one)}`,
+      `  ${bundleText(one, host, nowMs, one.channel)}`,
       ...(one.offered?.line === undefined ? [] : [`    ${one.offered.line}`]),
     ]),
     ...outcomes
       .slice(0, maxOutcomes)
       .map((one) => `  ${minuteTime(one.atMs)}  ${one.trigger}  ${outcomeText(one)}`),
   ];
+}
+
+function findingLines(code: string): string[] {
+  const known = knownError(code);
+  if (known === undefined) return [`  ${code}`];
+  return [`  ${code}: ${known.meaning}`, `    Next: ${known.hint}`];
 }
 
 /** @returns as `rejected dns-edge 42  CHECK_FAILED` */

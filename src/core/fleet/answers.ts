@@ -21,6 +21,7 @@ export interface FleetFinding {
     | 'REFUSED'
     | 'ROLLED_BACK'
     | 'BLOCKED'
+    | 'HOST_CRITICAL'
     | 'CLONED'
     | 'SILENT'
     | 'UNCONFIRMED'
@@ -42,7 +43,10 @@ export interface ReleaseCount {
   readonly confirmed: number;
   readonly notified: number;
   readonly unconfirmed: number;
-  /** The same hosts by where it stands in its bake time; states that none reports are left out, as are hosts of older versions. */
+  /** Reported that they have it, and are silent, or ended in order: in no number above; left out for none, and by older servers. */
+  readonly silent?: number;
+  readonly stopped?: number;
+  /** The first three by where it stands in its bake time; states that none reports are left out, as are hosts of older versions. */
   readonly bakes?: BakeCounts;
   /** `tail`: hosts are known to run a later serial of the same channel. */
   readonly place: 'newest' | 'tail';
@@ -84,6 +88,8 @@ export interface HostCounts {
   readonly unjudged: number;
   /** Activate nothing until a person resumes. */
   readonly blocked: number;
+  /** Report that they are critical, and are neither blocked, silent nor stopped; left out by older servers. */
+  readonly critical?: number;
   readonly cloned: number;
   /** Plain OPAs, unsigned: in no other number. */
   readonly opa: number;
@@ -105,6 +111,10 @@ export interface FleetSummary {
   readonly silence: 'judged' | 'too-early';
   readonly releases: readonly ReleaseCount[];
   readonly offers: readonly OfferGroup[];
+  /** Hosts that report a channel and run no release of it; left out by older servers. */
+  readonly idle?: readonly { readonly bundle: string; readonly channel: string; readonly hosts: number }[];
+  /** First codes of critical hosts, the most frequent first, at most 3. */
+  readonly criticalCodes?: readonly string[];
   readonly roots: readonly { readonly version: number; readonly digest: string; readonly hosts: number }[];
   readonly versions: readonly { readonly version: string; readonly hosts: number }[];
   /** Left out where the server reads none. */
@@ -112,6 +122,9 @@ export interface FleetSummary {
   /** As the hosts that were heard last know them. */
   readonly keys: readonly { readonly role: string; readonly version: number; readonly expiresAtMs: number }[];
 }
+
+/** What a summary is judged from. */
+export type FleetFacts = Omit<FleetSummary, 'schema' | 'type' | 'level' | 'sentence' | 'findings'>;
 
 export interface HostBundle {
   readonly bundle: string;
@@ -235,7 +248,7 @@ export interface WaitFacts {
   readonly notified: number;
   /** Have it, and something there could confirm it and did not, or was not reached. */
   readonly unconfirmed: number;
-  /** Said that they have it, confirmed or notified, and are silent now: nobody knows what they run. Part of neither. */
+  /** Reported that they have it, and are silent now: what they run is not known. In no number above. */
   readonly silent: number;
   /** Of the confirmed and of the notified hosts; left out by servers of older versions. */
   readonly settled?: WaitSettled;
@@ -257,43 +270,4 @@ export interface WaitFacts {
   readonly signedSerial?: number;
   /** When the reading began that found this release to be the one that is signed; there where one did. */
   readonly readAtMs?: number;
-}
-
-/** What is asked of a token that is to be made. */
-export interface NewToken {
-  readonly kind: TokenLine['kind'];
-  /** Of `people` alone; `view` when it is left out. */
-  readonly role?: Role;
-  readonly note?: string;
-  /** Left out: no bound. */
-  readonly uses?: number;
-  /** Left out: until it is revoked. */
-  readonly lifetimeMs?: number;
-  /** Glob of the host names that it enrols; left out: all. */
-  readonly hosts?: string;
-  /** A host of this token has them, whatever it says itself. */
-  readonly labels?: Readonly<Record<string, string>>;
-}
-
-/** Of the hosts that one token enrolled, a bounded number. */
-export interface RetiredHosts {
-  readonly retired: number;
-  /** Key of the last one, for the next call; left out when there are no more. */
-  readonly afterKey?: string;
-}
-
-export interface TokenLine {
-  readonly id: string;
-  readonly kind: 'hosts' | 'people' | 'opa';
-  readonly state: 'good' | 'revoked' | 'expired' | 'used-up';
-  readonly role?: Role;
-  readonly note?: string;
-  /** Glob of the names that it enrols; left out: all. */
-  readonly hosts?: string;
-  readonly labels: Readonly<Record<string, string>>;
-  /** Left out: no bound. */
-  readonly usesLeft?: number;
-  readonly createdAtMs: number;
-  /** Left out: until it is revoked. */
-  readonly expiresAtMs?: number;
 }

@@ -1,20 +1,18 @@
 // One sentence about a fleet, with its level: judged from counts by a table of rules, the worst first. Pure; who counted, and
 // how, is the store's.
-import { grouped } from '../text/grouped.js';
-import type {
-  FleetFinding,
-  FleetSummary,
-  HostCounts,
-  OfferGroup,
-  ReleaseCount,
-  RepositoryStatus,
-} from './answers.js';
+import type { FleetFacts, FleetFinding, FleetSummary, OfferGroup, ReleaseCount } from './answers.js';
+import { hostsOfRelease } from './delivery-state.js';
+import { allWell, hostsText, signedOf, standingText } from './fleet-standing.js';
 import type { OfferedState } from './report.js';
 import type { SignedRole } from './signed-releases.js';
 
-export type FleetFacts = Omit<FleetSummary, 'schema' | 'type' | 'level' | 'sentence' | 'findings'>;
+/** `text` goes on behind the hosts where there are some: `2 hosts (edge-1, edge-2)` or `400 hosts`. */
+type Draft = FleetFinding & { readonly hosts?: number };
+type Rule = (facts: FleetFacts) => readonly Draft[];
 
-type Rule = (facts: FleetFacts) => readonly FleetFinding[];
+/** A sentence with more hosts has their number alone. */
+export const maxNamedHosts = 3;
+const maxNameLength = 60;
 
 const rules: readonly Rule[] = [
   ...[
@@ -23,23 +21,51 @@ const rules: readonly Rule[] = [
     offers('refused', 'REFUSED'),
     offers('rolled-back', 'ROLLED_BACK'),
     blocked,
+    critical,
     cloned,
   ],
   ...[nobody, silent, unconfirmed, offers('failed', 'FAILED'), offers('deferred', 'DEFERRED')],
   ...[behind, unread, roleEnds, waiting],
 ];
 
-export function summarize(facts: FleetFacts): FleetSummary {
-  const found = rules.flatMap((rule) => rule(facts));
-  const findings = (['critical', 'warning'] as const).flatMap((level) =>
-    found.filter((one) => one.level === level),
+/** @returns filters of the findings whose few hosts a sentence can name, the worst first */
+export function filtersToName(facts: FleetFacts): readonly string[] {
+  return draftsOf(facts).flatMap(({ where, hosts = 0 }) =>
+    where !== undefined && hosts > 0 && hosts <= maxNamedHosts ? [where] : [],
   );
+}
+
+/** @param names of hosts by filter */
+export function summarize(
+  facts: FleetFacts,
+  names: ReadonlyMap<string, readonly string[]> = new Map(),
+): FleetSummary {
+  const findings = draftsOf(facts).map((draft): FleetFinding => {
+    const { hosts, ...finding } = draft;
+    return hosts === undefined ? finding : { ...finding, text: `${subject(draft, names)} ${finding.text}` };
+  });
   const [worst, ...others] = findings;
   const more =
     others.length === 0 ? '' : `, and ${others.length} more ${others.length === 1 ? 'thing' : 'things'}`;
   const clause = worst === undefined ? '' : worst.text[0]?.toUpperCase() + worst.text.slice(1);
-  const sentence = worst === undefined ? allWell(facts) : `${clause}${more}. ${standing(facts)}`.trim();
+  const sentence = worst === undefined ? allWell(facts) : `${clause}${more}. ${standingText(facts)}`.trim();
   return { schema: 1, type: 'fleet.summary', ...facts, level: worst?.level ?? 'ok', sentence, findings };
+}
+
+/** The worst first. */
+function draftsOf(facts: FleetFacts): Draft[] {
+  const found = rules.flatMap((rule) => rule(facts));
+  return (['critical', 'warning'] as const).flatMap((level) => found.filter((one) => one.level === level));
+}
+
+/** Names are read a moment later than numbers: other hosts than were counted are not named. */
+function subject(
+  { hosts = 0, where = '' }: Pick<Draft, 'hosts' | 'where'>,
+  names: ReadonlyMap<string, readonly string[]>,
+): string {
+  const known = names.get(where) ?? [];
+  if (known.length !== hosts) return hostsText(hosts);
+  return `${hostsText(hosts)} (${known.map((name) => name.slice(0, maxNameLength)).join(', ')})`;
 }
 
 const hour = 3_600_000;
@@ -88,12 +114,13 @@ function roleEnds(facts: FleetFacts): FleetFinding[] {
   });
 }
 
-function withdrawnInUse({ releases }: FleetFacts): FleetFinding[] {
+function withdrawnInUse({ releases }: FleetFacts): Draft[] {
   return releases
     .filter(({ standing }) => standing === 'withdrawn')
     .map((one) => ({
       level: 'critical',
       code: 'WITHDRAWN_IN_USE',
+      hosts: hostsOfRelease(one),
       text: `${runText(one)}, which was withdrawn`,
       where: whereOf(one),
     }));
@@ -102,15 +129,15 @@ function withdrawnInUse({ releases }: FleetFacts): FleetFinding[] {
 /** A release spreads for a while: hosts look every few minutes, and some of them are asked to wait longer. */
 const spreadMs = 30 * 60_000;
 
-function behind({ releases, repositories = [], atMs }: FleetFacts): FleetFinding[] {
-  return releases.flatMap((one): FleetFinding[] => {
+function behind({ releases, repositories = [], atMs }: FleetFacts): Draft[] {
+  return releases.flatMap((one): Draft[] => {
     const signed = signedOf(repositories, one);
     const isNew = signed.some(({ seenAtMs }) => atMs - seenAtMs < spreadMs);
     const [first] = signed;
     if (one.standing !== 'behind' || first === undefined || isNew) return [];
     const serials = [...new Set(signed.map(({ serial }) => serial))].join(' or ');
     const text = `${runText(one)} where ${serials} should be in use`;
-    return [{ level: 'warning', code: 'BEHIND', text, where: whereOf(one) }];
+    return [{ level: 'warning', code: 'BEHIND', hosts: hostsOfRelease(one), text, where: whereOf(one) }];
   });
 }
 
@@ -130,18 +157,8 @@ function unread({ repositories = [], atMs }: FleetFacts): FleetFinding[] {
   });
 }
 
-function signedOf(
-  repositories: readonly RepositoryStatus[],
-  { bundle, channel }: Pick<ReleaseCount, 'bundle' | 'channel'>,
-): RepositoryStatus['releases'] {
-  return repositories.flatMap(({ releases }) =>
-    releases.filter((one) => one.bundle === bundle && one.channel === channel),
-  );
-}
-
-function runText(one: ReleaseCount): string {
-  const hosts = one.confirmed + one.notified + one.unconfirmed;
-  return `${hostsText(hosts)} ${hosts === 1 ? 'runs' : 'run'} ${one.bundle} ${one.serial}`;
+function runText(one: ReleaseCount, hosts = hostsOfRelease(one)): string {
+  return `${hosts === 1 ? 'runs' : 'run'} ${one.bundle} ${one.serial}`;
 }
 
 function whereOf({ bundle, channel, serial }: ReleaseCount): string {
@@ -173,23 +190,31 @@ function offers(state: OfferedState, code: FleetFinding['code']): Rule {
       .map(({ all, hosts }) => {
         const [first] = all as [OfferGroup];
         const codes = [...new Set(all.map((one) => one.code))].slice(0, 3).join(', ');
-        const text = `${hostsText(hosts)} ${verbs[state]} ${first.bundle} ${first.serial} (${codes})`;
+        const text = `${verbs[state]} ${first.bundle} ${first.serial} (${codes})`;
         const where = `state=${state},bundle=${first.bundle},channel=${first.channel},serial=${first.serial}`;
-        return { level, code, text, where };
+        return { level, code, hosts, text, where };
       });
   };
 }
 
-function blocked({ hosts }: FleetFacts): FleetFinding[] {
+function blocked({ hosts }: FleetFacts): Draft[] {
   if (hosts.blocked === 0) return [];
-  const text = `${hostsText(hosts.blocked)} ${hosts.blocked === 1 ? 'is' : 'are'} blocked after repeated failures`;
-  return [{ level: 'critical', code: 'BLOCKED', text, where: 'state=blocked' }];
+  const text = `${hosts.blocked === 1 ? 'is' : 'are'} blocked after repeated failures`;
+  return [{ level: 'critical', code: 'BLOCKED', hosts: hosts.blocked, text, where: 'state=blocked' }];
 }
 
-function cloned({ hosts }: FleetFacts): FleetFinding[] {
+/** A host that is critical for itself, as `writ health` has it, is critical for the fleet. */
+function critical({ hosts: { critical: hosts = 0 }, criticalCodes = [] }: FleetFacts): Draft[] {
+  if (hosts === 0) return [];
+  const codes = criticalCodes.length === 0 ? '' : ` (${criticalCodes.join(', ')})`;
+  const text = `${hosts === 1 ? 'is' : 'are'} critical${codes}`;
+  return [{ level: 'critical', code: 'HOST_CRITICAL', hosts, text, where: 'state=critical' }];
+}
+
+function cloned({ hosts }: FleetFacts): Draft[] {
   if (hosts.cloned === 0) return [];
-  const text = `${hostsText(hosts.cloned)} ${hosts.cloned === 1 ? 'shares' : 'share'} a key with a clone`;
-  return [{ level: 'critical', code: 'CLONED', text, where: 'state=cloned' }];
+  const text = `${hosts.cloned === 1 ? 'shares' : 'share'} a key with a clone`;
+  return [{ level: 'critical', code: 'CLONED', hosts: hosts.cloned, text, where: 'state=cloned' }];
 }
 
 function nobody({ hosts, releases }: FleetFacts): FleetFinding[] {
@@ -199,91 +224,29 @@ function nobody({ hosts, releases }: FleetFacts): FleetFinding[] {
 }
 
 /** Each host is judged by its own interval: one that asked for a day keeps nobody else's silence from being seen. */
-function silent({ hosts }: FleetFacts): FleetFinding[] {
+function silent({ hosts }: FleetFacts): Draft[] {
   if (hosts.silent === 0) return [];
-  const text = `${hostsText(hosts.silent)} ${hosts.silent === 1 ? 'is' : 'are'} silent`;
-  return [{ level: 'warning', code: 'SILENT', text, where: 'state=silent' }];
+  const text = `${hosts.silent === 1 ? 'is' : 'are'} silent`;
+  return [{ level: 'warning', code: 'SILENT', hosts: hosts.silent, text, where: 'state=silent' }];
 }
 
-function unconfirmed({ releases }: FleetFacts): FleetFinding[] {
-  const hosts = releases.reduce((sum, one) => sum + one.unconfirmed, 0);
-  if (hosts === 0) return [];
-  const text = `a release is not proven in use in ${grouped(hosts)} ${hosts === 1 ? 'place' : 'places'}`;
-  return [{ level: 'warning', code: 'UNCONFIRMED', text, where: 'state=unconfirmed' }];
+function unconfirmed({ releases }: FleetFacts): Draft[] {
+  return releases
+    .filter((one) => one.unconfirmed > 0)
+    .toSorted((a, b) => b.unconfirmed - a.unconfirmed)
+    .map((one) => ({
+      level: 'warning',
+      code: 'UNCONFIRMED',
+      hosts: one.unconfirmed,
+      text: `${runText(one, one.unconfirmed)} unconfirmed`,
+      where: `state=unconfirmed,${whereOf(one)}`,
+    }));
 }
 
-function waiting({ hosts }: FleetFacts): FleetFinding[] {
+function waiting({ hosts }: FleetFacts): Draft[] {
   if (hosts.waiting === 0) return [];
-  const text = `${hostsText(hosts.waiting)} ${hosts.waiting === 1 ? 'waits' : 'wait'} for approval`;
-  return [{ level: 'warning', code: 'WAITING_FOR_APPROVAL', text, where: 'state=waiting' }];
-}
-
-/** How it stands besides: the newest release of the channel that has most hosts behind it. */
-function standing(facts: FleetFacts): string {
-  const shares = channelsOf(facts);
-  const worst = shares.toSorted((a, b) => b.of - b.confirmed - (a.of - a.confirmed))[0];
-  if (worst === undefined) return '';
-  const { confirmed, notified, of, bundle, serial } = worst;
-  const others =
-    notified === 0 ? '' : `, ${grouped(notified)} ${notified === 1 ? 'has' : 'have'} nothing to confirm it`;
-  const should = worst.basis === 'signed' ? ', the release that should be in use' : '';
-  return `${grouped(confirmed)} of ${grouped(of)} confirmed ${bundle} ${serial}${should}${others}.`;
-}
-
-function allWell(facts: FleetFacts): string {
-  const [first, ...others] = channelsOf(facts);
-  if (first === undefined) return `${hostsText(facts.hosts.accepted)} enrolled, and no release in use yet.`;
-  const all = [first, ...others];
-  if (all.every((one) => one.confirmed === one.of)) {
-    const isSigned = all.every(({ basis }) => basis === 'signed');
-    const each = isSigned ? 'what should be in use of each bundle' : 'the newest release of each bundle';
-    const one = isSigned ? `, the release that should be in use` : '';
-    const what = others.length === 0 ? `${first.bundle} ${first.serial}${one}` : each;
-    return `All ${hostsText(facts.hosts.accepted)} confirmed ${what}.`.replace(
-      'All 1 host ',
-      'The one host ',
-    );
-  }
-  return standing(facts);
-}
-
-interface ChannelShare {
-  readonly bundle: string;
-  readonly serial: number;
-  readonly of: number;
-  readonly confirmed: number;
-  /** Hosts that use it, where nobody can say so. */
-  readonly notified: number;
-  /** Which release is meant: the signed one, or the newest that hosts know. */
-  readonly basis: 'signed' | 'heard';
-}
-
-function channelsOf({ releases, repositories = [] }: FleetFacts): ChannelShare[] {
-  const channels = new Map<string, ReleaseCount[]>();
-  for (const one of releases) {
-    const name = JSON.stringify([one.bundle, one.channel]);
-    channels.set(name, [...(channels.get(name) ?? []), one]);
-  }
-  return [...channels.values()].map((all) => {
-    const [first] = all as [ReleaseCount];
-    const signed = signedOf(repositories, first);
-    const basis = signed.length > 0 && all.some((one) => one.standing !== 'unknown') ? 'signed' : 'heard';
-    const newest = all.filter((one) =>
-      basis === 'signed' ? one.standing === 'current' : one.place === 'newest',
-    );
-    const sum = (list: readonly ReleaseCount[], of: (one: ReleaseCount) => number): number =>
-      list.reduce((total, one) => total + of(one), 0);
-    return {
-      bundle: first.bundle,
-      serial: newest[0]?.serial ?? signed[0]?.serial ?? 0,
-      basis,
-      of: sum(all, (one) => one.confirmed + one.notified + one.unconfirmed),
-      confirmed: sum(newest, (one) => one.confirmed),
-      notified: sum(newest, (one) => one.notified),
-    };
-  });
-}
-
-function hostsText(count: HostCounts['accepted']): string {
-  return `${grouped(count)} ${count === 1 ? 'host' : 'hosts'}`;
+  const text = `${hosts.waiting === 1 ? 'waits' : 'wait'} for approval`;
+  return [
+    { level: 'warning', code: 'WAITING_FOR_APPROVAL', hosts: hosts.waiting, text, where: 'state=waiting' },
+  ];
 }

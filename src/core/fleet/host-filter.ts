@@ -18,7 +18,7 @@ export interface HostFilter {
   readonly bundle: BundleFilter;
   readonly is?:
     | ('waiting' | 'accepted' | 'retired')
-    | ('silent' | 'unjudged' | 'stopped' | 'blocked' | 'cloned');
+    | ('silent' | 'unjudged' | 'stopped' | 'blocked' | 'critical' | 'cloned');
   readonly host?: string;
   readonly health?: string;
   readonly version?: string;
@@ -35,7 +35,17 @@ type Draft = { bundle: Record<string, unknown>; labels: Record<string, string>; 
 
 const active = ['confirmed', 'notified', 'unconfirmed'];
 const offered = ['refused', 'rolled-back', 'deferred', 'failed'];
-const own = ['waiting', 'accepted', 'retired', 'silent', 'unjudged', 'stopped', 'blocked', 'cloned'];
+const own = [
+  'waiting',
+  'accepted',
+  'retired',
+  'silent',
+  'unjudged',
+  'stopped',
+  'blocked',
+  'critical',
+  'cloned',
+];
 
 const keys: Readonly<Record<string, (draft: Draft, value: string) => void>> = {
   state: (draft, value) => {

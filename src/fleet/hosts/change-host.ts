@@ -2,7 +2,7 @@
 // key is never accepted again; its row and the audit stay.
 import type { Kysely } from 'kysely';
 import { WritError } from '../../core/errors.js';
-import type { RetiredHosts } from '../../core/fleet/answers.js';
+import type { RetiredHosts } from '../../core/fleet/token-answers.js';
 import { endIntervals } from '../intervals/write-intervals.js';
 import { addAudit } from '../store/audit.js';
 import { storeError } from '../store/store-errors.js';

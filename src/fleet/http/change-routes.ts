@@ -1,7 +1,7 @@
 // What only `operate` may: tokens, and hosts that wait or leave. Each change is in the audit under the name of who asked.
 import type { Kysely } from 'kysely';
-import type { NewToken } from '../../core/fleet/answers.js';
 import { fleetBounds } from '../../core/fleet/report.js';
+import type { NewToken } from '../../core/fleet/token-answers.js';
 import { given } from '../../core/given.js';
 import { approveHost, retireHost, retireHostsOf } from '../hosts/change-host.js';
 import { findHost } from '../queries/host-pages.js';

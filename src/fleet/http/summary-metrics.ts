@@ -3,6 +3,7 @@
 // bundles or codes makes no series. What is not known is left out, never shown as it was.
 import { errorCodes } from '../../core/error-codes.js';
 import type { FleetSummary, OfferGroup, ReleaseCount } from '../../core/fleet/answers.js';
+import { deliveryStates, hostsOfRelease } from '../../core/fleet/delivery-state.js';
 import { bakeStates } from '../../core/fleet/report.js';
 import type { Gauge, MetricLabels, Metrics } from '../../platform/telemetry/metrics.js';
 
@@ -10,7 +11,6 @@ import type { Gauge, MetricLabels, Metrics } from '../../platform/telemetry/metr
 export type ShowSummary = (summary: FleetSummary | undefined) => void;
 
 const states = ['refused', 'rolled-back', 'deferred', 'failed'] as const;
-const proofs = ['confirmed', 'notified', 'unconfirmed'] as const;
 const places = ['newest', 'tail'] as const;
 const levels = ['ok', 'warning', 'critical'];
 const topRoles = ['root', 'targets', 'snapshot', 'timestamp'];
@@ -107,7 +107,7 @@ type Counted = readonly (readonly [labels: MetricLabels, count: number])[];
 function placesOf(releases: readonly ReleaseCount[]): Counted {
   return places.flatMap((place) => {
     const there = releases.filter((one) => one.place === place);
-    return proofs.map((state) => [{ place, state }, sum(there, (one) => one[state])] as const);
+    return deliveryStates.map((state) => [{ place, state }, sum(there, (one) => one[state] ?? 0)] as const);
   });
 }
 
@@ -144,8 +144,7 @@ function largestChannels({ releases, offers }: FleetSummary) {
   };
   for (const one of releases) channelOf(one).releases.push(one);
   for (const one of offers) channelOf(one).offers.push(one);
-  const sizeOf = (one: Channel): number =>
-    sum(one.releases, (of) => of.confirmed + of.notified + of.unconfirmed) + sum(one.offers, hostsOf);
+  const sizeOf = (one: Channel): number => sum(one.releases, hostsOfRelease) + sum(one.offers, hostsOf);
   const all = [...channels.values()].toSorted((a, b) => sizeOf(b) - sizeOf(a));
   return { shown: all.slice(0, maxChannels), leftOut: Math.max(0, all.length - maxChannels) };
 }

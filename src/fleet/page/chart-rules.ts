@@ -2,10 +2,11 @@
 // proven, then the tail; a part of one host in a million is still visible. A curve of confirmations: steps, because a host confirms at
 // a moment and stays confirmed; the corners of its SVG are 0,0 and the given width and height. Pure: numbers and words.
 import type { ReleaseCount } from '../../core/fleet/answers.js';
+import { deliveryStates, hostsOfRelease as hostsOf } from '../../core/fleet/delivery-state.js';
 import { grouped } from '../../core/text/grouped.js';
 
 export interface Segment {
-  readonly tone: 'confirmed' | 'notified' | 'unconfirmed' | 'tail' | 'old';
+  readonly tone: 'confirmed' | 'notified' | 'unconfirmed' | 'silent' | 'stopped' | 'tail' | 'old';
   readonly label: string;
   readonly hosts: number;
   readonly x: number;
@@ -45,11 +46,6 @@ export function barsOf(releases: readonly ReleaseCount[]): readonly Bar[] {
   return bars.sort((a, b) => order(a.bundle, b.bundle) || order(a.channel, b.channel));
 }
 
-/** @returns hosts that run it, proven or not */
-export function hostsOf({ confirmed, notified, unconfirmed }: ReleaseCount): number {
-  return confirmed + notified + unconfirmed;
-}
-
 type Part = Omit<Segment, 'x' | 'width'>;
 
 function partsOf(releases: readonly ReleaseCount[]): Part[] {
@@ -66,8 +62,8 @@ function partsOf(releases: readonly ReleaseCount[]): Part[] {
 }
 
 function proofsOf(release: ReleaseCount): Part[] {
-  return (['confirmed', 'notified', 'unconfirmed'] as const).map((tone) => {
-    return { tone, label: `serial ${release.serial} ${tone}`, hosts: release[tone] };
+  return deliveryStates.map((tone) => {
+    return { tone, label: `serial ${release.serial} ${tone}`, hosts: release[tone] ?? 0 };
   });
 }
 

@@ -11,7 +11,7 @@ import { Offers } from './offers.js';
 import { Badge, Section } from './parts.js';
 import { ReleasesInUse } from './releases-in-use.js';
 import { Trust } from './trust.js';
-import { ageText } from './words.js';
+import { ageText, counted } from './words.js';
 
 /** @returns the page at `/` */
 export function firstScreen(summary: FleetSummary, frame: Frame): string {
@@ -19,7 +19,7 @@ export function firstScreen(summary: FleetSummary, frame: Frame): string {
   return renderPage({
     ...frame,
     atMs: summary.atMs,
-    title: `${level.toUpperCase()} ${summary.hosts.accepted}`,
+    title: `${level.toUpperCase()}, ${counted(summary.hosts.accepted, 'host')}`,
     at: '/',
     liveEveryMs: 1000,
     children: (
@@ -30,7 +30,7 @@ export function firstScreen(summary: FleetSummary, frame: Frame): string {
           </h1>
           <Findings findings={findings} />
         </section>
-        <Offers offers={offers} id="offers" />
+        {offers.length === 0 ? null : <Offers offers={offers} id="offers" role={frame.visitor?.role} />}
         <ReleasesInUse releases={releases} />
         <Silence summary={summary} />
         <Trust summary={summary} />
@@ -45,7 +45,8 @@ function Findings({ findings }: { readonly findings: readonly FleetFinding[] }):
     <ul class="findings">
       {findings.map(({ level, code, text, where }) => (
         <li class={level}>
-          <code>{code}</code> {where === undefined ? text : <a href={hostsPageAddress(where)}>{text}</a>}
+          <code>{code}</code>{' '}
+          {where === undefined ? printable(text) : <a href={hostsPageAddress(where)}>{printable(text)}</a>}
         </li>
       ))}
     </ul>
@@ -70,6 +71,7 @@ function Silence({ summary }: { readonly summary: FleetSummary }): VNode {
     ['silent', hosts.silent, hostsAddress([condition('state', 'silent')])],
     ['stopped in order', hosts.stopped, hostsAddress([condition('state', 'stopped')])],
     ['waiting for approval', hosts.waiting, hostsAddress([condition('state', 'waiting')])],
+    ['critical', hosts.critical ?? 0, hostsAddress([condition('state', 'critical')])],
     ['blocked', hosts.blocked, hostsAddress([condition('state', 'blocked')])],
     ['cloned', hosts.cloned, hostsAddress([condition('state', 'cloned')])],
     ['plain OPAs, unsigned', hosts.opa, hostsAddress([condition('kind', 'opa')])],
@@ -79,7 +81,11 @@ function Silence({ summary }: { readonly summary: FleetSummary }): VNode {
       {hosts.unjudged > 0 ? <TooEarly unjudged={hosts.unjudged} /> : null}
       <dl class="tiles">
         {rows.map(([name, count, address]) => (
-          <div class={count > 0 && ['silent', 'blocked', 'cloned'].includes(name) ? 'warning' : undefined}>
+          <div
+            class={
+              count > 0 && ['silent', 'critical', 'blocked', 'cloned'].includes(name) ? 'warning' : undefined
+            }
+          >
             <dt>{name}</dt>
             <dd>
               <a href={address}>{grouped(count)}</a>

@@ -1,8 +1,9 @@
 // What a host is called in one word, and how bad that is: the words of `writ status`, as far as a report says them. Pure.
-import type { HostDetail, HostLine } from '../../core/fleet/answers.js';
+import type { HostBundle, HostDetail, HostLine } from '../../core/fleet/answers.js';
+import { deliveryState } from '../../core/fleet/delivery-state.js';
 import { type FleetReport, isBlocked } from '../../core/fleet/report.js';
 import type { Tone } from './parts.js';
-import { counted } from './words.js';
+import { ageText, counted } from './words.js';
 
 const tones: Readonly<Record<string, Tone>> = {
   ok: 'ok',
@@ -25,6 +26,19 @@ const tones: Readonly<Record<string, Tone>> = {
 /** @returns `quiet` for a word of a later version */
 export function stateTone(state: string): Tone {
   return Object.hasOwn(tones, state) ? (tones[state] ?? 'quiet') : 'quiet';
+}
+
+type Active = Pick<NonNullable<HostBundle['active']>, 'state'>;
+type Known = Pick<HostLine, 'presence' | 'lastSeenMs'>;
+
+/** @returns `confirmed`, or where that is of the past `confirmed, last report 5 min ago` */
+export function activeText({ state }: Active, { presence, lastSeenMs }: Known, nowMs: number): string {
+  if (deliveryState({ state, presence }) === state) return state;
+  return `${state}, last report ${ageText(nowMs - lastSeenMs)} ago`;
+}
+
+export function activeTone({ state }: Active, { presence }: Pick<Known, 'presence'>): Tone {
+  return stateTone(deliveryState({ state, presence }));
 }
 
 /** @returns what the server knows of it without its own words */

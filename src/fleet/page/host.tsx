@@ -2,9 +2,11 @@
 import type { ComponentChildren, VNode } from 'preact';
 import type { HostBundle, HostDetail } from '../../core/fleet/answers.js';
 import type { FleetReport } from '../../core/fleet/report.js';
+import { knownError } from '../../core/known-error.js';
+import { printable } from '../../core/text/printable.js';
 import { condition, hostAddress, hostHistoryCsvAddress, hostsAddress, releaseAddress } from './addresses.js';
 import { History } from './history.js';
-import { headOf, stateTone } from './host-words.js';
+import { activeText, activeTone, headOf, stateTone } from './host-words.js';
 import { type Frame, renderPage } from './layout.js';
 import { Badge, Foreign, Moment, Section, Table } from './parts.js';
 import { StandingCell } from './signed.js';
@@ -29,7 +31,7 @@ export function hostPage(host: HostDetail, frame: Frame): string {
           </p>
           <Alerts host={host} />
         </section>
-        <Bundles bundles={host.bundles} />
+        <Bundles host={host} nowMs={frame.atMs} />
         {host.report === undefined ? null : <Report report={host.report} nowMs={frame.atMs} />}
         <History
           title="What it ran and refused"
@@ -47,7 +49,7 @@ export function hostPage(host: HostDetail, frame: Frame): string {
 function Alerts({ host }: { readonly host: HostDetail }): VNode | null {
   const { key, state, cloned, namesakes, report } = host;
   const lines: ComponentChildren[] = [
-    ...(report?.findings ?? []).map((code) => <code>{code}</code>),
+    ...(report?.findings ?? []).map((code) => <Finding code={code} />),
     ...(state === 'waiting'
       ? [
           <>
@@ -73,7 +75,18 @@ function Alerts({ host }: { readonly host: HostDetail }): VNode | null {
   );
 }
 
-function Bundles({ bundles }: { readonly bundles: readonly HostBundle[] }): VNode {
+function Finding({ code }: { readonly code: string }): VNode {
+  const known = knownError(code);
+  return (
+    <>
+      <code>{printable(code)}</code>
+      {known === undefined ? null : ` ${known.meaning} Next: ${known.hint}`}
+    </>
+  );
+}
+
+function Bundles({ host, nowMs }: { readonly host: HostDetail; readonly nowMs: number }): VNode {
+  const { bundles } = host;
   return (
     <Section id="bundles" title="Bundles">
       {bundles.length === 0 ? <p class="quiet">None.</p> : null}
@@ -90,7 +103,7 @@ function Bundles({ bundles }: { readonly bundles: readonly HostBundle[] }): VNod
             'runs what it should',
             'server has',
           ]}
-          rows={bundles.map(rowOf)}
+          rows={bundles.map((one) => rowOf(one, host, nowMs))}
         />
       )}
       {bundles.map(({ offered }) =>
@@ -104,14 +117,22 @@ function Bundles({ bundles }: { readonly bundles: readonly HostBundle[] }): VNod
   );
 }
 
-function rowOf({ bundle, channel, active, offered, signed }: HostBundle): ComponentChildren[] {
+function rowOf(
+  { bundle, channel, active, offered, signed }: HostBundle,
+  host: HostDetail,
+  nowMs: number,
+): ComponentChildren[] {
   const link = (serial: number): VNode => <a href={releaseAddress({ bundle, channel, serial })}>{serial}</a>;
   return [
     <Foreign text={bundle} />,
     <Foreign text={channel} />,
     active === undefined ? '-' : link(active.serial),
     active === undefined ? '-' : <Moment atMs={active.sinceMs} />,
-    active === undefined ? '-' : <Badge tone={stateTone(active.state)} text={active.state} />,
+    active === undefined ? (
+      '-'
+    ) : (
+      <Badge tone={activeTone(active, host)} text={activeText(active, host, nowMs)} />
+    ),
     active?.bake ?? '-',
     <StandingCell signed={signed} />,
     offered === undefined ? (

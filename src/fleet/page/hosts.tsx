@@ -10,7 +10,7 @@ import {
   hostsPageAddress,
   releaseAddress,
 } from './addresses.js';
-import { presenceTone, presenceWord, stateTone } from './host-words.js';
+import { activeText, activeTone, presenceTone, presenceWord, stateTone } from './host-words.js';
 import { type Frame, renderPage } from './layout.js';
 import { Badge, Foreign, Table } from './parts.js';
 import { standingTones } from './signed.js';
@@ -29,6 +29,7 @@ const quick = [
   ['unconfirmed', [condition('state', 'unconfirmed')]],
   ['silent', [condition('state', 'silent')]],
   ['waiting', [condition('state', 'waiting')]],
+  ['critical', [condition('state', 'critical')]],
   ['blocked', [condition('state', 'blocked')]],
   ['cloned', [condition('state', 'cloned')]],
 ] as const;
@@ -140,7 +141,7 @@ function rowOf(host: HostLine, atMs: number): ComponentChildren[] {
     </>,
     <ul class="plain">
       {host.bundles.map((bundle) => (
-        <BundleState bundle={bundle} />
+        <BundleState bundle={bundle} host={host} atMs={atMs} />
       ))}
     </ul>,
     <Labels labels={host.labels} />,
@@ -157,8 +158,12 @@ function rowOf(host: HostLine, atMs: number): ComponentChildren[] {
 
 function BundleState({
   bundle: { bundle, channel, active, offered, signed },
+  host,
+  atMs,
 }: {
   readonly bundle: HostBundle;
+  readonly host: HostLine;
+  readonly atMs: number;
 }): VNode {
   return (
     <li>
@@ -168,7 +173,7 @@ function BundleState({
       ) : (
         <>
           <a href={releaseAddress({ bundle, channel, serial: active.serial })}>{active.serial}</a>{' '}
-          <Badge tone={stateTone(active.state)} text={active.state} />
+          <Badge tone={activeTone(active, host)} text={activeText(active, host, atMs)} />
           {signed === undefined || signed.standing === 'current' ? null : (
             <>
               {' '}

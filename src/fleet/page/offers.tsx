@@ -1,9 +1,9 @@
 // Releases that are offered but not active, grouped by bundle, serial and code: what was refused, why where hosts say it, and
 // what the catalogue of errors says to do.
 import type { VNode } from 'preact';
-import { type ErrorCode, errorCodes } from '../../core/error-codes.js';
 import type { OfferGroup } from '../../core/fleet/answers.js';
 import type { OfferedState } from '../../core/fleet/report.js';
+import { knownError } from '../../core/known-error.js';
 import { condition, hostsAddress, releaseAddress } from './addresses.js';
 import { Badge, Foreign, Moment, Section, type Tone } from './parts.js';
 import { counted } from './words.js';
@@ -18,9 +18,12 @@ const tones: Readonly<Record<OfferedState, Tone>> = {
 export function Offers({
   offers,
   id,
+  role,
 }: {
   readonly offers: readonly OfferGroup[];
   readonly id: string;
+  /** Of the visitor. */
+  readonly role: string | undefined;
 }): VNode {
   return (
     <Section id={id} title="Offered, but not active">
@@ -33,6 +36,9 @@ export function Offers({
           ))}
         </ul>
       )}
+      {offers.length > 0 && role === 'view' ? (
+        <p class="quiet">A token of the role detail also shows the first lines of what checks printed.</p>
+      ) : null}
     </Section>
   );
 }
@@ -43,7 +49,7 @@ function Offer({ offer }: { readonly offer: OfferGroup }): VNode {
     ...[condition('bundle', bundle), condition('channel', channel), condition('state', state)],
     condition('code', code),
   ];
-  const hint = hintOf(code);
+  const hint = knownError(code)?.hint;
   return (
     <li class={tones[state]}>
       <p>
@@ -67,9 +73,4 @@ function Offer({ offer }: { readonly offer: OfferGroup }): VNode {
       {hint === undefined ? null : <p class="quiet">Next: {hint}</p>}
     </li>
   );
-}
-
-/** @returns undefined for a code of another version, or one that a host made up */
-function hintOf(code: string): string | undefined {
-  return Object.hasOwn(errorCodes, code) ? errorCodes[code as ErrorCode].hint : undefined;
 }

@@ -2,11 +2,12 @@
 
 import type { VNode } from 'preact';
 import type { BakeCounts, ReleaseReport } from '../../core/fleet/answers.js';
+import { deliveryStates, hostsOfRelease } from '../../core/fleet/delivery-state.js';
 import type { HistoryPage } from '../../core/fleet/history-answers.js';
 import { type BakeState, bakeStates } from '../../core/fleet/report.js';
 import { grouped } from '../../core/text/grouped.js';
 import { condition, hostsAddress, type ReleaseName, releaseHistoryCsvAddress } from './addresses.js';
-import { curvePath, hostsOf } from './chart-rules.js';
+import { curvePath } from './chart-rules.js';
 import { History } from './history.js';
 import { type Frame, renderPage } from './layout.js';
 import { Offers } from './offers.js';
@@ -42,7 +43,7 @@ export function releasePage(
         <Counts {...shown} />
         <Signed release={release} signed={report.signed} />
         <Curve {...shown} />
-        <Offers offers={report.offers} id="offers" />
+        <Offers offers={report.offers} id="offers" role={frame.visitor?.role} />
         <History
           title="Who ran it, and when"
           intervals={report.intervals ?? []}
@@ -58,7 +59,9 @@ export function releasePage(
 function Counts({ release, report: { releases, past } }: Shown): VNode {
   const { bundle, channel, serial } = release;
   const of = [condition('bundle', bundle), condition('channel', channel), condition('serial', serial)];
-  const states = ['confirmed', 'notified', 'unconfirmed'] as const;
+  const states = deliveryStates.filter(
+    (state) => !['silent', 'stopped'].includes(state) || releases.some((one) => (one[state] ?? 0) > 0),
+  );
   if (releases.length === 0)
     return (
       <p class="quiet">
@@ -82,8 +85,8 @@ function Counts({ release, report: { releases, past } }: Shown): VNode {
               <div class={state === 'unconfirmed' && one[state] > 0 ? 'warning' : undefined}>
                 <dt>{state}</dt>
                 <dd>
-                  <a href={hostsAddress([...of, condition('state', state)])}>{grouped(one[state])}</a>{' '}
-                  <span class="quiet">{shareText(one[state], hostsOf(one))}</span>
+                  <a href={hostsAddress([...of, condition('state', state)])}>{grouped(one[state] ?? 0)}</a>{' '}
+                  <span class="quiet">{shareText(one[state] ?? 0, hostsOfRelease(one))}</span>
                 </dd>
               </div>
             ))}
@@ -139,7 +142,7 @@ function Bakes({ counts = {} }: { readonly counts: BakeCounts | undefined }): VN
 function Curve({ report: { curve, releases, offers }, nowMs }: Shown): VNode {
   const [first] = curve;
   const last = curve.at(-1);
-  const known = [...releases.map(hostsOf), ...offers.map(({ hosts }) => hosts)];
+  const known = [...releases.map(hostsOfRelease), ...offers.map(({ hosts }) => hosts)];
   const hosts = known.reduce((sum, one) => sum + one, 0);
   if (first === undefined || last === undefined)
     return (

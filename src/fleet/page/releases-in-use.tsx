@@ -2,21 +2,21 @@
 
 import type { VNode } from 'preact';
 import type { ReleaseCount } from '../../core/fleet/answers.js';
+import { type DeliveryState, deliveryStates, hostsOfRelease } from '../../core/fleet/delivery-state.js';
 import { grouped } from '../../core/text/grouped.js';
 import { condition, hostsAddress, releaseAddress } from './addresses.js';
-import { type Bar, barsOf, barWidth, hostsOf } from './chart-rules.js';
+import { type Bar, barsOf, barWidth } from './chart-rules.js';
 import { Badge, Foreign, Section, Table } from './parts.js';
 import { standingTones } from './signed.js';
 import { counted, shareText } from './words.js';
 
-const columns = [
-  'serial',
-  { right: 'hosts' },
-  { right: 'share' },
-  { right: 'confirmed' },
-  { right: 'notified' },
-  { right: 'unconfirmed' },
-];
+/** The last two where a host is in them. */
+function statesOf(releases: readonly ReleaseCount[]): readonly DeliveryState[] {
+  return deliveryStates.filter(
+    (state) => !['silent', 'stopped'].includes(state) || releases.some((one) => (one[state] ?? 0) > 0),
+  );
+}
+
 /** Rows that are there at once; those behind them open by a click. */
 const maxRows = 5;
 
@@ -39,6 +39,7 @@ function Legend(): VNode {
       <li class="confirmed">newest, confirmed by its workers</li>
       <li class="notified">newest, notified: nothing there can confirm</li>
       <li class="unconfirmed">newest, not confirmed</li>
+      <li class="silent">newest, as of a last report: silent or stopped now</li>
       <li class="tail">older releases</li>
     </ul>
   );
@@ -47,7 +48,9 @@ function Legend(): VNode {
 function BarOfReleases({ bar }: { readonly bar: Bar }): VNode {
   const { bundle, channel, hosts, releases, segments } = bar;
   const words = segments.map(({ label, hosts: count }) => `${label}: ${counted(count, 'host')}`);
-  const rows = releases.map((release) => rowOf(release, hosts));
+  const states = statesOf(releases);
+  const columns = ['serial', ...['hosts', 'share', ...states].map((right) => ({ right }))];
+  const rows = releases.map((release) => rowOf(release, hosts, states));
   const caption = `Releases of ${bundle} ${channel}`;
   return (
     <article class="bar">
@@ -73,16 +76,15 @@ function BarOfReleases({ bar }: { readonly bar: Bar }): VNode {
   );
 }
 
-function rowOf(release: ReleaseCount, all: number): (VNode | string)[] {
+function rowOf(release: ReleaseCount, all: number, states: readonly DeliveryState[]): (VNode | string)[] {
   const { bundle, channel, serial, manifest, standing } = release;
   const of = [condition('bundle', bundle), condition('channel', channel), condition('serial', serial)];
-  const hosts = hostsOf(release);
-  const count = (state: 'confirmed' | 'notified' | 'unconfirmed'): VNode | string =>
-    release[state] === 0 ? (
-      '0'
-    ) : (
-      <a href={hostsAddress([...of, condition('state', state)])}>{grouped(release[state])}</a>
-    );
+  const hosts = hostsOfRelease(release);
+  const count = (state: DeliveryState): VNode | string => {
+    const there = release[state] ?? 0;
+    if (there === 0) return '0';
+    return <a href={hostsAddress([...of, condition('state', state)])}>{grouped(there)}</a>;
+  };
   return [
     <>
       <a href={releaseAddress(release)} title={`manifest ${manifest}`}>
@@ -97,6 +99,6 @@ function rowOf(release: ReleaseCount, all: number): (VNode | string)[] {
     </>,
     <a href={hostsAddress(of)}>{grouped(hosts)}</a>,
     shareText(hosts, all),
-    ...(['confirmed', 'notified', 'unconfirmed'] as const).map(count),
+    ...states.map(count),
   ];
 }

@@ -63,7 +63,7 @@ export function createFleetQueries(
     summary,
     hosts: async (question, role) => readHosts(db, question, await asking(role)),
     host: async (name, role) => readHost(db, name, await asking(role)),
-    release: async (question) => readRelease(db, question, await views.read(clock.nowMs())),
+    release: async (question) => readRelease(db, question, await asking('view')),
     wait: async (question) => {
       const nowMs = clock.nowMs();
       const asked = { sinceMs: nowMs, ...question };

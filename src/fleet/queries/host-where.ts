@@ -1,6 +1,6 @@
 // A filter of hosts as conditions of a query: every value is bound, none is part of the text. Retired hosts are found only by
 // who asks for them. Owns the meaning of each word of a filter in rows.
-import type { ExpressionBuilder, Kysely } from 'kysely';
+import type { Expression, ExpressionBuilder, Kysely } from 'kysely';
 import type { BundleFilter, HostFilter } from '../../core/fleet/host-filter.js';
 import { acceptingGapMs, lastSeenLagMs } from '../hosts/silence-rules.js';
 import type { Tables } from '../store/tables.js';
@@ -20,6 +20,26 @@ export function isSilentRow(eb: Builder, at: At): Condition {
 /** Each by its own interval: one that asked for a day keeps nobody else from being judged. */
 export function isUnjudgedRow(eb: Builder, at: At): Condition {
   return eb.and([isOverdueRow(eb, at), eb.not(wasHeardRow(eb, at))]);
+}
+
+/** Reports that it is critical. A blocked host has a finding of its own, and a report of the past says nothing about now. */
+export function isCriticalRow(eb: Builder, at: At): Condition {
+  return eb.and([
+    eb('hosts.state', '=', 'accepted'),
+    eb('hosts.health', '=', 'critical'),
+    eb('hosts.kind', '=', 'writ'),
+    eb('hosts.blocked', '=', 0),
+    isReportOfNow(eb, at),
+  ]);
+}
+
+/** Its agent ended in order. */
+export function isStoppedRow(eb: Builder): Condition {
+  return eb.and([eb('hosts.state', '=', 'accepted'), eb('hosts.agent', '=', 'stop')]);
+}
+
+export function isReportOfNow(eb: Builder, at: At): Condition {
+  return eb.and([eb('hosts.agent', '!=', 'stop'), eb.not(isSilentRow(eb, at))]);
 }
 
 function isOverdueRow(eb: Builder, { nowMs }: At): Condition {
@@ -46,7 +66,7 @@ function granted(eb: Builder) {
 export function matching(
   eb: Builder,
   filter: HostFilter,
-  asking: Asking,
+  asking: At,
   releases?: readonly string[],
 ): Condition {
   const conditions: Condition[] = [ofState(eb, filter.is, asking)];
@@ -57,10 +77,12 @@ export function matching(
   if (filter.kind !== undefined) conditions.push(eb.and([eb('hosts.kind', '=', filter.kind as 'writ')]));
   for (const [name, value] of Object.entries(filter.labels)) conditions.push(hasLabel(eb, name, value));
   if (Object.keys(filter.bundle).length > 0) conditions.push(hasBundle(eb, filter.bundle, releases));
+  // As every count has it: a host that is silent or stopped is in a state of its own.
+  if (filter.bundle.active !== undefined) conditions.push(isReportOfNow(eb, asking));
   return eb.and(conditions);
 }
 
-function ofState(eb: Builder, is: HostFilter['is'], asking: Asking): Condition {
+function ofState(eb: Builder, is: HostFilter['is'], asking: At): Condition {
   switch (is) {
     case undefined:
       return eb.and([eb('hosts.state', '!=', 'retired')]);
@@ -69,9 +91,11 @@ function ofState(eb: Builder, is: HostFilter['is'], asking: Asking): Condition {
     case 'unjudged':
       return isUnjudgedRow(eb, asking);
     case 'stopped':
-      return eb.and([eb('hosts.state', '=', 'accepted'), eb('hosts.agent', '=', 'stop')]);
+      return isStoppedRow(eb);
     case 'blocked':
       return eb.and([eb('hosts.state', '=', 'accepted'), eb('hosts.blocked', '=', 1)]);
+    case 'critical':
+      return isCriticalRow(eb, asking);
     case 'cloned':
       return eb.and([eb('hosts.state', '!=', 'retired'), eb('hosts.cloned', '=', 1)]);
     default:
@@ -94,24 +118,40 @@ function hasLabel(eb: Builder, name: string, value: string): Condition {
 
 /** All of it of one row: a host that runs 42 of one bundle and refused another is not one that refused 42. */
 function hasBundle(eb: Builder, filter: BundleFilter, releases?: readonly string[]): Condition {
-  let rows = eb
-    .selectFrom('host_bundles')
-    .select('host_bundles.bundle')
-    .whereRef('host_bundles.key_id', '=', 'hosts.key_id');
+  return eb.and([
+    eb.exists(bundleRows(eb, filter, releases).whereRef('host_bundles.key_id', '=', 'hosts.key_id')),
+  ]);
+}
+
+/** @returns rows of bundles that fit, of any host */
+export function bundleRows(eb: Builder, filter: BundleFilter, releases?: readonly string[]) {
+  let rows = eb.selectFrom('host_bundles').select('host_bundles.key_id');
   const { bundle, channel, serial, active, offered, code } = filter;
-  if (bundle !== undefined) rows = rows.where('host_bundles.bundle', '=', bundle);
-  if (channel !== undefined) rows = rows.where('host_bundles.channel', '=', channel);
+  // Of what is offered where an offer is asked for.
+  const isOffer = offered !== undefined || code !== undefined;
+  if (bundle !== undefined) rows = rows.where((row) => named(row, 'host_bundles.bundle', bundle, isOffer));
+  if (channel !== undefined) rows = rows.where((row) => named(row, 'host_bundles.channel', channel, isOffer));
   if (active !== undefined) rows = rows.where('host_bundles.state', '=', active as 'confirmed');
   if (offered !== undefined) rows = rows.where('host_bundles.offered_state', '=', offered as 'refused');
   if (code !== undefined) rows = rows.where('host_bundles.offered_code', '=', code);
   if (releases !== undefined)
     // An empty list is no SQL: a name that no release has finds nobody.
     rows = rows.where((row) => row(releaseName(row), 'in', releases.length === 0 ? [''] : releases));
-  // Of what is offered where an offer is asked for.
-  const isOffer = offered !== undefined || code !== undefined;
   if (serial !== undefined)
     rows = rows.where(isOffer ? 'host_bundles.offered_serial' : 'host_bundles.serial', '=', serial);
-  return eb.and([eb.exists(rows)]);
+  // The condition of the index of offers.
+  return isOffer ? rows.where((row) => row('host_bundles.offered_serial', '>', row.lit(0))) : rows;
+}
+
+/** An offer is found by the index of offers, which has few rows, and not by that of all hosts of the channel. */
+function named(
+  row: ExpressionBuilder<Tables, 'host_bundles'>,
+  column: 'host_bundles.bundle' | 'host_bundles.channel',
+  value: string,
+  isOffer: boolean,
+) {
+  const of: Expression<string> = row.ref(column);
+  return isOffer ? row(row(of, '||', row.val('')), '=', value) : row(column, '=', value);
 }
 
 /** When servers of this fleet took reports. */

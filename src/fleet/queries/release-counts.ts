@@ -1,16 +1,12 @@
 // Releases and offers from the counters: a row for each release, state and slot, whatever the number of hosts. Which of them
 // is the newest of its channel is judged here. Owns no wording.
 import type { Kysely } from 'kysely';
-import type { OfferGroup, ReleaseCount } from '../../core/fleet/answers.js';
+import type { FleetSummary, OfferGroup, ReleaseCount } from '../../core/fleet/answers.js';
 import { type ActiveState, type BakeState, isOfferedState } from '../../core/fleet/report.js';
 import { type RepositoryView, standingOf } from '../../core/fleet/signed-releases.js';
+import { given } from '../../core/given.js';
 import type { Tables } from '../store/tables.js';
-
-export interface ReleaseFilter {
-  readonly bundle?: string;
-  readonly channel?: string;
-  readonly serial?: number;
-}
+import type { PastReports, ReleaseFilter } from './past-reports.js';
 
 interface Counted {
   readonly bundle: string;
@@ -27,6 +23,8 @@ interface Counted {
 type Found = Counted & {
   readonly counts: Partial<Record<ActiveState, number>>;
   readonly bakes: Partial<Record<BakeState, number>>;
+  silent: number;
+  stopped: number;
 };
 
 /**
@@ -78,34 +76,71 @@ function byRelease(a: Counted, b: Counted): number {
 export interface ReleaseCounts {
   readonly releases: readonly ReleaseCount[];
   readonly offers: readonly OfferGroup[];
+  readonly idle: NonNullable<FleetSummary['idle']>;
 }
 
 /**
  * @param views of the repositories that are read: each release is held to them
+ * @param past hosts that are silent or stopped: counted apart from those whose report is of now
  * @returns by bundle and channel, the newest serial first
  */
 export async function countReleases(
   db: Kysely<Tables>,
   views: readonly RepositoryView[],
+  past: readonly PastReports[],
   filter: ReleaseFilter = {},
 ): Promise<ReleaseCounts> {
   const counted = await countedOf(db, filter);
+  const offers = counted.flatMap((row): OfferGroup[] => {
+    const [kind, state = '', code = ''] = row.state.split(':');
+    if (kind !== 'offered' || !isOfferedState(state)) return [];
+    const { bundle, channel, serial, hosts } = row;
+    return [{ bundle, channel, serial, state, code, hosts }];
+  });
+  const found = foundReleases(counted.filter(({ serial }) => serial > 0));
+  for (const one of past) moveApart(one, found.get(keyOf(one)));
+  return { releases: withPlaces([...found.values()], views), offers, idle: idleOf(counted, past) };
+}
+
+function foundReleases(counted: readonly Counted[]): ReadonlyMap<string, Found> {
   const releases = new Map<string, Found>();
-  const offers: OfferGroup[] = [];
   for (const row of counted) {
-    const [kind = '', state = '', code = ''] = row.state.split(':');
-    if (kind === 'offered' && isOfferedState(state)) {
-      const { bundle, channel, serial, hosts } = row;
-      offers.push({ bundle, channel, serial, state, code, hosts });
-    } else if (row.serial > 0) {
-      const key = JSON.stringify([row.bundle, row.channel, row.serial, row.manifest]);
-      const { counts, bakes, ...release } = releases.get(key) ?? { ...row, counts: {}, bakes: {} };
-      if (kind === 'active') addTo(counts, state as ActiveState, row.hosts);
-      if (kind === 'bake') addTo(bakes, state as BakeState, row.hosts);
-      releases.set(key, { ...release, counts, bakes });
-    }
+    const [kind, state = ''] = row.state.split(':');
+    if (kind === 'offered') continue;
+    const found = releases.get(keyOf(row)) ?? { ...row, counts: {}, bakes: {}, silent: 0, stopped: 0 };
+    if (kind === 'active') addTo(found.counts, state as ActiveState, row.hosts);
+    if (kind === 'bake') addTo(found.bakes, state as BakeState, row.hosts);
+    releases.set(keyOf(row), found);
   }
-  return { releases: withPlaces([...releases.values()], views), offers };
+  return releases;
+}
+
+/** As in a wait, a host whose agent ended in order does not count. */
+function idleOf(counted: readonly Counted[], past: readonly PastReports[]): ReleaseCounts['idle'] {
+  const stopped = past.filter(({ state, presence }) => state === 'none' && presence === 'stopped');
+  return counted
+    .filter(({ state }) => state === 'active:none')
+    .map((row) => {
+      const gone = stopped.filter((one) => keyOf(one) === keyOf(row));
+      const hosts = row.hosts - gone.reduce((sum, one) => sum + one.hosts, 0);
+      return { bundle: row.bundle, channel: row.channel, hosts };
+    })
+    .filter(({ hosts }) => hosts > 0);
+}
+
+type ReleaseKey = Pick<Counted, 'bundle' | 'channel' | 'serial' | 'manifest'>;
+
+function keyOf({ bundle, channel, serial, manifest }: ReleaseKey): string {
+  return JSON.stringify([bundle, channel, serial, manifest]);
+}
+
+/** The counters are read a moment later than `past`: a count is never less than 0. */
+function moveApart({ state, bake, presence, hosts }: PastReports, release: Found | undefined): void {
+  if (release === undefined || state === 'none') return;
+  const moved = Math.min(hosts, release.counts[state] ?? 0);
+  addTo(release.counts, state, -moved);
+  release[presence] += moved;
+  if (bake !== '') addTo(release.bakes, bake, -Math.min(moved, release.bakes[bake] ?? 0));
 }
 
 function addTo<Key extends string>(counts: Partial<Record<Key, number>>, key: Key, hosts: number): void {
@@ -119,7 +154,7 @@ function withPlaces(found: readonly Found[], views: readonly RepositoryView[]): 
     newest.set(name, Math.max(newest.get(name) ?? 0, serial));
   }
   return found.map((one) => {
-    const { bundle, channel, serial, manifest, counts, bakes } = one;
+    const { bundle, channel, serial, manifest, counts, bakes, silent, stopped } = one;
     const { confirmed = 0, notified = 0, unconfirmed = 0 } = counts;
     const isNewest = newest.get(JSON.stringify([bundle, channel])) === serial;
     const place = isNewest ? 'newest' : 'tail';
@@ -133,6 +168,7 @@ function withPlaces(found: readonly Found[], views: readonly RepositoryView[]): 
       confirmed,
       notified,
       unconfirmed,
+      ...given({ silent: silent || undefined, stopped: stopped || undefined }),
       ...baking,
       place,
       ...judged,

@@ -2,10 +2,12 @@
 // points. Owns the width of a point.
 import type { Kysely } from 'kysely';
 import type { ReleaseReport } from '../../core/fleet/answers.js';
-import { type RepositoryView, signedReleases } from '../../core/fleet/signed-releases.js';
+import { signedReleases } from '../../core/fleet/signed-releases.js';
 import { given } from '../../core/given.js';
 import { countPastHosts } from '../intervals/interval-query.js';
 import type { Tables } from '../store/tables.js';
+import type { Asking } from './host-lines.js';
+import { readPastReports } from './past-reports.js';
 import { countReleases } from './release-counts.js';
 
 export interface ReleaseQuestion {
@@ -21,9 +23,10 @@ const maxPoints = 100;
 export async function readRelease(
   db: Kysely<Tables>,
   question: ReleaseQuestion,
-  views: readonly RepositoryView[],
+  { views, ...at }: Pick<Asking, 'views' | 'nowMs' | 'fleet'>,
 ): Promise<ReleaseReport> {
-  const { releases, offers } = await countReleases(db, views, question);
+  const ended = await readPastReports(db, at, question);
+  const { releases, offers } = await countReleases(db, views, ended, question);
   const past = releases.length === 0 ? await countPastHosts(db, question) : undefined;
   const signed = views.length === 0 ? {} : { signed: signedReleases(views, question) };
   return {

@@ -4,7 +4,7 @@
 // Owns what is remembered between two looks; the judgement is core's.
 import type { ExpressionBuilder, Kysely } from 'kysely';
 import type { FleetSummary, OfferGroup, RepositoryStatus, Role } from '../../core/fleet/answers.js';
-import { summarize } from '../../core/fleet/fleet-summary.js';
+import { filtersToName, summarize } from '../../core/fleet/fleet-summary.js';
 import type { FleetReport } from '../../core/fleet/report.js';
 import type { RepositoryView } from '../../core/fleet/signed-releases.js';
 import { given } from '../../core/given.js';
@@ -12,12 +12,17 @@ import type { Clock } from '../../platform/time/clock.js';
 import type { StoredViews } from '../repositories/stored-views.js';
 import type { HostRow, Tables } from '../store/tables.js';
 import type { Asking } from './host-lines.js';
-import { isSilentRow, isUnjudgedRow, readAccepting } from './host-where.js';
+import { readHostNames } from './host-names.js';
+import { isCriticalRow, isSilentRow, isUnjudgedRow, readAccepting } from './host-where.js';
+import { type PastReports, readPastReports } from './past-reports.js';
 import { countReleases } from './release-counts.js';
 import { agreedRoles } from './role-rules.js';
 
 type Db = Kysely<Tables>;
-type Slow = Pick<FleetSummary, 'hosts' | 'roots' | 'versions' | 'keys' | 'silence' | 'countedAtMs'>;
+type Slow = Pick<
+  FleetSummary,
+  'hosts' | 'roots' | 'versions' | 'keys' | 'silence' | 'countedAtMs' | 'criticalCodes'
+> & { readonly past: readonly PastReports[] };
 
 export interface SummaryQuery {
   summary(role: Role): Promise<FleetSummary>;
@@ -36,33 +41,46 @@ export function createSummaryQuery(
   { fleet, views: stored }: { readonly fleet: string; readonly views: StoredViews },
   clock: Pick<Clock, 'nowMs' | 'monotonicMs'>,
 ): SummaryQuery {
-  let slow: { readonly facts: Promise<Slow>; untilMs: number } | undefined;
-  const slowFacts = (): Promise<Slow> => {
+  const readSlowly = seldom(clock, () => countSlowly(db, clock.nowMs()));
+  let filters: readonly string[] = [];
+  const readNames = seldom(clock, async () => {
+    const nowMs = clock.nowMs();
+    return readHostNames(db, filters, { nowMs, fleet: await readAccepting(db) });
+  });
+  return {
+    summary: async (role) => {
+      const atMs = clock.nowMs();
+      const views = await stored.read(atMs);
+      const { past, ...slow } = await readSlowly();
+      const { releases, offers, idle } = await countReleases(db, views, past);
+      const lined = await withLines(db, offers, role);
+      const repositories = views.length === 0 ? undefined : views.map(statusOf);
+      const facts = {
+        ...{ fleet, atMs, releases, offers: lined, ...given({ repositories }) },
+        ...{ ...slow, ...(idle.length === 0 ? {} : { idle }) },
+      };
+      filters = filtersToName(facts);
+      return summarize(facts, filters.length === 0 ? new Map() : await readNames());
+    },
+  };
+}
+
+/** @returns a reading that is repeated at most once a second, and never for more than a twentieth of the time */
+function seldom<T>(clock: Pick<Clock, 'monotonicMs'>, read: () => Promise<T>): () => Promise<T> {
+  let last: { readonly facts: Promise<T>; untilMs: number } | undefined;
+  return () => {
     const startedMs = clock.monotonicMs();
-    if (slow !== undefined && startedMs < slow.untilMs) return slow.facts;
-    const begun = { facts: countSlowly(db, clock.nowMs()), untilMs: Number.POSITIVE_INFINITY };
-    slow = begun;
+    if (last !== undefined && startedMs < last.untilMs) return last.facts;
+    const begun = { facts: read(), untilMs: Number.POSITIVE_INFINITY };
+    last = begun;
     const ended = (): void => {
       const endMs = clock.monotonicMs();
       begun.untilMs = endMs + Math.max(slowEveryMs, slowShare * (endMs - startedMs));
     };
     begun.facts.then(ended, () => {
-      slow = undefined;
+      last = undefined;
     });
     return begun.facts;
-  };
-  return {
-    summary: async (role) => {
-      const atMs = clock.nowMs();
-      const views = await stored.read(atMs);
-      const { releases, offers } = await countReleases(db, views);
-      const lined = await withLines(db, offers, role);
-      const repositories = views.length === 0 ? undefined : views.map(statusOf);
-      return summarize({
-        ...{ fleet, atMs, releases, offers: lined, ...given({ repositories }) },
-        ...(await slowFacts()),
-      });
-    },
   };
 }
 
@@ -111,6 +129,8 @@ async function countSlowly(db: Db, nowMs: number): Promise<Slow> {
     })),
     versions: versions.map((one) => ({ version: one.version, hosts: Number(one.hosts) })),
     keys: await keysOf(db),
+    past: await readPastReports(db, { nowMs, fleet }),
+    ...(await criticalCodesOf(db, hosts.critical, { nowMs, fleet })),
   };
 }
 
@@ -128,6 +148,7 @@ async function countHosts(db: Db, at: Omit<Asking, 'role' | 'views'>) {
     waiting: count(({ state }) => state === 'waiting'),
     stopped: count(({ state, agent }) => state === 'accepted' && agent === 'stop'),
     blocked: count(({ state, blocked }) => state === 'accepted' && Number(blocked) === 1),
+    critical: await countRows(db, 'writ', (eb) => isCriticalRow(eb, at)),
     silent: await countRows(db, 'writ', (eb) => isSilentRow(eb, at)),
     unjudged: await countRows(db, 'writ', (eb) => isUnjudgedRow(eb, at)),
     cloned: count(({ cloned }) => Number(cloned) === 1),
@@ -148,6 +169,31 @@ async function countRows(
     .where(fits)
     .executeTakeFirstOrThrow();
   return Number(hosts);
+}
+
+const maxCriticalReports = 20;
+
+/** What hosts name first is the worst of them. */
+async function criticalCodesOf(
+  db: Db,
+  critical: number,
+  at: Omit<Asking, 'role' | 'views'>,
+): Promise<Pick<Slow, 'criticalCodes'>> {
+  if (critical === 0) return {};
+  const rows = await db
+    .selectFrom('hosts')
+    .select('report')
+    .where((eb) => isCriticalRow(eb, at))
+    .limit(maxCriticalReports)
+    .execute();
+  const counts = new Map<string, number>();
+  for (const { report } of rows) {
+    const { findings = [] } = report === '' ? {} : (JSON.parse(report) as Partial<FleetReport>);
+    const [code] = findings;
+    if (code !== undefined) counts.set(code, (counts.get(code) ?? 0) + 1);
+  }
+  const codes = [...counts].toSorted(([, a], [, b]) => b - a).map(([code]) => code);
+  return codes.length === 0 ? {} : { criticalCodes: codes.slice(0, 3) };
 }
 
 /** In one word for all: by most of them, so that nobody's claim about its own interval speaks for the fleet. */

@@ -1,8 +1,9 @@
 // What a wait is judged on, counted from the rows of one bundle and channel: who counts, who is done, who refused, who went by.
 // Hosts outside of the count decide nothing, and the last word of one that is silent is not what it runs now. Owns no verdict, which core/fleet/wait-verdict gives.
 import type { ExpressionBuilder, Kysely, SelectQueryBuilder } from 'kysely';
-import type { WaitFacts, WaitSettled } from '../../core/fleet/answers.js';
-import type { ActiveState, BakeState } from '../../core/fleet/report.js';
+import type { WaitFacts } from '../../core/fleet/answers.js';
+import { countDeliveries, type ReportedHosts } from '../../core/fleet/delivery-state.js';
+import type { ActiveState } from '../../core/fleet/report.js';
 import { given } from '../../core/given.js';
 import type { Tables } from '../store/tables.js';
 import { isSilentRow, readAccepting } from './host-where.js';
@@ -48,11 +49,6 @@ export async function readWait(
   const counted = await heard
     .select((eb) => [
       eb.fn.countAll<number>().as('of'),
-      count(eb, eb.and([has(eb, serial, own, 'confirmed'), eb.not(isSilentRow(eb, at))])).as('confirmed'),
-      count(eb, eb.and([has(eb, serial, own, 'notified'), eb.not(isSilentRow(eb, at))])).as('notified'),
-      count(eb, eb.and([isDone(eb, serial, own), isSilentRow(eb, at)])).as('silent'),
-      count(eb, has(eb, serial, own, 'unconfirmed')).as('unconfirmed'),
-      ...settledCounts(eb, { serial, manifests: own, isSilent: isSilentRow(eb, at) }),
       count(eb, has(eb, serial, others)).as('elsewhere'),
       count(eb, refused(eb, serial)).as('refused'),
       count(eb, later(eb, serial, release.repositories)).as('later'),
@@ -73,11 +69,7 @@ export async function readWait(
     type: 'fleet.wait',
     atMs: nowMs,
     of: sums.of,
-    confirmed: sums.confirmed,
-    notified: sums.notified,
-    unconfirmed: sums.unconfirmed,
-    silent: sums.silent,
-    settled: settledOf(sums),
+    ...countDeliveries(await readGroups(heard, { serial, manifests: own, at })),
     refused: sums.refused,
     refusedHosts: refusedHosts.map(({ host, key_id, offered_code }) => ({
       host,
@@ -92,66 +84,44 @@ export async function readWait(
 }
 
 /** Of one host each, and of no two of them at a time: a host that lies takes itself away, and nobody else. */
-function has(eb: Joined, serial: number, manifests: readonly string[], state?: ActiveState) {
-  const is = [eb('host_bundles.serial', '=', serial), anyOf(eb, 'host_bundles.manifest', manifests)];
-  return eb.and(state === undefined ? is : [...is, eb('host_bundles.state', '=', state)]);
+function has(eb: Joined, serial: number, manifests: readonly string[]) {
+  return eb.and([eb('host_bundles.serial', '=', serial), anyOf(eb, 'host_bundles.manifest', manifests)]);
 }
 
-/** Of hosts that are heard and have it, confirmed or notified. */
-function settledCounts(
-  eb: Joined,
+/** Hosts that have the release, by their last report and whether they are silent now. */
+async function readGroups(
+  heard: Members,
   {
     serial,
     manifests,
-    isSilent,
+    at,
   }: {
     readonly serial: number;
     readonly manifests: readonly string[];
-    readonly isSilent: ReturnType<typeof isSilentRow>;
+    readonly at: Parameters<typeof isSilentRow>[1];
   },
-) {
-  const inBake = (bakes: readonly (BakeState | '')[], done: Condition) =>
-    count(eb, eb.and([done, eb.not(isSilent), eb('host_bundles.bake', 'in', [...bakes])]));
-  const done = isDone(eb, serial, manifests);
-  return [
-    inBake(settledStates, has(eb, serial, manifests, 'confirmed')).as('settled_confirmed'),
-    inBake(settledStates, has(eb, serial, manifests, 'notified')).as('settled_notified'),
-    inBake(['unobserved'], done).as('unobserved'),
-    inBake(['baking'], done).as('baking'),
-    inBake(['failed'], done).as('failed'),
-    inBake([''], done).as('unknown'),
-  ] as const;
-}
-
-function settledOf(
-  sums: Record<
-    'settled_confirmed' | 'settled_notified' | 'unobserved' | 'baking' | 'failed' | 'unknown',
-    number
-  >,
-): WaitSettled {
-  const {
-    settled_confirmed: confirmed,
-    settled_notified: notified,
-    unobserved,
-    baking,
-    failed,
-    unknown,
-  } = sums;
-  return { confirmed, notified, unobserved, baking, failed, unknown };
+): Promise<ReportedHosts[]> {
+  const rows = await heard
+    .select(['host_bundles.state', 'host_bundles.bake'])
+    .select((eb) => [
+      eb.case().when(isSilentRow(eb, at)).then(eb.lit(1)).else(eb.lit(0)).end().as('is_silent'),
+      eb.fn.countAll<number>().as('counted'),
+    ])
+    .where((eb) => has(eb, serial, manifests))
+    .groupBy(['host_bundles.state', 'host_bundles.bake', 'is_silent'])
+    .execute();
+  return rows.map(({ state, bake, is_silent, counted }) => ({
+    state: state as ActiveState,
+    bake,
+    presence: Number(is_silent) === 1 ? 'silent' : 'heard',
+    hosts: Number(counted),
+  }));
 }
 
 /** A driver may give a sum as text. */
 function wholeNumbers<T extends Record<string, number>>(sums: T): T {
   const numbers = Object.entries(sums).map(([name, value]) => [name, Number(value)] as const);
   return Object.fromEntries(numbers) as T;
-}
-
-/** A release without a bake time is as good as it will be. */
-const settledStates: readonly BakeState[] = ['settled', 'unobserved', 'none'];
-
-/** As far as its last word goes. */
-function isDone(eb: Joined, serial: number, manifests: readonly string[]) {
-  return eb.or([has(eb, serial, manifests, 'confirmed'), has(eb, serial, manifests, 'notified')]);
 }
 
 function refused(eb: Joined, serial: number) {

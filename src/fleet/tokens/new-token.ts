@@ -1,9 +1,9 @@
 // What a new token may be: one rule, whoever asks for it and by whatever door. Owns its schema, which also describes it in the
 // API, and what a schema cannot say. A token that says something that does not go with its kind was meant otherwise.
 import { WritError } from '../../core/errors.js';
-import type { NewToken } from '../../core/fleet/answers.js';
 import { fleetBounds } from '../../core/fleet/report.js';
 import { plainPattern } from '../../core/fleet/report-schema.js';
+import type { NewToken } from '../../core/fleet/token-answers.js';
 import { everyMistake, validatorOf } from '../../core/schema/own-schemas.js';
 
 const { maxNameLength, maxLabels } = fleetBounds;

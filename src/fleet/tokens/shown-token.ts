@@ -1,5 +1,5 @@
 // A token as it may be shown: its row in the words of answers, without its digest. Pure.
-import type { TokenLine } from '../../core/fleet/answers.js';
+import type { TokenLine } from '../../core/fleet/token-answers.js';
 import { given } from '../../core/given.js';
 import { stateOfToken } from './token-rules.js';
 import type { ListedToken } from './tokens.js';

@@ -3,7 +3,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import { WritError } from '../../core/errors.js';
-import type { NewToken } from '../../core/fleet/answers.js';
+import type { NewToken } from '../../core/fleet/token-answers.js';
 import { addAudit } from '../store/audit.js';
 import type { Tables, TokenRow } from '../store/tables.js';
 import { transact } from '../store/transact.js';

@@ -313,6 +313,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'error-docs',
     'errors',
     'given',
+    'known-error',
     'limits',
     'names',
     'proxy-rules',
@@ -345,6 +346,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
   'core/delta': ['byte-source', 'delta-format', 'delta-reader', 'delta-writer'],
   'core/fleet': [
     'answers',
+    'delivery-state',
     'fleet-summary',
     'history-answers',
     'host-filter',
@@ -354,6 +356,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'signed-releases',
     'signed-request',
     'wait-verdict',
+    'token-answers',
   ],
   'core/protocol': ['control-protocol', 'native-protocol', 'read-protocol', 'socket-protocol'],
   'core/release': [

@@ -1,8 +1,8 @@
 // A store with a token, hosts that enrol with it, and their reports, without any network: what a report does, and nothing
 // of how it came. Signatures have tests of their own.
 import { createHash } from 'node:crypto';
-import type { NewToken } from '../../../src/core/fleet/answers.js';
 import type { FleetReport } from '../../../src/core/fleet/report.js';
+import type { NewToken } from '../../../src/core/fleet/token-answers.js';
 import { enrolHost } from '../../../src/fleet/hosts/enrol.js';
 import type { Ingest } from '../../../src/fleet/hosts/ingest.js';
 import type { ReportVerdict } from '../../../src/fleet/hosts/report-plan.js';

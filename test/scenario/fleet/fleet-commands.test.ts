@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import type { TokenLine } from '../../../src/core/fleet/answers.js';
+import type { TokenLine } from '../../../src/core/fleet/token-answers.js';
 import { jsonOf, runWrit } from '../../kit/cli/run-writ.js';
 import { runWritProcess } from '../../kit/cli/writ-process.js';
 import { skippedPauses } from '../../kit/clock/skipped-pauses.js';
@@ -40,7 +40,7 @@ describe('the commands of a fleet', () => {
     assert.equal((await wait(...door, '--share', '50%')).exitCode, 0);
     const status = await runWrit(['fleet', 'status', ...door]);
     assert.equal(status.exitCode, 2);
-    assert.match(status.stdout, /^CRITICAL 1 host refused dns 42 \(CHECK_FAILED\)/);
+    assert.match(status.stdout, /^CRITICAL 1 host \(web-2\) refused dns 42 \(CHECK_FAILED\)/);
     assert.ok(!status.stdout.includes('line 7'));
     assert.match((await runWrit(['fleet', 'status', ...(await fleet.door('detail'))])).stdout, /line 7: no/);
     await one.report({ bundles: [bundleAt(43)] });

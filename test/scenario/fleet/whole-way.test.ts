@@ -74,6 +74,6 @@ describe('hosts and their fleet', () => {
     );
     assert.equal((await wait(fleet, 2, '--share', '66%')).exitCode, 0);
     const status = await runWrit(['fleet', 'status', '--store', fleet.store]);
-    assert.match(status.stdout, /^CRITICAL 1 host refused dns-edge 2 \(CHECK_FAILED\)/);
+    assert.match(status.stdout, /^CRITICAL 1 host \(web-3\) refused dns-edge 2 \(CHECK_FAILED\)/);
   });
 });

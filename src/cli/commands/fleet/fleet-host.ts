@@ -1,7 +1,7 @@
 // `writ fleet host`: one host with all that is known of it; the two things a person decides about one; and all hosts that a token
 // enrolled, retired together, because who had the token decided on their names and number.
 import { WritError } from '../../../core/errors.js';
-import type { RetiredHosts } from '../../../core/fleet/answers.js';
+import type { RetiredHosts } from '../../../core/fleet/token-answers.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import { type FlagValues, optional } from '../../console/flags.js';
 import { askFleet, doorFlags } from '../../fleet/fleet-door.js';

@@ -107,7 +107,7 @@ export function enrolCases(newLocation: NewLocation): void {
       await assertRecount(bench.store.db);
     });
 
-    it('is undone for all hosts of a token, those that wait too, and for no host of another token', async () => {
+    it('ends for all hosts of a token, and no others', async () => {
       const clock = fakeClock();
       await using bench = await fleetBench(await newLocation(), clock);
       const [stolen, other] = [await bench.token(), await bench.token()];

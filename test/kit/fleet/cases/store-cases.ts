@@ -7,6 +7,7 @@ import { fullCases } from './full-cases.js';
 import { ingestCases } from './ingest-cases.js';
 import { intervalCases } from './interval-cases.js';
 import { keepaliveCases } from './keepalive-cases.js';
+import { oneCountCases } from './one-count-cases.js';
 import { openCases } from './open-cases.js';
 import { randomCases } from './random-cases.js';
 import { renameCases } from './rename-cases.js';
@@ -27,5 +28,6 @@ export function storeCases(newLocation: NewLocation, runs: number): void {
   webhookCases(newLocation);
   fullCases(newLocation);
   blockedCases(newLocation);
+  oneCountCases(newLocation);
   randomCases(newLocation, runs);
 }

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { showSummary } from '../../../../src/cli/show/show-fleet.js';
-import type { FleetSummary, HostCounts } from '../../../../src/core/fleet/answers.js';
+import { showHost, showHosts, showSummary } from '../../../../src/cli/show/show-fleet.js';
+import type { FleetSummary, HostCounts, HostLine, OfferGroup } from '../../../../src/core/fleet/answers.js';
 import { summarize } from '../../../../src/core/fleet/fleet-summary.js';
+import { reportOf } from '../../../kit/fleet/fleet-bench.js';
 
 const hosts: HostCounts = {
   ...{ accepted: 9, waiting: 0, stopped: 0, silent: 0, unjudged: 0, blocked: 0, cloned: 0, opa: 0 },
@@ -45,5 +46,39 @@ describe('`writ fleet status` for people', () => {
     const both = '9 hosts, 2 silent; too early to say whether 3 hosts are silent';
     assert.equal(hostsLine({ silent: 2, unjudged: 3 }), both);
     assert.equal(hostsLine({}, 'too-early'), '9 hosts');
+  });
+
+  it('has a column of first lines where the role sees them, and else names the role that does', () => {
+    const offer = { bundle: 'dns', channel: 'stable', serial: 2, state: 'refused', code: 'CHECK_FAILED' };
+    const shown = (lines?: readonly string[]) =>
+      summaryOf({ offers: [{ ...offer, hosts: 1, ...(lines && { lines }) } as OfferGroup] }).join('\n');
+    assert.match(shown(['line 7: no']), /first line\n.*line 7: no/);
+    assert.doesNotMatch(shown(), /first line\n/);
+    assert.match(shown(), /No first lines: a token of the role detail shows/);
+  });
+});
+
+describe('`writ fleet host` and `fleet hosts` for people', () => {
+  const nowMs = 1_000_000_000;
+  const line: HostLine = {
+    ...{ key: 'ab'.repeat(32), host: 'a', kind: 'writ', state: 'accepted', presence: 'heard', health: 'ok' },
+    ...{ version: '1', root: 1, lastSeenMs: nowMs - 300_000, skewMs: 0, cloned: false, labels: {} },
+    bundles: [{ bundle: 'dns', channel: 'stable', active: { serial: 2, state: 'confirmed', sinceMs: 1 } }],
+  };
+
+  it('show what a silent host has as its last report', () => {
+    assert.match(showHosts([line], false, nowMs).join('\n'), /dns 2 confirmed {2}5 min ago/);
+    const silent = showHosts([{ ...line, presence: 'silent' }], false, nowMs).join('\n');
+    assert.match(silent, /dns 2 confirmed, last report 5 min ago/);
+  });
+
+  it('show each code with its meaning and what to do, and the channel behind its bundle', () => {
+    const report = { ...reportOf('a'), findings: ['WORKERS_MISSING', 'toString'] };
+    const detail = { schema: 1, type: 'fleet.host', enrolledAtMs: 1, everyMs: 1, outcomes: [] } as const;
+    const lines = showHost({ ...line, ...detail, namesakes: [], report }, nowMs);
+    assert.ok(lines.includes('  WORKERS_MISSING: Fewer workers than `min` exist.'));
+    assert.ok(lines.includes('    Next: Start the workers of this group.'));
+    assert.ok(lines.includes('  toString'));
+    assert.ok(lines.includes('  dns stable 2 confirmed'));
   });
 });

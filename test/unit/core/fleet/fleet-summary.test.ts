@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { OfferGroup, ReleaseCount, RepositoryStatus } from '../../../../src/core/fleet/answers.js';
-import { type FleetFacts, summarize } from '../../../../src/core/fleet/fleet-summary.js';
+import type {
+  FleetFacts,
+  OfferGroup,
+  ReleaseCount,
+  RepositoryStatus,
+} from '../../../../src/core/fleet/answers.js';
+import { filtersToName, summarize } from '../../../../src/core/fleet/fleet-summary.js';
 
 const hour = 3_600_000;
 const hosts = { accepted: 3, waiting: 0, stopped: 0, silent: 0, unjudged: 0, blocked: 0, cloned: 0, opa: 0 };
@@ -45,6 +50,38 @@ describe('the sentence about a fleet', () => {
     );
     const tail = [release({ confirmed: 2 }), release({ serial: 41, confirmed: 1, place: 'tail' })];
     assert.equal(summarize(facts({ releases: tail })).sentence, '2 of 3 confirmed dns 42.');
+  });
+
+  it('counts as a wait does: a silent host had it, a stopped one does not count, one without a release does', () => {
+    const releases = [release({ confirmed: 1, silent: 1, stopped: 5 })];
+    const idle = [
+      { bundle: 'dns', channel: 'stable', hosts: 2 },
+      { bundle: 'dns', channel: 'edge', hosts: 9 },
+    ];
+    const { sentence } = summarize(facts({ releases, idle }));
+    assert.equal(sentence, '1 of 4 confirmed dns 42, 1 had it and is silent.');
+  });
+
+  it('names the release that hosts run unconfirmed, and at most three hosts of a finding', () => {
+    const releases = [release({ confirmed: 1, unconfirmed: 2 }), release({ serial: 41, unconfirmed: 4 })];
+    const of = facts({ releases });
+    const where = 'state=unconfirmed,bundle=dns,channel=stable,serial=42';
+    assert.deepEqual(filtersToName(of), [where]);
+    const texts = (names: readonly string[]) =>
+      summarize(of, new Map([[where, names]])).findings.map(({ text }) => text);
+    assert.deepEqual(texts(['a', 'b'.repeat(80)]), [
+      '4 hosts run dns 41 unconfirmed',
+      `2 hosts (a, ${'b'.repeat(60)}) run dns 42 unconfirmed`,
+    ]);
+    assert.deepEqual(texts(['a']), ['4 hosts run dns 41 unconfirmed', '2 hosts run dns 42 unconfirmed']);
+  });
+
+  it('is critical where a host is critical for itself, with the codes that hosts name first', () => {
+    const { findings } = summarize(
+      facts({ hosts: { ...hosts, critical: 1 }, criticalCodes: ['WORKERS_MISSING'] }),
+    );
+    const text = '1 host is critical (WORKERS_MISSING)';
+    assert.deepEqual(findings, [{ level: 'critical', code: 'HOST_CRITICAL', text, where: 'state=critical' }]);
   });
 
   it('writes large numbers so that they are read at a glance', () => {

@@ -31,7 +31,7 @@ describe('the first screen', () => {
       html,
       /<h1><span class="badge critical">CRITICAL<\/span> 3 hosts refused dns-edge 43\.<\/h1>/,
     );
-    assert.match(html, /<title>CRITICAL 40 - Writ fleet<\/title>/);
+    assert.match(html, /<title>CRITICAL, 40 hosts - Writ fleet<\/title>/);
     assert.match(html, /<html lang="en">/);
   });
 
@@ -58,6 +58,23 @@ describe('the first screen', () => {
         firstScreen(summary({ offers: [{ ...offer, code }] }), frame),
         new RegExp(`<code>${code}</code>`),
       );
+  });
+
+  it('counts silent and stopped hosts of a release apart, with a filter that finds them', () => {
+    const html = firstScreen(summary({ releases: [release(42, { confirmed: 2, silent: 1 })] }), frame);
+    assert.match(html, /aria-label="serial 42 confirmed: 2 hosts, serial 42 silent: 1 host"/);
+    assert.ok(html.includes('serial%3D42%2Cstate%3Dsilent"'));
+    assert.doesNotMatch(textOf(html), /unconfirmed silent stopped/, 'a column without a host');
+  });
+
+  it('names the role that sees first lines to a visitor who does not see them', () => {
+    const offers = [
+      { bundle: 'dns', channel: 'stable', serial: 43, state: 'refused', code: 'CHECK_FAILED', hosts: 1 },
+    ] as const;
+    const seenBy = (role: string) =>
+      textOf(firstScreen(summary({ offers }), { ...frame, visitor: { who: 'a', role, by: 'session' } }));
+    assert.match(seenBy('view'), /A token of the role detail also shows the first lines/);
+    assert.doesNotMatch(seenBy('detail'), /A token of the role detail/);
   });
 
   it('draws releases with their numbers in words beside the bar', () => {
@@ -91,7 +108,7 @@ describe('the first screen', () => {
     const text = textOf(firstScreen(summary({ ...none, level: 'warning' }), frame));
     assert.match(text, /No host has reported an active release/);
     assert.ok(!text.includes('Roots and versions'), 'a table without a row');
-    assert.match(text, /No host refuses anything/);
+    assert.doesNotMatch(text, /Offered, but not active/, 'a section without a row');
   });
 });
 
@@ -135,6 +152,19 @@ describe('the list of hosts', () => {
     for (const standing of ['behind', 'withdrawn', 'unknown'] as const)
       assert.match(signed(standing), new RegExp(`dns-edge 42 confirmed ${standing}`));
     assert.match(signed('current'), /dns-edge 42 confirmed 4 s ago/);
+  });
+
+  it('shows what a silent or stopped host has as its last report, in grey', () => {
+    for (const presence of ['silent', 'stopped'] as const) {
+      const html = hostsPage(
+        { where: '' },
+        hosts(hostLine('a', { presence, lastSeenMs: nowMs - 300_000 })),
+        frame,
+      );
+      assert.ok(html.includes('<span class="badge quiet">confirmed, last report 5 min ago</span>'), presence);
+    }
+    const heard = hostsPage({ where: '' }, hosts(hostLine('a')), frame);
+    assert.ok(heard.includes('<span class="badge ok">confirmed</span>'));
   });
 
   it('says of one that has only enrolled that it was never heard', () => {
@@ -181,6 +211,21 @@ describe('the page of a host', () => {
     const html = hostPage(host, frame);
     assert.match(textOf(html), /generation 18 is active, 2 workers not confirmed/);
     assert.ok(html.includes(`href="/hosts/${'ef'.repeat(32)}"`));
+  });
+
+  it('shows for each code of its report what it means and what to do', () => {
+    const findings = ['WORKERS_MISSING', 'toString'];
+    const text = textOf(hostPage(hostDetail('a', { report: { ...report, findings } }), frame));
+    assert.match(
+      text,
+      /WORKERS_MISSING Fewer workers than `min` exist\. Next: Start the workers of this group\. toString /,
+    );
+    assert.doesNotMatch(text, /undefined/);
+  });
+
+  it('shows a bundle of a silent host as of its last report', () => {
+    const host = hostDetail('a', { report, presence: 'silent', lastSeenMs: nowMs - 300_000 });
+    assert.match(textOf(hostPage(host, frame)), /confirmed, last report 5 min ago/);
   });
 
   it('prints the command that lets a host in that waits', () => {

@@ -85,12 +85,19 @@ describe('the queries of a fleet', () => {
     }
     const all = 'state=? AND agent=? AND kind=?';
     const offer = 'offered_state=? AND offered_code=? AND bundle=? AND channel=? AND offered_serial=?';
+    const bundles =
+      'SEARCH host_bundles USING INDEX sqlite_autoindex_host_bundles_1 (key_id=?), USE TEMP B-TREE FOR GROUP BY';
+    const offered = 'SEARCH host_bundles USING INDEX host_bundles_by_offer (offered_state=?)';
     assert.deepEqual(plans, [
-      `SEARCH host_bundles USING INDEX host_bundles_by_offer (${offer})`,
+      'SEARCH hosts USING INDEX hosts_by_state_health (state=? AND health=?)',
       `SEARCH hosts USING COVERING INDEX hosts_by_due (${all} AND <expr><?)`,
       `SEARCH hosts USING COVERING INDEX hosts_by_due (${all} AND <expr><?)`,
       `SEARCH hosts USING COVERING INDEX hosts_by_seen (${all})`,
       `SEARCH hosts USING INDEX hosts_by_seen (${all})`,
+      `SEARCH hosts USING INDEX hosts_by_due (${all} AND <expr><?), ${bundles}`,
+      `SEARCH hosts USING INDEX hosts_by_seen (${all}), ${bundles}`,
+      `SEARCH host_bundles USING INDEX host_bundles_by_offer (${offer})`,
+      `SEARCH hosts USING INDEX sqlite_autoindex_hosts_1 (key_id=?), LIST SUBQUERY 1, ${offered}, USE TEMP B-TREE FOR ORDER BY`,
       'SEARCH hosts USING INDEX hosts_ephemeral (state=?)',
     ]);
   });

@@ -1,7 +1,7 @@
 // What a new token may be, by the rule itself and by each door: the API and the command on the store refuse the same.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { NewToken } from '../../../../src/core/fleet/answers.js';
+import type { NewToken } from '../../../../src/core/fleet/token-answers.js';
 import { checkNewToken } from '../../../../src/fleet/tokens/new-token.js';
 import { systemClock } from '../../../../src/platform/time/clock.js';
 import { throwsCode } from '../../../kit/assert/assert-code.js';

@@ -1,0 +1,46 @@
+// Names of hosts for the sentences of a summary, where few hosts have what the sentence says. Owns the bound: sentences beyond it have
+// their number alone.
+import type { Kysely } from 'kysely';
+import { maxNamedHosts } from '../../core/fleet/fleet-summary.js';
+import { parseHostFilter } from '../../core/fleet/host-filter.js';
+import type { Tables } from '../store/tables.js';
+import type { Asking } from './host-lines.js';
+import { bundleRows, isReportOfNow, matching } from './host-where.js';
+
+const maxFilters = 8;
+
+/** @returns names by filter; a filter with more hosts than a sentence names is left out */
+export async function readHostNames(
+  db: Kysely<Tables>,
+  filters: readonly string[],
+  at: Pick<Asking, 'nowMs' | 'fleet'>,
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  const names = new Map<string, readonly string[]>();
+  for (const where of filters.slice(0, maxFilters)) {
+    const found = await namesOf(db, where, at);
+    if (found.length > 0 && found.length <= maxNamedHosts) names.set(where, found);
+  }
+  return names;
+}
+
+/** Begins with the rows of bundles, which have an index for each of these filters. */
+async function namesOf(
+  db: Kysely<Tables>,
+  where: string,
+  at: Pick<Asking, 'nowMs' | 'fleet'>,
+): Promise<string[]> {
+  const filter = parseHostFilter(where);
+  const { bundle } = filter;
+  let query = db
+    .selectFrom('hosts')
+    .select('host')
+    .where((eb) => matching(eb, { ...filter, bundle: {} }, at));
+  if (Object.keys(bundle).length > 0)
+    query = query.where((eb) => eb('hosts.key_id', 'in', bundleRows(eb, bundle)));
+  if (bundle.active !== undefined) query = query.where((eb) => isReportOfNow(eb, at));
+  const rows = await query
+    .orderBy('host')
+    .limit(maxNamedHosts + 1)
+    .execute();
+  return rows.map(({ host }) => host);
+}
