@@ -80,7 +80,7 @@ function parseList(directory: string, bytes: Buffer): KeptCopy | undefined {
   const base = parseRow(join(directory, baseFile), archive);
   if (typeof target !== 'string' || base === undefined || !Array.isArray(deltas)) return undefined;
   const rows = deltas.flatMap((one, index) => parseRow(join(directory, deltaFile(index)), one) ?? []);
-  const isWhole = rows.length === deltas.length && rows.length >= 1 && rows.length <= maxKeptDeltas;
+  const isWhole = rows.length === deltas.length && rows.length <= maxKeptDeltas;
   return isWhole ? { target, archive: base, deltas: rows } : undefined;
 }
 

@@ -124,7 +124,7 @@ function findKeyFiles(directory: string, { name, role }: RoleHolder): KeyFile[] 
 }
 
 function isNamedFor(role: string, file: string): boolean {
-  return namedForRole.exec(file)?.[1] === role || file === `${role}.key` || file.startsWith(`${role}-`);
+  return file === `${role}.key` || file.startsWith(`${role}-`);
 }
 
 /** A file that is not named for the role and cannot be read is not needed. */

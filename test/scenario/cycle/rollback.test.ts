@@ -158,6 +158,7 @@ describe('a rollback', () => {
       ['failed', 'NO_PREVIOUS', 2],
     );
     assert.deepEqual(missing.problems[0]?.facts['kept'], [1, 2]);
+    assert.equal((await goBack(test, 2)).problems[0]?.code, 'NO_PREVIOUS', 'it is active already');
     assert.equal((await goBack(test, 1)).generation, 1);
   });
 

@@ -100,6 +100,21 @@ describe('a swap whose state directory was restored from a backup before the ren
     assert.deepEqual([becauseOf(result)?.['because'], hasJournal(test)], ['unresolved', false]);
   });
 
+  it('blocks where a worker refuses and the generation before was removed, because the link cannot go back', async () => {
+    const driver = scriptedDriver({ a: confirms });
+    using scene = await stoppedHost({ driver });
+    const { test } = scene;
+    driver.workers.set('a', (generation) => {
+      if (generation <= 3) return confirms(generation);
+      fs.rmSync(join(test.host.paths.generations, '3'), { recursive: true });
+      return refuses('no')();
+    });
+    const result = await test.pull();
+    assert.deepEqual([result.outcome, result.exitCode], ['blocked', 6]);
+    assert.deepEqual(codesOf(result), ['ACTIVATION_BLOCKED', 'WORKER_REFUSED', 'SWAP_OUTDATED']);
+    assert.equal(test.read('access/f'), '4');
+  });
+
   it('puts the link back where the new generation was removed behind the rename', async () => {
     using scene = await stoppedHost();
     const { test } = scene;

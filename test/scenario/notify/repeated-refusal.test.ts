@@ -120,6 +120,20 @@ describe('a worker that is busy', () => {
     assert.equal((await test.pull()).outcome, 'blocked');
   });
 
+  it('blocks where it had taken only an older release that differs from the generation before', async () => {
+    const { test, driver } = await scene();
+    using _ = test;
+    let newest = 0;
+    driver.workers.set('a', (n) => {
+      newest = Math.max(newest, n);
+      return newest < 3 ? { kind: 'unreachable', text: 'ECONNREFUSED' } : busy(n);
+    });
+    await publish(test, 2);
+    assert.equal((await test.pull()).exitCode, 4);
+    await publish(test, 3);
+    assert.equal((await test.pull()).outcome, 'blocked');
+  });
+
   it('is no excuse for a release that it refuses alone', async () => {
     const { test, driver } = await scene();
     using _ = test;
@@ -279,6 +293,17 @@ describe('a loader that can write nowhere', () => {
     await publish(test, 2);
     const { generation, confirmed } = await test.pull();
     assert.deepEqual([generation, confirmed, loaderState(test)], [1, false, 'unreachable']);
+  });
+
+  it('and says "not now" on the way back from a release that it refuses blocks nothing', async () => {
+    const script = `grep -q v1 {bundle}/policy.yaml && test -e {current}/../2 && exit 75; grep -q v1 {bundle}/policy.yaml`;
+    using test = testHost({ groups: { files: { config: { load: load(script) } } } });
+    await publish(test, 1);
+    await test.pull();
+    await publish(test, 2);
+    const result = await test.pull();
+    assert.deepEqual(ends(result), ['rolled-back', 5, 1, 'LOADER_FAILED']);
+    assert.deepEqual([loaderState(test), test.host.ledger.read().loadPending], ['unreachable', true]);
   });
 
   it('blocks where what is in its way on the way back is something else', async () => {

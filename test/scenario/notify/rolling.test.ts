@@ -55,6 +55,19 @@ describe('a rolling group', () => {
     assert.deepEqual(most, [1, 2, 2, 2, 2]);
   });
 
+  it('notifies on the way back a worker that began during the move, because it may have read what was refused', async () => {
+    const driver = scriptedDriver({ a: confirms, b: confirms });
+    using test = await secondRelease(driver, { rolling: 1 });
+    driver.workers.delete('b');
+    await settleNow(test.host);
+    driver.workers.set('a', (generation) => {
+      driver.workers.set('b', confirms);
+      return only(1, refuses('no'))(generation);
+    });
+    assert.equal((await test.pull()).outcome, 'rolled-back');
+    assert.deepEqual(driver.notified, ['a 2', 'a 1', 'b 1']);
+  });
+
   it('stops at a no of the first one, and only that one is put back', async () => {
     const driver = scriptedDriver({ ...five, a: only(1, refuses('no')) });
     using test = await secondRelease(driver, { rolling: 2 });

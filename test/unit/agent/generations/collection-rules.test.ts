@@ -58,6 +58,15 @@ describe('planCollection', () => {
     assert.deepEqual([younger.generations, younger.nextDueMs], [[1], 102], 'the first of two');
     // The last one never falls due: it is the newest.
     assert.equal(plan(generations(4), { graceMs: 100, nowMs: 103 }).nextDueMs, undefined);
+    const named = plan(generations(4), { graceMs: 100, nowMs: 102, named: new Set([3]) });
+    assert.equal(named.nextDueMs, undefined, 'nor does one that is named');
+  });
+
+  it('keeps the newest of the trees of a settled release, by its number', () => {
+    const trees = [10, 2].map((number) => ({ name: `access/1-abc.${number}`, madeAtMs: 1 }));
+    const facts = { generations: [], trees, releases: ['access/1-abc'] };
+    const { trees: gone, releases } = plan(facts, { settled: new Set(['access/1-abc']) });
+    assert.deepEqual([gone, releases], [['access/1-abc.2'], []]);
   });
 
   it('takes a tree with its last generation, however lately the tree was touched', () => {
@@ -90,6 +99,10 @@ describe('planCollection with holders', () => {
     assert.deepEqual([held.generations, held.heldBack], [[1, 3], [2]]);
     assert.deepEqual(held.trees, ['access/1-abc.1', 'access/3-abc.3']);
     assert.deepEqual(held.releases, ['access/1-abc', 'access/3-abc']);
+  });
+
+  it('holds back none that the rules keep', () => {
+    assert.deepEqual(plan(generations(4), { held: [generation(4)] }).heldBack, []);
   });
 
   it('keeps the generation of a held tree', () => {

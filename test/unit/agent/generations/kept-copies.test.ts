@@ -94,6 +94,10 @@ describe('a list of kept deltas', () => {
       ...list,
       archive: { ...(list['archive'] as object), length: -1 },
     }),
+    'with a length of a manifest that is none': (list) => {
+      const archive = list['archive'] as { manifest: object };
+      return { ...list, archive: { ...archive, manifest: { ...archive.manifest, length: -1 } } };
+    },
     'that is no object': () => 'deltas',
     'that is nothing': () => null,
   };

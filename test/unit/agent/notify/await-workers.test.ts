@@ -72,6 +72,18 @@ describe('workers that come by themselves', () => {
   });
 });
 
+describe('workers of another group', () => {
+  it('are no reason to wait for this one', async () => {
+    const driver = scriptedDriver({ a: confirms });
+    const other = scriptedDriver({ b: confirms });
+    using test = testHost({ groups: { app: { driver }, other: { driver: other } } });
+    await test.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
+    await test.pull();
+    Object.assign(driver, { mayComeForMs: () => 6000 });
+    await awaitWorkers(test.host, signal, () => assert.fail('no worker is missing'));
+  });
+});
+
 describe('a worker that was not told of what is active, and may come yet', () => {
   it('is due and not gone, until its time to come is over', async () => {
     const { test } = await world(6000);

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { WorkerGroupConfig } from '../../../../src/core/config/config.js';
-import { codes, entryOf, settle } from '../../../kit/agent/settled-world.js';
+import { codes, entryOf, probe, settle } from '../../../kit/agent/settled-world.js';
+import { setLedger } from '../../../kit/host/set-ledger.js';
 import { type TestHost, testHost } from '../../../kit/host/test-host.js';
 import { type LivingDriver, livingDriver } from '../../../kit/workers/living-workers.js';
 import { confirms } from '../../../kit/workers/scripted-driver.js';
@@ -84,6 +85,22 @@ describe('a worker that answered and was killed since', () => {
     assert.deepEqual([state, goneAtMs], ['confirmed', undefined]);
   });
 
+  it('is kept although another group has as many gone workers as are kept', async () => {
+    const [one, other] = [livingDriver({ a: confirms }), livingDriver({ b: confirms })];
+    using test = testHost({ groups: { app: { driver: one }, other: { driver: other } } });
+    await test.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
+    await test.pull();
+    const { workers } = test.host.ledger.read();
+    const [entry, nowMs] = [workers['app/a']!, test.clock.nowMs()];
+    const gone = Array.from({ length: 256 }, (_, at) => [`app/w${at}`, { ...entry, goneAtMs: nowMs }]);
+    const longer = { ...entry, goneAtMs: nowMs - 1000 };
+    setLedger(test.host.ledger, { workers: { ...Object.fromEntries(gone), 'other/c': longer } });
+    const groups = test.host.groups.filter(({ config }) => config.name === 'app');
+    await settle(test.host, { groups, doubt: 'the-gone' });
+    assert.equal(entryOf(test, 'other/c')?.goneAtMs, longer.goneAtMs);
+    assert.notEqual(entryOf(test, 'app/w0'), undefined);
+  });
+
   it('is not forgotten while its group has fewer workers than its `min`', async () => {
     const reset = { driver: 'scripted', options: {}, timeoutMs: 1000, min: 2 };
     const { test, driver } = await world({ reset });
@@ -105,4 +122,22 @@ describe('a worker that answered and was killed since', () => {
     assert.equal((await test.pull()).exitCode, 4);
     assert.equal(entryOf(test, 'app/b')?.state, 'unreachable');
   });
+});
+
+describe('a worker that is another process a moment after its answer', () => {
+  for (const [what, config, isReplaced] of [
+    ['was replaced by the notification', {}, true],
+    ['is judged by its probe where it has one', probe('true'), false],
+  ] as const) {
+    it(what, async () => {
+      const driver = livingDriver({ a: confirms });
+      driver.processes.set('a', 'first');
+      using test = testHost({ groups: { app: { driver, config } } });
+      await test.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
+      await test.pull();
+      driver.processes.set('a', 'second');
+      await apart(test);
+      assert.equal(entryOf(test, 'app/a')?.replacedAtMs !== undefined, isReplaced);
+    });
+  }
 });

@@ -1,6 +1,7 @@
 // A batch of reports, beside the cases that each store has: how long it waits, and what it does to numbers.
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { storedCounters } from '../../../../src/fleet/hosts/counter-changes.js';
 import { createIngest } from '../../../../src/fleet/hosts/ingest.js';
 import { silentLog } from '../../../../src/platform/telemetry/silent-log.js';
@@ -26,6 +27,22 @@ describe('a batch of reports', () => {
     // The first one of all was alone when it came; the second batch was full when it was looked at.
     assert.deepEqual(clock.sleeps.slice(before), [20]);
     await ingest.close();
+  });
+
+  it('is answered 503 at once behind 20,000 that wait', async () => {
+    const clock = fakeClock();
+    await using bench = await fleetBench(directory.join('queue'), clock);
+    const ingest = createIngest(bench.store, { clock, log: silentLog() });
+    const broken = Buffer.from('{');
+    const take = (_: unknown, at: number) =>
+      send(ingest, { keyId: at.toString(16).padStart(64, '0'), name: `host-${at}`, counter: 1 }, broken);
+    // The clock stands still: no batch begins.
+    const waiting = Array.from({ length: 20_000 }, take);
+    const answer = await Promise.race([take('late', 20_000), nextTurn('none yet')]);
+    assert.deepEqual(answer, { kind: 'unavailable' });
+    await ingest.close();
+    const verdicts = await Promise.all(waiting);
+    assert.deepEqual([...new Set(verdicts.map(({ kind }) => kind))], ['refused']);
   });
 
   it('moves the numbers of what it replaced', async () => {

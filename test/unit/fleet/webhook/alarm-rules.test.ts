@@ -81,6 +81,17 @@ describe('alarms of a fleet', () => {
     assert.equal(all[0]?.labels['bundle'], 'z');
   });
 
+  for (const other of [{ bundle: 'web' }, { channel: 'canary' }, { serial: 44 }]) {
+    const [member = ''] = Object.keys(other);
+    it(`come in the order of the hosts of their own release, where the ${member} differs`, () => {
+      const taken = { ...refusedOffer, ...other, state: 'rolled-back', hosts: 4 } as const;
+      assert.deepEqual(names(summaryWith({ offers: [refusedOffer, taken] })), [
+        'WritFleetRolledBack',
+        'WritFleetRefused',
+      ]);
+    });
+  }
+
   it('are told when they begin, and as ended when they were away for a minute', () => {
     const began = planAlarms([], refused, 1000);
     assert.deepEqual(
@@ -115,6 +126,14 @@ describe('alarms of a fleet', () => {
       [['WritFleetSilent', 0]],
     );
     assert.equal(storedAfter([silent, 1000], [well, 2000])[0]?.ends_at_ms, 2000);
+    const both = summaryWith({ hosts, offers: [refusedOffer] });
+    assert.deepEqual(
+      storedAfter([both, 1000], [early, 2000]).map((row) => [labelsIn(row)['alertname'], row.ends_at_ms]),
+      [
+        ['WritFleetSilent', 0],
+        ['WritFleetRefused', 2000],
+      ],
+    );
   });
 
   it('share in a message what all of them have, and nothing else', () => {
