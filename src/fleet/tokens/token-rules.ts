@@ -38,7 +38,7 @@ export function coversHost(pattern: string, host: string): boolean {
   if (pattern === '') return true;
   let [at, from, star, tried] = [0, 0, -1, 0];
   while (from < host.length) {
-    if (at < pattern.length && (pattern[at] === '?' || (pattern[at] === host[from] && pattern[at] !== '*'))) {
+    if (pattern[at] === '?' || (pattern[at] === host[from] && pattern[at] !== '*')) {
       at++;
       from++;
     } else if (pattern[at] === '*') {

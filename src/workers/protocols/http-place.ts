@@ -52,7 +52,7 @@ function urlPlace(text: string, members: MembersOptions | undefined): HttpPlace 
 function plainUrl(text: string): URL | undefined {
   if (!URL.canParse(text)) return undefined;
   const url = new URL(text);
-  const isPlain = url.username === '' && url.password === '' && url.hash === '' && url.host !== '';
+  const isPlain = url.username === '' && url.password === '' && url.hash === '';
   return isPlain && /^https?:$/.test(url.protocol) ? url : undefined;
 }
 

@@ -25,7 +25,7 @@ export function mayHaveWritten({ startTicks, writtenAtMs, bootAtMs, uptimeMs }: 
   const startMs = (startTicks * 1000) / ticksPerSecond;
   return bootAtMs.some((bootMs) => {
     const writtenMs = writtenAtMs - bootMs;
-    const isOfThisBoot = writtenMs >= -startToleranceMs && writtenMs <= uptimeMs + startToleranceMs;
-    return isOfThisBoot && startMs <= writtenMs + startToleranceMs;
+    // No process starts before the boot: what is older than the boot is older than each process.
+    return startMs <= writtenMs + startToleranceMs && writtenMs <= uptimeMs + startToleranceMs;
   });
 }

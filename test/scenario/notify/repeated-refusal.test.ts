@@ -108,6 +108,10 @@ describe('a worker that is busy', () => {
     await publish(test, 2);
     assert.equal((await test.pull()).outcome, 'blocked');
     assert.equal(test.host.refusals.read().refusals.length, 1);
+    driver.workers.set('a', accepts);
+    await publish(test, 3);
+    assert.equal((await test.pull({ force: 'yes' })).outcome, 'activated');
+    assert.equal(test.host.ledger.read().blocked, undefined, 'the block ends with what is active');
   });
 
   it('blocks where it had taken nothing before', async () => {

@@ -31,6 +31,18 @@ describe('ids under one key', () => {
   it('are of one machine whose state is put back at each boot', () =>
     assert.equal(after('ab!b!c!c!d!d!'), false));
   it('stay of two when one of them is switched off', () => assert.equal(after('ababbbb'), true));
+  it('are remembered once each, without the pair of now and that of a store that knew none', () => {
+    const past = (pastIds: readonly string[], bootId: string, next: string): unknown =>
+      JSON.parse(
+        judgeIds(
+          { installId: 'i', bootId, pastIds: JSON.stringify(pastIds), returns: 0, answers: 0 },
+          { installId: 'i', bootId: next, isAnswer: false },
+        ).pastIds,
+      );
+    assert.deepEqual(past(['i a', 'i b', 'i c'], 'd', 'b'), ['i a', 'i c', 'i d']);
+    assert.deepEqual(past(['i a', 'i b', 'i c'], 'b', 'd'), ['i a', 'i c', 'i b']);
+    assert.deepEqual(past([], '', 'a'), []);
+  });
   it('are remembered for a few boots only', () => {
     const { pastIds } = judgeIds(
       { installId: 'i', bootId: 'x', pastIds: JSON.stringify('abcdefgh'.split('')), returns: 0, answers: 0 },

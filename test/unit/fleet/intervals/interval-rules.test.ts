@@ -59,6 +59,45 @@ describe('the intervals of a host', () => {
     assert.ok(row);
     assert.deepEqual(changeIntervals([row], reported([activeAt(1, 5)])), []);
     assert.deepEqual(changeIntervals([row], reported([activeAt(1, 5, 'unconfirmed')])), [], 'a proof stays');
+    const [notified] = changeIntervals([], reported([activeAt(1, 5, 'notified')]));
+    assert.ok(notified);
+    assert.deepEqual(changeIntervals([notified], reported([activeAt(1, 5, 'notified')])), []);
+  });
+
+  it('are of one release of one repository: another manifest with the same serial is another release', () => {
+    const other = bundleAt(1, { active: { serial: 1, manifest: 'other', sinceMs: 9, state: 'confirmed' } });
+    assert.deepEqual(play(reported([activeAt(1, 5)]), reported([other])), [
+      'active 1 confirmed 5-9',
+      'active 1 confirmed 9-',
+    ]);
+    const same = bundleAt(2, { active: { serial: 2, manifest: 'm1', sinceMs: 9, state: 'confirmed' } });
+    assert.deepEqual(play(reported([activeAt(1, 5)]), reported([same])), [
+      'active 1 confirmed 5-9',
+      'active 2 confirmed 9-',
+    ]);
+  });
+
+  it('of a refusal have the state of now, and end with another code', () => {
+    const offered = (state: 'refused' | 'rolled-back', code: string) =>
+      bundleAt(1, {
+        active: { serial: 1, manifest: 'm1', sinceMs: 5, state: 'confirmed' },
+        offered: { serial: 2, state, code, atMs: 7 },
+      });
+    const kinds = (...reports: readonly ReturnType<typeof offered>[]): string[] =>
+      play(...reports.map((one) => reported([one]))).filter((text) => text.startsWith('refused'));
+    const first = offered('refused', 'CHECK_FAILED');
+    assert.deepEqual(kinds(offered('rolled-back', 'WORKER_REFUSED')), [
+      'refused 2 rolled-backWORKER_REFUSED 7-',
+    ]);
+    assert.equal(kinds(first, offered('refused', 'LOADER_FAILED')).length, 2);
+    const [row] = changeIntervals([], reported([first])).filter(({ kind }) => kind === 'refused');
+    assert.ok(row);
+    const next = changeIntervals([row], reported([offered('rolled-back', 'CHECK_FAILED')]));
+    assert.deepEqual(
+      next.filter(({ kind }) => kind === 'refused').map(({ state, until_ms }) => [state, until_ms]),
+      [['rolled-back', 0]],
+      'by its key it is the same row',
+    );
   });
 
   it('have the best that was proven', () => {

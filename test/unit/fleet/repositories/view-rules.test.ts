@@ -27,6 +27,8 @@ describe('what a reading makes of what was known', () => {
         }),
       view,
     );
+  const read = (before: RepositoryView, entries: readonly NewEntry[], atMs: number): RepositoryView =>
+    nextView(before, { ...{ atMs, roles: [], roots: [] }, offer: { entries, unread: [] } });
   const pastOf = ({ past }: RepositoryView, bundle: string): number[] =>
     past.filter((one) => one.bundle === bundle).map(({ serial }) => serial);
 
@@ -50,5 +52,27 @@ describe('what a reading makes of what was known', () => {
         ['b', 1],
       ],
     );
+  });
+
+  it('keeps an entry as a past one when its serial, its manifest or its archive changes', () => {
+    const first = entry('a', 1);
+    for (const change of [{ serial: 2 }, { manifest: 'm' }, { archive: 'x' }]) {
+      const before = read(emptyView('https://policy.example.net'), [first], 1);
+      const view = read(before, [{ ...first, ...change }], 2);
+      assert.deepEqual(pastOf(view, 'a'), [1]);
+      assert.equal(view.entries[0]?.seenAtMs, 2);
+    }
+  });
+
+  it('takes no entry for that of another channel', () => {
+    const before = read(emptyView('https://policy.example.net'), [entry('a', 1)], 1);
+    const view = read(before, [entry('b', 1)], 2);
+    assert.equal(view.entries[0]?.seenAtMs, 2);
+    assert.deepEqual(pastOf(view, 'a'), [1]);
+  });
+
+  it('keeps one past entry of each serial', () => {
+    const view = readings(emptyView('https://policy.example.net'), [1, 2, 1, 2, 3]);
+    assert.deepEqual(pastOf(view, 'a'), [2, 1]);
   });
 });

@@ -15,6 +15,7 @@ describe('a pattern of host names', () => {
     ['*a*b*', 'xxbxxaxx', false],
     ['web.1', 'web-1', false],
     ['a*', '*', false],
+    ['*x', '*ax', true],
     ['*', '', true],
     ['?', '', false],
     ['web', 'web-1', false],

@@ -169,6 +169,20 @@ describe('a key file', () => {
     });
   }
 
+  for (const [name, change] of Object.entries({
+    'a negative block size': { r: -1 },
+    'a negative parallelism': { p: -1 },
+    'half a block': { r: 7.5 },
+    'a block size in text': { r: '8' },
+  })) {
+    it(`is refused although the rest of its parameters is valid: ${name}`, () => {
+      using dir = tempDir();
+      const { path } = makeKey(dir, 'a passphrase');
+      rewrite(path, (file) => Object.assign(file['scrypt'] as object, change));
+      assert.throws(() => readKeyFile(path), { code: 'KEY_UNREADABLE' });
+    });
+  }
+
   const broken: Readonly<Record<string, string>> = {
     'no JSON': '{',
     null: 'null',

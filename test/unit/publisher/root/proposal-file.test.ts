@@ -43,6 +43,7 @@ const refused: Readonly<Record<string, (file: Loose) => void>> = {
   'a chain without end': (file) => (file.chain = Array(300).fill(file.chain[0])),
   'a chain of something else': (file) => (file.chain = [{ signed: 1, signatures: [] }]),
   'a base that is no digest': (file) => (file.base = 'sha256:00'),
+  'a base without its kind': (file) => (file.base = file.base.replace('sha256:', '')),
   'a base that is no text': (file) => (file.base = { toString: 'x' }),
   'no root': (file) => (file.root = null),
   'another role': (file) => (file.root.signed._type = 'targets'),
@@ -150,6 +151,15 @@ describe('copies of a proposal', () => {
 });
 
 describe('a signature of a proposal', () => {
+  it('counts once for each key', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    const made = proposal(repository, {});
+    const { root, ...rest } = await signedBy(repository, made, ['root-1.key']);
+    const twice = { ...rest, root: { ...root, signatures: [...root.signatures, ...root.signatures] } };
+    assert.equal(validSignatures({ base: made.base, proposal: twice }).length, 1);
+  });
+
   it('does not count when the proposed root has another key under the key id', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
@@ -170,6 +180,30 @@ describe('a signature of a proposal', () => {
 });
 
 describe('who is missing', () => {
+  const people = (names: string) => [...names].map((name) => ({ keyId: name.toLowerCase(), name }));
+  const tally = (signed: string, missing: string) => ({
+    ...{ threshold: 2, keys: signed.length + missing.length },
+    ...{ signed: people(signed), missing: people(missing) },
+  });
+
+  it('is complete only where both roots have their threshold', () => {
+    const [whole, half] = [tally('ab', 'c'), tally('a', 'bc')];
+    assert.equal(isComplete({ old: whole, next: whole }), true);
+    assert.equal(isComplete({ old: whole, next: half }), false);
+    assert.equal(isComplete({ old: half, next: whole }), false);
+  });
+
+  it('is named for each root where too few people count for both', () => {
+    const missing = whoIsMissing({ old: tally('', 'ab'), next: tally('', 'bc') });
+    assert.deepEqual(
+      missing.map(({ count, of }) => [count, of.map(({ name }) => name).join('')]),
+      [
+        [2, 'ab'],
+        [2, 'bc'],
+      ],
+    );
+  });
+
   it('is named for the old and the new root, once where one person counts for both', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);

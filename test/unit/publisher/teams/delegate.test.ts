@@ -184,6 +184,17 @@ describe('releases that change hands', () => {
     assert.equal((await repository.publish({ file: 'four' }, { keys: team.keys })).release.serial, 4);
   });
 
+  it('wait for the team also where it has signed a file already', async () => {
+    using dir = tempDir();
+    const { repository, team } = await publishedByTeam(dir);
+    await repository.publish({ file: 'one' }, { bundle: 'access' });
+    const result = await delegateTo(repository, team, { paths: ['dns-*/*', 'access/*'], handOver: 'yes' });
+    assert.ok(result.kind === 'live' && result.waitsForRole);
+    await signByTeam(repository, team);
+    await repository.refresh();
+    assert.deepEqual(live(repository), ['access 1 dns-team', 'dns-edge 1 dns-team']);
+  });
+
   it('go at once when the team’s key is at hand: hosts never miss one', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);

@@ -40,6 +40,8 @@ describe('telling a worker', () => {
     assert.equal((await notifyWorker(driverThat({}), 'a', options)).kind, 'confirmed');
     for (const verdictClass of ['early', 'silent'] as const)
       assert.equal((await notifyWorker(driverThat({ verdictClass }), 'a', options)).kind, 'notified');
+    const refused = driverThat({ verdictClass: 'early', reset: { kind: 'refused', text: 'no' } });
+    assert.equal((await notifyWorker(refused, 'a', options)).kind, 'refused');
   });
 
   it('believes nobody who said yes and then died', async () => {

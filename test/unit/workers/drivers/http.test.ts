@@ -264,6 +264,8 @@ describe('the options of the http driver', () => {
   const contradictions: readonly (readonly [string, unknown, object])[] = [
     ['a name and password in the URL', 'http://a:b@c/', {}],
     ['a password in the URL', 'http://:c@d/', {}],
+    ['a name in the URL', 'http://a@c/', {}],
+    ['another protocol', 'ftp://a/', {}],
     ['a URL that is none', 'http://[a/', {}],
     ['a fragment', 'http://a/#b', {}],
     ['an unknown placeholder', 'http://a/{bundle}', {}],

@@ -51,6 +51,20 @@ describe('the line driver', () => {
     assert.deepEqual((await ask(server)).answer, { kind: 'notified', text: 'ok' });
   });
 
+  it('notifies a socket of any name where the name stands nowhere in what is sent', async () => {
+    using dir = tempDir();
+    const fake = await startFakeLineServer(dir.join('a b'), { habit: 'unbound' });
+    const kindFor = async (options: object): Promise<string> =>
+      (await driverOf(dir.join('*'), { ...unbound, ...options }).reset('a b', { target, timeoutMs: 60_000 }))
+        .kind;
+    try {
+      assert.equal(await kindFor({}), 'confirmed');
+      assert.equal(await kindFor({ send: 'reload {worker}' }), 'unreachable');
+    } finally {
+      await fake.close();
+    }
+  });
+
   it('takes any other answer than the expected one for a no', async () => {
     for (const text of ['error failed to read b.rpz', 'ok ', ' ok', 'ok ok', '']) {
       const { answer } = await ask({ habit: 'unbound', answer: () => text }, unbound);

@@ -200,6 +200,18 @@ describe('"not now" of daemons with a text', () => {
     }
   });
 
+  it('native: no acknowledgement, whatever its text is', async () => {
+    using dir = tempDir();
+    await using setup = await setUp(dir, {}, { notNow: { match: '.' } });
+    const worker = await joinAs(setup.path, 'a');
+    await membersAre(setup.driver, ['a']);
+    const asked = setup.driver.reset('a', { target: eight, timeoutMs: 60_000 });
+    await worker.line();
+    worker.send('{"type":"ack","id":1,"generation":8}\n');
+    assert.equal(kindOf(await asked), 'confirmed');
+    worker.end();
+  });
+
   it('native: a nack whose reason matches, in time and late', async () => {
     using dir = tempDir();
     await using setup = await setUp(dir, {}, { notNow });
@@ -237,6 +249,13 @@ describe('"not now" of daemons with a text', () => {
 describe('the rule of "not now"', () => {
   it('wants a regular expression', () => {
     throwsCode('CONFIG_INVALID', () => notNowRule({ match: '(' }));
+  });
+
+  it('wants both where a status and a text are given', () => {
+    const rule = notNowRule({ status: [500], match: 'busy' });
+    const isMet = (status: number, body: string): boolean =>
+      rule.forStatus({ status, hasRetryAfter: false, body });
+    assert.deepEqual([isMet(500, 'busy'), isMet(500, 'broken'), isMet(503, 'busy')], [true, false, false]);
   });
 
   it('is never met by a text where no `match` is given', () => {

@@ -8,6 +8,24 @@ const target = (generation: number): { generation: number; path: string } => ({
   path: `/policy/generations/${generation}`,
 });
 
+describe('a question', () => {
+  it('is another one for another path of the same generation', () => {
+    const questions = new Questions();
+    const first = questions.put(target(1));
+    assert.deepEqual(
+      [questions.put(target(1)).isNew, questions.put(target(1)).question],
+      [false, first.question],
+    );
+    assert.equal(questions.put({ generation: 1, path: '/elsewhere/1' }).isNew, true);
+  });
+
+  it('has no answer before it was asked', () => {
+    const questions = new Questions();
+    questions.put(target(1));
+    throwsCode('MESSAGE_MALFORMED', () => questions.answer({ type: 'ack', id: 2, generation: 1 }));
+  });
+});
+
 describe('questions that a worker leaves open', () => {
   it('are forgotten from the oldest on: no worker can make them grow', () => {
     const questions = new Questions();

@@ -27,6 +27,8 @@ describe('a list of units', () => {
     assert.equal(parseUnitList('* worker@1.service loaded failed failed x'), undefined);
     assert.equal(parseUnitList('Failed to connect to bus'), undefined);
     assert.equal(parseUnitList('worker@1.service'), undefined);
+    assert.equal(parseUnitList('worker loaded active running x'), undefined);
+    assert.equal(parseUnitList('w%rker.service loaded active running x'), undefined);
   });
 });
 

@@ -36,6 +36,7 @@ describe('an answer of XML-RPC', () => {
     assert.equal(parsedValue('<i4>7</i4>'), 7);
     assert.equal(parsedValue('<boolean>1</boolean>'), true);
     assert.equal(parsedValue('<boolean>0</boolean>'), false);
+    assert.equal(parsedValue('<boolean>7</boolean>'), 'malformed');
   });
 
   it('gives lists and structs, with or without white space between tags', () => {
