@@ -29,7 +29,8 @@ export function parseSupervisordLog(text: string, { name, after, signal }: LogOp
   let lastAt: string | undefined;
   for (const line of text.split('\n')) {
     const [, at = '', message = ''] = timed.exec(line) ?? [];
-    if (at === '' || at <= after) continue;
+    // A line without a time is before any.
+    if (at <= after) continue;
     lastAt = at;
     const kind = endIn(message, { name, signal });
     if (kind !== undefined) counts[kind] += 1;

@@ -6,6 +6,15 @@ const startToleranceMs = 2000;
 /** The kernel counts start times in hundredths of a second on every processor that Node runs on. */
 const ticksPerSecond = 100;
 
+/** A worker that may write its pid file must not be able to aim root's signal at a process of another user. */
+export function isTrustedOwner(
+  fileUid: number,
+  processUid: number | undefined,
+  ownUid: number | undefined = process.getuid?.(),
+): boolean {
+  return fileUid === 0 || fileUid === ownUid || fileUid === processUid;
+}
+
 export interface WritingTimes {
   /** When the process began, in ticks after the boot. */
   readonly startTicks: number;

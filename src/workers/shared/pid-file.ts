@@ -12,7 +12,7 @@ import {
 } from '../../platform/process/processes.js';
 import type { Clock } from '../../platform/time/clock.js';
 import type { Daemon, Liveness } from '../contract/driver.js';
-import { mayHaveWritten } from './pid-file-rules.js';
+import { isTrustedOwner, mayHaveWritten } from './pid-file-rules.js';
 
 export interface PidFileOptions {
   /** Name or path of the program that the process must run. */
@@ -27,7 +27,7 @@ export function findDaemon(path: string, options: PidFileOptions = {}): Daemon {
     const file = readPidFile(path);
     if (file === undefined) return { kind: 'unknown', reason: whyNoPid(path) };
     const process = findProcess(file.pid);
-    if (process !== undefined && !mayMean(file, process))
+    if (process !== undefined && !isTrustedOwner(file.uid, process.effectiveUid))
       return { kind: 'unknown', reason: `${path} belongs to another user than process ${file.pid}` };
     const doubt = doubtOf({ path, file, process }, options);
     if (doubt !== undefined) return { kind: 'unknown', reason: `${path}: ${doubt}`, hint: programHint };
@@ -41,11 +41,6 @@ export function findDaemon(path: string, options: PidFileOptions = {}): Daemon {
 }
 
 const programHint = 'give `process.program`, or `process.unit` in place of the pid file';
-
-/** A worker that may write its pid file must not be able to aim root's signal at somebody else's process. */
-function mayMean(file: PidFile, found: ProcessInfo): boolean {
-  return file.uid === 0 || file.uid === process.getuid?.() || file.uid === found.effectiveUid;
-}
 
 interface Meaning {
   readonly path: string;

@@ -57,6 +57,10 @@ describe('the members of a supervisord group', () => {
       list(...Array.from({ length: 1025 }, (_, at) => ({ group: 'web', name: `p${at}`, ...running }))),
     ],
     ['a process has no state', xmlArray(['<struct></struct>'])],
+    [
+      'a process beside those of the group has no state',
+      xmlArray([xmlProcess({ group: 'web', name: 'a', ...running }), '<struct></struct>']),
+    ],
   ];
   for (const [what, said] of unsayable) {
     it(`are an error, not none, when ${what}`, async () => {
@@ -85,7 +89,13 @@ describe('whether a process of supervisord lives', () => {
   for (const [state, expected] of states) {
     it(`is ${expected} in state ${state}`, async () => {
       using dir = tempDir();
-      const one = { group: 'web', name: 'a', state, stateName: 'S', pid: state === 20 ? 100 : 0 };
+      const one = {
+        group: 'web',
+        name: 'a',
+        state,
+        stateName: 'S',
+        pid: [10, 20, 40].includes(state) ? 100 : 0,
+      };
       const fake = await startFakeSupervisord(dir.join('s'), () => xmlProcess(one));
       assert.equal(await driverOf(dir.join('s')).liveness?.('web:a'), expected);
       await fake.close();

@@ -216,6 +216,7 @@ describe('a restart through supervisord', () => {
       return asked.answer;
     };
     assert.equal((await after(starting, running)).kind, 'notified');
+    assert.equal((await after(backoff, running)).kind, 'notified');
     // The words are taken back with each new try: seen once is enough.
     assert.equal((await after(backoff, starting, fatal)).kind, 'refused');
     assert.equal((await after(backoff, starting)).kind, 'refused');

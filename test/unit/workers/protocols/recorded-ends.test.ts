@@ -95,7 +95,9 @@ describe('the counters of a unit', () => {
   it('count restarts on failure, and a unit that failed', () => {
     assert.deepEqual(endsByCounters(runs(1), runs(3)), { abnormal: 2, unrecorded: 0 });
     assert.deepEqual(endsByCounters(runs(3), runs(1)), { abnormal: 1, unrecorded: 0 }, 'it was set back');
-    assert.deepEqual(endsByCounters(runs(1), runs(1, 'failed', 'no')), { abnormal: 1, unrecorded: 0 });
+    const failed = runs(1, 'failed', 'no');
+    assert.deepEqual(endsByCounters(runs(1), failed), { abnormal: 1, unrecorded: 0 });
+    assert.deepEqual(endsByCounters(failed, failed), { abnormal: 0, unrecorded: 0 }, 'it was counted before');
   });
 
   it('leave a new run without a cause under any other policy', () => {

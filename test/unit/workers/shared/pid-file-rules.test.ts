@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { mayHaveWritten } from '../../../../src/workers/shared/pid-file-rules.js';
+import { isTrustedOwner, mayHaveWritten } from '../../../../src/workers/shared/pid-file-rules.js';
 
 const bootMs = 1_800_000_000_000;
 const hourMs = 3_600_000;
@@ -35,5 +35,17 @@ describe('a process and its pid file', () => {
     const clockOfBootMs = bootMs - 30 * 24 * hourMs;
     assert.equal(mayWrite(clockOfBootMs + hourMs - 5000, [bootMs, clockOfBootMs]), false);
     assert.equal(mayWrite(bootMs + hourMs - 5000, [bootMs, clockOfBootMs]), false);
+  });
+});
+
+describe('the owner of a pid file', () => {
+  const [own, worker, other] = [1000, 1001, 1002];
+  it('is trusted when it is root, this user, or the user of the process', () => {
+    for (const owner of [0, own, worker]) assert.equal(isTrustedOwner(owner, worker, own), true);
+  });
+
+  it('is not trusted for a process of another user', () => {
+    assert.equal(isTrustedOwner(worker, other, own), false);
+    assert.equal(isTrustedOwner(worker, 0, 0), false);
   });
 });
