@@ -1,33 +1,11 @@
 // What a fleet server says of itself, on a store that is there, and on one that is closed.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { createFleetMetrics } from '../../../../src/fleet/http/fleet-metrics.js';
-import { ownRoutes } from '../../../../src/fleet/http/own-routes.js';
-import { createRefusalBound } from '../../../../src/fleet/http/refusal-bound.js';
-import type { Asked } from '../../../../src/fleet/http/routes.js';
-import { createFleetQueries } from '../../../../src/fleet/queries/fleet-queries.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { memory, tempDir } from '../../../kit/disk/temp-dir.js';
-import { type FleetBench, fleetBench } from '../../../kit/fleet/fleet-bench.js';
-
-async function doors({ store, clock }: FleetBench) {
-  const metrics = await createFleetMetrics({ process: 'omit' });
-  const queries = createFleetQueries(store.db, store.fleetId, clock);
-  const routes = ownRoutes({
-    store,
-    queries,
-    metrics,
-    bound: createRefusalBound(clock),
-    clock,
-    secure: false,
-  });
-  return async (url: string, headers: Record<string, string> = {}): Promise<unknown> => {
-    const reply = { type: () => ({ send: (text: string) => text }) };
-    const asked = { request: { headers, ip: '192.0.2.1' }, reply } as unknown as Asked;
-    return routes.find((one) => one.url === url)?.handle(asked);
-  };
-}
+import { fleetBench } from '../../../kit/fleet/fleet-bench.js';
+import { ownRoutesOf } from '../../../kit/fleet/own-routes.js';
 
 describe('what a fleet server says of itself', () => {
   it('costs a flood of questions the statements of one', async () => {
@@ -35,7 +13,7 @@ describe('what a fleet server says of itself', () => {
     let statements = 0;
     const clock = fakeClock();
     await using bench = await fleetBench(directory.join('store'), clock, { onSql: () => statements++ });
-    const ask = await doors(bench);
+    const ask = await ownRoutesOf(bench);
     const costOf = async (url: string, times: number): Promise<number> => {
       const before = statements;
       await Promise.all(Array.from({ length: times }, () => ask(url)));
@@ -55,7 +33,7 @@ describe('what a fleet server says of itself', () => {
     using directory = tempDir(memory());
     const clock = fakeClock();
     const bench = await fleetBench(directory.join('store'), clock);
-    const ask = await doors(bench);
+    const ask = await ownRoutesOf(bench);
     assert.match(String(await ask('/metrics')), /^writ_fleet_store_up 1$/m);
     assert.deepEqual(Object.keys((await ask('/healthz')) as object), ['status', 'version']);
     await bench.store.close();
@@ -70,7 +48,7 @@ describe('what a fleet server says of itself', () => {
     using directory = tempDir(memory());
     const clock = fakeClock();
     await using bench = await fleetBench(directory.join('store'), clock);
-    const ask = await doors(bench);
+    const ask = await ownRoutesOf(bench);
     const { token } = await bench.token({ kind: 'people', role: 'view' });
     const host = await bench.token();
     const bearer = (text: string) => ({ authorization: `Bearer ${text}` });

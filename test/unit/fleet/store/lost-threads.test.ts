@@ -4,11 +4,6 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Worker } from 'node:worker_threads';
 import { createIngest } from '../../../../src/fleet/hosts/ingest.js';
-import { createFleetMetrics } from '../../../../src/fleet/http/fleet-metrics.js';
-import { ownRoutes } from '../../../../src/fleet/http/own-routes.js';
-import { createRefusalBound } from '../../../../src/fleet/http/refusal-bound.js';
-import type { Asked } from '../../../../src/fleet/http/routes.js';
-import { createFleetQueries } from '../../../../src/fleet/queries/fleet-queries.js';
 import { silentLog } from '../../../../src/platform/telemetry/silent-log.js';
 import { systemClock } from '../../../../src/platform/time/clock.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
@@ -16,6 +11,7 @@ import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { memory, tempDir } from '../../../kit/disk/temp-dir.js';
 import { assertRecount } from '../../../kit/fleet/assert-recount.js';
 import { type BenchHost, bundleAt, fleetBench, reportOf, send } from '../../../kit/fleet/fleet-bench.js';
+import { ownRoutesOf } from '../../../kit/fleet/own-routes.js';
 
 interface Threads extends Disposable {
   /** The threads that were started while this is there; those that ended included. */
@@ -112,20 +108,10 @@ describe('a thread of an embedded store that ends', () => {
     using threads = watchThreads();
     const clock = fakeClock();
     await using bench = await fleetBench(directory.join('store'), clock);
-    const { store } = bench;
-    const metrics = await createFleetMetrics({ process: 'omit' });
-    const queries = createFleetQueries(store.db, store.fleetId, clock);
-    const routes = ownRoutes({
-      store,
-      queries,
-      metrics,
-      bound: createRefusalBound(clock),
-      clock,
-      secure: false,
-    });
+    const ask = await ownRoutesOf(bench);
     const health = async (): Promise<unknown> => {
       await clock.advance(2_000);
-      return routes.find(({ url }) => url === '/healthz')?.handle({} as Asked);
+      return ask('/healthz');
     };
     for (let kills = 0; kills < 10; kills++) {
       assert.equal(((await health()) as { status: string }).status, 'ok');
