@@ -31,6 +31,6 @@ export function findSecretName(path: string): string | undefined {
   const whole = path.toLowerCase();
   const name = whole.slice(whole.lastIndexOf('/') + 1);
   const original = name.replace(copyEnding, '');
-  const byName = privateNames.find(([pattern]) => pattern.test(name) || pattern.test(original));
+  const byName = privateNames.find(([pattern]) => pattern.test(original));
   return (byName ?? privatePaths.find(([pattern]) => pattern.test(whole)))?.[1];
 }

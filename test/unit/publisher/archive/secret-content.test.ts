@@ -115,3 +115,15 @@ describe('scanForSecrets', () => {
     assert.equal(found(`${'a '.repeat(maxScannedBytes / 2)}${pem('PRIVATE KEY')}`), undefined);
   });
 });
+
+describe('the first two bytes of a file', () => {
+  it('make it UTF-16 only together: a secret behind one of them is found', () => {
+    const key = pem('PRIVATE KEY');
+    for (const byte of [0xff, 0xfe])
+      for (const place of [0, 1]) {
+        const bytes = Buffer.from(`  ${key}`);
+        bytes[place] = byte;
+        assert.ok(found(bytes), `${byte} at ${place}`);
+      }
+  });
+});
