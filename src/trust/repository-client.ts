@@ -30,7 +30,13 @@ import { rememberVerdicts } from './release-verdicts.js';
 import { type FoundFile, readSignedTarget, type SignedTarget } from './signed-target.js';
 import type { RepositorySource } from './sources/source.js';
 import type { TrustStore } from './store/trust-store.js';
-import { describeRefresh, describeTrust, type RefreshResult, type TrustStatus } from './trust-report.js';
+import {
+  describeRefresh,
+  describeTrust,
+  type RefreshResult,
+  type TrustStatus,
+  withClock,
+} from './trust-report.js';
 
 export interface RefreshOptions {
   /**
@@ -157,7 +163,7 @@ export function openRepositoryClient(options: RepositoryClientOptions): Reposito
         view.atMs = nowMs;
         const etag = conditional === 'yes' ? knownEtags.get(from) : undefined;
         const context = { source: from, store, limits, nowMs, accept, etag, signal: until };
-        const refreshed = await refreshTrust(load(), context);
+        const refreshed = await namingClock(from, () => refreshTrust(load(), context));
         knownEtags.set(from, refreshed.etag);
         view.from = from;
         return { nowMs, after: refreshed.set, requests: refreshed.requests };
@@ -186,6 +192,15 @@ export function openRepositoryClient(options: RepositoryClientOptions): Reposito
     mirrors: () => mirrors.status(),
     close: () => mirrors.close(),
   };
+}
+
+/** @throws what `refresh` throws, with the clock of this host in it where that is the cause */
+async function namingClock<T>(from: RepositorySource, refresh: () => Promise<T>): Promise<T> {
+  try {
+    return await refresh();
+  } catch (error) {
+    throw withClock(error, from.clockAheadMs?.());
+  }
 }
 
 /** What is trusted: read at the first question, and stored with every change. */

@@ -1,4 +1,6 @@
 // What a refresh, or a look at the store, tells its caller: versions, ends of life, and the clock. Pure.
+import { isWritError, WritError } from '../core/errors.js';
+import { timeLeft } from '../core/text/iso-time.js';
 import { signedAtMsOf, type TrustedSet } from '../core/tuf/trusted-set.js';
 import { type ParsedFile, type TopLevelRole, topLevelRoles } from '../core/tuf/tuf-metadata.js';
 import type { MirrorFailure } from './mirrors/mirror-failures.js';
@@ -97,4 +99,23 @@ export function clockWarnings(clockFloorMs: number | undefined, nowMs: number): 
   const clockFloor = new Date(clockFloorMs).toISOString();
   const message = `the clock of this host is behind ${clockFloor}, when the server signed; that time is used`;
   return [{ code: 'CLOCK_BEHIND', message, facts: { clockFloor, behindMs } }];
+}
+
+/**
+ * Names the clock first where by the server's time nothing has expired. The server's time is not signed: it changes a text, never a code.
+ * @param aheadMs this host's clock minus the server's
+ */
+export function withClock(error: unknown, aheadMs: number | undefined): unknown {
+  if (!isWritError(error) || error.code !== 'METADATA_EXPIRED' || aheadMs === undefined) return error;
+  const { code, message, facts, hint, cause } = error;
+  if (!(aheadMs >= Number(facts['expiredForMs']))) return error;
+  return new WritError(
+    code,
+    `the clock of this host is ${timeLeft(aheadMs)} ahead of the server: ${message}`,
+    {
+      facts: { ...facts, clockAheadMs: aheadMs },
+      hint: `Check the clock of this host first: timedatectl set-ntp true. If it is right: ${hint}`,
+      cause,
+    },
+  );
 }

@@ -6,8 +6,9 @@ import { toWritError } from '../../core/errors.js';
 import { maxCreatedAheadMs, metadataBytesByRole } from '../../core/limits.js';
 import { troubleOf } from '../../core/status/freshness.js';
 import type { StatusReport } from '../../core/status/status.js';
-import { timeLeft } from '../../core/text/iso-time.js';
+import { timeLeft, utcTimeText } from '../../core/text/iso-time.js';
 import { renewalOf } from '../../core/tuf/metadata-checks.js';
+import { writReleasedAtMs } from '../../core/version.js';
 import { certificateEndsAtMs } from '../../platform/net/certificate.js';
 import { openHttpDoor } from '../../platform/net/http-client.js';
 import { createProxies } from '../../platform/net/proxies.js';
@@ -25,7 +26,7 @@ export async function serverChecks(context: DoctorContext): Promise<Checks> {
   const aheadMs = looks.map((look) => look.aheadMs).find((one) => one !== undefined);
   const behindSignedMs = reportOf(context)?.clock?.behindMs;
   return [
-    ['clock', () => judgeClock({ aheadMs, behindSignedMs })],
+    ['clock', () => judgeClock({ aheadMs, behindSignedMs, nowMs: context.clock.nowMs() })],
     ['trust', () => (config === undefined ? withoutConfig : examineTrust(config, context))],
     ['server', () => (config === undefined ? withoutConfig : judgeMirrors(looks))],
   ];
@@ -82,19 +83,14 @@ async function askHttp(
     const startedMs = clock.monotonicMs();
     const exchange = await door.open({ path: timestampPath, totalTimeoutMs });
     const [tookMs, nowMs] = [clock.monotonicMs() - startedMs, clock.nowMs()];
-    const dateMs = Date.parse(exchange.header('date') ?? '') + ageMs(exchange.header('age'));
+    const { dateMs } = exchange;
     await exchange.end();
     const facts = { url: url.href, answer: { status: exchange.status, tookMs }, nowMs };
     // The server spoke in the middle of it, and of a whole second only.
-    return Number.isNaN(dateMs) ? facts : { ...facts, aheadMs: nowMs - tookMs / 2 - (dateMs + 500) };
+    return dateMs === undefined ? facts : { ...facts, aheadMs: nowMs - tookMs / 2 - (dateMs + 500) };
   } finally {
     await door.close();
   }
-}
-
-/** A cache answers with the Date of the server, and says how long ago it was (RFC 9111 section 5.1). */
-function ageMs(age = ''): number {
-  return /^\d{1,9}$/.test(age) ? Number(age) * 1000 : 0;
 }
 
 async function askFile(url: URL, { clock, version, config }: Asker): Promise<MirrorFacts> {
@@ -154,10 +150,15 @@ const quietSkewMs = 2500;
 export interface ClockFacts extends Pick<MirrorFacts, 'aheadMs'> {
   /** How far the clock is behind the greatest time that the repository has signed. */
   readonly behindSignedMs?: number | undefined;
+  readonly nowMs?: number | undefined;
 }
 
-export function judgeClock({ aheadMs, behindSignedMs }: ClockFacts): Judged {
+export function judgeClock({ aheadMs, behindSignedMs, nowMs = writReleasedAtMs }: ClockFacts): Judged {
   const next = 'timedatectl set-ntp true';
+  if (nowMs < writReleasedAtMs - dayMs) {
+    const [now, released] = [utcTimeText(nowMs), utcTimeText(writReleasedAtMs).slice(0, 10)];
+    return fail(`it is ${now}, before the release of this version on ${released}`, next, 'CLOCK_BEHIND');
+  }
   if (behindSignedMs !== undefined)
     return fail(
       `${secondsText(behindSignedMs)} behind the newest signature of the repository`,
@@ -173,7 +174,8 @@ export function judgeClock({ aheadMs, behindSignedMs }: ClockFacts): Judged {
 }
 
 function secondsText(ms: number): string {
-  return ms < 120_000 ? `${(ms / 1000).toFixed(1)} s` : `${Math.round(ms / 60_000)} min`;
+  if (ms < 120_000) return `${(ms / 1000).toFixed(1)} s`;
+  return ms < 7_200_000 ? `${Math.round(ms / 60_000)} min` : timeLeft(ms);
 }
 
 const maxRootBytes = 512_000;

@@ -41,6 +41,8 @@ export interface HttpExchange {
   /** Whose answer it is: another one than was asked for behind a redirect. */
   readonly url: string;
   header(name: string): string | undefined;
+  /** The server's time by Date and Age (RFC 9111 section 5.1), epoch milliseconds. */
+  readonly dateMs?: number;
   /** Of the body as the server declares it, in bytes. */
   readonly contentLength?: number;
   /** The body as it comes; it may be longer or shorter than anybody said. */
@@ -111,7 +113,7 @@ async function exchange(
       const response = await ask(agent, url, { ...options, ...request }, deadline);
       const next = redirectOf(response, url, { hops, allowed: options.redirects ?? [] });
       if (next === undefined) {
-        const refusal = refusalOf(response, url, options.clock);
+        const refusal = refusalOf(response, url, options);
         if (refusal === undefined) return asExchange(response, url, deadline, options.limits);
         response.body.destroy();
         throw refusal;
@@ -187,7 +189,11 @@ function redirectOf(
 const decidable: ReadonlySet<number> = new Set([200, 206, 304, 404, 416]);
 
 /** @returns why nobody can decide on this answer; undefined for one that is passed on */
-function refusalOf(response: Dispatcher.ResponseData, url: string, clock: Clock): WritError | undefined {
+function refusalOf(
+  response: Dispatcher.ResponseData,
+  url: string,
+  { clock, proxies }: Pick<HttpOptions, 'clock'> & { readonly proxies: Proxies },
+): WritError | undefined {
   const status = response.statusCode;
   const retryAfterMs = parseRetryAfterMs(headerOf(response, 'retry-after'), clock.nowMs());
   if ((status === 429 || status === 503) && retryAfterMs !== undefined) {
@@ -195,7 +201,11 @@ function refusalOf(response: Dispatcher.ResponseData, url: string, clock: Clock)
     return new WritError('SERVER_BUSY', `${url} asks to come back in ${retryAfterMs} ms`, { facts });
   }
   if (!decidable.has(status)) {
-    return new WritError('SERVER_ERROR', `${url} answered with status ${status}`, { facts: { url, status } });
+    // A proxy answers for an http server that it does not reach, or that its rules forbid.
+    const proxy = url.startsWith('http:') ? proxies(new URL(url))?.url.origin : undefined;
+    const through = proxy === undefined ? '' : ` through the proxy ${proxy}`;
+    const facts = { url, status, ...(proxy === undefined ? {} : { proxy }) };
+    return new WritError('SERVER_ERROR', `${url} answered with status ${status}${through}`, { facts });
   }
   const encoding = headerOf(response, 'content-encoding');
   if (encoding === undefined || encoding === 'identity') return undefined;
@@ -210,10 +220,14 @@ function asExchange(
   limits: TransportLimits,
 ): HttpExchange {
   const declared = headerOf(response, 'content-length');
+  const age = headerOf(response, 'age') ?? '';
+  const ageMs = /^\d{1,9}$/.test(age) ? Number(age) * 1000 : 0;
+  const dateMs = Date.parse(headerOf(response, 'date') ?? '') + ageMs;
   return {
     status: response.statusCode as HttpExchange['status'],
     url,
     header: (name) => headerOf(response, name),
+    ...(Number.isNaN(dateMs) ? {} : { dateMs }),
     ...(declared !== undefined && /^\d{1,15}$/.test(declared) ? { contentLength: Number(declared) } : {}),
     body: () => readBody(response, deadline, url),
     end: async () => {

@@ -3,7 +3,7 @@
 import { isWritError, WritError } from '../../core/errors.js';
 
 /** Codes of what came, or did not come, from a mirror; those of this host's disk and of its own end have no URL. */
-const fetchCodes = /^(?:SERVER|REDIRECT|DOWNLOAD|METADATA|SIGNATURE)_|^TARGET_MISSING$/;
+const fetchCodes = /^(?:SERVER|PROXY|REDIRECT|DOWNLOAD|METADATA|SIGNATURE)_|^TARGET_MISSING$/;
 
 /** @returns what `act` returns. @throws what it throws; of a fetched file with `facts.url` */
 export async function namingUrl<T>(url: string, act: () => T | Promise<T>): Promise<T> {

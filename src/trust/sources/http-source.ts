@@ -17,9 +17,16 @@ import { decodePath } from './source-path.js';
 export function openHttpSource(baseUrl: URL, options: HttpOptions): RepositorySource {
   const { metadataTimeoutMs, archiveTimeoutMs } = options.limits;
   const door = openHttpDoor(baseUrl, options);
-  const open = (path: string, signal: AbortSignal | undefined, how: HowToAsk): Promise<HttpExchange> => {
+  let aheadMs: number | undefined;
+  const open = async (
+    path: string,
+    signal: AbortSignal | undefined,
+    how: HowToAsk,
+  ): Promise<HttpExchange> => {
     decodePath(path);
-    return door.open({ path, ...how, ...(signal === undefined ? {} : { signal }) });
+    const exchange = await door.open({ path, ...how, ...(signal === undefined ? {} : { signal }) });
+    aheadMs = exchange.dateMs === undefined ? undefined : options.clock.nowMs() - exchange.dateMs;
+    return exchange;
   };
   return {
     location: baseUrl.href,
@@ -57,6 +64,7 @@ export function openHttpSource(baseUrl: URL, options: HttpOptions): RepositorySo
       };
       yield* transfer({ length, offset, etag });
     },
+    clockAheadMs: () => aheadMs,
     close: () => door.close(),
   };
 }

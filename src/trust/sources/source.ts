@@ -45,5 +45,7 @@ export interface RepositorySource {
    * @throws WritError as fetch, and TARGET_MISSING
    */
   stream(path: string, options: StreamOptions): AsyncIterable<Buffer>;
+  /** This host's clock minus the server's, by its last answer; undefined where it sent no time. A hint: nothing signs it. */
+  clockAheadMs?(): number | undefined;
   close(): Promise<void>;
 }

@@ -38,6 +38,7 @@ export async function startProxy({ ports, refuse, silent, tls }: ProxyAnswers): 
   const serve = (request: IncomingMessage, response: ServerResponse): void => {
     const status = judge(request);
     if (status !== undefined) return void response.writeHead(status).end();
+    if (!URL.canParse(request.url ?? '')) return void response.writeHead(400).end();
     const { hostname, pathname } = new URL(request.url ?? '');
     const port = ports[hostname];
     if (port === undefined) return void response.writeHead(503).end();

@@ -9,6 +9,8 @@ import {
   type TrustFacts,
 } from '../../../../src/agent/doctor/check-server.js';
 
+import { writReleasedAtMs } from '../../../../src/core/version.js';
+
 const dayMs = 86_400_000;
 const nowMs = Date.UTC(2026, 10, 21);
 const url = 'https://policy.example.net/';
@@ -58,6 +60,8 @@ describe('the clock', () => {
     ['a little ahead', { aheadMs: 60_000 }, 'warn'],
     ['so far off that releases are refused', { aheadMs: -3_600_000 }, 'FAIL'],
     ['behind what was signed', { aheadMs: 0, behindSignedMs: dayMs }, 'FAIL'],
+    ['before the release of the program', { aheadMs: 0, nowMs: writReleasedAtMs - 2 * dayMs }, 'FAIL'],
+    ['on the day of the release', { aheadMs: 0, nowMs: writReleasedAtMs }, 'ok'],
   ];
   for (const [what, facts, state] of cases) {
     it(`${what}: ${state}`, () => assert.equal(judgeClock(facts).state, state));
@@ -66,6 +70,11 @@ describe('the clock', () => {
   it('says how far, which way, and what sets it', () => {
     const { text, next } = judgeClock({ aheadMs: -4100 });
     assert.deepEqual([text, next], ['4.1 s behind the server', 'timedatectl set-ntp true']);
+    assert.equal(judgeClock({ aheadMs: 400 * dayMs }).text, '400 d ahead of the server');
+    assert.match(
+      judgeClock({ nowMs: 0 }).text,
+      /^it is 1970-01-01 00:00:00 UTC, before the release of this version on /,
+    );
   });
 });
 

@@ -170,6 +170,13 @@ describe('a request through a proxy', () => {
     );
   });
 
+  it('names the proxy where an http server is answered for', async () => {
+    await using proxy = await startProxy({ ports, refuse: () => 403 });
+    const error = await fails('SERVER_ERROR', 'http://plain.test/', { url: proxy.url });
+    assert.match(error.message, /status 403 through the proxy http:\/\/127\.0\.0\.1:\d+$/);
+    assert.deepEqual([error.facts['status'], error.facts['proxy']], [403, proxy.url]);
+  });
+
   it('names the proxy and not the server where the proxy is away', async () => {
     const proxy = await startProxy({ ports });
     await proxy[Symbol.asyncDispose]();
@@ -189,7 +196,7 @@ describe('a request through a proxy', () => {
     const proxies = createProxies({ url: proxy.url }, {});
     const base = new URL('https://a.policy.test/');
     const door = openHttpDoor(base, { limits, clock: systemClock, version: '0.0.0', ca, proxies });
-    const error = await door.open({ path: '', totalTimeoutMs: 60_000 }).catch((cause: unknown) => cause);
+    const error = await door.open({ path: '', totalTimeoutMs: 20_000 }).catch((cause: unknown) => cause);
     await door.close();
     assert.ok(isWritError(error) && error.code === 'SERVER_UNREACHABLE', String(error));
     assert.match(error.message, /did not answer CONNECT a\.policy\.test:443 in 100 ms/);
