@@ -39,6 +39,7 @@ const groups = [
       ['docs/systemd.md', 'systemd and containers'],
       ['docs/server.md', 'Serving a repository'],
       ['docs/fleet.md', 'Fleet'],
+      ['docs/postgresql.md', 'Fleet on PostgreSQL'],
       ['docs/monitoring.md', 'Monitoring'],
       ['docs/scale.md', 'Scale'],
       ['SECURITY.md', 'Security'],

@@ -1,5 +1,6 @@
 // What a fleet can be asked on the command line, whoever is asked. Types alone.
 import type { FleetSummary, HostDetail, HostsPage, LogPage, WaitFacts } from '../../core/fleet/answers.js';
+import type { HistoryPage } from '../../core/fleet/history-answers.js';
 import type { NewToken, RetiredHosts, TokenLine } from '../../core/fleet/token-answers.js';
 
 export interface WaitAsked {
@@ -10,6 +11,10 @@ export interface WaitAsked {
   readonly exceptSilentMs?: number;
 }
 
+export type HistoryOf =
+  | { readonly bundle: string; readonly channel: string; readonly serial: number }
+  | { readonly host: string };
+
 /** Each throws what the one who was asked says. */
 export interface FleetDoor {
   summary(): Promise<FleetSummary>;
@@ -19,6 +24,11 @@ export interface FleetDoor {
     readonly limit: number;
   }): Promise<HostsPage>;
   host(name: string): Promise<HostDetail>;
+  history(question: {
+    readonly of: HistoryOf;
+    readonly after?: string;
+    readonly limit: number;
+  }): Promise<HistoryPage>;
   wait(question: WaitAsked): Promise<WaitFacts>;
   log(question: { readonly before?: number; readonly limit: number }): Promise<LogPage>;
   tokens(): Promise<readonly TokenLine[]>;

@@ -10,7 +10,7 @@ import { askHttp, type HttpReply } from '../../platform/net/http-ask.js';
 import { createProxies } from '../../platform/net/proxies.js';
 import { readSmallFile } from '../../platform/read-file.js';
 import type { Clock } from '../../platform/time/clock.js';
-import type { FleetDoor } from './door.js';
+import type { FleetDoor, HistoryOf } from './door.js';
 import { readAuthorities } from './read-authorities.js';
 
 export interface ServerDoorOptions {
@@ -56,6 +56,7 @@ export function openServerDoor({ url, tokenFile, caFile, clock }: ServerDoorOpti
     hosts: ({ where, after, limit }) =>
       get('v1/hosts', { where: where === '' ? undefined : where, after, limit }),
     host: (name) => get(`v1/hosts/${encodeURIComponent(name)}`),
+    history: ({ of, after, limit }) => get(`${historyPath(of)}/history`, { after, limit }),
     wait: ({ sinceMs, ...question }) => get('v1/wait', { ...question, since: sinceMs }),
     log: (question) => get('v1/log', question),
     tokens: async () => (await get<{ tokens: readonly TokenLine[] }>('v1/tokens')).tokens,
@@ -66,6 +67,11 @@ export function openServerDoor({ url, tokenFile, caFile, clock }: ServerDoorOpti
     changeHost: (name, verb) => ask('POST', `v1/hosts/${encodeURIComponent(name)}/${verb}`),
     close: () => Promise.resolve(),
   };
+}
+
+function historyPath(of: HistoryOf): string {
+  if ('host' in of) return `v1/hosts/${encodeURIComponent(of.host)}`;
+  return `v1/releases/${encodeURIComponent(of.bundle)}/${encodeURIComponent(of.channel)}/${of.serial}`;
 }
 
 /** @throws USAGE: a token goes over TLS, or does not leave this machine */

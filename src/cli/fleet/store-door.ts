@@ -30,6 +30,7 @@ export async function openStoreDoor(location: string, context: CommandContext): 
     hosts: ({ where, after, limit }) =>
       queries.hosts({ filter: parseHostFilter(where), limit, ...given({ after }) }, 'operate'),
     host: (name) => queries.host(name, 'operate'),
+    history: (question) => queries.history(question),
     wait: (question) => queries.wait(question),
     log: (question) => queries.log(question),
     tokens: async () => (await listTokens(db)).map((one) => shownToken(one, clock.nowMs())),

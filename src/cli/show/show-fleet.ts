@@ -10,6 +10,7 @@ import type {
   RepositoryStatus,
 } from '../../core/fleet/answers.js';
 import { deliveryState, deliveryStates } from '../../core/fleet/delivery-state.js';
+import type { ReleaseInterval } from '../../core/fleet/history-answers.js';
 import type { ActiveState } from '../../core/fleet/report.js';
 import type { TokenLine } from '../../core/fleet/token-answers.js';
 import { knownError } from '../../core/known-error.js';
@@ -245,4 +246,28 @@ export function showTokens(tokens: readonly TokenLine[]): string[] {
   ]);
   const columns = ['id', 'for', 'role', 'state', { right: 'uses left' }, 'ends', 'hosts', 'note'];
   return [`FOUND     ${counted(tokens.length, 'token')}`, ...table(columns, rows)];
+}
+
+/** @param subject what differs from row to row */
+export function showIntervals(
+  intervals: readonly ReleaseInterval[],
+  more: boolean,
+  subject: 'host' | 'release',
+): string[] {
+  if (intervals.length === 0) return ['EMPTY     nothing is known'];
+  const rows = intervals.map((one) => [
+    ...(subject === 'host'
+      ? [one.host, one.key.slice(0, 12)]
+      : [one.bundle, one.channel, String(one.serial)]),
+    one.state ?? one.kind,
+    one.code ?? '',
+    minuteTime(one.sinceMs),
+    one.untilMs === undefined ? 'now' : minuteTime(one.untilMs),
+    one.merged === undefined || one.merged === 1 ? '' : `${one.merged} times that day`,
+  ]);
+  const names = subject === 'host' ? ['host', 'key'] : ['bundle', 'channel', { right: 'serial' }];
+  return [
+    `FOUND     ${counted(intervals.length, 'interval')}${more ? ', and more' : ''}`,
+    ...table([...names, 'state', 'code', 'from', 'until', ''], rows),
+  ];
 }

@@ -1,6 +1,7 @@
 // What a database's refusal means: one code of ours for whatever SQLite or PostgreSQL says, with their own code beside it.
 // Never quotes a location, which may hold a password.
 import { type ErrorCode, isWritError, WritError } from '../../core/errors.js';
+import { given } from '../../core/given.js';
 
 /** Codes of SQLite and SQLSTATE by what they mean; the first that matches decides. */
 const meanings: readonly (readonly [RegExp, ErrorCode])[] = [
@@ -14,10 +15,22 @@ const meanings: readonly (readonly [RegExp, ErrorCode])[] = [
   [/^08|^57P|^57014$|^53[0234]00$|^E[A-Z]+$|^SQLITE_CANTOPEN|^CLOSED$/, 'FLEET_STORE_UNREACHABLE'],
 ];
 
+/** What a person does about refusals of PostgreSQL that are mistakes of its setup or of the URL; docs/postgresql.md has the setup. */
+const hints: readonly (readonly [RegExp, string])[] = [
+  [
+    /^28P01$|password must be a string/,
+    'The URL of the store has a wrong password, or none: correct it in the file of --store-file.',
+  ],
+  [/^28000$/, 'PostgreSQL does not let this user in: check the user in the URL, and pg_hba.conf.'],
+  [/^3D000$/, 'Create the database, as a superuser: createdb --owner writ_fleet writ_fleet'],
+  [/^42501$/, 'Make the user in the URL the owner of the database and of its tables.'],
+];
+
 /** @param code SQLite's, SQLSTATE or a system call's; '' where the driver said none */
 export function storeError(code: string, message: string): WritError {
   const found = meanings.find(([pattern]) => pattern.test(code))?.[1] ?? 'FLEET_STORE_FAILED';
-  return new WritError(found, message.slice(0, 500), { facts: { actual: code } });
+  const hint = hints.find(([pattern]) => pattern.test(code) || pattern.test(message))?.[1];
+  return new WritError(found, message.slice(0, 500), { facts: { actual: code }, ...given({ hint }) });
 }
 
 /** What a driver threw; an error of ours stays what it is. */

@@ -176,6 +176,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
   ],
   'cli/commands/fleet': [
     'fleet-host',
+    'fleet-history',
     'fleet-hosts',
     'fleet-log',
     'fleet-serve',
@@ -240,6 +241,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'cycle-command',
     'host-report',
     'wait-for-policy',
+    'wait-for-report',
     'wait-for-settled',
     'watch-status',
   ],
@@ -264,6 +266,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'show-diff',
     'show-doctor',
     'show-fleet',
+    'show-fleet-door',
     'show-refusals',
     'show-health',
     'show-history',

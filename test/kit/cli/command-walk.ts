@@ -49,6 +49,7 @@ export const walkedCommands: readonly (readonly [name: string, rest: string, out
   ['fleet status', fleet, 'warning'],
   ['fleet hosts', fleet, 'empty'],
   ['fleet host', `web-1 ${fleet}`, 'failed'],
+  ['fleet history', `dns-edge 1 ${fleet}`, 'empty'],
   ['fleet wait', `dns-edge 1 ${fleet}`, 'nobody'],
   ['fleet log', fleet, 'found'],
   ['withdraw', `${places} --bundle dns-edge --serial 1`, 'usage'],

@@ -64,7 +64,7 @@ const agentCommands = [
   'check',
   'config check',
 ];
-const fleetCommands = ['serve', 'token', 'status', 'hosts', 'host', 'wait', 'log'].map(
+const fleetCommands = ['serve', 'token', 'status', 'hosts', 'host', 'history', 'wait', 'log'].map(
   (name) => `fleet ${name}`,
 );
 

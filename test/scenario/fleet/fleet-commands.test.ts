@@ -50,6 +50,32 @@ describe('the commands of a fleet', () => {
     assert.equal((await wait(...door, '--within', '10ms')).exitCode, 1);
   });
 
+  it('list which hosts ran or refused a release, and which releases a host did', async () => {
+    await using fleet = await servedFleet();
+    const one = await fleet.host('web-1');
+    const two = await fleet.host('web-2');
+    await one.report({ bundles: [bundleAt(42)] });
+    await two.report({ bundles: [bundleAt(41, { offered: refused })] });
+    const [view, store] = [await fleet.door('view'), ['--store', fleet.store]];
+    for (const door of [view, store]) {
+      const shown = await runWrit(['fleet', 'history', 'dns', '42', ...door]);
+      assert.match(shown.stdout, /FOUND {5}2 intervals\n/);
+      assert.match(shown.stdout, /^ {2}web-1 +[0-9a-f]{12} +confirmed .* now$/m);
+      assert.match(shown.stdout, /^ {2}web-2 +[0-9a-f]{12} +refused +CHECK_FAILED .* now$/m);
+      const host = jsonOf(await runWrit(['fleet', 'history', '--host', 'web-2', ...door, '--json']));
+      const intervals = host['intervals'] as readonly { serial: number; kind: string }[];
+      assert.deepEqual(intervals.map(({ serial, kind }) => [serial, kind]).toSorted(), [
+        [41, 'active'],
+        [42, 'refused'],
+      ]);
+    }
+    const cut = jsonOf(await runWrit(['fleet', 'history', 'dns', '42', '-n', '1', ...view, '--json']));
+    assert.deepEqual([(cut['intervals'] as readonly object[]).length, cut['more']], [1, true]);
+    for (const wrong of [['dns'], ['dns', '0'], ['../x', '1'], ['dns', '42', '--host', 'web-1'], []])
+      assert.equal((await runWrit(['fleet', 'history', ...wrong, ...view])).exitCode, 2, wrong.join(' '));
+    assert.equal((await runWrit(['fleet', 'history', 'dns', '7', ...view])).exitCode, 0);
+  });
+
   it('count hosts with nothing to confirm apart, and as done only where that is asked for', async () => {
     await using fleet = await servedFleet();
     const active = { serial: 42, manifest: 'a'.repeat(64), sinceMs: 1, state: 'notified' } as const;

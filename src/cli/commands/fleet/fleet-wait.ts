@@ -12,6 +12,7 @@ import {
 } from '../../../core/fleet/wait-verdict.js';
 import { given } from '../../../core/given.js';
 import { isName } from '../../../core/names.js';
+import { isCertificateErrno } from '../../../platform/net/connect-failure.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import { durationFlag, nameFlag, shareFlag } from '../../console/flag-values.js';
 import { type FlagValues, optional, preset, toggle } from '../../console/flags.js';
@@ -67,9 +68,35 @@ export const command: CommandDefinition<WaitFlags> = {
       serial,
       ...given({ exceptSilentMs: flags.exceptSilent }),
     };
-    return askFleet(flags, context, (door) => wait(door, question, flags, context));
+    return askWhenThere(flags, context, (door) => wait(door, question, flags, context));
   },
 };
+
+/** A server or database that is away at the start is waited for as later: a pipeline may start before they do. */
+async function askWhenThere(
+  flags: WaitFlags,
+  context: CommandContext,
+  begin: (door: FleetDoor) => Promise<Answer>,
+): Promise<Answer> {
+  const { clock, reporter, signal } = context;
+  const untilMs = clock.monotonicMs() + flags.within;
+  for (let isNew = true; ; isNew = false) {
+    try {
+      return await askFleet(flags, context, begin);
+    } catch (error) {
+      const leftMs = untilMs - clock.monotonicMs();
+      if (!isAway(error) || leftMs <= 0 || signal.aborted) throw error;
+      if (isNew) reporter.warn(`no answer from the fleet server yet: ${error.message} (${error.code})`);
+      await clock.sleep(Math.min(everyMs, leftMs), signal);
+    }
+  }
+}
+
+/** A certificate that is not trusted stays so: that is a mistake of the command line. */
+function isAway(error: unknown): error is WritError {
+  if (!isWritError(error) || !passing.includes(error.code)) return false;
+  return !isCertificateErrno(String(error.facts['reason'] ?? ''));
+}
 
 const everyMs = 2000;
 
@@ -92,7 +119,6 @@ async function wait(
   const startedMs = clock.monotonicMs();
   const until = flags.settled === true ? 'settled' : 'active';
   const terms = { sharePpm: flags.share, withinMs: flags.within, accept: flags.accept, until } as const;
-  // Who cannot be asked at the start is a mistake of the command line; later it is a moment without a server.
   const first = await door.wait(question);
   if (until === 'settled') requireSettledCounts(first);
   let reached: WaitVerdict['reached'];

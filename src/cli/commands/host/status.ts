@@ -1,9 +1,10 @@
 // `writ status`: what this host uses, who answered for it, and what is wrong. Loads the parser and a socket.
+import { WritError } from '../../../core/errors.js';
 import { given } from '../../../core/given.js';
 import type { ServiceLines } from '../../../core/status/agent-service.js';
 import { judgeHealth } from '../../../core/status/host-health.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
-import { type FlagValues, toggle } from '../../console/flags.js';
+import { type FlagValues, optional, toggle } from '../../console/flags.js';
 import { type ConfigFlags, configFlag, serviceOf, withConfig } from '../../host/ask.js';
 import { type KnownReport, readKnownReport } from '../../host/host-report.js';
 import { showStatus, statusLine, statusWord } from '../../show/show-status.js';
@@ -15,13 +16,17 @@ const flags = {
     '--watch',
     'keep watching: redrawn on a terminal, else one line (or JSON object) for each change',
   ),
+  waitReport: optional(
+    '--wait-report <duration>',
+    'wait until a fleet server has acknowledged a report of this host, at most this long',
+  ),
 };
 
 export const command: CommandDefinition<FlagValues<typeof flags>> = {
-  examples: ['writ status', 'writ status --watch', 'writ status --json'],
+  examples: ['writ status', 'writ status --watch', 'writ status --json', 'writ status --wait-report 2m'],
   exitCodes: [
     '0  answered, whatever the state is',
-    '1  no answer; with --watch: the agent has ended',
+    '1  no answer; with --watch: the agent has ended; with --wait-report: time over, with the reason',
     '2  usage or configuration',
     '7  --watch: the agent has too many watchers',
     '130  ended by Ctrl-C',
@@ -30,7 +35,14 @@ export const command: CommandDefinition<FlagValues<typeof flags>> = {
   quiet: 'first-line',
   flags,
   run: async (_args, flags, context) => {
+    if (flags.watch && flags.waitReport !== undefined)
+      throw new WritError('USAGE', '--watch and --wait-report exclude each other');
     if (flags.watch) return watch(flags, context);
+    if (flags.waitReport !== undefined) {
+      const { waitForReport } = await import('../../host/wait-for-report.js');
+      const readStatus = async () => (await readKnownReport(flags, context)).report;
+      return withConfig(await waitForReport({ wait: flags.waitReport, context, readStatus }), flags);
+    }
     return answerOf(await readKnownReport(flags, context), flags, serviceOf(context));
   },
 };

@@ -21,7 +21,7 @@ describe('a command', () => {
     const answering = loaded.filter((one) => onlyAnswers(one, [], flags)).map(({ name }) => name);
     assert.deepEqual(answering, [
       ...['inspect', 'repo status', 'key list', 'key show', 'repo log', 'repo check'],
-      ...['fleet status', 'fleet hosts', 'fleet host', 'fleet wait', 'fleet log'],
+      ...['fleet status', 'fleet hosts', 'fleet host', 'fleet history', 'fleet wait', 'fleet log'],
       ...['status', 'health', 'doctor', 'history', 'diff', 'refusals', 'verify'],
       ...['check', 'config show', 'config check'],
     ]);

@@ -23,3 +23,21 @@ describe('an error of a database driver', () => {
     assert.equal(hasWaited(new Error('SQLITE_BUSY')), false);
   });
 });
+
+describe('what PostgreSQL refuses because of its setup', () => {
+  it('has a hint for a password, a user, a database and a permission', () => {
+    const table = [
+      ['28P01', 'password authentication failed for user "writ"', /wrong password, or none/],
+      ['', 'SASL: SCRAM-SERVER-FIRST-MESSAGE: client password must be a string', /wrong password, or none/],
+      ['28000', 'no pg_hba.conf entry', /pg_hba\.conf/],
+      ['3D000', 'database "writ" does not exist', /createdb/],
+      ['42501', 'permission denied for schema public', /owner of the database/],
+    ] as const;
+    for (const [code, message, hint] of table) {
+      const error = asStoreError(Object.assign(new Error(message), { code }));
+      assert.equal(error.code, 'FLEET_STORE_FAILED');
+      assert.match(error.hint, hint, code);
+    }
+    assert.match(asStoreError(Object.assign(new Error('x'), { code: '22000' })).hint, /missing permissions/);
+  });
+});

@@ -1,0 +1,53 @@
+// A wait whose fleet server or database is away when it begins: it goes on as where they go away later.
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { describe, it } from 'node:test';
+import { jsonOf, runWrit } from '../../kit/cli/run-writ.js';
+import { skippedPauses } from '../../kit/clock/skipped-pauses.js';
+import { tempDir } from '../../kit/disk/temp-dir.js';
+import { fleetStandIn } from '../../kit/net/fleet-server.js';
+
+const facts = {
+  ...{ schema: 1, type: 'fleet.wait', atMs: 1, of: 1, confirmed: 1, notified: 0, unconfirmed: 0, silent: 0 },
+  ...{ refused: 0, refusedHosts: [], excepted: 0, later: 0, elsewhere: 0 },
+};
+const error = (code: string) => JSON.stringify({ code, message: 'no' });
+
+/** Answers as scripted, the last one again and again. */
+async function waitOn(script: readonly (readonly [status: number, body: string])[], within = '1m') {
+  using dir = tempDir();
+  await using fleet = await fleetStandIn();
+  let asked = 0;
+  fleet.bend = (_, response) => {
+    const [status, body] = script[Math.min(asked, script.length - 1)] ?? [500, ''];
+    asked += 1;
+    response.writeHead(status, { 'content-type': 'application/json' }).end(body);
+  };
+  const token = dir.join('token');
+  writeFileSync(token, 'writ_people_abcdef\n', { mode: 0o600 });
+  const door = ['--url', fleet.url, '--token-file', token];
+  const args = ['fleet', 'wait', 'dns', '42', '--within', within, ...door];
+  const run = await runWrit([...args, '--json'], { clock: skippedPauses(2000) });
+  return { run, asked: () => asked };
+}
+
+describe('a wait that begins while its server is away', () => {
+  it('goes on when the server or its database answers again', async () => {
+    const away = ['FLEET_STORE_UNREACHABLE', 'FLEET_OVERLOADED'].map((code) => [503, error(code)] as const);
+    const { run, asked } = await waitOn([...away, [502, '<html>'], [200, JSON.stringify(facts)]]);
+    assert.equal(run.exitCode, 0, run.stdout);
+    assert.equal(jsonOf(run)['outcome'], 'reached');
+    assert.equal(asked(), 4);
+  });
+
+  it('ends with 1 and the reason when the time is over', async () => {
+    const { run, asked } = await waitOn([[503, error('FLEET_STORE_UNREACHABLE')]], '6s');
+    assert.deepEqual([run.exitCode, jsonOf(run)['code']], [1, 'FLEET_STORE_UNREACHABLE']);
+    assert.equal(asked(), 4);
+  });
+
+  it('ends at once where waiting fixes nothing', async () => {
+    const { run, asked } = await waitOn([[401, error('FLEET_TOKEN_REFUSED')]]);
+    assert.deepEqual([run.exitCode, asked()], [1, 1]);
+  });
+});
