@@ -43,6 +43,7 @@ const effectOfCode: Readonly<Partial<Record<ErrorCode, string>>> = {
     'None: no file is written and no worker is notified. Workers keep what they have loaded; the path of the policy leads nowhere ' +
     'until the state directory is back.',
   RELEASE_HELD: 'The active policy stays unchanged until a newer serial is published or the hold ends.',
+  FLEET_UNREACHABLE: 'None: policy does not depend on the fleet server.',
   AGENT_UNREACHABLE: 'None by this command. Whether an agent runs is unknown.',
   STATE_TOO_NEW:
     'The active policy stays unchanged, and so does every file of the state directory. Nothing newer is activated until ' +

@@ -123,6 +123,12 @@ function activeOf(paths: HostPaths): number {
 function previousOf(paths: HostPaths): number {
   const { previous } = openLedger(paths.ledger, createDurableFs()).read();
   if (previous !== undefined) return previous;
+  // After a rollback the ledger has none: the newest other generation is what was rolled back.
+  const active = activeGenerationNumber(paths);
+  const others = fs.existsSync(paths.generations)
+    ? listGenerations(paths).filter((one) => one !== active)
+    : [];
+  if (others.length > 0) return Math.max(...others);
   throw new WritError('USAGE', 'this host has no previous generation', {
     hint: 'Give two generations: `writ diff A B`.',
   });

@@ -14,7 +14,7 @@ import type { ReleaseInterval } from '../../core/fleet/history-answers.js';
 import type { ActiveState } from '../../core/fleet/report.js';
 import type { TokenLine } from '../../core/fleet/token-answers.js';
 import { knownError } from '../../core/known-error.js';
-import { counted, minuteTime, roughly, table } from './show-text.js';
+import { counted, minuteTime, roughly, secondTime, table } from './show-text.js';
 
 const words = { ok: 'OK', warning: 'WARNING', critical: 'CRITICAL' } as const;
 
@@ -227,7 +227,10 @@ function outcomeText({ outcome, bundles = [], code = '' }: HostDetail['outcomes'
 
 export function showLog({ entries }: LogPage): string[] {
   if (entries.length === 0) return ['EMPTY     no changes'];
-  const rows = entries.map((one) => [minuteTime(one.atMs), one.who, one.what, one.subject, one.detail]);
+  const short = (text: string): string => text.replaceAll(/\b([0-9a-f]{12})[0-9a-f]{52}\b/g, '$1');
+  const rows = entries.map((one) => [
+    ...[`${secondTime(one.atMs)} UTC`, one.who, one.what, short(one.subject), short(one.detail)],
+  ]);
   return [
     `FOUND     ${entries.length} changes`,
     ...table(['when', 'who', 'what', 'subject', 'detail'], rows),

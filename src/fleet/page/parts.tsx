@@ -38,6 +38,11 @@ export function Section(props: {
 
 export type Column = string | { readonly right: string };
 
+/** Shown before the cell where rows are stacked. */
+function nameOf(column: Column | undefined): string | undefined {
+  return typeof column === 'object' ? column.right : column;
+}
+
 /**
  * A table that scrolls inside its own frame on a narrow screen, by keyboard too.
  * @param caption what it is, for who does not see where it stands
@@ -70,7 +75,9 @@ export function Table(props: {
                 index === 0 ? (
                   <th scope="row">{cell}</th>
                 ) : (
-                  <td class={isRight(index) ? 'right' : undefined}>{cell}</td>
+                  <td class={isRight(index) ? 'right' : undefined} data-label={nameOf(columns[index])}>
+                    {cell}
+                  </td>
                 ),
               )}
             </tr>

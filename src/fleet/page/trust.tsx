@@ -16,7 +16,7 @@ export function Trust({ summary }: { readonly summary: FleetSummary }): VNode {
       {repositories.map((one) => (
         <Repository repository={one} atMs={atMs} />
       ))}
-      {keys.length === 0 ? (
+      {isKnownAlready(summary) ? null : keys.length === 0 ? (
         <p class="quiet">No host has said yet which roles it trusts.</p>
       ) : (
         <>
@@ -59,6 +59,17 @@ export function Trust({ summary }: { readonly summary: FleetSummary }): VNode {
       )}
     </Section>
   );
+}
+
+/** Hosts and repositories agree: one table says it. */
+function isKnownAlready({ keys, repositories = [] }: FleetSummary): boolean {
+  const known = repositories.flatMap(({ roles }) => roles);
+  const isSame = (one: (typeof keys)[number]): boolean =>
+    known.some(
+      ({ role, version, expiresAtMs }) =>
+        role === one.role && version === one.version && expiresAtMs === one.expiresAtMs,
+    );
+  return keys.length > 0 && keys.every(isSame);
 }
 
 function toneOf(role: string, leftMs: number): 'ok' | 'warning' | 'critical' {

@@ -52,6 +52,15 @@ describe('writ diff', () => {
     assert.ok(!(await site.writ('diff', '2', '1', '--stat')).stdout.includes('version'));
   });
 
+  it('compares with the generation that was rolled back after a rollback', async () => {
+    using dir = tempDir();
+    const site = await siteWithTwo(dir);
+    assert.equal((await site.writ('rollback')).exitCode, 0);
+    const { exitCode, stdout, stderr } = await site.writ('diff', '--stat');
+    assert.equal(exitCode, 1, stderr);
+    assert.match(stdout, /^DIFFERENT {2}generation 2 -> 1: /);
+  });
+
   it('answers 2 where it cannot tell, never 1', async () => {
     using dir = tempDir();
     const site = await siteWithTwo(dir);

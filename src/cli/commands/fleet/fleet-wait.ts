@@ -237,7 +237,8 @@ function answerOf(
     ...given({ unanswered }),
   };
   const isOpen = outcome === 'time-over' || outcome === 'out-of-reach';
-  const next = isOpen ? `writ fleet hosts --where bundle=${bundle},channel=${channel}` : undefined;
+  const where = facts.refused > 0 ? `state=refused,serial=${serial},` : '';
+  const next = isOpen ? `writ fleet hosts --where ${where}bundle=${bundle},channel=${channel}` : undefined;
   return { outcome, exitCode: waitExitCodes[outcome], details, lines, next };
 }
 

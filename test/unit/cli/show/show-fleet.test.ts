@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { showHost, showHosts, showSummary } from '../../../../src/cli/show/show-fleet.js';
+import { showHost, showHosts, showLog, showSummary } from '../../../../src/cli/show/show-fleet.js';
 import type { FleetSummary, HostCounts, HostLine, OfferGroup } from '../../../../src/core/fleet/answers.js';
 import { summarize } from '../../../../src/core/fleet/fleet-summary.js';
 import { reportOf } from '../../../kit/fleet/fleet-bench.js';
@@ -55,6 +55,21 @@ describe('`writ fleet status` for people', () => {
     assert.match(shown(['line 7: no']), /first line\n.*line 7: no/);
     assert.doesNotMatch(shown(), /first line\n/);
     assert.match(shown(), /No first lines: a token of the role detail shows/);
+  });
+});
+
+describe('`writ fleet log` for people', () => {
+  it('shortens keys and digests, and has seconds', () => {
+    const entry = {
+      id: 1,
+      atMs: 1000,
+      who: 'store',
+      what: 'host.retire',
+      subject: 'ab'.repeat(32),
+      detail: '',
+    };
+    const lines = showLog({ schema: 1, type: 'fleet.log', entries: [entry] });
+    assert.equal(lines[2]?.trimEnd(), '  1970-01-01 00:00:01 UTC  store  host.retire  abababababab');
   });
 });
 

@@ -77,6 +77,21 @@ describe('the first screen', () => {
     assert.doesNotMatch(seenBy('detail'), /A token of the role detail/);
   });
 
+  it('shows what hosts know of roles only where it differs from the repository', () => {
+    const keys = [{ role: 'timestamp', version: 7, expiresAtMs: nowMs + 86_400_000 }];
+    const repository = { url: 'https://a/', checkedAtMs: nowMs, releases: [], roles: keys };
+    const shown = (of: ReturnType<typeof summary>['keys']) =>
+      textOf(firstScreen(summary({ keys: of, repositories: [repository] }), frame));
+    assert.doesNotMatch(shown(keys), /as the most recently heard hosts know them/);
+    const older = [{ role: 'timestamp', version: 6, expiresAtMs: nowMs + 86_400_000 }];
+    assert.match(shown(older), /as the most recently heard hosts know them/);
+  });
+
+  it('names the column of each cell, which a narrow screen shows before it', () => {
+    const html = hostsPage({ where: '' }, hosts(hostLine('a')), frame);
+    assert.match(html, /<td data-label="state"><span class="badge ok">heard/);
+  });
+
   it('draws releases with their numbers in words beside the bar', () => {
     const releases = [release(42, { confirmed: 39 }), release(41, { confirmed: 1, place: 'tail' })];
     const html = firstScreen(summary({ releases }), frame);
