@@ -27,6 +27,8 @@ import { type TestHost, testHost } from '../../kit/host/test-host.js';
 
 /** Not raised by a refresh or a download: each has a test of its own. */
 const others: readonly ErrorCode[] = [
+  // Of this host's configuration, as TLS_INVALID.
+  'PROXY_INVALID',
   'CLOCK_BEHIND',
   'UNTRUSTED_ACTIVE',
   'RELEASE_UNTRUSTED',
