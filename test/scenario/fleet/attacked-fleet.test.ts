@@ -33,7 +33,7 @@ describe('who attacks a fleet server', () => {
       ].sort(),
     );
     const log = await runWrit(['fleet', 'log', '--store', fleet.store]);
-    assert.match(log.stdout, /server +host\.rename +[0-9a-f]{64} +web-2 -> web-1/);
+    assert.match(log.stdout, /server +host\.rename +[0-9a-f]{12} +web-2 -> web-1/);
     for (const door of [['--store', fleet.store], await fleet.door('operate')]) {
       const several = await runWrit(['fleet', 'host', 'approve', 'web-1', ...door, '--json']);
       assert.deepEqual([several.exitCode, jsonOf(several)['code']], [2, 'USAGE']);

@@ -16,6 +16,7 @@ const words: Readonly<Record<string, readonly string[]>> = {
   'fleet hosts': [],
   'fleet host': ['web-1'],
   'fleet wait': ['dns', '42'],
+  'fleet history': ['dns', '42'],
   'fleet log': [],
   'fleet token': ['create', '--for', 'people'],
 };
