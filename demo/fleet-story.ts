@@ -25,7 +25,7 @@ export async function tellFleetStory(stage: Stage, repositoryUrl: string): Promi
   });
   await stage.writ(['fleet', 'status', ...door], {
     exitCode: 2,
-    says: ['CRITICAL 1 host refused access 7 (CHECK_FAILED)', reason],
+    says: ['CRITICAL 1 host (edge-3) refused access 7 (CHECK_FAILED)', reason],
   });
   await showPage(stage, url, token);
 }

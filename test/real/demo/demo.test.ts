@@ -86,7 +86,7 @@ describe('the demo', () => {
       'REJECTED  access 7 [CHECK_FAILED]',
       'OUT OF REACH access 7',
       'edge-3 refused it [CHECK_FAILED]',
-      'CRITICAL 1 host refused access 7 (CHECK_FAILED)',
+      'CRITICAL 1 host (edge-3) refused access 7 (CHECK_FAILED)',
     ];
     const shown = stripVTControlCharacters(demo.stdout());
     assert.notEqual(shown, demo.stdout());
