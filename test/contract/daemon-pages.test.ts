@@ -113,6 +113,11 @@ const ofUnits: Readonly<Record<string, Reasons>> = {
     "/' /etc/bind/named.conf.options": 'the end of that command',
   },
   unbound: { 'interface: 127.0.0.2': 'named has the other address' },
+  nsd: { 'ip-address: 127.0.0.3': 'named has the other address' },
+  'pdns-recursor': {
+    "sed -i 's/^local-address=.*/local-address=127.0.0.4/' /etc/powerdns/recursor.conf":
+      'named has the other address',
+  },
 };
 
 interface UnitDaemon {

@@ -1,6 +1,6 @@
 // `npm run test:packages`: builds the packages twice and compares them, lints them, and installs, upgrades, removes and purges them in a
 // clean Debian 12, and in one that is booted; the npm tarball on two Nodes. As root, with debootstrap and lintian; `-- --one-build` leaves
-// the comparison out; `-- --units` builds once and tries six daemons under Debian's own units, and nothing else; `-- --whole` adds the other ways to a host, by npm and by Ansible; `-- --brief`, for the gate, builds once, lints,
+// the comparison out; `-- --units` builds once and tries daemons under Debian's own units, and nothing else; `-- --whole` adds the other ways to a host, by npm and by Ansible; `-- --brief`, for the gate, builds once, lints,
 // installs the package of a host, activates a policy, and removes the package.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,4 +1,4 @@
-// Six daemons of Debian 12 under the units of their own packages: what a person configures beside the page of docs/daemons, and how
+// Nine daemons of Debian 12 under the units of their own packages: what a person configures beside the page of docs/daemons, and how
 // each is asked. They differ in what matters to a bake time: the type of the unit, its Restart=, and how a release is notified.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,6 +18,7 @@ const dig = (server, zone) => `dig +short +tries=1 +time=2 @${server} stamp.${zo
  * @property {string} bundle of its own; pages share names
  * @property {import('../../../dist/test/truth/rules/recipe.js').Places} places what is elsewhere than on the page
  * @property {number} port that its policy names
+ * @property {true} [endsByHangup] SIGHUP ends it: it is sent none
  * @property {(...own: string[]) => string} configure shell; `own` are the daemon's parts of the page
  * @property {string} ask shell that prints the version which the daemon serves
  */
@@ -55,12 +56,7 @@ ${own}END`,
   },
   {
     ...{ name: 'haproxy', unit: 'haproxy.service', packages: ['haproxy'], bundle: 'balance', port: 8081 },
-    places: [
-      ['name: web', 'name: balance'],
-      ['[web]', '[balance]'],
-      ['current/web', 'current/balance'],
-      ['http://127.0.0.1/', 'http://127.0.0.1:8081/'],
-    ],
+    places: [['http://127.0.0.1/', 'http://127.0.0.1:8081/']],
     // Its page has the command line for those without a unit first.
     configure: (_, own) => `${include('/etc/default/haproxy')}${own}END`,
     ask: 'curl -sf --max-time 2 http://127.0.0.1:8081/',
@@ -79,6 +75,42 @@ systemd-tmpfiles --create bird.conf`,
     configure: (own) => `${include('/etc/squid/squid.conf')}${own}END`,
     ask: `curl -s --max-time 2 http://127.0.0.1:3128/ | sed -n 's/.* by \\(v[0-9]*\\)\\.corp.test.*/\\1/p'`,
   },
+  {
+    ...{ name: 'nsd', unit: 'nsd.service', packages: ['nsd'], bundle: 'zones', port: 53 },
+    places: [
+      ['name: dns', 'name: zones'],
+      ['[dns]', '[zones]'],
+      ['current/dns', 'current/zones'],
+      ['@127.0.0.1', '@127.0.0.3'],
+    ],
+    configure: (own) => `cat >/etc/nsd/nsd.conf.d/policy.conf <<'END'
+server:
+  ip-address: 127.0.0.3
+remote-control:
+  control-enable: yes
+  control-interface: /run/nsd/nsd.ctl
+${own}END`,
+    ask: dig('127.0.0.3', 'corp.test'),
+  },
+  {
+    ...{ name: 'pdns-recursor', unit: 'pdns-recursor.service', packages: ['pdns-recursor'], bundle: 'names' },
+    ...{ port: 53, endsByHangup: true },
+    places: [
+      ['name: dns', 'name: names'],
+      ['[dns]', '[names]'],
+      ['current/dns', 'current/names'],
+      ['@127.0.0.1', '@127.0.0.4'],
+    ],
+    configure: (own) => `${include('/etc/powerdns/recursor.lua')}${own}END
+sed -i 's/^local-address=.*/local-address=127.0.0.4/' /etc/powerdns/recursor.conf`,
+    ask: dig('127.0.0.4', 'corp.test'),
+  },
+  {
+    ...{ name: 'varnish', unit: 'varnish.service', packages: ['varnish'], bundle: 'cache', port: 6081 },
+    places: [['http://127.0.0.1/', 'http://127.0.0.1:6081/']],
+    configure: () => ':',
+    ask: 'curl -sf --max-time 2 http://127.0.0.1:6081/',
+  },
 ];
 
 const withPlaces = (text, places) =>
@@ -88,13 +120,14 @@ export const unitDaemons = table.map((daemon) => {
   const page = readFileSync(join(pages, `${daemon.name}.md`), 'utf8');
   const { agent } = placed(readRecipe(page), daemon.places);
   const own = blocksOf(page, 'conf').map((block) => withPlaces(block, daemon.places));
-  const { good, stamps = [] } = truthDaemons.find(({ name }) => name === daemon.name);
+  const { good, bad, stamps = [] } = truthDaemons.find(({ name }) => name === daemon.name);
   return {
     ...daemon,
     ...{ agent, stamps },
     /** Shell that configures it as its page says, and as a person does beside it. */
     setUp: daemon.configure(...own),
-    /** A release that says `v` and its serial. */
-    release: (version) => good(version, { dir: '/', policy: '/', ports: [daemon.port, 0, 0] }),
+    /** Files of a release that says `v` and its serial, or of one that is refused. */
+    filesOf: (version, isRefused) =>
+      (isRefused ? bad : good)(version, { dir: '/', policy: '/', ports: [daemon.port, 0, 0] }),
   };
 });

@@ -1,4 +1,4 @@
-// A booted Debian with the six daemons as their packages set them up, the package of Writ as docs/install.md has it installed, and a
+// A booted Debian with the daemons as their packages set them up, the package of Writ as docs/install.md has it installed, and a
 // repository whose releases a test publishes. Owns no assertion.
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -55,7 +55,7 @@ writ config check`);
   return {
     ...machine,
     status,
-    publish: repository.publish,
+    ...repository,
     /** @returns what each daemon serves, by its name; empty where it does not answer */
     ask: async () =>
       new Map(
@@ -84,18 +84,32 @@ function createRepository(given) {
   writ('init', '--no-passphrase');
   let serial = 0;
   return {
-    /** A release of each bundle. @returns their version */
-    publish: () => {
+    /**
+     * A release of each bundle.
+     * @param {{ policy?: string, isRefused?: boolean, channel?: string }} wanted `policy`: the version whose files it has, its own by default
+     * @returns their version, which has their serial
+     */
+    publish: ({ policy, isRefused = false, channel = 'stable' } = {}) => {
       serial += 1;
-      for (const { bundle, release, stamps } of unitDaemons) {
+      for (const { bundle, filesOf, stamps } of unitDaemons) {
         rmSync(source, { recursive: true, force: true });
         mkdirSync(source);
-        for (const [name, text] of Object.entries(release(`v${serial}`)))
+        for (const [name, text] of Object.entries(filesOf(policy ?? `v${serial}`, isRefused)))
           writeFileSync(join(source, name), text);
-        const named = ['--bundle', bundle, '--revision', `v${serial}`];
+        const named = ['--bundle', bundle, '--channel', channel, '--revision', `v${serial}`];
         writ('publish', source, ...named, ...stamps.flatMap((one) => ['--stamp', one]));
       }
       return `v${serial}`;
+    },
+    /** Points the channel of the host at the head of another one, for each bundle. */
+    promote: (channel) => {
+      for (const { bundle } of unitDaemons)
+        writ('promote', '--bundle', bundle, '--from', channel, '--to', 'stable');
+    },
+    /** Withdraws a release of each bundle. */
+    withdraw: (version) => {
+      for (const { bundle } of unitDaemons)
+        writ('withdraw', '--bundle', bundle, '--channel', 'stable', '--serial', version.slice(1));
     },
   };
 }

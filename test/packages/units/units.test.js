@@ -1,10 +1,11 @@
-// Six daemons under Debian's own units, on a booted machine with the package of Writ and its unit. Within its bake time a release is
-// taken back for a kill of the main process, and for nothing else that happens to a daemon in a day. The result is a part of
-// docs/truth.md; UPDATE_GOLDEN=1 writes it.
+// Nine daemons under Debian's own units, on a booted machine with the package of Writ and its unit. A mistake and its ways back leave
+// no false alarm. Within its bake time a release is taken back for a kill of the main process, and for nothing else that happens to a
+// daemon in a day. The result is a part of docs/truth.md; UPDATE_GOLDEN=1 writes it.
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import { withPart } from '../../../dist/test/truth/rules/page.js';
 import { unitCases } from './cases.js';
 import { unitDaemons } from './daemons.js';
@@ -91,7 +92,47 @@ async function ends(one, version, daemons = unitDaemons) {
   );
 }
 
-describe("six daemons under Debian's own units, within a bake time", () => {
+/** Each probe of the pages asks every 30 s. */
+const quietSeconds = 40;
+
+/** Takes the head of the channel, whose files the daemons have: they are as they were, and nothing is wrong with them afterwards. */
+async function takesEqual(serial, served) {
+  await machine.sh('writ pull -q');
+  const { bundles } = await machine.status();
+  assert.deepEqual([...new Set(bundles.map((one) => `v${one.serial}`))], [serial]);
+  const endMs = Date.now() + quietSeconds * 1000;
+  while (Date.now() < endMs) {
+    const { confirmed, health, problems } = await machine.status();
+    assert.deepEqual({ confirmed, health, problems }, { confirmed: true, health: 'ok', problems: [] });
+    await setTimeout(5000);
+  }
+  for (const { name } of unitDaemons) assert.equal((await machine.ask()).get(name), served, name);
+}
+
+describe("a mistake and its ways back, under Debian's own units", () => {
+  it('is refused, and a revert, a promotion and a withdrawal to equal files raise no alarm', async () => {
+    const version = await release();
+    await machine.sh('writ pull -q --force --no-bake');
+    machine.publish({ isRefused: true });
+    assert.notEqual((await machine.type('writ pull -q')).exitCode, 0);
+    const { refusals } = await machine.status();
+    assert.deepEqual(
+      refusals.map(({ bundle }) => bundle).sort(),
+      unitDaemons.map(({ bundle }) => bundle).sort(),
+    );
+    await serves(version);
+    const reverted = machine.publish({ policy: version });
+    await takesEqual(reverted, version);
+    const promoted = machine.publish({ policy: version, channel: 'next' });
+    machine.promote('next');
+    await takesEqual(promoted, version);
+    machine.withdraw(promoted);
+    await takesEqual(reverted, version);
+    await machine.sh('writ pull -q --force --no-bake');
+  });
+});
+
+describe("nine daemons under Debian's own units, within a bake time", () => {
   for (const one of unitCases.filter(({ expected }) => expected === 'settles'))
     it(`${one.name}: the release settles, and each daemon serves it`, async () => {
       const version = await release();
