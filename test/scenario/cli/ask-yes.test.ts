@@ -4,7 +4,9 @@ import { describe, it } from 'node:test';
 import { systemClock } from '../../../src/platform/time/clock.js';
 import { directoryState } from '../../kit/assert/directory-state.js';
 import { writOnTerminal } from '../../kit/cli/on-terminal.js';
+import { fakeClock } from '../../kit/clock/fake-clock.js';
 import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
+import { fleetBench } from '../../kit/fleet/fleet-bench.js';
 import { needs } from '../../kit/programs/real-programs.js';
 import { makeTeam } from '../../kit/repository/delegated-repository.js';
 import { sampleRepository } from '../../kit/repository/sample-repository.js';
@@ -27,7 +29,21 @@ function delegable(dir: TempDir) {
   return { directory, args, question: /Delegate to dns-team\? \[y\/N\] /, done: /DELEGATED.* dns-team/ };
 }
 
-const commands = { 'repo gc': collectable, delegate: delegable };
+async function retirable(dir: TempDir) {
+  const directory = dir.join('fleet');
+  await using bench = await fleetBench(directory, fakeClock());
+  const { id, token } = await bench.token();
+  await bench.enrol(token, 'web-1');
+  const args = ['fleet', 'host', 'retire', '--token', id, '--store', directory];
+  return {
+    directory,
+    args,
+    question: /Retire every host of token \w+\? A .+ \[y\/N\] /,
+    done: /RETIRED.* 1 host /,
+  };
+}
+
+const commands = { 'repo gc': collectable, delegate: delegable, 'fleet host retire': retirable };
 
 describe('a question that is answered at a terminal', needs('script', 'bsdutils'), () => {
   for (const [name, made] of Object.entries(commands)) {
@@ -55,4 +71,15 @@ describe('a question that is answered at a terminal', needs('script', 'bsdutils'
       assert.notDeepEqual(directoryState(directory), before);
     });
   }
+
+  it('names the host and its key before it is retired alone', async () => {
+    using dir = tempDir();
+    const { directory } = await retirable(dir);
+    const args = ['fleet', 'host', 'retire', 'web-1', '--store', directory];
+    const left = await writOnTerminal(args, [{ question: '[y/N]', typed: 'n' }]);
+    assert.match(left.screen, /Retire web-1 \([0-9a-f]{12}\)\? /);
+    assert.match(left.screen, /NOT CHANGED.* web-1/);
+    const retired = await writOnTerminal(args, [{ question: '[y/N]', typed: 'y' }]);
+    assert.match(retired.screen, /RETIRED.* web-1 /);
+  });
 });

@@ -3,7 +3,8 @@
 import { WritError } from '../../../core/errors.js';
 import type { RetiredHosts } from '../../../core/fleet/token-answers.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
-import { type FlagValues, optional } from '../../console/flags.js';
+import { type FlagValues, optional, toggle } from '../../console/flags.js';
+import { askYes } from '../../console/questions.js';
 import { askFleet, doorFlags } from '../../fleet/fleet-door.js';
 import { showHost } from '../../show/show-fleet.js';
 import { counted } from '../../show/show-text.js';
@@ -13,6 +14,7 @@ const verbs = ['approve', 'retire'] as const;
 const flags = {
   ...doorFlags,
   token: optional('--token <id>', 'retire: every host that this token enrolled, also those that wait'),
+  yes: toggle('-y, --yes', 'retire without asking; without a terminal there is no question'),
 };
 type HostFlags = FlagValues<typeof flags>;
 
@@ -46,8 +48,15 @@ export const command: CommandDefinition<HostFlags> = {
       throw new WritError('USAGE', `${first} is not a verb of writ fleet host`, {
         hint: 'approve, or retire.',
       });
-    const { key, host } = await askFleet(flags, context, (door) => door.changeHost(second, verb));
-    return changed(verb, key, host);
+    const done = await askFleet(flags, context, async (door) => {
+      if (verb === 'approve') return door.changeHost(second, verb);
+      const { key, host } = await door.host(second);
+      // By its key: the name may be another host's when the question is answered.
+      return (await mayRetire(`${host} (${key.slice(0, 12)})`, flags, context))
+        ? door.changeHost(key, verb)
+        : undefined;
+    });
+    return done === undefined ? leftAlone(second) : changed(verb, done.key, done.host);
   },
 };
 
@@ -62,6 +71,17 @@ function changed(verb: (typeof verbs)[number], key: string, host: string): Answe
   return { outcome: 'retired', details: { key, host }, lines };
 }
 
+/** A question for a person at a terminal alone: scripts of earlier versions retire without a flag. */
+async function mayRetire(what: string, flags: HostFlags, context: CommandContext): Promise<boolean> {
+  if (!context.canAsk) return true;
+  return askYes(`Retire ${what}? A refused key is never accepted again.`, flags, context);
+}
+
+function leftAlone(what: string): Answer {
+  const lines = [`NOT CHANGED ${what}`, 'Nothing was written'];
+  return { outcome: 'left-alone', details: { changed: false }, lines };
+}
+
 async function retireAllOf(
   id: string,
   [verb, host]: readonly [string, string | undefined],
@@ -72,6 +92,7 @@ async function retireAllOf(
     throw new WritError('USAGE', '--token is only used with retire, and without a host', {
       hint: `writ fleet host retire --token ${id} --store S`,
     });
+  if (!(await mayRetire(`every host of token ${id}`, flags, context))) return leftAlone(`token ${id}`);
   const { retired, state } = await askFleet(flags, context, async (door) => {
     let retired = 0;
     for (let afterKey: string | undefined = ''; afterKey !== undefined; ) {
