@@ -1,26 +1,23 @@
-// `writ doctor` on the host itself: its configuration, the room and safety of its directories, the agent, the sandbox. Facts
+// `writ doctor` on the host itself: its configuration, the room and safety of its directories, the agent. Facts
 // are gathered and judged side by side; the judges are pure. Writes nothing but a directory in staging, which it removes: whether a flush works
 // is asked of `sync -f`, whether writing does of the kernel.
 import * as fs from 'node:fs';
 import { dirname } from 'node:path';
-import type { AgentConfig, SandboxMode } from '../../core/config/config.js';
+import type { AgentConfig } from '../../core/config/config.js';
 import { type ConfigMistake, mistakeLine } from '../../core/config/config-errors.js';
 import { isSystemError, isWritError, orUndefined, toWritError } from '../../core/errors.js';
 import type { FreeSpace } from '../../core/release/disk-space.js';
 import { sizeText } from '../../core/size-text.js';
 import type { ServiceLines } from '../../core/status/agent-service.js';
-import type { AgentState, SandboxStatus } from '../../core/status/status.js';
+import type { AgentState } from '../../core/status/status.js';
 import { readFreeSpace } from '../../platform/disk/disk-room.js';
 import { isRenamed } from '../../platform/disk/durable-rename.js';
 import { findLockHolder } from '../../platform/disk/find-lock-owner.js';
 import { requireSafePlace } from '../../platform/disk/safe-path.js';
 import { runCommand } from '../../platform/process/run-command.js';
-import { silentLog } from '../../platform/telemetry/silent-log.js';
 import type { AgentPlaces } from '../config/config-file.js';
 import { requireOwnConfig } from '../config/config-file.js';
 import { checkConfig, loadConfig } from '../config/load-config.js';
-import { createSandbox } from '../hooks/sandbox.js';
-import { countConfined } from '../hooks/sandbox-rules.js';
 import { requireSameDevice } from '../startup/prepare-host.js';
 import { hostPaths } from '../state/paths.js';
 import { findVanished } from '../state-mark/state-mark.js';
@@ -32,7 +29,6 @@ export function hostChecks(context: DoctorContext): Checks {
   return [
     ['state', async () => judgeState(await stateFacts(places, config))],
     ['agent', async () => judgeAgent(await agentFacts(context))],
-    ['sandbox', async () => judgeSandbox(await sandboxFacts(context))],
   ];
 }
 
@@ -236,64 +232,4 @@ export function judgeAgent(seen: AgentFactsSeen): Judged {
   if (ageMs !== undefined)
     return ok(`state ${state}, by status.json, ${Math.round(Math.max(ageMs, 0) / 1000)} s old`);
   return ok(`answers on ${socket}, state ${state}`);
-}
-
-export interface SandboxFacts {
-  readonly mode: SandboxMode;
-  /** Commands that would run in it: checks, canaries, loaders, probes. */
-  readonly commands: number;
-  /** What a trial has shown; left out where there was none. */
-  readonly seen?: Omit<SandboxStatus, 'mode'>;
-  /** What the agent bounds by `memory`: only it knows whether it has control groups. Left out where it was not heard. */
-  readonly memory?: SandboxStatus['memory'] | undefined;
-}
-
-/** Tries a command that does nothing, as an agent does before its first check. */
-async function sandboxFacts({ config, heard }: DoctorContext): Promise<SandboxFacts> {
-  const mode = config?.sandbox ?? 'auto';
-  const commands = config === undefined ? 0 : countConfined(config);
-  if (mode === 'off') return { mode, commands };
-  // `auto`, for whatever is wished: what is missing is a finding here, not an error.
-  // Without control groups: a look must not move this process into one.
-  const findGroups = (): Promise<undefined> => Promise.resolve(undefined);
-  const sandbox = createSandbox({ mode: 'auto', log: silentLog(), findGroups });
-  try {
-    await sandbox.open();
-  } catch (error) {
-    // A trial without an end of its own.
-    if (!isWritError(error)) throw error;
-  }
-  return { mode, commands, seen: sandbox.status(), memory: heard.report?.sandbox?.memory };
-}
-
-export function judgeSandbox({ mode, commands, seen, memory }: SandboxFacts): Judged {
-  const count = commands === 1 ? '1 command' : `${commands} commands`;
-  if (mode === 'off') {
-    if (commands === 0) return ok('off: nothing needs it');
-    return warn(`off: ${count} with the rights of the agent`, 'set `sandbox: auto` or `required`');
-  }
-  if (seen?.state === 'on') return judgeBounds(seen, { commands, memory });
-  // Without a command there is nothing that could not run.
-  const state = commands === 0 ? 'skip' : mode === 'required' ? 'FAIL' : 'warn';
-  const effect = mode === 'required' ? 'cannot run' : 'run without a sandbox';
-  const what = commands === 0 ? 'nothing needs it yet' : `${count} that ${effect}`;
-  const reason = seen?.reason ?? 'it was not tested';
-  if (seen?.state === 'missing')
-    return { state, text: `${reason}: ${what}`, next: 'apt-get install bubblewrap util-linux' };
-  return {
-    state,
-    text: `no command can be confined (${reason}): ${what}`,
-    next: seen?.hint ?? 'see docs/sandbox.md',
-  };
-}
-
-function judgeBounds(
-  { user, userNamespace, systemCalls }: NonNullable<SandboxFacts['seen']>,
-  { commands, memory }: Pick<SandboxFacts, 'commands' | 'memory'>,
-): Judged {
-  const text = `a test command was confined as ${user === 'agent' ? 'this user' : user}, user namespace: ${userNamespace}`;
-  if (systemCalls === 'open' && commands > 0)
-    return warn(`${text}; system calls are not filtered: vsock and io_uring are open`, 'see docs/sandbox.md');
-  // RLIMIT_DATA counts private memory, and a container may have no control group to give: it is said, and no alarm.
-  return ok(memory === 'each-process' ? `${text}; \`memory\` does not bound shared memory (memfd)` : text);
 }

@@ -10,6 +10,7 @@ import { policyChecks } from './check-policy.js';
 import { preloadChecks } from './check-preload.js';
 import { proxyChecks } from './check-proxy.js';
 import { releaseChecks } from './check-release.js';
+import { sandboxChecks } from './check-sandbox.js';
 import { serverChecks } from './check-server.js';
 import { workerChecks } from './check-workers.js';
 import type { Checks, DoctorContext } from './doctor-context.js';
@@ -23,6 +24,7 @@ export interface DoctorOptions extends Pick<DoctorContext, 'version' | 'clock' |
 
 const subjects: readonly ((context: DoctorContext) => Checks | Promise<Checks>)[] = [
   hostChecks,
+  sandboxChecks,
   preloadChecks,
   policyChecks,
   proxyChecks,

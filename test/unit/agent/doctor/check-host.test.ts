@@ -4,9 +4,7 @@ import {
   type AgentFactsSeen,
   judgeAgent,
   judgeConfiguration,
-  judgeSandbox,
   judgeState,
-  type SandboxFacts,
   type StateFacts,
 } from '../../../../src/agent/doctor/check-host.js';
 import { serviceLines } from '../../../../src/core/status/agent-service.js';
@@ -150,57 +148,5 @@ describe('the agent', () => {
     };
     const { state, code, next } = judgeAgent({ ...nobody, error });
     assert.deepEqual([state, code, next], ['FAIL', 'AGENT_UNREACHABLE', error.hint]);
-  });
-});
-
-describe('the sandbox', () => {
-  const on = {
-    state: 'on',
-    user: 'nobody',
-    userNamespace: 'yes',
-    memory: 'each-process',
-    processes: 'each-command',
-  } as const;
-  const missing = { state: 'missing', reason: 'bwrap not found' } as const;
-  const unusable = { state: 'unusable', reason: 'No permissions to create a new namespace' } as const;
-  const cases: readonly (readonly [string, SandboxFacts, string])[] = [
-    ['that works', { mode: 'required', commands: 2, seen: on }, 'ok'],
-    ['that is missing and required', { mode: 'required', commands: 2, seen: missing }, 'FAIL'],
-    ['that is missing where it is only wished', { mode: 'auto', commands: 2, seen: missing }, 'warn'],
-    ['that is missing and that nothing needs', { mode: 'required', commands: 0, seen: missing }, 'skip'],
-    ['that the kernel forbids', { mode: 'required', commands: 1, seen: unusable }, 'FAIL'],
-    ['that is off', { mode: 'off', commands: 1 }, 'warn'],
-    ['that is off without commands', { mode: 'off', commands: 0 }, 'ok'],
-  ];
-  for (const [what, facts, state] of cases) {
-    it(`${what}: ${state}`, () => assert.equal(judgeSandbox(facts).state, state));
-  }
-
-  it('says which program is missing, and how to get it', () => {
-    const { text, next } = judgeSandbox({ mode: 'required', commands: 1, seen: missing });
-    assert.equal(text, 'bwrap not found: 1 command that cannot run');
-    assert.match(next ?? '', /^apt-get install bubblewrap/);
-  });
-
-  it('warns where vsock and io_uring are open to a command, and not where there is none', () => {
-    const open = { ...on, systemCalls: 'open' } as const;
-    const { state, text, next } = judgeSandbox({ mode: 'required', commands: 1, seen: open });
-    assert.deepEqual([state, next], ['warn', 'see docs/sandbox.md']);
-    assert.match(text, /vsock and io_uring are open$/);
-    assert.equal(judgeSandbox({ mode: 'required', commands: 0, seen: open }).state, 'ok');
-  });
-
-  it('says that shared memory has no bound where the agent has no control groups', () => {
-    const facts = { mode: 'auto', commands: 1, seen: on } as const;
-    assert.match(
-      judgeSandbox({ ...facts, memory: 'each-process' }).text,
-      /does not bound shared memory \(memfd\)$/,
-    );
-    assert.doesNotMatch(judgeSandbox({ ...facts, memory: 'each-command' }).text, /memfd/);
-  });
-
-  it('says what is in force', () => {
-    const { text } = judgeSandbox({ mode: 'auto', commands: 1, seen: on });
-    assert.equal(text, 'a test command was confined as nobody, user namespace: yes');
   });
 });

@@ -1,0 +1,84 @@
+// `writ doctor` on the sandbox: whether commands are confined as the configuration says. What the agent has tried counts more than a
+// trial of the person who asks, because both may be different users. The judge is pure.
+import type { SandboxMode } from '../../core/config/config.js';
+import { isWritError } from '../../core/errors.js';
+import type { SandboxStatus } from '../../core/status/status.js';
+import { silentLog } from '../../platform/telemetry/silent-log.js';
+import { createSandbox } from '../hooks/sandbox.js';
+import { countConfined } from '../hooks/sandbox-rules.js';
+import type { Checks, DoctorContext } from './doctor-context.js';
+import { type Judged, ok, warn } from './judged.js';
+
+export function sandboxChecks(context: DoctorContext): Checks {
+  return [['sandbox', async () => judgeSandbox(await sandboxFacts(context))]];
+}
+
+export interface SandboxFacts {
+  readonly mode: SandboxMode;
+  /** Commands that would run in it: checks, canaries, loaders, probes. */
+  readonly commands: number;
+  /** What a trial has shown; left out where there was none. */
+  readonly seen?: Omit<SandboxStatus, 'mode'>;
+  /** The agent has made the trial; left out where it was this process, perhaps as another user. */
+  readonly by?: 'agent';
+  /** What the agent bounds by `memory`: only it knows whether it has control groups. Left out where it was not heard. */
+  readonly memory?: SandboxStatus['memory'] | undefined;
+}
+
+/** Takes the trial of the agent, which is another user perhaps; where there is none, tries a command that does nothing. */
+async function sandboxFacts({ config, heard }: DoctorContext): Promise<SandboxFacts> {
+  const mode = config?.sandbox ?? 'auto';
+  const commands = config === undefined ? 0 : countConfined(config);
+  if (mode === 'off') return { mode, commands };
+  const told = heard.kind === 'agent' || heard.kind === 'file' ? heard.report.sandbox : undefined;
+  if (told !== undefined && told.state !== 'unknown' && told.state !== 'off')
+    return { mode, commands, seen: told, by: 'agent', memory: told.memory };
+  // `auto`, for whatever is wished: what is missing is a finding here, not an error.
+  // Without control groups: a look must not move this process into one.
+  const findGroups = (): Promise<undefined> => Promise.resolve(undefined);
+  const sandbox = createSandbox({ mode: 'auto', log: silentLog(), findGroups });
+  try {
+    await sandbox.open();
+  } catch (error) {
+    // A trial without an end of its own.
+    if (!isWritError(error)) throw error;
+  }
+  return { mode, commands, seen: sandbox.status(), memory: heard.report?.sandbox?.memory };
+}
+
+export function judgeSandbox({ mode, commands, seen, by, memory }: SandboxFacts): Judged {
+  const count = commands === 1 ? '1 command' : `${commands} commands`;
+  if (mode === 'off') {
+    if (commands === 0) return ok('off: nothing needs it');
+    return warn(`off: ${count} with the rights of the agent`, 'set `sandbox: auto` or `required`');
+  }
+  if (seen?.state === 'on') return judgeBounds(seen, { commands, by, memory });
+  // Without a command there is nothing that could not run.
+  const state = commands === 0 ? 'skip' : mode === 'required' ? 'FAIL' : 'warn';
+  const effect = mode === 'required' ? 'cannot run' : 'run without a sandbox';
+  const what = commands === 0 ? 'nothing needs it yet' : `${count} that ${effect}`;
+  const reason = `${seen?.reason ?? 'it was not tested'}${testedBy(by)}`;
+  if (seen?.state === 'missing')
+    return { state, text: `${reason}: ${what}`, next: 'apt-get install bubblewrap util-linux' };
+  return {
+    state,
+    text: `no command can be confined (${reason}): ${what}`,
+    next: seen?.hint ?? 'see docs/sandbox.md',
+  };
+}
+
+function judgeBounds(
+  { user, userNamespace, systemCalls }: NonNullable<SandboxFacts['seen']>,
+  { commands, by, memory }: Pick<SandboxFacts, 'commands' | 'memory'> & { readonly by: SandboxFacts['by'] },
+): Judged {
+  const whom = user !== 'agent' ? user : by === 'agent' ? 'the user of the agent' : 'this user';
+  const text = `a test command was confined as ${whom}, user namespace: ${userNamespace}${testedBy(by)}`;
+  if (systemCalls === 'open' && commands > 0)
+    return warn(`${text}; system calls are not filtered: vsock and io_uring are open`, 'see docs/sandbox.md');
+  // RLIMIT_DATA counts private memory, and a container may have no control group to give: it is said, and no alarm.
+  return ok(memory === 'each-process' ? `${text}; \`memory\` does not bound shared memory (memfd)` : text);
+}
+
+function testedBy(by: SandboxFacts['by']): string {
+  return by === 'agent' ? ', tested by the agent' : '';
+}
