@@ -14,6 +14,7 @@ import type { ReleaseInterval } from '../../core/fleet/history-answers.js';
 import type { ActiveState } from '../../core/fleet/report.js';
 import type { TokenLine } from '../../core/fleet/token-answers.js';
 import { knownError } from '../../core/known-error.js';
+import { timeLeft } from '../../core/text/iso-time.js';
 import { counted, minuteTime, roughly, secondTime, table } from './show-text.js';
 
 const words = { ok: 'OK', warning: 'WARNING', critical: 'CRITICAL' } as const;
@@ -66,11 +67,7 @@ export function showSummary(summary: FleetSummary): string[] {
       'trust',
       table(
         ['role', { right: 'version' }, 'left'],
-        keys.map((one) => [
-          one.role,
-          String(one.version),
-          one.expiresAtMs <= atMs ? 'expired' : roughly(one.expiresAtMs - atMs),
-        ]),
+        keys.map((one) => [one.role, String(one.version), timeLeft(one.expiresAtMs - atMs)]),
       ),
     ),
     ...(roots.length > 1
@@ -111,9 +108,7 @@ function repositoryLines(
   const should = releases.map((one) => [one.bundle, one.channel, String(one.serial), one.revision]);
   const ends = roles
     .toSorted((a, b) => a.expiresAtMs - b.expiresAtMs)
-    .map(
-      ({ role, expiresAtMs }) => `${role} ${expiresAtMs <= atMs ? 'expired' : roughly(expiresAtMs - atMs)}`,
-    );
+    .map(({ role, expiresAtMs }) => `${role} ${timeLeft(expiresAtMs - atMs)}`);
   return [
     `repository ${url}: ${read}${failed}`,
     ...(should.length === 0

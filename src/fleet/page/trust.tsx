@@ -4,6 +4,7 @@ import type { VNode } from 'preact';
 import type { FleetSummary, RepositoryStatus } from '../../core/fleet/answers.js';
 import { isNearEnd } from '../../core/fleet/fleet-summary.js';
 import { grouped } from '../../core/text/grouped.js';
+import { timeLeft } from '../../core/text/iso-time.js';
 import { condition, hostsAddress } from './addresses.js';
 import { Badge, Foreign, Moment, Section, Table } from './parts.js';
 import { ageText, counted, leftText } from './words.js';
@@ -109,7 +110,7 @@ function Repository({ repository: { url, checkedAtMs, failing, roles, releases }
             <>
               {index === 0 ? '' : ', '}
               <Foreign text={role} />{' '}
-              {expiresAtMs <= atMs ? 'has expired' : `expires in ${ageText(expiresAtMs - atMs)}`}
+              {expiresAtMs <= atMs ? 'has expired' : `expires in ${timeLeft(expiresAtMs - atMs)}`}
             </>
           ))}
         </p>

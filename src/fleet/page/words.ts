@@ -1,7 +1,7 @@
 // Numbers, times and names as every page writes them: UTC, thousands with commas, ages in one or two units. Pure text; knows
 // no answer and no HTML.
 import { grouped } from '../../core/text/grouped.js';
-import { isoTime } from '../../core/text/iso-time.js';
+import { isoTime, timeLeft } from '../../core/text/iso-time.js';
 
 const units = [
   ['d', 86_400_000],
@@ -35,7 +35,7 @@ export function timeText(atMs: number): string {
 /** @returns `6 d left`, `5 h left`, `expired 2 d ago` */
 export function leftText(expiresAtMs: number, nowMs: number): string {
   if (expiresAtMs <= nowMs) return `expired ${ageText(nowMs - expiresAtMs)} ago`;
-  return `${ageText(expiresAtMs - nowMs)} left`;
+  return `${timeLeft(expiresAtMs - nowMs)} left`;
 }
 
 /** @returns `3 s ahead`, `2 min behind`; undefined where nobody would notice */

@@ -96,7 +96,10 @@ describe('a download that ends after 60 %', () => {
       assert.deepEqual(fs.readdirSync(host.partials).length, 2, 'the bytes, and which version they are of');
       const next = await host.writ('pull');
       assert.equal(next.exitCode, 0, next.stdout + next.stderr);
-      assert.match(await lastFetch(host), /^(?:9\d\d\.\d kB|1\.0 MB) \(dns-edge continues from byte 1\d{6}\)$/);
+      assert.match(
+        await lastFetch(host),
+        /^(?:9\d\d\.\d kB|1\.0 MB) \(dns-edge continues from byte 1\d{6}\)$/,
+      );
       assertRest(host);
     });
   }

@@ -46,6 +46,8 @@ describe('words of the page', () => {
   it('say when a role ends, and which way a clock is wrong', () => {
     assert.equal(leftText(100, 86_400_100), 'expired 1 d ago');
     assert.equal(leftText(7_200_000, 0), '2 h left');
+    // As every command says it: signed for a week, a minute ago.
+    assert.equal(leftText(7 * 86_400_000 - 60_000, 0), '7 d left');
     assert.equal(skewText(1999), undefined);
     assert.equal(skewText(3000), '3 s ahead');
     assert.equal(skewText(-120_000), '2 min behind');
