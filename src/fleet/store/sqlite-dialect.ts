@@ -50,6 +50,9 @@ class SqliteDriver implements Driver {
   }
 
   async init(): Promise<void> {
+    // Node unloads an addon with the last thread that loaded it, and threads of libsql's own runtime would go on in it (SIGSEGV). This
+    // thread ends with the process.
+    await import('libsql');
     const onEnd = (reason: string): void =>
       this.#keeping.log.error({ reason }, 'a thread of the store ended');
     const make = (): SqliteConnection => new SqliteConnection(this.#task, onEnd);
