@@ -3,7 +3,7 @@ import type { CycleResult, Problem } from '../../core/cycle/cycle-report.js';
 import { withoutUndefined } from '../../core/given.js';
 import type { StatusReport } from '../../core/status/status.js';
 import { identityOf } from '../fleet/identity.js';
-import type { PullTold } from '../fleet/report-once.js';
+import type { EndedPull } from '../fleet/report-once.js';
 import { type ContactMemory, contactIn } from '../freshness/contact-memory.js';
 import { openInstallId, thisMachine } from '../identity/install-id.js';
 import { readStatusFile, writeStatusFile } from '../report/status-file.js';
@@ -33,10 +33,10 @@ export function statusWithout(host: Host, version: string, { last, contact }: Co
 }
 
 /** @returns why the fleet server has no report: a warning, whatever it is */
-export async function reportToFleet(host: Host, told: Omit<PullTold, 'identity'>): Promise<Problem[]> {
+export async function reportToFleet(host: Host, pull: Omit<EndedPull, 'identity'>): Promise<Problem[]> {
   if (host.config.fleet === undefined) return [];
   const identity = identityOf(host, openInstallId(host, thisMachine));
   const { reportOnce } = await import('../fleet/report-once.js');
-  const problem = await reportOnce(host, { ...told, identity });
+  const problem = await reportOnce(host, { ...pull, identity });
   return problem === undefined ? [] : [problem];
 }

@@ -4,13 +4,13 @@ import { isDeepStrictEqual } from 'node:util';
 import { isWritError } from '../../core/errors.js';
 import type { ProxyUse } from '../../core/proxy-rules.js';
 import { createProxies, ownProxyUses, proxyHeaders, readProxyCa } from '../../platform/net/proxies.js';
-import { type Checks, type DoctorContext, reportOf } from './doctor-context.js';
+import { agentReportOf, type Checks, type DoctorContext } from './doctor-context.js';
 import { failOf, type Judged, ok, type Trouble, warn } from './judged.js';
 
-export function proxyChecks({ config, ...context }: DoctorContext): Checks {
+export function proxyChecks({ config, heard }: DoctorContext): Checks {
   if (config === undefined) return [];
-  const isAgent = context.heard.kind === 'agent' || context.heard.kind === 'file';
-  const agent = isAgent ? (reportOf({ ...context, config })?.proxies ?? []) : undefined;
+  const report = agentReportOf({ heard });
+  const agent = report === undefined ? undefined : (report.proxies ?? []);
   const uses = ownProxyUses(config);
   if (uses.length + (agent?.length ?? 0) === 0) return [];
   return [

@@ -1,11 +1,9 @@
 // Whether a release that this host misses can be had: one byte of the file that the last attempt wanted is asked for at each mirror.
 // What comes is read by nobody and changes nothing. The judge is pure.
-import type { AgentConfig, MirrorConfig } from '../../core/config/config.js';
+import type { MirrorConfig } from '../../core/config/config.js';
 import { toWritError } from '../../core/errors.js';
 import type { MissedStatus } from '../../core/status/missed-release.js';
-import { openHttpDoor } from '../../platform/net/http-client.js';
-import { createProxies } from '../../platform/net/proxies.js';
-import { readCa } from '../startup/open-host.js';
+import { type Asker, openMirrorDoor } from './check-server.js';
 import { type Checks, type DoctorContext, reportOf } from './doctor-context.js';
 import { fail, failOf, type Judged, ok, skip, type Trouble, warn } from './judged.js';
 
@@ -21,10 +19,6 @@ async function examineReleases(context: DoctorContext): Promise<Judged[]> {
   if (config === undefined || missed.length === 0) return [skip('no release is missed')];
   const looks = missed.map((one) => lookAtFile(one, { ...context, config }));
   return (await Promise.all(looks)).flat();
-}
-
-interface Asker extends Pick<DoctorContext, 'clock' | 'version'> {
-  readonly config: AgentConfig;
 }
 
 type Missed = MissedStatus & { readonly bundle: string };
@@ -55,18 +49,9 @@ async function askByte(
   mirror: MirrorConfig,
   base: URL,
   path: string,
-  { clock, version, config }: Asker,
+  asker: Asker,
 ): Promise<Pick<ByteFacts, 'status' | 'error'>> {
-  const limits = { ...config.transport, connectTimeoutMs: 5000 };
-  const ca = mirror.ca === undefined ? {} : { ca: readCa(mirror.ca) };
-  const door = openHttpDoor(base, {
-    limits,
-    clock,
-    version,
-    redirects: mirror.redirects,
-    proxies: createProxies(config.proxy),
-    ...ca,
-  });
+  const door = openMirrorDoor(base, mirror, asker);
   try {
     const exchange = await door.open({ path, totalTimeoutMs, headers: { range: 'bytes=0-0' } });
     await exchange.end();

@@ -6,7 +6,7 @@ import type { SandboxStatus } from '../../core/status/status.js';
 import { silentLog } from '../../platform/telemetry/silent-log.js';
 import { createSandbox } from '../hooks/sandbox.js';
 import { countConfined } from '../hooks/sandbox-rules.js';
-import type { Checks, DoctorContext } from './doctor-context.js';
+import { agentReportOf, type Checks, type DoctorContext } from './doctor-context.js';
 import { type Judged, ok, warn } from './judged.js';
 
 export function sandboxChecks(context: DoctorContext): Checks {
@@ -21,7 +21,7 @@ export interface SandboxFacts {
   readonly seen?: Omit<SandboxStatus, 'mode'>;
   /** The agent has made the trial; left out where it was this process, perhaps as another user. */
   readonly by?: 'agent';
-  /** What the agent bounds by `memory`: only it knows whether it has control groups. Left out where it was not heard. */
+  /** What the agent bounds by `memory`: only the agent knows whether it has control groups. Left out without its report. */
   readonly memory?: SandboxStatus['memory'] | undefined;
 }
 
@@ -30,9 +30,9 @@ async function sandboxFacts({ config, heard }: DoctorContext): Promise<SandboxFa
   const mode = config?.sandbox ?? 'auto';
   const commands = config === undefined ? 0 : countConfined(config);
   if (mode === 'off') return { mode, commands };
-  const told = heard.kind === 'agent' || heard.kind === 'file' ? heard.report.sandbox : undefined;
-  if (told !== undefined && told.state !== 'unknown' && told.state !== 'off')
-    return { mode, commands, seen: told, by: 'agent', memory: told.memory };
+  const trial = agentReportOf({ heard })?.sandbox;
+  if (trial !== undefined && trial.state !== 'unknown' && trial.state !== 'off')
+    return { mode, commands, seen: trial, by: 'agent', memory: trial.memory };
   // `auto`, for whatever is wished: what is missing is a finding here, not an error.
   // Without control groups: a look must not move this process into one.
   const findGroups = (): Promise<undefined> => Promise.resolve(undefined);
@@ -71,8 +71,8 @@ function judgeBounds(
   { user, userNamespace, systemCalls }: NonNullable<SandboxFacts['seen']>,
   { commands, by, memory }: Pick<SandboxFacts, 'commands' | 'memory'> & { readonly by: SandboxFacts['by'] },
 ): Judged {
-  const whom = user !== 'agent' ? user : by === 'agent' ? 'the user of the agent' : 'this user';
-  const text = `a test command was confined as ${whom}, user namespace: ${userNamespace}${testedBy(by)}`;
+  const confinedAs = user !== 'agent' ? user : by === 'agent' ? 'the user of the agent' : 'this user';
+  const text = `a test command was confined as ${confinedAs}, user namespace: ${userNamespace}${testedBy(by)}`;
   if (systemCalls === 'open' && commands > 0)
     return warn(`${text}; system calls are not filtered: vsock and io_uring are open`, 'see docs/sandbox.md');
   // RLIMIT_DATA counts private memory, and a container may have no control group to give: it is said, and no alarm.

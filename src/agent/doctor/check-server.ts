@@ -10,7 +10,7 @@ import { timeLeft, utcTimeText } from '../../core/text/iso-time.js';
 import { renewalOf } from '../../core/tuf/metadata-checks.js';
 import { writReleasedAtMs } from '../../core/version.js';
 import { certificateEndsAtMs } from '../../platform/net/certificate.js';
-import { openHttpDoor } from '../../platform/net/http-client.js';
+import { type HttpDoor, openHttpDoor } from '../../platform/net/http-client.js';
 import { createProxies } from '../../platform/net/proxies.js';
 import { readSmallFile } from '../../platform/read-file.js';
 import { openRepositorySource } from '../../trust/sources/repository-source.js';
@@ -45,7 +45,7 @@ export interface MirrorFacts {
   readonly aheadMs?: number | undefined;
 }
 
-interface Asker extends Pick<DoctorContext, 'clock' | 'version'> {
+export interface Asker extends Pick<DoctorContext, 'clock' | 'version'> {
   readonly config: AgentConfig;
 }
 
@@ -63,21 +63,9 @@ const connectTimeoutMs = 5000;
 const totalTimeoutMs = 15_000;
 const timestampPath = 'metadata/timestamp.json';
 
-async function askHttp(
-  url: URL,
-  mirror: MirrorConfig,
-  { clock, version, config }: Asker,
-): Promise<MirrorFacts> {
-  const limits = { ...config.transport, connectTimeoutMs };
-  const ca = mirror.ca === undefined ? {} : { ca: readCa(mirror.ca) };
-  const door = openHttpDoor(url, {
-    limits,
-    clock,
-    version,
-    redirects: mirror.redirects,
-    proxies: createProxies(config.proxy),
-    ...ca,
-  });
+async function askHttp(url: URL, mirror: MirrorConfig, asker: Asker): Promise<MirrorFacts> {
+  const { clock } = asker;
+  const door = openMirrorDoor(url, mirror, asker);
   try {
     await door.load();
     const startedMs = clock.monotonicMs();
@@ -91,6 +79,18 @@ async function askHttp(
   } finally {
     await door.close();
   }
+}
+
+/** A client of the mirror as the agent has it, that waits less for a connection. */
+export function openMirrorDoor(url: URL, mirror: MirrorConfig, { clock, version, config }: Asker): HttpDoor {
+  return openHttpDoor(url, {
+    limits: { ...config.transport, connectTimeoutMs },
+    clock,
+    version,
+    redirects: mirror.redirects,
+    proxies: createProxies(config.proxy),
+    ...(mirror.ca === undefined ? {} : { ca: readCa(mirror.ca) }),
+  });
 }
 
 async function askFile(url: URL, { clock, version, config }: Asker): Promise<MirrorFacts> {

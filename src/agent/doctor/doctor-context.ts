@@ -34,6 +34,11 @@ type Findings = Judged | readonly Judged[];
 
 export const withoutConfig = skip('skipped until the configuration is valid');
 
+/** @returns what the running agent reports, by its socket or its file; undefined where none answers */
+export function agentReportOf({ heard }: Pick<DoctorContext, 'heard'>): StatusReport | undefined {
+  return heard.kind === 'agent' || heard.kind === 'file' ? heard.report : undefined;
+}
+
 export function reportOf({ heard }: DoctorContext): StatusReport | undefined {
   return heard.report;
 }

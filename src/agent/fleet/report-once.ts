@@ -11,7 +11,7 @@ import { withinTime } from './within-time.js';
 
 const boundMs = 5000;
 
-export interface PullTold {
+export interface EndedPull {
   readonly identity: HostIdentity;
   readonly ends: readonly CycleEnd[];
   readonly status: () => StatusReport;
@@ -19,10 +19,10 @@ export interface PullTold {
 }
 
 /** The caller holds the lock. @returns why the fleet server has no report; undefined where it has one, or none is configured */
-export async function reportOnce(host: Host, told: PullTold): Promise<Problem | undefined> {
+export async function reportOnce(host: Host, pull: EndedPull): Promise<Problem | undefined> {
   const { fleet } = host.config;
   if (fleet === undefined) return undefined;
-  const { identity, ends, status } = told;
+  const { identity, ends, status } = pull;
   try {
     const source = createReportSource({
       ...{ host: () => host, identity: () => identity },
@@ -31,7 +31,7 @@ export async function reportOnce(host: Host, told: PullTold): Promise<Problem | 
     for (const end of ends) source.note(end);
     const { everyMs } = fleet;
     const send = (signal: AbortSignal) => source.send(fleet, { everyMs, timeoutMs: boundMs, signal });
-    await withinTime(host.clock, boundMs, send, told.signal);
+    await withinTime(host.clock, boundMs, send, pull.signal);
     return undefined;
   } catch (error) {
     return problemOf(error);

@@ -46,7 +46,7 @@ interface ChannelShare {
   /** Reported that they have it, and are silent now. */
   readonly silent: number;
   /** Which release is meant: the signed one, or the newest that hosts know. */
-  readonly basis: 'signed' | 'heard';
+  readonly basis: 'signed' | 'reported';
 }
 
 function channelsOf({ releases, idle = [], repositories = [] }: FleetFacts): ChannelShare[] {
@@ -58,7 +58,7 @@ function channelsOf({ releases, idle = [], repositories = [] }: FleetFacts): Cha
   return [...channels.values()].map((all) => {
     const [first] = all as [ReleaseCount];
     const signed = signedOf(repositories, first);
-    const basis = signed.length > 0 && all.some((one) => one.standing !== 'unknown') ? 'signed' : 'heard';
+    const basis = signed.length > 0 && all.some((one) => one.standing !== 'unknown') ? 'signed' : 'reported';
     const newest = all.filter((one) =>
       basis === 'signed' ? one.standing === 'current' : one.place === 'newest',
     );

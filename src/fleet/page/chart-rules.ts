@@ -2,11 +2,15 @@
 // proven, then the tail; a part of one host in a million is still visible. A curve of confirmations: steps, because a host confirms at
 // a moment and stays confirmed; the corners of its SVG are 0,0 and the given width and height. Pure: numbers and words.
 import type { ReleaseCount } from '../../core/fleet/answers.js';
-import { deliveryStates, hostsOfRelease as hostsOf } from '../../core/fleet/delivery-state.js';
+import {
+  type DeliveryState,
+  deliveryStates,
+  hostsOfRelease as hostsOf,
+} from '../../core/fleet/delivery-state.js';
 import { grouped } from '../../core/text/grouped.js';
 
 export interface Segment {
-  readonly tone: 'confirmed' | 'notified' | 'unconfirmed' | 'silent' | 'stopped' | 'tail' | 'old';
+  readonly tone: DeliveryState | 'tail' | 'old';
   readonly label: string;
   readonly hosts: number;
   readonly x: number;
@@ -59,6 +63,13 @@ function partsOf(releases: readonly ReleaseCount[]): Part[] {
   const older = rest.reduce((sum, one) => sum + hostsOf(one), 0);
   const shared: Part = { tone: 'old', label: `${grouped(rest.length)} older`, hosts: older };
   return [...newest, ...parts, shared].filter(({ hosts }) => hosts > 0);
+}
+
+/** @returns the states that have a column: silent and stopped only where a host is in them */
+export function shownStates(releases: readonly ReleaseCount[]): readonly DeliveryState[] {
+  return deliveryStates.filter(
+    (state) => !['silent', 'stopped'].includes(state) || releases.some((one) => (one[state] ?? 0) > 0),
+  );
 }
 
 function proofsOf(release: ReleaseCount): Part[] {

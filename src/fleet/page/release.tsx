@@ -2,12 +2,12 @@
 
 import type { VNode } from 'preact';
 import type { BakeCounts, ReleaseReport } from '../../core/fleet/answers.js';
-import { deliveryStates, hostsOfRelease } from '../../core/fleet/delivery-state.js';
+import { hostsOfRelease } from '../../core/fleet/delivery-state.js';
 import type { HistoryPage } from '../../core/fleet/history-answers.js';
 import { type BakeState, bakeStates } from '../../core/fleet/report.js';
 import { grouped } from '../../core/text/grouped.js';
 import { condition, hostsAddress, type ReleaseName, releaseHistoryCsvAddress } from './addresses.js';
-import { curvePath } from './chart-rules.js';
+import { curvePath, shownStates } from './chart-rules.js';
 import { History } from './history.js';
 import { type Frame, renderPage } from './layout.js';
 import { Offers } from './offers.js';
@@ -59,9 +59,7 @@ export function releasePage(
 function Counts({ release, report: { releases, past } }: Shown): VNode {
   const { bundle, channel, serial } = release;
   const of = [condition('bundle', bundle), condition('channel', channel), condition('serial', serial)];
-  const states = deliveryStates.filter(
-    (state) => !['silent', 'stopped'].includes(state) || releases.some((one) => (one[state] ?? 0) > 0),
-  );
+  const states = shownStates(releases);
   if (releases.length === 0)
     return (
       <p class="quiet">

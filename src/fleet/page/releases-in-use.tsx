@@ -2,20 +2,13 @@
 
 import type { VNode } from 'preact';
 import type { ReleaseCount } from '../../core/fleet/answers.js';
-import { type DeliveryState, deliveryStates, hostsOfRelease } from '../../core/fleet/delivery-state.js';
+import { type DeliveryState, hostsOfRelease } from '../../core/fleet/delivery-state.js';
 import { grouped } from '../../core/text/grouped.js';
 import { condition, hostsAddress, releaseAddress } from './addresses.js';
-import { type Bar, barsOf, barWidth } from './chart-rules.js';
+import { type Bar, barsOf, barWidth, shownStates } from './chart-rules.js';
 import { Badge, Foreign, Section, Table } from './parts.js';
 import { standingTones } from './signed.js';
 import { counted, shareText } from './words.js';
-
-/** The last two where a host is in them. */
-function statesOf(releases: readonly ReleaseCount[]): readonly DeliveryState[] {
-  return deliveryStates.filter(
-    (state) => !['silent', 'stopped'].includes(state) || releases.some((one) => (one[state] ?? 0) > 0),
-  );
-}
 
 /** Rows that are there at once; those behind them open by a click. */
 const maxRows = 5;
@@ -48,7 +41,7 @@ function Legend(): VNode {
 function BarOfReleases({ bar }: { readonly bar: Bar }): VNode {
   const { bundle, channel, hosts, releases, segments } = bar;
   const words = segments.map(({ label, hosts: count }) => `${label}: ${counted(count, 'host')}`);
-  const states = statesOf(releases);
+  const states = shownStates(releases);
   const columns = ['serial', ...['hosts', 'share', ...states].map((right) => ({ right }))];
   const rows = releases.map((release) => rowOf(release, hosts, states));
   const caption = `Releases of ${bundle} ${channel}`;

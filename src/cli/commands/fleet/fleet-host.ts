@@ -107,7 +107,7 @@ async function retireAllOf(
     `RETIRED   ${counted(retired, 'host')} of token ${id}`,
     '  Their keys are refused for ever; the hosts themselves are not changed, and go on with their policy.',
   ];
-  // While it is good, whoever has the token enrols the same hosts again with new keys.
+  // While the token is valid, its holder can enrol the same hosts again with new keys.
   const next = state === 'good' ? `writ fleet token revoke ${id}` : undefined;
   return { outcome: 'retired', details: { token: id, retired }, lines, next };
 }
