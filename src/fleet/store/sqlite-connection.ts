@@ -16,7 +16,7 @@ export class SqliteConnection {
   readonly #task: ThreadTask;
   readonly #onEnd: (reason: string) => void;
   readonly #waiting = new Map<number, Waiting>();
-  #worker: Worker;
+  #worker: Worker | undefined;
   #lastId = 0;
   #ended = false;
   #closed = false;
@@ -25,7 +25,6 @@ export class SqliteConnection {
   constructor(task: ThreadTask, onEnd: (reason: string) => void) {
     this.#task = task;
     this.#onEnd = onEnd;
-    this.#worker = this.#start();
   }
 
   /** The thread ended by itself: whatever was under way was rolled back, as at a kill of the process. */
@@ -33,9 +32,9 @@ export class SqliteConnection {
     return this.#ended && !this.#closed;
   }
 
-  /** A new thread in the place of one that is lost; never while a transaction of before may still go on. */
+  /** The next statement starts a new thread; never while a transaction of the lost one may still go on. */
   restart(): void {
-    this.#worker = this.#start();
+    this.#worker = undefined;
     this.#ended = false;
   }
 
@@ -57,13 +56,16 @@ export class SqliteConnection {
     sql,
     parameters,
   }: Pick<CompiledQuery, 'sql' | 'parameters'>): Promise<QueryResult<R>> {
-    if (this.#ended)
-      throw storeError('CLOSED', this.#closed ? 'the store is closed' : 'the thread of the store ended');
+    if (this.#closed) throw storeError('CLOSED', 'the store is closed');
+    if (this.#ended) throw storeError('CLOSED', 'the thread of the store ended');
+    // A short command asks one or two of the connections, and each thread costs processor time.
+    this.#worker ??= this.#start();
+    const worker = this.#worker;
     const id = ++this.#lastId;
     const result = await new Promise<QueryResult<unknown>>((resolve, reject) => {
-      if (this.#waiting.size === 0) this.#worker.ref();
+      if (this.#waiting.size === 0) worker.ref();
       this.#waiting.set(id, { resolve, reject });
-      this.#worker.postMessage({ id, sql, parameters } satisfies ThreadRequest);
+      worker.postMessage({ id, sql, parameters } satisfies ThreadRequest);
     });
     return result as QueryResult<R>;
   }
@@ -71,8 +73,8 @@ export class SqliteConnection {
   /** Resolves when the statements so far have ended: one that is ended from outside aborts the process in libsql. */
   async close(): Promise<void> {
     this.#closed = true;
-    if (this.#ended) return;
     const worker = this.#worker;
+    if (worker === undefined || this.#ended) return;
     const ended = new Promise((resolve) => worker.once('exit', resolve));
     worker.ref();
     worker.postMessage('end' satisfies EndOfThread);
@@ -82,7 +84,7 @@ export class SqliteConnection {
   #settle(answer: ThreadAnswer): void {
     const waiting = this.#waiting.get(answer.id);
     this.#waiting.delete(answer.id);
-    if (this.#waiting.size === 0 && !this.#closed) this.#worker.unref();
+    if (this.#waiting.size === 0 && !this.#closed) this.#worker?.unref();
     if ('failed' in answer) waiting?.reject(storeError(answer.failed.code, answer.failed.message));
     else if (answer.rows.some(isBeyond))
       waiting?.reject(storeError('SQLITE_CORRUPT', 'a number is out of range'));

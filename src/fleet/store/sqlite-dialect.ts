@@ -50,8 +50,8 @@ class SqliteDriver implements Driver {
   }
 
   async init(): Promise<void> {
-    // Node unloads an addon with the last thread that loaded it, and threads of libsql's own runtime would go on in it (SIGSEGV). This
-    // thread ends with the process.
+    // Node unloads an addon with the last thread that loaded it. Threads of libsql's own runtime would then begin in memory that is not
+    // mapped any more (SIGSEGV). The main thread ends with the process.
     await import('libsql');
     const onEnd = (reason: string): void =>
       this.#keeping.log.error({ reason }, 'a thread of the store ended');

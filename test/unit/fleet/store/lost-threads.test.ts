@@ -60,6 +60,8 @@ describe('a thread of an embedded store that ends', () => {
     using threads = watchThreads();
     await using bench = await fleetBench(directory.join('store'), fakeClock());
     const ask = () => bench.store.db.selectFrom('fleet').select('id').executeTakeFirstOrThrow();
+    // Both connections that read have their thread.
+    await Promise.all([ask(), ask()]);
     // The thread reads members of it, and has none to read.
     for (const worker of threads.all) worker.postMessage(null);
     const said = await Promise.allSettled(Array.from({ length: 20 }, ask));
