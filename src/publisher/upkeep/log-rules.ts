@@ -104,10 +104,9 @@ function actOn(
     const { serials, reason } = withdrawal;
     return { kind: 'withdraw', ...act, withdrawn: serials, ...(reason === '' ? {} : { reason }) };
   }
-  if (before?.serial === serial && before.manifest.digest === release.manifest.digest) {
+  if (before?.serial === serial)
     return JSON.stringify(before) === JSON.stringify(release) ? undefined : { kind: 'change', ...act };
-  }
-  const source = [...listed.values()].find((one) => one.channel !== channel && isSameRelease(one, release));
+  const source = [...listed.values()].find((one) => isSameRelease(one, release));
   if (source !== undefined) return { kind: 'promote', ...act, fromChannel: source.channel };
   // A serial is given once: one that was there before came from another channel, or from an older release.
   const highest = Math.max(

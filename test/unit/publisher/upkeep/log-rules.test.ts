@@ -74,6 +74,16 @@ describe('#releaseActs', () => {
     assert.deepEqual([act?.kind, act?.fromChannel], ['change', undefined]);
   });
 
+  it('is a publish where another bundle, or an older release of a channel, has the same tree', () => {
+    const other = release(1, { bundle: 'web' });
+    const [ofTheOther] = releaseActs(listed(other), listed(other, release(1)));
+    assert.deepEqual([ofTheOther?.kind, ofTheOther?.fromChannel], ['publish', undefined]);
+    const again = release(2, { manifest: release(1).manifest });
+    const before = listed(release(1, canary));
+    const [ofTheOlder] = releaseActs(before, { ...before, ...listed(again) });
+    assert.deepEqual([ofTheOlder?.kind, ofTheOlder?.fromChannel], ['publish', undefined]);
+  });
+
   it('is no publish for a serial that is not above all', () => {
     const [act] = releaseActs(listed(release(1), release(4, canary)), listed(release(3), release(4, canary)));
     assert.equal(act?.kind, 'change');
@@ -98,6 +108,18 @@ describe('#releaseActs', () => {
       releaseActs(after, next).map(({ kind }) => kind),
       ['publish'],
     );
+  });
+
+  it('is a withdrawal again with other serials, or at another time', () => {
+    const withdrawal = { serials: [2], atMs: 1_700_000_001_000, reason: '' };
+    const before = listed(release(1, { withdrawn: [2], withdrawal }));
+    for (const next of [
+      { ...withdrawal, serials: [3] },
+      { ...withdrawal, atMs: 1_700_000_002_000 },
+    ]) {
+      const [act] = releaseActs(before, listed(release(1, { withdrawn: [2, 3], withdrawal: next })));
+      assert.deepEqual([act?.kind, act?.withdrawn], ['withdraw', next.serials]);
+    }
   });
 
   it('says no reason where none was given', () => {
