@@ -4,7 +4,7 @@
 
 import * as fs from 'node:fs';
 import { basename, join } from 'node:path';
-import { isSystemError, isWritError } from '../../core/errors.js';
+import { isSystemError, orUndefined } from '../../core/errors.js';
 import { type Digest, digestHex, isName } from '../../core/names.js';
 import type { Manifest } from '../../core/release/manifest.js';
 import type { DamageFound, DamageKind, LookDepth } from '../../core/status/scrub-state.js';
@@ -164,7 +164,8 @@ export async function examineBundle(
     return { generation, part, kind, bundle, tree: treeDirectory, path };
   };
   const place = releasePath(host.paths, bundle, release);
-  const record = ifWhole(() => readTrueRecord(host.paths, { bundle, release }, options));
+  // What is to be compared with and cannot be read is damage like any other.
+  const record = orUndefined(() => readTrueRecord(host.paths, { bundle, release }, options));
   const signed = record?.release.manifest.digest ?? acceptedManifest(host, bundle, release);
   const kept = signed && keptManifest(host.paths, { bundle, release, signed }, options);
   const copy = record === undefined ? [] : await judgeCopy(host, { bundle, release, record }, options);
@@ -188,7 +189,7 @@ function keptManifest(
   { bundle, release, signed }: { readonly bundle: string; readonly release: string; readonly signed: Digest },
   { contents }: ExamineOptions,
 ): Manifest | undefined {
-  if (contents !== 'places') return ifWhole(() => openManifest(paths, bundle, release, signed).parsed());
+  if (contents !== 'places') return orUndefined(() => openManifest(paths, bundle, release, signed).parsed());
   const path = join(releasePath(paths, bundle, release), 'manifest.json');
   return lookAt(path)?.isFile() === true ? { files: [] } : undefined;
 }
@@ -234,16 +235,6 @@ function readTrueRecord(
   return readRecord(paths, bundle, release);
 }
 
-/** What is to be compared with cannot be read: it is damage like any other. */
-function ifWhole<T>(read: () => T): T | undefined {
-  try {
-    return read();
-  } catch (error) {
-    if (isWritError(error) && error.code === 'STATE_DAMAGED') return undefined;
-    throw error;
-  }
-}
-
 function kindOf(path: string): DamageKind {
   const stats = lookAt(path);
   if (stats === undefined) return 'missing';
@@ -262,7 +253,7 @@ async function judgeCopy(
   { record, ...place }: { bundle: string; release: string; record: ReleaseRecord },
   options: ExamineOptions,
 ): Promise<Pick<DamageFound, 'kind' | 'path'>[]> {
-  const copy = ifWhole(() => keptCopyOf(paths, place, record));
+  const copy = orUndefined(() => keptCopyOf(paths, place, record));
   if (copy === undefined) return [{ kind: 'changed', path: '.' }];
   const found: Pick<DamageFound, 'kind' | 'path'>[] = [];
   for (const file of [copy.archive, ...copy.deltas]) {

@@ -3,6 +3,7 @@
 // digest; holds every number to the sizes in there before anybody allocates, reads or writes by it. It reads no base either:
 // the base is hostile input too, and only the digest of what was made of it says that it was complete.
 import type { ArchiveLimits } from '../limits.js';
+import { requireManifestBytes } from '../release/archive-bounds.js';
 import { type Manifest, type ManifestFile, manifestDigest, parseManifest } from '../release/manifest.js';
 import type { ReleaseInfo } from '../release/release.js';
 import {
@@ -31,7 +32,7 @@ export interface DeltaVisitor {
 
 export interface DeltaReading {
   readonly base: DeltaRelease;
-  /** Of the new release, as signed; its length has passed requireManifestLength. */
+  /** Of the new release, as signed. */
   readonly manifest: ReleaseInfo['manifest'];
   /** Of the delta as it is fetched, signed too: what it may become is counted in these. */
   readonly deltaBytes: number;
@@ -48,6 +49,7 @@ export function maxDecodedBytes(deltaBytes: number, { maxRatio }: ArchiveLimits)
   return Math.max(ratioFreeBytes, deltaBytes * maxRatio);
 }
 
+/** @throws WritError ARCHIVE_LIMIT for a manifest that is over the limit: the reader allocates its length at once */
 export function createDeltaReader(reading: DeltaReading, visitor: DeltaVisitor): DeltaReader {
   return new DeltaReader(reading, visitor);
 }
@@ -81,6 +83,7 @@ export class DeltaReader {
   constructor(reading: DeltaReading, visitor: DeltaVisitor) {
     this.#reading = reading;
     this.#visitor = visitor;
+    requireManifestBytes(reading.manifest.length, reading.limits);
     this.#manifestBytes = Buffer.alloc(reading.manifest.length);
     this.#section = sectionOf(reading.manifest.length, reading.base.manifestBytes.length);
     this.#decodedLeft = maxDecodedBytes(reading.deltaBytes, reading.limits);

@@ -18,11 +18,15 @@ export function requireManifestLength(
   archiveBytes: number,
   limits: ArchiveLimits,
 ): void {
-  const { maxManifestBytes } = limits;
+  requireManifestBytes(manifestBytes, limits);
+  requireRatio(manifestBytes, archiveBytes, limits);
+}
+
+/** @throws WritError ARCHIVE_LIMIT for a manifest that no archive may have, however long that is */
+export function requireManifestBytes(manifestBytes: number, { maxManifestBytes }: ArchiveLimits): void {
   if (manifestBytes > maxManifestBytes) {
     throw tooLarge('the manifest is too large', maxManifestBytes, manifestBytes);
   }
-  requireRatio(manifestBytes, archiveBytes, limits);
 }
 
 function tooLarge(what: string, expected: number, actual: number): WritError {

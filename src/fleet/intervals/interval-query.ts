@@ -68,7 +68,7 @@ export async function countPastHosts(
     .select((eb) => eb.fn.count<number>('key_id').distinct().as('ran'))
     .where((eb) => eb.and({ ...conditionsOf(release), 'intervals.kind': 'active' }))
     .executeTakeFirstOrThrow();
-  const confirmed = rows.find(({ kind, state }) => kind === 'active' && state === 'confirmed')?.hosts ?? 0;
+  const confirmed = rows.find(({ state }) => state === 'confirmed')?.hosts ?? 0;
   const refusals = rows
     .filter(({ kind }) => kind === 'refused')
     .map(({ state, code, hosts }) => ({ state, code, hosts: Number(hosts) }))
@@ -121,7 +121,7 @@ function isPlace(place: unknown): place is Place {
   if (!Array.isArray(place) || place.length !== intervalKey.length) return false;
   const [sinceMs, ...rest] = place as unknown[];
   const isText = (value: unknown): boolean =>
-    typeof value === 'string' && (value === '' || new RegExp(plainPattern, 'u').test(value));
+    typeof value === 'string' && new RegExp(plainPattern, 'u').test(value);
   return (
     Number.isSafeInteger(sinceMs) &&
     rest.every((value, at) => (inOrder[at] === 'serial' ? Number.isSafeInteger(value) : isText(value)))

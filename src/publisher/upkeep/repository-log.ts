@@ -141,7 +141,7 @@ function targetsEntries({ versions }: RoleVersions, live: Live): LogEntry[] {
     const handed = new Set(Object.values(given).flatMap(({ targets }) => Object.keys(targets)));
     const left = Object.entries(before?.file.signed.targets ?? {});
     // What a delegation handed over is still there, under another role.
-    const kept = left.filter(([path]) => Object.hasOwn(signed.targets, path) || !handed.has(path));
+    const kept = left.filter(([path]) => !handed.has(path));
     const delegated = delegationActs(before?.file.signed, signed);
     const released = releaseActs(Object.fromEntries(kept), signed.targets);
     const acts = [...delegated, ...(delegated.length === 0 ? released : asMoves(released))];

@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { encodeNumber } from '../../../../src/core/delta/delta-format.js';
 import { defaultArchiveLimits } from '../../../../src/core/limits.js';
-import { applyDelta, deltaOf, type readingOf, releaseOf } from '../../../kit/delta/delta-kit.js';
+import { applyDelta, deltaOf, readingOf, releaseOf } from '../../../kit/delta/delta-kit.js';
 
 const line = 'a line that is longer than thirty-two bytes, as lines are\n';
 const base = releaseOf({ a: line.repeat(3), b: 'small', gone: line });
@@ -167,6 +167,15 @@ describe('createDeltaReader', () => {
     assert.throws(() => read(5000), { code: 'DELTA_MALFORMED', message: /too much for its length/ });
     assert.equal(read(Math.ceil(packed.length / 200)).made['a']?.length, bomb.length);
     assert.throws(() => read(Math.ceil(packed.length / 200) - 1), { code: 'DELTA_MALFORMED' });
+  });
+
+  it('allocates nothing for a signed manifest that is over the limit of an archive', () => {
+    const { maxManifestBytes } = defaultArchiveLimits;
+    const { digest } = readingOf(base, next).manifest;
+    for (const length of [maxManifestBytes + 1, Number.MAX_SAFE_INTEGER]) {
+      const manifest = { digest, length };
+      assert.throws(() => applyDelta(base, next, { delta, manifest }), { code: 'ARCHIVE_LIMIT' });
+    }
   });
 
   it('has not one byte ready for what a number promises', () => {

@@ -2,12 +2,14 @@
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
 import { sql } from 'kysely';
+import { maxNamedHosts } from '../../../../src/core/fleet/fleet-summary.js';
 import { parseHostFilter } from '../../../../src/core/fleet/host-filter.js';
 import { judgeWait } from '../../../../src/core/fleet/wait-verdict.js';
 import { retireHost } from '../../../../src/fleet/hosts/change-host.js';
 import { createIngest, type Ingest } from '../../../../src/fleet/hosts/ingest.js';
 import { noteAccepting, sweep } from '../../../../src/fleet/hosts/sweeps.js';
 import { createFleetQueries, type FleetQueries } from '../../../../src/fleet/queries/fleet-queries.js';
+import { readHostNames } from '../../../../src/fleet/queries/host-names.js';
 import { silentLog } from '../../../../src/platform/telemetry/silent-log.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
 import { type FakeClock, fakeClock } from '../../../kit/clock/fake-clock.js';
@@ -168,6 +170,28 @@ describe('the queries of a fleet', () => {
     assert.ok(!JSON.stringify([page, await f.queries.host('web-2', 'view')]).includes('line 7'));
     assert.ok(!JSON.stringify(await f.queries.host('web-2', 'view')).includes('secret output'));
     assert.ok(JSON.stringify(await f.queries.host('web-2', 'detail')).includes('secret output'));
+  });
+
+  it('leave out a line that a host did not send, what is signed where no repository is read, and the page after the last', async () => {
+    await using f = await open();
+    const [one] = (await f.hosts(1)) as [BenchHost];
+    await send(f.ingest, one, reportOf('web-1', { bundles: [bundleAt(1, { offered: refusal('') })] }));
+    const page = await f.queries.hosts({ filter: parseHostFilter(''), limit: 1 }, 'detail');
+    const [bundle] = page.hosts[0]?.bundles ?? [];
+    assert.equal(bundle?.offered?.code, 'CHECK_FAILED');
+    assert.deepEqual(['line' in bundle.offered, 'signed' in bundle, 'next' in page], [false, false, false]);
+    assert.equal('lines' in ((await f.queries.summary('detail')).offers[0] ?? {}), false);
+  });
+
+  it('name hosts where a filter finds as many as a sentence names, and neither none nor more', async () => {
+    await using f = await open();
+    await f.hosts(maxNamedHosts, { site: 'fra' });
+    const filters = ['label.site=fra', 'host=web-1', 'host=web-9', ''];
+    await f.bench.enrol((await f.bench.token()).token, 'db-1');
+    const at = { nowMs: f.clock.nowMs(), fleet: { accepting_since_ms: 0, accepting_until_ms: 0 } };
+    const names = await readHostNames(f.bench.store.db, filters, at);
+    assert.deepEqual([...names.keys()], ['label.site=fra', 'host=web-1']);
+    assert.equal(names.get('label.site=fra')?.length, maxNamedHosts);
   });
 
   it('show what many hosts say, whatever names one host invents', async () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
+import { WritError } from '../../../../src/core/errors.js';
 import { defaultArchiveLimits } from '../../../../src/core/limits.js';
 import { type CheckReport, checkRepository } from '../../../../src/publisher/upkeep/check-repository.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
@@ -147,5 +148,19 @@ describe('checkRepository', () => {
     fs.copyFileSync(metadataPath(repository, '2.targets.json'), metadataPath(repository, '4.targets.json'));
     const report = await check(repository);
     assert.deepEqual([report.problems.length, report.notes.length], [0, 1]);
+  });
+
+  it('is no report where Writ itself fails: its mistake is no problem of the repository', async () => {
+    using dir = tempDir();
+    const repository = await published(dir);
+    for (const error of [new TypeError('a mistake'), new WritError('INTERNAL', 'another')]) {
+      const clock = {
+        ...repository.clock,
+        nowMs: () => {
+          throw error;
+        },
+      };
+      await assert.rejects(check({ ...repository, clock }), error);
+    }
   });
 });

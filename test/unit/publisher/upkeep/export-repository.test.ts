@@ -106,6 +106,21 @@ describe('exportRepository', () => {
     assert.equal(fs.readdirSync(`${stick}/metadata`).length, 4);
   });
 
+  it('removes no file of another name beside its own', async () => {
+    using dir = tempDir();
+    const repository = await published(dir);
+    const stick = dir.join('stick');
+    await exportTo(repository, stick);
+    const others = ['metadata/notes.txt', 'targets/dns-edge/notes.txt'].map((name) => `${stick}/${name}`);
+    for (const path of others) fs.writeFileSync(path, 'of a person');
+    await repository.publish({ file: 'three' });
+    await exportTo(repository, stick);
+    assert.deepEqual(
+      others.map((path) => fs.existsSync(path)),
+      [true, true],
+    );
+  });
+
   it('mends an archive on the stick whose bytes are not the signed ones', async () => {
     using dir = tempDir();
     const repository = await published(dir);
@@ -178,6 +193,12 @@ describe('exportRepository', () => {
     await rejectsCode('REPOSITORY_EXISTS', exportTo(repository, foreign.directory));
     await rejectsCode('USAGE', exportTo(repository, `${repository.directory}/export`));
     await rejectsCode('USAGE', exportTo(repository, repository.directory));
+    // A directory of which the repository is the only content, under a name that an export has too.
+    fs.cpSync(repository.directory, dir.join('around', 'targets'), { recursive: true });
+    await rejectsCode(
+      'USAGE',
+      exportTo({ ...repository, directory: dir.join('around', 'targets') }, dir.join('around')),
+    );
     fs.cpSync(repository.directory, dir.join('copy'), { recursive: true });
     await repository.refresh();
     await exportTo(repository, dir.join('stick'));

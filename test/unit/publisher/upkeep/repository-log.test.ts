@@ -2,12 +2,20 @@
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
+import { WritError } from '../../../../src/core/errors.js';
+import { layoutOf } from '../../../../src/publisher/repository/repository-layout.js';
+import { defaultLogBounds, note, openLogReading } from '../../../../src/publisher/upkeep/log-reading.js';
 import { type RepositoryLog, readRepositoryLog } from '../../../../src/publisher/upkeep/repository-log.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 import { commit, newKey } from '../../../kit/repository/ceremony.js';
 import { complete, replacing } from '../../../kit/repository/committed-root.js';
-import { delegateTo, makeTeam, signByTeam } from '../../../kit/repository/delegated-repository.js';
+import {
+  delegateTo,
+  makeTeam,
+  publishedByTeam,
+  signByTeam,
+} from '../../../kit/repository/delegated-repository.js';
 import {
   metadataPath,
   type SampleRepository,
@@ -152,5 +160,74 @@ describe('a file that is signed and is not the one that was named', () => {
     const log = logOf(repository);
     assert.deepEqual(problemsOf(log), ['metadata/2.snapshot.json METADATA_MIX']);
     assert.equal(log.online.find(({ role }) => role === 'snapshot')?.lastVersion, 1);
+  });
+});
+
+const releaseActsOf = (log: RepositoryLog, of: string) =>
+  log.entries.flatMap(({ role, version, act }) =>
+    role === of && 'toSerial' in act ? [`${version}: ${act.kind} ${act.fromSerial} ${act.toSerial}`] : [],
+  );
+
+describe('the versions of a team in the log', () => {
+  it('show what the first one lists as published', async () => {
+    using dir = tempDir();
+    const { repository } = await publishedByTeam(dir);
+    assert.deepEqual(releaseActsOf(logOf(repository), 'dns-team'), ['1: publish undefined 1']);
+  });
+
+  it('are compared with what was handed over before them only where nothing was signed since', async () => {
+    using dir = tempDir();
+    const clock = fakeClock();
+    const repository = sampleRepository(dir, { clock });
+    await repository.publish({ file: 'one' });
+    const team = makeTeam(dir, 'dns-team');
+    await delegateTo(repository, team, { handOver: 'yes' });
+    await signByTeam(repository, team);
+    for (const file of ['two', 'three']) {
+      await clock.advance(1000);
+      await repository.publish({ file }, { keys: team.keys });
+    }
+    await repository.refresh();
+    const acts = ['3: publish 2 3', '2: publish 1 2'];
+    assert.deepEqual(releaseActsOf(logOf(repository), 'dns-team'), acts);
+    // A later hand-over: the new keys have to sign what the old ones listed.
+    const next = makeTeam(dir, 'dns-team', 'next');
+    await clock.advance(1000);
+    await delegateTo(repository, next);
+    await signByTeam(repository, next);
+    await repository.refresh();
+    assert.deepEqual(releaseActsOf(logOf(repository), 'dns-team'), acts);
+  });
+});
+
+describe('versions that are missing', () => {
+  it('are named up to a bound, whatever number a file has in its name', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    await repository.publish({ a: 'a' });
+    fs.copyFileSync(
+      metadataPath(repository, '2.targets.json'),
+      metadataPath(repository, '5000.targets.json'),
+    );
+    const { missing } = logOf(repository);
+    assert.deepEqual(
+      missing.map(({ role, versions }) => [role, versions.length, versions.at(-1)]),
+      [['targets', 100, 4999]],
+    );
+  });
+});
+
+describe('note', () => {
+  it('takes up what does not verify, and nothing that the disk or a mistake of Writ is the reason of', () => {
+    using dir = tempDir();
+    const reading = openLogReading(layoutOf(dir.path), fakeClock(), defaultLogBounds);
+    note(reading, 'metadata/1.x.json', new WritError('METADATA_MALFORMED', 'no JSON'));
+    assert.deepEqual(
+      reading.problems.map(({ code }) => code),
+      ['METADATA_MALFORMED'],
+    );
+    for (const error of [new WritError('DISK_FAILED', 'EIO'), new TypeError('a mistake')])
+      assert.throws(() => note(reading, 'metadata/2.x.json', error), error);
+    assert.equal(reading.problems.length, 1);
   });
 });
