@@ -43,10 +43,10 @@ export async function checkArchive(check: ArchiveCheck): Promise<ReleaseInfo> {
   for (const one of filesOf({ release, file })) await requireBytes(check, one);
   const place = { kind: 'archive', bundle: release.bundle, channel: release.channel, digest } as const;
   const archive = join(layout.targets, pathOf(place));
-  const known = `${digest} ${release.manifest.digest}`;
+  const { digest: expected, length } = release.manifest;
+  const known = `${digest} ${expected} ${length}`;
   if (!unpacked.has(known)) {
     const { manifestDigest, manifestBytes } = await inspectArchive(archive, limits, more);
-    const { digest: expected, length } = release.manifest;
     if (manifestDigest !== expected || manifestBytes !== length) {
       throw new WritError('MANIFEST_DIGEST', `${path}: the manifest does not match the signed one`, {
         facts: { expected, actual: manifestDigest },

@@ -220,10 +220,12 @@ describe('the queries of a fleet', () => {
   it('leave a retired host out of every count, and find it where it is asked for', async () => {
     await using f = await open();
     const [one] = (await f.hosts(1)) as [BenchHost];
-    await send(f.ingest, one, reportOf('web-1'));
+    const last = { agent: 'stop', findings: ['ACTIVATION_BLOCKED'] } as const;
+    await send(f.ingest, one, reportOf('web-1', last));
     await retireHost(f.bench.store.db, one.keyId, { who: 'test', nowMs: f.clock.nowMs() });
     const summary = await f.queries.summary('view');
     assert.deepEqual([summary.hosts.accepted, summary.releases.length], [0, 0]);
+    assert.deepEqual([summary.hosts.stopped, summary.hosts.blocked], [0, 0]);
     const found = async (where: string) =>
       (await f.queries.hosts({ filter: parseHostFilter(where), limit: 10 }, 'view')).hosts.length;
     assert.deepEqual([await found(''), await found('state=retired')], [0, 1]);

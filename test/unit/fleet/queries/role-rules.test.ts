@@ -13,6 +13,8 @@ describe('the roles that hosts agree on', () => {
     assert.deepEqual(versions(word(5), word(5), word(Number.MAX_SAFE_INTEGER)), [5]);
     assert.deepEqual(versions(word(5), word(5), word(1)), [5]);
     assert.deepEqual(agreedRoles([word(5), word(5), word(5, 0)]), word(5));
+    assert.deepEqual(agreedRoles([word(5, 30), word(5, 10), word(5, 20)]), word(5, 20));
+    assert.deepEqual(agreedRoles([word(4, 30), word(5, 10), word(6, 20)]), word(5, 10));
   });
 
   it('are the newer word of two, and the only one of one', () => {

@@ -46,7 +46,9 @@ describe('a release in its bake time, in a fleet', () => {
       ...{ confirmed: 3, notified: 1, unobserved: 1 },
       ...{ baking: 1, failed: 1, unknown: 1 },
     });
-    const [release] = (await queries.summary('view')).releases;
+    const { releases, offers } = await queries.summary('view');
+    const [release] = releases;
+    assert.deepEqual(offers, [], 'a bake that failed is no offer that failed');
     assert.deepEqual(release?.bakes, { settled: 2, unobserved: 1, none: 1, baking: 1, failed: 1 });
     assert.deepEqual([release?.confirmed, release?.notified], [6, 1]);
     const { bundles } = await queries.host('web-4', 'view');

@@ -174,6 +174,19 @@ describe('a publish', () => {
     assert.deepEqual(namesOf(repository), []);
   });
 
+  it('ends with a disk that is full: that is no reason to leave out a delta', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    await publish(repository, 'one');
+    const durableFs = createDurableFs({
+      before: ({ op }) => {
+        if (op === 'repo.delta:rename') throw Object.assign(new Error('ENOSPC'), { code: 'ENOSPC' });
+      },
+    });
+    await assert.rejects(publish(repository, 'two', { durableFs }), { code: 'DISK_FULL' });
+    assert.equal((await seenByHost(repository)).release?.serial, 1);
+  });
+
   it('does not go live with a delta that changed before the timestamp did', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);

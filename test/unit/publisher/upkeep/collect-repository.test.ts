@@ -165,6 +165,8 @@ describe('removeCollected', () => {
       `targets/dns-edge/${stray}`,
     ])
       fs.writeFileSync(`${repository.directory}/${name}`, '');
+    // Its upload may have begun a moment ago, before the metadata that lists it.
+    assert.deepEqual(await collect(repository), []);
     await clock.advance(2 * dayMs);
     assert.deepEqual(await collect(repository), [`targets/dns-edge/${stray}`]);
     assert.ok(filesIn(repository, 'metadata').includes('3.other.json'));
