@@ -2,7 +2,18 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, it } from 'node:test';
+import { readCommand } from '../../../../src/platform/process/proc-files.js';
+import { childrenOf } from '../../../../src/platform/process/processes.js';
 import { claimedProcess } from '../../../../src/workers/identity/connected-process.js';
+import { until } from '../../../kit/assert/until.js';
+import { needs } from '../../../kit/programs/real-programs.js';
+
+const needsNamespaces = {
+  ...needs('unshare', 'util-linux'),
+  ...(process.getuid?.() === 0 ? {} : { skip: 'only root can make a namespace of processes everywhere' }),
+};
+const needsKernelThread =
+  readCommand('/proc', 2) === 'kthreadd' ? {} : { skip: 'a container shows no thread of the kernel' };
 
 describe('the process that a worker says it is', () => {
   it('is named by pid and start time while it lives, and by nothing once it has ended', async () => {
@@ -23,5 +34,22 @@ describe('the process that a worker says it is', () => {
       undefined,
       undefined,
     ]);
+  });
+
+  it('is not known where the pid is that of a process of an inner namespace', needsNamespaces, async () => {
+    const inner = spawn('unshare', ['--pid', '--fork', '--kill-child', 'sleep', '600'], { stdio: 'ignore' });
+    const pid = inner.pid ?? 0;
+    await until(() => childrenOf(pid).some((child) => readCommand('/proc', child.pid) === 'sleep'));
+    const [sleeping] = childrenOf(pid);
+    assert.ok(sleeping);
+    assert.equal(claimedProcess(sleeping.pid), undefined);
+    assert.match(claimedProcess(pid) ?? '', new RegExp(`^${pid}@`));
+    const ended = once(inner, 'close');
+    inner.kill('SIGKILL');
+    await ended;
+  });
+
+  it('is not known where the pid is that of a thread of the kernel', needsKernelThread, () => {
+    assert.equal(claimedProcess(2), undefined);
   });
 });
