@@ -1,11 +1,16 @@
 // A publish that names the release that it corrects.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { BoundedChange } from '../../../../src/publisher/release/head-change.js';
+import {
+  type BoundedChange,
+  compareToHead,
+  type Head,
+} from '../../../../src/publisher/release/head-change.js';
 import { promoteRelease } from '../../../../src/publisher/release/promote.js';
 import { withdrawRelease } from '../../../../src/publisher/release/withdraw.js';
-import { rejectsCode } from '../../../kit/assert/assert-code.js';
+import { rejectsCode, throwsCode } from '../../../kit/assert/assert-code.js';
 import { directoryState } from '../../../kit/assert/directory-state.js';
+import { releaseOf } from '../../../kit/delta/delta-kit.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 import { seenByHost, v1, v2 } from '../../../kit/repository/published-tree.js';
 import { changeOptions, sampleRepository } from '../../../kit/repository/sample-repository.js';
@@ -94,6 +99,16 @@ describe('the bounds on the change of a correction', () => {
     assert.deepEqual([done.previous?.serial, done.accepted, done.withinBoundsOf], [2, [], 1]);
   });
 
+  it('are named only where the change to the head exceeds them', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    await repository.publish({ list: lines(100) });
+    await repository.publish({ list: lines(250) }, { change });
+    const done = await repository.publish({ list: lines(240) }, { change, fixes: 2 });
+    assert.ok(done.kind === 'live');
+    assert.deepEqual([done.accepted, done.withinBoundsOf], [[], undefined]);
+  });
+
   it('are no wider than these two: a list that is nearly empty stays refused', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
@@ -176,5 +191,15 @@ describe('publishBundle of a directory without a file', () => {
       repository.publish(empty, { change: { ...change, beyond: 'accept' } }),
     );
     await rejectsCode('SOURCE_REFUSED', repository.publish(empty));
+  });
+});
+
+describe('compareToHead', () => {
+  it('refuses no change within the bounds', () => {
+    const { manifest } = releaseOf({ list: lines(10) });
+    const head = { listed: { release: { bundle, channel: 'stable', serial: 1 } }, manifest } as Head;
+    const { change: measured, accepted } = compareToHead(head, manifest, change);
+    assert.deepEqual([measured?.before, accepted], [measured?.after, []]);
+    throwsCode('CHANGE_TOO_LARGE', () => compareToHead(head, { files: [] }, change));
   });
 });

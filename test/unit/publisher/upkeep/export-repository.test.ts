@@ -130,6 +130,13 @@ describe('exportRepository', () => {
     const path = `${stick}/targets/dns-edge/${name}`;
     fs.writeFileSync(path, Buffer.alloc(fs.statSync(path).size));
     assert.equal((await exportTo(repository, stick)).copied, 1);
+    // A link to the right bytes, whose text is as long as they are.
+    const length = fs.statSync(path).size;
+    fs.rmSync(path);
+    const own = `${repository.directory}/targets/dns-edge/${name}`;
+    fs.symlinkSync(own.padStart(length, '/'), path);
+    assert.equal((await exportTo(repository, stick)).copied, 1);
+    assert.ok(fs.lstatSync(path).isFile());
   });
 
   it('cut off at any write never looks whole: no repository at first, the older one later', async () => {
