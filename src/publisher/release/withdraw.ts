@@ -132,9 +132,7 @@ function otherChannel({ heads, head, history, withdrawn }: Choice): string | und
   const isLeft = ({ release }: ListedRelease): boolean => !withdrawn.includes(release.serial);
   const other = heads.find(
     (one) =>
-      one !== head &&
-      !isLeft(one) &&
-      history.some((left) => left.release.channel === one.release.channel && isLeft(left)),
+      !isLeft(one) && history.some((left) => left.release.channel === one.release.channel && isLeft(left)),
   );
   if (other === undefined) return undefined;
   return `\`--channel ${other.release.channel}\` withdraws it there; on ${head.release.channel}, publish a good tree first.`;

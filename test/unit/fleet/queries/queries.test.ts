@@ -217,15 +217,23 @@ describe('the queries of a fleet', () => {
     );
   });
 
+  it('count no host as stopped or blocked while it waits to be accepted', async () => {
+    await using f = await open();
+    await f.hosts(1);
+    const waiting = await f.bench.enrol((await f.bench.token()).token, 'web-1');
+    assert.equal(waiting.state, 'waiting');
+    await send(f.ingest, waiting, reportOf('web-1', { agent: 'stop', findings: ['ACTIVATION_BLOCKED'] }));
+    const { hosts } = await f.queries.summary('view');
+    assert.deepEqual([hosts.waiting, hosts.stopped, hosts.blocked], [1, 0, 0]);
+  });
+
   it('leave a retired host out of every count, and find it where it is asked for', async () => {
     await using f = await open();
     const [one] = (await f.hosts(1)) as [BenchHost];
-    const last = { agent: 'stop', findings: ['ACTIVATION_BLOCKED'] } as const;
-    await send(f.ingest, one, reportOf('web-1', last));
+    await send(f.ingest, one, reportOf('web-1'));
     await retireHost(f.bench.store.db, one.keyId, { who: 'test', nowMs: f.clock.nowMs() });
     const summary = await f.queries.summary('view');
     assert.deepEqual([summary.hosts.accepted, summary.releases.length], [0, 0]);
-    assert.deepEqual([summary.hosts.stopped, summary.hosts.blocked], [0, 0]);
     const found = async (where: string) =>
       (await f.queries.hosts({ filter: parseHostFilter(where), limit: 10 }, 'view')).hosts.length;
     assert.deepEqual([await found(''), await found('state=retired')], [0, 1]);

@@ -2,9 +2,11 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { brotliDecompressSync } from 'node:zlib';
+import { maxRequires } from '../../../../src/core/release/requires.js';
 import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
 import { takeLock } from '../../../../src/platform/disk/process-lock.js';
 import type { PublishResult } from '../../../../src/publisher/release/publish.js';
+import { rejectsCode } from '../../../kit/assert/assert-code.js';
 import { directoryState } from '../../../kit/assert/directory-state.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
@@ -178,6 +180,15 @@ describe('publishBundle', () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     await assert.rejects(repository.publish(v1, { revision: 'x'.repeat(201) }), { code: 'USAGE' });
+  });
+
+  it('refuses more features than hosts read, and counts each of them once', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    const features = Array.from({ length: maxRequires + 1 }, (_, at) => `feature-${at}`);
+    await rejectsCode('USAGE', repository.publish(v1, { requires: features }));
+    const { release } = await repository.publish(v1, { requires: [...features.slice(1), 'feature-1'] });
+    assert.equal(release.requires?.length, maxRequires);
   });
 
   it('waits for nobody who holds the repository', async () => {

@@ -139,6 +139,32 @@ describe('withdrawRelease', () => {
     assert.equal(head(repository)?.serial, 1);
   });
 
+  it('names no channel that has nothing left either, or that does not have the release', async () => {
+    using dir = tempDir();
+    const repository = await withReleases(dir, 1);
+    await repository.publish({ file: 'two' }, { channel: 'staging' });
+    await promoteRelease({ bundle, from: 'staging', to: 'canary' }, changeOptions(repository));
+    const error = await rejectsCode('RELEASE_UNAVAILABLE', withdraw(repository, [2]));
+    assert.match(error.hint, /^Publish a good tree first/);
+  });
+
+  it('goes back on the channel itself where another one had a newer release, whatever a foreign file lists', async () => {
+    using dir = tempDir();
+    const repository = await withReleases(dir, 1);
+    await repository.publish({ file: 'two' }, { channel: 'canary' });
+    await repository.publish({ file: 'three' });
+    const text = fs.readFileSync(metadataPath(repository, '4.targets.json'), 'utf8');
+    fs.writeFileSync(metadataPath(repository, '9.targets.json'), text.replaceAll('"serial":3', '"serial":9'));
+    const moves = previewWithdrawal({ bundle, serials: [3], reason: '' }, changeOptions(repository));
+    assert.deepEqual(
+      moves.map(({ before, after }) => [before.channel, before.serial, after.serial]),
+      [
+        ['canary', 2, 2],
+        ['stable', 3, 1],
+      ],
+    );
+  });
+
   it('takes the release back on every channel, or on the one that is named', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
