@@ -191,6 +191,11 @@ describe('the deltas of a release', () => {
     await publish(4);
     assert.equal((await exportRepository(options)).copied, 4);
     assert.deepEqual(deltaFiles(directory), namesIn(repository));
+    // Exported anew it has to be, and what lies in the repository is not the one that was signed.
+    const [name = ''] = deltaFiles(directory);
+    fs.rmSync(join(directory, 'targets', bundle, name));
+    fs.appendFileSync(join(repository.directory, 'targets', bundle, name), ' ');
+    await assert.rejects(exportRepository(options), { code: 'REPOSITORY_INVALID' });
   });
 
   for (const [what, code, harm] of [

@@ -6,7 +6,8 @@ import { openOnlineSigners, resignOnline } from '../../../../src/publisher/signi
 import { directoryState } from '../../../kit/assert/directory-state.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
-import { metadataPath, sampleRepository } from '../../../kit/repository/sample-repository.js';
+import { publishedByTeam } from '../../../kit/repository/delegated-repository.js';
+import { metadataPath, sampleRepository, someKeys } from '../../../kit/repository/sample-repository.js';
 
 const dayMs = 86_400_000;
 const passphrases = { ask: async () => undefined };
@@ -19,6 +20,22 @@ describe('resignOnline', () => {
     const { versions } = await repository.refresh(['timestamp']);
     assert.deepEqual(versions, { targets: 2, snapshot: 2, timestamp: 3 });
     assert.ok(!fs.existsSync(metadataPath(repository, '3.snapshot.json')));
+  });
+
+  it('signs the snapshot where it is asked for, though nothing waits and nothing has expired', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    await repository.publish({ a: 'a' });
+    const { versions } = await repository.refresh();
+    assert.deepEqual(versions, { targets: 2, snapshot: 3, timestamp: 3 });
+  });
+
+  it('takes what a team signed live with the timestamp, though the targets are the same', async () => {
+    using dir = tempDir();
+    const { repository, team } = await publishedByTeam(dir);
+    await repository.publish({ file: 'two' }, { keys: team.keys });
+    const { wentLive } = await repository.refresh(['timestamp']);
+    assert.deepEqual(wentLive, [{ role: 'dns-team', version: 2 }]);
   });
 
   it('signs both, each with its full life from now', async () => {
@@ -93,6 +110,15 @@ describe('resignOnline', () => {
     const { versions, ignored } = await repository.refresh();
     assert.equal(versions.targets, 2);
     assert.deepEqual(ignored, ['3.targets.json']);
+  });
+
+  it('takes live what waits beside a file that does not verify, also while the timestamp is young', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    await repository.publish({ a: 'a' }, { keys: someKeys(dir, repository, 'targets.key') });
+    fs.copyFileSync(metadataPath(repository, '2.targets.json'), metadataPath(repository, '3.targets.json'));
+    const { versions, ignored } = await repository.refresh();
+    assert.deepEqual([versions.targets, ignored], [2, ['3.targets.json']]);
   });
 
   it('looks at sixty-four newer files that do not verify, however many there are', async () => {
