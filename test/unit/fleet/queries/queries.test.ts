@@ -219,10 +219,14 @@ describe('the queries of a fleet', () => {
 
   it('count no host as stopped or blocked while it waits to be accepted', async () => {
     await using f = await open();
-    await f.hosts(1);
-    const waiting = await f.bench.enrol((await f.bench.token()).token, 'web-1');
-    assert.equal(waiting.state, 'waiting');
-    await send(f.ingest, waiting, reportOf('web-1', { agent: 'stop', findings: ['ACTIVATION_BLOCKED'] }));
+    const [, two] = (await f.hosts(2)) as [BenchHost, BenchHost];
+    const last = { agent: 'stop', findings: ['ACTIVATION_BLOCKED'] } as const;
+    await send(f.ingest, two, reportOf('web-2', last));
+    const before = (await f.queries.summary('view')).hosts;
+    assert.deepEqual([before.waiting, before.stopped, before.blocked], [0, 1, 1]);
+    // The name of another host: a person has to accept it again.
+    await send(f.ingest, two, reportOf('web-1', last));
+    await f.clock.advance(2000);
     const { hosts } = await f.queries.summary('view');
     assert.deepEqual([hosts.waiting, hosts.stopped, hosts.blocked], [1, 0, 0]);
   });
