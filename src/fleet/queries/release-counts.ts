@@ -117,7 +117,7 @@ function foundReleases(counted: readonly Counted[]): ReadonlyMap<string, Found> 
 
 /** As in a wait, a host whose agent ended in order does not count. */
 function idleOf(counted: readonly Counted[], past: readonly PastReports[]): ReleaseCounts['idle'] {
-  const stopped = past.filter(({ state, presence }) => state === 'none' && presence === 'stopped');
+  const stopped = past.filter(({ presence }) => presence === 'stopped');
   return counted
     .filter(({ state }) => state === 'active:none')
     .map((row) => {

@@ -1,5 +1,6 @@
 // Entries that are signed and do not fit their archive, or their path: what `writ repo check` reports of them.
 import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { defaultArchiveLimits } from '../../../../src/core/limits.js';
 import { encodeReleaseInfo, type ReleaseInfo } from '../../../../src/core/release/release.js';
@@ -40,5 +41,8 @@ describe('checkArchive', () => {
       { digest: other.release.manifest.digest, length },
     ])
       await rejectsCode('MANIFEST_DIGEST', check({ manifest }));
+    fs.rmSync(`${repository.directory}/targets/dns-edge`, { recursive: true });
+    fs.writeFileSync(`${repository.directory}/targets/dns-edge`, 'no directory');
+    await rejectsCode('TARGET_MISSING', check({}));
   });
 });
