@@ -53,6 +53,30 @@ describe('a stolen key', () => {
     assert.deepEqual(result.signed, { timestamp: 1 });
     assert.deepEqual(await versionsOf(host), { root: 2, timestamp: 1, snapshot: 2, targets: 2 });
   });
+
+  it('of the snapshot that pushed its version to the end is replaced alone, and hosts count anew', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    await repository.publish({ a: 'a' });
+    const host = hostOf(repository);
+    const version = Number.MAX_SAFE_INTEGER;
+    const path = (name: string): string => metadataPath(repository, name);
+    const signedIn = (name: string) => JSON.parse(fs.readFileSync(path(name), 'utf8')).signed;
+    const keyOf = (role: string) => openKey(readKeyFile(`${repository.keys}/${role}.key`)!, noPassphrases);
+    const snapshot = { ...signedIn('2.snapshot.json'), version };
+    const bytes = await signMetadata(snapshot, [await keyOf('snapshot')]);
+    fs.writeFileSync(path(`${version}.snapshot.json`), bytes);
+    // The server names what it finds.
+    const timestamp = { ...signedIn('timestamp.json'), version: 3, meta: { 'snapshot.json': { version } } };
+    fs.writeFileSync(path('timestamp.json'), await signMetadata(timestamp, [await keyOf('timestamp')]));
+    assert.equal((await versionsOf(host))['snapshot'], version);
+    await rejectsCode('REPOSITORY_INVALID', repository.refresh());
+    const change = { replace: [replacing(dir, 'snapshot')] };
+    await commit(repository, await complete(repository, change));
+    const { root, snapshot: now, timestamp: next } = await versionsOf(host);
+    assert.deepEqual([root, next], [2, 4]);
+    assert.ok(now !== undefined && now < 10, String(now));
+  });
 });
 
 describe('a repository that slept', () => {
