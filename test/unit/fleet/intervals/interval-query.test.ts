@@ -1,19 +1,15 @@
 // Pages of a history and the numbers of a release that no host runs any more, of rows as a store has them.
 import assert from 'node:assert/strict';
-import { after, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { countPastHosts, readHistory } from '../../../../src/fleet/intervals/interval-query.js';
 import type { IntervalRow } from '../../../../src/fleet/store/tables.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
-import { memory, tempDir } from '../../../kit/disk/temp-dir.js';
+import { memory, type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 import { fleetBench } from '../../../kit/fleet/fleet-bench.js';
 
-const directory = tempDir(memory());
-after(() => directory[Symbol.dispose]());
-let stores = 0;
-
-async function storeWith(rows: readonly Partial<IntervalRow>[]) {
-  const bench = await fleetBench(directory.join(`store-${++stores}`), fakeClock());
+async function storeWith(dir: TempDir, rows: readonly Partial<IntervalRow>[]) {
+  const bench = await fleetBench(dir.join('store'), fakeClock());
   const values = rows.map((row, at) => ({
     ...{ key_id: `key-${at}`, bundle: 'dns', channel: 'stable', kind: 'active' as const, serial: 2 },
     ...{ manifest: '', state: 'confirmed', code: '', since_ms: 5, until_ms: 6, written_ms: 6, merged: 1 },
@@ -28,13 +24,15 @@ const cursorOf = (place: unknown): string => Buffer.from(JSON.stringify(place)).
 
 describe('readHistory', () => {
   it('names a next page only where there is one', async () => {
-    await using bench = await storeWith([{}, {}]);
+    using dir = tempDir(memory());
+    await using bench = await storeWith(dir, [{}, {}]);
     const page = await readHistory(bench.store.db, { of, limit: 2 });
     assert.deepEqual([page.intervals.length, page.next], [2, undefined]);
   });
 
   it('refuses a place whose columns are not those of a row', async () => {
-    await using bench = await storeWith([{}]);
+    using dir = tempDir(memory());
+    await using bench = await storeWith(dir, [{}]);
     const read = (place: unknown) => readHistory(bench.store.db, { of, limit: 2, after: cursorOf(place) });
     const place = [5, 'key', 'dns', 'stable', 'active', 2, '', ''];
     assert.deepEqual(
@@ -57,7 +55,8 @@ describe('readHistory', () => {
 
 describe('countPastHosts', () => {
   it('counts hosts that confirmed a release apart from those that only ran it', async () => {
-    await using bench = await storeWith([{ state: '' }, { state: 'confirmed' }, { state: 'confirmed' }]);
+    using dir = tempDir(memory());
+    await using bench = await storeWith(dir, [{ state: '' }, { state: 'confirmed' }, { state: 'confirmed' }]);
     assert.deepEqual(await countPastHosts(bench.store.db, of), { ran: 3, confirmed: 2, refusals: [] });
   });
 });
