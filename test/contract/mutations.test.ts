@@ -13,6 +13,8 @@ interface Mutation {
   readonly after: string;
   readonly test: string;
   readonly name: string;
+  /** Why only `npm run verify` runs the test. */
+  readonly verify?: string;
 }
 
 const mutations = JSON.parse(textOf('test/mutations.json')) as readonly Mutation[];
@@ -30,7 +32,7 @@ function idsOf(wrong: (one: Mutation) => boolean): string[] {
 describe('test/mutations.json', () => {
   it('has six texts for each change, and every id once', () => {
     const members = ['id', 'file', 'before', 'after', 'test', 'name'];
-    for (const one of mutations) assert.deepEqual(Object.keys(one), members, one.id);
+    for (const { verify, ...texts } of mutations) assert.deepEqual(Object.keys(texts), members, texts.id);
     assert.equal(new Set(idsOf(() => true)).size, mutations.length);
     assert.ok(mutations.length >= 121);
   });
@@ -45,5 +47,14 @@ describe('test/mutations.json', () => {
     const isWrong = ({ test, name }: Mutation): boolean =>
       !/^test\/.+\.test\.ts$/.test(test) || name === '' || !textOf(test).includes(name);
     assert.deepEqual(idsOf(isWrong), []);
+  });
+
+  it('gives a reason for each change that `npm test` does not notice, and has at most ten of them', () => {
+    const isOfVerify = ({ test }: Mutation): boolean => test.startsWith('test/exhaustive/');
+    assert.deepEqual(
+      idsOf(isOfVerify),
+      idsOf(({ verify = '' }) => verify !== ''),
+    );
+    assert.ok(idsOf(isOfVerify).length <= 10);
   });
 });
