@@ -8,6 +8,7 @@ import { createUntrustedExit } from '../cycle/untrusted-exit.js';
 import { createWithdrawnExit } from '../cycle/withdrawn-exit.js';
 import type { ContactKeeper } from '../freshness/contact-memory.js';
 import type { CycleEnd } from '../job/cycle-result.js';
+import { isEndedForAnotherJob } from '../job/exclusive.js';
 import type { Recorder } from '../job/record.js';
 import type { Host } from '../state/host.js';
 
@@ -19,6 +20,8 @@ export interface AfterCycle {
   readonly exits: readonly PolicyExit[];
   /** Called at each end, in its order. */
   readonly note: (end: CycleEnd, asked: Asked) => void;
+  /** Called in place of `note` for a cycle that ended for another job: it is no failure, and begins again. */
+  readonly noteEndedEarly?: (end: CycleEnd) => void;
 }
 
 /** @returns the exits in their order: at most one of them moves after a cycle */
@@ -30,10 +33,14 @@ export function createPolicyExits(): readonly PolicyExit[] {
 export async function runCycleAndExit(
   host: Host,
   run: Omit<Parameters<typeof runSync>[1], 'waitForRefresh'>,
-  { contact, exits, note }: AfterCycle,
+  { contact, exits, note, noteEndedEarly }: AfterCycle,
 ): Promise<{ readonly result: CycleResult; readonly exit: PolicyLeft | undefined }> {
   const end = await runSync(host, { ...run, waitForRefresh: (ended) => waitForNextRefresh(host, ended) });
   contact.note(end.refresh);
+  if (end.result.problems.some(isEndedForAnotherJob)) {
+    noteEndedEarly?.(end);
+    return { result: end.result, exit: undefined };
+  }
   note(end, run.by === undefined ? {} : { by: run.by });
   // Nothing is left for what a directory that vanished does not contain.
   if (host.stateMark?.findVanished() !== undefined) return { result: end.result, exit: undefined };

@@ -13,6 +13,8 @@ export interface CycleRequest {
   readonly yieldTurn?: YieldTurn;
   /** Ends a wait for the network, and the cycle with it; left out: nothing does. It ends no swap. */
   readonly interrupt?: AbortSignal;
+  /** Called when a server sends from the first byte what was here in part. */
+  readonly onSentAgain?: () => void;
   /** Resolves when metadata is to be refreshed during a download, or at the signal; left out: it is not. */
   readonly waitForRefresh?: (signal: AbortSignal) => Promise<void>;
 }

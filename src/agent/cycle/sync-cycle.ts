@@ -14,6 +14,7 @@ import { findUntrusted, untrustedProblems } from '../generations/vouching.js';
 import { keepRecords } from '../integrity/repair-plan.js';
 import { damageProblems } from '../integrity/standing-damage.js';
 import { bundleMoved, type CycleEnd, type MoveResult, noteBundles } from '../job/cycle-result.js';
+import { isEndedForAnotherJob } from '../job/exclusive.js';
 import { type Job, runJob } from '../job/job.js';
 import { newCycleId } from '../job/progress.js';
 import { awaitEnough } from '../notify/membership.js';
@@ -150,8 +151,12 @@ function basisOf({ host, record }: Job, candidate: readonly CandidateBundle[]): 
 }
 
 function onError(error: unknown, { host, story }: Job): WritError {
-  host.log.warn({ cycle: story.cycle, err: error }, 'the cycle ended with an error');
-  return toWritError(error);
+  const end = toWritError(error);
+  const { cycle } = story;
+  if (isEndedForAnotherJob(end))
+    host.log.info({ cycle }, 'the cycle ended for another job, and begins again');
+  else host.log.warn({ cycle, err: error }, 'the cycle ended with an error');
+  return end;
 }
 
 function noteAftermath({ host, record, story }: Job): void {

@@ -33,6 +33,7 @@ import type { InstallSource } from '../identity/install-id.js';
 import { lookAfterMismatch } from '../integrity/look-after-mismatch.js';
 import type { Look } from '../integrity/scrub.js';
 import type { CycleEnd } from '../job/cycle-result.js';
+import { isEndedForAnotherJob } from '../job/exclusive.js';
 import { readHistory, requireHistory } from '../job/history.js';
 import { watchDownloads } from '../report/download-watch.js';
 import { type AgentObserver, allOf } from '../report/observer.js';
@@ -79,8 +80,11 @@ export interface AgentCalls {
   readonly noteLook: (look: Look) => void;
   /** What is wrong outside of cycles, until it is repaired: active trees, pending loaders, a reload that failed. */
   readonly problems: Map<'damage' | 'loader' | 'reload', Problem | undefined>;
-  /** @throws WritError what is wrong with the new configuration */
-  readonly reload: (gone?: AbortSignal) => Promise<void>;
+  /** @param follow called in the turn of the reload. @throws WritError what is wrong with the new configuration */
+  readonly reload: <T>(
+    caller: Partial<Pick<Caller, 'onEvent' | 'gone'>>,
+    follow: () => Promise<T>,
+  ) => Promise<T>;
 }
 
 export type AgentParts = ReturnType<typeof composeAgent>;
@@ -112,19 +116,20 @@ export function composeAgent(options: AgentOptions, agent: AgentCalls) {
     async (run) => {
       // Asked for before the end was: who waits is notified, and no server is asked in vain.
       admit();
-      const after = { contact, exits, note };
+      const after = { contact, exits, note, noteEndedEarly: (end: CycleEnd) => observers.onEndedEarly(end) };
       const { result, exit } = await runCycleAndExit(host(), { ...run, signal: stop }, after);
+      if (result.problems.some(isEndedForAnotherJob)) return undefined;
       poller.asked();
       // Apart as well: it takes its turn for what it repairs.
-      void lookAfterMismatch(result, { host, exclusive, onLook: agent.noteLook, signal: stop });
+      void lookAfterMismatch(result, { host, exclusive: preempt, onLook: agent.noteLook, signal: stop });
       // Apart, so that who waits for the cycle does not wait for an operator's command.
       void runShort(watchAge);
       return afterExit(result, exit);
     },
     (work) => observers.onWork(work, host().config),
   );
-  const { exclusive, runShort } = runner;
-  const scrubber = createScrubber({ host, exclusive, onLook: agent.noteLook, stop });
+  const { preempt, runShort } = runner;
+  const scrubber = createScrubber({ host, runner, onLook: agent.noteLook, stop });
   const prober = createProber({
     ...{ host, installId, exclusive: runShort, stop, everyMs: intervals?.probeEveryMs },
     onAsked: publishStatus,
@@ -252,8 +257,10 @@ function handlersOf(
       return result;
     },
     reload: async ({ by }, { onEvent, gone }) => {
-      await reload(gone);
-      return runner.pull({ trigger: 'reload', by, onEvent, gone });
+      return reload({ onEvent, gone }, () => {
+        onEvent({ type: 'reloaded' });
+        return runner.pull({ trigger: 'reload', by, onEvent, gone });
+      });
     },
     status: async () => status(await heldNow(host())),
     watch: async (_, caller) => {

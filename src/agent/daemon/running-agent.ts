@@ -3,12 +3,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { CycleResult } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
-import { isWritError, toWritError } from '../../core/errors.js';
+import { isWritError, toWritError, type WritError } from '../../core/errors.js';
 import type { AgentState, HeldStatus, StatusReport } from '../../core/status/status.js';
 import { lossesOfLog } from '../../platform/telemetry/log.js';
 import { silentLog } from '../../platform/telemetry/silent-log.js';
 import { changeOfFile, loadForAgent } from '../config/load-config.js';
 import { openAgentSockets } from '../control/agent-sockets.js';
+import type { Caller } from '../control/control-socket.js';
 import type { Asked } from '../control/cycle-and-exit.js';
 import { pullUnlessStopping, requirePresent } from '../cycle/cycle-runner.js';
 import { forgetRetryAfter } from '../cycle/refresh-trust.js';
@@ -16,6 +17,7 @@ import { activeGenerationNumber } from '../generations/generations.js';
 import { openInstallId } from '../identity/install-id.js';
 import type { Look } from '../integrity/scrub.js';
 import { type CycleEnd, isOfOrder } from '../job/cycle-result.js';
+import type { Exclusive } from '../job/exclusive.js';
 import { newCycleId } from '../job/progress.js';
 import { createRecorder } from '../job/record.js';
 import { beatUntilStopped } from '../report/status-beat.js';
@@ -37,7 +39,7 @@ export class RunningAgent {
   #digest: string;
   #state: AgentState = 'init';
   #last: CycleResult | undefined;
-  #waitingReload: { readonly askers: (AbortSignal | undefined)[]; readonly done: Promise<void> } | undefined;
+  #waitingReload: { readonly askers: ReloadAsker[]; readonly done: Promise<void> } | undefined;
   readonly #problems: AgentCalls['problems'] = new Map();
 
   constructor(options: AgentOptions, { host, digest }: { readonly host: Host; readonly digest: string }) {
@@ -52,7 +54,7 @@ export class RunningAgent {
       note: (end, asked) => this.#note(end, asked),
       noteLook: (look) => this.#noteLook(look),
       problems: this.#problems,
-      reload: (gone) => this.#reload(gone),
+      reload: (caller, follow) => this.#reload(caller, follow),
     });
   }
 
@@ -62,7 +64,7 @@ export class RunningAgent {
       this.#parts;
     // From the beginning, or a SIGHUP while the host recovers would end the process; it waits for its turn.
     const pull = () => pullUnlessStopping(runner, 'reload');
-    const stopReloads = onReload(() => void this.#reload().then(pull, () => undefined));
+    const stopReloads = onReload(() => void this.#reload({}, pull).catch(() => undefined));
     try {
       await runner.exclusive(() => this.#recover());
       const sockets = await openAgentSockets(this.#host, {
@@ -179,28 +181,57 @@ export class RunningAgent {
   /**
    * At most one waits, and answers all who ask meanwhile: a storm of signals keeps no request from its turn. It is given up
    * when all of them were clients that have gone.
-   * A configuration with a mistake changes nothing: the agent goes on with the one it has, and says so.
+   * A configuration with a mistake changes nothing: the agent goes on with the one it has, and reports so at once.
+   * @param follow called in the turn of the reload: a cycle that it asks for is also that of each request that was interrupted
    * @throws WritError what is wrong with it; in log and status already
    */
-  #reload(gone?: AbortSignal): Promise<void> {
-    const askers = this.#waitingReload?.askers ?? [];
-    askers.push(gone);
-    this.#waitingReload ??= { askers, done: this.#queueReload(askers) };
-    return this.#waitingReload.done;
+  async #reload<T>(
+    { onEvent, gone }: Partial<Pick<Caller, 'onEvent' | 'gone'>>,
+    follow: () => Promise<T>,
+  ): Promise<T> {
+    let following: Promise<T> | undefined;
+    const onReloaded = (): void => {
+      following = follow();
+      // Handled below, after the turn.
+      following.catch(() => undefined);
+    };
+    if (this.#waitingReload === undefined) {
+      const waiting: ReloadAsker[] = [];
+      this.#waitingReload = { askers: waiting, done: this.#queueReload(waiting) };
+    }
+    const { askers, done } = this.#waitingReload;
+    askers.push({ gone, onReloaded });
+    const stopWatching = onEvent && this.#parts.runner.watch(onEvent);
+    await done.finally(stopWatching);
+    return following ?? follow();
   }
 
-  #queueReload(askers: readonly (AbortSignal | undefined)[]): Promise<void> {
-    const { runner, observers, scrubber, prober, bakeWatcher, poller, fleet } = this.#parts;
-    const { log, configPath } = this.#options;
+  /** A mistake is reported in a short turn, because nothing is replaced then. */
+  async #queueReload(askers: readonly ReloadAsker[]): Promise<void> {
+    const { runner, observers } = this.#parts;
+    const { configPath } = this.#options;
     observers.onReload('began');
-    // A download by the old one may take hours. One that is the same, or has a mistake, ends none.
-    const isOther = isOtherConfiguration(configPath, this.#digest);
-    const run = isOther ? runner.interruptCycles : runner.exclusive;
+    const find = (): Change => findChange(configPath, this.#digest);
+    if (find().kind === 'mistake')
+      await runner.runShort(async () => {
+        const change = find();
+        if (change.kind !== 'mistake') return;
+        this.#waitingReload = undefined;
+        throw this.#refuseReload(change.error);
+      });
+    // A download by the old configuration may take hours, and a new one may replace its server.
+    const run = find().kind === 'other' ? runner.preemptAlways : runner.preempt;
+    return this.#reloadInTurn(askers, run);
+  }
+
+  async #reloadInTurn(askers: readonly ReloadAsker[], run: Exclusive): Promise<void> {
+    const { observers, scrubber, prober, bakeWatcher, poller, fleet } = this.#parts;
+    const { log, configPath } = this.#options;
     return run(async () => {
       // From here on the file is read: who asks now needs another one.
       this.#waitingReload = undefined;
       try {
-        requirePresent(askers);
+        requirePresent(askers.map(({ gone }) => gone));
       } catch (error) {
         observers.onReload('kept');
         throw error;
@@ -213,14 +244,7 @@ export class RunningAgent {
         if (!isDeepStrictEqual(repository, config.repository)) forgetRetryAfter(this.#host);
         this.#digest = digest;
       } catch (error) {
-        const problem = toWritError(error);
-        log.error({ err: problem }, 'the configuration was not reloaded; the old one stays');
-        this.#problems.set('reload', problemOf(problem));
-        this.#publishStatus();
-        observers.onReload('kept');
-        // In place of the cycle that was ended for it.
-        if (isOther) void pullUnlessStopping(runner, 'reload').catch(() => undefined);
-        throw problem;
+        throw this.#refuseReload(error);
       }
       this.#problems.delete('reload');
       log.info('configuration reloaded');
@@ -230,17 +254,35 @@ export class RunningAgent {
       bakeWatcher.wake();
       poller.reloaded();
       fleet.reloaded();
+      for (const { onReloaded } of askers) onReloaded();
     });
+  }
+
+  /** @returns what the caller throws */
+  #refuseReload(error: unknown): WritError {
+    const problem = toWritError(error);
+    this.#options.log.error({ err: problem }, 'the configuration was not reloaded; the old one stays');
+    this.#problems.set('reload', problemOf(problem));
+    this.#publishStatus();
+    this.#parts.observers.onReload('kept');
+    return problem;
   }
 }
 
-function isOtherConfiguration(path: string, digest: string): boolean {
-  if (changeOfFile(path, digest) === undefined) return false;
+interface ReloadAsker {
+  readonly gone: AbortSignal | undefined;
+  readonly onReloaded: () => void;
+}
+
+type Change = { readonly kind: 'none' | 'other' } | { readonly kind: 'mistake'; readonly error: WritError };
+
+function findChange(path: string, digest: string): Change {
+  if (changeOfFile(path, digest) === undefined) return { kind: 'none' };
   try {
     loadForAgent(path, silentLog());
-    return true;
+    return { kind: 'other' };
   } catch (error) {
-    if (isWritError(error)) return false;
+    if (isWritError(error)) return { kind: 'mistake', error };
     throw error;
   }
 }

@@ -7,7 +7,7 @@ import { maxTimerMs } from '../../platform/time/clock.js';
 import { joinSignals } from '../../platform/time/join-signals.js';
 import { boundedPace } from '../../platform/time/rate-limit.js';
 import type { Caller } from '../control/control-socket.js';
-import { requirePresent } from '../cycle/cycle-runner.js';
+import { type CycleRunner, requirePresent } from '../cycle/cycle-runner.js';
 import { type Look, scrub } from '../integrity/scrub.js';
 import { verifyPolicy } from '../integrity/verify-policy.js';
 import type { Exclusive } from '../job/exclusive.js';
@@ -19,7 +19,7 @@ import { isStateVanished, requireState, vanishedGapMs } from './vanished-state.j
 export interface ScrubberOptions {
   /** Asked before each look: a reload may have replaced it. */
   readonly host: () => Host;
-  readonly exclusive: Exclusive;
+  readonly runner: Pick<CycleRunner, 'preempt' | 'runShort' | 'watch'>;
   /** Notified of each look that came to its end. */
   readonly onLook: (look: Look) => void;
   readonly stop: AbortSignal;
@@ -52,19 +52,34 @@ export function createScrubber(options: ScrubberOptions): Scrubber {
         else await lookOnce(options);
       }
     },
-    verify: async ({ repair, by }, { onEvent, gone }) => {
+    verify: async ({ repair, by }, caller) => {
       requireState(host());
-      return verifyPolicy({
-        ...{ ...options, by, repair: repair ? 'yes' : 'no', signal: stop, onEvent },
-        exclusive: whilePresent(options.exclusive, gone),
-      });
+      const { onLook, runner } = options;
+      const { onEvent } = caller;
+      const exclusive = whilePresent(repair ? preemptReporting(runner, onEvent) : runner.runShort, caller);
+      const asked = { by, repair: repair ? 'yes' : 'no', signal: stop, onEvent } as const;
+      return verifyPolicy({ ...asked, host, onLook, exclusive });
     },
     reloaded: () => waiting.abort(),
   };
 }
 
+/** Reports the cycle that a repair waits for. */
+function preemptReporting(
+  { preempt, watch }: ScrubberOptions['runner'],
+  onEvent: Caller['onEvent'],
+): Exclusive {
+  return async (job) => {
+    const stopWatching = watch(onEvent);
+    return preempt((hear) => {
+      stopWatching();
+      return job(hear);
+    });
+  };
+}
+
 /** Reading needs no turn. A repair of a client that has gone is not begun. */
-function whilePresent(exclusive: Exclusive, gone: AbortSignal): Exclusive {
+function whilePresent(exclusive: Exclusive, { gone }: Pick<Caller, 'gone'>): Exclusive {
   return (job) =>
     exclusive((hear) => {
       requirePresent([gone]);
@@ -79,7 +94,7 @@ function untilNextLook({ clock, config, ledger }: Host): number {
 }
 
 /** What keeps it from looking now is no reason to end the agent: it looks again at the next time. */
-async function lookOnce({ host, exclusive, onLook, stop }: ScrubberOptions): Promise<void> {
+async function lookOnce({ host, runner, onLook, stop }: ScrubberOptions): Promise<void> {
   const { clock, config, log } = host();
   const { everyMs, bytesPerSecond } = config.scrub;
   if (everyMs === undefined) return;
@@ -91,7 +106,7 @@ async function lookOnce({ host, exclusive, onLook, stop }: ScrubberOptions): Pro
       repair: repairNow(host()),
       download: 'yes',
       signal: stop,
-      exclusive,
+      exclusive: runner.preempt,
     });
     log.info({ outcome: look.outcome, found: look.damage.length }, 'scanned the policy on disk');
     onLook(look);

@@ -1,7 +1,8 @@
 // One job at a time: what whoever runs a job alone is given, and what a job tells while it runs. The queue behind it is
 // turns.ts; this file never waits.
-import type { CycleEventLine } from '../../core/cycle/cycle-report.js';
+import type { CycleEventLine, Problem } from '../../core/cycle/cycle-report.js';
 import type { Step } from '../../core/cycle/sync-machine.js';
+import { WritError } from '../../core/errors.js';
 import type { Downloading } from '../../core/status/status.js';
 
 /** Runs a job while nothing else changes the host; what the job tells of itself shows that it goes on. */
@@ -17,6 +18,18 @@ export const exclusiveAlone: Exclusive = (job) => job(() => undefined);
  * Not called again before it resolves.
  */
 export type YieldTurn = <T>(wait: () => Promise<T>) => Promise<T>;
+
+/** Why a cycle ends that waited for the network while another job was asked for: no failure, and it begins again. */
+export function endedForAnotherJob(): WritError {
+  const text = 'ended early for another request; it begins again after that, and what was downloaded is kept';
+  return new WritError('INTERRUPTED', text, { facts: { reason: anotherJob } });
+}
+
+export function isEndedForAnotherJob({ code, facts }: Pick<Problem, 'code' | 'facts'>): boolean {
+  return code === 'INTERRUPTED' && facts['reason'] === anotherJob;
+}
+
+const anotherJob = 'another-job';
 
 /** For a job beside which no other one runs. */
 export const keepTurn: YieldTurn = (wait) => wait();

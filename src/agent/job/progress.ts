@@ -11,6 +11,7 @@ import {
 } from '../../core/cycle/sync-machine.js';
 import { toWritError, WritError } from '../../core/errors.js';
 import type { Clock } from '../../platform/time/clock.js';
+import { isEndedForAnotherJob } from './exclusive.js';
 
 export interface StepRecord {
   readonly step: Step | 'restore';
@@ -54,6 +55,8 @@ export interface StoryOptions {
   readonly trigger: Trigger;
   readonly clock: Clock;
   readonly onEvent?: (event: CycleEventLine) => void;
+  /** Called when a server sends from the first byte what was here in part. */
+  readonly onSentAgain?: () => void;
   /** Where the machine stands: a rollback begins at the swap, a recovery behind it. `refresh` by default. */
   readonly firstStep?: Step;
 }
@@ -93,7 +96,8 @@ export function openStory(options: StoryOptions): CycleStory {
       finish(answer.verdict ?? 'ok', answer.text);
       return answer.value;
     } catch (error) {
-      finish('fail', toWritError(error).message);
+      const end = toWritError(error);
+      finish(isEndedForAnotherJob(end) ? 'warn' : 'fail', end.message);
       throw error;
     }
   };
@@ -127,6 +131,7 @@ export function openStory(options: StoryOptions): CycleStory {
     resumes: (bytes) => {
       // Taken off what progress tells of them, not at once: a transfer may end before it tells of any.
       fetched.wasHereBytes = bytes;
+      if (bytes === 0) options.onSentAgain?.();
     },
     awaits: (wait) => emit({ type: 'workers.awaited', cycle, ...wait }),
     durationMs: () => Math.round(clock.monotonicMs() - startedMonotonicMs),

@@ -31,7 +31,12 @@ export function createAgentMetrics(metrics: Metrics, nowMs: () => number): Agent
           counters.scrubs.add({ result }, Math.max(0, count - (scrubs[result] ?? 0)));
         scrubs = counts;
       },
-      onCycle: (end) => count(counters, end),
+      onCycle: (end) => {
+        counters.cycles.add({ outcome: end.result.outcome });
+        for (const { bundle } of newRefusals(end.result)) counters.refusals.add({ bundle });
+        countSteps(counters, end);
+      },
+      onEndedEarly: (end) => countSteps(counters, end),
     },
     text: () => {
       if (report !== undefined) fill(report, nowMs());
@@ -58,10 +63,8 @@ function countersOf(metrics: Metrics) {
   return counters;
 }
 
-function count(counters: Counters, { result, story }: CycleEnd): void {
-  counters.cycles.add({ outcome: result.outcome });
+function countSteps(counters: Counters, { story }: CycleEnd): void {
   counters.fetched.add({}, story.fetchedBytes());
-  for (const { bundle } of newRefusals(result)) counters.refusals.add({ bundle });
   for (const { step, verdict, durationMs } of story.steps) {
     counters.steps.add({ step, verdict });
     counters.stepSeconds.add({ step }, durationMs / 1000);

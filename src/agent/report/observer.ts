@@ -12,6 +12,7 @@ export function allOf(observers: readonly AgentObserver[]): Observers {
     onState: (state) => each((one) => one.onState?.(state)),
     onStatus: (report) => each((one) => one.onStatus?.(report)),
     onCycle: (end) => each((one) => one.onCycle?.(end)),
+    onEndedEarly: (end) => each((one) => one.onEndedEarly?.(end)),
     onWork: (work, config) => each((one) => one.onWork?.(work, config)),
     onReload: (phase) => each((one) => one.onReload?.(phase)),
   };
@@ -25,6 +26,8 @@ export interface AgentObserver {
   onStatus?(report: StatusReport): void;
   /** At the end of each cycle, rollback, recovery. */
   onCycle?(end: CycleEnd): void;
+  /** A cycle ended for another job, and begins again: no outcome of its own. */
+  onEndedEarly?(end: CycleEnd): void;
   /** Whenever a job begins, comes to its next step, and ends: who watches for one that hangs knows it by that. */
   onWork?(work: Work, config: AgentConfig): void;
   /** A SIGHUP came; later whether the new configuration is in use, or the old one was kept. */

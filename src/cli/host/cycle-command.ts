@@ -32,6 +32,8 @@ export async function askForCycle(
   let isAlone = false;
   let isTold = false;
   let isBegun = false;
+  /** The cycle of another request, whose end this one waits for. */
+  let awaited: string | undefined;
   const act = async (options: ReturnType<typeof aloneOptions>, own: NonNullable<typeof alone>) => {
     isAlone = true;
     if (!isTold) context.reporter.note('no agent is running: this command does the work itself');
@@ -47,7 +49,8 @@ export async function askForCycle(
   };
   try {
     const onMessage = (message: ControlAnswer): void => {
-      isBegun = true;
+      if (message.type === 'cycle.awaited') awaited = message.cycle;
+      if (!('cycle' in message) || message.cycle !== awaited) isBegun = true;
       onEvent(message);
     };
     const asked = { ...question, onMessage };

@@ -1,7 +1,8 @@
 // The live steps of a cycle: events in, calls of the reporter out. Steps that have nothing to say are kept for
 // --verbose; what a step printed beyond its first line follows as notes.
-import type { CycleEventLine, WorkerWait } from '../../core/cycle/cycle-report.js';
+import type { CycleEventLine, CycleWait, WorkerWait } from '../../core/cycle/cycle-report.js';
 import type { ControlAnswer } from '../../core/protocol/control-protocol.js';
+import { sizeText } from '../../core/size-text.js';
 import type { Reporter, StepState } from '../console/command.js';
 import type { CommonFlags } from '../console/flags.js';
 import { secondTime } from './show-text.js';
@@ -32,6 +33,10 @@ export function stepPrinter(
         return finish(reporter, event, detail);
       case 'workers.awaited':
         return reporter.note(awaitedText(event));
+      case 'reloaded':
+        return reporter.note('the configuration was read again and is in use; its cycle follows');
+      case 'cycle.awaited':
+        return reporter.note(cycleText(event));
     }
   };
 }
@@ -51,6 +56,17 @@ function finish(
   reporter.finish(event.step, first, stateOf[event.verdict]);
   for (const line of rest.slice(0, maxNotes)) reporter.note(line);
   if (rest.length > maxNotes) reporter.note(`(${rest.length - maxNotes} more lines)`);
+}
+
+/** A request may end the download of that cycle: the next line of the step reports it. */
+function cycleText({ cycle, step, doneBytes, totalBytes, resumable }: CycleWait & { cycle: string }): string {
+  const bytes =
+    doneBytes === undefined || totalBytes === undefined
+      ? ''
+      : `, ${sizeText(doneBytes)} of ${sizeText(totalBytes)} downloaded`;
+  const whole =
+    resumable === false ? '; its server sends files only as a whole, so the download is not ended' : '';
+  return `cycle ${cycle} began before this request: ${step}${bytes}${whole}`;
 }
 
 const maxNamed = 5;

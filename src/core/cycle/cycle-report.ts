@@ -122,7 +122,19 @@ export type CycleEventLine =
   | CycleLine<'step.started', { step: Step | 'restore' }>
   | CycleLine<'step.progress', { step: Step; doneBytes: number; totalBytes: number }>
   | CycleLine<'step.finished', StepResult>
-  | CycleLine<'workers.awaited', WorkerWait>;
+  | CycleLine<'workers.awaited', WorkerWait>
+  | CycleLine<'cycle.awaited', CycleWait>;
+
+/** A request waits for the end of another cycle: how far that one is. Events of that cycle follow until its end. */
+export interface CycleWait {
+  readonly trigger: Trigger;
+  readonly step: Step | 'restore';
+  /** Of its download; left out where none runs. */
+  readonly doneBytes?: number;
+  readonly totalBytes?: number;
+  /** No server resumes this download: it is not ended for a request. */
+  readonly resumable?: false;
+}
 
 /** How a step ended. */
 export interface StepResult {

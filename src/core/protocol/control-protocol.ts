@@ -66,7 +66,8 @@ export type ControlAnswer =
   | Bounded<RefusalsResult>
   | Bounded<HealthResult>
   | ControlError
-  | { readonly type: 'end' };
+  /** `reloaded`: the configuration of a reload is in use, and its cycle follows. */
+  | { readonly type: 'reloaded' | 'end' };
 
 /** What was left out of an answer so that it fits a line: name of the list -> count of its missing entries. */
 export type Bounded<T> = T & { readonly truncated?: Readonly<Record<string, number>> };

@@ -27,8 +27,8 @@ export interface FileAnswer {
   sentBytes: number;
 }
 
-/** @param origin of the server behind it */
-export async function cuttingFront(origin: string): Promise<CuttingFront> {
+/** @param origin of the server behind it; without `ranges` it sends each file as a whole */
+export async function cuttingFront(origin: string, { ranges = true } = {}): Promise<CuttingFront> {
   const files: FileAnswer[] = [];
   const ends: AnswerEnd[] = [];
   const silent = new Set<() => void>();
@@ -39,7 +39,9 @@ export async function cuttingFront(origin: string): Promise<CuttingFront> {
     const file: FileAnswer = { path, range, ifRange: version?.toString(), status: 0, sentBytes: 0 };
     const limit = isFile ? ends.shift() : undefined;
     if (isFile) files.push(file);
-    const behind = ask(new URL(path, origin), { headers: request.headers }, (answer) => {
+    const { range: _, ...whole } = request.headers;
+    const headers = ranges ? request.headers : whole;
+    const behind = ask(new URL(path, origin), { headers }, (answer) => {
       file.status = answer.statusCode ?? 0;
       response.writeHead(file.status, answer.headers);
       let maxBytes = limit?.bytes ?? Number.POSITIVE_INFINITY;

@@ -133,6 +133,16 @@ describe('writ pull', () => {
     assert.match(stdout, /^INTERRUPTED .*continues/);
   });
 
+  it('says on Ctrl-C that it is given up while the cycle of another request runs', async () => {
+    const other = { cycle: 'c-1111', step: 'fetch' } as const;
+    const { exitCode, stdout } = await interrupted('pull', [
+      { type: 'cycle.awaited', trigger: 'poll', ...other },
+      { type: 'step.progress', doneBytes: 1, totalBytes: 2, ...other },
+    ]);
+    assert.equal(exitCode, 130);
+    assert.match(stdout, /^INTERRUPTED .*waiting for its turn; the agent gives up/);
+  });
+
   for (const command of ['pull', 'reload', 'rollback'])
     it(`says on Ctrl-C that an order that has not begun is given up: ${command}`, async () => {
       const { exitCode, stdout } = await interrupted(command, []);

@@ -6,9 +6,12 @@ import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import type { CycleRequest } from '../../../src/agent/cycle/cycle-request.js';
 import { syncCycle } from '../../../src/agent/cycle/sync-cycle.js';
+import { withoutTurn } from '../../../src/agent/cycle/without-turn.js';
+import { emptyRecord, type MoveResult } from '../../../src/agent/job/cycle-result.js';
 import { pause } from '../../../src/agent/select/pause.js';
 import type { CycleResult } from '../../../src/core/cycle/cycle-report.js';
 import type { RepositorySource } from '../../../src/trust/sources/source.js';
+import { rejectsCode } from '../../kit/assert/assert-code.js';
 import { type TestHost, testHost } from '../../kit/host/test-host.js';
 
 /** @param beside what other jobs do in each wait for the network, by its number */
@@ -61,6 +64,20 @@ describe('a cycle behind its download', () => {
     });
     assert.deepEqual([result.outcome, result.problems[0]?.code], ['deferred', 'ACTIVATION_PAUSED']);
     assert.equal(test.read('access/f'), '1');
+  });
+
+  it('is not ended for another job once it has moved policy', async () => {
+    using test = await withReleases(1);
+    const { host } = test;
+    const interrupt = AbortSignal.abort();
+    const request = { signal: new AbortController().signal, interrupt };
+    const record = emptyRecord();
+    await rejectsCode(
+      'INTERRUPTED',
+      withoutTurn({ host, record }, request, async () => 'value'),
+    );
+    record.moves.push({ outcome: 'rolled-back' } as MoveResult);
+    assert.equal(await withoutTurn({ host, record }, request, async () => 'value'), 'value');
   });
 
   it('goes on by force in a pause that began meanwhile', async () => {

@@ -5,71 +5,18 @@ import { once } from 'node:events';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import type { CycleResult } from '../../../src/core/cycle/cycle-report.js';
-import { startServer } from '../../../src/server/server.js';
-import { type AgentInProcess, type AgentSite, agentSite } from '../../kit/agent/agent-in-process.js';
+import type { AgentSite } from '../../kit/agent/agent-in-process.js';
 import { active, minuteMs, zone } from '../../kit/agent/agent-with-release.js';
+import { large, passUntil, slowDownload } from '../../kit/agent/slow-download.js';
 import { until } from '../../kit/assert/until.js';
-import { noise } from '../../kit/delta/difference-bench.js';
-import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
-import { type CuttingFront, cuttingFront } from '../../kit/net/cutting-front.js';
-
-const large = { 'block.rpz': noise('large', 300_000) };
-const sentBytes = 100_000;
-
-interface Scene extends AsyncDisposable {
-  readonly site: AgentSite;
-  readonly front: CuttingFront;
-  /**
-   * Releases 1 and 2 were activated in this order; release 3 is being downloaded, and nothing more of it comes.
-   * @param between called when release 1 is active
-   */
-  start(
-    between?: () => Promise<void>,
-  ): Promise<{ readonly agent: AgentInProcess; readonly pulled: Promise<CycleResult> }>;
-}
-
-/** An agent that polls each five minutes, and a server behind a front that can stop an answer. */
-async function scene(dir: TempDir, keys: Readonly<Record<string, unknown>> = {}): Promise<Scene> {
-  // Only what a test is about may end for the time that it lets pass.
-  const limits = {
-    timeouts: { connect: '10m', idle: '10m', metadata: '1h', refresh: '1h', archive: '1d' },
-  };
-  const site = agentSite(dir, { limits, poll: { every: '5m' }, ...keys });
-  const server = await startServer({ repository: site.repository.directory, host: '127.0.0.1', port: 0 });
-  const front = await cuttingFront(server.url);
-  site.configure({ repository: front.url });
-  return {
-    ...{ site, front },
-    start: async (between = async () => undefined) => {
-      await site.repository.publish(zone(1));
-      const agent = site.start();
-      await passUntil(site, () => agent.cycles().length === 1);
-      await between();
-      await site.repository.publish(zone(2));
-      const second = agent.pull();
-      await passUntil(site, () => agent.cycles().some(({ generation }) => generation === 2));
-      assert.equal((await second).outcome, 'activated');
-      front.endNext({ bytes: sentBytes, by: 'silence' });
-      await site.repository.publish(large);
-      const pulled = agent.pull();
-      // Its test may end before it does.
-      pulled.catch(() => undefined);
-      await until(() => front.files.at(-1)?.sentBytes === sentBytes);
-      return { agent, pulled };
-    },
-    [Symbol.asyncDispose]: async () => {
-      await front[Symbol.asyncDispose]();
-      await server.close();
-    },
-  };
-}
+import { tempDir } from '../../kit/disk/temp-dir.js';
 
 const codes = ({ problems }: CycleResult): string[] => problems.map(({ code }) => code);
 
 describe('an agent whose download does not end', () => {
   it('goes back on an order at once, and replaces then what the rollback brought', async () => {
     using dir = tempDir();
-    await using stage = await scene(dir);
+    await using stage = await slowDownload(dir);
     const { agent, pulled } = await stage.start();
     await using _ = agent;
     const answers = await agent.ask({ type: 'rollback', by: 'anna', reason: 'slow', force: false });
@@ -84,7 +31,7 @@ describe('an agent whose download does not end', () => {
 
   it('is paused on an order at once, and activates nothing when the download has ended', async () => {
     using dir = tempDir();
-    await using stage = await scene(dir);
+    await using stage = await slowDownload(dir);
     const { agent, pulled } = await stage.start();
     await using _ = agent;
     await agent.ask({ type: 'pause', by: 'anna', reason: 'exam' });
@@ -99,7 +46,7 @@ describe('an agent whose download does not end', () => {
 
   it('leaves a withdrawn release within a poll interval, and the download with it', async () => {
     using dir = tempDir();
-    await using stage = await scene(dir);
+    await using stage = await slowDownload(dir);
     const { agent, pulled } = await stage.start();
     await using _ = agent;
     await stage.site.repository.publish(zone(4), { withdraw: [2] });
@@ -111,7 +58,7 @@ describe('an agent whose download does not end', () => {
 
   it('ends the download of a release that is withdrawn meanwhile', async () => {
     using dir = tempDir();
-    await using stage = await scene(dir);
+    await using stage = await slowDownload(dir);
     const { agent, pulled } = await stage.start();
     await using _ = agent;
     await stage.site.repository.publish(zone(4), { withdraw: [3] });
@@ -122,7 +69,7 @@ describe('an agent whose download does not end', () => {
 
   it('ends no download for a release that is merely newer', async () => {
     using dir = tempDir();
-    await using stage = await scene(dir);
+    await using stage = await slowDownload(dir);
     const { agent, pulled } = await stage.start();
     await using _ = agent;
     await stage.site.repository.publish(zone(4));
@@ -138,7 +85,7 @@ describe('an agent whose download does not end', () => {
 
   it('goes on with the download in its own staging while old generations are collected', async () => {
     using dir = tempDir();
-    await using stage = await scene(dir);
+    await using stage = await slowDownload(dir);
     const { agent, pulled } = await stage.start();
     await using _ = agent;
     const staged = fs.readdirSync(stage.site.paths.staging);
@@ -150,33 +97,20 @@ describe('an agent whose download does not end', () => {
 
   it('ends the download for another configuration, which a cycle of its own takes', async () => {
     using dir = tempDir();
-    await using stage = await scene(dir);
+    await using stage = await slowDownload(dir);
     const { agent, pulled } = await stage.start();
     await using _ = agent;
     stage.site.configure({ repository: stage.site.repository.url });
     agent.reload();
-    assert.deepEqual(codes(await pulled), ['INTERRUPTED']);
-    await agent.hasEnded(4);
-    const last = agent.cycles().at(-1);
-    assert.deepEqual([last?.trigger, last?.outcome], ['reload', 'activated']);
+    const { outcome, trigger } = await pulled;
+    assert.deepEqual([outcome, trigger, agent.cycles().length], ['activated', 'pull', 3]);
     assert.equal(active(stage.site), large['block.rpz']);
-  });
-
-  it('ends no download for a reload of the same configuration', async () => {
-    using dir = tempDir();
-    await using stage = await scene(dir);
-    const { agent, pulled } = await stage.start();
-    await using _ = agent;
-    agent.reload();
-    assert.ok((await agent.status()).downloading);
-    stage.front.release();
-    assert.equal((await pulled).outcome, 'activated');
   });
 
   it('takes back the release whose worker dies again and again in its bake time', async () => {
     using dir = tempDir();
     using worker = replaceableProcess(dir.join('worker.pid'));
-    await using stage = await scene(dir, {
+    await using stage = await slowDownload(dir, {
       bundles: [{ name: 'dns-edge', bake: { for: '1m', restarts: 0 } }],
       workers: [
         {
@@ -203,18 +137,6 @@ describe('an agent whose download does not end', () => {
     assert.deepEqual([end.outcome, end.fromGeneration], ['activated', generation]);
   });
 });
-
-/** Lets half a second pass at a time, each with the looks that are due. */
-async function passUntil({ clock }: AgentSite, isSo: () => boolean): Promise<void> {
-  let turns = 0;
-  await until(async () => {
-    if (isSo()) return true;
-    turns += 1;
-    assert.ok(turns < 2000, 'it did not come within 1000 s');
-    await clock.advance(500);
-    return false;
-  });
-}
 
 function hasSettled({ paths }: AgentSite): boolean {
   return fs.readFileSync(paths.ledger, 'utf8').includes('"isObserved":true');

@@ -5,7 +5,7 @@ import {
   type PullRequest,
   type RunOptions,
 } from '../../../../src/agent/cycle/cycle-runner.js';
-import type { CycleResult } from '../../../../src/core/cycle/cycle-report.js';
+import type { CycleEventLine, CycleResult } from '../../../../src/core/cycle/cycle-report.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
 
 /** A runner whose cycles end when the test says so. */
@@ -156,5 +156,110 @@ describe('a pull whose client has gone before its turn', () => {
     started[1]!.end();
     assert.equal(await joined, 'c-2');
     await left;
+  });
+});
+
+/** A runner whose cycles end as soon as they are interrupted, or when the test says so. */
+function interruptible() {
+  const started: { options: RunOptions; end: () => void }[] = [];
+  const runner = createCycleRunner(
+    (options) =>
+      new Promise<CycleResult | undefined>((resolve) => {
+        const cycle = `c-${started.length + 1}`;
+        options.interrupt?.addEventListener('abort', () => resolve(undefined));
+        options.onEvent({ type: 'cycle.started', cycle, trigger: options.trigger, atMs: 0 });
+        started.push({ options, end: () => resolve({ cycle } as CycleResult) });
+      }),
+  );
+  const pull = (trigger: PullRequest['trigger'], more: Partial<PullRequest> = {}) =>
+    runner.pull({ trigger, ...more }).then((result) => result.cycle);
+  return { started, runner, pull };
+}
+
+describe('a job that preempts cycles', () => {
+  it('runs before the cycle that it ended, and before those that waited', async () => {
+    const { started, runner, pull } = interruptible();
+    const first = pull('poll');
+    await settle();
+    const second = pull('pull');
+    const order: string[] = [];
+    const job = runner.preempt(async () => order.push(`job after ${started.length}`));
+    await settle();
+    await settle();
+    assert.deepEqual([order, started.length], [['job after 1'], 2]);
+    assert.equal(started[1]!.options.trigger, 'pull');
+    started[1]!.end();
+    await job;
+    assert.deepEqual(await Promise.all([first, second]), ['c-2', 'c-2']);
+  });
+
+  it('waits for a download that the server sent again, unless it always ends it', async () => {
+    const { started, runner, pull } = interruptible();
+    const first = pull('poll');
+    await settle();
+    started[0]!.options.onSentAgain?.();
+    const order: string[] = [];
+    const patient = runner.preempt(async () => order.push('patient'));
+    await settle();
+    assert.equal(order.length, 0);
+    const urgent = runner.preemptAlways(async () => order.push('urgent'));
+    await settle();
+    await settle();
+    assert.deepEqual([order, started.length], [['patient', 'urgent'], 2]);
+    started[1]!.end();
+    await Promise.all([patient, urgent]);
+    assert.equal(await first, 'c-2');
+  });
+
+  it('is followed by a cycle for each request, although the job failed', async () => {
+    const { started, runner, pull } = interruptible();
+    const first = pull('poll');
+    await settle();
+    await assert.rejects(
+      runner.preempt(() => Promise.reject(new Error('broken job'))),
+      /broken job/,
+    );
+    await settle();
+    started[1]!.end();
+    assert.equal(await first, 'c-2');
+  });
+});
+
+describe('a pull that waits for another cycle', () => {
+  it('is reported where that cycle is, and each event of it until its end', async () => {
+    const { started, pull } = interruptible();
+    const first = pull('poll');
+    await settle();
+    const { onEvent } = started[0]!.options;
+    onEvent({ type: 'step.progress', cycle: 'c-1', step: 'fetch', doneBytes: 4, totalBytes: 10 });
+    const events: CycleEventLine[] = [];
+    const second = pull('pull', { onEvent: (event) => events.push(event) });
+    onEvent({ type: 'step.progress', cycle: 'c-1', step: 'fetch', doneBytes: 6, totalBytes: 10 });
+    const wait = { cycle: 'c-1', trigger: 'poll', step: 'fetch', doneBytes: 4, totalBytes: 10 };
+    const next = { cycle: 'c-1', step: 'fetch', doneBytes: 6, totalBytes: 10 };
+    assert.deepEqual(events, [
+      { type: 'cycle.awaited', ...wait },
+      { type: 'step.progress', ...next },
+    ]);
+    started[0]!.end();
+    await first;
+    await settle();
+    started[1]!.end();
+    assert.equal(await second, 'c-2');
+  });
+
+  it('ends it by force once, where it is not forced itself', async () => {
+    const { started, pull } = interruptible();
+    const all = [pull('poll'), settle().then(() => pull('force'))];
+    await settle();
+    await settle();
+    assert.equal(started[1]!.options.trigger, 'force');
+    all.push(pull('force'));
+    await settle();
+    assert.equal(started.length, 2);
+    started[1]!.end();
+    await settle();
+    started[2]!.end();
+    assert.deepEqual(await Promise.all(all), ['c-2', 'c-2', 'c-3']);
   });
 });

@@ -133,6 +133,15 @@ describe('the metrics of the agent', () => {
     assert.equal(values.get('writ_agent_fetched_bytes_total'), 2000);
   });
 
+  it('count the steps and bytes of a cycle that ended for another job, and no outcome', async () => {
+    const metrics = await metricsOf();
+    metrics.observer.onEndedEarly?.(await endOf(cycleResult('failed')));
+    const values = await valuesOf(metrics);
+    assert.equal(values.get('writ_agent_cycles_total{outcome="failed"}'), 0);
+    assert.equal(values.get('writ_agent_steps_total{step="refresh",verdict="ok"}'), 1);
+    assert.equal(values.get('writ_agent_fetched_bytes_total'), 1000);
+  });
+
   it('go on with the looks that the ledger has counted', async () => {
     const metrics = await metricsOf();
     const scrub = (looks: number) =>

@@ -57,6 +57,27 @@ describe('the live steps', () => {
     ]);
   });
 
+  it('name the cycle that a request waits for, how much it has, and why it is not ended', () => {
+    const { calls, reporter } = recorder();
+    const wait = { type: 'cycle.awaited', cycle, trigger: 'poll', step: 'fetch' } as const;
+    const bytes = { doneBytes: 600_000, totalBytes: 1_200_000 };
+    const print = stepPrinter(reporter, {});
+    print(wait);
+    print({ ...wait, ...bytes });
+    print({ ...wait, ...bytes, resumable: false });
+    print({ type: 'reloaded' });
+    const begun = 'cycle c-1 began before this request: fetch';
+    assert.deepEqual(calls, [
+      ['note', begun],
+      ['note', `${begun}, 600.0 kB of 1.2 MB downloaded`],
+      [
+        'note',
+        `${begun}, 600.0 kB of 1.2 MB downloaded; its server sends files only as a whole, so the download is not ended`,
+      ],
+      ['note', 'the configuration was read again and is in use; its cycle follows'],
+    ]);
+  });
+
   it('say whom a command waits for, and until when', () => {
     const { calls, reporter } = recorder();
     const wait = { group: 'ns', untilAtMs: Date.UTC(2026, 10, 1, 8, 0, 30) };
