@@ -20,7 +20,7 @@ export interface AfterCycle {
   readonly exits: readonly PolicyExit[];
   /** Called at each end, in its order. */
   readonly note: (end: CycleEnd, asked: Asked) => void;
-  /** Called in place of `note` for a cycle that ended for another job: it is no failure, and begins again. */
+  /** Called in place of `note` for a cycle that ended for another job, which is not a failure. */
   readonly noteEndedEarly?: (end: CycleEnd) => void;
 }
 

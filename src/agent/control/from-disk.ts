@@ -6,7 +6,12 @@ import type { Problem } from '../../core/cycle/cycle-report.js';
 import { errorCodes } from '../../core/error-codes.js';
 import { isSystemError } from '../../core/errors.js';
 import { withoutUndefined } from '../../core/given.js';
-import type { HistoryEntry, RefusalsResult, StatusReport } from '../../core/protocol/control-protocol.js';
+import type {
+  AgentState,
+  HistoryEntry,
+  RefusalsResult,
+  StatusReport,
+} from '../../core/protocol/control-protocol.js';
 import { recallFiles } from '../../core/tuf/trusted-set.js';
 import { createDurableFs } from '../../platform/disk/durable-fs.js';
 import { findLockHolder } from '../../platform/disk/find-lock-owner.js';
@@ -35,6 +40,11 @@ export interface OfflineOptions {
   readonly configPath: string;
   readonly version: string;
   readonly nowMs: number;
+}
+
+export interface OfflineStatusOptions extends OfflineOptions {
+  /** `run` where status.json is of an agent that may run. Left out: none runs. */
+  readonly agent?: AgentState;
 }
 
 export interface LastWord {
@@ -79,14 +89,14 @@ function whyNot(path: string): string | undefined {
 }
 
 /** @throws WritError CONFIG_*, STATE_DAMAGED */
-export async function readOfflineStatus(options: OfflineOptions): Promise<StatusReport> {
+export async function readOfflineStatus(options: OfflineStatusOptions): Promise<StatusReport> {
   const host = hostOnDisk(options);
   const known = readStatusFile(host.paths);
   const { last, mirrors, fleet } = known ?? {};
   const kept = withoutUndefined<Pick<StatusReport, 'last' | 'mirrors' | 'fleet'>>({ last, mirrors, fleet });
   const report = statusReport(host, {
     version: options.version,
-    state: 'stop',
+    state: options.agent ?? 'stop',
     contact: { contact: contactIn(known) },
     held: await heldNow(host),
     problems: known?.problems ?? [],

@@ -5,7 +5,7 @@
 //   follow-up that waits; a cycle already running never answers it.
 // - A forced pull is answered by a forced cycle only. A waiting follow-up becomes forced when one joins it.
 // - An order whose client has gone before its turn is never begun, and makes no cycle stronger.
-// - A cycle that was ended for another job answers no request: its requests are those of a cycle behind that job.
+// - A cycle that was ended for another job answers no request: the cycle after that job answers them.
 import type { CycleEventLine, CycleResult, Trigger } from '../../core/cycle/cycle-report.js';
 import { isWritError, WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
@@ -26,7 +26,7 @@ export interface PullRequest {
 export interface CycleRunner extends Omit<Turns, 'hear' | 'runCycle'> {
   /** Asks for a cycle and waits for the one that answers. @throws WritError INTERRUPTED when all who asked for it have gone */
   pull(request: PullRequest): Promise<CycleResult>;
-  /** As exclusive, before each cycle that waits for the network: its download is ended, and begins again behind the job. */
+  /** As exclusive, before each cycle that waits for the network: its download is ended, and begins again after the job. */
   readonly preempt: Exclusive;
   /** As preempt, also where the server cannot resume the download: the job makes the rest of it needless. */
   readonly preemptAlways: Exclusive;
@@ -107,7 +107,7 @@ export function createCycleRunner(
       const present = requests.filter(({ gone }) => gone?.aborted !== true);
       return { result: await runFor(present, yieldTurn), present };
     });
-    // Not within the cycle's turn: the next one is behind the job that this one was ended for.
+    // Not within the cycle's turn: the next one comes after the job that this one was ended for.
     const answer = ended.then(({ result, present }) => result ?? join(present));
     return { requests, answer };
   };

@@ -21,13 +21,15 @@ export interface BakeFacts {
   readonly bundle: string;
   readonly release: AcceptedRelease;
   readonly nowMs: number;
+  /** True while an agent runs. */
+  readonly isObserved: boolean;
 }
 
 /** @returns undefined for a release without a bake time, and where no agent of this version has run yet */
 export function bakeStatus(
   { config }: Pick<Host, 'config'>,
   ledger: Ledger,
-  { bundle, release, nowMs }: BakeFacts,
+  { bundle, release, nowMs, isObserved }: BakeFacts,
 ): BakeStatus | undefined {
   const bake = ledger.bakes?.[bundle];
   if (bake !== undefined && isSameRelease(bake, release)) {
@@ -36,9 +38,11 @@ export function bakeStatus(
     if (failure !== undefined)
       return { state: 'failed', cause: failure.cause, text: failure.text, atMs: failure.atMs, ends };
     const { forMs } = bakeOf(config, bundle);
-    const untaken = isUntaken(bake) ? { untaken: true } : {};
     const groups = bakingGroups(bundle, { config, ledger });
-    const waitsFor = findBakeWait(bake, { groups, forMs, nowMs });
+    // Without an agent the last observation may be older than the last notification.
+    const isStillUntaken = isUntaken(bake) && (isObserved || untakenGroups(groups).length > 0);
+    const untaken = isStillUntaken ? { untaken: true } : {};
+    const waitsFor = findBakeWait(bake, { groups, forMs, nowMs, isObserved });
     return {
       state: 'baking',
       leftMs: bakeLeftMs(bake, forMs),
@@ -78,7 +82,7 @@ function endsSince(
   });
 }
 
-export interface BakeWaitFacts {
+export interface BakeWaitFacts extends Pick<BakeFacts, 'isObserved'> {
   /** Those that use the bundle. */
   readonly groups: readonly BakingGroup[];
   readonly forMs: number;
@@ -86,7 +90,12 @@ export interface BakeWaitFacts {
 }
 
 /** @returns why the bake time does not pass, else why the release has not settled after it; undefined while the time passes */
-export function findBakeWait(bake: Bake, { groups, forMs, nowMs }: BakeWaitFacts): BakeWait | undefined {
+export function findBakeWait(
+  bake: Bake,
+  { groups, forMs, nowMs, isObserved }: BakeWaitFacts,
+): BakeWait | undefined {
+  // Also right after a command: no bake time passes until the next observation.
+  if (!isObserved) return { what: 'agent' };
   if (isUntaken(bake)) {
     const untaken = untakenGroups(groups);
     // Where the last look found a process dead, the ledger does not have it.

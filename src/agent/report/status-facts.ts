@@ -25,7 +25,7 @@ import { findUntrusted } from '../generations/vouching.js';
 import { damageProblems } from '../integrity/standing-damage.js';
 import type { Host } from '../state/host.js';
 import type { AcceptedRelease, Ledger } from '../state/ledger.js';
-import { bakeStatus } from './bake-status.js';
+import { type BakeFacts, bakeStatus } from './bake-status.js';
 import { rememberedRefusals } from './refusal-status.js';
 
 /** What only a running agent knows. */
@@ -76,7 +76,7 @@ export interface Facts extends Pick<StatusReport, 'bundles' | 'freshness' | 'tru
   readonly vanished: Problem | undefined;
 }
 
-export function readFacts(host: HostView, { contact }: AgentFacts): Facts {
+export function readFacts(host: HostView, { contact, state }: AgentFacts): Facts {
   const unreadable: Problem[] = [];
   const attempt = <T>(read: () => T, otherwise: T): T => {
     try {
@@ -106,7 +106,8 @@ export function readFacts(host: HostView, { contact }: AgentFacts): Facts {
     bundles: host.config.bundles.map((one) => {
       const lag = missed.get(one.name);
       const offered = attempt(() => host.client.knownTarget(one.name, one.channel)?.release, undefined);
-      return { ...bundleStatus(host, one, offered, { active, ledger }), ...given({ missed: lag }) };
+      const known = { active, ledger, isObserved: state !== 'stop' };
+      return { ...bundleStatus(host, one, offered, known), ...given({ missed: lag }) };
     }),
     trust: attempt(() => trustOf(host), []),
     damage: attempt(() => damageProblems(host), []),
@@ -118,8 +119,9 @@ function bundleStatus(
   host: HostView,
   { name, channel }: BundleConfig,
   offered: ReleaseInfo | undefined,
-  { active, ledger }: Pick<Facts, 'active' | 'ledger'>,
+  { active, ledger, isObserved }: Pick<Facts, 'active' | 'ledger'> & Pick<BakeFacts, 'isObserved'>,
 ): BundleStatus {
+  const nowMs = host.clock.nowMs();
   const record = active?.records.get(name);
   // Its link names it also where its record is lost.
   const tree = active?.generation.entries.find((one) => one.bundle === name)?.tree;
@@ -131,9 +133,7 @@ function bundleStatus(
     activatedAtMs: record && (ledger.activatedAtMs?.[name] ?? record.stagedAtMs),
     server: offered && serverOf(offered),
     withdrawnBy: offered && withdraws(offered, record?.release) ? offered.serial : undefined,
-    bake:
-      record &&
-      bakeStatus(host, ledger, { bundle: name, release: releaseOf(record), nowMs: host.clock.nowMs() }),
+    bake: record && bakeStatus(host, ledger, { bundle: name, release: releaseOf(record), nowMs, isObserved }),
   });
 }
 

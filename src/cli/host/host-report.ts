@@ -75,8 +75,8 @@ async function reportBehind(
     case 'disk-lost':
       return { kind: 'unknown', why: tooOld(error, ageMs), report: await disk.readOfflineStatus(options) };
     case 'disk-doubted': {
-      const report = await disk.readOfflineStatus(options);
-      return { kind: 'disk', report: doubted({ ...report, agent: 'run' }, error, ageMs) };
+      const report = await disk.readOfflineStatus({ ...options, agent: 'run' });
+      return { kind: 'disk', report: doubted(report, error, ageMs) };
     }
     case 'unknown':
       // No agent to start: what there is to know is on the disk, and not for this user.

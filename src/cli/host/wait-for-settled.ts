@@ -41,7 +41,9 @@ export async function waitForSettled(options: SettleOptions): Promise<Answer> {
   let failedAtMs: number | undefined;
   for (;;) {
     const nowMs = clock.monotonicMs();
-    const judged = judgeReleases(watched, seen.report);
+    const judged = judgeReleases(watched, seen.report).map((one) =>
+      seen.by === 'agent' ? one : observedHere(one),
+    );
     watched = judged;
     const isFailed = judged.some(({ state }) => state === 'failed');
     failedAtMs = isFailed ? (failedAtMs ?? nowMs) : undefined;
@@ -57,6 +59,11 @@ export async function waitForSettled(options: SettleOptions): Promise<Answer> {
     await clock.sleep(Math.max(1, Math.min(lookGapMs(judged, seen.by), leftMs)), signal);
     if (!signal.aborted) seen = await options.look();
   }
+}
+
+/** Each look of this command observes the workers, so the bake time passes without an agent. */
+function observedHere({ waitsFor, ...judged }: JudgedRelease): JudgedRelease {
+  return { ...judged, ...given({ waitsFor: waitsFor?.what === 'agent' ? undefined : waitsFor }) };
 }
 
 /** Also sooner, when a bake time ends; not where it waits for something else. */

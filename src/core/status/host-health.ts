@@ -184,7 +184,10 @@ function marginMs(role: string, lifeMs: number): number {
   return role === 'snapshot' ? snapshotMarginMs : offlineMarginMs;
 }
 
-function noAgent({ agent }: StatusReport): HealthFinding[] {
+function noAgent({ agent, bundles }: StatusReport): HealthFinding[] {
   if (agent !== 'stop') return [];
-  return [{ level: 'warning', code: 'NO_AGENT', text: 'no agent runs, nothing is pulled automatically' }];
+  const waiting = bundles.filter(({ bake }) => bake?.waitsFor?.what === 'agent').map(({ bundle }) => bundle);
+  const bakes = waiting.length === 0 ? '' : `, and the bake time of ${waiting.join(', ')} does not pass`;
+  const text = headOf(`no agent runs, nothing is pulled automatically${bakes}`);
+  return [{ level: 'warning', code: 'NO_AGENT', text }];
 }

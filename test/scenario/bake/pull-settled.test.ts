@@ -71,6 +71,43 @@ async function kill(daemon: ChildProcess): Promise<void> {
   await once(daemon, 'exit');
 }
 
+describe('a bake time without an agent', () => {
+  const signalled = (pidFile: string) => ({
+    name: 'd',
+    uses: ['dns-edge'],
+    reset: { signal: 'HUP', pidFile },
+  });
+  /** Pulls while the worker is not there, and again when it is. */
+  const cases = [
+    ['that reads files by itself', () => []],
+    ['of a command', () => [{ name: 'd', uses: ['dns-edge'], reset: { run: ['true'], confirms: true } }]],
+    ['that came after the first pull', (pidFile: string) => [signalled(pidFile)]],
+  ] as const;
+
+  for (const [name, workersOf] of cases)
+    it(`waits for an agent after a pull, with a worker ${name}`, async () => {
+      using host = await installHost();
+      const pidFile = host.dir.join('run', 'd.pid');
+      host.configure({
+        bundles: [{ name: 'dns-edge', bake: { for: '1h' } }],
+        workers: workersOf(pidFile),
+      });
+      await host.writ('pull', '--json');
+      const daemon = await startDaemon(pidFile);
+      try {
+        await host.writ('pull', '--json');
+        const status = await host.writ('status');
+        assert.match(status.stdout, /baking, waits/);
+        assert.match(status.stdout, /bake time dns-edge 2 waits for an agent that observes this host/);
+        assert.match(status.stdout, /^Next: writ agent --config /m);
+        const health = await host.writ('health');
+        assert.match(health.stdout, /no agent runs, .*the bake time of dns-edge does not pass \[NO_AGENT\]/);
+      } finally {
+        await kill(daemon);
+      }
+    });
+});
+
 describe('a look without an agent', () => {
   it('takes back a release whose worker is replaced again and again', async () => {
     using host = await installHost();

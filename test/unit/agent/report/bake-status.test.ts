@@ -17,8 +17,8 @@ const group = (name: string, more: Partial<WorkerLedger> = {}): BakingGroup => (
   ...{ group: name, min: 1 },
   workers: [{ key: `${name}/a`, entry: { ...healthy, ...more }, runs: undefined, isDead: false }],
 });
-const wait = (given: Bake, groups: readonly BakingGroup[] = [group('dns')]) =>
-  findBakeWait(given, { groups, forMs, nowMs });
+const wait = (given: Bake, groups: readonly BakingGroup[] = [group('dns')], isObserved = true) =>
+  findBakeWait(given, { groups, forMs, nowMs, isObserved });
 
 describe('findBakeWait', () => {
   it('finds none while the bake time passes', () => {
@@ -36,6 +36,11 @@ describe('findBakeWait', () => {
 
   it('names the agent where none has looked for a minute', () => {
     assert.deepEqual(wait(bake({ seenAtMs: nowMs - 60_000 })), { what: 'agent' });
+  });
+
+  it('names the agent where none runs, right after a look and beside a worker that is not there', () => {
+    assert.deepEqual(wait(bake(), undefined, false), { what: 'agent' });
+    assert.deepEqual(wait(bake({ untakenAtMs: nowMs }), undefined, false), { what: 'agent' });
   });
 
   it('names the worker whose probe had passed and is not answered', () => {

@@ -67,6 +67,14 @@ describe('waiting for a release to settle', () => {
     assert.deepEqual(texts.slice(0, 1), ['dns-edge 7 bakes, 10 min left']);
   });
 
+  it('does not wait for an agent where each look of the command observes', async () => {
+    const waiting = { ...baking, waitsFor: { what: 'agent' } } as const;
+    const { answer } = settling([hostWith(7, waiting)], { waitMs: minute, by: 'command' });
+    assert.equal((await answer()).lines[0], 'BAKING  dns-edge 7 bakes, 10 min left');
+    const { answer: beside } = settling([hostWith(7, waiting)], { waitMs: minute });
+    assert.match((await beside()).lines[0] ?? '', /waits for an agent/);
+  });
+
   it('names what a bake time waits for, and looks no more often for it', async () => {
     const waiting = { ...baking, leftMs: 0, waitsFor: { what: 'probe', of: ['dns/a'] } } as const;
     const { answer, looks } = settling([hostWith(7, waiting)], { waitMs: minute });
