@@ -64,7 +64,10 @@ describe('writ health', () => {
     using host = await installHost();
     const run = await host.writ('health');
     assert.equal(run.exitCode, 1, run.stdout);
-    assert.match(run.stdout, /^WARNING {2}no agent runs, .*, and the bake time of dns-edge does not pass \[NO_AGENT\] /);
+    assert.match(
+      run.stdout,
+      /^WARNING {2}no agent runs, .*, and the bake time of dns-edge does not pass \[NO_AGENT\] /,
+    );
   });
 
   it('is critical when nobody can say how the host is', async () => {
