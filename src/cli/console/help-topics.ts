@@ -98,8 +98,31 @@ const keys = `Keys. Every role has keys of its own, and a host trusts what the r
 Runbooks, from the first day to a stolen key: docs/operations.md
 `;
 
+const upload = `Upload: the publisher signs on one machine, a web server on another serves the files.
+
+  #!/bin/sh -e
+  exec 9> upload.lock && flock 9
+  cp -p repo/metadata/timestamp.json timestamp.json
+  rsync -rt --exclude=timestamp.json repo/targets repo/metadata server:/srv/www/policy/
+  rsync -t timestamp.json server:/srv/www/policy/metadata/
+
+This is the script "upload". Each publish is then one line:
+
+  writ publish policy --repository repo --keys keys --bundle dns-edge && ./upload
+
+timestamp.json goes last, because hosts follow the files that it names. If the upload
+fails, hosts keep the previous release: type the same line again. publish then finds
+nothing new and ends with 0, and the upload goes on. The timestamp expires (after 7 days
+unless init set another life), so a timer runs each day:
+
+  writ refresh --repository repo --keys keys && ./upload
+
+A server that re-signs (writ serve --keys) owns its timestamp.json: docs/operations.md has
+the lines for it. Object stores, caches, nginx: docs/server.md
+`;
+
 const topics: ReadonlyMap<string, string> = new Map(
-  Object.entries({ 'exit-codes': exitCodes, environment, bundles, keys }),
+  Object.entries({ 'exit-codes': exitCodes, environment, bundles, keys, upload }),
 );
 
 /** @returns the text of a topic, if it is one */

@@ -120,7 +120,7 @@ describe('the help of writ itself', () => {
   it('refuses what is neither a command nor a topic, and names the topics', async () => {
     const run = await runWrit(['help', 'exit-code', '--json']);
     assert.deepEqual([run.exitCode, jsonOf(run)['code']], [2, 'USAGE']);
-    assert.match(String(jsonOf(run)['hint']), /^Topics: exit-codes, environment, bundles, keys\. /);
+    assert.match(String(jsonOf(run)['hint']), /^Topics: exit-codes, environment, bundles, keys, upload\. /);
   });
 });
 

@@ -84,11 +84,11 @@ export const command: CommandDefinition<PublishFlags> = {
   examples: [
     'writ publish bundles/dns-edge --repository repo --keys keys --bundle dns-edge',
     'writ publish build --repository repo --keys keys --bundle dns-edge --channel canary --revision 4f1c2e9',
-    'writ publish build --repository repo --keys keys --bundle dns-edge --stamp block.rpz',
+    'writ publish build --repository repo --keys keys --bundle dns-edge --stamp block.rpz --fixes 41',
     "writ publish . --repository ../repo --keys ../keys --bundle dns-edge --exclude .git --exclude '*.bak'",
-    'writ publish build --repository repo --keys keys --bundle dns-edge --fixes 41',
     'writ publish build --repository repo --keys keys --bundle dns-edge --dry-run',
     'writ publish build --repository repo --keys keys --bundle dns-edge --max-removed 20% --max-growth 100%',
+    'writ publish build --repository repo --keys keys --bundle dns-edge && ./upload   (writ help upload)',
   ],
   exitCodes: [
     '0  published, nothing new, or signed and waiting for the online keys',
