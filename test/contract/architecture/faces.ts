@@ -231,6 +231,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'door',
     'fleet-door',
     'identity-flags',
+    'latest-release',
     'read-authorities',
     'settled-counts',
     'store-location',

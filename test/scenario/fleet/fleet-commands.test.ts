@@ -50,6 +50,37 @@ describe('the commands of a fleet', () => {
     assert.equal((await wait(...door, '--within', '10ms')).exitCode, 1);
   });
 
+  it('wait for the newest release without its serial, and keep it when a newer one comes', async () => {
+    await using fleet = await servedFleet();
+    const latest = (...more: readonly string[]) =>
+      runWrit(['fleet', 'wait', 'dns', '--latest', '--store', fleet.store, ...more]);
+    const unknown = await latest();
+    assert.match(unknown.stderr, /the fleet server knows no release of dns stable/);
+    assert.equal(unknown.exitCode, 2);
+    const [one, two] = [await fleet.host('web-1'), await fleet.host('web-2')];
+    await one.report({ bundles: [bundleAt(42)] });
+    await two.report({ bundles: [bundleAt(41, { offered: refused })] });
+    const newest = await latest();
+    assert.match(newest.stdout, /^OUT OF REACH dns 42: /m);
+    assert.match(newest.stderr, /dns stable 42 is the newest/);
+    assert.match(newest.stderr, /reads no repository: a release that no host reports yet is unknown/);
+    const clock = skippedPauses(pauseMs, async (time) => {
+      await two.report({ bundles: [bundleAt(43)] });
+      await time.advance(pauseMs);
+    });
+    await two.report({ bundles: [bundleAt(41)] });
+    const args = ['fleet', 'wait', 'dns', '--latest', '--store', fleet.store];
+    const superseded = await runWrit(args, { clock });
+    assert.deepEqual([superseded.exitCode, superseded.stdout.split(':')[0]], [4, 'SUPERSEDED dns 42']);
+    await one.report({ bundles: [bundleAt(43)] });
+    const now = await latest('--json');
+    assert.deepEqual([now.exitCode, jsonOf(now)['serial']], [0, 43]);
+    for (const wrong of [['dns'], ['dns', '42', '--latest']]) {
+      const { exitCode, stderr } = await runWrit(['fleet', 'wait', ...wrong, '--store', fleet.store]);
+      assert.deepEqual([exitCode, /give .*--latest/.test(stderr)], [2, true]);
+    }
+  });
+
   it('list which hosts ran or refused a release, and which releases a host did', async () => {
     await using fleet = await servedFleet();
     const one = await fleet.host('web-1');

@@ -1,10 +1,14 @@
 // A wait whose fleet server or database is away when it begins: it goes on as where they go away later.
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
 import { describe, it } from 'node:test';
 import { jsonOf, runWrit } from '../../kit/cli/run-writ.js';
 import { skippedPauses } from '../../kit/clock/skipped-pauses.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
+import { makeCertificate } from '../../kit/net/certificate.js';
 import { fleetStandIn } from '../../kit/net/fleet-server.js';
 
 const facts = {
@@ -49,5 +53,30 @@ describe('a wait that begins while its server is away', () => {
   it('ends at once where waiting fixes nothing', async () => {
     const { run, asked } = await waitOn([[401, error('FLEET_TOKEN_REFUSED')]]);
     assert.deepEqual([run.exitCode, asked()], [1, 1]);
+  });
+
+  it('ends at once where the certificate of the server is not trusted', async () => {
+    using dir = tempDir();
+    const { keyFile, certFile } = await makeCertificate(dir.path, 'fleet');
+    const tls = { key: readFileSync(keyFile), cert: readFileSync(certFile) };
+    let connections = 0;
+    const server = createServer(tls, (_, response) => response.end());
+    server.on('connection', () => {
+      connections += 1;
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    try {
+      const { port } = server.address() as AddressInfo;
+      writeFileSync(dir.join('token'), 'writ_people_abcdef\n', { mode: 0o600 });
+      const door = ['--url', `https://127.0.0.1:${port}`, '--token-file', dir.join('token')];
+      const clock = skippedPauses(2000);
+      const run = await runWrit(['fleet', 'wait', 'dns', '42', ...door, '--json'], { clock });
+      const { code, message, hint } = jsonOf(run);
+      assert.deepEqual([run.exitCode, code, connections], [1, 'FLEET_UNANSWERED', 1]);
+      assert.match(String(message), /the certificate of the server is not trusted/);
+      assert.match(String(hint), /^Give --ca FILE/);
+    } finally {
+      server.close();
+    }
   });
 });

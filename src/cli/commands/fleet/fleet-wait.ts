@@ -18,6 +18,7 @@ import { durationFlag, nameFlag, shareFlag } from '../../console/flag-values.js'
 import { type FlagValues, optional, preset, toggle } from '../../console/flags.js';
 import type { FleetDoor, WaitAsked } from '../../fleet/door.js';
 import { askFleet, doorFlags } from '../../fleet/fleet-door.js';
+import { findLatest } from '../../fleet/latest-release.js';
 import { requireSettledCounts, settledTexts } from '../../fleet/settled-counts.js';
 import { counted, minuteTime } from '../../show/show-text.js';
 
@@ -32,6 +33,7 @@ const flags = {
     'confirmed',
     acceptFlag,
   ),
+  latest: toggle('--latest', 'the newest release that the server knows, in place of a serial'),
   settled: toggle('--settled', 'a host is done once the release has also outlived its bake time there'),
   exceptSilent: optional(
     '--except-silent <duration>',
@@ -44,6 +46,7 @@ type WaitFlags = FlagValues<typeof flags>;
 export const command: CommandDefinition<WaitFlags> = {
   examples: [
     'writ fleet wait dns-edge 42 --within 30m --url https://fleet.example.net --token-file fleet.token',
+    'writ fleet wait dns-edge --latest --channel canary --store /var/lib/writ-fleet',
     'writ fleet wait dns-edge 42 --share 95% --settled --except-silent 2d --store /var/lib/writ-fleet',
   ],
   exitCodes: [
@@ -55,22 +58,29 @@ export const command: CommandDefinition<WaitFlags> = {
   ],
   args: [
     ['<bundle>', 'name of the bundle'],
-    ['<serial>', 'serial of the release'],
+    ['[serial]', 'serial of the release; none with --latest'],
   ],
   flags,
   run: async ([bundle = '', serialText = ''], flags, context) => {
     if (!isName(bundle)) throw new WritError('USAGE', `${JSON.stringify(bundle)} is not a bundle name`);
-    const serial = /^[1-9][0-9]{0,14}$/.test(serialText) ? Number(serialText) : Number.NaN;
-    if (Number.isNaN(serial)) throw new WritError('USAGE', `${JSON.stringify(serialText)} is not a serial`);
-    const question = {
-      bundle,
-      channel: flags.channel,
-      serial,
-      ...given({ exceptSilentMs: flags.exceptSilent }),
-    };
-    return askWhenThere(flags, context, (door) => wait(door, question, flags, context));
+    const typed = serialOf(serialText, flags);
+    const asked = { bundle, channel: flags.channel, ...given({ exceptSilentMs: flags.exceptSilent }) };
+    return askWhenThere(flags, context, async (door) => {
+      // Once: a release that is published during the wait supersedes this one, as with a serial that was typed.
+      const serial = typed ?? (await findLatest(door, asked, context, flags.within));
+      return wait(door, { ...asked, serial }, flags, context);
+    });
   },
 };
+
+/** @returns undefined for the newest one */
+function serialOf(text: string, { latest }: WaitFlags): number | undefined {
+  if (latest === true && text === '') return undefined;
+  if (latest === true) throw new WritError('USAGE', 'give a serial or --latest, not both');
+  if (text === '') throw new WritError('USAGE', 'give the serial of the release, or --latest');
+  if (/^[1-9][0-9]{0,14}$/.test(text)) return Number(text);
+  throw new WritError('USAGE', `${JSON.stringify(text)} is not a serial`);
+}
 
 /** A server or database that is away at the start is waited for as later: a pipeline may start before they do. */
 async function askWhenThere(

@@ -1,0 +1,88 @@
+// Which release `writ fleet wait --latest` takes: by signed metadata that was read after the question, else by what hosts report.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { findLatest, latestOf } from '../../../../src/cli/fleet/latest-release.js';
+import type { FleetSummary, WaitFacts } from '../../../../src/core/fleet/answers.js';
+import { throwsCode } from '../../../kit/assert/assert-code.js';
+import { fakeClock } from '../../../kit/clock/fake-clock.js';
+
+const asked = { bundle: 'dns', channel: 'stable' };
+type Repository = NonNullable<FleetSummary['repositories']>[number];
+
+function repository(serial: number | undefined, checkedAtMs: number, url = 'https://a/'): Repository {
+  const entry = { ...asked, serial: serial ?? 0, revision: '', seenAtMs: 1 };
+  const others = [
+    { ...entry, channel: 'canary', serial: 99 },
+    { ...entry, bundle: 'web', serial: 98 },
+  ];
+  return { url, roles: [], checkedAtMs, releases: serial === undefined ? others : [entry, ...others] };
+}
+
+function summary(
+  repositories: readonly Repository[] | undefined,
+  reported: readonly number[] = [],
+): FleetSummary {
+  const releases = reported.map((serial) => ({ ...asked, serial }));
+  return { releases, offers: [{ ...asked, serial: 7 }], repositories } as unknown as FleetSummary;
+}
+
+/** @param script the serial and the time of the reading, of each look; the last one again and again */
+async function find(script: readonly (readonly [serial: number, readAtMs: number])[], withinMs = 1_800_000) {
+  const clock = fakeClock({ mode: 'skip' });
+  const lines: string[] = [];
+  const keep = (...words: readonly string[]) => void lines.push(words.join(' '));
+  const reporter = { begin: keep, drop: () => undefined, finish: keep, warn: keep };
+  let [waits, looks] = [0, 0];
+  const door = {
+    wait: async () => {
+      waits += 1;
+      return { atMs: 1000 } as WaitFacts;
+    },
+    summary: async () => {
+      const [serial, readAtMs] = script[Math.min(looks, script.length - 1)] ?? [0, 0];
+      looks += 1;
+      return summary([repository(serial, readAtMs)], [500]);
+    },
+  };
+  const context = { clock, reporter, signal: new AbortController().signal };
+  const startedMs = clock.monotonicMs();
+  const serial = await findLatest(door, asked, context as never, withinMs);
+  return { serial, looks, waits, lines, tookMs: clock.monotonicMs() - startedMs };
+}
+
+describe('the newest release that a fleet server knows', () => {
+  it('is the signed one where the server reads the repository, whatever a host reports', () => {
+    const known = latestOf(summary([repository(4, 70)], [5000]), asked);
+    assert.deepEqual(known, { serial: 4, readAtMs: 70 });
+  });
+
+  it('is the highest serial that hosts have or are offered where the server reads none', () => {
+    assert.deepEqual(latestOf(summary(undefined, [3, 5]), asked), { serial: 7 });
+    assert.deepEqual(latestOf(summary(undefined, [3, 9]), asked), { serial: 9 });
+    assert.deepEqual(latestOf(summary(undefined), { ...asked, channel: 'other' }), { serial: undefined });
+  });
+
+  it('is refused where repositories have signed different serials', () => {
+    const both = summary([repository(4, 70), repository(5, 60, 'https://b/')]);
+    throwsCode('USAGE', () => latestOf(both, asked));
+    const alike = summary([repository(4, 70), repository(4, 60, 'https://b/'), repository(undefined, 1)]);
+    assert.deepEqual(latestOf(alike, asked), { serial: 4, readAtMs: 60 });
+  });
+
+  it('is taken from a reading that began after the question, because one before knows no later publish', async () => {
+    const { serial, looks, waits, lines } = await find([
+      [41, 900],
+      [41, 999],
+      [42, 1000],
+    ]);
+    assert.deepEqual([serial, looks, waits], [42, 3, 3]);
+    assert.equal(lines.at(-1), 'release dns stable 42 is the newest');
+  });
+
+  it('is taken from an older reading after two minutes, with a warning', async () => {
+    const { serial, lines, tookMs } = await find([[41, 900]]);
+    assert.deepEqual([serial, tookMs], [41, 120_000]);
+    assert.match(lines.at(-1) ?? '', /has not read the repository since .*: there may be a newer release/);
+    assert.equal((await find([[41, 900]], 3000)).tookMs, 3000);
+  });
+});
