@@ -2,6 +2,7 @@
 // the error that names them all. Never reads a file and never stops at the first mistake.
 import type { ErrorObject } from 'ajv';
 import { WritError } from '../errors.js';
+import { given } from '../given.js';
 import type { Schema } from './config-keys.js';
 import type { ConfigCode, ConfigPath, Finding } from './findings.js';
 
@@ -49,7 +50,8 @@ export function findingOf(error: ErrorObject, base: ConfigPath): Finding | undef
     case 'additionalProperties': {
       const key = String(error.params['additionalProperty']);
       const known = Object.keys(schema.properties ?? {});
-      return { path: [...path, key], at: 'key', text: unknownText('key', key, known) };
+      const meant = nearest(key, known);
+      return { path: [...path, key], at: 'key', text: unknownText('key', key, known), ...given({ meant }) };
     }
     case 'required':
       return { path, at: 'key', text: `the key "${error.params['missingProperty']}" is missing` };

@@ -11,6 +11,8 @@ export interface Finding {
   readonly at: 'key' | 'value';
   readonly text: string;
   readonly code?: ConfigCode;
+  /** Of an unknown key: the known one that is near it. */
+  readonly meant?: string;
 }
 
 export type ConfigCode = 'CONFIG_SYNTAX' | 'CONFIG_INVALID' | 'SOCKET_PATH_TOO_LONG';
@@ -38,4 +40,22 @@ export function valuesAt(
   if (key === undefined) return [{ path, value }];
   if (key === '*') return list(value).flatMap((one, index) => valuesAt(one, rest, [...path, index]));
   return valuesAt(group(value)[key], rest, [...path, key]);
+}
+
+/** @returns a copy in which no two places share a group, as those of an alias do */
+export function copyData(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(copyData);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, copyData(inner)]));
+}
+
+/** Gives the last key of the path another name in the data. @returns whether it did: not where the name is taken */
+export function renameKey(data: unknown, path: ConfigPath, name: string): boolean {
+  const key = String(path.at(-1));
+  const parent = path
+    .slice(0, -1)
+    .reduce((value, part) => (value as Record<string, unknown>)[part], data) as Record<string, unknown>;
+  if (Object.hasOwn(parent, name)) return false;
+  parent[name] = parent[key];
+  return delete parent[key];
 }

@@ -11,7 +11,17 @@ import { type ConfigFile, configSchema, type DriverSchema, driverSchemaOf } from
 import { readConfigText } from './config-text.js';
 import { buildConfig, type ConfigDefaults } from './config-values.js';
 import { type GroupVerdicts, warningsOf } from './config-warnings.js';
-import { at, type ConfigCode, type ConfigPath, type Finding, type Group, group, list } from './findings.js';
+import {
+  at,
+  type ConfigCode,
+  type ConfigPath,
+  copyData,
+  type Finding,
+  type Group,
+  group,
+  list,
+  renameKey,
+} from './findings.js';
 import { buildProcess } from './process-rules.js';
 import { type HostLook, toleratedRules } from './tolerated-rules.js';
 
@@ -69,13 +79,17 @@ const maxMistakes = 100;
 export function parseConfig(text: string, options: ParseConfigOptions): ParsedConfig {
   const read = readConfigText(text);
   if (!read.ok) return { ...read, tolerated: [] };
-  const found = [...checkSchema(read.data, options.drivers), ...checkRules(read.data, options)];
-  const trials = tryDrivers(read.data, found, options);
+  const { data, typos, typedPath } = supposeMeantKeys(read.data, options.drivers);
+  const locate = (finding: Finding): ConfigMistake =>
+    read.locate({ ...finding, path: typedPath(finding.path) });
+  const found = [...typos, ...checkSchema(data, options.drivers), ...checkRules(data, options)];
+  const trials = tryDrivers(data, found, options);
   const findings = [...found, ...trials.flatMap(({ findings: own }) => own)];
-  const mistakes = inOrder(findings.map(read.locate));
-  const tolerated = inOrder(
-    [...toleratedRules(read.data, options.defaults.root, options.look)].map(read.locate),
-  ).slice(0, maxMistakes);
+  const mistakes = inOrder(findings.map(locate));
+  const tolerated = inOrder([...toleratedRules(data, options.defaults.root, options.look)].map(locate)).slice(
+    0,
+    maxMistakes,
+  );
   if (mistakes.length > 0) return { ok: false, mistakes: mistakes.slice(0, maxMistakes), tolerated };
   const verdicts = trials.map(({ verdict }) => verdict);
   const areUnseen = trials.map(({ isUnseen = false }) => isUnseen);
@@ -87,6 +101,32 @@ export function parseConfig(text: string, options: ParseConfigOptions): ParsedCo
     warnings: inOrder(warningsOf(file, { verdicts, areUnseen }, options.look).map(read.locate)),
     given: givenIn(file, []),
   };
+}
+
+/** A mistyped key in a mistyped key is found in the second round. */
+const maxRounds = 8;
+
+/**
+ * Renames each unknown key to the known one that is near it, because mistakes below it would be found only in the next run.
+ * @returns the renamed data, the mistyped keys as findings, and the way from a path of the data to that of the file
+ */
+function supposeMeantKeys(data: unknown, drivers: readonly DriverSchema[]) {
+  const renamed = copyData(data);
+  const typos: Finding[] = [];
+  const typed = new Map<string, string | number>();
+  for (let round = 0; round < maxRounds; round++) {
+    const before = typos.length;
+    for (const typo of checkSchema(renamed, drivers)) {
+      const { path, meant } = typo;
+      if (meant === undefined || !renameKey(renamed, path, meant)) continue;
+      typos.push(typo);
+      typed.set(pointerOf([...path.slice(0, -1), meant]), path.at(-1) ?? '');
+    }
+    if (typos.length === before) break;
+  }
+  const typedPath = (path: ConfigPath): ConfigPath =>
+    path.map((part, index) => typed.get(pointerOf(path.slice(0, index + 1))) ?? part);
+  return { data: renamed, typos, typedPath };
 }
 
 function checkSchema(data: unknown, drivers: readonly DriverSchema[]): Finding[] {

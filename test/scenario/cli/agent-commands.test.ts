@@ -81,10 +81,10 @@ describe('writ config show', () => {
   it('names every mistake of a file, also as JSON', async () => {
     using dir = tempDir();
     const config = dir.join('agent.yaml');
-    writeFileSync(config, `pol: 1\nbundles: []\n`);
+    writeFileSync(config, `unheard: 1\nbundles: []\n`);
     const people = await runWrit(['config', 'show', '--config', config]);
     assert.equal(people.exitCode, 2);
-    assert.match(people.stderr, /^ {2}1:1 \/pol: unknown key/m);
+    assert.match(people.stderr, /^ {2}1:1 \/unheard: unknown key/m);
     const script = await runWrit(['config', 'show', '--config', config, '--json']);
     const { code, facts, type } = jsonOf(script) as {
       code: string;

@@ -75,7 +75,7 @@ describe('#checkConfig', () => {
       [5, `${run}/0`],
       [5, `${run}/1`],
     ]);
-    writeFileSync(path, `${head}polll: 5\n`);
+    writeFileSync(path, `${head}unheard: 5\n`);
     assert.equal(places(throwsCode('CONFIG_INVALID', () => checkConfig(path)).facts['mistakes']).length, 3);
     assert.equal(places(throwsCode('CONFIG_INVALID', () => loadConfig(path)).facts['mistakes']).length, 1);
   });

@@ -114,7 +114,7 @@ describe('what only a driver knows of its options', () => {
     const worse = '\n  - { name: worse, uses: [dns-edge], rest: {} }';
     const found = mistakesOf(`reset: { supervisord: /run/s.sock }${worse}`);
     const pointers = found.map(({ line, pointer }) => `${line} ${pointer}`);
-    assert.deepEqual(pointers, ['7 /workers/1/reset', '8 /workers/2', '8 /workers/2/rest']);
+    assert.deepEqual(pointers, ['7 /workers/1/reset', '8 /workers/2/rest', '8 /workers/2/rest']);
   });
 
   it('is whether it can restart a worker, where that is asked of it', () => {

@@ -24,6 +24,36 @@ keep:
     ]);
   });
 
+  it('are those inside a mistyped key too, under the name that is in the file', () => {
+    const found = mistakes(`repositry: https://policy.example.net/
+bundels:
+  - nam: dns
+wrokers:
+  - name: w
+    uses: [dns, web]
+    rest: { kresd: "/run/*", comand: "reset()" }
+`);
+    assert.deepEqual(found, [
+      '1:1 /repositry: unknown key "repositry"; did you mean "repository"?',
+      '2:1 /bundels: unknown key "bundels"; did you mean "bundles"?',
+      '3:5 /bundels/0/nam: unknown key "nam"; did you mean "name"?',
+      '4:1 /wrokers: unknown key "wrokers"; did you mean "workers"?',
+      '6:17 /wrokers/0/uses/1: unknown bundle "web"; known: dns',
+      '7:5 /wrokers/0/rest: unknown key "rest"; did you mean "reset"?',
+      '7:5 /wrokers/0/rest: the key "expect" is missing',
+      '7:30 /wrokers/0/rest/comand: unknown key "comand"; did you mean "command"?',
+    ]);
+  });
+
+  it('do not repeat what an alias of the same group has, and never put a mistyped key over a right one', () => {
+    const twice = `${minimal}poll: &a { evry: 5m }\nscrub: *a\nbundels: [{ name: UPPER }]\n`;
+    assert.deepEqual(mistakes(twice), [
+      '4:12 /poll/evry: unknown key "evry"; did you mean "every"?',
+      '4:12 /scrub/evry: unknown key "evry"; did you mean "every"?',
+      '6:1 /bundels: unknown key "bundels"; did you mean "bundles"?',
+    ]);
+  });
+
   it('are at most 100', () => {
     const keys = Array.from({ length: 500 }, (_, n) => `key${n}: 1\n`).join('');
     assert.equal(mistakes(minimal + keys).length, 100);

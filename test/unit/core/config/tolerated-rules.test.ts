@@ -172,7 +172,7 @@ describe('a program or a file that is not on the host', () => {
   });
 
   it('is told beside the mistakes that keep an agent from starting', () => {
-    const parsed = parse({ checks: '{ name: c, run: [gone] }', top: 'polll: {}' });
+    const parsed = parse({ checks: '{ name: c, run: [gone] }', top: 'unheard: {}' });
     assert.ok(!parsed.ok);
     assert.deepEqual([parsed.mistakes.length, parsed.tolerated.length], [1, 1]);
   });
