@@ -212,5 +212,6 @@ export async function flushFileSystem(op: string, path: string): Promise<void> {
   const result = await runCommand({ argv: ['sync', '-f', path], timeoutMs: 600_000, maxOutputBytes: 4096 });
   if (result.kind === 'exited' && result.exitCode === 0) return;
   const facts = { op, path, result };
-  throw new WritError('DISK_FAILED', `${op}: sync -f did not succeed (${result.kind})`, { facts });
+  const text = `cannot flush the file system of ${path}: sync -f did not succeed (${result.kind})`;
+  throw new WritError('DISK_FAILED', text, { facts });
 }

@@ -7,6 +7,7 @@ import { dirname, join } from 'node:path';
 import { isSystemError, orUndefined, WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
 import { lookAt } from '../read-file.js';
+import { diskErrorText } from './disk-error-text.js';
 import * as calls from './durable-calls.js';
 import { renameOrCopy } from './durable-rename.js';
 import { isDirectoryThere } from './ensured-directory.js';
@@ -108,16 +109,14 @@ export interface DurableFs {
 
 export { isTemporaryName };
 
-/** Turns the error of a file operation into a coded one that names the operation and the path. */
+/** Turns the error of a file operation into a coded one: its message has what was tried and the path, its facts the label too. */
 export function diskError(error: unknown, operation: FileOperation): unknown {
   if (!isSystemError(error) || error instanceof WritError) return error;
   const errno = error.code ?? '';
   const code = codeOfErrno[errno] ?? 'DISK_FAILED';
-  const hint = hintOfErrno[errno];
-  // The kernel does not name the file of a descriptor, and the hint of a full disk refers to it.
+  const hint = hintOfErrno(errno, operation.path);
   const { op, path } = operation;
-  const where = error.message.includes(path) ? '' : ` (${path})`;
-  return new WritError(code, `${op}: ${error.message}${where}`, {
+  return new WritError(code, diskErrorText(error, path), {
     facts: { op, path, errno },
     ...given({ hint }),
     cause: error,

@@ -16,7 +16,7 @@ function leadsToDirectory(path: string): boolean {
 
 /** A file, a FIFO, or a link to nowhere: where it was to lead, nobody knows. */
 function inTheWay(op: string, path: string): WritError {
-  return new WritError('DISK_FAILED', `${op}: ${path} is not a directory`, {
+  return new WritError('DISK_FAILED', `${path} is not a directory`, {
     facts: { op, path, errno: 'ENOTDIR' },
     hint: `Move it away: \`mv ${path} ${path}.damaged\`. The directory is created again.`,
   });

@@ -13,8 +13,14 @@ export const codeOfErrno: Readonly<Record<string, ErrorCode>> = {
   ENFILE: 'TOO_MANY_FILES',
 };
 
+/** @returns the hint of an error number, where that of its code does not name what to do. @param path of the operation */
+export function hintOfErrno(errno: string, path: string): string | undefined {
+  if (codeOfErrno[errno] !== 'DISK_DENIED') return hints[errno];
+  return `\`namei -l ${path}\` shows owner and mode of each part of the path: use the user that may do this, or correct them.`;
+}
+
 /** Not a matter of the disk: these have a hint of their own. */
-export const hintOfErrno: Readonly<Record<string, string>> = {
+const hints: Readonly<Record<string, string>> = {
   ENOENT: 'Make the directory that is named, or correct the path.',
   ENOTDIR: 'A part of the path is not a directory: correct the path.',
   EISDIR: 'A directory is in the way: choose another name.',

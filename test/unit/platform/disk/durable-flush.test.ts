@@ -3,10 +3,11 @@ import assert from 'node:assert/strict';
 import { createHook } from 'node:async_hooks';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
-import type { ErrorCode } from '../../../../src/core/errors.js';
+import type { ErrorCode, WritError } from '../../../../src/core/errors.js';
 import {
   createDurableFs,
   type DurableFs,
+  diskError,
   isTemporaryName,
 } from '../../../../src/platform/disk/durable-fs.js';
 import { rejectsCode, throwsCode } from '../../../kit/assert/assert-code.js';
@@ -186,6 +187,32 @@ describe('errors of the disk', () => {
       assert.equal((error.cause as NodeJS.ErrnoException).code, errno);
     });
   }
+
+  it('say what was tried, on which path, why it failed and what to do; the label is a fact', () => {
+    using dir = tempDir();
+    const path = dir.join('sub/f');
+    const mkdir = throwsCode('DISK_FAILED', () =>
+      createDurableFs().makeDirectory('prepare.private', path, 0o700),
+    );
+    assert.equal(mkdir.message, `cannot create the directory ${path}: no such file or directory (ENOENT)`);
+    assert.equal(mkdir.facts['op'], 'prepare.private');
+    const write = throwsCode('DISK_FAILED', () => createDurableFs().writeFile('state.save', path, '', 0o600));
+    assert.equal(write.message, `cannot open ${path}: no such file or directory (ENOENT)`);
+    fs.writeFileSync(dir.join('sub'), '');
+    const inTheWay = throwsCode('DISK_FAILED', () =>
+      createDurableFs().ensureDirectory('prepare.private', dir.join('sub'), 0o700),
+    );
+    assert.equal(inTheWay.message, `${dir.join('sub')} is not a directory`);
+    const denied = Object.assign(new Error("EACCES: permission denied, rename '/a' -> '/b'"), {
+      ...{ code: 'EACCES', syscall: 'rename', path: '/a', dest: '/b' },
+    });
+    const { message, hint } = diskError(denied, { op: 'swap.link', path: '/b' }) as WritError;
+    assert.equal(message, 'cannot rename /a to /b: permission denied (EACCES)');
+    assert.match(hint ?? '', /^`namei -l \/b` shows owner and mode/);
+    const flush = Object.assign(new Error('EIO: i/o error, fsync'), { code: 'EIO', syscall: 'fsync' });
+    const lost = diskError(flush, { op: 'x:flush', path: '/b' }) as WritError;
+    assert.equal(lost.message, 'cannot flush /b: i/o error (EIO)');
+  });
 
   it('passes on what is no error of the disk', () => {
     const bug = new TypeError('a bug');
