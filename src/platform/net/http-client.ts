@@ -137,7 +137,7 @@ async function ask(
 ): Promise<Dispatcher.ResponseData> {
   const { origin, protocol } = new URL(url);
   const route = protocol === 'http:' ? proxies(new URL(url)) : undefined;
-  const response = await agent.request({
+  const asked = agent.request({
     origin,
     // RFC 9112 section 3.2.2: a proxy is sent the whole URL.
     path: route === undefined ? url.slice(origin.length) : url,
@@ -151,11 +151,21 @@ async function ask(
     signal: deadline.signal,
     onInfo: countInterim(url),
   });
+  const response = await untilDeadline(asked, deadline.signal);
   // A body that is dropped later must not throw into nowhere.
   response.body.on('error', () => undefined);
   if (route === undefined || response.statusCode !== 407) return response;
   response.body.destroy();
   throw refusedByProxy(route, 407, `GET ${url}`);
+}
+
+/** undici ends a request at its signal only once it has a connection: a proxy that does not answer CONNECT would outlast it. */
+async function untilDeadline<T>(asked: Promise<T>, signal: AbortSignal): Promise<T> {
+  asked.catch(() => undefined);
+  const ended = new Promise<never>((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+  });
+  return Promise.race([asked, ended]);
 }
 
 /** @returns throws at an answer of 100 to 199 too many; what is thrown ends the exchange */

@@ -96,6 +96,23 @@ describe('writ config show', () => {
   });
 });
 
+describe('writ config show of a proxy', () => {
+  it('shows the path of its credentials, and nothing of their content', async () => {
+    using dir = tempDir();
+    const [config, credentialsFile] = [dir.join('agent.yaml'), dir.join('proxy.credentials')];
+    writeFileSync(credentialsFile, 'anna:unspoken-word\n', { mode: 0o600 });
+    const proxy = { url: 'http://proxy.test:3128', credentialsFile };
+    const file = { repository: 'https://policy.test/', bundles: [{ name: 'dns' }], proxy };
+    writeFileSync(config, JSON.stringify(file));
+    for (const more of [[], ['--json']]) {
+      const { exitCode, stdout, stderr } = await runWrit(['config', 'show', '--config', config, ...more]);
+      assert.equal(exitCode, 0, stderr);
+      assert.ok(stdout.includes(credentialsFile) && stdout.includes('http://proxy.test:3128'), stdout);
+      assert.doesNotMatch(stdout + stderr, /anna|unspoken/);
+    }
+  });
+});
+
 describe('somebody whom the agent does not let in', () => {
   const asRoot = process.getuid?.() === 0 ? {} : { skip: 'only root can become somebody else' };
   it('is given the command to paste, with its configuration', asRoot, async () => {

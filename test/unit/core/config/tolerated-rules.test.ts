@@ -137,6 +137,11 @@ describe('a program or a file that is not on the host', () => {
       '/workers/0/reset/authorizationFile: no file /gone',
     ],
     [
+      'of the credentials of a proxy',
+      { top: 'proxy: { url: "http://proxy.test", credentialsFile: /gone }' },
+      '/proxy/credentialsFile: no file /gone',
+    ],
+    [
       'of a bind',
       { checks: '{ name: c, run: [a], binds: [/srv/gone] }' },
       '/bundles/0/checks/0/binds/0: no file /srv/gone',

@@ -202,6 +202,20 @@ describe('a request through a proxy', () => {
     assert.match(error.message, /did not answer CONNECT a\.policy\.test:443 in 100 ms/);
   });
 
+  it('ends at its own deadline where that is shorter than the timeout to connect', async () => {
+    await using proxy = await startProxy({ ports, silent: true });
+    const limits = { ...defaultTransportLimits, connectTimeoutMs: 300_000 };
+    const proxies = createProxies({ url: proxy.url }, {});
+    const base = new URL('https://a.policy.test/');
+    const door = openHttpDoor(base, { limits, clock: systemClock, version: '0.0.0', ca, proxies });
+    const error = await door.open({ path: '', totalTimeoutMs: 100 }).catch((cause: unknown) => cause);
+    await door.close();
+    assert.ok(isWritError(error) && error.code === 'DOWNLOAD_TIMEOUT', String(error));
+    const bounds = { timeoutMs: 100, maxAnswerBytes: 100, clock: systemClock, proxies };
+    const reply = await askHttp({ url: base, method: 'GET', ca, ...bounds });
+    assert.deepEqual(reply, { kind: 'failed', reason: 'no answer in 100 ms' });
+  });
+
   it('is not sent to the proxy for a loopback address', async () => {
     await using proxy = await startProxy({ ports });
     const { port } = plain.address() as AddressInfo;
