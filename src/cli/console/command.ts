@@ -35,6 +35,8 @@ export interface Surroundings {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The time of the command; left out: the time of the system. */
   readonly clock?: Clock;
+  /** When this version was released; left out: known for the time of the system alone. */
+  readonly releasedAtMs?: number;
   /** Where relative paths begin; left out: the directory of the process, and paths stay as they were typed. */
   readonly directory?: string;
   /** Where unit files are; left out: where systemd looks. */

@@ -239,6 +239,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
   'cli/host': [
     'agent-doors',
     'ask',
+    'clock-hint',
     'cycle-command',
     'host-report',
     'wait-for-policy',

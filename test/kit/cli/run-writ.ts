@@ -18,6 +18,8 @@ export interface RunWritOptions {
   readonly cwd?: string;
   /** Left out: the time of the system. */
   readonly clock?: Clock;
+  /** Of this version; left out: known for the time of the system alone. */
+  readonly releasedAtMs?: number;
   /** Where unit files are; left out: nowhere, whatever this machine has. */
   readonly unitFolders?: readonly string[];
   /** Where the built site is; left out: nowhere. */
@@ -29,7 +31,15 @@ export interface RunWritOptions {
 /** @param args arguments of `writ`; no terminal is attached, so nothing can be asked */
 export async function runWrit(
   args: readonly string[],
-  { env = {}, cwd, clock, unitFolders = [], docsFolder, terminalColumns: columns }: RunWritOptions = {},
+  {
+    env = {},
+    cwd,
+    clock,
+    releasedAtMs,
+    unitFolders = [],
+    docsFolder,
+    terminalColumns: columns,
+  }: RunWritOptions = {},
 ): Promise<WritRun> {
   const [stdout, stderr] = [keptStream(), keptStream()];
   if (columns !== undefined) Object.assign(stderr.stream, { isTTY: true, columns });
@@ -44,6 +54,7 @@ export async function runWrit(
     ...(docsFolder === undefined ? {} : { docsFolder }),
     ...(cwd === undefined ? {} : { directory: cwd }),
     ...(clock === undefined ? {} : { clock }),
+    ...(releasedAtMs === undefined ? {} : { releasedAtMs }),
     on: (signal, listener) => signals.on(signal, listener),
     off: (signal, listener) => signals.off(signal, listener),
     exit: (code) => assert.fail(`a command ended this process with ${code}`),

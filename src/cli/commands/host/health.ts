@@ -8,6 +8,7 @@ import type { Answer, CommandContext, CommandDefinition } from '../../console/co
 import { type DocsPlaces, docsPage } from '../../console/docs-address.js';
 import type { Flag, FlagValues } from '../../console/flags.js';
 import { configFlag } from '../../host/ask.js';
+import { warnOfClock } from '../../host/clock-hint.js';
 import { type KnownReport, readHostReport } from '../../host/host-report.js';
 import { healthLine } from '../../show/show-health.js';
 import { roughly } from '../../show/show-text.js';
@@ -36,6 +37,7 @@ export const command: CommandDefinition<HealthFlags> = {
   flags,
   run: async (_args, flags, context) => {
     const answer = await judge(flags, context);
+    warnOfClock(context);
     const isQuiet = flags.failOn === 'critical' && answer.exitCode === exitCodes.warning;
     return isQuiet ? { ...answer, exitCode: 0 } : answer;
   },

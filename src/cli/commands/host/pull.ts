@@ -7,6 +7,7 @@ import { durationFlag, numberFlag } from '../../console/flag-values.js';
 import { type CommonFlags, type FlagValues, optional, toggle } from '../../console/flags.js';
 import { agentDoors } from '../../host/agent-doors.js';
 import { aloneOptions, configFlag, whoAsks, withConfig } from '../../host/ask.js';
+import { warnOfClock } from '../../host/clock-hint.js';
 import { askForCycle, cycleAnswer } from '../../host/cycle-command.js';
 import { readKnownReport } from '../../host/host-report.js';
 import { waitForPolicy } from '../../host/wait-for-policy.js';
@@ -46,7 +47,7 @@ export const command: CommandDefinition<PullFlags> = {
   flags,
   acts: () => true,
   run: async (_args, flags, context) => {
-    const answer = withConfig(await answerOf(flags, context), flags);
+    const answer = withConfig(await answerOf(flags, context).finally(() => warnOfClock(context)), flags);
     const exitCode =
       answer.outcome === 'unchanged' && answer.exitCode === 0 ? flags.exitUnchanged : undefined;
     return exitCode === undefined ? answer : { ...answer, exitCode };
