@@ -18,11 +18,10 @@ export function joinSignals(...signals: readonly (AbortSignal | undefined)[]): J
     letGo();
     joined.abort(this.reason);
   }
-  // Sixteen watchers wait for the end of one agent: each lets go again, so that their number is no leak.
-  for (const one of given) {
-    setMaxListeners(0, one);
-    one.addEventListener('abort', end);
-  }
+  // Sixteen watchers wait for the end of one agent, and two for each address of a server: each lets go again, so that their number is
+  // no leak, and Node must not warn of one.
+  setMaxListeners(0, joined.signal, ...given);
+  for (const one of given) one.addEventListener('abort', end);
   const first = given.find((one) => one.aborted);
   if (first !== undefined) end.call(first);
   return { signal: joined.signal, [Symbol.dispose]: letGo };

@@ -97,10 +97,14 @@ async function openMatrixHost(
   try {
     const opened = await openHost(host.config, options, lock);
     const close = async (): Promise<void> => {
-      // As a command without an agent ends.
-      opened.stateMark?.renew();
-      await closeHost(opened);
-      lock.release();
+      try {
+        // As a command without an agent ends.
+        opened.stateMark?.renew();
+      } finally {
+        // Also of a process that died: its sockets would still listen in this one.
+        await closeHost(opened);
+        lock.release();
+      }
     };
     return { host: withWorker(opened, host, observer), close };
   } catch (error) {

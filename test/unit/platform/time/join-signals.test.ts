@@ -32,6 +32,17 @@ describe('joined signals', () => {
     assert.deepEqual(warned, []);
   });
 
+  it('may have many listeners, as for each address of a server, without a warning of a leak', async () => {
+    const warned: string[] = [];
+    const listen = (warning: Error): void => void warned.push(warning.name);
+    process.on('warning', listen);
+    using joined = joinSignals(new AbortController().signal);
+    for (let at = 0; at < 40; at += 1) joined.signal.addEventListener('abort', () => at);
+    await new Promise((resolve) => setImmediate(resolve));
+    process.off('warning', listen);
+    assert.deepEqual(warned, []);
+  });
+
   it('leave nothing on a signal that lives on, neither disposed of nor aborted', () => {
     const long = new AbortController();
     const traces = (): unknown[] => {
