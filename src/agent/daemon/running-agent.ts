@@ -212,7 +212,8 @@ export class RunningAgent {
     const { configPath } = this.#options;
     observers.onReload('began');
     const find = (): Change => findChange(configPath, this.#digest);
-    if (find().kind === 'mistake')
+    const found = find();
+    if (found.kind === 'mistake')
       await runner.runShort(async () => {
         const change = find();
         if (change.kind !== 'mistake') return;
@@ -220,7 +221,7 @@ export class RunningAgent {
         throw this.#refuseReload(change.error);
       });
     // A download by the old configuration may take hours, and a new one may replace its server.
-    const run = find().kind === 'other' ? runner.preemptAlways : runner.preempt;
+    const run = found.kind === 'none' ? runner.preempt : runner.preemptAlways;
     return this.#reloadInTurn(askers, run);
   }
 

@@ -71,9 +71,9 @@ function preemptReporting(
 ): Exclusive {
   return async (job) => {
     const stopWatching = watch(onEvent);
-    return preempt((hear) => {
+    return preempt((onJobEvent) => {
       stopWatching();
-      return job(hear);
+      return job(onJobEvent);
     });
   };
 }

@@ -34,7 +34,7 @@ describe('a stolen key', () => {
     await rejectsCode('REPOSITORY_INVALID', repository.refresh());
   });
 
-  it('of the timestamp that pushed its version to the end is replaced, and hosts count anew', async () => {
+  it('of the timestamp that pushed its version to the end is replaced, and hosts accept version 1 of the new key', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     await repository.publish({ a: 'a' });
@@ -54,7 +54,7 @@ describe('a stolen key', () => {
     assert.deepEqual(await versionsOf(host), { root: 2, timestamp: 1, snapshot: 2, targets: 2 });
   });
 
-  it('of the snapshot that pushed its version to the end is replaced alone, and hosts count anew', async () => {
+  it('of the snapshot that pushed its version to the end is replaced alone, and hosts accept the versions of the new key', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     await repository.publish({ a: 'a' });

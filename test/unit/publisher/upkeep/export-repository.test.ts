@@ -121,7 +121,7 @@ describe('exportRepository', () => {
     );
   });
 
-  it('mends an archive on the stick whose bytes are not the signed ones', async () => {
+  it('replaces an archive of the export whose bytes are not the signed ones', async () => {
     using dir = tempDir();
     const repository = await published(dir);
     const stick = dir.join('stick');
