@@ -34,7 +34,7 @@ describe('docs/ARCHITECTURE.md', () => {
   });
 
   it('can be read at once', () => {
-    const withoutGlossary = read(architecture).replace(/^## Words\n[\s\S]*?(?=^## )/m, '');
+    const withoutGlossary = read(architecture).replace(/^## Terms\n[\s\S]*?(?=^## )/m, '');
     assert.ok(withoutGlossary.trimEnd().split('\n').length <= 135);
   });
 });

@@ -1,5 +1,5 @@
 // The words that prose must not use, what to write instead, and the phrases in which a word is right. The terms
-// themselves are in the glossary of docs/ARCHITECTURE.md. Data only; words.test.ts applies it.
+// themselves are in the table of terms in docs/ARCHITECTURE.md. Data only; words.test.ts applies it.
 
 export interface Word {
   /** What must not be in prose. Always global, and case is ignored where nothing depends on it. */
