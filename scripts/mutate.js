@@ -1,4 +1,4 @@
-// Shows that the tests can fail: makes each change of test/mutations.json, one at a time, and runs the test case that
+// Shows that the tests can fail: makes each change of test/mutations, one at a time, and runs the test case that
 // is to notice it. Works in scratch copies of the work tree, never in the work tree itself, and removes them.
 // Arguments: ids of entries; `--sample N` takes N of them, evenly spread, others with each commit; `--part 3/6` the third of six
 // parts; `--jobs N`.
@@ -11,6 +11,7 @@ import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { bundleProgram } from './bundle-program.js';
+import { readMutations } from './mutations-file.js';
 import { fixedSeed } from './test-seed.js';
 
 const projectRoot = fileURLToPath(new URL('..', import.meta.url));
@@ -32,14 +33,14 @@ const { values: options, positionals: ids } = parseArgs({
   allowPositionals: true,
   options: { sample: { type: 'string' }, part: { type: 'string' }, jobs: { type: 'string' } },
 });
-const entries = chosen(JSON.parse(fs.readFileSync(join(projectRoot, 'test/mutations.json'), 'utf8')));
+const entries = chosen(readMutations(projectRoot));
 const startedMs = Date.now();
 const results = await tryAll(entries, wholeNumber('jobs') ?? availableParallelism());
 process.exitCode = summary(results);
 
 function chosen(all) {
   const unknown = ids.filter((id) => !all.some((one) => one.id === id));
-  if (unknown.length > 0) fail(`test/mutations.json has no entry ${unknown.join(', ')}`);
+  if (unknown.length > 0) fail(`test/mutations has no entry ${unknown.join(', ')}`);
   const wanted = partOf(ids.length === 0 ? all : all.filter((one) => ids.includes(one.id)));
   const count = Math.min(wholeNumber('sample') ?? wanted.length, wanted.length);
   const share = (index) => Math.floor((index * count) / wanted.length);

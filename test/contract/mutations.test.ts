@@ -1,4 +1,4 @@
-// Holds test/mutations.json to the sources, so that code or a test that moves takes its entries along: what
+// Compares test/mutations with the sources, so that code or a test that moves takes its entries along: what
 // `npm run mutate` changes is there, once, and so is the case that is to notice it. Makes no change itself.
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
@@ -17,7 +17,15 @@ interface Mutation {
   readonly verify?: string;
 }
 
-const mutations = JSON.parse(textOf('test/mutations.json')) as readonly Mutation[];
+interface MutationsFile {
+  mutationsPathOf(source: string): string;
+  readMutations(root: string): readonly Mutation[];
+}
+
+const { mutationsPathOf, readMutations } = (await import(
+  join(projectRoot, 'scripts/mutations-file.js')
+)) as MutationsFile;
+const mutations = readMutations(projectRoot);
 
 function textOf(path: string): string {
   const whole = join(projectRoot, path);
@@ -29,12 +37,20 @@ function idsOf(wrong: (one: Mutation) => boolean): string[] {
   return mutations.filter(wrong).map(({ id }) => id);
 }
 
-describe('test/mutations.json', () => {
+describe('test/mutations', () => {
   it('has six texts for each change, and every id once', () => {
     const members = ['id', 'file', 'before', 'after', 'test', 'name'];
     for (const { verify, ...texts } of mutations) assert.deepEqual(Object.keys(texts), members, texts.id);
     assert.equal(new Set(idsOf(() => true)).size, mutations.length);
     assert.ok(mutations.length >= 121);
+  });
+
+  it('has each change in the file of its module', () => {
+    const isWrong = ({ id, file }: Mutation): boolean =>
+      !(JSON.parse(textOf(mutationsPathOf(file)) || '[]') as readonly Mutation[]).some(
+        (one) => one.id === id,
+      );
+    assert.deepEqual(idsOf(isWrong), []);
   });
 
   it('changes text of the sources that its file has exactly once', () => {

@@ -60,8 +60,11 @@ describe('the stages of the gate', () => {
     assert.ok(gateStages.some(({ commands }) => commands.some((argv) => argv.join(' ') === 'npm test')));
   });
 
-  it('make one change of the sources in each of ten areas', () => {
-    const all = JSON.parse(textOf('test/mutations.json')) as { readonly id: string; readonly file: string }[];
+  it('make one change of the sources in each of ten areas', async () => {
+    const { readMutations } = (await import(join(projectRoot, 'scripts/mutations-file.js'))) as {
+      readonly readMutations: (root: string) => { readonly id: string; readonly file: string }[];
+    };
+    const all = readMutations(projectRoot);
     const files = gateMutations.map((id) => all.find((one) => one.id === id)?.file ?? `no ${id}`);
     const areas = new Set(files.map((file) => file.split('/').slice(1, 3).join('/')));
     assert.ok(areas.size === 10 && files.length === 10, files.join());

@@ -16,7 +16,7 @@ describe('a PostgreSQL that a newer version takes over', needsPostgres(), () => 
   });
   newerCases(() => postgres.newDatabase());
 
-  // By a name of its own, which mutations.json finds in this file.
+  // By a name of its own, which test/mutations finds in this file.
   it('counts what an older server is writing at that moment', async () => {
     await countsWhatIsBeingWritten(await postgres.newDatabase());
   });

@@ -1,5 +1,5 @@
 // What must hold of any store, on the embedded one; test/exhaustive/fleet has the same on PostgreSQL. Of the cases, which the kit
-// has, test/mutations.json names 'holds against a replay all the same', 'bounds the outcomes of a host that begins with the greatest number',
+// has, test/mutations names 'holds against a replay all the same', 'bounds the outcomes of a host that begins with the greatest number',
 // 'never lowers the counter of its host when it is written after a newer report' 'is none when it has a new outcome: the outcome is stored',
 // 'has an outcome once, however often it is reported', 'keeps the newest 500 of a host: the older ones are merged by release and day',
 // 'ends when a host is retired, and is forgotten 90 days later', 'is read in pages, each interval once, also where many began at one moment'
