@@ -14,7 +14,7 @@ const [
   { systemClock },
 ] = await Promise.all([
   load('test/kit/fleet/fleet-bench.js'),
-  load('src/fleet/repositories/stored-views.js'),
+  load('src/fleet/repositories/repository-views.js'),
   load('src/fleet/http/fleet-server.js'),
   load('src/fleet/hosts/ingest.js'),
   load('src/platform/telemetry/silent-log.js'),

@@ -7,7 +7,7 @@ import { approveHost, retireHost } from '../../src/fleet/hosts/change-host.js';
 import { createIngest } from '../../src/fleet/hosts/ingest.js';
 import { noteAccepting, sweep } from '../../src/fleet/hosts/sweeps.js';
 import { createFleetQueries } from '../../src/fleet/queries/fleet-queries.js';
-import { readView, saveView } from '../../src/fleet/repositories/stored-views.js';
+import { readView, saveView } from '../../src/fleet/repositories/repository-views.js';
 import { emptyView } from '../../src/fleet/repositories/view-rules.js';
 import { takeLease } from '../../src/fleet/store/leases.js';
 import { checkToken, listTokens, revokeToken } from '../../src/fleet/tokens/tokens.js';

@@ -21,7 +21,7 @@ import {
   followRepositories,
   openRepositories,
 } from '../repositories/follow-repositories.js';
-import { createHaste } from '../repositories/haste.js';
+import { createRefreshTrigger } from '../repositories/refresh-trigger.js';
 import { type FleetStore, openFleetStore } from '../store/open-store.js';
 import { runWebhook, type WebhookTarget } from '../webhook/webhook.js';
 import { changeRoutes } from './change-routes.js';
@@ -120,11 +120,11 @@ async function serveStore(
   const events = createSummaryEvents({ summary: queries.summary, clock, log });
   const ingest = createIngest(store, { clock, log, onBatch: metrics.batch });
   const nowMs = (): number => clock.nowMs();
-  const haste = createHaste();
+  const refreshTrigger = createRefreshTrigger();
   const routes = [
     ...hostRoutes({ ...parts, ingest, shared: uncountedAddresses(options.proxies ?? []) }),
     ...opaRoutes(store.db, bound, nowMs),
-    ...queryRoutes(queries, events, haste),
+    ...queryRoutes(queries, events, refreshTrigger),
     ...changeRoutes(store.db, nowMs),
     ...ownRoutes({ ...parts, queries }),
   ];
@@ -145,7 +145,7 @@ async function serveStore(
   });
   let telling = Promise.resolve();
   const { state = '', everyMs = 0 } = options.repositories ?? {};
-  const toFollow = { state, everyMs, haste, clock, log, signal: ending.signal };
+  const toFollow = { state, everyMs, refreshTrigger, clock, log, signal: ending.signal };
   const following = followRepositories(store, repositories, toFollow);
   const end = async (): Promise<void> => {
     ending.abort();

@@ -4,7 +4,7 @@ import { given } from '../../core/given.js';
 import { writVersion } from '../../core/version.js';
 import type { Clock } from '../../platform/time/clock.js';
 import type { FleetQueries } from '../queries/fleet-queries.js';
-import { openViews } from '../repositories/stored-views.js';
+import { openRepositoryViews } from '../repositories/repository-views.js';
 import type { FleetStore } from '../store/open-store.js';
 import { requireVersion } from '../store/schema-version.js';
 import { callerOf } from './callers.js';
@@ -32,7 +32,7 @@ const texts = { forMs: 1000, waitMs: 6000 };
 export function ownRoutes(options: OwnRoutesOptions): Route[] {
   const { store, queries, metrics, bound, clock, identity, secure } = options;
   const { db } = store;
-  const views = openViews(db);
+  const views = openRepositoryViews(db);
   const look = remembered(clock, health, async () => {
     await requireVersion(db);
     return views.read(clock.nowMs());

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { parseHostFilter } from '../../core/fleet/host-filter.js';
 import { given } from '../../core/given.js';
 import type { FleetQueries, HistoryAsked } from '../queries/fleet-queries.js';
-import type { Haste } from '../repositories/haste.js';
+import type { RefreshTrigger } from '../repositories/refresh-trigger.js';
 import { historyCsv, hostsCsv } from './host-csv.js';
 import {
   type JsonSchema,
@@ -34,16 +34,16 @@ const hostsQuery = { where: textSchema(2000), after: textSchema(1000), limit: nu
 const release = { bundle: nameSchema, channel: nameSchema, serial: serialSchema };
 const timeSchema = numberSchema(0, Number.MAX_SAFE_INTEGER);
 
-/** @param haste hears of each question of a wait */
+/** @param refreshTrigger requested for each query of a wait */
 export function queryRoutes(
   queries: FleetQueries,
   events: SummaryEvents,
-  haste: Pick<Haste, 'ask'>,
+  refreshTrigger: Pick<RefreshTrigger, 'request'>,
 ): readonly Route[] {
   return [
     ...summaryRoutes(queries, events),
     ...hostsRoutes(queries),
-    ...releaseRoutes(queries, haste),
+    ...releaseRoutes(queries, refreshTrigger),
     ...historyRoutes(queries),
   ];
 }
@@ -166,7 +166,7 @@ function hostsRoutes(queries: FleetQueries): Route[] {
   ];
 }
 
-function releaseRoutes(queries: FleetQueries, haste: Pick<Haste, 'ask'>): Route[] {
+function releaseRoutes(queries: FleetQueries, refreshTrigger: Pick<RefreshTrigger, 'request'>): Route[] {
   return [
     {
       method: 'GET',
@@ -193,7 +193,7 @@ function releaseRoutes(queries: FleetQueries, haste: Pick<Haste, 'ask'>): Route[
       type: 'fleet.wait',
       handle: ({ request }) => {
         // A withdrawal is heard by who waits, and not half a minute later.
-        haste.ask();
+        refreshTrigger.request();
         const { bundle, channel, serial, since: sinceMs, exceptSilentMs } = request.query as WaitAsked;
         return queries.wait({ bundle, channel, serial, ...given({ sinceMs, exceptSilentMs }) });
       },

@@ -14,7 +14,7 @@ import type { HistoryPage } from '../../core/fleet/history-answers.js';
 import { given } from '../../core/given.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { readHistory } from '../intervals/interval-query.js';
-import { openViews } from '../repositories/stored-views.js';
+import { openRepositoryViews } from '../repositories/repository-views.js';
 import type { Tables } from '../store/tables.js';
 import { findHost, type HostsQuestion, readHost, readHosts } from './host-pages.js';
 import { readAccepting } from './host-where.js';
@@ -51,7 +51,7 @@ export function createFleetQueries(
   fleet: string,
   clock: Pick<Clock, 'nowMs' | 'monotonicMs'>,
 ): FleetQueries {
-  const views = openViews(db);
+  const views = openRepositoryViews(db);
   const { summary } = createSummaryQuery(db, { fleet, views }, clock);
   const asking = async (role: Role) => ({
     role,

@@ -9,7 +9,7 @@ import type { FleetReport } from '../../core/fleet/report.js';
 import type { RepositoryView } from '../../core/fleet/signed-releases.js';
 import { given } from '../../core/given.js';
 import type { Clock } from '../../platform/time/clock.js';
-import type { StoredViews } from '../repositories/stored-views.js';
+import type { RepositoryViews } from '../repositories/repository-views.js';
 import type { HostRow, Tables } from '../store/tables.js';
 import type { Asking } from './host-lines.js';
 import { readHostNames } from './host-names.js';
@@ -38,7 +38,7 @@ const maxRows = 50;
 
 export function createSummaryQuery(
   db: Db,
-  { fleet, views: stored }: { readonly fleet: string; readonly views: StoredViews },
+  { fleet, views: stored }: { readonly fleet: string; readonly views: RepositoryViews },
   clock: Pick<Clock, 'nowMs' | 'monotonicMs'>,
 ): SummaryQuery {
   const readSlowly = seldom(clock, () => countSlowly(db, clock.nowMs()));

@@ -1,5 +1,5 @@
-// Reads repositories as a client of any host would, each by itself and again and again, and puts down what should be in use. Owns the
-// schedule and the directories of trusted metadata. Whatever fails is said and tried again: it never ends the server.
+// Refreshes each configured repository at an interval, with the client that hosts use, and stores its offered releases. Owns the
+// schedule and the directories of trusted metadata. An error is logged and retried: it never ends the server.
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { type ErrorCode, toWritError } from '../../core/errors.js';
@@ -16,138 +16,143 @@ import { openRepositorySource } from '../../trust/sources/repository-source.js';
 import type { RepositorySource } from '../../trust/sources/source.js';
 import { openTrustStore } from '../../trust/store/trust-store.js';
 import type { FleetStore } from '../store/open-store.js';
-import type { Haste } from './haste.js';
-import { readOffer } from './read-offer.js';
-import { readView, saveView } from './stored-views.js';
-import { emptyView, nextView, type Reading } from './view-rules.js';
+import { readOfferedReleases } from './read-offered-releases.js';
+import type { RefreshTrigger } from './refresh-trigger.js';
+import { readView, saveView } from './repository-views.js';
+import { applyReading, emptyView, type RepositoryReading } from './view-rules.js';
 
 export interface FollowedRepository {
   readonly url: string;
-  /** URLs of the same repository at other places: asked where the first one does not answer as it should. */
+  /** URLs of the same repository on other servers, used when the first one fails. */
   readonly mirrors?: readonly string[];
-  /** PEM of the authorities to trust in place of the system's, for all of its places. */
+  /** PEM of the certificate authorities for this repository and its mirrors; undefined: those of the system. */
   readonly ca?: string;
-  /** Absolute path of the root that trust begins with. */
+  /** Absolute path of the root metadata that trust begins with. */
   readonly rootFile: string;
 }
 
 export interface OpenedRepository extends Pick<FollowedRepository, 'url' | 'rootFile'> {
   readonly source: RepositorySource;
-  readonly others: readonly RepositorySource[];
+  readonly mirrors: readonly RepositorySource[];
 }
 
 export interface FollowOptions {
-  /** Where trusted metadata lies: a directory that is made when it is missing, in one that is there. */
+  /** Absolute path of the directory for trusted metadata. It is created if it is missing; its parent must exist. */
   readonly state: string;
   readonly everyMs: number;
-  /** Left out: nobody asks for a reading before its turn. */
-  readonly haste?: Haste;
+  /** Undefined: a repository is refreshed at its interval only. */
+  readonly refreshTrigger?: RefreshTrigger;
   readonly clock: Clock;
   readonly log: Logger;
   readonly signal: AbortSignal;
 }
 
-/** However many wait: a repository is somebody's server. */
-const soonestMs = 5_000;
+/** The least time between two refreshes of a repository, so that many waiting clients do not overload its server. */
+const minGapMs = 5_000;
 
-/** Asks nobody yet. @throws WritError CONFIG_INVALID for a URL that is none */
+/** Opens the sources without a request. @throws WritError CONFIG_INVALID for an invalid URL */
 export function openRepositories(
   repositories: readonly FollowedRepository[],
   clock: Clock,
 ): readonly OpenedRepository[] {
   return repositories.map(({ url, rootFile, mirrors = [], ca }) => {
     const options = { clock, version: writVersion, ...given({ ca }) };
-    const others = mirrors.map((mirror) => openRepositorySource(mirror, options));
-    return { url, rootFile, source: openRepositorySource(url, options), others };
+    const mirrorSources = mirrors.map((mirror) => openRepositorySource(mirror, options));
+    return { url, rootFile, source: openRepositorySource(url, options), mirrors: mirrorSources };
   });
 }
 
-/** Runs until the signal. @throws WritError PATH_UNSAFE before anything is read */
+/** Refreshes repositories until the signal aborts. @throws WritError PATH_UNSAFE before the first request */
 export function followRepositories(
   store: Pick<FleetStore, 'db'>,
   repositories: readonly OpenedRepository[],
   options: FollowOptions,
 ): Promise<unknown> {
-  const { signal, haste } = options;
-  // A reader that sleeps listens to this one word.
-  signal.addEventListener('abort', () => haste?.ask(), { once: true });
-  const readers = repositories.map((one) => openReader(store, one, options));
-  return Promise.all(readers.map((reader) => follow(reader, options)));
+  const { signal, refreshTrigger } = options;
+  // A sleeping loop wakes only for its trigger, so that an abort has to be a trigger too.
+  signal.addEventListener('abort', () => refreshTrigger?.request(), { once: true });
+  const readers = repositories.map((one) => openRepositoryReader(store, one, options));
+  return Promise.all(readers.map((reader) => readRepeatedly(reader, options)));
 }
 
 export interface RepositoryReader {
-  /** One reading, from the first request to the row. */
+  /** Refreshes the repository once and stores the result. */
   read(): Promise<void>;
   close(): Promise<void>;
 }
 
-async function follow(
+async function readRepeatedly(
   reader: RepositoryReader,
-  { everyMs, haste, clock, log, signal }: FollowOptions,
+  { everyMs, refreshTrigger, clock, log, signal }: FollowOptions,
 ): Promise<void> {
-  const gapMs = Math.min(everyMs, soonestMs);
+  const gapMs = Math.min(everyMs, minGapMs);
   while (!signal.aborted) {
-    // Who asks while it reads wants the one that follows.
-    const asked = haste?.next() ?? signal;
+    // Taken before the refresh, because a request during it needs the next refresh.
+    const requested = refreshTrigger?.nextRequest() ?? signal;
     await reader.read().catch((error: unknown) => {
       if (!signal.aborted) log.error({ err: error }, 'the metadata of a repository was not stored');
     });
     await clock.sleep(gapMs, signal);
-    if (everyMs > gapMs) await clock.sleep(everyMs - gapMs, asked);
+    if (everyMs > gapMs) await clock.sleep(everyMs - gapMs, requested);
   }
   await reader.close();
 }
 
-export function openReader(
+export function openRepositoryReader(
   { db }: Pick<FleetStore, 'db'>,
-  { source, others, rootFile }: Pick<OpenedRepository, 'source' | 'others' | 'rootFile'>,
-  options: Omit<FollowOptions, 'everyMs' | 'haste'>,
+  { source, mirrors, rootFile }: Pick<OpenedRepository, 'source' | 'mirrors' | 'rootFile'>,
+  options: Omit<FollowOptions, 'everyMs' | 'refreshTrigger'>,
 ): RepositoryReader {
   const { clock, log, signal } = options;
-  const id = digestOf(Buffer.from(source.location)).slice(0, 16);
+  const id = computeDigest(Buffer.from(source.location)).slice(0, 16);
   const roots = new Set<string>();
-  const place = openPlace(join(options.state, id), options);
+  const directory = openRepositoryDirectory(join(options.state, id), options);
   const files = openTrustStore({
-    directory: place.trust,
+    directory: directory.trust,
     bootstrapRoot: rootFile,
-    fs: place.durable,
+    fs: directory.durable,
   });
   const store: typeof files = {
     ...files,
-    // Each root of a chain comes by here, in order: hosts may still be on one of them.
+    // A refresh saves each root of its chain here, in order: hosts may still use one of them.
     saveRoot: (version, bytes) => {
       files.saveRoot(version, bytes);
-      roots.add(digestOf(bytes));
+      roots.add(computeDigest(bytes));
     },
   };
-  const client = openRepositoryClient({ source, mirrors: others, store, clock });
+  const client = openRepositoryClient({ source, mirrors: mirrors, store, clock });
   const read = async (): Promise<void> => {
     const atMs = clock.nowMs();
     const before = (await readView(db, id)) ?? emptyView(source.location);
-    const reading = await readOnce(client, { atMs, known: before.entries, prepare: place.prepare, signal });
-    // Cut off by the end of the server: it says nothing of the repository.
+    const reading = await readOnce(client, {
+      atMs,
+      known: before.entries,
+      prepare: directory.prepare,
+      signal,
+    });
+    // The server is ending, so the failure is not one of the repository.
     if (signal.aborted) return;
     const { failure, ...seen } = reading;
-    // Another server of this state directory reads it.
+    // Another process of this state directory refreshes the repository.
     if (failure?.code === 'LOCK_HELD') return;
     if (failure !== undefined && failure.code !== before.failing?.code)
       log.error({ url: source.location, code: failure.code, ...failure.facts }, failure.message);
     if (failure === undefined && before.failing !== undefined)
       log.info({ url: source.location }, 'the repository can be read again');
-    await saveView(db, id, nextView(before, { ...seen, roots: [...roots] }));
+    await saveView(db, id, applyReading(before, { ...seen, roots: [...roots] }));
   };
   return {
     read,
     close: async () => {
       await client.close();
-      place.close();
+      directory.close();
     },
   };
 }
 
 interface ReadOptions {
   readonly atMs: number;
-  readonly known: Parameters<typeof readOffer>[1];
+  readonly known: Parameters<typeof readOfferedReleases>[1];
   prepare(): Promise<void>;
   readonly signal: AbortSignal;
 }
@@ -156,43 +161,45 @@ async function readOnce(
   client: RepositoryClient,
   { atMs, known, prepare, signal }: ReadOptions,
 ): Promise<
-  Omit<Reading, 'roots'> & { readonly failure?: { code: ErrorCode; message: string; facts: object } }
+  Omit<RepositoryReading, 'roots'> & {
+    readonly failure?: { code: ErrorCode; message: string; facts: object };
+  }
 > {
   try {
     await prepare();
     await client.refresh({ signal });
-    const offer = await readOffer(client, known, signal);
-    const { trouble } = offer;
-    const failed = trouble === undefined ? {} : { code: trouble.code, failure: trouble };
-    return { atMs, roles: rolesOf(client), offer, ...failed };
+    const offered = await readOfferedReleases(client, known, signal);
+    const { firstError } = offered;
+    const failed = firstError === undefined ? {} : { code: firstError.code, failure: firstError };
+    return { atMs, roles: collectRoles(client), offered, ...failed };
   } catch (error) {
     const failure = toWritError(error);
-    return { atMs, roles: knownRoles(client), code: failure.code, failure };
+    return { atMs, roles: readTrustedRoles(client), code: failure.code, failure };
   }
 }
 
-function rolesOf(client: RepositoryClient): SignedRole[] {
+function collectRoles(client: RepositoryClient): SignedRole[] {
   const { roles = {}, delegated = {} } = client.status() ?? {};
   return Object.entries({ ...delegated, ...roles }).map(([role, status]) => ({ role, ...status }));
 }
 
-/** What is trusted where a refresh failed; a store that cannot be read has none. */
-function knownRoles(client: RepositoryClient): SignedRole[] {
+/** @returns the roles that are trusted after a failed refresh; none when the store cannot be read */
+function readTrustedRoles(client: RepositoryClient): SignedRole[] {
   try {
-    return rolesOf(client);
+    return collectRoles(client);
   } catch {
     return [];
   }
 }
 
-/** The directory of one repository, and the lock that makes it this process's. */
-function openPlace(
+/** The directory of one repository, with the lock that lets one process write it. */
+function openRepositoryDirectory(
   directory: string,
   { state, clock, signal }: Pick<FollowOptions, 'state' | 'clock' | 'signal'>,
 ) {
   const durable = createDurableFs();
   const trust = join(directory, 'trust');
-  // At the start, because a server that cannot keep metadata safely has to end with this code.
+  // Checked at the start, because a server that cannot store metadata safely must end with this code.
   for (const path of [state, directory, trust, join(trust, 'roots')])
     requireStateDirectory(path, 'writ fleet');
   let lock: ProcessLock | undefined;
@@ -218,6 +225,6 @@ function openPlace(
   };
 }
 
-function digestOf(bytes: Uint8Array): string {
+function computeDigest(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex');
 }

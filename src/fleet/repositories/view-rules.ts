@@ -1,41 +1,41 @@
-// What a reading makes of what was known of a repository: new entries take the place of old ones, which are kept for a difference,
-// and a failure takes nothing away. Pure.
+// Applies one refresh of a repository to its view: new entries replace old ones, which stay as past entries for a difference, and a
+// failed refresh removes nothing. Pure.
 import {
   isSameChannel,
   type RepositoryView,
   type SignedEntry,
   type SignedRole,
 } from '../../core/fleet/signed-releases.js';
-import type { NewEntry, Offer } from './read-offer.js';
+import type { OfferedEntry, OfferedReleases } from './read-offered-releases.js';
 
-export interface Reading {
-  /** When it began. */
+export interface RepositoryReading {
+  /** Begin of the refresh, in epoch milliseconds. */
   readonly atMs: number;
   readonly roles: readonly SignedRole[];
-  /** Digests of roots that were trusted in it, the newest last. */
+  /** SHA-256 of each root that this server has trusted, the newest last. */
   readonly roots: readonly string[];
-  /** Left out where the refresh failed. */
-  readonly offer?: Offer;
-  /** Code of what failed. */
+  /** Undefined when the refresh failed. */
+  readonly offered?: OfferedReleases;
+  /** Error code of the refresh or of an unread channel; undefined when both succeeded. */
   readonly code?: string;
 }
 
-const maxPastEach = 10;
+const maxPastPerChannel = 10;
 const maxRoots = 256;
 
 export function emptyView(url: string): RepositoryView {
   return { url, checkedAtMs: 0, triedAtMs: 0, roles: [], roots: [], entries: [], past: [] };
 }
 
-export function nextView(before: RepositoryView, reading: Reading): RepositoryView {
-  const { atMs, offer, code, roles } = reading;
-  const read = offer === undefined ? before : withOffer(before, offer, atMs);
+export function applyReading(before: RepositoryView, reading: RepositoryReading): RepositoryView {
+  const { atMs, offered, code, roles } = reading;
+  const read = offered === undefined ? before : applyOfferedReleases(before, offered, atMs);
   const sinceMs = before.failing?.sinceMs ?? atMs;
   return {
     url: before.url,
-    checkedAtMs: offer === undefined ? before.checkedAtMs : atMs,
+    checkedAtMs: offered === undefined ? before.checkedAtMs : atMs,
     triedAtMs: atMs,
-    // The first reading of a day may fail before a role is trusted; what was known is no less true.
+    // The first refresh after a start may fail before it trusts a role; the known roles stay valid.
     roles: roles.length === 0 ? before.roles : roles,
     roots: [
       ...new Set([...before.roots.filter((one) => !reading.roots.includes(one)), ...reading.roots]),
@@ -46,39 +46,39 @@ export function nextView(before: RepositoryView, reading: Reading): RepositoryVi
   };
 }
 
-function withOffer(
+function applyOfferedReleases(
   { entries: old, past }: RepositoryView,
-  { entries, unread }: Offer,
+  { entries, unreadChannels }: OfferedReleases,
   atMs: number,
 ): Pick<RepositoryView, 'entries' | 'past'> {
-  const kept = old.filter((one) => unread.some((name) => isSameChannel(one, name)));
+  const retained = old.filter((one) => unreadChannels.some((name) => isSameChannel(one, name)));
   const fresh = entries.map((one): SignedEntry => {
-    const known = old.find((other) => isSameChannel(one, other) && isSameEntry(one, other));
+    const known = old.find((other) => isSameChannel(one, other) && hasSameRelease(one, other));
     return { ...one, seenAtMs: known?.seenAtMs ?? atMs };
   });
-  const now = [...fresh, ...kept];
-  const gone = old.filter(
-    (one) => !now.some((other) => isSameChannel(one, other) && isSameEntry(one, other)),
+  const current = [...fresh, ...retained];
+  const replaced = old.filter(
+    (one) => !current.some((other) => isSameChannel(one, other) && hasSameRelease(one, other)),
   );
-  return { entries: now, past: keepSome([...gone, ...past], now) };
+  return { entries: current, past: retainPastEntries([...replaced, ...past], current) };
 }
 
-/** Of each channel the newest that differ, and none that is signed now. Once over all: a reading comes every few seconds. */
-function keepSome(past: readonly SignedEntry[], now: readonly SignedEntry[]): SignedEntry[] {
-  const nameOf = ({ bundle, channel }: SignedEntry): string => `${bundle}/${channel}`;
-  const current = new Map(now.map((one) => [nameOf(one), one]));
-  const kept = new Map<string, Set<number>>();
+/** @returns the newest past entries of each channel, without the current one; linear, because a refresh comes every few seconds */
+function retainPastEntries(past: readonly SignedEntry[], current: readonly SignedEntry[]): SignedEntry[] {
+  const channelOf = ({ bundle, channel }: SignedEntry): string => `${bundle}/${channel}`;
+  const currentByChannel = new Map(current.map((one) => [channelOf(one), one]));
+  const retainedSerials = new Map<string, Set<number>>();
   return past.filter((one) => {
-    const serials = kept.get(nameOf(one)) ?? new Set();
-    const present = current.get(nameOf(one));
-    const isCurrent = present !== undefined && isSameEntry(one, present);
-    if (isCurrent || serials.has(one.serial) || serials.size >= maxPastEach) return false;
-    kept.set(nameOf(one), serials.add(one.serial));
+    const serials = retainedSerials.get(channelOf(one)) ?? new Set();
+    const present = currentByChannel.get(channelOf(one));
+    const isCurrent = present !== undefined && hasSameRelease(one, present);
+    if (isCurrent || serials.has(one.serial) || serials.size >= maxPastPerChannel) return false;
+    retainedSerials.set(channelOf(one), serials.add(one.serial));
     return true;
   });
 }
 
-/** A withdrawal may leave the release where it is: what is compared is what hosts take. */
-function isSameEntry(one: NewEntry, other: NewEntry): boolean {
+/** Compares the release that hosts would activate; a withdrawal may change other members only. */
+function hasSameRelease(one: OfferedEntry, other: OfferedEntry): boolean {
   return one.serial === other.serial && one.manifest === other.manifest && one.archive === other.archive;
 }

@@ -297,7 +297,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
   'fleet/intervals': ['interval-query', 'interval-rules', 'write-intervals'],
   'fleet/page': ['routes'],
   'fleet/queries': ['fleet-queries', 'host-pages'],
-  'fleet/repositories': ['follow-repositories', 'haste', 'stored-views'],
+  'fleet/repositories': ['follow-repositories', 'refresh-trigger', 'repository-views'],
   'fleet/store': [
     'audit',
     'keep-newest',

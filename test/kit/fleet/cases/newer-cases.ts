@@ -5,7 +5,7 @@ import { describe, it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { createIngest } from '../../../../src/fleet/hosts/ingest.js';
 import { noteAccepting, runSweeps, sweep } from '../../../../src/fleet/hosts/sweeps.js';
-import { saveView } from '../../../../src/fleet/repositories/stored-views.js';
+import { saveView } from '../../../../src/fleet/repositories/repository-views.js';
 import { emptyView } from '../../../../src/fleet/repositories/view-rules.js';
 import { takeLease } from '../../../../src/fleet/store/leases.js';
 import { migrate } from '../../../../src/fleet/store/migrate.js';

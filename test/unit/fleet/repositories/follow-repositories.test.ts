@@ -1,5 +1,5 @@
-// A fleet server's readings of real repositories, as our own publisher makes them: what it concludes, and what becomes of it where a
-// repository is away, expired, of somebody else, or of another process.
+// A fleet server follows real repositories that the publisher made: its conclusions, and its results when a repository is
+// unreachable, expired, foreign, or followed by another process.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
@@ -9,12 +9,12 @@ import { createIngest } from '../../../../src/fleet/hosts/ingest.js';
 import { createFleetQueries, type FleetQueries } from '../../../../src/fleet/queries/fleet-queries.js';
 import {
   followRepositories,
-  openReader,
   openRepositories,
+  openRepositoryReader,
   type RepositoryReader,
 } from '../../../../src/fleet/repositories/follow-repositories.js';
-import { createHaste } from '../../../../src/fleet/repositories/haste.js';
-import { openViews } from '../../../../src/fleet/repositories/stored-views.js';
+import { createRefreshTrigger } from '../../../../src/fleet/repositories/refresh-trigger.js';
+import { openRepositoryViews } from '../../../../src/fleet/repositories/repository-views.js';
 import { silentLog } from '../../../../src/platform/telemetry/silent-log.js';
 import { withdrawRelease } from '../../../../src/publisher/release/withdraw.js';
 import { defaultLives } from '../../../../src/publisher/repository/metadata-content.js';
@@ -56,7 +56,7 @@ async function scene(): Promise<Scene> {
     reader: ({ url, rootPath }, state = dir.join('state'), mirrors = []) => {
       const [opened] = openRepositories([{ url, mirrors, rootFile: rootPath }], clock);
       assert.ok(opened);
-      const reader = openReader(bench.store, opened, {
+      const reader = openRepositoryReader(bench.store, opened, {
         state,
         clock,
         log: silentLog(),
@@ -65,7 +65,7 @@ async function scene(): Promise<Scene> {
       readers.push(reader);
       return reader;
     },
-    views: () => openViews(bench.store.db).read(clock.nowMs()),
+    views: () => openRepositoryViews(bench.store.db).read(clock.nowMs()),
     [Symbol.asyncDispose]: async () => {
       ending.abort();
       for (const reader of readers) await reader.close();
@@ -79,8 +79,8 @@ const hourMs = 3_600_000;
 const shown = ({ entries }: RepositoryView) =>
   entries.map(({ bundle, channel, serial, withdrawn }) => [bundle, channel, serial, withdrawn]);
 
-describe('a repository that a fleet server reads', () => {
-  it('says what should be in use, what it replaced, and what was withdrawn', async () => {
+describe('a repository that a fleet server follows', () => {
+  it('shows its current, replaced and withdrawn releases', async () => {
     await using s = await scene();
     const repository = sampleRepository(s.dir, { clock: s.clock });
     const reader = s.reader(repository);
@@ -115,7 +115,7 @@ describe('a repository that a fleet server reads', () => {
     assert.deepEqual([wait.withdrawn, wait.signedSerial], [true, 1]);
   });
 
-  it('finds the hosts whose release is current, behind or withdrawn, and refuses a standing where none is read', async () => {
+  it('filters hosts by current, older and withdrawn release, and the filter is refused while no repository is followed', async () => {
     await using s = await scene();
     const find = async (where: string): Promise<readonly string[]> => {
       const { hosts } = await s.queries.hosts({ filter: parseHostFilter(where), limit: 10 }, 'view');
@@ -156,7 +156,7 @@ describe('a repository that a fleet server reads', () => {
     await ingest.close();
   });
 
-  it('is read from a mirror where its first place does not answer, under one name', async () => {
+  it('is read from a mirror, under one name, when its first server does not answer', async () => {
     await using s = await scene();
     const repository = sampleRepository(s.dir, { clock: s.clock });
     await repository.publish({ a: '1' });
@@ -170,13 +170,13 @@ describe('a repository that a fleet server reads', () => {
     );
   });
 
-  it('is parsed once for each reading, however often it is asked for', async () => {
+  it('is parsed once for each refresh, however many queries follow', async () => {
     await using s = await scene();
     const repository = sampleRepository(s.dir, { clock: s.clock });
     await repository.publish({ a: '1' });
     const reader = s.reader(repository);
     await reader.read();
-    const stored = openViews(s.bench.store.db);
+    const stored = openRepositoryViews(s.bench.store.db);
     const [one] = await stored.read(s.clock.nowMs());
     assert.ok(one);
     assert.equal((await stored.read(s.clock.nowMs()))[0], one);
@@ -188,7 +188,7 @@ describe('a repository that a fleet server reads', () => {
     assert.deepEqual(await stored.read(s.clock.nowMs() + 2 * 86_400_000), []);
   });
 
-  it('is known by the digest of its root, and each has its own', async () => {
+  it('is identified by the digest of its root, each by its own', async () => {
     await using s = await scene();
     const repositories = ['a', 'b'].map((name) => {
       fs.mkdirSync(s.dir.join(name));
@@ -205,7 +205,7 @@ describe('a repository that a fleet server reads', () => {
     assert.notEqual(views[0]?.entries[0]?.manifest, views[1]?.entries[0]?.manifest);
   });
 
-  it('keeps what was read while it is away, and says since when', async () => {
+  it('keeps its entries while it is unreachable, and shows since when', async () => {
     await using s = await scene();
     const repository = sampleRepository(s.dir, { clock: s.clock });
     await repository.publish({ a: '1' });
@@ -233,7 +233,7 @@ describe('a repository that a fleet server reads', () => {
     assert.equal((await s.views())[0]?.failing, undefined);
   });
 
-  it('that does not link to the configured root is never believed', async () => {
+  it('is never trusted when its root does not follow the configured one', async () => {
     await using s = await scene();
     const repository = sampleRepository(s.dir, { clock: s.clock });
     fs.mkdirSync(s.dir.join('other'));
@@ -252,7 +252,7 @@ describe('a repository that a fleet server reads', () => {
     assert.equal((await s.views())[0]?.failing?.code, 'ROOT_MISSING');
   });
 
-  it('whose metadata has expired is said to hold hosts up, and what it had signed stays', async () => {
+  it('keeps its entries and raises a finding when its metadata has expired', async () => {
     await using s = await scene();
     const repository = sampleRepository(s.dir, { clock: s.clock });
     await repository.publish({ a: '1' });
@@ -278,7 +278,7 @@ describe('a repository that a fleet server reads', () => {
     );
   });
 
-  it('names the roles of teams, and goes on with the other channels when one of them has expired', async () => {
+  it('shows the delegated roles, and the other channels stay current when one of them has expired', async () => {
     await using s = await scene();
     const lives = { root: 3 * defaultLives.root };
     const repository = sampleRepository(s.dir, { clock: s.clock, lives, signers: 'own' });
@@ -314,7 +314,7 @@ describe('a repository that a fleet server reads', () => {
     );
   });
 
-  it('is read again and again until the server ends, and a rollback of it is refused', async () => {
+  it('is refreshed until the server ends, and its rollback is refused', async () => {
     await using s = await scene();
     const repository = sampleRepository(s.dir, { clock: s.clock });
     await repository.publish({ a: '1' });
@@ -347,14 +347,14 @@ describe('a repository that a fleet server reads', () => {
     await following;
   });
 
-  it('is read before its turn where somebody waits, and not within five seconds of the reading before', async () => {
+  it('is refreshed at once for a waiting client, and not within five seconds of the last refresh', async () => {
     await using s = await scene();
     const repository = sampleRepository(s.dir, { clock: s.clock });
     await repository.publish({ a: '1' });
     const opened = openRepositories([{ url: repository.url, rootFile: repository.rootPath }], s.clock);
-    const haste = createHaste();
+    const refreshTrigger = createRefreshTrigger();
     const options = {
-      ...{ state: s.dir.join('state'), everyMs: 30_000, haste, clock: s.clock },
+      ...{ state: s.dir.join('state'), everyMs: 30_000, refreshTrigger, clock: s.clock },
       ...{ log: silentLog(), signal: s.ending.signal },
     };
     const following = followRepositories(s.bench.store, opened, options);
@@ -365,7 +365,7 @@ describe('a repository that a fleet server reads', () => {
     };
     await read(1);
     await repository.publish({ a: '2' });
-    haste.ask();
+    refreshTrigger.request();
     await s.clock.advance(4999);
     assert.equal(s.clock.sleeping(), 1);
     await s.clock.advance(1);
@@ -374,13 +374,13 @@ describe('a repository that a fleet server reads', () => {
     await s.clock.advance(5000);
     await sleeps();
     assert.equal((await s.views())[0]?.entries[0]?.serial, 2, 'nobody waits');
-    haste.ask();
+    refreshTrigger.request();
     await read(3);
     s.ending.abort();
     await following;
   });
 
-  it('is left to the process that has its directory, and forgotten a day after nobody tried', async () => {
+  it('is read by the process that has its directory, and forgotten after a day without a refresh', async () => {
     await using s = await scene();
     const repository = sampleRepository(s.dir, { clock: s.clock });
     await repository.publish({ a: '1' });
@@ -395,7 +395,7 @@ describe('a repository that a fleet server reads', () => {
     assert.equal((await s.queries.summary('view')).repositories, undefined);
   });
 
-  it('is kept in no directory that other users can write', async () => {
+  it('is refused a directory that other users can write', async () => {
     await using s = await scene();
     const repository = sampleRepository(s.dir, { clock: s.clock });
     await repository.publish({ a: '1' });
@@ -412,7 +412,7 @@ describe('a repository that a fleet server reads', () => {
     }
   });
 
-  it('has an address that is one', () => {
+  it('is refused an invalid URL', () => {
     const wrong = [{ url: 'https://u:p@example.net/', rootFile: '/r' }];
     throwsCode('CONFIG_INVALID', () => openRepositories(wrong, fakeClock()));
   });

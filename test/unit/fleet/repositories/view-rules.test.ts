@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { RepositoryView } from '../../../../src/core/fleet/signed-releases.js';
-import type { NewEntry } from '../../../../src/fleet/repositories/read-offer.js';
-import { emptyView, nextView } from '../../../../src/fleet/repositories/view-rules.js';
+import type { OfferedEntry } from '../../../../src/fleet/repositories/read-offered-releases.js';
+import { applyReading, emptyView } from '../../../../src/fleet/repositories/view-rules.js';
 
-const entry = (bundle: string, serial: number): NewEntry => ({
+const entry = (bundle: string, serial: number): OfferedEntry => ({
   ...{ bundle, channel: 'stable', serial, manifest: `${serial}`, manifestBytes: 1, archive: `${serial}` },
   ...{
     archiveBytes: 1,
@@ -17,33 +17,33 @@ const entry = (bundle: string, serial: number): NewEntry => ({
   },
 });
 
-describe('what a reading makes of what was known', () => {
+describe('applyReading', () => {
   const readings = (view: RepositoryView, serials: readonly number[]): RepositoryView =>
     serials.reduce(
       (before, serial, at) =>
-        nextView(before, {
+        applyReading(before, {
           ...{ atMs: at + 1, roles: [], roots: [] },
-          offer: { entries: [entry('a', serial), entry('b', 1)], unread: [] },
+          offered: { entries: [entry('a', serial), entry('b', 1)], unreadChannels: [] },
         }),
       view,
     );
-  const read = (before: RepositoryView, entries: readonly NewEntry[], atMs: number): RepositoryView =>
-    nextView(before, { ...{ atMs, roles: [], roots: [] }, offer: { entries, unread: [] } });
+  const read = (before: RepositoryView, entries: readonly OfferedEntry[], atMs: number): RepositoryView =>
+    applyReading(before, { ...{ atMs, roles: [], roots: [] }, offered: { entries, unreadChannels: [] } });
   const pastOf = ({ past }: RepositoryView, bundle: string): number[] =>
     past.filter((one) => one.bundle === bundle).map(({ serial }) => serial);
 
-  it('keeps the last ten that differ of each channel, and none that is signed now', () => {
+  it('keeps the last ten past entries of each channel, without the current one', () => {
     const view = readings(
       emptyView('https://policy.example.net'),
       [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13],
     );
     assert.deepEqual(pastOf(view, 'a'), [12, 11, 10, 9, 8, 7, 6, 5, 4, 3]);
     assert.deepEqual(pastOf(view, 'b'), []);
-    // Taken back: what was there before is signed anew, and is not past any more.
+    // After a withdrawal the earlier release is signed again, so that it is not a past entry any more.
     assert.deepEqual(pastOf(readings(view, [12]), 'a'), [13, 11, 10, 9, 8, 7, 6, 5, 4, 3]);
   });
 
-  it('keeps the first sight of an entry while it stands', () => {
+  it('keeps the first time of an entry while the entry stays', () => {
     const view = readings(emptyView('https://policy.example.net'), [1, 2, 2]);
     assert.deepEqual(
       view.entries.map(({ bundle, seenAtMs }) => [bundle, seenAtMs]),
@@ -64,7 +64,7 @@ describe('what a reading makes of what was known', () => {
     }
   });
 
-  it('takes no entry for that of another channel', () => {
+  it('compares entries of the same channel only', () => {
     const before = read(emptyView('https://policy.example.net'), [entry('a', 1)], 1);
     const view = read(before, [entry('b', 1)], 2);
     assert.equal(view.entries[0]?.seenAtMs, 2);

@@ -1,13 +1,13 @@
-// What a fleet server makes of a list that it cannot have whole, and of files that are not of Writ.
+// A list of releases with errors, and a repository with files of other publishers.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { WritError } from '../../../../src/core/errors.js';
 import { type Digest, digestFromHex } from '../../../../src/core/names.js';
 import { encodeReleaseInfo } from '../../../../src/core/release/release.js';
-import { readOffer } from '../../../../src/fleet/repositories/read-offer.js';
+import { readOfferedReleases } from '../../../../src/fleet/repositories/read-offered-releases.js';
 import type { SignedTarget } from '../../../../src/trust/signed-target.js';
 
-type Client = Parameters<typeof readOffer>[0];
+type Client = Parameters<typeof readOfferedReleases>[0];
 
 const digest = digestFromHex('a'.repeat(64)) as Digest;
 
@@ -39,30 +39,30 @@ function clientOf(
   return { list, target };
 }
 
-describe('readOffer', () => {
-  it('leaves out files whose path names no bundle and channel of Writ', async () => {
+describe('readOfferedReleases', () => {
+  it('skips files whose path names no bundle and channel', async () => {
     const paths = ['dns/stable.tar.br', 'No Bundle/stable.tar.br', 'dns/No Channel.tar.br', 'dns/stable.zip'];
     const files = paths.map(targetAt);
-    const offer = await readOffer(
+    const offer = await readOfferedReleases(
       clientOf(async () => ({ files }) as never),
       known,
       signal,
     );
-    assert.deepEqual([offer.entries.map(({ bundle }) => bundle), offer.unread], [['dns'], []]);
+    assert.deepEqual([offer.entries.map(({ bundle }) => bundle), offer.unreadChannels], [['dns'], []]);
   });
 
-  it('asks for the known channels one by one where the list cannot be had, unless it is to end', async () => {
+  it('reads the known channels one by one when the list fails, unless the signal is aborted', async () => {
     const trouble = new WritError('METADATA_EXPIRED', 'a role of a team has expired');
     const client = clientOf(
       () => Promise.reject(trouble),
       async (bundle) => (bundle === 'dns' ? targetAt('dns/stable.tar.br') : undefined),
     );
-    const offer = await readOffer(client, known, signal);
-    assert.deepEqual([offer.entries.length, offer.unread, offer.trouble], [1, [], trouble]);
-    await assert.rejects(readOffer(client, known, AbortSignal.abort()), trouble);
+    const offer = await readOfferedReleases(client, known, signal);
+    assert.deepEqual([offer.entries.length, offer.unreadChannels, offer.firstError], [1, [], trouble]);
+    await assert.rejects(readOfferedReleases(client, known, AbortSignal.abort()), trouble);
     const mistake = new TypeError('a mistake of Writ');
     await assert.rejects(
-      readOffer({ ...client, list: () => Promise.reject(mistake) }, known, signal),
+      readOfferedReleases({ ...client, list: () => Promise.reject(mistake) }, known, signal),
       mistake,
     );
   });

@@ -1,5 +1,5 @@
-// What a repository offers now, by a client whose refresh succeeded: the signed entry of each bundle and channel. A role that cannot
-// be trusted costs its own channels their news, and no other's. Owns no rule of trust.
+// Reads the signed entry of each bundle and channel from a client whose refresh succeeded. An untrusted delegated role leaves its
+// own channels unread and no other. The client has the rules of trust.
 import { isWritError, toWritError, type WritError } from '../../core/errors.js';
 import type { SignedEntry } from '../../core/fleet/signed-releases.js';
 import { given } from '../../core/given.js';
@@ -7,68 +7,71 @@ import { digestHex, isName } from '../../core/names.js';
 import type { RepositoryClient } from '../../trust/repository-client.js';
 import { type FoundFile, readSignedTarget } from '../../trust/signed-target.js';
 
-export type NewEntry = Omit<SignedEntry, 'seenAtMs'>;
+export type OfferedEntry = Omit<SignedEntry, 'seenAtMs'>;
 export type ChannelName = Pick<SignedEntry, 'bundle' | 'channel'>;
 
-export interface Offer {
-  readonly entries: readonly NewEntry[];
-  /** Channels of which nothing could be learnt: what was known of them stays. */
-  readonly unread: readonly ChannelName[];
-  /** The first reason of it. */
-  readonly trouble?: WritError;
+export interface OfferedReleases {
+  readonly entries: readonly OfferedEntry[];
+  /** Channels whose entry could not be read: the known entry stays valid. */
+  readonly unreadChannels: readonly ChannelName[];
+  /** The first error; undefined when every channel was read. */
+  readonly firstError?: WritError;
 }
 
-/** Of one repository: what lies beyond is not judged. */
+/** For one repository: further channels are ignored. */
 const maxChannels = 1000;
 
-/** @param known channels to ask for one by one where a delegated role stands in the way of a list */
-export async function readOffer(
+/**
+ * @param known channels to read one by one when an untrusted delegated role prevents the list
+ * @throws the error of an aborted signal, and an error that is not a WritError
+ */
+export async function readOfferedReleases(
   client: Pick<RepositoryClient, 'list' | 'target'>,
   known: readonly ChannelName[],
   signal: AbortSignal,
-): Promise<Offer> {
+): Promise<OfferedReleases> {
   try {
     const { files } = (await client.list({ signal })) ?? { files: [] };
-    return gather(files.flatMap(nameOf).slice(0, maxChannels), async ({ file, ...name }) =>
+    return readEach(files.flatMap(parseChannelName).slice(0, maxChannels), async ({ file, ...name }) =>
       readEntry(file, name),
     );
   } catch (error) {
     if (!isWritError(error) || signal.aborted) throw error;
-    const offer = await gather(known, async (name) => {
+    const offer = await readEach(known, async (name) => {
       const found = await client.target(name.bundle, name.channel, { signal });
       return found && readEntry(found, name);
     });
-    return { ...offer, trouble: error };
+    return { ...offer, firstError: error };
   }
 }
 
-async function gather<Name extends ChannelName>(
+async function readEach<Name extends ChannelName>(
   names: readonly Name[],
-  read: (name: Name) => Promise<NewEntry | undefined>,
-): Promise<Offer> {
-  const entries: NewEntry[] = [];
-  const unread: ChannelName[] = [];
-  const troubles: WritError[] = [];
+  read: (name: Name) => Promise<OfferedEntry | undefined>,
+): Promise<OfferedReleases> {
+  const entries: OfferedEntry[] = [];
+  const unreadChannels: ChannelName[] = [];
+  const errors: WritError[] = [];
   for (const name of names) {
     try {
       const entry = await read(name);
       if (entry !== undefined) entries.push(entry);
     } catch (error) {
-      troubles.push(toWritError(error));
-      unread.push(name);
+      errors.push(toWritError(error));
+      unreadChannels.push(name);
     }
   }
-  const [trouble] = troubles;
-  return { entries, unread, ...(trouble === undefined ? {} : { trouble }) };
+  const [firstError] = errors;
+  return { entries, unreadChannels, ...given({ firstError }) };
 }
 
-/** Files of other publishers may be beside ours. */
-function nameOf(file: FoundFile): (ChannelName & { readonly file: FoundFile })[] {
+/** @returns an empty list for a file that is not an archive of Writ: other publishers may use the same repository */
+function parseChannelName(file: FoundFile): (ChannelName & { readonly file: FoundFile })[] {
   const [, bundle = '', channel = ''] = /^([^/]+)\/([^/]+)\.tar\.br$/.exec(file.path) ?? [];
   return isName(bundle) && isName(channel) ? [{ bundle, channel, file }] : [];
 }
 
-function readEntry(file: FoundFile, name: ChannelName): NewEntry {
+function readEntry(file: FoundFile, name: ChannelName): OfferedEntry {
   const { release, digest, length, vouchedBy } = readSignedTarget(file, name);
   const { serial, manifest, revision, createdAtMs, requires = [], fixes, stamped, withdrawn } = release;
   return {

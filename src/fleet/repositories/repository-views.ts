@@ -1,41 +1,41 @@
-// The rows of repositories: what a server concluded, for the queries of all. Owns how a view is in a row, what
-// is remembered of it, and which are too old to look at.
+// The rows of repositories: the last view of each, for the queries of every server of a fleet. Owns the row format, the cache of
+// parsed views, and the age at which a view is ignored.
 import type { Kysely } from 'kysely';
 import type { RepositoryView } from '../../core/fleet/signed-releases.js';
 import type { Tables } from '../store/tables.js';
 import { transactOnce } from '../store/transact.js';
 
-/** Nobody reads it any more. */
-const forgottenMs = 86_400_000;
+/** After a day without a refresh no server follows the repository any more. */
+const maxAgeMs = 86_400_000;
 const maxViews = 100;
 
-export interface StoredViews {
+export interface RepositoryViews {
   /** @returns the repositories that servers of this fleet read, by URL */
   read(nowMs: number): Promise<readonly RepositoryView[]>;
 }
 
-/** A row is read and parsed once for each reading of its repository, however often it is asked for: it may be megabytes. */
-export function openViews(db: Kysely<Tables>): StoredViews {
-  let known = new Map<string, { readonly triedAtMs: number; readonly view: RepositoryView }>();
+/** Reads and parses a row once for each refresh of its repository, because a view may have megabytes. */
+export function openRepositoryViews(db: Kysely<Tables>): RepositoryViews {
+  let cached = new Map<string, { readonly triedAtMs: number; readonly view: RepositoryView }>();
   return {
     read: async (nowMs) => {
       const rows = await db
         .selectFrom('repositories')
         .select(['id', 'tried_at_ms'])
-        .where('tried_at_ms', '>', nowMs - forgottenMs)
+        .where('tried_at_ms', '>', nowMs - maxAgeMs)
         .orderBy('url')
         .limit(maxViews)
         .execute();
-      const stale = rows.filter(({ id, tried_at_ms }) => known.get(id)?.triedAtMs !== Number(tried_at_ms));
+      const stale = rows.filter(({ id, tried_at_ms }) => cached.get(id)?.triedAtMs !== Number(tried_at_ms));
       const read = await readRows(
         db,
         stale.map(({ id }) => id),
       );
       const now = rows.flatMap(({ id }) => {
-        const one = read.get(id) ?? known.get(id);
+        const one = read.get(id) ?? cached.get(id);
         return one === undefined ? [] : [[id, one] as const];
       });
-      known = new Map(now);
+      cached = new Map(now);
       return now.map(([, { view }]) => view);
     },
   };
