@@ -172,8 +172,8 @@ export const errorCodes = {
   // transport
   SERVER_UNREACHABLE: failed('The server cannot be reached.', 'Check the network and the server.'),
   PROXY_REFUSED: failed(
-    'The proxy refused the connection to the server. With status 407 it asks for a user and a password.',
-    'Check the rules of the proxy, and `credentialsFile` of `proxy`.',
+    'The proxy refused the connection to the server. With status 407 it asks for a user and a password, with 502, 503 or 504 it cannot reach the server.',
+    'Check the rules of the proxy, `credentialsFile` of `proxy`, and whether the proxy resolves and reaches the server.',
   ),
   PROXY_INVALID: config(
     'The URL of a proxy, or the file with its credentials or authorities, cannot be used.',

@@ -144,7 +144,8 @@ const listHint =
 function withListHint(error: unknown): unknown {
   if (!isWritError(error) || error.code !== 'SERVER_ERROR') return error;
   const { code, message, facts } = error;
-  const isHidden = [204, 401, 403, 410].includes(Number(facts['status']));
+  // Through a proxy the status may be its own.
+  const isHidden = facts['proxy'] === undefined && [204, 401, 403, 410].includes(Number(facts['status']));
   return isHidden ? new WritError(code, message, { facts, hint: listHint, cause: error }) : error;
 }
 

@@ -18,10 +18,16 @@ export function fleetChecks(context: DoctorContext): Checks {
   return [['fleet', async () => judgeFleet(await fleetFacts(fleet, context))]];
 }
 
+interface Away {
+  readonly text: string;
+  /** What to do about a proxy; `curl` would not take the one of the configuration. */
+  readonly next?: string;
+}
+
 export interface FleetFacts {
   readonly url: string;
   /** Why the server does not answer. */
-  readonly away?: string | undefined;
+  readonly away?: Away | undefined;
   readonly tokenFile: string;
   /** Why the token cannot be read. */
   readonly tokenUnread?: string | undefined;
@@ -53,7 +59,7 @@ const totalTimeoutMs = 15_000;
 async function whyAway(
   { url, ca }: FleetConfig,
   { clock, version, config }: DoctorContext,
-): Promise<string | undefined> {
+): Promise<Away | undefined> {
   try {
     const limits = { ...(config?.transport ?? defaultTransportLimits), connectTimeoutMs };
     const trusted = ca === undefined ? {} : { ca: readCa(ca) };
@@ -70,12 +76,14 @@ async function whyAway(
       await door.load();
       const exchange = await door.open({ path: 'healthz', totalTimeoutMs });
       await exchange.end();
-      return exchange.status === 200 ? undefined : `${url}: its /healthz answers ${exchange.status}`;
+      if (exchange.status === 200) return undefined;
+      return { text: `${url}: its /healthz answers ${exchange.status}` };
     } finally {
       await door.close();
     }
   } catch (error) {
-    return toWritError(error).message;
+    const { message: text, facts, hint } = toWritError(error);
+    return facts['proxy'] === undefined ? { text } : { text, next: hint };
   }
 }
 
@@ -88,7 +96,7 @@ export function judgeFleet({ url, away, tokenFile, tokenUnread, status, nowMs }:
     return fail(`${tokenFile}: ${tokenUnread}; the host cannot enrol`, hint, 'FLEET_TOKEN_UNREADABLE');
   }
   if (problem !== undefined) return { ...warn(problem.message, problem.hint), code: problem.code };
-  if (away !== undefined) return warn(`no answer: ${away}`, `curl -sv ${url}`);
+  if (away !== undefined) return warn(`no answer: ${away.text}`, away.next ?? `curl -sv ${url}`);
   if (state === 'waiting')
     return warn(`${url} answers; a person has to approve this host`, errorCodes.FLEET_KEY_WAITING.hint);
   if (!isEnrolled) return ok(`${url} answers, ${tokenFile} can be read; not enrolled yet`);

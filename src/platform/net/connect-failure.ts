@@ -98,6 +98,8 @@ const words: Readonly<Record<string, string>> = {
   ENETUNREACH: 'no way leads there',
   ETIMEDOUT: 'no answer to the attempt to connect',
   UND_ERR_CONNECT_TIMEOUT: 'no answer to the attempt to connect',
+  UND_ERR_HEADERS_TIMEOUT: 'no answer to the request',
+  UND_ERR_BODY_TIMEOUT: 'the rest of the answer did not come',
 };
 
 /**

@@ -102,7 +102,7 @@ async function answerOf(client: Client, question: HttpQuestion, signal: AbortSig
       ...given({ body }),
     });
     if (route !== undefined && ofProxies.has(response.statusCode))
-      throw refusedByProxy(route, response.statusCode, `${method} ${url.origin}`);
+      throw refusedByProxy(route, response.statusCode, `${method} ${url.origin}`, url.host);
     const chunks: Buffer[] = [];
     let bytes = 0;
     for await (const chunk of response.body as AsyncIterable<Buffer>) {

@@ -10,7 +10,7 @@ import type { Clock } from '../time/clock.js';
 import { type Deadline, startDeadline } from '../time/deadline.js';
 import { createConnector } from './http-connector.js';
 import { refusedByProxy } from './http-proxy.js';
-import { judgeRedirect, parseRetryAfterMs, type RedirectRules, transportError } from './http-rules.js';
+import { judgeRedirect, parseRetryAfterMs, type RedirectRules, transportError, wayOf } from './http-rules.js';
 import { createProxies, type Proxies, proxyHeaders } from './proxies.js';
 
 export interface HttpOptions {
@@ -114,7 +114,7 @@ async function exchange(
       const next = redirectOf(response, url, { hops, allowed: options.redirects ?? [] });
       if (next === undefined) {
         const refusal = refusalOf(response, url, options);
-        if (refusal === undefined) return asExchange(response, url, deadline, options.limits);
+        if (refusal === undefined) return asExchange(response, url, deadline, options);
         response.body.destroy();
         throw refusal;
       }
@@ -123,7 +123,7 @@ async function exchange(
     }
   } catch (error) {
     deadline.end();
-    throw transportError(error, { url, phase: 'head', deadline });
+    throw transportError(error, { url, phase: 'head', deadline, proxies: options.proxies });
   }
 }
 
@@ -156,7 +156,7 @@ async function ask(
   response.body.on('error', () => undefined);
   if (route === undefined || response.statusCode !== 407) return response;
   response.body.destroy();
-  throw refusedByProxy(route, 407, `GET ${url}`);
+  throw refusedByProxy(route, 407, `GET ${url}`, new URL(url).host);
 }
 
 /** undici ends a request at its signal only once it has a connection: a proxy that does not answer CONNECT would outlast it. */
@@ -212,10 +212,12 @@ function refusalOf(
   }
   if (!decidable.has(status)) {
     // A proxy answers for an http server that it does not reach, or that its rules forbid.
-    const proxy = url.startsWith('http:') ? proxies(new URL(url))?.url.origin : undefined;
-    const through = proxy === undefined ? '' : ` through the proxy ${proxy}`;
-    const facts = { url, status, ...(proxy === undefined ? {} : { proxy }) };
-    return new WritError('SERVER_ERROR', `${url} answered with status ${status}${through}`, { facts });
+    const { through, facts, hint: reach } = wayOf(url, proxies);
+    const hint = status >= 500 ? reach : 'Read the logs of the proxy and of the server: either answered.';
+    return new WritError('SERVER_ERROR', `${url} answered with status ${status}${through}`, {
+      facts: { url, status, ...facts },
+      ...(through === '' ? {} : { hint }),
+    });
   }
   const encoding = headerOf(response, 'content-encoding');
   if (encoding === undefined || encoding === 'identity') return undefined;
@@ -227,7 +229,7 @@ function asExchange(
   response: Dispatcher.ResponseData,
   url: string,
   deadline: Deadline,
-  limits: TransportLimits,
+  { limits, proxies }: Pick<HttpOptions, 'limits'> & { readonly proxies: Proxies },
 ): HttpExchange {
   const declared = headerOf(response, 'content-length');
   const age = headerOf(response, 'age') ?? '';
@@ -239,7 +241,7 @@ function asExchange(
     header: (name) => headerOf(response, name),
     ...(Number.isNaN(dateMs) ? {} : { dateMs }),
     ...(declared !== undefined && /^\d{1,15}$/.test(declared) ? { contentLength: Number(declared) } : {}),
-    body: () => readBody(response, deadline, url),
+    body: () => readBody(response, { url, phase: 'body', deadline, proxies }),
     end: async () => {
       await release(response, deadline, limits);
       deadline.end();
@@ -249,13 +251,12 @@ function asExchange(
 
 async function* readBody(
   response: Dispatcher.ResponseData,
-  deadline: Deadline,
-  url: string,
+  failed: Parameters<typeof transportError>[1],
 ): AsyncGenerator<Buffer> {
   try {
     for await (const chunk of response.body) yield chunk as Buffer;
   } catch (error) {
-    throw transportError(error, { url, phase: 'body', deadline });
+    throw transportError(error, failed);
   }
 }
 

@@ -3,11 +3,12 @@
 import type { Socket } from 'node:net';
 import type { DetailedPeerCertificate, SecureContext, TLSSocket } from 'node:tls';
 import type { buildConnector, Client } from '#undici';
+import type { ProxyRoute } from '../../core/proxy-rules.js';
 import { systemClock } from '../time/clock.js';
 import { readSystemAuthorities } from './authorities.js';
 import { CertificateTimeError, certificateTimeHint } from './connect-failure.js';
 import { type ConnectOptions, openFirstConnection } from './first-connection.js';
-import { connectByProxy } from './http-proxy.js';
+import { connectByProxy, silentTunnel } from './http-proxy.js';
 import { type Proxies, readProxyCa } from './proxies.js';
 
 export interface ConnectorOptions extends Pick<ConnectOptions, 'timeoutMs' | 'lookup' | 'signal'> {
@@ -43,11 +44,14 @@ export function createConnector(undici: UndiciParts, options: ConnectorOptions):
   return (target, done) => {
     const open = async () => {
       const startTls = target.protocol === 'https:' ? await loadSecure() : undefined;
-      return { startTls, socket: await openConnection(target, undici, options) };
+      return { startTls, ...(await openConnection(target, undici, options)) };
     };
     open().then(
-      ({ startTls, socket }) => {
-        if (startTls !== undefined) return secureSocket(startTls, { ...target, httpSocket: socket }, done);
+      ({ startTls, socket, tunnel }) => {
+        const onSecure: typeof done = (...[error, secured]) =>
+          error === null ? done(null, secured) : done(inTunnel(error, tunnel, timeoutMs), null);
+        if (startTls !== undefined)
+          return secureSocket(startTls, { ...target, httpSocket: socket }, onSecure);
         socket.setNoDelay(true).setKeepAlive(true, keepAliveMs);
         done(null, socket);
       },
@@ -58,27 +62,50 @@ export function createConnector(undici: UndiciParts, options: ConnectorOptions):
 
 /** @returns a connection before any TLS, for a caller that sends no request. @throws as its parts */
 export async function connectTo(target: Target, options: ConnectorOptions): Promise<Socket> {
-  return openConnection(target, await import('#undici'), options);
+  return (await openConnection(target, await import('#undici'), options)).socket;
 }
 
 /** A server: an address is without brackets. */
 type Target = Pick<Parameters<Connector>[0], 'hostname' | 'protocol' | 'port'>;
+
+interface Tunnel {
+  readonly route: ProxyRoute;
+  /** `host:port` of the server. */
+  readonly authority: string;
+}
+
+/** A proxy answers CONNECT also where it does not forward: the error names it then. A certificate is that of the server. */
+function inTunnel(
+  error: Error & { readonly code?: string },
+  tunnel: Tunnel | undefined,
+  timeoutMs: number,
+): Error {
+  if (tunnel === undefined || error.code !== 'UND_ERR_CONNECT_TIMEOUT') return error;
+  return silentTunnel(tunnel.route, tunnel.authority, timeoutMs);
+}
 
 /** @returns a connection to the server, or to the proxy of an http server, before any TLS with the server */
 async function openConnection(
   { hostname, protocol, port: given }: Target,
   undici: UndiciParts,
   { proxies, ca: _, ...options }: ConnectorOptions,
-): Promise<Socket> {
+): Promise<{ readonly socket: Socket; readonly tunnel?: Tunnel }> {
   const isSecure = protocol === 'https:';
   const port = Number(given) || (isSecure ? 443 : 80);
   const host = hostname.includes(':') ? `[${hostname}]` : hostname;
   const route = proxies?.(new URL(`${protocol}//${host}:${port}/`));
-  if (route === undefined) return openFirstConnection({ ...options, hostname, port, clock: systemClock });
+  if (route === undefined)
+    return { socket: await openFirstConnection({ ...options, hostname, port, clock: systemClock }) };
   const connect = createConnector(undici, { ...options, ca: readProxyCa(route) });
   const { timeoutMs, signal } = options;
   const authority = isSecure ? `${host}:${port}` : undefined;
-  return connectByProxy(route, authority, { client: undici.Client, connect, timeoutMs, signal });
+  const socket = await connectByProxy(route, authority, {
+    client: undici.Client,
+    connect,
+    timeoutMs,
+    signal,
+  });
+  return authority === undefined ? { socket } : { socket, tunnel: { route, authority } };
 }
 
 /** As `startTls`, and an error of time says which time: the certificate is gone with the connection. */

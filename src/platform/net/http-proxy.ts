@@ -8,6 +8,7 @@ import type { ProxyRoute } from '../../core/proxy-rules.js';
 import { systemClock } from '../time/clock.js';
 import { joinSignals } from '../time/join-signals.js';
 import { ConnectError, connectFailure, ProxyError } from './connect-failure.js';
+import { reachHint } from './http-rules.js';
 import { proxyHeaders, sourceText } from './proxies.js';
 
 type Connector = Extract<Client.Options['connect'], (...args: never[]) => unknown>;
@@ -71,10 +72,11 @@ async function openTunnel(route: ProxyRoute, authority: string, options: ProxyOp
     const { statusCode, socket } = await client.connect({ path: authority, headers, signal: ended.signal });
     if (statusCode >= 200 && statusCode < 300) return socket as Socket;
     socket.on('error', () => undefined).destroy();
-    throw refusedByProxy(route, statusCode, `CONNECT ${authority}`);
+    throw refusedByProxy(route, statusCode, `CONNECT ${authority}`, authority);
   } catch (error) {
     const text = `did not answer CONNECT ${authority} in ${timeoutMs} ms`;
-    if (late.signal.aborted) throw new ProxyError(route.url.origin, { text, errno: 'ETIMEDOUT', hint });
+    if (late.signal.aborted)
+      throw new ProxyError(route.url.origin, { text, errno: 'ETIMEDOUT', hint: reachHint(authority) });
     throw error instanceof ProxyError || isWritError(error) ? error : unreached(route, error);
   } finally {
     settled.abort();
@@ -82,10 +84,20 @@ async function openTunnel(route: ProxyRoute, authority: string, options: ProxyOp
   }
 }
 
-/** @param what that the proxy was asked for, as `CONNECT policy.example.net:443` */
-export function refusedByProxy(route: ProxyRoute, status: number, what: string): ProxyError {
+/**
+ * @param what that the proxy was asked for, as `CONNECT policy.example.net:443`
+ * @param server its `host:port`
+ */
+export function refusedByProxy(route: ProxyRoute, status: number, what: string, server: string): ProxyError {
   const text = `answered ${what} with status ${status}`;
+  const hint = status >= 500 ? reachHint(server) : rulesHint(server);
   return new ProxyError(route.url.origin, { text, status, hint: status === 407 ? loginHint(route) : hint });
+}
+
+/** The proxy opened a tunnel, and nothing of the server came through it. */
+export function silentTunnel(route: ProxyRoute, authority: string, timeoutMs: number): ProxyError {
+  const text = `opened a tunnel to ${authority}, and no answer of the server came through it in ${timeoutMs} ms`;
+  return new ProxyError(route.url.origin, { text, errno: 'ETIMEDOUT', hint: reachHint(authority) });
 }
 
 function loginHint({ from, credentials, credentialsFile }: ProxyRoute): string {
@@ -95,7 +107,9 @@ function loginHint({ from, credentials, credentialsFile }: ProxyRoute): string {
   return `Set \`proxy\` to a group with \`credentialsFile\`, a file with one line, user:password.${also}`;
 }
 
-const hint = 'Check the proxy and its rules; `writ doctor` shows which proxy each URL has.';
+function rulesHint(server: string): string {
+  return `Allow ${server} in the rules of the proxy (host and port), or correct the URL of the server.`;
+}
 
 function unreached(route: ProxyRoute, error: unknown): Error {
   if (isWritError(error)) return error;

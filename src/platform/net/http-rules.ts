@@ -5,6 +5,7 @@ import { given } from '../../core/given.js';
 import { maxRedirects, maxRetryAfterMs } from '../../core/limits.js';
 import type { Deadline } from '../time/deadline.js';
 import { ConnectError, connectFailure, ProxyError } from './connect-failure.js';
+import type { Proxies } from './proxies.js';
 
 /**
  * @param value of Retry-After: seconds, or an HTTP date (RFC 9110 section 10.2.3)
@@ -26,20 +27,61 @@ interface FailedExchange {
   /** `head`: no response yet; `body`: it had begun. */
   readonly phase: 'head' | 'body';
   readonly deadline: Deadline;
+  readonly proxies?: Proxies;
 }
 
 /** @returns the coded error for what an exchange threw; a WritError comes back as it is. */
-export function transportError(error: unknown, { url, phase, deadline }: FailedExchange): WritError {
-  if (isWritError(error)) return error;
-  if (deadline.signal.aborted && isWritError(deadline.signal.reason)) return deadline.signal.reason;
+export function transportError(
+  error: unknown,
+  { url, phase, deadline, proxies = () => undefined }: FailedExchange,
+): WritError {
+  const { signal } = deadline;
+  const cause = !isWritError(error) && signal.aborted && isWritError(signal.reason) ? signal.reason : error;
+  if (isWritError(cause)) return cause === signal.reason ? atUrl(cause, url, proxies) : cause;
   if (error instanceof ProxyError) return errorOfProxy(error, url);
   const errno = isSystemError(error) ? (error.code ?? error.name) : 'unknown';
   const reason = error instanceof Error ? error.message : String(error);
   const attempts = error instanceof ConnectError ? error.message : undefined;
   const code = codeOf(errno, phase);
-  const { text, hint } =
-    code === 'SERVER_UNREACHABLE' ? connectFailure(errno, reason, attempts) : { text: reason };
-  return new WritError(code, `${url}: ${text}`, { facts: { url, errno }, cause: error, ...given({ hint }) });
+  const isInWords = code === 'SERVER_UNREACHABLE' || code === 'DOWNLOAD_TIMEOUT';
+  const { text, hint } = isInWords ? connectFailure(errno, reason, attempts) : { text: reason };
+  const { through, facts, hint: ofProxy } = wayOf(url, proxies);
+  return new WritError(code, `${url}: ${text}${through}`, {
+    facts: { url, errno, ...facts },
+    cause: error,
+    ...given({ hint: ofProxy ?? hint }),
+  });
+}
+
+/** The deadline knows no URL. An interruption has none to name. */
+function atUrl(cause: WritError, url: string, proxies: Proxies): WritError {
+  if (cause.code !== 'DOWNLOAD_TIMEOUT') return cause;
+  const { through, facts, hint } = wayOf(url, proxies);
+  const text = `${url}: ${cause.message}${through}`;
+  return new WritError(cause.code, text, {
+    facts: { ...cause.facts, url, ...facts },
+    cause,
+    ...given({ hint }),
+  });
+}
+
+interface Way {
+  /** Empty without a proxy, and for an https server: its tunnel has its own errors. */
+  readonly through: string;
+  readonly facts: { readonly proxy?: string };
+  readonly hint?: string;
+}
+
+/** How an http server was asked, for an error: its proxy may be the one that did not answer. */
+export function wayOf(url: string, proxies: Proxies): Way {
+  const proxy = url.startsWith('http:') ? proxies(new URL(url))?.url.origin : undefined;
+  if (proxy === undefined) return { through: '', facts: {} };
+  return { through: ` through the proxy ${proxy}`, facts: { proxy }, hint: reachHint(new URL(url).host) };
+}
+
+/** @param server its host and port: the proxy resolves the name and connects */
+export function reachHint(server: string): string {
+  return `Check on the machine of the proxy that ${server} has an address and answers.`;
 }
 
 /** An answer of the proxy is its decision; without one the server is unreachable. */

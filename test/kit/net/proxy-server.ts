@@ -21,8 +21,8 @@ export interface ProxyAnswers {
   readonly ports: Readonly<Record<string, number>>;
   /** @returns a status to refuse with; undefined for a request that it serves */
   readonly refuse?: (credentials: string | undefined) => number | undefined;
-  /** Takes each CONNECT, and answers none. */
-  readonly silent?: true;
+  /** `always`: takes each request, and answers none. `in tunnels`: answers CONNECT, and forwards nothing. */
+  readonly silent?: 'always' | 'in tunnels';
   readonly tls?: { readonly cert: string; readonly key: string };
 }
 
@@ -37,6 +37,7 @@ export async function startProxy({ ports, refuse, silent, tls }: ProxyAnswers): 
   };
   const serve = (request: IncomingMessage, response: ServerResponse): void => {
     const status = judge(request);
+    if (silent === 'always') return;
     if (status !== undefined) return void response.writeHead(status).end();
     if (!URL.canParse(request.url ?? '')) return void response.writeHead(400).end();
     const { hostname, pathname } = new URL(request.url ?? '');
@@ -58,7 +59,8 @@ export async function startProxy({ ports, refuse, silent, tls }: ProxyAnswers): 
   server.on('connect', (request: IncomingMessage, client: Duplex) => {
     client.on('error', () => undefined);
     const status = judge(request);
-    if (silent) return;
+    if (silent === 'always') return;
+    if (silent === 'in tunnels') return void client.write('HTTP/1.1 200 Connection established\r\n\r\n');
     const port = ports[(request.url ?? '').replace(/:\d+$/, '')];
     if (status !== undefined || port === undefined)
       return void client.end(`HTTP/1.1 ${status ?? 503} refused\r\nContent-Length: 0\r\n\r\n`);

@@ -36,7 +36,8 @@ describe('a pull that only a proxy lets through', () => {
       'policy.test': Number(new URL(web.url).port),
       'fleet.policy.test': (server.address() as AddressInfo).port,
     };
-    await using proxy = await startProxy({ ports });
+    let refusal: number | undefined;
+    await using proxy = await startProxy({ ports, refuse: () => refusal });
     const pull = (env: Readonly<Record<string, string>>) =>
       runWritProcess(['pull', '--config', site.config], { env });
     const byEnvironment = await pull({ HTTP_PROXY: proxy.url, HTTPS_PROXY: proxy.url });
@@ -52,6 +53,11 @@ describe('a pull that only a proxy lets through', () => {
     const byKey = await pull({ HTTP_PROXY: 'http://127.0.0.1:1', NO_PROXY: '*' });
     assert.equal(byKey.exitCode, 0, byKey.stderr);
     assert.match(byKey.stdout, /^ACTIVATED/);
+
+    refusal = 403;
+    const refused = await pull({});
+    assert.equal(refused.exitCode, 1, refused.stderr);
+    assert.match(refused.stdout, /\[SERVER_ERROR\].*hint: Read the logs of the proxy and of the server/s);
     server.close();
   });
 });

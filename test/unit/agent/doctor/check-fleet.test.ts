@@ -33,7 +33,12 @@ describe('writ doctor on the fleet', () => {
       judged({ status: { ...reporting, problem } }),
       /^warn \| the key is retired .*\| FLEET_KEY_RETIRED$/,
     );
-    assert.match(judged({ away: 'connect ECONNREFUSED' }), /^warn \| no answer: connect ECONNREFUSED/);
+    assert.match(
+      judged({ away: { text: 'connect ECONNREFUSED' } }),
+      /^warn \| no answer: connect ECONNREFUSED/,
+    );
+    const away = { text: 'the proxy answered with status 403', next: 'Allow it' };
+    assert.match(judged({ away }), /^warn \| no answer: the proxy .* 403 \| Allow it/);
     const waiting = { url, state: 'waiting', pending: 0 } as const;
     assert.match(judged({ status: waiting }), /^warn .*a person has to approve/);
   });

@@ -168,13 +168,26 @@ describe('a request through a proxy', () => {
       error.message,
       /the proxy http:\/\/127\.0\.0\.1:\d+ answered CONNECT a\.policy\.test:443 with status 403$/,
     );
+    assert.match(error.hint, /^Allow a\.policy\.test:443 in the rules of the proxy/);
+  });
+
+  it('says what the proxy does not reach where it answers CONNECT with 503', async () => {
+    await using proxy = await startProxy({ ports });
+    const error = await fails('PROXY_REFUSED', 'https://unknown.test/', { url: proxy.url });
+    assert.match(error.hint, /^Check on the machine of the proxy that unknown\.test:443 has an address/);
   });
 
   it('names the proxy where an http server is answered for', async () => {
-    await using proxy = await startProxy({ ports, refuse: () => 403 });
+    await using proxy = await startProxy({
+      ports,
+      refuse: () => (proxy.lines.at(-1)?.includes('plain.test') ? 403 : undefined),
+    });
     const error = await fails('SERVER_ERROR', 'http://plain.test/', { url: proxy.url });
     assert.match(error.message, /status 403 through the proxy http:\/\/127\.0\.0\.1:\d+$/);
     assert.deepEqual([error.facts['status'], error.facts['proxy']], [403, proxy.url]);
+    assert.match(error.hint, /logs of the proxy and of the server/);
+    const away = await fails('SERVER_ERROR', 'http://unknown.test/', { url: proxy.url });
+    assert.match(away.hint, /^Check on the machine of the proxy that unknown\.test has an address/);
   });
 
   it('names the proxy and not the server where the proxy is away', async () => {
@@ -190,29 +203,65 @@ describe('a request through a proxy', () => {
     }
   });
 
-  it('ends at the timeout to connect where the proxy does not answer CONNECT', async () => {
-    await using proxy = await startProxy({ ports, silent: true });
-    const limits = { ...defaultTransportLimits, connectTimeoutMs: 100 };
-    const proxies = createProxies({ url: proxy.url }, {});
-    const base = new URL('https://a.policy.test/');
-    const door = openHttpDoor(base, { limits, clock: systemClock, version: '0.0.0', ca, proxies });
-    const error = await door.open({ path: '', totalTimeoutMs: 20_000 }).catch((cause: unknown) => cause);
+  /** With short timeouts, of which the others must not matter. */
+  async function failsSilently(
+    base: string,
+    proxy: string,
+    given: Partial<typeof defaultTransportLimits>,
+    totalTimeoutMs = 300_000,
+  ): Promise<WritError> {
+    const long = { connectTimeoutMs: 300_000, idleTimeoutMs: 300_000 };
+    const limits = { ...defaultTransportLimits, ...long, ...given };
+    const proxies = createProxies({ url: proxy }, {});
+    const door = openHttpDoor(new URL(base), { limits, clock: systemClock, version: '0.0.0', ca, proxies });
+    const error = await door.open({ path: '', totalTimeoutMs }).catch((cause: unknown) => cause);
     await door.close();
-    assert.ok(isWritError(error) && error.code === 'SERVER_UNREACHABLE', String(error));
+    assert.ok(isWritError(error), String(error));
+    return error;
+  }
+
+  it('ends at the timeout to connect where the proxy does not answer CONNECT', async () => {
+    await using proxy = await startProxy({ ports, silent: 'always' });
+    const error = await failsSilently('https://a.policy.test/', proxy.url, { connectTimeoutMs: 100 });
+    assert.equal(error.code, 'SERVER_UNREACHABLE');
     assert.match(error.message, /did not answer CONNECT a\.policy\.test:443 in 100 ms/);
+    assert.match(error.hint, /on the machine of the proxy that a\.policy\.test:443 has an address/);
+  });
+
+  it('names the proxy where nothing comes through a tunnel that it opened', async () => {
+    await using proxy = await startProxy({ ports, silent: 'in tunnels' });
+    const error = await failsSilently('https://a.policy.test/', proxy.url, { connectTimeoutMs: 100 });
+    assert.equal(error.code, 'SERVER_UNREACHABLE');
+    assert.ok(
+      error.message.includes(`the proxy ${proxy.url} opened a tunnel to a.policy.test:443`),
+      error.message,
+    );
+    assert.deepEqual([error.facts['proxy'], error.facts['errno']], [proxy.url, 'ETIMEDOUT']);
+  });
+
+  it('names the proxy where an http server does not answer through it', async () => {
+    await using proxy = await startProxy({ ports, silent: 'always' });
+    for (const [given, totalTimeoutMs, text] of [
+      [{ idleTimeoutMs: 100 }, 300_000, 'no answer to the request (UND_ERR_HEADERS_TIMEOUT)'],
+      [{}, 100, 'not done after 100 ms'],
+    ] as const) {
+      const error = await failsSilently('http://plain.test/', proxy.url, given, totalTimeoutMs);
+      assert.equal(error.code, 'DOWNLOAD_TIMEOUT');
+      assert.equal(error.message, `http://plain.test/: ${text} through the proxy ${proxy.url}`);
+      assert.match(error.hint, /on the machine of the proxy that plain\.test has an address/);
+      assert.equal(error.facts['proxy'], proxy.url);
+    }
   });
 
   it('ends at its own deadline where that is shorter than the timeout to connect', async () => {
-    await using proxy = await startProxy({ ports, silent: true });
-    const limits = { ...defaultTransportLimits, connectTimeoutMs: 300_000 };
+    await using proxy = await startProxy({ ports, silent: 'always' });
+    const base = 'https://a.policy.test/';
+    const error = await failsSilently(base, proxy.url, {}, 100);
+    assert.equal(error.code, 'DOWNLOAD_TIMEOUT');
+    assert.equal(error.message, `${base}: not done after 100 ms`);
     const proxies = createProxies({ url: proxy.url }, {});
-    const base = new URL('https://a.policy.test/');
-    const door = openHttpDoor(base, { limits, clock: systemClock, version: '0.0.0', ca, proxies });
-    const error = await door.open({ path: '', totalTimeoutMs: 100 }).catch((cause: unknown) => cause);
-    await door.close();
-    assert.ok(isWritError(error) && error.code === 'DOWNLOAD_TIMEOUT', String(error));
     const bounds = { timeoutMs: 100, maxAnswerBytes: 100, clock: systemClock, proxies };
-    const reply = await askHttp({ url: base, method: 'GET', ca, ...bounds });
+    const reply = await askHttp({ url: new URL(base), method: 'GET', ca, ...bounds });
     assert.deepEqual(reply, { kind: 'failed', reason: 'no answer in 100 ms' });
   });
 
@@ -272,7 +321,7 @@ describe('a request through a proxy', () => {
         const reply = await askHttp({ ...bounds, url: new URL(target), ca, proxies });
         assert.ok(reply.kind === 'failed', target);
         assert.match(reply.reason, /^the proxy http:.* with status 503$/);
-        assert.match(reply.hint ?? '', /Check the proxy/);
+        assert.match(reply.hint ?? '', /on the machine of the proxy that unknown\.test/);
       }
     });
   });
