@@ -35,6 +35,19 @@ export interface CallerParts {
 /** What of a request says who asks. */
 export type Asking = Pick<FastifyRequest, 'headers' | 'ip'>;
 
+interface PagePlace {
+  readonly hasTls: boolean;
+  /** Where the server listens. */
+  readonly host: string;
+  /** Where people reach it. */
+  readonly publicUrl?: string | undefined;
+}
+
+/** @returns whether browsers reach the page over TLS, of this server or of a proxy before it: its cookies are then Secure */
+export function hasSecurePage({ hasTls, host, publicUrl }: PagePlace): boolean {
+  return hasTls || publicUrl?.startsWith('https:') === true || !/^(?:127\.|::1$|localhost$)/.test(host);
+}
+
 /**
  * `__Host-`: a browser takes such a cookie from this host alone, over TLS. A plain name could also be set by a sibling domain, which
  * would then sign its visitor in with a session of another person. Without TLS, on loopback, browsers refuse the prefix.
@@ -146,7 +159,7 @@ export async function endSession(
   await transact(db, (trx) => trx.deleteFrom('sessions').where('digest', '=', ended).execute());
 }
 
-/** @param secure false on loopback without TLS alone, where a browser would not send it back */
+/** @param secure from hasSecurePage: without TLS a browser would not send the cookie back */
 export function cookieText(session: string, secure: boolean): string {
   const life = session === '' ? 0 : sessionMs / 1000;
   const parts = [

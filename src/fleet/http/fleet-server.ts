@@ -24,6 +24,7 @@ import {
 import { createRefreshTrigger } from '../repositories/refresh-trigger.js';
 import { type FleetStore, openFleetStore } from '../store/open-store.js';
 import { runWebhook, type WebhookTarget } from '../webhook/webhook.js';
+import { hasSecurePage } from './callers.js';
 import { changeRoutes } from './change-routes.js';
 import { createApp } from './fleet-app.js';
 import { createFleetMetrics, type FleetMetrics } from './fleet-metrics.js';
@@ -54,7 +55,7 @@ export interface FleetServerOptions {
   readonly identity?: IdentityRule;
   /** Who is told when the state of the fleet changes. */
   readonly webhook?: WebhookTarget;
-  /** Where people reach this server, for links; without a slash at its end. Left out: the address that it listens on. */
+  /** Where people reach this server, for links and cookies; without a slash at its end. Left out: the address that it listens on. */
   readonly publicUrl?: string;
   readonly processMetrics: MetricsOptions['process'];
   /** How long ended intervals are kept; left out: 90 days. */
@@ -114,7 +115,7 @@ async function serveStore(
   const metrics = await createFleetMetrics({ process: options.processMetrics });
   const listener = listenerOf(options, { limits, metrics, tls: tlsOptions });
   const bound = createRefusalBound(clock);
-  const secure = tls !== undefined || !/^(?:127\.|::1$|localhost$)/.test(options.host);
+  const secure = hasSecurePage({ ...options, hasTls: tls !== undefined });
   const parts = { store, clock, log, metrics, bound, secure, identity: options.identity };
   const queries = createFleetQueries(store.db, store.fleetId, clock);
   const events = createSummaryEvents({ summary: queries.summary, clock, log });

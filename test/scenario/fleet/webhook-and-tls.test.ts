@@ -97,7 +97,6 @@ describe('a fleet server', () => {
       ['--webhook', 'https://user:pass@alarms.example.net/'],
       ['--webhook-token-file', 'token'],
       ['--webhook-ca', 'ca.crt'],
-      ['--public-url', 'https://fleet.example.net'],
     ])
       assert.equal((await serve(...flags)).exitCode, 2, flags.join(' '));
   });

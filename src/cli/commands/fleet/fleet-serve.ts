@@ -78,7 +78,7 @@ const flags = {
   webhookCa: optional('--webhook-ca <file>', 'authorities to trust for it, PEM'),
   publicUrl: optional(
     '--public-url <url>',
-    'where people reach this server, for links in webhook notifications; by default the address it listens on',
+    'where people reach this server: for links in notifications, and with https for the cookies behind a proxy with TLS; by default the address it listens on',
     publicUrlFlag,
   ),
 };
@@ -176,21 +176,15 @@ function publicUrlFlag(text: string): string {
   throw new InvalidArgumentError('Give the address of the page only, for example https://fleet.example.net.');
 }
 
-type WebhookFlags = Pick<
-  FlagValues<typeof flags>,
-  'webhook' | 'webhookTokenFile' | 'webhookCa' | 'publicUrl'
->;
+type WebhookFlags = Pick<FlagValues<typeof flags>, 'webhook' | 'webhookTokenFile' | 'webhookCa'>;
 
 function webhookTarget(
-  { webhook: url, webhookTokenFile: token, webhookCa: ca, publicUrl }: WebhookFlags,
+  { webhook: url, webhookTokenFile: token, webhookCa: ca }: WebhookFlags,
   { at }: CommandContext,
 ): WebhookTarget | undefined {
   if (url !== undefined) return { url, ...given({ tokenFile: token && at(token), caFile: ca && at(ca) }) };
-  if (token === undefined && ca === undefined && publicUrl === undefined) return undefined;
-  throw new WritError(
-    'USAGE',
-    '--webhook is missing: --webhook-token-file, --webhook-ca and --public-url need it',
-  );
+  if (token === undefined && ca === undefined) return undefined;
+  throw new WritError('USAGE', '--webhook is missing: --webhook-token-file and --webhook-ca need it');
 }
 
 /** A reading speaks for the present for two minutes. */

@@ -1,7 +1,13 @@
 // Which cookie is a session: with TLS the one that a browser takes from this host alone.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { beginSession, callerOf, cookieText, endSession } from '../../../../src/fleet/http/callers.js';
+import {
+  beginSession,
+  callerOf,
+  cookieText,
+  endSession,
+  hasSecurePage,
+} from '../../../../src/fleet/http/callers.js';
 import { createRefusalBound } from '../../../../src/fleet/http/refusal-bound.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
@@ -46,6 +52,15 @@ describe('the cookie of a session', () => {
     const plain = await s.signIn(false);
     assert.match(plain.cookie, /^writ_session=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict; Max-Age=43200$/);
     assert.equal(await s.whoIs(false, plain.cookie.split(';')[0] ?? ''), plain.who);
+  });
+
+  it('is Secure wherever browsers use TLS: of the server, of a proxy that --public-url names, and beyond loopback', () => {
+    const place = { hasTls: false, host: '127.0.0.1' };
+    assert.equal(hasSecurePage(place), false);
+    assert.equal(hasSecurePage({ ...place, publicUrl: 'http://127.0.0.1:8090' }), false);
+    assert.equal(hasSecurePage({ ...place, publicUrl: 'https://fleet.example.net' }), true);
+    assert.equal(hasSecurePage({ ...place, hasTls: true }), true);
+    assert.equal(hasSecurePage({ ...place, host: '192.0.2.1' }), true);
   });
 
   it('of a sibling domain, which cannot set the prefix, signs its visitor in as no other person', async () => {
