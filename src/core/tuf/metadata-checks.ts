@@ -180,7 +180,17 @@ export function refuseShrunkSnapshot(
   after: Readonly<Record<string, MetaFile>>,
 ): void {
   for (const [name, { version }] of Object.entries(before)) {
-    const actual = Object.hasOwn(after, name) ? (after[name]?.version ?? 0) : 0;
-    if (actual < version) throw rollback(name.replace(/\.json$/, ''), version, actual);
+    const error = findOlderInSnapshot(name, version, after);
+    if (error !== undefined) throw error;
   }
+}
+
+/** @param name of a file, as `team.json`. @returns METADATA_ROLLBACK where the snapshot lists an older version of it, or none */
+export function findOlderInSnapshot(
+  name: string,
+  version: number,
+  meta: Readonly<Record<string, MetaFile>>,
+): WritError | undefined {
+  const actual = Object.hasOwn(meta, name) ? (meta[name]?.version ?? 0) : 0;
+  return actual < version ? rollback(name.replace(/\.json$/, ''), version, actual) : undefined;
 }

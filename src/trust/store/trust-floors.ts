@@ -27,7 +27,8 @@ export interface FloorFile {
   save(refreshed: TrustedSet): void;
 }
 
-const maxFloorBytes = 2000;
+/** A snapshot lists as many delegated roles as fit into it. */
+const maxFloorBytes = 16_000_000;
 
 /** @param bootstrapRoot called after the bootstrap root was found to be readable */
 export function openTrustFloors(

@@ -14,13 +14,20 @@ const floors = { root: 2, timestamp: 9, snapshot: 5, targets: 4 };
 const known = { mark: 'm', floors };
 
 function setOf(versions: Partial<typeof floors>): TrustedSet {
-  const entries = Object.entries(versions).map(([role, version]) => [role, { signed: { version } }]);
+  const meta = { 'targets.json': { version: 1 } };
+  const entries = Object.entries(versions).map(([role, version]) => [role, { signed: { version, meta } }]);
   return Object.fromEntries(entries) as TrustedSet;
 }
 
 describe('the copy of the trust floors', () => {
   it('is read as it was written', () =>
     assert.deepEqual(parseFloors(floorsText(known, owner), owner), known));
+
+  it('is read with the delegated roles, of any name', () => {
+    const delegated = JSON.parse('{"team.json":3,"__proto__.json":1,"__proto__":2}');
+    const all = { mark: 'm', floors: { ...floors, delegated } };
+    assert.deepEqual(parseFloors(floorsText(all, owner), owner), all);
+  });
 
   it('counts for its own boot and bootstrap root only', () => {
     const text = floorsText(known, owner);
@@ -38,6 +45,8 @@ describe('the copy of the trust floors', () => {
     JSON.stringify({ writ: 1, ...owner, mark: 'm', ...floors, root: 0 }),
     JSON.stringify({ writ: 1, ...owner, mark: 'm', ...floors, root: '2' }),
     JSON.stringify({ writ: 2, ...owner, mark: 'm', ...floors }),
+    JSON.stringify({ writ: 1, ...owner, mark: 'm', ...floors, delegated: [3] }),
+    JSON.stringify({ writ: 1, ...owner, mark: 'm', ...floors, delegated: { 'team.json': '3' } }),
     JSON.stringify({ writ: 1, ...owner, ...floors }),
   ];
   for (const text of damaged)
