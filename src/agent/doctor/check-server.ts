@@ -8,7 +8,6 @@ import { troubleOf } from '../../core/status/freshness.js';
 import type { StatusReport } from '../../core/status/status.js';
 import { timeLeft, utcTimeText } from '../../core/text/iso-time.js';
 import { renewalOf } from '../../core/tuf/metadata-checks.js';
-import { writReleasedAtMs } from '../../core/version.js';
 import { certificateEndsAtMs } from '../../platform/net/certificate.js';
 import { type HttpDoor, openHttpDoor } from '../../platform/net/http-client.js';
 import { createProxies } from '../../platform/net/proxies.js';
@@ -26,7 +25,7 @@ export async function serverChecks(context: DoctorContext): Promise<Checks> {
   const aheadMs = looks.map((look) => look.aheadMs).find((one) => one !== undefined);
   const behindSignedMs = reportOf(context)?.clock?.behindMs;
   return [
-    ['clock', () => judgeClock({ aheadMs, behindSignedMs, nowMs: context.clock.nowMs() })],
+    ['clock', () => judgeClock({ ...context, aheadMs, behindSignedMs, nowMs: context.clock.nowMs() })],
     ['trust', () => (config === undefined ? withoutConfig : examineTrust(config, context))],
     ['server', () => (config === undefined ? withoutConfig : judgeMirrors(looks))],
   ];
@@ -150,13 +149,15 @@ const quietSkewMs = 2500;
 export interface ClockFacts extends Pick<MirrorFacts, 'aheadMs'> {
   /** How far the clock is behind the greatest time that the repository has signed. */
   readonly behindSignedMs?: number | undefined;
-  readonly nowMs?: number | undefined;
+  readonly nowMs: number;
+  /** Of this program; left out: not compared. */
+  readonly releasedAtMs?: number | undefined;
 }
 
-export function judgeClock({ aheadMs, behindSignedMs, nowMs = writReleasedAtMs }: ClockFacts): Judged {
+export function judgeClock({ aheadMs, behindSignedMs, nowMs, releasedAtMs }: ClockFacts): Judged {
   const next = 'timedatectl set-ntp true';
-  if (nowMs < writReleasedAtMs - dayMs) {
-    const [now, released] = [utcTimeText(nowMs), utcTimeText(writReleasedAtMs).slice(0, 10)];
+  if (releasedAtMs !== undefined && nowMs < releasedAtMs - dayMs) {
+    const [now, released] = [utcTimeText(nowMs), utcTimeText(releasedAtMs).slice(0, 10)];
     return fail(`it is ${now}, before the release of this version on ${released}`, next, 'CLOCK_BEHIND');
   }
   if (behindSignedMs !== undefined)

@@ -21,6 +21,8 @@ export interface DoctorContext {
   readonly heard: DoctorHearsay;
   readonly version: string;
   readonly clock: Clock;
+  /** When this program was released; left out: the clock is not compared with it. */
+  readonly releasedAtMs?: number | undefined;
   /** What starts the agent of this host. */
   readonly service: ServiceLines;
   /** Where resolv.conf, hosts and profiles are. */

@@ -16,7 +16,8 @@ import { workerChecks } from './check-workers.js';
 import type { Checks, DoctorContext } from './doctor-context.js';
 import { couldNotLook, judgeChange } from './judged.js';
 
-export interface DoctorOptions extends Pick<DoctorContext, 'version' | 'clock' | 'heard' | 'service'> {
+export interface DoctorOptions
+  extends Pick<DoctorContext, 'version' | 'clock' | 'releasedAtMs' | 'heard' | 'service'> {
   readonly configPath: string;
   /** `/etc` by default. */
   readonly etc?: string;

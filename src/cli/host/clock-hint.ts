@@ -7,14 +7,15 @@ import type { CommandContext } from '../console/command.js';
 /** Time zones, and a release that was dated some hours late. */
 const toleranceMs = 86_400_000;
 
-/** Only for the clock of the system: a clock that is given comes with its own date of release, or without one. */
-export function warnOfClock({
-  clock,
-  reporter,
-  surroundings,
-}: Pick<CommandContext, 'clock' | 'reporter' | 'surroundings'>): void {
+/** @returns undefined for a clock that is given without a date of release: it is not compared */
+export function releaseTimeOf({ surroundings }: Pick<CommandContext, 'surroundings'>): number | undefined {
   const ofSystem = surroundings.clock === undefined ? writReleasedAtMs : undefined;
-  const releasedAtMs = surroundings.releasedAtMs ?? ofSystem;
+  return surroundings.releasedAtMs ?? ofSystem;
+}
+
+export function warnOfClock(context: Pick<CommandContext, 'clock' | 'reporter' | 'surroundings'>): void {
+  const { clock, reporter } = context;
+  const releasedAtMs = releaseTimeOf(context);
   const nowMs = clock.nowMs();
   if (releasedAtMs === undefined || nowMs >= releasedAtMs - toleranceMs) return;
   const released = utcTimeText(releasedAtMs).slice(0, 10);

@@ -5,6 +5,7 @@ import { diagnose } from '../../../core/status/doctor.js';
 import type { CommandDefinition } from '../../console/command.js';
 import { agentDoors } from '../../host/agent-doors.js';
 import { type ConfigFlags, configFlag, serviceOf, withConfig } from '../../host/ask.js';
+import { releaseTimeOf } from '../../host/clock-hint.js';
 import { readHostReport } from '../../host/host-report.js';
 import { showFindings } from '../../show/show-doctor.js';
 
@@ -18,7 +19,9 @@ export const command: CommandDefinition<ConfigFlags> = {
     const heard = await readHostReport(flags, context).catch(whyNot);
     const { runDoctor } = await agentDoors.doctor();
     const service = serviceOf(context);
-    const found = await runDoctor({ configPath: at(flags.config), version, clock, heard, service });
+    const releasedAtMs = releaseTimeOf(context);
+    const configPath = at(flags.config);
+    const found = await runDoctor({ configPath, version, clock, releasedAtMs, heard, service });
     const findings = found.map((finding) => withConfig(finding, flags));
     const { outcome, exitCode, failures, warnings } = diagnose(findings);
     return {

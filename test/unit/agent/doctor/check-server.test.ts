@@ -9,8 +9,6 @@ import {
   type TrustFacts,
 } from '../../../../src/agent/doctor/check-server.js';
 
-import { writReleasedAtMs } from '../../../../src/core/version.js';
-
 const dayMs = 86_400_000;
 const nowMs = Date.UTC(2026, 10, 21);
 const url = 'https://policy.example.net/';
@@ -53,26 +51,29 @@ describe('a mirror', () => {
 });
 
 describe('the clock', () => {
-  const cases: readonly (readonly [string, Parameters<typeof judgeClock>[0], string])[] = [
+  const releasedAtMs = Date.UTC(2030, 0, 10);
+  const facts = { nowMs: releasedAtMs, releasedAtMs };
+  const cases: readonly (readonly [string, Partial<Parameters<typeof judgeClock>[0]>, string])[] = [
     ['with the server', { aheadMs: 900 }, 'ok'],
     ['without a server that tells its time', {}, 'ok'],
     ['a little behind', { aheadMs: -4100 }, 'warn'],
     ['a little ahead', { aheadMs: 60_000 }, 'warn'],
     ['so far off that releases are refused', { aheadMs: -3_600_000 }, 'FAIL'],
     ['behind what was signed', { aheadMs: 0, behindSignedMs: dayMs }, 'FAIL'],
-    ['before the release of the program', { aheadMs: 0, nowMs: writReleasedAtMs - 2 * dayMs }, 'FAIL'],
-    ['on the day of the release', { aheadMs: 0, nowMs: writReleasedAtMs }, 'ok'],
+    ['before the release of the program', { aheadMs: 0, nowMs: releasedAtMs - dayMs - 1 }, 'FAIL'],
+    ['on the day of the release', { aheadMs: 0, nowMs: releasedAtMs - dayMs }, 'ok'],
+    ['of a host without a known release', { aheadMs: 0, nowMs: 0, releasedAtMs: undefined }, 'ok'],
   ];
-  for (const [what, facts, state] of cases) {
-    it(`${what}: ${state}`, () => assert.equal(judgeClock(facts).state, state));
+  for (const [what, given, state] of cases) {
+    it(`${what}: ${state}`, () => assert.equal(judgeClock({ ...facts, ...given }).state, state));
   }
 
   it('says how far, which way, and what sets it', () => {
-    const { text, next } = judgeClock({ aheadMs: -4100 });
+    const { text, next } = judgeClock({ ...facts, aheadMs: -4100 });
     assert.deepEqual([text, next], ['4.1 s behind the server', 'timedatectl set-ntp true']);
-    assert.equal(judgeClock({ aheadMs: 400 * dayMs }).text, '400 d ahead of the server');
+    assert.equal(judgeClock({ ...facts, aheadMs: 400 * dayMs }).text, '400 d ahead of the server');
     assert.match(
-      judgeClock({ nowMs: 0 }).text,
+      judgeClock({ ...facts, nowMs: 0 }).text,
       /^it is 1970-01-01 00:00:00 UTC, before the release of this version on /,
     );
   });

@@ -24,15 +24,18 @@ import { startFakeSupervisord, xmlArray, xmlProcess } from '../../../kit/workers
 let installed: InstalledHost;
 
 /** With a resolv.conf and hosts of its own. */
-async function examine(host: InstalledHost, { aheadMs = 0 } = {}): Promise<DoctorFinding[]> {
-  const clock = { ...systemClock, nowMs: () => Date.now() + aheadMs };
+async function examine(
+  host: InstalledHost,
+  { aheadMs = 0, releasedAtMs }: { readonly aheadMs?: number; readonly releasedAtMs?: number } = {},
+): Promise<DoctorFinding[]> {
+  const clock = { ...systemClock, nowMs: () => systemClock.nowMs() + aheadMs };
   const common = { configPath: host.config, version: '0.1.0' };
   const service = serviceLines('absent');
   const heard = await readOfflineStatus({ ...common, nowMs: clock.nowMs() }).then(
     (report) => ({ kind: 'disk', report }) as const,
     (error: unknown) => ({ kind: 'failed', why: toWritError(error) }) as const,
   );
-  return runDoctor({ ...common, clock, heard, service, etc: host.dir.join('etc') });
+  return runDoctor({ ...common, clock, releasedAtMs, heard, service, etc: host.dir.join('etc') });
 }
 
 function etcOf(host: InstalledHost, files: Readonly<Record<string, string>>): void {
@@ -110,11 +113,20 @@ describe('writ doctor', () => {
     }
   });
 
+  it('compares the clock with the release of the program that it is given', async () => {
+    using host = copyHost(installed);
+    const nowMs = systemClock.nowMs();
+    const dayMs = 86_400_000;
+    const early = await examine(host, { releasedAtMs: nowMs + 3 * dayMs });
+    assert.match(of(early, 'clock')[0] ?? '', /^FAIL it is .* before the release of this version on /);
+    assert.match(of(await examine(host, { releasedAtMs: nowMs }), 'clock')[0] ?? '', /^ok /);
+  });
+
   it('adds the age of an answer that a cache has kept to the time of its server', async () => {
     using host = copyHost(installed);
     const hourMs = 3_600_000;
     const cache = createHttpServer((_, response) => {
-      const date = new Date(Date.now() - hourMs).toUTCString();
+      const date = new Date(systemClock.nowMs() - hourMs).toUTCString();
       response.writeHead(200, { date, age: '3600' }).end();
     });
     await new Promise<void>((resolve) => cache.listen(0, '127.0.0.1', resolve));
@@ -171,7 +183,11 @@ describe('writ doctor', () => {
     host.configure({ workers: [group({ signal: 'HUP', pidFile, min: 1 })] });
     rmSync(join(host.paths.state, 'ledger.json'));
     const stands = stateOf(host);
-    const report = await readOfflineStatus({ configPath: host.config, version: '0.1.0', nowMs: Date.now() });
+    const report = await readOfflineStatus({
+      configPath: host.config,
+      version: '0.1.0',
+      nowMs: systemClock.nowMs(),
+    });
     const { level, findings } = judgeHealth(report);
     const codes = findings.map(({ code }) => code);
     assert.deepEqual([level, codes.includes('STATE_DAMAGED')], ['critical', true]);

@@ -25,6 +25,13 @@ describe('a clock that is before the release of the program', () => {
       assert.deepEqual([wrong.exitCode, wrong.stdout], [right.exitCode, right.stdout]);
     });
 
+  it('is a failure of the clock in writ doctor', async () => {
+    const early = await run('doctor', releasedAtMs - dayMs - 1, releasedAtMs);
+    assert.match(early.stdout, /FAIL +clock +it is 2030-01-08.*before the release.* 2030-01-10/);
+    const { stdout } = await run('doctor', Date.UTC(2000, 0, 1));
+    assert.doesNotMatch(stdout, /before the release/);
+  });
+
   it('is not looked for where a clock is given without a date of release', async () => {
     const { stderr } = await run('health', Date.UTC(2000, 0, 1));
     assert.doesNotMatch(stderr, /the clock of this host/);
