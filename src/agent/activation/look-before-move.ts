@@ -24,7 +24,8 @@ export interface PlannedMove {
 
 /** @throws WritError STATE_VANISHED; SWAP_OUTDATED where the host is not what the move was planned from */
 export function requireMovable(host: Host, move: PlannedMove): void {
-  const vanished = host.stateMark?.findVanished();
+  // A first policy makes the mark known to this boot, before it is active.
+  const vanished = host.stateMark?.renew();
   if (vanished !== undefined) throw vanished;
   const { lock, paths } = host;
   const { to, expected, refresh, isDamageKnown } = move;

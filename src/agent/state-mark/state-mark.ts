@@ -49,10 +49,20 @@ export function openStateMark(paths: MarkPaths, durable: DurableFs, boot = readB
   if (vanished !== undefined) throw vanished;
   const opened = identityOf(paths.state);
   if (opened === undefined) throw vanishedError(paths, 'absent');
-  let mark = markOf(before) ?? writeNewMark(paths, durable);
+  const writeKnown = (text: string): boolean =>
+    write(durable, { op: 'state-mark.copy', path: paths.knownMark }, markText(text, { boot }));
+  /** @returns undefined where the disk did not take it */
+  const writeNew = (): string | undefined => {
+    const next = randomBytes(16).toString('hex');
+    // The copy first: a crash in between leaves a directory without a mark beside its policy, which is no alarm. The other order
+    // leaves two marks that differ.
+    if (hasPolicy(paths) && !writeKnown(next)) return undefined;
+    const target = { op: 'state-mark.write', path: paths.stateMark };
+    return write(durable, target, markText(next)) ? next : undefined;
+  };
+  let mark = markOf(before) ?? writeNew();
   const copy = (): void => {
-    if (mark === undefined || readKnown(paths, boot) === mark || !hasPolicy(paths)) return;
-    write(durable, { op: 'state-mark.copy', path: paths.knownMark }, markText(mark, { boot }));
+    if (mark !== undefined && readKnown(paths, boot) !== mark && hasPolicy(paths)) writeKnown(mark);
   };
   copy();
   return {
@@ -66,7 +76,7 @@ export function openStateMark(paths: MarkPaths, durable: DurableFs, boot = readB
       const verdict = judge(paths, { opened, mark });
       const error = errorOf(paths, verdict);
       if (error !== undefined) return error;
-      mark = markOf(verdict) ?? writeNewMark(paths, durable);
+      mark = markOf(verdict) ?? writeNew();
       copy();
       return undefined;
     },
@@ -127,12 +137,6 @@ function vanishedError({ state }: MarkPaths, because: VanishedReason): WritError
     facts: { state, because },
     ...given({ hint: vanishedHint(because) }),
   });
-}
-
-/** @returns undefined where the disk did not take it */
-function writeNewMark({ stateMark: path }: MarkPaths, durable: DurableFs): string | undefined {
-  const mark = randomBytes(16).toString('hex');
-  return write(durable, { op: 'state-mark.write', path }, markText(mark)) ? mark : undefined;
 }
 
 function write(durable: DurableFs, { op, path }: FileOperation, text: string): boolean {

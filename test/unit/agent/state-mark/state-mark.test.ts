@@ -6,7 +6,8 @@ import { requireMovable } from '../../../../src/agent/activation/look-before-mov
 import { hostPaths } from '../../../../src/agent/state/paths.js';
 import { findVanished, openStateMark, withStateGuard } from '../../../../src/agent/state-mark/state-mark.js';
 import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
-import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
+import { Killed, operationTrap } from '../../../kit/disk/operation-trap.js';
+import { memory, type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 import { testHost } from '../../../kit/host/test-host.js';
 
 function placesIn(dir: TempDir) {
@@ -21,6 +22,28 @@ function placesIn(dir: TempDir) {
 function addPolicy({ ledger, bundles }: ReturnType<typeof placesIn>): void {
   fs.writeFileSync(ledger, '{}');
   fs.mkdirSync(`${bundles}/b/1-tree.1`, { recursive: true });
+}
+
+/** A directory whose mark was removed beside its policy, after this boot has seen it. */
+function markedWithPolicy(dir: TempDir): ReturnType<typeof placesIn> {
+  const paths = placesIn(dir);
+  addPolicy(paths);
+  openStateMark(paths, createDurableFs(), 'boot-1');
+  fs.rmSync(paths.stateMark);
+  return paths;
+}
+
+/** @returns the operations that began. Asserts that the next process finds nothing vanished */
+function crashAt(at: { readonly index: number; readonly when: 'before' | 'after' } | undefined): string[] {
+  using dir = tempDir(memory());
+  const paths = markedWithPolicy(dir);
+  const trap = operationTrap();
+  if (at !== undefined) trap.arm(at.index, at.when);
+  const open = (): unknown => openStateMark(paths, createDurableFs(trap), 'boot-1');
+  if (at === undefined) open();
+  else assert.throws(open, Killed);
+  assert.equal(findVanished(paths, 'boot-1')?.message, undefined, `${at?.when} ${trap.seen.at(-1)}`);
+  return trap.seen;
 }
 
 describe('the mark of a state directory', () => {
@@ -46,6 +69,31 @@ describe('the mark of a state directory', () => {
     fs.rmSync(paths.stateMark);
     assert.equal(mark.renew(), undefined);
     assert.equal(mark.findVanished(), undefined);
+    assert.equal(findVanished(paths, 'boot-1'), undefined);
+  });
+
+  it('is no alarm after a crash at any operation that writes it again beside a policy', () => {
+    const labels = crashAt(undefined);
+    assert.ok(
+      labels.some((op) => op.startsWith('state-mark.write')),
+      labels.join(),
+    );
+    assert.ok(
+      labels.some((op) => op.startsWith('state-mark.copy')),
+      labels.join(),
+    );
+    for (const index of labels.keys())
+      for (const when of ['before', 'after'] as const) crashAt({ index, when });
+  });
+
+  it('is no alarm where the run directory takes no copy of the one that is written again', () => {
+    using dir = tempDir();
+    const paths = markedWithPolicy(dir);
+    const before = ({ op }: { op: string }): void => {
+      if (op.startsWith('state-mark.copy'))
+        throw Object.assign(new Error('full'), { code: 'ENOSPC', errno: -28, syscall: 'open' });
+    };
+    openStateMark(paths, createDurableFs({ before }), 'boot-1');
     assert.equal(findVanished(paths, 'boot-1'), undefined);
   });
 
