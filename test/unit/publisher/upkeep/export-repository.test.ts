@@ -3,7 +3,9 @@ import * as fs from 'node:fs';
 import { dirname } from 'node:path';
 import { describe, it } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { isWritError } from '../../../../src/core/errors.js';
 import { createDurableFs, type FileOperation } from '../../../../src/platform/disk/durable-fs.js';
+import { withRepository } from '../../../../src/publisher/repository/repository-writer.js';
 import {
   type ExportOptions,
   type ExportResult,
@@ -11,9 +13,10 @@ import {
 } from '../../../../src/publisher/upkeep/export-repository.js';
 import { openRepositoryClient } from '../../../../src/trust/repository-client.js';
 import { openRepositorySource } from '../../../../src/trust/sources/repository-source.js';
+import type { RepositorySource } from '../../../../src/trust/sources/source.js';
 import { memoryTrustStore } from '../../../../src/trust/store/trust-store.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
-import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
+import { memory, type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 import { publishedByTeam } from '../../../kit/repository/delegated-repository.js';
 import {
   noReport,
@@ -37,12 +40,27 @@ function exportTo(
   });
 }
 
-/** The serial a host without a network takes from the directory, its archive read whole. */
+/**
+ * The serial a host without a network takes from the directory, its archive read whole.
+ * @param between called before each file is opened
+ */
 async function serialAt(
   { rootPath, clock }: SampleRepository,
   directory: string,
+  between: () => Promise<void> = async () => undefined,
 ): Promise<number | undefined> {
-  const source = openRepositorySource(pathToFileURL(directory).href, { clock, version: 'test' });
+  const opened = openRepositorySource(pathToFileURL(directory).href, { clock, version: 'test' });
+  const source: RepositorySource = {
+    ...opened,
+    fetch: async (path, options) => {
+      await between();
+      return opened.fetch(path, options);
+    },
+    stream: async function* (path, options) {
+      await between();
+      yield* opened.stream(path, options);
+    },
+  };
   const client = openRepositoryClient({ source, store: memoryTrustStore(fs.readFileSync(rootPath)), clock });
   await client.refresh();
   const target = await client.target('dns-edge', 'stable');
@@ -170,6 +188,69 @@ describe('exportRepository', () => {
       assert.equal(await serialAt(repository, again), 3);
       for (const directory of [fresh, again]) fs.rmSync(directory, { recursive: true, force: true });
     }
+  });
+
+  it('shows a reader the older release, the new one, or an error with a code, wherever an export comes between', async () => {
+    using dir = tempDir(memory());
+    const repository = await published(dir);
+    const old = dir.join('old');
+    await exportTo(repository, old);
+    await repository.publish({ file: 'three' });
+    const seen: unknown[] = [];
+    let requests = Number.POSITIVE_INFINITY;
+    for (let at = 0; at < requests; at += 1) {
+      const stick = dir.join(`stick-${at}`);
+      fs.cpSync(old, stick, { recursive: true });
+      let count = 0;
+      const between = async (): Promise<void> => {
+        if (count === at) await exportTo(repository, stick);
+        count += 1;
+      };
+      const read = serialAt(repository, stick, between);
+      seen.push(await read.catch((error: unknown) => (isWritError(error) ? error.code : error)));
+      assert.equal(await serialAt(repository, stick), 3);
+      // A reader that fails ends before its last request.
+      requests = Math.min(requests, seen.at(-1) === 3 || seen.at(-1) === 2 ? count : requests);
+    }
+    assert.deepEqual(seen, [3, 3, 'METADATA_MISSING', 'METADATA_MISSING', 'TARGET_MISSING']);
+  });
+
+  it('cut off while it removes what is old shows the new release, and the next export removes the rest', async () => {
+    using dir = tempDir(memory());
+    const repository = await published(dir);
+    const stick = dir.join('stick');
+    await exportTo(repository, stick);
+    await repository.publish({ file: 'three' });
+    const before = ({ op }: FileOperation): void => {
+      if (op.startsWith('export.remove')) throw new Error('cut off');
+    };
+    await assert.rejects(exportTo(repository, stick, { durableFs: createDurableFs({ before }) }), /cut off/);
+    assert.equal(await serialAt(repository, stick), 3);
+    assert.equal(fs.readdirSync(`${stick}/targets/dns-edge`).length, 2);
+    await exportTo(repository, stick);
+    assert.equal(fs.readdirSync(`${stick}/targets/dns-edge`).length, 1);
+  });
+
+  it('waits for no publish beyond its time, and is made from what is live', async () => {
+    using dir = tempDir(memory());
+    const repository = await published(dir);
+    const stick = dir.join('stick');
+    let during: unknown;
+    const before = async (): Promise<void> => {
+      during ??= await exportTo(repository, stick).catch((error: unknown) => error);
+    };
+    await withRepository(
+      {
+        repository: repository.directory,
+        lockWaitMs: 0,
+        holder: 'publish',
+        durableFs: createDurableFs(),
+        clock: repository.clock,
+      },
+      before,
+    );
+    assert.ok(isWritError(during) && during.code === 'REPOSITORY_LOCKED', String(during));
+    assert.equal(fs.existsSync(stick), false);
   });
 
   it('takes the archives of some bundles only; the metadata is always whole', async () => {
