@@ -12,12 +12,14 @@ export interface StartOfBakes {
   readonly bootId: string;
   /** False where the agent before did not end in order, and no swap was cut short: that is judged by the crash rules. */
   readonly wasOrderly: boolean;
+  /** Names of the groups that this start cannot observe, as lookAtBakes has them. */
+  readonly unseenGroups: readonly string[];
 }
 
 /** @returns the releases that have failed */
 export async function startBakes(
   host: Host,
-  { bootId, wasOrderly }: StartOfBakes,
+  { bootId, wasOrderly, unseenGroups }: StartOfBakes,
 ): Promise<readonly FailedRelease[]> {
   const generation = activeGenerationNumber(host.paths);
   if (generation === undefined) return [];
@@ -39,5 +41,5 @@ export async function startBakes(
   if (ledger.bakes === undefined) return [];
   // A host whose pulls are started by a timer has no other moment to learn how its workers fared.
   const observed = await observeRuns(host, () => true);
-  return lookAtBakes(host, { observed, bootId, elapsedMs: undefined }).failed;
+  return lookAtBakes(host, { observed, bootId, elapsedMs: undefined, unseenGroups }).failed;
 }

@@ -28,6 +28,8 @@ export interface BakeLook {
   readonly elapsedMs: number | undefined;
   /** The bakes after that look, which may not have been written. */
   readonly unwritten?: Readonly<Record<string, Bake>> | undefined;
+  /** Names of groups that this look could not observe: the bake time of what they use does not pass. Left out: none. */
+  readonly unseenGroups?: readonly string[];
 }
 
 export interface BakeReport {
@@ -44,7 +46,7 @@ const noteEveryMs = 30_000;
 
 /** Notes a look and judges each bake. @throws WritError DISK_* */
 export function lookAtBakes(host: Host, look: BakeLook): BakeReport {
-  const { observed, bootId, elapsedMs, unwritten } = look;
+  const { observed, bootId, elapsedMs, unwritten, unseenGroups = [] } = look;
   const nowMs = host.clock.nowMs();
   const before = host.ledger.read();
   const active = bakingReleases(host, before);
@@ -59,7 +61,8 @@ export function lookAtBakes(host: Host, look: BakeLook): BakeReport {
     ledger,
     bakes.map(([bundle, bake]) => {
       const groups = bakingGroups(bundle, { config: host.config, ledger: before, isDead });
-      const seen = { isTaken: isTaken(groups), isSilent: isSilent(groups) };
+      const isUnseen = groups.some(({ group }) => unseenGroups.includes(group));
+      const seen = { isTaken: isTaken(groups), isSilent: isUnseen || isSilent(groups) };
       const known = withLaterLook(bake, unwritten?.[bundle]);
       return [bundle, withObserved(known, { nowMs, bootId, elapsedMs, ...seen })] as const;
     }),

@@ -30,6 +30,7 @@ import { newCycleId } from '../job/progress.js';
 import { createRecorder } from '../job/record.js';
 import { awaitWorkers, type OnWait } from '../notify/membership.js';
 import { readStatusFile } from '../report/status-file.js';
+import { isSeenByConnection } from '../runs/observe-runs.js';
 import { repairNow } from '../select/pause.js';
 import { closeHost, type LockRequest, openHost } from '../startup/open-host.js';
 import { recoverHost } from '../startup/recover-host.js';
@@ -97,21 +98,6 @@ export function pullAlone(options: PullOptions): Promise<CycleResult> {
     });
     return { answer: { ...withoutAgent(result), warnings: [...warnings, ...unheard] }, ...end };
   });
-}
-
-/**
- * A look at the releases in their bake time, for a command that waits for them: the start of a host observes the workers and
- * takes back what failed. Another command that has the lock does the same. @throws WritError as pullAlone, but for LOCK_HELD
- */
-export async function lookAlone(options: Omit<AloneOptions, 'onEvent'>): Promise<void> {
-  try {
-    await withHost({ ...options, looksLater: 'pull' }, 'pull', async (_host, { restored }) => ({
-      answer: undefined,
-      ...given({ last: restored?.result }),
-    }));
-  } catch (error) {
-    if (!isWritError(error) || error.code !== 'LOCK_HELD') throw error;
-  }
 }
 
 /** Before there is a cycle, under an id that none has. */
@@ -240,8 +226,11 @@ export function forgetAlone(options: Omit<AloneOptions, 'onEvent'> & RefusalChoi
   return withHost(options, 'refusals', async (host) => ({ answer: orderForget(host, { by, ...choice }) }));
 }
 
-async function withHost<T>(
-  options: Omit<AloneOptions, 'onEvent'> & Pick<StartOptions, 'looksLater'> & Pick<LockRequest, 'newState'>,
+/** Runs a command under the lock, after the start of the host. @throws WritError as pullAlone */
+export async function withHost<T>(
+  options: Omit<AloneOptions, 'onEvent'> &
+    Pick<StartOptions, 'looksLater' | 'observe'> &
+    Pick<LockRequest, 'newState'>,
   holder: LockRequest['holder'],
   act: (host: Host, started: Started & Pick<RollbackRequest, 'left'>) => Promise<Done<T>>,
 ): Promise<T> {
@@ -250,8 +239,9 @@ async function withHost<T>(
   const before = activeNow(paths);
   try {
     return await underLock(config, options, holder, async (host) => {
-      const { signal, looksLater } = options;
-      const started = await startHost(host, { cycle: newCycleId(), signal, ...given({ looksLater }) });
+      const { signal, looksLater, observe = unaskedGroups } = options;
+      const start = { cycle: newCycleId(), signal, observe };
+      const started = await startHost(host, { ...start, ...given({ looksLater }) });
       if (started.recovered !== undefined) createRecorder().record(host, started.recovered, {});
       if (started.restored !== undefined) recordRestored(host, started.restored);
       return act(host, { ...started, ...given({ left: before }) });
@@ -260,6 +250,13 @@ async function withHost<T>(
     const after = activeNow(paths);
     throw after === undefined || after !== before ? error : policyStands(error, after);
   }
+}
+
+/** A single command asks no probe again, and sees no worker that only a connection to an agent shows. */
+async function unaskedGroups({ groups }: Host): Promise<readonly string[]> {
+  return groups.flatMap(({ config: { probe, name }, driver }) =>
+    probe !== undefined || isSeenByConnection(driver) ? [name] : [],
+  );
 }
 
 /** @returns undefined when `current` cannot be read: then nothing is said of it */

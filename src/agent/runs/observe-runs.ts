@@ -41,9 +41,14 @@ function canObserve({ identity, endsSince }: Driver): boolean {
   return identity !== undefined || endsSince !== undefined;
 }
 
+/** @returns true where the workers connect to a running agent, and nothing else shows whether they live */
+export function isSeenByConnection(driver: Driver | undefined): boolean {
+  return driver?.mayComeForMs !== undefined;
+}
+
 /** Workers that come by themselves leave their set with their connection, and a look at one would wait for its return. */
 async function isDeadNow(driver: Driver, worker: string): Promise<boolean> {
-  return driver.mayComeForMs === undefined && (await livenessOf(driver, worker)) === 'dead';
+  return !isSeenByConnection(driver) && (await livenessOf(driver, worker)) === 'dead';
 }
 
 async function observeRun(

@@ -68,15 +68,20 @@ export async function startHost(host: Host, options: StartOptions): Promise<Star
   const wasOrderly = end === 'clean' || hadJournal;
   // Before workers that are ordered after the agent read the policy.
   const restored =
-    verified.damage === undefined ? await restoreFailed(host, { bootId, wasOrderly }) : undefined;
+    verified.damage === undefined ? await restoreFailed(host, { bootId, wasOrderly }, options) : undefined;
   const notLoaded = mayLoad === 'yes' ? await loadAtBoot(host, options) : undefined;
   return { recovered, ...verified, restored, notices, notLoaded };
 }
 
 /** A restore that fails must not keep the agent from starting: the agent tries it again. */
-async function restoreFailed(host: Host, start: StartOfBakes): Promise<CycleEnd | undefined> {
+async function restoreFailed(
+  host: Host,
+  start: Omit<StartOfBakes, 'unseenGroups'>,
+  { observe }: Pick<StartOptions, 'observe'>,
+): Promise<CycleEnd | undefined> {
   try {
-    return await restoreSettled(host, await startBakes(host, start));
+    const unseenGroups = (await observe?.(host)) ?? [];
+    return await restoreSettled(host, await startBakes(host, { ...start, unseenGroups }));
   } catch (error) {
     host.log.error({ err: error }, 'a release that failed in its bake time could not be taken back');
     return undefined;
@@ -86,6 +91,11 @@ async function restoreFailed(host: Host, start: StartOfBakes): Promise<CycleEnd 
 export interface StartOptions extends RecoveryOptions {
   /** Who looks over the policy from time to time from here on; left out: this start relies on nobody. */
   readonly looksLater?: StartFacts['looksLater'];
+  /**
+   * Of a command without an agent: called before the bake times are judged.
+   * @returns names of the groups that this start cannot observe: no bake time passes for what they use
+   */
+  readonly observe?: (host: Host) => Promise<readonly string[]>;
 }
 
 interface Verified extends Pick<Started, 'repaired' | 'damage'> {

@@ -2,7 +2,7 @@
 // it looks and what it answers; who observes the workers is the agent, or without one each look itself.
 import { given } from '../../core/given.js';
 import { type JudgedRelease, judgeReleases, watchedReleases } from '../../core/status/settled-verdict.js';
-import type { StatusReport } from '../../core/status/status.js';
+import type { BakeWait, StatusReport } from '../../core/status/status.js';
 import type { Answer, CommandContext } from '../console/command.js';
 import { bakeWaitText, roughly } from '../show/show-text.js';
 
@@ -19,6 +19,8 @@ export interface SettleOptions {
 export interface SettleLook {
   readonly report: StatusReport;
   readonly by: 'agent' | 'command';
+  /** Of a command: what each bake time waits for that does not pass, by the names of the bundles. */
+  readonly waits?: ReadonlyMap<string, BakeWait>;
 }
 
 /** Of an agent, which looks at its workers as often; a command opens the host anew for each look. */
@@ -41,8 +43,9 @@ export async function waitForSettled(options: SettleOptions): Promise<Answer> {
   let failedAtMs: number | undefined;
   for (;;) {
     const nowMs = clock.monotonicMs();
+    const { by, waits } = seen;
     const judged = judgeReleases(watched, seen.report).map((one) =>
-      seen.by === 'agent' ? one : observedHere(one),
+      by === 'agent' ? one : observedHere(one, waits?.get(one.bundle)),
     );
     watched = judged;
     const isFailed = judged.some(({ state }) => state === 'failed');
@@ -61,9 +64,12 @@ export async function waitForSettled(options: SettleOptions): Promise<Answer> {
   }
 }
 
-/** Each look of this command observes the workers, so the bake time passes without an agent. */
-function observedHere({ waitsFor, ...judged }: JudgedRelease): JudgedRelease {
-  return { ...judged, ...given({ waitsFor: waitsFor?.what === 'agent' ? undefined : waitsFor }) };
+/** Each look of this command observes the workers, so a bake time waits for an agent only where the look says so. */
+function observedHere(
+  { waitsFor: _, ...judged }: JudgedRelease,
+  waitsFor: BakeWait | undefined,
+): JudgedRelease {
+  return judged.state === 'baking' ? { ...judged, ...given({ waitsFor }) } : judged;
 }
 
 /** Also sooner, when a bake time ends; not where it waits for something else. */

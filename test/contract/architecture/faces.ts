@@ -12,6 +12,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'restore',
   ],
   'agent/bake': [
+    'ask-probe',
     'bake-turn',
     'keep-release',
     'restore-settled',
@@ -28,6 +29,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'cycle-and-exit',
     'diff-policy',
     'from-disk',
+    'look-alone',
     'operator-requests',
     'wait-for-turn',
     'without-agent',
@@ -107,6 +109,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
   ],
   'agent/partials': ['partials'],
   'agent/report': [
+    'bake-status',
     'download-watch',
     'observer',
     'refusal-status',
@@ -140,6 +143,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'contact-ledger',
     'contact-rules',
     'lost-contact',
+    'probe-gap-rules',
     'evidence-rules',
     'runs-rules',
     'settled-ledger',

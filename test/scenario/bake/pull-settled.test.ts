@@ -2,12 +2,17 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { lookAlone } from '../../../src/agent/control/without-agent.js';
+import { createLookAlone } from '../../../src/agent/control/look-alone.js';
+import type { Bake, Ledger } from '../../../src/agent/state/ledger.js';
+import { sealed, unsealed } from '../../../src/agent/state/sealed-json.js';
+import type { BakeStatus } from '../../../src/core/status/status.js';
 import { copyHost, type InstalledHost, installHost } from '../../kit/agent/installed-host.js';
 import { jsonOf } from '../../kit/cli/run-writ.js';
 import { startWrit } from '../../kit/cli/writ-process.js';
+import { serveDirectory } from '../../kit/net/serve-repository.js';
 
 /** A host with release 2 of `dns-edge` unpulled, and this bake time. */
 function bakingFor(installed: InstalledHost, time: string): InstalledHost {
@@ -108,7 +113,125 @@ describe('a bake time without an agent', () => {
     });
 });
 
+/** One look of a command that has looked never before, so that each probe is due. */
+function lookOnce(host: InstalledHost) {
+  const lookAlone = createLookAlone();
+  const { signal } = new AbortController();
+  return lookAlone({ configPath: host.config, by: 'test', version: '0.0.0', signal });
+}
+
+function changeBake(host: InstalledHost, change: (bake: Bake) => Bake): void {
+  const path = join(host.paths.state, 'ledger.json');
+  const ledger = unsealed(readFileSync(path, 'utf8')) as Ledger;
+  const bake = ledger.bakes?.['dns-edge'];
+  assert.ok(bake);
+  writeFileSync(path, sealed({ ...ledger, bakes: { 'dns-edge': change(bake) } }));
+}
+
+async function activeSerial(host: InstalledHost): Promise<number | undefined> {
+  const [bundle] = jsonOf(await host.writ('status', '--json'))['bundles'] as { serial: number }[];
+  return bundle?.serial;
+}
+
+describe('a pull without an agent', () => {
+  it('observes no bake time of a group whose probe it does not ask', async () => {
+    using host = await installHost();
+    const worker = { name: 'd', uses: ['dns-edge'], reset: { run: ['true'] }, probe: { run: ['true'] } };
+    host.configure({ bundles: [{ name: 'dns-edge', bake: { for: '1s' } }], workers: [worker] });
+    await host.writ('pull', '--json');
+    changeBake(host, ({ startedAtMs, seenAtMs, ...bake }) => {
+      return { ...bake, startedAtMs: startedAtMs - 30_000, seenAtMs: seenAtMs - 30_000 };
+    });
+    await host.writ('pull', '--json');
+    const [bundle] = jsonOf(await host.writ('status', '--json'))['bundles'] as {
+      bake: Partial<BakeStatus>;
+    }[];
+    const { state, observed } = bundle?.bake ?? {};
+    assert.deepEqual([state, observed], ['settled', false]);
+  });
+});
+
 describe('a look without an agent', () => {
+  it('asks a probe, and takes back a release that fails it six times in a row', async () => {
+    using host = await installHost();
+    const bad = host.dir.join('bad');
+    const notified = host.dir.join('notified');
+    const policy = join(host.paths.current, 'dns-edge', 'block.rpz');
+    const worker = {
+      ...{ name: 'd', uses: ['dns-edge'] },
+      reset: { run: ['sh', '-c', `echo >> ${notified}`] },
+      probe: { run: ['sh', '-c', `! test -e ${bad} || ! grep -q 2 ${policy}`], deadline: '1s' },
+    };
+    host.configure({ bundles: [{ name: 'dns-edge', bake: { for: '1h' } }], workers: [worker] });
+    const pulled = await host.writ('pull', '--json');
+    assert.equal(jsonOf(pulled)['outcome'], 'activated', pulled.stdout);
+    const before = readFileSync(notified, 'utf8').length;
+    writeFileSync(bad, '');
+    for (let looks = 0; looks < 5; looks += 1) {
+      await lookOnce(host);
+      assert.equal(await activeSerial(host), 2);
+    }
+    assert.equal(readFileSync(notified, 'utf8').length, before + 1, 'notified once more after the third');
+    await lookOnce(host);
+    assert.equal(await activeSerial(host), 1);
+    assert.match((await host.writ('history')).stdout, /2 -> 1 +rolled-back .*PROBE_FAILED/);
+  });
+
+  it('asks a probe no more often than an agent does', async () => {
+    using host = await installHost();
+    const asked = host.dir.join('asked');
+    const probe = { run: ['sh', '-c', `echo >> ${asked}`] };
+    const worker = { name: 'd', uses: ['dns-edge'], reset: { run: ['true'] }, probe };
+    host.configure({ bundles: [{ name: 'dns-edge', bake: { for: '1h' } }], workers: [worker] });
+    await host.writ('pull', '--json');
+    const before = readFileSync(asked, 'utf8').length;
+    const lookAlone = createLookAlone();
+    const { signal } = new AbortController();
+    for (let looks = 0; looks < 3; looks += 1)
+      await lookAlone({ configPath: host.config, by: 'test', version: '0.0.0', signal });
+    assert.equal(readFileSync(asked, 'utf8').length, before + 1);
+  });
+
+  it('asks the server of bake.contact, takes a release back that it is not reached with, and holds it', async () => {
+    using host = await installHost();
+    const isCutOff = () =>
+      readFileSync(join(host.paths.current, 'dns-edge', 'block.rpz'), 'utf8').includes('2');
+    await using server = await serveDirectory(host.repository, (_, response) => {
+      if (isCutOff()) response.destroy();
+      return isCutOff();
+    });
+    host.configure({
+      repository: server.url,
+      bundles: [{ name: 'dns-edge', bake: { for: '1h', contact: 'repository' } }],
+    });
+    const pulled = await host.writ('pull', '--json');
+    assert.equal(jsonOf(pulled)['outcome'], 'activated', pulled.stdout);
+    // Three attempts have failed by now, and it is time for the last one.
+    changeBake(host, (bake) => {
+      assert.deepEqual(bake.contact, { failed: 0, hadContact: true, tries: 0 });
+      return { ...bake, startedAtMs: bake.startedAtMs - 61_000, contact: { ...bake.contact, failed: 3 } };
+    });
+    await lookOnce(host);
+    assert.equal(await activeSerial(host), 1);
+    const { stdout } = await host.writ('status');
+    assert.match(stdout, /CONTACT_LOST +contact lost after dns-edge 2; serial 2 is held/);
+    assert.match((await host.writ('history')).stdout, /2 -> 1 +rolled-back .*CONTACT_LOST/);
+  });
+
+  it('leaves a bake time to an agent where only a connection to one shows the workers', async () => {
+    using host = await installHost();
+    host.configure({
+      bundles: [{ name: 'dns-edge', bake: { for: '1s' } }],
+      workers: [{ name: 'n', uses: ['dns-edge'], reset: { native: 'n', min: 0 } }],
+    });
+    await host.writ('pull', '--json');
+    const { waits } = await lookOnce(host);
+    assert.deepEqual(waits, new Map([['dns-edge', { what: 'agent' }]]));
+    const run = await host.writ('pull', '--settled', '--wait', '1m');
+    assert.equal(run.exitCode, 0, run.stdout);
+    assert.match(run.stdout, /^SETTLED {2}dns-edge 2 settled, but no agent observed its bake time$/m);
+  });
+
   it('takes back a release whose worker is replaced again and again', async () => {
     using host = await installHost();
     const pidFile = host.dir.join('run', 'd.pid');
@@ -117,11 +240,7 @@ describe('a look without an agent', () => {
       bundles: [{ name: 'dns-edge', bake: { for: '1h', restarts: 0 } }],
       workers: [worker],
     });
-    const look = () =>
-      lookAlone({
-        ...{ configPath: host.config, by: 'test', version: '0.0.0' },
-        signal: new AbortController().signal,
-      });
+    const look = () => lookOnce(host);
     let daemon = await startDaemon(pidFile);
     try {
       const pulled = await host.writ('pull', '--json');

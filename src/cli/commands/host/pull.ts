@@ -5,7 +5,7 @@ import { given } from '../../../core/given.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import { durationFlag, numberFlag } from '../../console/flag-values.js';
 import { type CommonFlags, type FlagValues, optional, toggle } from '../../console/flags.js';
-import { agentDoors } from '../../host/agent-doors.js';
+import { agentDoors, type LookAlone } from '../../host/agent-doors.js';
 import { aloneOptions, configFlag, whoAsks, withConfig } from '../../host/ask.js';
 import { warnOfClock } from '../../host/clock-hint.js';
 import { askForCycle, cycleAnswer } from '../../host/cycle-command.js';
@@ -72,7 +72,7 @@ async function answerOf(flags: PullFlags & CommonFlags, context: CommandContext)
   if (flags.settled !== true || !isActive(answer)) return answer;
   const leftMs = flags.wait && Math.max(0, startMs + flags.wait - context.clock.monotonicMs());
   return waitForSettled({
-    ...{ answer, context, look: () => lookAtBakes(flags, context) },
+    ...{ answer, context, look: createLook(flags, context) },
     ...given({ waitMs: leftMs }),
   });
 }
@@ -94,9 +94,13 @@ function isActive({ outcome, exitCode = 0 }: Answer): boolean {
 }
 
 /** An agent looks at the workers itself; where none runs this command does, under the lock, and takes back what failed. */
-async function lookAtBakes(flags: PullFlags & CommonFlags, context: CommandContext): Promise<SettleLook> {
-  const seen = await readKnownReport(flags, context);
-  if (seen.kind !== 'disk') return { report: seen.report, by: 'agent' };
-  await (await agentDoors.withoutAgent()).lookAlone(aloneOptions(flags, context));
-  return { report: (await readKnownReport(flags, context)).report, by: 'command' };
+function createLook(flags: PullFlags & CommonFlags, context: CommandContext): () => Promise<SettleLook> {
+  let lookAlone: LookAlone | undefined;
+  return async () => {
+    const seen = await readKnownReport(flags, context);
+    if (seen.kind !== 'disk') return { report: seen.report, by: 'agent' };
+    lookAlone ??= (await agentDoors.lookAlone()).createLookAlone();
+    const { waits } = await lookAlone(aloneOptions(flags, context));
+    return { report: (await readKnownReport(flags, context)).report, by: 'command', ...given({ waits }) };
+  };
 }

@@ -1,0 +1,129 @@
+// A look at the releases in their bake time, for a command that waits for them where no agent runs: the turns that an agent takes for
+// workers, probes and contact, each once, then the start of a host, which judges the bake times and takes back what failed.
+import { isWritError } from '../../core/errors.js';
+import { given } from '../../core/given.js';
+import type { BakeWait } from '../../core/status/status.js';
+import { askProbeOf } from '../bake/ask-probe.js';
+import { createContactTurn } from '../contact/contact-turn.js';
+import { leaveWhenRefused } from '../cycle/late-refusal.js';
+import type { CycleEnd } from '../job/cycle-result.js';
+import { exclusiveAlone } from '../job/exclusive.js';
+import { newCycleId, notificationIds } from '../job/progress.js';
+import { createRecorder } from '../job/record.js';
+import { openStagingArea } from '../job/staging-area.js';
+import { reconcileWorkers } from '../notify/reconcile.js';
+import { bakeStatus } from '../report/bake-status.js';
+import { isSeenByConnection } from '../runs/observe-runs.js';
+import { bakingBundles, probeGapMs } from '../settled/probe-gap-rules.js';
+import type { Host } from '../state/host.js';
+import { type AloneOptions, withHost } from './without-agent.js';
+
+export interface LookAloneEnd {
+  /** What each bake time waits for that does not pass, by the names of the bundles; undefined where no look was made. */
+  readonly waits: ReadonlyMap<string, BakeWait> | undefined;
+}
+
+/** @returns one look; it rejects as pullAlone does, but for LOCK_HELD: another command that has the lock does the same */
+export type LookAlone = (options: Omit<AloneOptions, 'onEvent'>) => Promise<LookAloneEnd>;
+
+/** @returns a look that remembers between its calls when each probe was asked */
+export function createLookAlone(): LookAlone {
+  const askedAtMs = new Map<string, number>();
+  return async (options) => {
+    const observe = async (host: Host): Promise<readonly string[]> => {
+      await reconcileOnce(host, options.signal);
+      await askDueProbes(host, askedAtMs, options.signal);
+      await contactTurnOf(host, options.signal)();
+      return unseenGroups(host);
+    };
+    try {
+      return await withHost(
+        { ...options, looksLater: 'pull', observe },
+        'pull',
+        async (host, { restored }) => {
+          await awaitContactVerdict(host, options.signal);
+          return { answer: { waits: waitsOf(host) }, ...given({ last: restored?.result }) };
+        },
+      );
+    } catch (error) {
+      if (!isWritError(error) || error.code !== 'LOCK_HELD') throw error;
+      return { waits: undefined };
+    }
+  };
+}
+
+function unseenGroups({ groups }: Host): string[] {
+  return groups.filter(({ driver }) => isSeenByConnection(driver)).map(({ config }) => config.name);
+}
+
+function waitsOf(host: Host): ReadonlyMap<string, BakeWait> {
+  const { config, clock } = host;
+  const ledger = host.ledger.read();
+  const unseen = config.workers.filter(({ name }) => unseenGroups(host).includes(name));
+  const isUnseen = (bundle: string): boolean => unseen.some(({ uses }) => uses.includes(bundle));
+  const waits = Object.entries(ledger.bakes ?? {}).flatMap(([bundle, bake]): [string, BakeWait][] => {
+    const facts = { bundle, release: bake, nowMs: clock.nowMs(), isObserved: !isUnseen(bundle) };
+    const { waitsFor } = bakeStatus(host, ledger, facts) ?? {};
+    return waitsFor === undefined ? [] : [[bundle, waitsFor]];
+  });
+  return new Map(waits);
+}
+
+/** A worker that was replaced, or whose probe was wrong three times, is notified, as an agent does it. */
+async function reconcileOnce(host: Host, signal: AbortSignal): Promise<void> {
+  const cycle = newCycleId();
+  const area = openStagingArea(host.paths, host.durable, cycle);
+  try {
+    await reconcileWorkers(host, {
+      // A set that fills by connections is empty in the moment of a look.
+      groups: host.groups.filter(({ driver }) => driver !== undefined && !isSeenByConnection(driver)),
+      ...{ signal, who: 'whose-turn-it-is', nextNotificationId: notificationIds(cycle) },
+      staging: () => area.path(),
+      onRefused: (refusal) =>
+        leaveWhenRefused((end, reason) => recordByWrit(host, end, reason))(host, refusal),
+    });
+  } catch (error) {
+    // The bake times are judged all the same.
+    host.log.warn({ err: error }, 'pending workers could not be notified');
+  } finally {
+    area.remove(host.log);
+  }
+}
+
+async function askDueProbes(host: Host, askedAtMs: Map<string, number>, stop: AbortSignal): Promise<void> {
+  for (const group of host.config.workers) {
+    const ledger = host.ledger.read();
+    if (group.probe === undefined || bakingBundles(ledger, group).length === 0) continue;
+    const nowMs = host.clock.monotonicMs();
+    const gapMs = probeGapMs(host.config, ledger, group, group.probe.everyMs) ?? 0;
+    if (nowMs - (askedAtMs.get(group.name) ?? Number.NEGATIVE_INFINITY) < gapMs) continue;
+    askedAtMs.set(group.name, nowMs);
+    await askProbeOf(group.name, { host: () => host, exclusive: exclusiveAlone, stop });
+  }
+}
+
+function contactTurnOf(host: Host, stop: AbortSignal): () => Promise<number | undefined> {
+  return createContactTurn({
+    ...{ host: () => host, exclusive: exclusiveAlone, stop },
+    // The command ends with this host as it is: a later pull asks what is offered.
+    pull: () => undefined,
+    onReactivated: (end, reason) => recordByWrit(host, end, reason),
+    onNews: () => undefined,
+  });
+}
+
+/** After a release was taken back for lost contact: whether contact returns without it, which is decided within a minute. */
+async function awaitContactVerdict(host: Host, signal: AbortSignal): Promise<void> {
+  const isAsking = (): boolean =>
+    Object.values(host.ledger.read().lostContacts ?? {}).some(({ state }) => state === 'asking');
+  const turn = contactTurnOf(host, signal);
+  while (isAsking() && !signal.aborted) {
+    const gapMs = await turn();
+    if (gapMs === undefined) return;
+    await host.clock.sleep(gapMs, signal);
+  }
+}
+
+function recordByWrit(host: Host, end: CycleEnd, reason: string): void {
+  createRecorder().record(host, end, { by: 'writ', reason });
+}

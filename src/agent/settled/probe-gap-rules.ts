@@ -1,0 +1,29 @@
+// How often the probe of a group is asked between activations: in a bake time more often than its configuration says. Pure.
+import { type AgentConfig, bakeOf, type WorkerGroupConfig } from '../../core/config/config.js';
+import type { Ledger } from '../state/ledger.js';
+
+/** In a bake time a probe is asked so often at least, in parts of it, and no more often than each 5 s. */
+const probesInBake = 10;
+export const leastProbeGapMs = 5000;
+
+/** @returns milliseconds between two questions to the probe of a group; undefined where it is asked in activations alone */
+export function probeGapMs(
+  config: Pick<AgentConfig, 'bundles' | 'together'>,
+  ledger: Pick<Ledger, 'bakes'>,
+  group: Pick<WorkerGroupConfig, 'uses'>,
+  usualMs: number | undefined,
+): number | undefined {
+  const baking = bakingBundles(ledger, group);
+  if (baking.length === 0) return usualMs;
+  const shares = baking.map((bundle) => bakeOf(config, bundle).forMs / probesInBake);
+  const bakingMs = Math.max(leastProbeGapMs, Math.round(Math.min(...shares)));
+  return Math.min(usualMs ?? bakingMs, bakingMs);
+}
+
+/** @returns the bundles of a group that have a release in its bake time */
+export function bakingBundles(
+  { bakes = {} }: Pick<Ledger, 'bakes'>,
+  { uses }: Pick<WorkerGroupConfig, 'uses'>,
+): string[] {
+  return uses.filter((bundle) => bakes[bundle] !== undefined);
+}
