@@ -23,6 +23,8 @@ export const serverPort = 8080;
 export interface NetworkPair extends AsyncDisposable {
   /** A command on the host. */
   readonly onHost: (...command: string[]) => [string, ...string[]];
+  /** A command on the server's side. */
+  readonly onServer: (...command: string[]) => [string, ...string[]];
   /** File that the host's resolver reads; it is written in place. */
   readonly resolverFile: string;
   /** Asks once from the host, as an agent there does. @returns why the server was not reached */
@@ -79,7 +81,7 @@ export async function networkPair(dir: TempDir): Promise<NetworkPair | undefined
     await until(() => child.exitCode !== null || isApart(child));
     return child.exitCode === null ? child : undefined;
   };
-  const host = await apart(['unshare', ...user, '-nm', 'sleep', '300']);
+  const host = await apart(['unshare', ...user, '-nm', 'sleep', '900']);
   if (host === undefined) {
     if (process.env['WRIT_TEST_REQUIRE_REAL'] === '1')
       throw new Error('this user may make no network namespaces');
@@ -89,7 +91,7 @@ export async function networkPair(dir: TempDir): Promise<NetworkPair | undefined
     const users = user.length === 0 ? [] : ['--user', '--preserve-credentials'];
     return ['nsenter', '-t', String(host.pid), ...users, '--net', '--mount', ...command];
   };
-  const server = await apart(onHost('unshare', '-n', 'sleep', '300'));
+  const server = await apart(onHost('unshare', '-n', 'sleep', '900'));
   if (server === undefined) return undefined;
   const onServer = (...command: string[]) =>
     onHost('nsenter', `--net=/proc/${server.pid}/ns/net`, ...command);
@@ -104,7 +106,7 @@ export async function networkPair(dir: TempDir): Promise<NetworkPair | undefined
   children.push(answers.child, asks.child);
   await Promise.all([answers.ready, asks.ready]);
   return {
-    onHost,
+    ...{ onHost, onServer },
     resolverFile,
     ask: async (url) => (JSON.parse(await asks.say(url)) as { reason?: string }).reason,
     answerWith: async (status) => void (await answers.say(String(status))),
