@@ -4,6 +4,7 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
+import type { ContactServer } from '../../../src/core/config/config.js';
 import { until } from '../assert/until.js';
 import { scriptArgv } from '../cli/child-script.js';
 import type { TempDir } from '../disk/temp-dir.js';
@@ -19,6 +20,8 @@ export const needsNetworkPair = {
 export const serverAddress = '10.9.0.2';
 export const serverName = 'policy.test';
 export const serverPort = 8080;
+/** Where a fleet server answers, on the same machine as the repository. */
+export const fleetPort = 8090;
 
 export interface NetworkPair extends AsyncDisposable {
   /** A command on the host. */
@@ -28,8 +31,8 @@ export interface NetworkPair extends AsyncDisposable {
   /** File that the host's resolver reads; it is written in place. */
   readonly resolverFile: string;
   /** Asks once from the host, as an agent there does. @returns why the server was not reached */
-  ask(url: string): Promise<string | undefined>;
-  /** The status of each answer from now on; `off`: nothing listens there. */
+  ask(url: string, server?: ContactServer): Promise<string | undefined>;
+  /** The status of each answer of the repository from now on; `off`: nothing listens there. */
   answerWith(status: number | 'off'): Promise<void>;
 }
 
@@ -50,6 +53,8 @@ dns.on('message', (query, from) => {
 });
 await new Promise((resolve) => dns.bind(53, '${serverAddress}', resolve));
 await listen();
+const fleet = http.createServer((request, response) => response.end());
+await new Promise((resolve) => fleet.listen(${fleetPort}, '${serverAddress}', resolve));
 console.log('ready');
 for await (const line of createInterface({ input: process.stdin })) {
   if (line === 'off') await new Promise((resolve) => { server.close(resolve); server.closeAllConnections(); });
@@ -63,9 +68,12 @@ import { createInterface } from 'node:readline';
 const { askServer } = await import(at('src/agent/contact/ask-server.js'));
 const { systemClock: clock } = await import(at('src/platform/time/clock.js'));
 console.log('ready');
-for await (const url of createInterface({ input: process.stdin })) {
-  const repository = [{ url, redirects: [] }];
-  const reason = await askServer({ repository }, 'repository', { clock, timeoutMs: 1500 });
+for await (const line of createInterface({ input: process.stdin })) {
+  const [server, url] = line.split(' ');
+  const nowhere = 'http://127.0.0.1:1/';
+  const repository = [{ url: server === 'repository' ? url : nowhere, redirects: [] }];
+  const fleet = { url: server === 'fleet' ? url : nowhere };
+  const reason = await askServer({ repository, fleet }, server, { clock, timeoutMs: 1500 });
   console.log(JSON.stringify({ reason }));
 }
 `;
@@ -108,7 +116,8 @@ export async function networkPair(dir: TempDir): Promise<NetworkPair | undefined
   return {
     ...{ onHost, onServer },
     resolverFile,
-    ask: async (url) => (JSON.parse(await asks.say(url)) as { reason?: string }).reason,
+    ask: async (url, server = 'repository') =>
+      (JSON.parse(await asks.say(`${server} ${url}`)) as { reason?: string }).reason,
     answerWith: async (status) => void (await answers.say(String(status))),
     [Symbol.asyncDispose]: async () => {
       for (const child of children) child.kill('SIGKILL');

@@ -3,10 +3,13 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { describe, it, type TestContext } from 'node:test';
+import type { ContactServer } from '../../../src/core/config/config.js';
 import { scriptArgv } from '../../kit/cli/child-script.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
+import { bakeMs } from '../../kit/host/baking-host.js';
 import { type ContactHost, contactHost } from '../../kit/host/contact-host.js';
 import {
+  fleetPort,
   type NetworkPair,
   needsNetworkPair,
   networkPair,
@@ -16,11 +19,13 @@ import {
 } from '../../kit/net/network-pair.js';
 
 const second = 1000;
+const bake = { forMs: bakeMs, restarts: 2 };
 const options = { timeout: 240_000, ...needsNetworkPair };
 
 const byAddress = `http://${serverAddress}:${serverPort}/`;
 const byName = `http://${serverName}:${serverPort}/`;
 const proxyPort = 3128;
+const byFleet = `http://${serverAddress}:${fleetPort}/`;
 const byProxy = `http://127.0.0.1:${proxyPort}/`;
 
 const relay = `
@@ -36,6 +41,8 @@ net.createServer((near) => {
 
 interface Policies {
   readonly url: string;
+  /** The server that `bake.contact` names, and at this URL; left out: the repository. */
+  readonly contact?: ContactServer;
   /** Shell on the host: with it the server is reached. */
   readonly good: string;
   /** And with this one it is not. */
@@ -64,7 +71,8 @@ async function withHost(
   using contact = await contactHost({
     first: { f: '1', 'policy.sh': policies.good },
     groups: { app: { config: { load: { run, timeoutMs: 20_000 } } } },
-    askServer: () => network.ask(policies.url),
+    bundles: [{ name: 'access', bake: { ...bake, contact: policies.contact ?? 'repository' } }],
+    askServer: (server) => network.ask(policies.url, server),
   });
   try {
     await act({ contact, network }, policies);
@@ -115,6 +123,39 @@ describe('a release that cuts its host off', { ...options, concurrency: true }, 
         assert.equal(contact.active(), '1');
         assert.equal(contact.test.host.ledger.read().lostContacts?.['access']?.state, 'held');
         assert.equal(await network.ask(url), undefined, 'it is reached again');
+      });
+    });
+  }
+
+  const dropping = (port: number, url: string, contact: ContactServer) => (): Policies => ({
+    ...{ url, contact, good: 'nft flush ruleset' },
+    bad: `nft "flush ruleset; table inet writ { chain output { type filter hook output priority 0;
+      tcp dport ${port} drop; }; }"`,
+  });
+
+  /** The server that is watched, the port that the release closes, and how the other server is asked. */
+  const halves = [
+    ['fleet', fleetPort, byFleet, byAddress, 'repository'],
+    ['repository', serverPort, byAddress, byFleet, 'fleet'],
+  ] as const;
+
+  for (const [watched, port, url, otherUrl, other] of halves) {
+    it(`is taken back where only its ${watched} server is not reached, and contact is ${watched}`, async (context) => {
+      await withHost(context, dropping(port, url, watched), async ({ contact, network }, { bad }) => {
+        await contact.take(2, { f: '2', 'policy.sh': bad });
+        assert.equal(await network.ask(otherUrl, other), undefined, `the ${other} server is reached`);
+        await contact.wait(70 * second);
+        assert.deepEqual([contact.active(), new Set(contact.askedServers)], ['1', new Set([watched])]);
+        assert.equal(contact.test.host.ledger.read().lostContacts?.['access']?.state, 'held');
+      });
+    });
+
+    it(`stays where only its ${watched} server is not reached, and contact is ${other}`, async (context) => {
+      await withHost(context, dropping(port, otherUrl, other), async ({ contact, network }, { bad }) => {
+        await contact.take(2, { f: '2', 'policy.sh': bad });
+        assert.notEqual(await network.ask(url, watched), undefined, `the ${watched} server is not reached`);
+        await contact.wait(70 * second);
+        assert.deepEqual([contact.active(), contact.restores.length], ['2', 0]);
       });
     });
   }
