@@ -12,12 +12,14 @@ import { exclusiveAlone } from '../../../src/agent/job/exclusive.js';
 import { newCycleId } from '../../../src/agent/job/progress.js';
 import { noteAnswers } from '../../../src/agent/notify/repeat-probe.js';
 import { isAskedAgain } from '../../../src/agent/notify/repeated-probe-rules.js';
+import { groupOf } from '../../../src/agent/notify/worker-ledger.js';
 import { pause, resume } from '../../../src/agent/select/pause.js';
 import { startHost } from '../../../src/agent/startup/start-host.js';
 import type { Host } from '../../../src/agent/state/host.js';
 import type { Bake, Ledger } from '../../../src/agent/state/ledger.js';
 import type { HookVerdict } from '../../../src/core/cycle/hook-verdict.js';
 import { isWritError } from '../../../src/core/errors.js';
+import { given } from '../../../src/core/given.js';
 import type { Seeded } from '../assert/seeded.js';
 import { type CrashingDaemon, crashingDaemon, type Effect, textOf } from './crashing-daemon.js';
 import { type TestHost, testHost } from './test-host.js';
@@ -44,7 +46,11 @@ const events = [
   ...(['wrong', 'silent', 'overdue'] as const),
   ...(['full', 'free', 'free'] as const),
   ...(['restart', 'stop', 'start', 'upgrade', 'kill', 'withdraw', 'rollback', 'pause', 'resume'] as const),
+  ...(['half', 'half', 'reboot', 'beside', 'beside', 'atOnce', 'late', 'late'] as const),
 ] as const;
+
+/** What else ends the process of a worker, or stops the agent, within the bake time of a release that crashes. */
+const besides = ['restart', 'upgrade', 'reboot', 'kill'] as const;
 
 const verdicts = {
   right: { kind: 'ok', reason: 'exit 0' },
@@ -79,6 +85,8 @@ class HistoryWorld {
   readonly #random: Seeded;
   readonly #test: TestHost;
   readonly #daemon: CrashingDaemon;
+  /** A second worker of the bundle, in a group of its own. */
+  readonly #side: CrashingDaemon;
   readonly #effects = new Map<number, Effect>();
   readonly #withdrawn = new Set<number>();
   /** By serial: since when a withdrawal could be in force. */
@@ -93,6 +101,14 @@ class HistoryWorld {
   /** Answers in a row that count as wrong, about one release in its bake time. */
   #wrong: { readonly bakeSinceMs: number; readonly times: number } | undefined;
   #isPaused = false;
+  /** The publisher withdraws what is active next while a way back notifies the workers. */
+  #isLate = false;
+  #isWatching = false;
+  /** What happened since the active release became active. */
+  #since: { readonly serial: number | undefined; readonly what: Set<string> } = {
+    serial: 0,
+    what: new Set(),
+  };
   #isFull = false;
   /** Writes that a freed reserve has space for. */
   #room = 0;
@@ -102,14 +118,22 @@ class HistoryWorld {
 
   constructor(random: Seeded) {
     this.#random = random;
-    const daemon = crashingDaemon(
-      () => this.#test.clock.nowMs(),
-      () => this.#activeText(),
-    );
-    this.#daemon = daemon;
+    const daemonOf = (crashesAt: 'crashing' | 'half'): CrashingDaemon =>
+      crashingDaemon(
+        () => this.#test.clock.nowMs(),
+        () => this.#activeText(),
+        crashesAt,
+      );
+    const [daemon, side] = [daemonOf('crashing'), daemonOf('half')];
+    [this.#daemon, this.#side] = [daemon, side];
+    const { reset } = daemon.driver;
+    daemon.driver.reset = async (...notice) => {
+      await this.#withdrawLate();
+      return reset(...notice);
+    };
     this.#test = testHost({
       bundles: [{ name: 'access', bake: { forMs: historyBakeMs, restarts: 2 } }],
-      groups: { app: { driver: daemon.driver } },
+      groups: { app: { driver: daemon.driver }, side: { driver: side.driver } },
       observer: {
         before: ({ op }) => {
           if (!this.#isFull || !needsSpace(op)) return;
@@ -162,6 +186,7 @@ class HistoryWorld {
       case 'good':
       case 'rejected':
         return this.#release({ kind: event, delayMs: 0 });
+      case 'half':
       case 'crashing':
         return this.#release({ kind: event, delayMs: (1 + random.int(2 * 60)) * second });
       case 'wrong':
@@ -183,6 +208,7 @@ class HistoryWorld {
         return;
       case 'restart':
         this.#note('a person restarts the daemon');
+        this.#since.what.add('restart');
         this.#daemon.stop();
         return this.#startDaemon();
       case 'stop':
@@ -193,11 +219,21 @@ class HistoryWorld {
         return this.#startDaemon();
       case 'upgrade':
         this.#note('the package is upgraded');
+        this.#since.what.add('upgrade');
         this.#daemon.stop();
         await this.#pass(short);
         return this.#startDaemon();
       case 'kill':
         return this.#killAgent(short);
+      case 'reboot':
+        return this.#reboot(short);
+      case 'beside':
+        return this.#crashBeside(random.pick(besides));
+      case 'atOnce':
+        return this.#crashAndRestart();
+      case 'late':
+        this.#isLate = true;
+        return this.#release({ kind: 'crashing', delayMs: (5 + random.int(20)) * second });
       case 'withdraw':
         return this.#withdraw();
       case 'rollback':
@@ -228,10 +264,11 @@ class HistoryWorld {
   }
 
   /** The publisher withdraws the head of the channel, for the newest release before it that a worker can take. */
-  async #withdraw(): Promise<void> {
+  async #withdraw(from = this.#serial): Promise<void> {
     const standing = [...this.#effects.keys()].filter((one) => !this.#withdrawn.has(one));
     const head = standing.at(-1);
-    const target = standing.slice(0, -1).findLast((one) => this.#effects.get(one)?.kind !== 'rejected');
+    const older = standing.slice(0, -1).filter((one) => one < from);
+    const target = older.findLast((one) => this.#effects.get(one)?.kind !== 'rejected');
     if (target === undefined || head === undefined) return;
     const withdrawn = standing.filter((one) => one > target);
     for (const one of withdrawn) this.#withdrawn.add(one);
@@ -253,10 +290,71 @@ class HistoryWorld {
     // Whether an agent can start on a full disk is a test of its own.
     await this.#happen('free');
     this.#note('the agent is killed');
+    this.#since.what.add('kill');
     for (let passedMs = 0; passedMs < awayMs; passedMs += second) {
       await this.#test.clock.advance(second);
-      this.#daemon.tick();
+      this.#tick();
     }
+    await this.#startAgent();
+  }
+
+  #tick(): void {
+    this.#daemon.tick();
+    this.#side.tick();
+  }
+
+  /** In order: the workers are stopped, and start before the agent does. The identity of the boot is another one. */
+  async #reboot(awayMs: number): Promise<void> {
+    await this.#happen('free');
+    this.#note('the host reboots in order');
+    this.#since.what.add('reboot');
+    const wereUp = [this.#daemon, this.#side].filter(({ isUp }) => isUp);
+    for (const one of wereUp) one.stop();
+    await this.#test.clock.advance(awayMs);
+    const ledger = this.#ledger();
+    const { bakes, runs } = ledger;
+    const before = <T extends object>(all: Readonly<Record<string, T>> | undefined) =>
+      all &&
+      Object.fromEntries(Object.entries(all).map(([key, one]) => [key, { ...one, bootId: 'a boot before' }]));
+    this.#host.ledger.write({ ...ledger, ...given({ bakes: before(bakes), runs: before(runs) }) } as Ledger);
+    for (const one of wereUp) one.start();
+    await this.#startAgent();
+  }
+
+  /** A release that crashes, and within its bake time something else that ends its process or the agent. */
+  async #crashBeside(what: (typeof besides)[number]): Promise<void> {
+    await this.#release({ kind: 'crashing', delayMs: (5 + this.#random.int(20)) * second });
+    await this.#passUntilActive();
+    await this.#pass(this.#random.int(3) * stepMs);
+    await this.#happen(what);
+  }
+
+  /** A person restarts a daemon in the moment of its crash: one look finds both ends. */
+  async #crashAndRestart(): Promise<void> {
+    const delayMs = 5 * second;
+    await this.#release({ kind: 'crashing', delayMs });
+    await this.#passUntilActive();
+    if (this.#activeSerial() !== this.#serial) return;
+    await this.#test.clock.advance(delayMs);
+    this.#daemon.tick();
+    await this.#happen('restart');
+  }
+
+  async #passUntilActive(): Promise<void> {
+    for (let steps = 0; steps < 20 && this.#activeSerial() !== this.#serial; steps += 1)
+      await this.#pass(stepMs);
+  }
+
+  /** Of what became active by the way back too, where the publisher has something older. */
+  async #withdrawLate(): Promise<void> {
+    const serial = this.#activeSerial();
+    if (!this.#isLate || !this.#isWatching || serial === undefined) return;
+    this.#isLate = false;
+    this.#count('withdrawals in a restore');
+    await this.#withdraw(this.#random.pick([serial, this.#serial]));
+  }
+
+  async #startAgent(): Promise<void> {
     this.#host = this.#test.reopen();
     this.#exit = createWithdrawnExit();
     [this.#turn, this.#settler] = this.#startLoops(this.#host);
@@ -288,15 +386,18 @@ class HistoryWorld {
       this.#violate(`the way back from ${serial} failed: ${problem?.message}`);
     this.#note(`restored from ${serial}: ${problem?.message}`);
     this.#count('restores');
+    this.#count(`restores of ${this.#effects.get(serial)?.kind}`);
+    for (const what of this.#since.serial === serial ? this.#since.what : [])
+      this.#count(`restores after a ${what} in the same bake time`);
     const kind = this.#effects.get(serial)?.kind;
-    if (kind !== 'crashing' && kind !== 'wrong' && kind !== 'overdue')
+    if (kind !== 'crashing' && kind !== 'half' && kind !== 'wrong' && kind !== 'overdue')
       this.#violate(`${serial}, which is ${kind}, was taken back: ${problem?.message}`);
   }
 
   async #pass(forMs: number): Promise<void> {
     for (let passedMs = 0; passedMs < forMs; passedMs += stepMs) {
       await this.#test.clock.advance(stepMs);
-      this.#daemon.tick();
+      this.#tick();
       this.#noteFailures();
       if (this.#now() - this.#polledAtMs >= pollMs) await this.#poll();
       await recordTurn({
@@ -305,7 +406,9 @@ class HistoryWorld {
       });
       await this.#settler.turn(this.#host, { signal: new AbortController().signal, loader: undefined });
       this.#askProbe();
+      this.#isWatching = true;
       await this.#turn();
+      this.#isWatching = false;
       this.#judge();
     }
   }
@@ -314,7 +417,7 @@ class HistoryWorld {
   #askProbe(): void {
     const { workers, bakes } = this.#ledger();
     const [group] = this.#host.groups;
-    const about = Object.entries(workers).filter(([, one]) => isAskedAgain(one));
+    const about = Object.entries(workers).filter(([key, one]) => groupOf(key) === 'app' && isAskedAgain(one));
     const isDue = this.#now() - this.#probedAtMs >= probeMs;
     if (group === undefined || bakes === undefined || about.length === 0 || !isDue) return;
     this.#probedAtMs = this.#now();
@@ -366,11 +469,15 @@ class HistoryWorld {
   #noteFailures(): void {
     const serial = this.#activeSerial();
     const bake = this.#ledger().bakes?.['access'];
+    if (this.#since.serial !== serial) this.#since = { serial, what: new Set() };
     if (serial === undefined || bake?.serial !== serial) {
       this.#failing = undefined;
       return;
     }
-    const { crashes } = this.#daemon;
+    for (const { crashes } of [this.#daemon, this.#side]) this.#noteExcess(crashes, serial, bake);
+  }
+
+  #noteExcess(crashes: CrashingDaemon['crashes'], serial: number, bake: Bake): void {
     const inBake = crashes.filter((one) => one.serial === serial && one.atMs > bake.startedAtMs);
     const before = crashes.filter(
       (one) => one.atMs <= bake.startedAtMs && one.atMs >= bake.startedAtMs - historyBakeMs - idleLookMs,

@@ -10,7 +10,7 @@ import { type ScriptedDriver, scriptedDriver } from '../workers/scripted-driver.
  * answered because a person stopped the process (`silent`), or not answered by a process that runs (`overdue`).
  */
 export interface Effect {
-  readonly kind: 'good' | 'rejected' | 'crashing' | 'busy' | 'wrong' | 'silent' | 'overdue';
+  readonly kind: 'good' | 'rejected' | 'crashing' | 'half' | 'busy' | 'wrong' | 'silent' | 'overdue';
   readonly delayMs: number;
 }
 
@@ -39,8 +39,15 @@ function effectOf(text: string | undefined): Effect & { readonly serial: number 
   return { kind: kind as Effect['kind'], delayMs: Number(delayMs), serial: Number(serial) };
 }
 
-/** @param readCurrent the policy that a process reads when it starts; undefined: there is none */
-export function crashingDaemon(nowMs: () => number, readCurrent: () => string | undefined): CrashingDaemon {
+/**
+ * @param readCurrent the policy that a process reads when it starts; undefined: there is none
+ * @param crashesAt the kind of release that makes it crash; one with only `half` takes every other release without a fault
+ */
+export function crashingDaemon(
+  nowMs: () => number,
+  readCurrent: () => string | undefined,
+  crashesAt: 'crashing' | 'half' = 'crashing',
+): CrashingDaemon {
   const crashes: { readonly atMs: number; readonly serial: number }[] = [];
   const ends: ('abnormal' | 'clean')[] = [];
   const busyOnce = new Set<number>();
@@ -53,7 +60,7 @@ export function crashingDaemon(nowMs: () => number, readCurrent: () => string | 
     uses = text;
     const { kind, delayMs, serial } = effectOf(text);
     if (!usedSinceMs.has(serial)) usedSinceMs.set(serial, nowMs());
-    crashAtMs = kind === 'crashing' ? nowMs() + delayMs : undefined;
+    crashAtMs = kind === crashesAt ? nowMs() + delayMs : undefined;
   };
   const begin = (): void => {
     pid += 1;
@@ -68,6 +75,10 @@ export function crashingDaemon(nowMs: () => number, readCurrent: () => string | 
     if (!isUp) return { kind: 'unreachable', text: 'ECONNREFUSED' };
     const text = readFileSync(join(path, 'access', 'f'), 'utf8');
     const { kind, delayMs, serial } = effectOf(text);
+    if (crashesAt === 'half' && kind !== 'half') {
+      use(text);
+      return { kind: 'confirmed', text: 'ok' };
+    }
     if (kind === 'busy' && !busyOnce.has(serial)) {
       busyOnce.add(serial);
       busyUntilMs = nowMs() + delayMs;

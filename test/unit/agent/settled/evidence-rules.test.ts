@@ -56,6 +56,13 @@ describe('findFailure', () => {
     assert.equal(causeOf(groupOf([[{}, runs(older)]])), 'WORKER_DIED');
   });
 
+  it('finds the failure of one group beside one that works', () => {
+    const works = groupOf([[{}, runs([])]]);
+    const fails = { ...groupOf([[{}, runs([end(1, 'abnormal')])]]), group: 'side' };
+    assert.deepEqual(findFailure([works, fails], options)?.groups, ['side']);
+    assert.deepEqual(findFailure([fails, works], options)?.groups, ['side']);
+  });
+
   it('counts no end of a process that had not taken the release', () => {
     const busy = end(1, 'abnormal', { hadNotTaken: true });
     assert.equal(causeOf(groupOf([[{}, runs([busy])]])), undefined);
