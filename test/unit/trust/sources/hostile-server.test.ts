@@ -39,8 +39,12 @@ interface Opening {
   readonly ca?: string;
 }
 
-/** After a full collection: how much garbage waits for one depends on the flags and the version of Node. */
+/**
+ * After two full collections, because buffers outside the heap are freed by the one after that which finds them unused. How much
+ * garbage waits depends on the flags and the version of Node.
+ */
 function retainedBytes(): number {
+  collectGarbage();
   collectGarbage();
   const { heapUsed, external } = process.memoryUsage();
   return heapUsed + external;
@@ -211,12 +215,15 @@ describe('a hostile server that', () => {
       await source.close();
       return most;
     };
+    // The first request loads the client, which stays in memory.
+    await growth('HTTP/1.1 200 ', filler);
     for (const [first, again] of [
       ['HTTP/1.1 200 ', filler],
+      ['HTTP/1.1 200 OK\r\nX-Filler: ', filler],
       [`${chunked}1;`, filler],
       [chunked, '0'.repeat(60_000)],
     ] as const) {
-      assert.ok((await growth(first, again)) < 20_000_000);
+      assert.ok((await growth(first, again)) < 5_000_000);
     }
   });
 
