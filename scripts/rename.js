@@ -113,7 +113,7 @@ function isDeclaration(identifier) {
   )
     return false;
   if (Node.isBindingElement(parent))
-    return (parent.getPropertyNameNode() ?? undefined) !== undefined && parent.getNameNode() === identifier;
+    return parent.getPropertyNameNode() !== undefined && parent.getNameNode() === identifier;
   return Node.hasName(parent) ? parent.getNameNode() === identifier : false;
 }
 

@@ -1,15 +1,15 @@
-// Counts what breaks a rule of language-rules, folder by folder. Reads sources and documents; judges nothing.
+// Counts what breaks a rule of language-rules, folder by folder. Judges nothing.
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { projectRoot, withoutComments } from '../../kit/sources/source-files.js';
-import { readDocuments } from './documents.js';
+import { type Document, readDocuments } from './documents.js';
 import { namePart, sentenceExceptions, sentenceRules } from './language-rules.js';
 import { commentsOfSource, proseOfSource } from './program-texts.js';
 
 /** For one folder, by kind; a kind without a case is left out. */
 export type FolderCounts = Readonly<Record<string, number>>;
 
-interface Source {
+export interface CountedSource {
   /** Below the project, as `src/cli/run.ts`. */
   readonly path: string;
   readonly text: string;
@@ -22,8 +22,18 @@ const codeFolders = ['src', 'test', 'scripts', 'bench', 'demo', 'site'];
 const folderDepth = 3;
 const declaredExport = /^export (?:async |abstract )?(?:function\*?|const|class|interface|type|enum) (\w+)/gm;
 
+export interface LanguageTexts {
+  readonly sources: readonly CountedSource[];
+  readonly documents: readonly Document[];
+}
+
+/** Reads the code, the tests, and the documents of this project. */
+export function readLanguageTexts(): LanguageTexts {
+  return { sources: codeFolders.flatMap(readSources), documents: readDocuments() };
+}
+
 /** @returns the counts of each folder that breaks a rule, sorted by its name */
-export function countLanguage(): Readonly<Record<string, FolderCounts>> {
+export function countLanguage({ sources, documents }: LanguageTexts): Readonly<Record<string, FolderCounts>> {
   const counts = new Map<string, Map<string, number>>();
   const add = (path: string, kind: string, count: number): void => {
     if (count === 0) return;
@@ -31,7 +41,6 @@ export function countLanguage(): Readonly<Record<string, FolderCounts>> {
     const kinds = counts.get(folder) ?? new Map<string, number>();
     counts.set(folder, kinds.set(kind, (kinds.get(kind) ?? 0) + count));
   };
-  const sources = codeFolders.flatMap(readSources);
   for (const { path, text } of sources) {
     for (const [kind, count] of countSentences(
       `${commentsOfSource(text)}\n${proseOfSource(text).join('\n')}`,
@@ -41,7 +50,7 @@ export function countLanguage(): Readonly<Record<string, FolderCounts>> {
     add(path, 'yesLiteral', [...text.matchAll(/'yes'/g)].length);
   }
   for (const [path, count] of countSharedExports(sources)) add(path, 'sharedExport', count);
-  for (const { path, prose } of readDocuments())
+  for (const { path, prose } of documents)
     for (const [kind, count] of countSentences(prose)) add(path, kind, count);
   const sorted = [...counts].sort(([a], [b]) => (a < b ? -1 : 1));
   return Object.fromEntries(
@@ -70,7 +79,7 @@ function namesIn(source: string): readonly string[] {
 }
 
 /** @returns for each file of `src` how many of its exports another file exports under the same name; `command` is the contract of a command */
-export function countSharedExports(sources: readonly Source[]): ReadonlyMap<string, number> {
+export function countSharedExports(sources: readonly CountedSource[]): ReadonlyMap<string, number> {
   const places = new Map<string, string[]>();
   for (const { path, text } of sources.filter(({ path }) => path.startsWith('src/')))
     for (const [, name = ''] of text.matchAll(declaredExport))
@@ -86,7 +95,7 @@ function folderOf(path: string): string {
   return path.endsWith('.md') && folder === '.' ? path : folder;
 }
 
-function readSources(folder: string): Source[] {
+function readSources(folder: string): CountedSource[] {
   return readdirSync(join(projectRoot, folder), { recursive: true, encoding: 'utf8' })
     .map((name) => join(folder, name))
     .filter((path) => /\.(?:tsx?|js)$/.test(path) && !leftOut.test(path))

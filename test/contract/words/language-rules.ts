@@ -17,7 +17,6 @@ export const sentenceExceptions: readonly { readonly phrase: RegExp; readonly re
     phrase: /\bin (?:the same|this|that|any|another|either|its own|one) way\b|\bby the way\b|\bway to\b/gi,
     reason: 'a manner',
   },
-  { phrase: /\bto (?:live|lives) (?:in|below|under)\b/gi, reason: 'the place of a file' },
 ];
 
 /** Parts of names, as `look` in `lookAtBakes`. */

@@ -87,6 +87,7 @@ async function activeSerial(host: OutageHost): Promise<number | undefined> {
   return bundles[0]?.serial;
 }
 
+/** @returns why this machine cannot replay the rows, which the table then shows; in CI a missing program fails */
 function missing(): string | undefined {
   const { skip } = { ...needs('nsenter', 'util-linux'), ...needsNetworkPair };
   if (skip !== undefined) return skip;
