@@ -113,8 +113,8 @@ class SqliteDriver implements Driver {
     await held.run('rollback');
   }
 
+  /** Closes one after the other, because two that close at the same time may both leave the log beside fleet.db. */
   async destroy(): Promise<void> {
-    const all = [...this.#writing.all, ...this.#reading.all];
-    await Promise.all(all.map((connection) => connection.close()));
+    for (const connection of [...this.#reading.all, ...this.#writing.all]) await connection.close();
   }
 }

@@ -13,6 +13,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { describe, it } from 'node:test';
+import { Worker } from 'node:worker_threads';
 import { openFleetStore } from '../../../../src/fleet/store/open-store.js';
 import { toNumber } from '../../../../src/fleet/store/postgres-dialect.js';
 import {
@@ -44,6 +45,24 @@ describe('a store in a directory', () => {
     );
     assert.equal(modeOf(dir.join('store')), 0o700);
     await store.close();
+  });
+
+  it('is one whole file when it is closed: each connection is closed when the one before it has ended', async (context) => {
+    using dir = tempDir();
+    const order: string[] = [];
+    const postMessage = Worker.prototype.postMessage;
+    // Connections that close at the same time leave their log beside the file in one of six closings.
+    context.mock.method(Worker.prototype, 'postMessage', function (this: Worker, message: unknown) {
+      if (message === 'end') {
+        order.push('asked to end');
+        this.once('exit', () => order.push('ended'));
+      }
+      postMessage.call(this, message);
+    });
+    const store = await open(dir.join('store'));
+    await store.close();
+    assert.deepEqual(order, ['asked to end', 'ended', 'asked to end', 'ended']);
+    assert.deepEqual(readdirSync(dir.join('store')), ['fleet.db']);
   });
 
   it('flushes each commit', async () => {
