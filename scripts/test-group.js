@@ -4,7 +4,10 @@ import { appendFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { inspect } from 'node:util';
 
-for (const file of process.argv.slice(2)) {
+const files = process.argv.slice(2);
+// For scripts/test-reporter.js: cases of the first files may end before the last ones are loaded.
+globalThis.writTestFilesToLoad = files.length;
+for (const file of files) {
   try {
     await import(pathToFileURL(file).href);
   } catch (error) {
@@ -19,4 +22,5 @@ for (const file of process.argv.slice(2)) {
     appendFileSync(process.env.WRIT_TEST_EVENTS, `${JSON.stringify({ ...line, error: inspect(error) })}\n`);
     process.exitCode = 1;
   }
+  globalThis.writTestFilesToLoad--;
 }

@@ -117,9 +117,10 @@ function hasMemory() {
 
 function troubleOf({ end, events, hasEnded }) {
   if (end.late !== undefined) {
-    // A case that failed may have left what keeps the process alive, as a child.
-    const failed = events.filter(hasFailed).map(nameOf);
-    const after = failed.length === 0 ? '' : `; before, there failed: ${failed.join(', ')}`;
+    // A failed case may have left a child, so that the process does not end. Its error is printed here, because alone it may pass.
+    const failed = events.filter((event) => hasFailed(event) && event.error !== undefined);
+    const errors = failed.map((event) => `\n      ${nameOf(event)}: ${event.error}`).join('');
+    const after = failed.length === 0 ? '' : `; before, there failed: ${errors}`;
     return `${end.late}; the last that did: ${nameOf(events.at(-1))}${after}`;
   }
   if (end.signal !== null) return `it died of ${end.signal}`;

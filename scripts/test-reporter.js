@@ -6,6 +6,9 @@ import { inspect } from 'node:util';
 /** What node:test says of every process; scripts/run-tests.js counts itself. */
 const ownCounts = /^(tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) /;
 
+/** The time from the last case to the end of the process, where a case has failed. */
+const endDelayMs = 1_000;
+
 /** What Node 20 says of the cases that a name pattern leaves out; newer ones do not mention them. */
 const leftOut = 'test name does not match pattern';
 
@@ -13,7 +16,9 @@ const leftOut = 'test name does not match pattern';
 export default async function* report(events) {
   /** The names around what runs, and the file of the outermost: a kit may define the case itself. */
   const around = [];
+  const outermost = { open: 0, hasFailed: false };
   for await (const { type, data } of events) {
+    count(outermost, type, data);
     if (type === 'test:start') around.splice(data.nesting, around.length, data);
     const file = around[0]?.file ?? data.file;
     if (type === 'test:diagnostic' && !(data.nesting === 0 && ownCounts.test(data.message)))
@@ -23,6 +28,24 @@ export default async function* report(events) {
     write({ kind: type.slice('test:'.length), file, path, ...described(data) });
   }
   write({ kind: 'end', cpuSeconds: cpuSeconds() });
+}
+
+/**
+ * A failed case may not have closed a child or a server, so that the process does not end. Without this end the run would wait for
+ * the deadline, and the error of the case would be lost with the process. After passed cases alone the deadline applies.
+ */
+function count(outermost, type, { nesting }) {
+  if (nesting > 0) return;
+  if (type === 'test:enqueue') outermost.open++;
+  if (type !== 'test:pass' && type !== 'test:fail') return;
+  outermost.open--;
+  outermost.hasFailed ||= type === 'test:fail';
+  if (!outermost.hasFailed) return;
+  setTimeout(() => {
+    if (outermost.open > 0 || globalThis.writTestFilesToLoad > 0) return;
+    write({ kind: 'end', cpuSeconds: cpuSeconds() });
+    process.exit(1);
+  }, endDelayMs).unref();
 }
 
 function described({ nesting, skip, todo, details }) {

@@ -1,0 +1,55 @@
+// The report of a test run in which a case fails and leaves a timer, so that its process does not end.
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { pathToFileURL } from 'node:url';
+
+import { tempDir } from '../../kit/disk/temp-dir.js';
+import { writeTree } from '../../kit/disk/write-tree.js';
+import { projectRoot } from '../../kit/sources/source-files.js';
+
+interface FileResult {
+  readonly events: readonly {
+    readonly kind: string;
+    readonly path?: readonly string[];
+    readonly error?: string;
+  }[];
+  readonly trouble?: string;
+}
+
+type RunUnit = (unit: object) => Promise<readonly FileResult[]>;
+
+const leaking = `
+import { it } from 'node:test';
+it('fails, and leaves a timer', () => {
+  setInterval(() => undefined, 1000);
+  throw new Error('the true cause');
+});`;
+const passing = `
+import { it } from 'node:test';
+it('passes', () => undefined);`;
+
+describe('a process of the tests', () => {
+  for (const others of [[], ['passing.test.mjs']])
+    it(`ends with the error of a case that failed and left a timer (beside ${others.length} files)`, async () => {
+      const url = pathToFileURL(join(projectRoot, 'scripts/test-process.js')).href;
+      const { runUnit } = (await import(url)) as { readonly runUnit: RunUnit };
+      using dir = tempDir();
+      writeTree(dir.path, { 'leaking.test.mjs': leaking, 'passing.test.mjs': passing });
+      const files = ['leaking.test.mjs', ...others].map((name) => dir.join(name));
+      const [result, ...rest] = await runUnit({
+        files,
+        timeoutMs: 60_000,
+        isInMemory: false,
+        hasHeapLimit: true,
+      });
+      assert.equal(result?.trouble, undefined);
+      const [failed] = result?.events.filter(({ kind }) => kind === 'fail') ?? [];
+      assert.deepEqual(failed?.path, ['fails, and leaves a timer']);
+      assert.match(failed?.error ?? '', /the true cause/);
+      assert.deepEqual(
+        rest.map(({ events }) => events.map(({ kind }) => kind)),
+        others.map(() => ['pass']),
+      );
+    });
+});
