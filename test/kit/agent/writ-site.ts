@@ -1,6 +1,7 @@
 // A host as a person has it: a signed repository on disk, a configuration file, and `writ`: what goes on is a process of
 // its own, what comes to an end is called here.
 import * as fs from 'node:fs';
+import { join } from 'node:path';
 import { systemClock } from '../../../src/platform/time/clock.js';
 import { jsonOf, runWrit, type WritRun } from '../cli/run-writ.js';
 import { startWrit, type WritProcess } from '../cli/writ-process.js';
@@ -13,7 +14,7 @@ export interface WritSite {
   readonly config: string;
   readonly state: string;
   readonly run: string;
-  /** Starts the agent and waits until it answers. */
+  /** Starts the agent and waits until it answers, and on a host without a policy until its first poll has ended. */
   agent(): Promise<WritProcess>;
   /** Runs a command on this host to its end. */
   writ(...args: string[]): Promise<WritRun>;
@@ -37,8 +38,11 @@ export function writSite(dir: TempDir, keys: Readonly<Record<string, unknown>> =
     state,
     run,
     agent: async () => {
+      const hasPolicy = fs.existsSync(join(state, 'policy/current'));
       const agent = startWrit(['agent', '--config', config]);
       await agent.waitForStderr(/"state":"run"/);
+      // The first poll would take a release that the test publishes next, and the test's own pull would find nothing new.
+      if (!hasPolicy) await agent.waitForStderr(/"trigger":"start"/);
       return agent;
     },
     writ,

@@ -69,7 +69,7 @@ describe('writ agent', () => {
     const gate = gateIn(dir);
     const site = siteIn(dir, { bundles: [{ name: 'dns-edge', checks: [gate.check] }] });
     await site.repository.publish(zone(1));
-    await using killed = await site.agent();
+    await using killed = site.start('agent');
     await gate.reached();
     killed.child.kill('SIGKILL');
     await killed.ended;

@@ -47,7 +47,7 @@ describe('a host that is ephemeral', () => {
     await using fleet = await servedFleet();
     using dir = tempDir();
     const site = await hostOf(dir, fleet, { ephemeral: true });
-    const agent = await site.agent();
+    await using agent = await site.agent();
     await until(async () => (await keysIn(fleet, 'accepted')).length === 1);
     agent.child.kill('SIGTERM');
     await agent.ended;

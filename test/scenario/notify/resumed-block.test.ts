@@ -12,14 +12,14 @@ interface Blocked {
   readonly active: () => string;
   /** The worker says yes from now on. */
   mend(): void;
-  [Symbol.asyncDispose](): Promise<void>;
+  /** Makes version 2 active, and then has version 3 refused, and so the way back, with another text. */
+  block(): Promise<void>;
 }
 
 /** In words: a refusal that differs in numbers alone is the same one. */
 const versions = ['zero', 'one', 'two', 'three'] as const;
 
-/** Version 2 is active; version 3 was refused, and so was the way back, with another text. */
-async function blockedSite(dir: TempDir, confirms: object, by: 'agent' | 'pull'): Promise<Blocked> {
+async function siteWithVersionZero(dir: TempDir, confirms: object): Promise<Blocked> {
   const [script, fault] = [dir.join('reset.sh'), dir.join('fault')];
   fs.writeFileSync(
     script,
@@ -29,18 +29,18 @@ async function blockedSite(dir: TempDir, confirms: object, by: 'agent' | 'pull')
   const group = { name: 'dns', uses: ['dns-edge'], reset: { run: [script], ...confirms } };
   const site = writSite(dir, { sandbox: 'off', workers: [group] });
   await site.repository.publish({ 'block.rpz': 'version zero\n' });
-  const agent = by === 'agent' ? await site.agent() : undefined;
-  for (const version of [1, 2, 3]) {
-    if (version === 3) fs.writeFileSync(fault, '');
-    await site.repository.publish({ 'block.rpz': `version ${versions[version]}\n` });
-    const { outcome } = await site.json('pull');
-    assert.equal(outcome, version === 3 ? 'blocked' : 'activated');
-  }
   return {
     site,
     active: () => fs.readFileSync(join(site.state, 'policy/current/dns-edge/block.rpz'), 'utf8'),
     mend: () => fs.rmSync(fault),
-    [Symbol.asyncDispose]: async () => agent?.[Symbol.asyncDispose](),
+    block: async () => {
+      for (const version of [1, 2, 3]) {
+        if (version === 3) fs.writeFileSync(fault, '');
+        await site.repository.publish({ 'block.rpz': `version ${versions[version]}\n` });
+        const { outcome } = await site.json('pull');
+        assert.equal(outcome, version === 3 ? 'blocked' : 'activated');
+      }
+    },
   };
 }
 
@@ -52,8 +52,9 @@ describe('a block that a person has ended', () => {
     for (const by of ['agent', 'pull'] as const)
       it(`keeps what stayed active, and notifies the worker that refused it (it ${kind}, ${by})`, async () => {
         using dir = tempDir();
-        await using blocked = await blockedSite(dir, confirms, by);
-        const { site, active, mend } = blocked;
+        const { site, active, mend, block } = await siteWithVersionZero(dir, confirms);
+        await using _agent = by === 'agent' ? await site.agent() : undefined;
+        await block();
         const before = (await site.json('status'))['generation'];
         mend();
         assert.equal((await site.writ('resume')).exitCode, 0);
