@@ -143,15 +143,19 @@ describe('writ-agent.service, under a real systemd', options, () => {
     await t.test(
       'ends in a tell when it is stopped, and finds out at its next start who uses what',
       async () => {
-        const slow = '[Service]\nExecReload=\nExecReload=/bin/sh -c "sleep 2; kill -HUP $MAINPID"\n';
+        const waits = 'touch /run/reload-begun; until test -e /run/reload-goes-on; do sleep 0.1; done';
+        const slow = `[Service]\nExecReload=\nExecReload=/bin/sh -c "${waits}; kill -HUP $MAINPID"\n`;
         unit('web@.service.d/slow.conf', slow);
         await machine.ok('systemctl', 'daemon-reload');
         await repository.publish({ 'block.rpz': 'five\n' });
         await machine.ok('systemctl', 'start', agent);
-        await machine.ok('timeout', '20', 'sh', '-c', 'until pgrep -x -f "sleep 2"; do sleep 0.1; done');
+        // The first poll of an agent with policy comes at its phase, up to an interval later.
+        const hasBegun = 'until test -e /run/reload-begun; do sleep 0.1; done';
+        await machine.ok('sh', '-c', `writ pull >/dev/null 2>&1 & ${hasBegun}`);
         await machine.ok('systemctl', 'stop', agent);
         assert.equal(await machine.show(agent, 'Result'), 'success');
         assert.deepEqual([web.uses(1), web.uses(2)], ['three\n', 'three\n']);
+        await machine.ok('touch', '/run/reload-goes-on');
         await machine.ok('systemctl', 'start', agent);
         const text = 'generation 5 (dns-edge 5) is active, 3 of 3 workers confirmed';
         await machine.becomes(agent, 'StatusText', text);
