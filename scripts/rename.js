@@ -1,8 +1,8 @@
 // Renames symbols, files and tests on the syntax tree, with everything that names them: imports, mutations, and the paths in
 // documents, scripts and contract tests. Each line of the list (a file, or `-` for stdin) is one change:
 //   symbol src/a/b.ts oldName newName        a declaration of the file; `b.ts:12` where several have the name
-//   move src/a/b.ts src/a/c.ts
 //   test test/unit/a.test.ts "old name" "new name"
+//   move src/a/b.ts src/a/c.ts               after all others
 // Refuses the whole list, and writes nothing, when a declaration is missing or ambiguous, when a new name exists in the file, or
 // when a mutation would not occur exactly once any more. Prints where the old name is still in comments and documents.
 import { execFileSync } from 'node:child_process';
@@ -23,12 +23,16 @@ const actions = { symbol: renameSymbol, move: moveFile, test: renameTest };
 export function rename(root, list) {
   const project = new Project({ tsConfigFilePath: join(root, 'tsconfig.json') });
   const world = { root, project, mutations: readMutations(root), texts: new Map(), oldNames: [] };
+  let hasMoved = false;
   for (const [index, line] of list.split('\n').entries()) {
     const [action, ...args] = splitLine(line);
     if (action === undefined) continue;
     const act = actions[action];
     if (act === undefined || args.length !== (action === 'move' ? 2 : 3))
       throw new Error(`line ${index + 1}: not a change: ${line}`);
+    // A rename after a move reads the old file again, which is still on the disk.
+    if (action !== 'move' && hasMoved) throw new Error(`line ${index + 1}: moves come last`);
+    hasMoved ||= action === 'move';
     try {
       act(world, ...args);
     } catch (error) {
@@ -195,13 +199,15 @@ function trackedTexts(root) {
   );
 }
 
-/** Comments and documents keep the old name: a person rewrites the sentence. */
+/** Comments and documents keep the old name: a person writes the sentence again. */
 function occurrencesOf(root, name) {
   // A word of English is in sentences that mean something else.
   if (/^[a-z]+$/.test(name)) return [];
-  const argv = ['grep', '-nwF', '--untracked', '--', name, '--', '*.ts', '*.tsx', '*.js', '*.md', '*.json'];
+  const argv = ['grep', '-nwF', '--untracked', '--', name, '--', '*.ts', '*.tsx', '*.js', '*.md'];
   try {
-    return execFileSync('git', argv, { cwd: root, encoding: 'utf8' }).trimEnd().split('\n');
+    const lines = execFileSync('git', argv, { cwd: root, encoding: 'utf8' }).trimEnd().split('\n');
+    // The code of TypeScript is renamed: another symbol has the name there.
+    return lines.filter((line) => !/^[^:]+\.tsx?:/.test(line) || /^[^:]+:\d+:\s*(?:\/\/|\/?\*)/.test(line));
   } catch {
     // git grep ends with 1 when it finds nothing.
     return [];

@@ -69,9 +69,9 @@ describe('scripts/rename.js', needs('git', 'git'), () => {
       [
         'symbol src/a/one.ts readAt scan # a comment',
         'symbol src/a/one.ts:9 depth scans',
-        'move src/a/one.ts src/c/scan.ts',
         'test test/one.test.ts "reads twice" "scans \\"twice\\""',
         'test test/two.test.ts "at once" "at first"',
+        'move src/a/one.ts src/c/scan.ts',
       ].join('\n'),
     );
     assert.equal(changed, 4);
@@ -110,6 +110,7 @@ describe('scripts/rename.js', needs('git', 'git'), () => {
     ['declares the name in several lines', 'symbol src/a/one.ts depth scan', /lines 9, 12: choose one/],
     ['has the new name already', 'symbol src/a/one.ts readAt more', /declares more already/],
     ['has a mutation that would not apply', 'symbol src/a/part.ts:2 depth width', /not apply any more: M3/],
+    ['was moved before', 'move src/a/one.ts src/c/one.ts\nsymbol src/c/one.ts more moar', /moves come last/],
     ['is asked for something else', 'delete src/a/one.ts', /not a change/],
   ] as const) {
     it(`changes nothing where a file ${what}`, () => {
