@@ -1,5 +1,5 @@
-// Flags of `writ fleet serve` that say whose word is taken for who a person is. All of them or none: a header without the
-// addresses that may set it would let anybody be anyone. Owns no request.
+// Flags of `writ fleet serve` that trust a proxy to name the signed-in person. The header needs the addresses of the proxy, because
+// without them any client could name any person.
 import { InvalidArgumentError } from '#commander';
 import { WritError } from '../../core/errors.js';
 import type { Role } from '../../core/fleet/answers.js';
@@ -25,8 +25,11 @@ export const identityFlags = {
   ),
 };
 
-/** @throws USAGE for a header without addresses, and for addresses or a role without a header */
-export function identityRule({
+/**
+ * @returns undefined without these flags
+ * @throws WritError USAGE for a header without addresses, and for addresses or a role without a header
+ */
+export function parseIdentityRule({
   identityHeader: header,
   identityFrom: networks,
   identityRole: role = 'view',

@@ -1,29 +1,29 @@
-// The newest release of a bundle and channel, as a fleet server knows it: `writ fleet wait --latest`. Signed metadata decides where
-// the server reads the repository, and only a reading that began after the question: an earlier one does not know a publish of
-// this minute. Without a repository the highest serial that hosts report decides.
+// Finds the newest release of a bundle and channel for `writ fleet wait --latest`. If the server follows a repository, its signed
+// metadata decides, after a refresh that began after the query: an earlier one does not contain a publish of this minute. Otherwise
+// the highest serial that hosts report decides.
 import { WritError } from '../../core/errors.js';
 import type { FleetSummary } from '../../core/fleet/answers.js';
 import { isSameChannel } from '../../core/fleet/signed-releases.js';
 import type { CommandContext } from '../console/command.js';
 import { minuteTime } from '../show/show-text.js';
-import type { FleetDoor, WaitAsked } from './door.js';
+import type { FleetClient, WaitQuery } from './fleet-client.js';
 
-type Channel = Pick<WaitAsked, 'bundle' | 'channel'>;
+type Channel = Pick<WaitQuery, 'bundle' | 'channel'>;
 type Known = Pick<FleetSummary, 'repositories' | 'releases' | 'offers'>;
 
 export interface LatestRelease {
-  /** Undefined: neither a repository nor a host has a release of this channel. */
+  /** Undefined when neither a repository nor a host has a release of this channel. */
   readonly serial: number | undefined;
-  /** When the oldest reading began that decides, 0 for none yet; undefined where the server reads no repository. */
+  /** Begin of the oldest deciding refresh, in epoch milliseconds; 0 before the first; undefined when no repository is followed. */
   readonly readAtMs?: number;
 }
 
-/** How long a reading is waited for that began after the question; the slowest server reads once a minute. */
-const readWithinMs = 120_000;
-const everyMs = 2000;
+/** The longest wait for a refresh that began after the query; the slowest server refreshes once a minute. */
+const maxWaitMs = 120_000;
+const queryEveryMs = 2000;
 
-/** @throws WritError USAGE: repositories differ in what is the newest */
-export function latestOf({ repositories = [], releases, offers }: Known, asked: Channel): LatestRelease {
+/** @throws WritError USAGE when repositories have different newest releases */
+export function chooseLatest({ repositories = [], releases, offers }: Known, asked: Channel): LatestRelease {
   const signed = repositories.flatMap((one) =>
     one.releases.filter((release) => isSameChannel(release, asked)).map(({ serial }) => ({ ...one, serial })),
   );
@@ -47,34 +47,34 @@ export function latestOf({ repositories = [], releases, offers }: Known, asked: 
 }
 
 /**
- * @param withinMs no reading is waited for longer than this
- * @returns the serial of the newest release; a line of the output says which, and what it is known from
- * @throws WritError USAGE: none is known, or repositories differ
+ * @param withinMs the longest wait for a refresh
+ * @returns the serial of the newest release, which a line of the output names with its source
+ * @throws WritError USAGE when no release is known, or repositories differ
  */
-export async function findLatest(
-  door: Pick<FleetDoor, 'wait' | 'summary'>,
-  asked: Channel,
+export async function findLatestRelease(
+  client: Pick<FleetClient, 'wait' | 'summary'>,
+  channel: Channel,
   { clock, reporter, signal }: Pick<CommandContext, 'clock' | 'reporter' | 'signal'>,
   withinMs: number,
 ): Promise<number> {
-  const untilMs = clock.monotonicMs() + Math.min(readWithinMs, withinMs);
-  // A question about a release makes the server read its repositories within 5 s, whatever the serial.
-  const ask = async () => (await door.wait({ ...asked, serial: 1 })).atMs;
-  const sinceMs = await ask();
+  const untilMs = clock.monotonicMs() + Math.min(maxWaitMs, withinMs);
+  // A query about any serial makes the server refresh its repositories within 5 s.
+  const requestRefresh = async () => (await client.wait({ ...channel, serial: 1 })).atMs;
+  const sinceMs = await requestRefresh();
   for (;;) {
-    const latest = latestOf(await door.summary(), asked);
-    const isRead = (latest.readAtMs ?? sinceMs) >= sinceMs;
+    const latest = chooseLatest(await client.summary(), channel);
+    const isRefreshed = (latest.readAtMs ?? sinceMs) >= sinceMs;
     const leftMs = untilMs - clock.monotonicMs();
-    if (isRead || leftMs <= 0) return reportLatest(latest, isRead, asked, reporter);
+    if (isRefreshed || leftMs <= 0) return reportLatest(latest, isRefreshed, channel, reporter);
     reporter.begin('release', 'the repository is read again');
-    await clock.sleep(Math.min(everyMs, leftMs), signal);
-    await ask();
+    await clock.sleep(Math.min(queryEveryMs, leftMs), signal);
+    await requestRefresh();
   }
 }
 
 function reportLatest(
   { serial, readAtMs }: LatestRelease,
-  isRead: boolean,
+  isRefreshed: boolean,
   { bundle, channel }: Channel,
   reporter: CommandContext['reporter'],
 ): number {
@@ -86,7 +86,7 @@ function reportLatest(
   reporter.finish('release', `${bundle} ${channel} ${serial} is the newest`);
   if (readAtMs === undefined)
     reporter.warn('the fleet server reads no repository: a release that no host reports yet is unknown');
-  else if (!isRead) {
+  else if (!isRefreshed) {
     const when = readAtMs === 0 ? 'yet' : `since ${minuteTime(readAtMs)}`;
     reporter.warn(`the fleet server has not read the repository ${when}: there may be a newer release`);
   }

@@ -1,11 +1,11 @@
-// A file of certificate authorities that a flag of the fleet's commands names. Owns its bound and what is refused of it; who is
-// trusted by it is the connection's.
+// Reads the file of certificate authorities that a flag of a fleet command names. Its bound and its checks are those of every file of
+// authorities.
 import { WritError } from '../../core/errors.js';
 import { readAuthorityFile } from '../../platform/net/authorities.js';
 
 /**
  * @returns PEM
- * @throws USAGE: a file without a certificate would trust nobody, and be reported as a fault of the server
+ * @throws WritError USAGE for a file without a certificate: it would trust no server, and the error would name the server
  */
 export function readAuthorities(path: string): string {
   const read = readAuthorityFile(path);

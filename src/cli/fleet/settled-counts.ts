@@ -1,15 +1,15 @@
-// Hosts by bake time as a fleet server counts them, for commands that require it. Owns the texts and the refusal of older servers.
+// The counts of hosts by bake time, for commands that require them. Owns their texts and the error for older servers.
 import { WritError } from '../../core/errors.js';
 import type { WaitFacts, WaitSettled } from '../../core/fleet/answers.js';
 
-/** @throws WritError FLEET_TOO_OLD: a server of 0.1.0 counts no host by bake time */
+/** @throws WritError FLEET_TOO_OLD for a server of 0.1.0, which does not count hosts by bake time */
 export function requireSettledCounts({ settled }: Pick<WaitFacts, 'settled'>): WaitSettled {
   if (settled !== undefined) return settled;
   throw new WritError('FLEET_TOO_OLD', 'this fleet server does not count hosts by bake time');
 }
 
 /** @returns a text for each count that is not 0 */
-export function settledTexts({ baking, failed, unobserved, unknown }: WaitSettled): string[] {
+export function describeSettledCounts({ baking, failed, unobserved, unknown }: WaitSettled): string[] {
   return [
     ...(baking > 0 ? [`${baking} in their bake time`] : []),
     ...(failed > 0 ? [`${failed} failed and could not go back`] : []),

@@ -1,4 +1,5 @@
-// The location of a store from --store, or from a file: a location with a password would be in the list of processes. Opens no store.
+// Reads the location of a store from --store or from a file, because a password in --store would be in the list of processes. Opens no
+// store.
 import { WritError } from '../../core/errors.js';
 import { readSmallFile } from '../../platform/read-file.js';
 
@@ -10,11 +11,11 @@ export interface StoreFlags {
 }
 
 /**
- * @param at as CommandContext has it
+ * @param at resolves a path, as CommandContext has it
  * @returns a directory or a postgres:// URL; undefined without both flags
  * @throws WritError USAGE
  */
-export function storeLocation(
+export function readStoreLocation(
   { store, storeFile }: StoreFlags,
   at: (path: string) => string,
 ): string | undefined {
@@ -24,12 +25,16 @@ export function storeLocation(
   return readLineFile(at(storeFile), 'store');
 }
 
-/** @returns the one line of a file. @param what the file contains, for the error. @throws WritError USAGE */
+/**
+ * @param what the content of the file, for the error
+ * @returns the one line of the file
+ * @throws WritError USAGE for a file that cannot be read or does not contain one line
+ */
 export function readLineFile(path: string, what: string): string {
   const read = readSmallFile(path, { maxBytes });
   const text = read.kind === 'read' ? read.bytes.toString('utf8').trim() : '';
   if (/^[^\p{Cc}]+$/u.test(text)) return text;
   const why = read.kind === 'read' ? 'it does not contain one line' : read.why;
-  // Not its content: it may contain a password.
+  // Without the content of the file, which may contain a password.
   throw new WritError('USAGE', `the file of the ${what} ${path} cannot be used: ${why}`);
 }

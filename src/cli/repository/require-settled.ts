@@ -5,8 +5,8 @@ import { judgeSettledShare } from '../../core/fleet/wait-verdict.js';
 import type { CommandContext } from '../console/command.js';
 import { shareFlag } from '../console/flag-values.js';
 import { type FlagValues, optional } from '../console/flags.js';
-import { askFleet, doorFlags } from '../fleet/fleet-door.js';
-import { requireSettledCounts, settledTexts } from '../fleet/settled-counts.js';
+import { fleetClientFlags, withFleetClient } from '../fleet/open-fleet-client.js';
+import { describeSettledCounts, requireSettledCounts } from '../fleet/settled-counts.js';
 
 export const settledFlags = {
   requireSettled: optional(
@@ -15,8 +15,8 @@ export const settledFlags = {
     shareFlag,
   ),
   fleet: optional('--fleet <url>', 'address of the fleet server to ask').env('WRIT_FLEET_URL'),
-  tokenFile: doorFlags.tokenFile,
-  ca: doorFlags.ca,
+  tokenFile: fleetClientFlags.tokenFile,
+  ca: fleetClientFlags.ca,
 };
 type SettledFlags = FlagValues<typeof settledFlags>;
 
@@ -42,8 +42,8 @@ export async function requireSettledShare(
   if (sharePpm === undefined) return undefined;
   if (url === undefined)
     throw new WritError('USAGE', '--require-settled needs --fleet: the hosts report to that server');
-  const door = { url, tokenFile, ca, store: undefined, storeFile: undefined };
-  const facts = await askFleet(door, context, (fleet) => fleet.wait(release));
+  const clientFlags = { url, tokenFile, ca, store: undefined, storeFile: undefined };
+  const facts = await withFleetClient(clientFlags, context, (fleet) => fleet.wait(release));
   const settled = requireSettledCounts(facts);
   const { isReached, ...share } = judgeSettledShare(facts, sharePpm);
   const { bundle, serial, channel } = release;
@@ -54,7 +54,7 @@ export async function requireSettledShare(
   }
   const why = [
     ...(facts.withdrawn === true ? ['it was withdrawn'] : []),
-    ...settledTexts(settled),
+    ...describeSettledCounts(settled),
     ...(facts.refused > 0 ? [`${facts.refused} refused`] : []),
     ...(facts.silent > 0 ? [`${facts.silent} had it and are silent`] : []),
   ];

@@ -232,8 +232,8 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'terminal-text',
   ],
   'cli/fleet': [
-    'door',
-    'fleet-door',
+    'fleet-client',
+    'open-fleet-client',
     'identity-flags',
     'latest-release',
     'read-authorities',

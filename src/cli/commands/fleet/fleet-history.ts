@@ -6,12 +6,12 @@ import { isName } from '../../../core/names.js';
 import type { CommandDefinition } from '../../console/command.js';
 import { nameFlag, numberFlag } from '../../console/flag-values.js';
 import { type FlagValues, optional, preset } from '../../console/flags.js';
-import type { FleetDoor, HistoryOf } from '../../fleet/door.js';
-import { askFleet, doorFlags } from '../../fleet/fleet-door.js';
+import type { FleetClient, HistorySelector } from '../../fleet/fleet-client.js';
+import { fleetClientFlags, withFleetClient } from '../../fleet/open-fleet-client.js';
 import { showIntervals } from '../../show/show-fleet.js';
 
 const flags = {
-  ...doorFlags,
+  ...fleetClientFlags,
   host: optional('--host <host>', 'releases of this host: its name, or the first digits of its key'),
   channel: preset('--channel <name>', 'channel of the bundle', 'stable', nameFlag),
   limit: preset('-n, --limit <n>', 'intervals to list at most, the newest', 100, numberFlag(1, 100_000)),
@@ -31,7 +31,9 @@ export const command: CommandDefinition<HistoryFlags> = {
   flags,
   run: async ([bundle, serial], flags, context) => {
     const of = subjectOf(bundle, serial, flags);
-    const { intervals, more } = await askFleet(flags, context, (door) => readAll(door, of, flags.limit));
+    const { intervals, more } = await withFleetClient(flags, context, (client) =>
+      readAll(client, of, flags.limit),
+    );
     return {
       outcome: intervals.length === 0 ? 'empty' : 'found',
       details: { intervals, more },
@@ -44,7 +46,7 @@ function subjectOf(
   bundle: string | undefined,
   serialText: string | undefined,
   { host, channel }: HistoryFlags,
-): HistoryOf {
+): HistorySelector {
   if (host !== undefined && bundle === undefined) return { host };
   const serial = Number(serialText);
   if (host !== undefined || bundle === undefined || serialText === undefined)
@@ -59,12 +61,12 @@ function subjectOf(
 
 const pageSize = 500;
 
-async function readAll(door: FleetDoor, of: HistoryOf, limit: number) {
+async function readAll(client: FleetClient, of: HistorySelector, limit: number) {
   const intervals: ReleaseInterval[] = [];
   let after: string | undefined;
   do {
     const wanted = Math.min(pageSize, limit - intervals.length);
-    const page = await door.history({ of, limit: wanted, ...given({ after }) });
+    const page = await client.history({ of, limit: wanted, ...given({ after }) });
     intervals.push(...page.intervals);
     after = page.next;
   } while (after !== undefined && intervals.length < limit);

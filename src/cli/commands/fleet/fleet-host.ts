@@ -5,14 +5,14 @@ import type { RetiredHosts } from '../../../core/fleet/token-answers.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import { type FlagValues, optional, toggle } from '../../console/flags.js';
 import { askYes } from '../../console/questions.js';
-import { askFleet, doorFlags } from '../../fleet/fleet-door.js';
+import { fleetClientFlags, withFleetClient } from '../../fleet/open-fleet-client.js';
 import { showHost } from '../../show/show-fleet.js';
 import { counted } from '../../show/show-text.js';
 
 const verbs = ['approve', 'retire'] as const;
 
 const flags = {
-  ...doorFlags,
+  ...fleetClientFlags,
   token: optional('--token <id>', 'retire: every host that this token enrolled, also those that wait'),
   yes: toggle('-y, --yes', 'retire without asking; without a terminal there is no question'),
 };
@@ -39,7 +39,11 @@ export const command: CommandDefinition<HostFlags> = {
   run: async ([first = '', second], flags, context) => {
     if (flags.token !== undefined) return retireAllOf(flags.token, [first, second], flags, context);
     if (second === undefined) {
-      const { schema: _, type: _type, ...host } = await askFleet(flags, context, (door) => door.host(first));
+      const {
+        schema: _,
+        type: _type,
+        ...host
+      } = await withFleetClient(flags, context, (client) => client.host(first));
       const lines = showHost({ schema: 1, type: 'fleet.host', ...host }, context.clock.nowMs());
       return { outcome: 'found', details: { ...host }, lines };
     }
@@ -48,12 +52,12 @@ export const command: CommandDefinition<HostFlags> = {
       throw new WritError('USAGE', `${first} is not a verb of writ fleet host`, {
         hint: 'approve, or retire.',
       });
-    const done = await askFleet(flags, context, async (door) => {
-      if (verb === 'approve') return door.changeHost(second, verb);
-      const { key, host } = await door.host(second);
+    const done = await withFleetClient(flags, context, async (client) => {
+      if (verb === 'approve') return client.changeHost(second, verb);
+      const { key, host } = await client.host(second);
       // By its key: the name may be another host's when the question is answered.
       return (await mayRetire(`${host} (${key.slice(0, 12)})`, flags, context))
-        ? door.changeHost(key, verb)
+        ? client.changeHost(key, verb)
         : undefined;
     });
     return done === undefined ? leftAlone(second) : changed(verb, done.key, done.host);
@@ -93,15 +97,15 @@ async function retireAllOf(
       hint: `writ fleet host retire --token ${id} --store S`,
     });
   if (!(await mayRetire(`every host of token ${id}`, flags, context))) return leftAlone(`token ${id}`);
-  const { retired, state } = await askFleet(flags, context, async (door) => {
+  const { retired, state } = await withFleetClient(flags, context, async (client) => {
     let retired = 0;
     for (let afterKey: string | undefined = ''; afterKey !== undefined; ) {
-      const part: RetiredHosts = await door.retireHostsOf(id, afterKey);
+      const part: RetiredHosts = await client.retireHostsOf(id, afterKey);
       ({ afterKey } = part);
       retired += part.retired;
       context.reporter.begin('retire', counted(retired, 'host'));
     }
-    return { retired, state: (await door.tokens()).find((one) => one.id === id)?.state };
+    return { retired, state: (await client.tokens()).find((one) => one.id === id)?.state };
   });
   const lines = [
     `RETIRED   ${counted(retired, 'host')} of token ${id}`,

@@ -5,12 +5,12 @@ import { given } from '../../../core/given.js';
 import type { CommandDefinition } from '../../console/command.js';
 import { numberFlag } from '../../console/flag-values.js';
 import { type FlagValues, preset } from '../../console/flags.js';
-import type { FleetDoor } from '../../fleet/door.js';
-import { askFleet, doorFlags } from '../../fleet/fleet-door.js';
+import type { FleetClient } from '../../fleet/fleet-client.js';
+import { fleetClientFlags, withFleetClient } from '../../fleet/open-fleet-client.js';
 import { showHosts } from '../../show/show-fleet.js';
 
 const flags = {
-  ...doorFlags,
+  ...fleetClientFlags,
   where: preset(
     '--where <filter>',
     'KEY=VALUE, several with commas: state, bundle, channel, serial, standing, code, host, health, version, root, kind, label.NAME',
@@ -29,7 +29,7 @@ export const command: CommandDefinition<FlagValues<typeof flags>> = {
   run: async (_args, flags, context) => {
     // Said here where it is wrong: a hint of the server's would speak of another command line.
     parseHostFilter(flags.where);
-    const { hosts, more } = await askFleet(flags, context, (door) => readAll(door, flags));
+    const { hosts, more } = await withFleetClient(flags, context, (client) => readAll(client, flags));
     const outcome = hosts.length === 0 ? 'empty' : 'found';
     return { outcome, details: { hosts, more }, lines: showHosts(hosts, more, context.clock.nowMs()) };
   },
@@ -38,13 +38,13 @@ export const command: CommandDefinition<FlagValues<typeof flags>> = {
 const pageSize = 500;
 
 async function readAll(
-  door: FleetDoor,
+  client: FleetClient,
   { where, limit }: { readonly where: string; readonly limit: number },
 ) {
   const hosts: HostLine[] = [];
   let after: string | undefined;
   do {
-    const page = await door.hosts({
+    const page = await client.hosts({
       where,
       limit: Math.min(pageSize, limit - hosts.length),
       ...given({ after }),

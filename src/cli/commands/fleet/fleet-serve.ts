@@ -16,10 +16,10 @@ import type { Answer, CommandContext, CommandDefinition } from '../../console/co
 import { durationFlag, repeatedText } from '../../console/flag-values.js';
 import { besides, type FlagValues, optional, preset } from '../../console/flags.js';
 import { logForm, logLevel } from '../../console/log-flags.js';
-import { storeFileFlag } from '../../fleet/fleet-door.js';
-import { identityFlags, identityRule } from '../../fleet/identity-flags.js';
+import { identityFlags, parseIdentityRule } from '../../fleet/identity-flags.js';
+import { createStoreFileFlag } from '../../fleet/open-fleet-client.js';
 import { readAuthorities } from '../../fleet/read-authorities.js';
-import { readLineFile, storeLocation } from '../../fleet/store-location.js';
+import { readLineFile, readStoreLocation } from '../../fleet/store-location.js';
 import { addressForHosts, listeningFlags, reloadAtHangup, tlsFiles } from '../../serving/listening.js';
 import { shellWord } from '../../show/show-repository.js';
 
@@ -30,7 +30,7 @@ const flags = {
     ),
     'storeFile',
   ),
-  storeFile: besides(storeFileFlag(), 'store'),
+  storeFile: besides(createStoreFileFlag(), 'store'),
   repository: optional(
     '--repository <url>',
     'repository that hosts follow, to compare what should be in use, then its mirrors, separated by spaces; may be repeated, each with its --root',
@@ -104,8 +104,8 @@ export const command: CommandDefinition<ServeFlags> = {
     const log = createBusyLog('writ-fleet', logLevel(flags), logForm(flags, context));
     const tls = tlsFiles(flags, context);
     const webhook = webhookTarget({ ...flags, webhook: webhookUrl(flags, context) }, context);
-    const identity = identityRule(flags);
-    const store = storeLocation(flags, context.at);
+    const identity = parseIdentityRule(flags);
+    const store = readStoreLocation(flags, context.at);
     if (store === undefined)
       throw new WritError('USAGE', '--store is missing: a directory, or a postgres:// URL', {
         hint: 'writ fleet serve --store /var/lib/writ-fleet, or --store-file FILE for a URL with a password',

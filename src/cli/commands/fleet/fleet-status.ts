@@ -1,11 +1,11 @@
 // `writ fleet status`: one sentence about all hosts, then what it is made of. The exit code is the level.
 import type { CommandDefinition } from '../../console/command.js';
-import { askFleet, type DoorFlags, doorFlags } from '../../fleet/fleet-door.js';
+import { type FleetClientFlags, fleetClientFlags, withFleetClient } from '../../fleet/open-fleet-client.js';
 import { showSummary } from '../../show/show-fleet.js';
 
 const exitCodes = { ok: 0, warning: 1, critical: 2 } as const;
 
-export const command: CommandDefinition<DoorFlags> = {
+export const command: CommandDefinition<FleetClientFlags> = {
   examples: [
     'writ fleet status --url https://fleet.example.net --token-file fleet.token',
     'writ fleet status --store /var/lib/writ-fleet --json',
@@ -18,9 +18,13 @@ export const command: CommandDefinition<DoorFlags> = {
   ],
   failureExitCode: 3,
   quiet: 'nothing',
-  flags: doorFlags,
+  flags: fleetClientFlags,
   run: async (_args, flags, context) => {
-    const { schema: _, type: _type, ...summary } = await askFleet(flags, context, (door) => door.summary());
+    const {
+      schema: _,
+      type: _type,
+      ...summary
+    } = await withFleetClient(flags, context, (client) => client.summary());
     const { level } = summary;
     const lines = showSummary({ schema: 1, type: 'fleet.summary', ...summary });
     const where = summary.findings.find((one) => one.where !== undefined)?.where;

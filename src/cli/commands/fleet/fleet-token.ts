@@ -7,13 +7,13 @@ import { given } from '../../../core/given.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import { durationFlag, numberFlag, repeatedFlag } from '../../console/flag-values.js';
 import { type FlagValues, optional } from '../../console/flags.js';
-import { askFleet, doorFlags } from '../../fleet/fleet-door.js';
+import { fleetClientFlags, withFleetClient } from '../../fleet/open-fleet-client.js';
 import { showTokens } from '../../show/show-fleet.js';
 
 const kinds = ['hosts', 'people', 'opa'] as const;
 
 const flags = {
-  ...doorFlags,
+  ...fleetClientFlags,
   for: optional('--for <kind>', 'create: hosts, people or opa', oneOf(kinds)),
   role: optional(
     '--role <role>',
@@ -71,7 +71,7 @@ async function create(flags: TokenFlags, context: CommandContext): Promise<Answe
   if (kind === undefined) throw new WritError('USAGE', '--for is missing: hosts, people or opa');
   const labels = flags.label === undefined ? undefined : Object.fromEntries(flags.label);
   const wanted = { kind, ...given({ role, note, uses, lifetimeMs, hosts, labels }) };
-  const { id, token } = await askFleet(flags, context, (door) => door.createToken(wanted));
+  const { id, token } = await withFleetClient(flags, context, (client) => client.createToken(wanted));
   const lines = [`CREATED   ${id} for ${kind}${kind === 'people' ? `, role ${role ?? 'view'}` : ''}`, token];
   // With --quiet the token alone: it goes into a file.
   const kept = [token];
@@ -79,13 +79,13 @@ async function create(flags: TokenFlags, context: CommandContext): Promise<Answe
 }
 
 async function list(flags: TokenFlags, context: CommandContext): Promise<Answer> {
-  const tokens = await askFleet(flags, context, (door) => door.tokens());
+  const tokens = await withFleetClient(flags, context, (client) => client.tokens());
   const lines = showTokens(tokens);
   return { outcome: tokens.length === 0 ? 'empty' : 'found', details: { tokens }, lines, kept: lines };
 }
 
 async function revoke(id: string, flags: TokenFlags, context: CommandContext): Promise<Answer> {
-  await askFleet(flags, context, (door) => door.revokeToken(id));
+  await withFleetClient(flags, context, (client) => client.revokeToken(id));
   const lines = [
     `REVOKED   ${id}`,
     '  Its sessions have ended; hosts that it enrolled keep reporting with their own keys.',

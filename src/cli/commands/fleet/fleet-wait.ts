@@ -16,14 +16,14 @@ import { isCertificateErrno } from '../../../platform/net/connect-failure.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import { durationFlag, nameFlag, shareFlag } from '../../console/flag-values.js';
 import { type FlagValues, optional, preset, toggle } from '../../console/flags.js';
-import type { FleetDoor, WaitAsked } from '../../fleet/door.js';
-import { askFleet, doorFlags } from '../../fleet/fleet-door.js';
-import { findLatest } from '../../fleet/latest-release.js';
-import { requireSettledCounts, settledTexts } from '../../fleet/settled-counts.js';
+import type { FleetClient, WaitQuery } from '../../fleet/fleet-client.js';
+import { findLatestRelease } from '../../fleet/latest-release.js';
+import { fleetClientFlags, withFleetClient } from '../../fleet/open-fleet-client.js';
+import { describeSettledCounts, requireSettledCounts } from '../../fleet/settled-counts.js';
 import { counted, minuteTime } from '../../show/show-text.js';
 
 const flags = {
-  ...doorFlags,
+  ...fleetClientFlags,
   channel: preset('--channel <name>', 'channel of the bundle', 'stable', nameFlag),
   share: preset('--share <percent>', 'share of the hosts that must be done', 1_000_000, shareFlag, '100%'),
   within: preset('--within <duration>', 'how long to wait', 1_800_000, durationFlag, '30m'),
@@ -65,10 +65,10 @@ export const command: CommandDefinition<WaitFlags> = {
     if (!isName(bundle)) throw new WritError('USAGE', `${JSON.stringify(bundle)} is not a bundle name`);
     const typed = serialOf(serialText, flags);
     const asked = { bundle, channel: flags.channel, ...given({ exceptSilentMs: flags.exceptSilent }) };
-    return askWhenThere(flags, context, async (door) => {
+    return askWhenThere(flags, context, async (client) => {
       // Once: a release that is published during the wait supersedes this one, as with a serial that was typed.
-      const serial = typed ?? (await findLatest(door, asked, context, flags.within));
-      return wait(door, { ...asked, serial }, flags, context);
+      const serial = typed ?? (await findLatestRelease(client, asked, context, flags.within));
+      return wait(client, { ...asked, serial }, flags, context);
     });
   },
 };
@@ -86,13 +86,13 @@ function serialOf(text: string, { latest }: WaitFlags): number | undefined {
 async function askWhenThere(
   flags: WaitFlags,
   context: CommandContext,
-  begin: (door: FleetDoor) => Promise<Answer>,
+  begin: (client: FleetClient) => Promise<Answer>,
 ): Promise<Answer> {
   const { clock, reporter, signal } = context;
   const untilMs = clock.monotonicMs() + flags.within;
   for (let isNew = true; ; isNew = false) {
     try {
-      return await askFleet(flags, context, begin);
+      return await withFleetClient(flags, context, begin);
     } catch (error) {
       const leftMs = untilMs - clock.monotonicMs();
       if (!isAway(error) || leftMs <= 0 || signal.aborted) throw error;
@@ -120,8 +120,8 @@ interface Looked {
 }
 
 async function wait(
-  door: FleetDoor,
-  question: WaitAsked,
+  client: FleetClient,
+  question: WaitQuery,
   flags: WaitFlags,
   context: CommandContext,
 ): Promise<Answer> {
@@ -129,7 +129,7 @@ async function wait(
   const startedMs = clock.monotonicMs();
   const until = flags.settled === true ? 'settled' : 'active';
   const terms = { sharePpm: flags.share, withinMs: flags.within, accept: flags.accept, until } as const;
-  const first = await door.wait(question);
+  const first = await client.wait(question);
   if (until === 'settled') requireSettledCounts(first);
   let reached: WaitVerdict['reached'];
   const judge = (facts: WaitFacts): Looked => {
@@ -150,7 +150,7 @@ async function wait(
     warnOnce(looked);
     if (looked.unanswered === undefined) reporter.begin('wait', progressText(looked, flags));
     await clock.sleep(Math.min(everyMs, flags.within), context.signal);
-    const next = await lookAgain(door, { ...question, sinceMs: first.atMs });
+    const next = await lookAgain(client, { ...question, sinceMs: first.atMs });
     if (typeof next === 'object') {
       if (looked.unanswered !== undefined) reporter.warn('the fleet server answers again');
       looked = judge(next);
@@ -182,9 +182,9 @@ const passing: readonly ErrorCode[] = [
 ];
 
 /** @returns a code where nobody answers for now */
-async function lookAgain(door: FleetDoor, question: WaitAsked): Promise<WaitFacts | ErrorCode> {
+async function lookAgain(client: FleetClient, question: WaitQuery): Promise<WaitFacts | ErrorCode> {
   try {
-    return await door.wait(question);
+    return await client.wait(question);
   } catch (error) {
     if (!isWritError(error) || !passing.includes(error.code)) throw error;
     return error.code;
@@ -198,7 +198,7 @@ function oldText({ atMs }: WaitFacts, code: ErrorCode): string {
 function progressText({ facts, verdict, isUnread }: Looked, { settled }: Pick<WaitFlags, 'settled'>): string {
   const { of, needed, done } = verdict;
   const apart = [
-    ...(settled === true && facts.settled !== undefined ? settledTexts(facts.settled) : []),
+    ...(settled === true && facts.settled !== undefined ? describeSettledCounts(facts.settled) : []),
     ...(facts.notified > 0 ? [`${facts.notified} with nothing to confirm`] : []),
     ...(facts.unconfirmed > 0 ? [`${facts.unconfirmed} unconfirmed`] : []),
     ...(facts.silent > 0 ? [`${facts.silent} had it and are silent`] : []),
@@ -224,7 +224,7 @@ const words: Readonly<Record<WaitOutcome, string>> = {
 function answerOf(
   looked: Looked & { readonly flags: WaitFlags },
   outcome: WaitOutcome,
-  { bundle, channel, serial }: WaitAsked,
+  { bundle, channel, serial }: WaitQuery,
 ): Answer {
   const { facts, verdict, unanswered, flags } = looked;
   const { schema: _, type: _type, ...counts } = facts;

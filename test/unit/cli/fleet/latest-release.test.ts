@@ -1,7 +1,7 @@
 // Which release `writ fleet wait --latest` takes: by signed metadata that was read after the question, else by what hosts report.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { findLatest, latestOf } from '../../../../src/cli/fleet/latest-release.js';
+import { chooseLatest, findLatestRelease } from '../../../../src/cli/fleet/latest-release.js';
 import type { FleetSummary, WaitFacts } from '../../../../src/core/fleet/answers.js';
 import { throwsCode } from '../../../kit/assert/assert-code.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
@@ -46,30 +46,30 @@ async function find(script: readonly (readonly [serial: number, readAtMs: number
   };
   const context = { clock, reporter, signal: new AbortController().signal };
   const startedMs = clock.monotonicMs();
-  const serial = await findLatest(door, asked, context as never, withinMs);
+  const serial = await findLatestRelease(door, asked, context as never, withinMs);
   return { serial, looks, waits, lines, tookMs: clock.monotonicMs() - startedMs };
 }
 
 describe('the newest release that a fleet server knows', () => {
-  it('is the signed one where the server reads the repository, whatever a host reports', () => {
-    const known = latestOf(summary([repository(4, 70)], [5000]), asked);
+  it('is the signed one when the server follows a repository, whatever a host reports', () => {
+    const known = chooseLatest(summary([repository(4, 70)], [5000]), asked);
     assert.deepEqual(known, { serial: 4, readAtMs: 70 });
   });
 
-  it('is the highest serial that hosts have or are offered where the server reads none', () => {
-    assert.deepEqual(latestOf(summary(undefined, [3, 5]), asked), { serial: 7 });
-    assert.deepEqual(latestOf(summary(undefined, [3, 9]), asked), { serial: 9 });
-    assert.deepEqual(latestOf(summary(undefined), { ...asked, channel: 'other' }), { serial: undefined });
+  it('is the highest reported or offered serial when the server follows no repository', () => {
+    assert.deepEqual(chooseLatest(summary(undefined, [3, 5]), asked), { serial: 7 });
+    assert.deepEqual(chooseLatest(summary(undefined, [3, 9]), asked), { serial: 9 });
+    assert.deepEqual(chooseLatest(summary(undefined), { ...asked, channel: 'other' }), { serial: undefined });
   });
 
-  it('is refused where repositories have signed different serials', () => {
+  it('is refused when repositories have signed different serials', () => {
     const both = summary([repository(4, 70), repository(5, 60, 'https://b/')]);
-    throwsCode('USAGE', () => latestOf(both, asked));
+    throwsCode('USAGE', () => chooseLatest(both, asked));
     const alike = summary([repository(4, 70), repository(4, 60, 'https://b/'), repository(undefined, 1)]);
-    assert.deepEqual(latestOf(alike, asked), { serial: 4, readAtMs: 60 });
+    assert.deepEqual(chooseLatest(alike, asked), { serial: 4, readAtMs: 60 });
   });
 
-  it('is taken from a reading that began after the question, because one before knows no later publish', async () => {
+  it('comes from a refresh that began after the query, because an earlier one has no later publish', async () => {
     const { serial, looks, waits, lines } = await find([
       [41, 900],
       [41, 999],
@@ -79,7 +79,7 @@ describe('the newest release that a fleet server knows', () => {
     assert.equal(lines.at(-1), 'release dns stable 42 is the newest');
   });
 
-  it('is taken from an older reading after two minutes, with a warning', async () => {
+  it('comes from an older refresh after two minutes, with a warning', async () => {
     const { serial, lines, tookMs } = await find([[41, 900]]);
     assert.deepEqual([serial, tookMs], [41, 120_000]);
     assert.match(lines.at(-1) ?? '', /has not read the repository since .*: there may be a newer release/);

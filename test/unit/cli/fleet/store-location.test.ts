@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import { storeLocation } from '../../../../src/cli/fleet/store-location.js';
+import { readStoreLocation } from '../../../../src/cli/fleet/store-location.js';
 import { throwsCode } from '../../../kit/assert/assert-code.js';
 import { runWrit } from '../../../kit/cli/run-writ.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
@@ -12,19 +12,19 @@ describe('the location of a store', () => {
     const at = (path: string): string => dir.join(path);
     const secret = 'postgres://me:hush@db/fleet';
     writeFileSync(dir.join('file'), `${secret}\n`);
-    assert.equal(storeLocation({ storeFile: 'file' }, at), secret);
-    assert.equal(storeLocation({ store: 'store' }, at), 'store');
-    assert.equal(storeLocation({}, at), undefined);
+    assert.equal(readStoreLocation({ storeFile: 'file' }, at), secret);
+    assert.equal(readStoreLocation({ store: 'store' }, at), 'store');
+    assert.equal(readStoreLocation({}, at), undefined);
     for (const text of ['', '\n', `${secret}\nsecond`, `${secret}\u0000`, 'x'.repeat(5000)]) {
       writeFileSync(dir.join('file'), text);
-      const error = throwsCode('USAGE', () => storeLocation({ storeFile: 'file' }, at));
+      const error = throwsCode('USAGE', () => readStoreLocation({ storeFile: 'file' }, at));
       assert.ok(!JSON.stringify([error, error.message]).includes('hush'));
     }
-    throwsCode('USAGE', () => storeLocation({ storeFile: 'missing' }, at));
-    throwsCode('USAGE', () => storeLocation({ store: 'store', storeFile: 'file' }, at));
+    throwsCode('USAGE', () => readStoreLocation({ storeFile: 'missing' }, at));
+    throwsCode('USAGE', () => readStoreLocation({ store: 'store', storeFile: 'file' }, at));
   });
 
-  it('comes from a file for the commands of a fleet, also by its variable', async () => {
+  it('comes from a file for the commands of a fleet, also through its environment variable', async () => {
     using dir = tempDir();
     writeFileSync(dir.join('file'), `${dir.join('store')}\n`);
     const run = (command: string, env: Record<string, string>, ...args: string[]) =>

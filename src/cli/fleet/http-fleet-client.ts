@@ -1,5 +1,5 @@
-// Asks a fleet server over HTTP with the token of a file. The token is in one header and nowhere else; what comes back that is no
-// answer of a fleet server is said to be none. Never follows a redirect.
+// Sends the queries of commands to a fleet server over HTTP, with the token of a file. The token is in one header and nowhere else,
+// and a redirect is never followed. A reply that no fleet server sends is FLEET_UNANSWERED.
 
 import { errorCodes } from '../../core/error-codes.js';
 import { type ErrorCode, WritError } from '../../core/errors.js';
@@ -10,13 +10,13 @@ import { askHttp, type HttpReply } from '../../platform/net/http-ask.js';
 import { createProxies } from '../../platform/net/proxies.js';
 import { readSmallFile } from '../../platform/read-file.js';
 import type { Clock } from '../../platform/time/clock.js';
-import type { FleetDoor, HistoryOf } from './door.js';
+import type { FleetClient, HistorySelector } from './fleet-client.js';
 import { readAuthorities } from './read-authorities.js';
 
-export interface ServerDoorOptions {
+export interface HttpFleetClientOptions {
   readonly url: string;
   readonly tokenFile: string;
-  /** PEM of the authorities to trust in place of the system's. */
+  /** PEM of the certificate authorities; undefined: those of the system. */
   readonly caFile?: string;
   readonly clock: Clock;
 }
@@ -25,19 +25,19 @@ const timeoutMs = 30_000;
 const maxAnswerBytes = 32_000_000;
 const maxTokenBytes = 4096;
 
-export function openServerDoor({ url, tokenFile, caFile, clock }: ServerDoorOptions): FleetDoor {
-  const base = baseOf(url);
-  const trusted = caFile === undefined ? {} : { ca: authoritiesFor(base, caFile) };
+export function openHttpFleetClient({ url, tokenFile, caFile, clock }: HttpFleetClientOptions): FleetClient {
+  const base = parseServerUrl(url);
+  const trusted = caFile === undefined ? {} : { ca: readServerAuthorities(base, caFile) };
   const authorization = `Bearer ${readToken(tokenFile)}`;
-  const ask = async <T>(method: string, path: string, body?: object): Promise<T> => {
+  const send = async <T>(method: string, path: string, body?: object): Promise<T> => {
     const target = new URL(path, base);
     const sent = body === undefined ? {} : { body: JSON.stringify(body) };
     const type: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' };
     const headers = { authorization, ...type };
     const bounds = { timeoutMs, maxAnswerBytes, clock, proxies: createProxies() };
     const reply = await askHttp({ url: target, method, headers, ...sent, ...trusted, ...bounds });
-    if (reply.kind === 'failed') throw unanswered(target, reply);
-    return answerOf<T>(reply, target);
+    if (reply.kind === 'failed') throw unansweredError(target, reply);
+    return readReply<T>(reply, target);
   };
   const get = <T>(
     path: string,
@@ -46,7 +46,7 @@ export function openServerDoor({ url, tokenFile, caFile, clock }: ServerDoorOpti
     const known = Object.entries(query).flatMap(([name, value]) =>
       value === undefined ? [] : [[name, String(value)]],
     );
-    return ask<T>(
+    return send<T>(
       'GET',
       known.length === 0 ? path : `${path}?${new URLSearchParams(known as [string, string][])}`,
     );
@@ -56,26 +56,26 @@ export function openServerDoor({ url, tokenFile, caFile, clock }: ServerDoorOpti
     hosts: ({ where, after, limit }) =>
       get('v1/hosts', { where: where === '' ? undefined : where, after, limit }),
     host: (name) => get(`v1/hosts/${encodeURIComponent(name)}`),
-    history: ({ of, after, limit }) => get(`${historyPath(of)}/history`, { after, limit }),
-    wait: ({ sinceMs, ...question }) => get('v1/wait', { ...question, since: sinceMs }),
-    log: (question) => get('v1/log', question),
+    history: ({ of, after, limit }) => get(`${historyPathOf(of)}/history`, { after, limit }),
+    wait: ({ sinceMs, ...query }) => get('v1/wait', { ...query, since: sinceMs }),
+    log: (query) => get('v1/log', query),
     tokens: async () => (await get<{ tokens: readonly TokenLine[] }>('v1/tokens')).tokens,
-    createToken: (wanted) => ask('POST', 'v1/tokens', wanted),
-    revokeToken: (id) => ask('DELETE', `v1/tokens/${encodeURIComponent(id)}`),
+    createToken: (token) => send('POST', 'v1/tokens', token),
+    revokeToken: (id) => send('DELETE', `v1/tokens/${encodeURIComponent(id)}`),
     retireHostsOf: (id, afterKey) =>
-      ask('POST', `v1/tokens/${encodeURIComponent(id)}/retire-hosts`, afterKey === '' ? {} : { afterKey }),
-    changeHost: (name, verb) => ask('POST', `v1/hosts/${encodeURIComponent(name)}/${verb}`),
+      send('POST', `v1/tokens/${encodeURIComponent(id)}/retire-hosts`, afterKey === '' ? {} : { afterKey }),
+    changeHost: (name, verb) => send('POST', `v1/hosts/${encodeURIComponent(name)}/${verb}`),
     close: () => Promise.resolve(),
   };
 }
 
-function historyPath(of: HistoryOf): string {
+function historyPathOf(of: HistorySelector): string {
   if ('host' in of) return `v1/hosts/${encodeURIComponent(of.host)}`;
   return `v1/releases/${encodeURIComponent(of.bundle)}/${encodeURIComponent(of.channel)}/${of.serial}`;
 }
 
-/** @throws USAGE: a token goes over TLS, or does not leave this machine */
-function baseOf(text: string): URL {
+/** @throws WritError USAGE for http to another machine, because a token is sent over TLS only, unless it stays on this machine */
+function parseServerUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const isLoopback = /^(?:127\.\d+\.\d+\.\d+|\[::1\]|localhost)$/.test(url?.hostname ?? '');
   if (url?.protocol !== 'https:' && !(url?.protocol === 'http:' && isLoopback))
@@ -97,25 +97,25 @@ function readToken(path: string): string {
   });
 }
 
-function authoritiesFor({ protocol }: URL, path: string): string {
+function readServerAuthorities({ protocol }: URL, path: string): string {
   if (protocol !== 'https:') throw new WritError('USAGE', '--ca is only used with an https address');
   return readAuthorities(path);
 }
 
-function answerOf<T>({ status, body }: { readonly status: number; readonly body: string }, url: URL): T {
-  const data = parsed(body);
-  if (data === undefined) throw unanswered(url, { reason: `status ${status}, not JSON` });
+function readReply<T>({ status, body }: { readonly status: number; readonly body: string }, url: URL): T {
+  const data = parseJsonObject(body);
+  if (data === undefined) throw unansweredError(url, { reason: `status ${status}, not JSON` });
   if (status >= 200 && status < 300) return data as T;
   const { code, message, hint } = data as Readonly<Record<string, unknown>>;
   if (typeof code !== 'string' || !Object.hasOwn(errorCodes, code))
-    throw unanswered(url, { reason: `status ${status}` });
+    throw unansweredError(url, { reason: `status ${status}` });
   throw new WritError(code as ErrorCode, String(message).slice(0, 500), {
     ...(typeof hint === 'string' ? { hint: hint.slice(0, 500) } : {}),
     facts: { status },
   });
 }
 
-function parsed(body: string): object | undefined {
+function parseJsonObject(body: string): object | undefined {
   try {
     const data: unknown = JSON.parse(body);
     return typeof data === 'object' && data !== null ? data : undefined;
@@ -129,7 +129,7 @@ const certificateHint =
 
 type Unanswered = Omit<Extract<HttpReply, { readonly kind: 'failed' }>, 'kind'>;
 
-function unanswered(url: URL, { reason, hint }: Unanswered): WritError {
+function unansweredError(url: URL, { reason, hint }: Unanswered): WritError {
   const timeHint = hint ?? certificateTimeHint(reason);
   const isCertificate = timeHint === undefined && isCertificateErrno(reason);
   const text = isCertificate ? `the certificate of the server is not trusted (${reason})` : reason;

@@ -1,9 +1,9 @@
-// What a fleet can be asked on the command line, whoever is asked. Types alone.
+// The queries and changes that commands send to a fleet, through HTTP or directly to its store. Types alone.
 import type { FleetSummary, HostDetail, HostsPage, LogPage, WaitFacts } from '../../core/fleet/answers.js';
 import type { HistoryPage } from '../../core/fleet/history-answers.js';
 import type { NewToken, RetiredHosts, TokenLine } from '../../core/fleet/token-answers.js';
 
-export interface WaitAsked {
+export interface WaitQuery {
   readonly bundle: string;
   readonly channel: string;
   readonly serial: number;
@@ -11,30 +11,30 @@ export interface WaitAsked {
   readonly exceptSilentMs?: number;
 }
 
-export type HistoryOf =
+export type HistorySelector =
   | { readonly bundle: string; readonly channel: string; readonly serial: number }
   | { readonly host: string };
 
-/** Each throws what the one who was asked says. */
-export interface FleetDoor {
+/** Each method throws the error of the server or of the store. */
+export interface FleetClient {
   summary(): Promise<FleetSummary>;
-  hosts(question: {
+  hosts(query: {
     readonly where: string;
     readonly after?: string;
     readonly limit: number;
   }): Promise<HostsPage>;
   host(name: string): Promise<HostDetail>;
-  history(question: {
-    readonly of: HistoryOf;
+  history(query: {
+    readonly of: HistorySelector;
     readonly after?: string;
     readonly limit: number;
   }): Promise<HistoryPage>;
-  wait(question: WaitAsked): Promise<WaitFacts>;
-  log(question: { readonly before?: number; readonly limit: number }): Promise<LogPage>;
+  wait(query: WaitQuery): Promise<WaitFacts>;
+  log(query: { readonly before?: number; readonly limit: number }): Promise<LogPage>;
   tokens(): Promise<readonly TokenLine[]>;
-  createToken(wanted: NewToken): Promise<{ readonly id: string; readonly token: string }>;
+  createToken(token: NewToken): Promise<{ readonly id: string; readonly token: string }>;
   revokeToken(id: string): Promise<void>;
-  /** Retires a bounded number of the hosts that a token enrolled, those behind `afterKey`. */
+  /** Retires a bounded number of the hosts that a token enrolled, in the order of their keys after `afterKey`. */
   retireHostsOf(tokenId: string, afterKey: string): Promise<RetiredHosts>;
   changeHost(
     name: string,

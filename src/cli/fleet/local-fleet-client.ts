@@ -1,5 +1,5 @@
-// Asks the store itself, with all rights: whoever can open it has them. Works beside a running server, which is how the first
-// token comes to be.
+// Runs the queries of commands on the store itself, with all rights, because a user who can open the store has them. Works beside a
+// running server: the first token is created in this way.
 import { existsSync } from 'node:fs';
 import { WritError } from '../../core/errors.js';
 import { parseHostFilter } from '../../core/fleet/host-filter.js';
@@ -12,13 +12,13 @@ import { shownToken } from '../../fleet/tokens/shown-token.js';
 import { createToken, listTokens, revokeToken } from '../../fleet/tokens/tokens.js';
 import { silentLog } from '../../platform/telemetry/silent-log.js';
 import type { CommandContext } from '../console/command.js';
-import type { FleetDoor } from './door.js';
+import type { FleetClient } from './fleet-client.js';
 
-export async function openStoreDoor(location: string, context: CommandContext): Promise<FleetDoor> {
+export async function openLocalFleetClient(location: string, context: CommandContext): Promise<FleetClient> {
   const { clock, command } = context;
   const isUrl = isDatabaseUrl(location);
   const place = isUrl ? location : context.at(location);
-  // A mistyped name would be an empty fleet, of which all is well; a token may come before the server.
+  // A mistyped path would open an empty fleet without findings. A token may be created before the server starts.
   if (!isUrl && command !== 'fleet token' && !existsSync(place))
     throw new WritError('FLEET_STORE_LOCATION', `there is no store at ${location}`);
   const store = await openFleetStore(place, { clock, log: silentLog() });
@@ -30,11 +30,11 @@ export async function openStoreDoor(location: string, context: CommandContext): 
     hosts: ({ where, after, limit }) =>
       queries.hosts({ filter: parseHostFilter(where), limit, ...given({ after }) }, 'operate'),
     host: (name) => queries.host(name, 'operate'),
-    history: (question) => queries.history(question),
-    wait: (question) => queries.wait(question),
-    log: (question) => queries.log(question),
+    history: (query) => queries.history(query),
+    wait: (query) => queries.wait(query),
+    log: (query) => queries.log(query),
     tokens: async () => (await listTokens(db)).map((one) => shownToken(one, clock.nowMs())),
-    createToken: (wanted) => createToken(db, wanted, change()),
+    createToken: (token) => createToken(db, token, change()),
     revokeToken: (id) => revokeToken(db, id, change()),
     retireHostsOf: (tokenId, afterKey) => retireHostsOf(db, tokenId, { ...change(), afterKey }),
     changeHost: async (name, verb) => {

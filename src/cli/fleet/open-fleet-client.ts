@@ -1,12 +1,12 @@
-// Whom the fleet commands ask: a server with a token, or the store itself. Both give the same answers; neither is loaded before
-// it was named. Owns the flags and which of them go together.
+// Opens the client of the fleet commands: a server with a token, or the store itself. Both return the same answers, and each module is
+// loaded at its first use. Owns the flags and which of them exclude each other.
 import { WritError } from '../../core/errors.js';
 import type { CommandContext } from '../console/command.js';
 import { besides, type FlagValues, optional } from '../console/flags.js';
-import type { FleetDoor } from './door.js';
-import { storeLocation } from './store-location.js';
+import type { FleetClient } from './fleet-client.js';
+import { readStoreLocation } from './store-location.js';
 
-export const doorFlags = {
+export const fleetClientFlags = {
   url: besides(
     optional('--url <url>', 'address of the fleet server').env('WRIT_FLEET_URL'),
     'store',
@@ -24,42 +24,46 @@ export const doorFlags = {
     'url',
     'storeFile',
   ),
-  storeFile: besides(storeFileFlag(), 'url', 'store'),
+  storeFile: besides(createStoreFileFlag(), 'url', 'store'),
 };
-/** @returns a new option for each command, because `besides` adds the names of the other flags to it */
-export function storeFileFlag() {
+/** @returns a new option for each command, because `besides` adds the names of the excluded flags to it */
+export function createStoreFileFlag() {
   return optional(
     '--store-file <file>',
     'file with what --store would be: a password is then not in the list of processes',
   ).env('WRIT_FLEET_STORE_FILE');
 }
 
-export type DoorFlags = FlagValues<typeof doorFlags>;
+export type FleetClientFlags = FlagValues<typeof fleetClientFlags>;
 
-/** Opens the door, asks, and closes it. */
-export async function askFleet<T>(
-  flags: DoorFlags,
+/**
+ * Opens a client, runs an action with it, and closes it.
+ *
+ * @throws WritError USAGE for flags that are missing or exclude each other; otherwise the error of the client
+ */
+export async function withFleetClient<T>(
+  flags: FleetClientFlags,
   context: CommandContext,
-  ask: (door: FleetDoor) => Promise<T>,
+  act: (client: FleetClient) => Promise<T>,
 ): Promise<T> {
-  const door = await openDoor(flags, context);
+  const client = await openFleetClient(flags, context);
   try {
-    return await ask(door);
+    return await act(client);
   } finally {
-    await door.close();
+    await client.close();
   }
 }
 
-async function openDoor(
-  { url, tokenFile, ca, ...flags }: DoorFlags,
+async function openFleetClient(
+  { url, tokenFile, ca, ...flags }: FleetClientFlags,
   context: CommandContext,
-): Promise<FleetDoor> {
-  const store = storeLocation(flags, context.at);
+): Promise<FleetClient> {
+  const store = readStoreLocation(flags, context.at);
   if (store !== undefined && url !== undefined)
     throw new WritError('USAGE', '--url and --store both select a server: give one of them');
   if (store !== undefined) {
-    const { openStoreDoor } = await import('./store-door.js');
-    return openStoreDoor(store, context);
+    const { openLocalFleetClient } = await import('./local-fleet-client.js');
+    return openLocalFleetClient(store, context);
   }
   if (url === undefined)
     throw new WritError('USAGE', 'no server is given: use --url, or --store on the machine of the server', {
@@ -69,7 +73,7 @@ async function openDoor(
     throw new WritError('USAGE', '--token-file is missing', {
       hint: 'Give a file with a token for people, or name it in WRIT_FLEET_TOKEN_FILE. On the server: writ fleet token create -q --for people --role view --store S > FILE',
     });
-  const { openServerDoor } = await import('./server-door.js');
+  const { openHttpFleetClient } = await import('./http-fleet-client.js');
   const files = { tokenFile: context.at(tokenFile), ...(ca === undefined ? {} : { caFile: context.at(ca) }) };
-  return openServerDoor({ url, ...files, clock: context.clock });
+  return openHttpFleetClient({ url, ...files, clock: context.clock });
 }
