@@ -1,7 +1,9 @@
 // What a pull says of acts that were one for who asked: a repair before its cycle, and the exit from an
 // untrusted or withdrawn policy after it, with the result named that is active in the end. Pure; the history keeps them apart.
 import type { BundleResult, CycleResult, Problem } from '../../core/cycle/cycle-report.js';
-import { exitCodeOfOutcome, worstOutcome } from '../../core/cycle/sync-machine.js';
+import { exitCodeOfOutcome, isNowActive, worstOutcome } from '../../core/cycle/sync-machine.js';
+import { given } from '../../core/given.js';
+import { standingWorkerCodes } from '../../core/status/worker-rules.js';
 import type { PolicyExit } from './policy-exit.js';
 
 /** The rollback after a cycle, and what was wrong with the policy that it left. */
@@ -20,8 +22,11 @@ export function afterExit(result: CycleResult, left: PolicyLeft | undefined): Cy
   if (left === undefined) return result;
   const { alarm, result: exit } = left;
   const durationMs = result.durationMs + exit.durationMs;
-  const warnings = [...result.warnings, ...exit.warnings];
-  if (!exit.changed) return { ...result, warnings: [...warnings, ...exit.problems], durationMs };
+  if (!exit.changed) {
+    const warnings = joined(result.warnings, [...exit.warnings, ...exit.problems]);
+    return { ...result, warnings, durationMs };
+  }
+  const warnings = joined(notJudgedAgain(result.warnings, exit), exit.warnings);
   const others = result.problems.filter((one) => one.code !== alarm);
   const isAnswered = result.outcome === 'degraded' && others.length === 0;
   const outcome = worstOutcome([isAnswered ? 'unchanged' : result.outcome, exit.outcome]);
@@ -35,10 +40,23 @@ export function afterExit(result: CycleResult, left: PolicyLeft | undefined): Cy
     changed: exit.generation !== result.fromGeneration,
     bundles: result.bundles.map((one) => bundleAfter(one, exit)),
     workers: exit.workers,
-    problems: [...others, ...exit.problems],
+    problems: joined(others, exit.problems),
     warnings: [...warnings, leftWarning(result, left)],
     durationMs,
   };
+}
+
+/** @returns both lists, with a problem that is in both of them once */
+function joined(problems: readonly Problem[], later: readonly Problem[]): Problem[] {
+  const isKnown = (one: Problem): boolean =>
+    problems.some(({ code, message }) => code === one.code && message === one.message);
+  return [...problems, ...later.filter((one) => !isKnown(one))];
+}
+
+/** @returns the warnings of the cycle without those about workers that the exit notified: its own warnings are newer */
+function notJudgedAgain(warnings: readonly Problem[], { workers }: CycleResult): Problem[] {
+  const groups = new Set<unknown>(workers.map(({ group }) => group));
+  return warnings.filter(({ code, facts }) => !standingWorkerCodes.has(code) || !groups.has(facts['group']));
 }
 
 /** An activation may have an exit code of its own: that of the last one counts. */
@@ -50,10 +68,12 @@ function exitCodeAfter(
   return outcome === result.outcome ? result.exitCode : exitCodeOfOutcome[outcome];
 }
 
-/** What was refused, or could not be had, stays said. */
+/** The outcome of a release that was refused or not available stays, beside the serial that the exit activated. */
 function bundleAfter(one: BundleResult, exit: CycleResult): BundleResult {
   const left = exit.bundles.find(({ bundle }) => bundle === one.bundle);
-  if (left === undefined || left.outcome === 'unchanged' || one.problem !== undefined) return one;
+  if (left === undefined || left.outcome === 'unchanged') return one;
+  if (one.problem !== undefined)
+    return isNowActive(left) ? { ...one, ...given({ activeSerial: left.toSerial }) } : one;
   const { fromSerial } = one;
   return { ...left, ...(fromSerial === undefined ? {} : { fromSerial }) };
 }
@@ -61,7 +81,8 @@ function bundleAfter(one: BundleResult, exit: CycleResult): BundleResult {
 function leftWarning(result: CycleResult, { alarm, result: exit }: PolicyLeft): Problem {
   const alarms = result.problems.filter((one) => one.code === alarm);
   const { generation, fromGeneration } = exit;
-  const moved = `generation ${generation} replaced generation ${fromGeneration}`;
+  const now = exit.bundles.map(({ bundle, toSerial }) => `${bundle} ${toSerial}`).join(', ');
+  const moved = `generation ${generation} (${now}) replaced generation ${fromGeneration}`;
   const facts = { generation, left: fromGeneration };
   if (alarm === 'ACTIVE_WITHDRAWN') {
     const gone = exit.bundles.filter(({ outcome }) => outcome !== 'unchanged');

@@ -73,7 +73,8 @@ function showActivated(result: CycleResult): Block {
   const { generation, durationMs, confirmed } = result;
   const isNobody = hasNobodyToAsk(result);
   const word = confirmed || isNobody ? 'ACTIVATED' : 'ACTIVATED (unconfirmed)';
-  const what = releases(moved(result));
+  const moved = withOutcome(result, 'activated');
+  const what = releases(moved.length > 0 ? moved : result.bundles);
   const first = `${word} generation ${generation}${what === '' ? '' : ` (${what})`} in ${seconds(durationMs)}`;
   if (confirmed) return { lines: [first] };
   if (isNobody) return { lines: [first, '  No worker is configured: nothing to confirm.'] };
@@ -228,9 +229,11 @@ function staysText(result: CycleResult): string {
   const { generation, fromGeneration, changed } = result;
   if (generation === undefined) return `No policy is active${fromGeneration === undefined ? ' yet' : ''}`;
   if (!changed) return `Generation ${generation}${activeList(result)} stays active`;
+  const now = `Generation ${generation}${activeList(result)} is active`;
+  if (result.bundles.some((one) => one.activeSerial !== undefined)) return now;
   // Behind the commit point and without a word on its bundles: only the number is certain.
   if (!result.bundles.some(isNowActive)) return `Generation ${generation} is active`;
-  return `Generation ${generation}${activeList(result)} is active: the other bundles have moved`;
+  return `${now}: the other bundles have moved`;
 }
 
 function activeList(result: CycleResult): string {
@@ -244,14 +247,9 @@ function activeText(result: CycleResult): string {
   return `generation ${generation} is active${activeList(result)}`;
 }
 
-/** The serial that is active after the cycle. */
+/** The serial that is active after the cycle, and after a rollback that followed it. */
 function activeSerial(bundle: BundleResult): number | undefined {
-  return isNowActive(bundle) ? bundle.toSerial : bundle.fromSerial;
-}
-
-function moved(result: CycleResult): readonly BundleResult[] {
-  const taken = withOutcome(result, 'activated');
-  return taken.length > 0 ? taken : result.bundles;
+  return bundle.activeSerial ?? (isNowActive(bundle) ? bundle.toSerial : bundle.fromSerial);
 }
 
 /** `dns-edge 42, 4f1c2e9`: the revision is that of the serial that was offered. */

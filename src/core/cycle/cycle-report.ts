@@ -37,6 +37,8 @@ export interface BundleResult {
   readonly outcome: Outcome;
   /** Serial active before; absent when none was. */
   readonly fromSerial?: number;
+  /** Active after the command; left out where it is `toSerial` of an activation, and else `fromSerial`. */
+  readonly activeSerial?: number;
   /** Serial the repository offers, whether or not it became active. */
   readonly toSerial?: number;
   readonly revision?: string;

@@ -75,7 +75,32 @@ describe('a pull whose active release was left because no trusted role lists it'
     assert.deepEqual([said.outcome, said.exitCode, said.generation], ['failed', 2, 1]);
     const refused = { ...kept, outcome: 'rejected', toSerial: 3, problem: expired } as const;
     const rejected = alarmed({ outcome: 'rejected', exitCode: 3, bundles: [refused] });
-    assert.deepEqual(afterExit(rejected, exit()).bundles, [refused]);
+    assert.deepEqual(afterExit(rejected, exit()).bundles, [{ ...refused, activeSerial: 1 }]);
+  });
+
+  it('names no other serial as active where the exit did not move the bundle', () => {
+    const refused = { ...kept, outcome: 'rejected', toSerial: 3, problem: unreached } as const;
+    const rejected = alarmed({ outcome: 'rejected', exitCode: 3, bundles: [refused] });
+    assert.deepEqual(afterExit(rejected, exit({ bundles: [kept] })).bundles, [refused]);
+    const failed = { ...kept, outcome: 'rolled-back', toSerial: 1, problem: unreached } as const;
+    assert.deepEqual(afterExit(rejected, exit({ bundles: [failed] })).bundles, [refused]);
+  });
+
+  it('reports each problem once, and of workers that the exit notified only what it found', () => {
+    const unproven = (message: string, group: string): Problem => ({
+      ...{ code: 'WORKER_UNCONFIRMED', message, hint: '', facts: { group } },
+    });
+    const ended = alarmed({
+      problems: [unreached, alarm],
+      warnings: [unproven('asked again at 1', 'g'), unproven('asked again at 1', 'other')],
+    });
+    const warnings = [unproven('asked again at 2', 'g'), unproven('asked again at 1', 'other')];
+    const said = afterExit(ended, exit({ problems: [unreached], warnings }));
+    assert.deepEqual(said.problems, [unreached]);
+    assert.deepEqual(
+      said.warnings.filter(({ code }) => code === 'WORKER_UNCONFIRMED').map(({ message }) => message),
+      ['asked again at 1', 'asked again at 2'],
+    );
   });
 
   it('changed nothing when it ends where it began', () => {
@@ -96,9 +121,9 @@ describe('a pull whose active release was left because no trusted role lists it'
     const ended = { bundles: [offered], problems: [refused], outcome: 'rejected', exitCode: 3 } as const;
     const said = afterExit(alarmed(ended), exit({}, 'ACTIVE_WITHDRAWN'));
     assert.deepEqual([said.outcome, said.exitCode, said.generation, said.changed], ['rejected', 3, 1, true]);
-    assert.deepEqual([said.problems, said.bundles], [[refused], [offered]]);
+    assert.deepEqual([said.problems, said.bundles], [[refused], [{ ...offered, activeSerial: 1 }]]);
     const [warning] = said.warnings;
     assert.deepEqual([warning?.code, warning?.facts], ['ACTIVE_WITHDRAWN', { generation: 1, left: 2 }]);
-    assert.match(warning?.message ?? '', /withdrawn dns 2/);
+    assert.match(warning?.message ?? '', /withdrawn dns 2: generation 1 \(dns 1\) replaced generation 2/);
   });
 });

@@ -12,6 +12,7 @@ const checkFailed = problem(
 );
 const refused = problem('WORKER_REFUSED', "kresd@2 refused generation 18: view 'eu' undefined");
 const unreachable = problem('WORKER_UNREACHABLE', 'kresd@2: connection refused on control/2');
+const before = problem('REMEMBERED_REFUSAL', 'dns-edge 42 was refused: as before');
 const retryAtMs = startedAtMs + 3_600_000;
 const kept = bundleResult('unchanged', { bundle: 'access', fromSerial: 9, toSerial: 9, revision: 'v1.3' });
 const moved = bundleResult('activated', { bundle: 'access', fromSerial: 9, toSerial: 10, revision: 'v1.4' });
@@ -149,6 +150,23 @@ const cases: Readonly<Record<string, CycleResult>> = {
       problems: [digest],
     });
   })(),
+  'refused-and-left': cycleResult('rejected', {
+    bundles: [
+      bundleResult('rejected', { fromSerial: 43, activeSerial: 41, remembered: true, problem: before }),
+    ],
+    problems: [before],
+    warnings: [problem('ACTIVE_WITHDRAWN', 'the publisher has withdrawn dns-edge 43')],
+    fromGeneration: 19,
+    generation: 18,
+    changed: true,
+  }),
+  'rolled-back-and-left': cycleResult('rolled-back', {
+    bundles: [bundleResult('rolled-back', { fromSerial: 43, activeSerial: 41, problem: refused })],
+    problems: [refused],
+    fromGeneration: 19,
+    generation: 18,
+    changed: true,
+  }),
   deferred: cycleResult('deferred', {
     bundles: [
       bundleResult('deferred', {

@@ -24,6 +24,11 @@ describe('#problemText', () => {
     assert.deepEqual(text.split('\n'), ['zones parse says no', 'a', '(2 more lines)', 'd', 'error']);
   });
 
+  it('is the message alone where it ends with the only line of the output', () => {
+    assert.equal(problemText(problem('parse says no\n'), 5), 'zones parse says no');
+    assert.equal(problemText(problem('parse says no\nbye'), 5), 'zones parse says no\nparse says no\nbye');
+  });
+
   it('is the message alone where nothing was printed', () => {
     for (const output of [undefined, 7, '', '\n'])
       assert.equal(problemText(problem(output), 5), 'zones parse says no');
