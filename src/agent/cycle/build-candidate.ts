@@ -35,6 +35,7 @@ import type { CycleRequest } from './cycle-request.js';
 import { fetchWhileWanted, findOffersOf } from './fetch-while-wanted.js';
 import { noteMirrorFailures } from './refresh-trust.js';
 import { isStillOffered, isStillWanted, type Selected } from './still-wanted.js';
+import { findLeavable } from './withdrawn-exit.js';
 import { withoutTurn } from './without-turn.js';
 
 /**
@@ -50,11 +51,12 @@ export function select(
   return job.story.step('select', async () => {
     const offers = await withoutTurn(job, request, (signal) => findOffersOf(job, signal));
     const active = readWhatIsReadable(host);
+    const leavable = await findLeavable(host, active.policy, offers);
     const selections = selectReleases(host, offers, {
-      ...{ active: active.policy?.bundles ?? new Map(), force: request.force, refusedNow },
+      ...{ active: active.policy?.bundles ?? new Map(), force: request.force, refusedNow, leavable },
     });
     noteSelections(job, selections);
-    return { value: { active, selections, refusedNow }, text: selectText(selections) };
+    return { value: { active, selections, refusedNow, leavable }, text: selectText(selections) };
   });
 }
 

@@ -5,7 +5,7 @@ import { withdraws } from '../../core/release/withdrawn.js';
 import type { ActiveBundle, ReadablePolicy } from '../generations/generation-contents.js';
 import { activeGenerationNumber } from '../generations/generations.js';
 import type { Offers } from '../select/find-offers.js';
-import { isStillSelected, selectReleases } from '../select/select-releases.js';
+import { isStillSelected, type LeavableBundles, selectReleases } from '../select/select-releases.js';
 import { type Selection, type Taken, taken } from '../select/selection.js';
 import type { Host } from '../state/host.js';
 
@@ -15,16 +15,21 @@ export interface Selected {
   readonly selections: readonly Selection[];
   /** Bundles that a worker refused earlier in this cycle, with their results. */
   readonly refusedNow: ReadonlyMap<string, BundleResult>;
+  readonly leavable: LeavableBundles;
 }
 
 type Force = 'yes' | 'no';
 
 /** @returns false where another generation is active, or an order or a refusal keeps a release out by now */
-export function isStillWanted(host: Host, force: Force, { active, selections }: Selected): boolean {
-  const { policy } = active;
+export function isStillWanted(host: Host, force: Force, selected: Selected): boolean {
+  const { selections, leavable } = selected;
+  const { policy } = selected.active;
   if (activeGenerationNumber(host.paths) !== policy?.generation.number) return false;
   if (force === 'yes') return true;
-  return taken(selections).every((one) => isStillSelected(host, one, policy?.bundles.get(one.bundle.name)));
+  return taken(selections).every((one) => {
+    const active = policy?.bundles.get(one.bundle.name);
+    return isStillSelected(host, one, { active, leavable });
+  });
 }
 
 /**
@@ -47,6 +52,8 @@ export function isStillOffered(
   const leavesWithdrawn = ({ bundle, target }: Taken): boolean =>
     withdraws(target.release, bundles.get(bundle.name)?.record.release);
   const known = before.filter(leavesWithdrawn).map(({ bundle }) => bundle.name);
-  const now = taken(selectReleases(host, offers, { active: bundles, force, refusedNow }));
+  // A withdrawal to a release that is remembered as refused ends no download: the cycle would not take it.
+  const leavable = new Set(bundles.keys());
+  const now = taken(selectReleases(host, offers, { active: bundles, force, refusedNow, leavable }));
   return isOffered && now.filter(leavesWithdrawn).every(({ bundle }) => known.includes(bundle.name));
 }

@@ -8,8 +8,11 @@ import { withdraws } from '../../core/release/withdrawn.js';
 import { findSettledPolicy } from '../bake/settled-policy.js';
 import { type ActivePolicy, readActivePolicy } from '../generations/generation-contents.js';
 import { chooseTarget } from '../generations/rollback-target.js';
+import type { Offers } from '../select/find-offers.js';
 import { isPaused } from '../select/pause.js';
+import type { LeavableBundles } from '../select/select-releases.js';
 import type { Host } from '../state/host.js';
+import { findRefusal } from '../state/refusal-rules.js';
 import type { PolicyExit } from './policy-exit.js';
 import { type ExitTarget, rollBack } from './rollback.js';
 
@@ -67,6 +70,28 @@ function findWithdrawn(
     if (active === undefined || offered === undefined || result === undefined) return [];
     return withdraws(offered, active) && isGivenUp(result, { offered, active }) ? [active] : [];
   });
+}
+
+/**
+ * Before a cycle selects: verifies kept releases only where an offered release that takes back the active one is remembered as
+ * refused. In a pause nothing is left, and the pause is what the cycle reports.
+ * @returns names of the bundles with a withdrawn release that can be left for a kept release
+ */
+export async function findLeavable(
+  host: Host,
+  active: ActivePolicy | undefined,
+  offers: Offers,
+): Promise<LeavableBundles> {
+  const leavable = new Set<string>();
+  if (active === undefined || isPaused(host)) return leavable;
+  const { refusals } = host.refusals.read();
+  for (const [bundle, { record }] of active.bundles) {
+    const offer = offers.get(bundle);
+    if (offer === undefined || isWritError(offer) || !withdraws(offer.release, record.release)) continue;
+    if (findRefusal(refusals, bundle, offer.release.manifest.digest) === undefined) continue;
+    if ((await findTarget(host, active, [bundle])) !== undefined) leavable.add(bundle);
+  }
+  return leavable;
 }
 
 /**

@@ -29,7 +29,14 @@ export interface SelectOptions {
   readonly force: 'yes' | 'no';
   /** Bundles refused earlier in this very cycle, with their results. */
   readonly refusedNow: ReadonlyMap<string, BundleResult>;
+  readonly leavable: LeavableBundles;
 }
+
+/**
+ * Names of bundles with a withdrawn active release, for which a kept release can become active. A remembered refusal of the
+ * offered release counts only for them: otherwise the offered release is the only one that can replace the withdrawn one.
+ */
+export type LeavableBundles = ReadonlySet<string>;
 
 /** @returns one selection per configured bundle, in the order of the configuration */
 export function selectReleases(host: Host, offers: Offers, options: SelectOptions): Selection[] {
@@ -64,7 +71,7 @@ function selectOne(
   const tooNew = judgeRequires(release, host.features);
   if (tooNew !== undefined) return keep(tooNew);
   if (options.force === 'yes') return { kind: 'take', bundle, target, result: base };
-  const notNow = findRestriction(host, release, active);
+  const notNow = findRestriction(host, release, { active, leavable: options.leavable });
   if (notNow !== undefined) {
     const { error, retryAtMs } = notNow;
     return keep(error, retryAtMs === undefined ? {} : { remembered: true, retryAtMs });
@@ -77,23 +84,30 @@ function selectOne(
 /**
  * Whether a release that was selected is still to be taken, after other jobs had their turn. Space is not judged again: what was
  * fetched since has taken some of it.
- * @param active the release that the selection was compared with, still active
+ * @param basis what the selection was compared with: the active release is the same still
  */
-export function isStillSelected(host: Host, { target }: Taken, active: ActiveBundle | undefined): boolean {
+export function isStillSelected(host: Host, { target }: Taken, basis: ReleaseBasis): boolean {
   const { release } = target;
-  if (findRestriction(host, release, active) !== undefined) return false;
+  const { active } = basis;
+  if (findRestriction(host, release, basis) !== undefined) return false;
   return withdraws(release, active?.record.release) || paceOf(host, release, active) === undefined;
+}
+
+interface ReleaseBasis extends Pick<SelectOptions, 'leavable'> {
+  readonly active: ActiveBundle | undefined;
 }
 
 /** @returns why this host does not take a release now: a pause, a hold, a refusal; for a withdrawal fewer of them count */
 function findRestriction(
   host: Host,
   release: ReleaseInfo,
-  active: ActiveBundle | undefined,
+  { active, leavable }: ReleaseBasis,
 ): NotNow | undefined {
   const { refusals } = host.refusals.read();
   const all = { ...host.ledger.read(), refusals };
-  const counting = withdraws(release, active?.record.release) ? forWithdrawal(release, all) : all;
+  const canLeave = leavable.has(release.bundle);
+  const isWithdrawal = withdraws(release, active?.record.release);
+  const counting = isWithdrawal ? forWithdrawal(release, all, { canLeave }) : all;
   return whyNotNow(release, counting, host.clock.nowMs());
 }
 

@@ -20,12 +20,18 @@ export interface NotNow {
 
 /**
  * What still restrains a release that takes back the active one: a pause, a block, and a person's hold on this very release.
- * A memory of its refusal, other holds and waits would keep a host on what its publisher has withdrawn.
+ * Other holds and waits would keep a host on what its publisher has withdrawn.
+ * @param canLeave this host can leave the active release for a kept one: a remembered refusal counts only then
  */
-export function forWithdrawal({ manifest }: ReleaseInfo, restrictions: Restrictions): Restrictions {
+export function forWithdrawal(
+  { manifest }: ReleaseInfo,
+  restrictions: Restrictions,
+  { canLeave }: { readonly canLeave: boolean },
+): Restrictions {
   const { holds, blocked, pause } = restrictions;
   const own = holds.filter(({ manifestDigest }) => manifestDigest === manifest.digest);
-  return { holds: own, refusals: [], ...given({ blocked, pause }) };
+  const refusals = canLeave ? restrictions.refusals : [];
+  return { holds: own, refusals, ...given({ blocked, pause }) };
 }
 
 /** @returns undefined where nothing stands in the way of fetching it */

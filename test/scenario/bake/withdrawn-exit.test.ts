@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { basename, join } from 'node:path';
 import { describe, it } from 'node:test';
+import { afterExit } from '../../../src/agent/cycle/combined-result-rules.js';
 import { rollBack } from '../../../src/agent/cycle/rollback.js';
 import { createWithdrawnExit } from '../../../src/agent/cycle/withdrawn-exit.js';
 import { listTrees } from '../../../src/agent/generations/generations.js';
@@ -36,6 +37,19 @@ async function offerThree({ test }: BakingHost, files: Record<string, string> = 
   await test.publish('access', files, { serial: 3, withdrawn: [2] });
 }
 
+/** 1 has settled; 2 was taken back because its worker died; 3 is active. */
+async function onThreeAfterTwoFailed(): Promise<BakingHost> {
+  const host = bakingHost(supervisedDriver(['a']));
+  await host.take(1);
+  await host.pass(bakeMs + 70 * second);
+  await host.take(2);
+  host.driver.replace('a');
+  await host.pass(10 * second);
+  assert.equal(host.active(), '1');
+  assert.equal((await host.take(3)).outcome, 'activated');
+  return host;
+}
+
 const exited = async (host: BakingHost, exit = createWithdrawnExit()) => {
   const end = await host.test.sync();
   const left = await exit.afterCycle(host.test.host, end, signal);
@@ -68,7 +82,7 @@ describe('a withdrawn release whose successor is refused', () => {
     using host = await onTwo();
     await offerThree(host);
     await host.test.pull();
-    assert.deepEqual(await exited(host), ['rolled-back', 'activated', '1']);
+    assert.deepEqual(await exited(host), ['rejected', 'activated', '1']);
   });
 
   it('is left where a person holds the successor', async () => {
@@ -156,6 +170,38 @@ describe('a withdrawn release whose signed way back is refused', () => {
     );
     await host.test.publish('access', { f: '2' }, { serial: 2, withdrawn: [3] });
     assert.deepEqual(await exited(host), ['rolled-back', 'activated', '1']);
+  });
+
+  it('is left for the settled release where the offered one was taken back before', async () => {
+    using host = await onThreeAfterTwoFailed();
+    await host.test.publish('access', { f: '2' }, { serial: 2, withdrawn: [3] });
+    const end = await host.test.sync();
+    assert.deepEqual([end.result.outcome, host.active()], ['rejected', '3'], 'no worker got 2 again');
+    assert.equal(end.result.bundles[0]?.problem?.code, 'REMEMBERED_REFUSAL');
+    const left = await createWithdrawnExit().afterCycle(host.test.host, end, signal);
+    assert.equal(host.active(), '1');
+    assert.ok(left !== undefined);
+    const pulled = afterExit(end.result, { alarm: 'ACTIVE_WITHDRAWN', result: left.result });
+    assert.deepEqual(
+      pulled.bundles.map(({ fromSerial, toSerial, activeSerial }) => [fromSerial, toSerial, activeSerial]),
+      [[3, 2, 1]],
+    );
+    assert.deepEqual(await exited(host), ['rejected', undefined, '1']);
+  });
+
+  it('is left for the offered release that was taken back before, where no other is allowed', async () => {
+    using host = await onThreeAfterTwoFailed();
+    await host.test.publish('access', { f: '2' }, { serial: 2, withdrawn: [1, 3] });
+    assert.deepEqual(await exited(host), ['activated', undefined, '2']);
+  });
+
+  it('stays in a pause, which the cycle reports in place of the refusal', async () => {
+    using host = await onThreeAfterTwoFailed();
+    await host.test.publish('access', { f: '2' }, { serial: 2, withdrawn: [3] });
+    pause(host.test.host, { by: 'anna', reason: 'fair' });
+    const { result } = await host.test.sync();
+    assert.equal(result.bundles[0]?.problem?.code, 'ACTIVATION_PAUSED');
+    assert.equal(host.active(), '3');
   });
 
   it('finds the tree of an older settled release after many generations', async () => {

@@ -180,7 +180,7 @@ describe('a withdrawal of what is active', () => {
     return test;
   }
 
-  it('is tried at each poll, whatever is remembered of its target', async () => {
+  it('is tried at each poll, although its target is remembered as refused and no other release is kept', async () => {
     const flag = '/nonexistent-writ-flag';
     const run = ['sh', '-c', `grep -q two {bundle}/policy || test -e ${flag}`] as const;
     const checks = [{ kind: 'run', name: 'c', run, timeoutMs: 60_000 }] as const;

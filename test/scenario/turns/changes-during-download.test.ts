@@ -9,6 +9,7 @@ import { syncCycle } from '../../../src/agent/cycle/sync-cycle.js';
 import { withoutTurn } from '../../../src/agent/cycle/without-turn.js';
 import { emptyRecord, type MoveResult } from '../../../src/agent/job/cycle-result.js';
 import { pause } from '../../../src/agent/select/pause.js';
+import { rememberReleases } from '../../../src/agent/state/refusals.js';
 import type { CycleResult } from '../../../src/core/cycle/cycle-report.js';
 import type { RepositorySource } from '../../../src/trust/sources/source.js';
 import { rejectsCode } from '../../kit/assert/assert-code.js';
@@ -164,6 +165,35 @@ describe('a refresh during a download', () => {
     const { outcome, bundles } = await pullWith(test, openLater, { waitForRefresh });
     assert.deepEqual([outcome, bundles.map(({ toSerial }) => toSerial)], ['activated', [2, 2]]);
     assert.deepEqual([test.read('access/f'), test.read('zones/z')], ['2', '2']);
+  });
+
+  it('goes on with it at a withdrawal to a release that this host remembers as refused', async () => {
+    const door = gate();
+    using test = testHost({ bundles: two, source: door.source });
+    await test.publish('access', { f: '1' }, { serial: 1 });
+    for (const serial of [1, 2, 3]) {
+      await test.publish('zones', { z: `${serial}` }, { serial });
+      assert.equal((await test.pull()).outcome, 'activated');
+      const release = test.host.client.knownTarget('zones', 'stable')?.release;
+      if (serial === 2 && release !== undefined)
+        rememberReleases(test.host, [release], { code: 'WORKER_REFUSED', message: 'no', facts: {} });
+    }
+    await test.publish('access', { f: '2' }, { serial: 2 });
+    door.close();
+    let refreshes = 0;
+    const waitForRefresh = async (signal: AbortSignal): Promise<void> => {
+      await door.reached;
+      refreshes += 1;
+      if (refreshes === 1) await test.publish('zones', { z: '2' }, { serial: 2, withdrawn: [3] });
+      else {
+        door.open();
+        await once(signal, 'abort');
+      }
+    };
+    const { outcome } = await pullWith(test, () => undefined, { waitForRefresh });
+    assert.deepEqual([outcome, test.read('access/f'), test.read('zones/z')], ['activated', '2', '3']);
+    const [, zones] = (await test.pull()).bundles;
+    assert.equal(zones?.problem?.code, 'REMEMBERED_REFUSAL');
   });
 
   it('goes on with it where the repository cannot be asked', async () => {
