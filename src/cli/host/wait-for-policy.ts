@@ -17,13 +17,15 @@ export interface WaitOptions {
   /** One pull. */
   readonly pull: () => Promise<CycleResult | Interrupted>;
   readonly readStatus: () => Promise<StatusReport>;
+  /** True for --settled, which is about the newest release: an older active policy does not make a failed pull a success. */
+  readonly keepsExitCode?: boolean;
 }
 
 type Try = CycleResult | WritError;
 
 /**
  * A try that is under way when the time is over comes to its end.
- * @returns exit code 0 when a verified policy is active, whatever became of a newer one; else that of the last try
+ * @returns exit code 0 when a verified policy is active and the exit code of the pull is not kept; else that of the last try
  * @throws WritError at once for what no waiting repairs, and the last try's at the end
  */
 export async function waitForPolicy(options: WaitOptions): Promise<Answer> {
@@ -33,7 +35,7 @@ export async function waitForPolicy(options: WaitOptions): Promise<Answer> {
     const last = await tryOnce(options.pull);
     if (!isWritError(last) && isInterrupted(last)) return cycleAnswer(last);
     const active = isWritError(last) ? undefined : await activeNow(last, options.readStatus);
-    if (active !== undefined && !isWritError(last)) return activeAnswer(last, { active, tries });
+    if (active !== undefined && !isWritError(last)) return activeAnswer(last, { ...options, active, tries });
     const leftMs = isForGood(last) ? 0 : untilMs - clock.monotonicMs();
     if (leftMs <= 0) return overAnswer(last, { tries, waitMs: options.waitMs });
     await pause(options, { last, tries, leftMs });
@@ -97,10 +99,14 @@ function tryText(last: Try): string {
 
 function activeAnswer(
   last: CycleResult,
-  { active, tries }: { readonly active: StatusReport; readonly tries: number },
+  {
+    active,
+    tries,
+    keepsExitCode = false,
+  }: Pick<WaitOptions, 'keepsExitCode'> & { readonly active: StatusReport; readonly tries: number },
 ): Answer {
   const answer = cycleAnswer(last);
-  if (last.outcome === 'activated' || last.outcome === 'unchanged')
+  if (keepsExitCode || last.outcome === 'activated' || last.outcome === 'unchanged')
     return { ...answer, details: { ...answer.details, tries } };
   const { generation } = active;
   return {

@@ -54,6 +54,13 @@ describe('writ pull --settled', () => {
     assert.equal((releases as { state: string }[])[0]?.state, 'baking');
   });
 
+  it('ends with the code of a pull that was rejected, also with --wait', async () => {
+    using host = copyHost(installed);
+    host.configure({ bundles: [{ name: 'dns-edge', checks: [{ name: 'never', run: ['false'] }] }] });
+    const run = await host.writ('pull', '--settled', '--wait', '1s', '--json');
+    assert.deepEqual([run.exitCode, jsonOf(run)['outcome']], [3, 'rejected'], run.stdout);
+  });
+
   it('has nothing to wait for beside --no-bake', async () => {
     using host = bakingFor(installed, '1h');
     const run = await host.writ('pull', '--force', '--no-bake', '--settled');

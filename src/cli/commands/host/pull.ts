@@ -85,7 +85,8 @@ async function pulled(
   const { wait: waitMs } = flags;
   if (waitMs === undefined) return cycleAnswer(await pull());
   const readStatus = async () => (await readKnownReport(flags, context)).report;
-  return waitForPolicy({ waitMs, context, random01: Math.random, pull, readStatus });
+  const keepsExitCode = flags.settled === true;
+  return waitForPolicy({ waitMs, context, random01: Math.random, pull, readStatus, keepsExitCode });
 }
 
 /** Whatever else a pull ended with, nothing new became active. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { waitForPolicy } from '../../../../src/cli/host/wait-for-policy.js';
+import { type WaitOptions, waitForPolicy } from '../../../../src/cli/host/wait-for-policy.js';
 import type { CycleResult } from '../../../../src/core/cycle/cycle-report.js';
 import { policyStands } from '../../../../src/core/cycle/policy-stands.js';
 import { isWritError, WritError } from '../../../../src/core/errors.js';
@@ -16,7 +16,7 @@ const { generation: _, ...nothing } = cycleResult('failed', {
 type Scripted = CycleResult | WritError | 'interrupted';
 
 /** Pulls that end as scripted, the last one again and again. */
-function stage(script: readonly Scripted[], report = statusReport()) {
+function stage(script: readonly Scripted[], report = statusReport(), more: Partial<WaitOptions> = {}) {
   const clock = fakeClock({ mode: 'skip' });
   const stop = new AbortController();
   const notes: string[] = [];
@@ -40,6 +40,7 @@ function stage(script: readonly Scripted[], report = statusReport()) {
         return isWritError(next) ? Promise.reject(next) : Promise.resolve(next);
       },
       readStatus: () => Promise.resolve(report),
+      ...more,
     });
   return { clock, stop, notes, wait, tries: () => tries };
 }
@@ -101,6 +102,19 @@ describe('waiting for a policy', () => {
     assert.deepEqual([answer.outcome, answer.exitCode, tries()], ['active', 0, 1]);
     assert.deepEqual(answer.details['pull'], { outcome: 'failed', exitCode: 1 });
     assert.match(answer.lines[0] ?? '', /^ACTIVE {2}generation 18 .* failed \[SERVER_UNREACHABLE\]$/);
+  });
+
+  it('keeps the answer of the pull for --settled, also where an older policy is active', async () => {
+    for (const [outcome, code] of [
+      ['degraded', 4],
+      ['rejected', 3],
+      ['deferred', 8],
+    ] as const) {
+      const { wait, tries } = stage([cycleResult(outcome)], statusReport(), { keepsExitCode: true });
+      const answer = await wait(300_000);
+      assert.deepEqual([answer.outcome, answer.exitCode, tries()], [outcome, code, 1]);
+      assert.equal((await stage([cycleResult(outcome)]).wait(300_000)).exitCode, 0);
+    }
   });
 
   it('goes on while what is active is not to be trusted', async () => {
