@@ -23,6 +23,8 @@ export interface ContactTurnOptions {
   /** Asked again after a server answered: a reload may have replaced it. */
   readonly host: () => Host;
   readonly exclusive: Exclusive;
+  /** True in an agent, which takes further turns: what it reports of a release that is kept out depends on them. */
+  readonly isObserved: boolean;
   /** Asks for what the repository offers: contact is back, and polls that failed have made the next one come late. */
   readonly pull: () => void;
   /** Called with the end of an activation without the server, and its reason. */
@@ -43,7 +45,7 @@ export function createContactTurn(options: ContactTurnOptions): () => Promise<nu
     const attempts = await askServers(before);
     const isBack = await options.exclusive(async () => {
       if (stop.aborted || host() !== before) return false;
-      const after = noteAttempts(before, attempts, options.onNews);
+      const after = noteAttempts(before, attempts, options);
       await reactivateOverdue(before, options);
       return after;
     });
@@ -84,7 +86,11 @@ async function askServers({ ledger, config, clock, askServer }: Host): Promise<A
 }
 
 /** @returns true where contact is back. @throws WritError DISK_* */
-function noteAttempts(host: Host, attempts: Attempts, onNews: () => void): boolean {
+function noteAttempts(
+  host: Host,
+  attempts: Attempts,
+  { isObserved, onNews }: Pick<ContactTurnOptions, 'isObserved' | 'onNews'>,
+): boolean {
   const before = host.ledger.read();
   const after = withServersAway(withAttempts(before, host.config, attempts), host.clock.nowMs());
   if (after === before) return false;
@@ -93,7 +99,7 @@ function noteAttempts(host: Host, attempts: Attempts, onNews: () => void): boole
     ([bundle, { state }]) => state !== before.lostContacts?.[bundle]?.state,
   );
   if (changed.length > 0) {
-    const errors = lostContactErrors(after, changed);
+    const errors = lostContactErrors(after, { isObserved, lost: changed });
     const reason =
       errors.length === 0 ? 'contact is back, so the release is tried again' : (errors[0]?.message ?? '');
     recordEvent(host, {

@@ -104,7 +104,7 @@ async function askDueProbes(host: Host, askedAtMs: Map<string, number>, stop: Ab
 
 function contactTurnOf(host: Host, stop: AbortSignal): () => Promise<number | undefined> {
   return createContactTurn({
-    ...{ host: () => host, exclusive: exclusiveAlone, stop },
+    ...{ host: () => host, exclusive: exclusiveAlone, isObserved: false, stop },
     // The command ends with this host as it is: a later pull asks what is offered.
     pull: () => undefined,
     onReactivated: (end, reason) => recordByWrit(host, end, reason),

@@ -210,7 +210,7 @@ function watchReleases(
   const byWrit = (end: CycleEnd, reason: string): void => note(end, { by: 'writ', reason });
   const turns = [
     createBakeTurn({ ...watched, onRestored: byWrit }),
-    createContactTurn({ ...watched, pull, onReactivated: byWrit }),
+    createContactTurn({ ...watched, isObserved: true, pull, onReactivated: byWrit }),
     createSandboxTurn(watched),
   ];
   const loops = turns.map((turn) => createTurnLoop(turn, watched));

@@ -49,7 +49,7 @@ const judges: readonly Judge[] = [
         : unrecordedProblems({ wayBack: host.wayBack }, active?.generation.number),
   },
   { codes: ['BAKE_FAILED'], judge: ({ host, ledger }) => bakeProblems(host, ledger) },
-  { codes: ['CONTACT_LOST'], judge: ({ ledger }) => lostContactErrors(ledger).map(problemOf) },
+  { codes: ['CONTACT_LOST'], judge: (facts) => lostContactErrors(facts.ledger, facts).map(problemOf) },
   { codes: ['REPAIRED_BY_PREVIOUS'], judge: ({ damage }) => damage },
   { codes: ['UNTRUSTED_ACTIVE'], judge: ({ untrusted }) => untrustedProblems(untrusted) },
   { codes: ['ACTIVE_WITHDRAWN'], judge: withdrawnProblems },

@@ -65,6 +65,8 @@ export interface Facts extends Pick<StatusReport, 'bundles' | 'freshness' | 'tru
   readonly host: HostView;
   readonly nowMs: number;
   readonly ledger: Ledger;
+  /** True while an agent runs. */
+  readonly isObserved: boolean;
   readonly active: ActiveReleases | undefined;
   readonly clock: StatusReport['clock'] | undefined;
   readonly untrusted: NonNullable<StatusReport['untrusted']>;
@@ -91,11 +93,13 @@ export function readFacts(host: HostView, { contact, state }: AgentFacts): Facts
   const ledger = host.ledger.read();
   const vanished = host.stateMark?.findVanished();
   const missed = attempt(() => missedNow(host), new Map());
+  const isObserved = state !== 'stop';
   return {
     ...{
       host,
       nowMs: host.clock.nowMs(),
       ledger,
+      isObserved,
       active,
       unreadable,
       vanished: vanished && problemOf(vanished),
@@ -106,7 +110,7 @@ export function readFacts(host: HostView, { contact, state }: AgentFacts): Facts
     bundles: host.config.bundles.map((one) => {
       const lag = missed.get(one.name);
       const offered = attempt(() => host.client.knownTarget(one.name, one.channel)?.release, undefined);
-      const known = { active, ledger, isObserved: state !== 'stop' };
+      const known = { active, ledger, isObserved };
       return { ...bundleStatus(host, one, offered, known), ...given({ missed: lag }) };
     }),
     trust: attempt(() => trustOf(host), []),

@@ -35,17 +35,28 @@ export function watchedReleases({ bundles }: Pick<StatusReport, 'bundles'>): Wat
  */
 export function judgeReleases(
   watched: readonly WatchedRelease[],
-  { bundles, refusals }: Pick<StatusReport, 'bundles' | 'refusals'>,
+  { bundles, refusals, problems }: Pick<StatusReport, 'bundles' | 'refusals' | 'problems'>,
 ): JudgedRelease[] {
   return watched.map(({ bundle, serial }): JudgedRelease => {
     const now = bundles.find((one) => one.bundle === bundle);
     if (now?.serial === undefined || now.serial < serial) {
-      const refusal = refusals.find((one) => one.bundle === bundle && one.serial === serial);
-      const why = refusal === undefined ? {} : { cause: refusal.code, text: refusal.reason };
-      return { bundle, serial, state: 'taken-back', ...why };
+      return { bundle, serial, state: 'taken-back', ...causeOf({ bundle, serial }, { refusals, problems }) };
     }
     return { bundle, serial: now.serial, ...fateOf(now.bake) };
   });
+}
+
+/** A release that lost contact is held, and not remembered as refused. */
+function causeOf(
+  { bundle, serial }: WatchedRelease,
+  { refusals, problems }: Pick<StatusReport, 'refusals' | 'problems'>,
+): Pick<JudgedRelease, 'cause' | 'text'> {
+  const refusal = refusals.find((one) => one.bundle === bundle && one.serial === serial);
+  if (refusal !== undefined) return { cause: refusal.code, text: refusal.reason };
+  const lost = problems.find(
+    ({ code, facts }) => code === 'CONTACT_LOST' && facts['bundle'] === bundle && facts['serial'] === serial,
+  );
+  return lost === undefined ? {} : { cause: lost.code, text: lost.message };
 }
 
 function fateOf(bake: BakeStatus | undefined): Omit<JudgedRelease, 'bundle' | 'serial'> {

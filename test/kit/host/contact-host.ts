@@ -59,7 +59,7 @@ export async function contactHost({
   const stop = new AbortController().signal;
   const turnOf = (host: Host) =>
     createContactTurn({
-      ...{ host: () => host, exclusive: exclusiveAlone, stop, onNews: () => undefined },
+      ...{ isObserved: true, host: () => host, exclusive: exclusiveAlone, stop, onNews: () => undefined },
       pull: () => {
         const request = { cycle: newCycleId(), trigger: 'poll', force: 'no', signal: stop } as const;
         pulls.push(syncCycle(host, request));

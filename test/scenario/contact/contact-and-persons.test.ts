@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { keepActive } from '../../../src/agent/bake/keep-release.js';
+import { statusReport } from '../../../src/agent/report/status-report.js';
 import { pause, resume } from '../../../src/agent/select/pause.js';
 import { lostContactErrors } from '../../../src/agent/settled/lost-contact.js';
 import type { Host } from '../../../src/agent/state/host.js';
@@ -47,11 +48,30 @@ describe('a release that lost contact', () => {
     contact.isReached = (active) => active !== '2';
     await contact.take(2);
     await contact.wait(70 * second);
-    const [error] = lostContactErrors(contact.test.host.ledger.read());
+    const [error] = lostContactErrors(contact.test.host.ledger.read(), { isObserved: true });
     const text = 'contact lost after access 2; serial 2 is held until a newer release';
     assert.deepEqual([error?.code, error?.message], ['CONTACT_LOST', text]);
     resume(contact.test.host);
-    assert.deepEqual(lostContactErrors(contact.test.host.ledger.read()), []);
+    assert.deepEqual(lostContactErrors(contact.test.host.ledger.read(), { isObserved: true }), []);
+  });
+
+  it('is reported as held where no agent runs, with the commands that bring it back', async () => {
+    using contact = await hostWithServerAway();
+    const { host } = contact.test;
+    const reported = (state: 'run' | 'stop') =>
+      statusReport(host, { version: '0.0.0', state, problems: [], contact: { contact: {} } }).problems.find(
+        ({ code }) => code === 'CONTACT_LOST',
+      );
+    assert.match(reported('run')?.message ?? '', /becomes active again at the first contact/);
+    const alone = reported('stop');
+    const text = 'contact lost after access 2; serial 2 is held: no agent runs that would activate it again';
+    assert.deepEqual([alone?.message, alone?.hint.includes('`writ resume`')], [text, true]);
+    contact.isReached = () => true;
+    assert.equal((await contact.test.pull()).outcome, 'deferred');
+    resume(host);
+    assert.equal(reported('stop'), undefined);
+    assert.equal((await contact.test.pull()).outcome, 'activated');
+    assert.equal(contact.active(), '2');
   });
 
   it('does not come back when it was withdrawn meanwhile', async () => {

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { cycleAnswer } from '../../../../src/cli/host/cycle-command.js';
 import { type SettleLook, waitForSettled } from '../../../../src/cli/host/wait-for-settled.js';
 import type { BakeStatus, StatusReport } from '../../../../src/core/status/status.js';
-import { cycleResult } from '../../../kit/cli/cycle-results.js';
+import { cycleResult, problem } from '../../../kit/cli/cycle-results.js';
 import { statusReport } from '../../../kit/cli/status-reports.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 
@@ -107,6 +107,22 @@ describe('waiting for a release to settle', () => {
     const { outcome, exitCode, lines, details } = await settling([hostWith(7, baking), back]).answer();
     assert.deepEqual([outcome, exitCode, details['code']], ['rolled-back', 5, 'BAKE_FAILED']);
     assert.match(lines[0] ?? '', /^ROLLED BACK {2}dns-edge 7 was taken back \[BAKE_FAILED\] failed 40 s/);
+  });
+
+  it('names lost contact as the cause, which is remembered as no refusal', async () => {
+    const message = 'contact lost after dns-edge 7; serial 7 is held until a newer release';
+    const lost = (serial: number) => ({
+      ...problem('CONTACT_LOST', message),
+      facts: { bundle: 'dns-edge', serial },
+    });
+    const back = hostWith(6, settled, { problems: [lost(5), lost(7)] });
+    const { lines, details } = await settling([hostWith(7, baking), back]).answer();
+    assert.equal(lines[0], `ROLLED BACK  dns-edge 7 was taken back [CONTACT_LOST] ${message}`);
+    const [release] = details['releases'] as { cause?: string }[];
+    assert.equal(release?.cause, 'CONTACT_LOST');
+    const other = hostWith(6, settled, { problems: [lost(5)] });
+    const { lines: plain } = await settling([hostWith(7, baking), other]).answer();
+    assert.equal(plain[0], 'ROLLED BACK  dns-edge 7 was taken back');
   });
 
   it('ends with 5 when nothing is active any more', async () => {
