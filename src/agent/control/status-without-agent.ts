@@ -16,9 +16,12 @@ export interface CommandEnd {
   readonly contact?: ContactMemory;
 }
 
-/** So that `writ status` knows when the server was last reached, and how it went. */
+/**
+ * Writes status.json. After an attempt to reach the server it is written even if nothing else changed, because no other file has
+ * the time of the last success, by which `staleAfter` and `maxStale` are judged.
+ */
 export function publishStatus(host: Host, version: string, end: CommandEnd): void {
-  writeStatusFile(host, statusWithout(host, version, end));
+  writeStatusFile(host, statusWithout(host, version, end), end.contact === undefined ? 'news' : 'beat');
 }
 
 export function statusWithout(host: Host, version: string, { last, contact }: CommandEnd): StatusReport {

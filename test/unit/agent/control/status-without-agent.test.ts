@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { publishStatus } from '../../../../src/agent/control/status-without-agent.js';
+import { contactIn, keepContact } from '../../../../src/agent/freshness/contact-memory.js';
+import { readStatusFile } from '../../../../src/agent/report/status-file.js';
+import { statusReport } from '../../../../src/agent/report/status-report.js';
+import type { FreshnessReport } from '../../../../src/core/status/freshness.js';
+import { type TestHost, testHost } from '../../../kit/host/test-host.js';
+
+const minute = 60_000;
+const release = { staleAfterMs: 60 * minute };
+
+/** A pull without an agent: its cycle, and what it records of it. */
+async function pullOnce(test: TestHost): Promise<string> {
+  const { host } = test;
+  const { result, refresh } = await test.sync();
+  const keeper = keepContact(readStatusFile(host.paths), host.clock);
+  keeper.note(refresh);
+  publishStatus(host, '0.0.0', { last: result, contact: keeper.read() });
+  return result.outcome;
+}
+
+/** As `writ status` judges it without an agent. */
+function freshness({ host }: TestHost): FreshnessReport {
+  const contact = { contact: contactIn(readStatusFile(host.paths)) };
+  return statusReport(host, { version: '0.0.0', state: 'stop', problems: [], contact }).freshness;
+}
+
+describe('a host without an agent', () => {
+  for (const limits of [{ staleAfterMs: 5 * minute }, { staleAfterMs: 60 * minute, maxStaleMs: 5 * minute }])
+    it(`is fresh after each pull that reached the server, also an unchanged one: ${Object.keys(limits)}`, async () => {
+      using test = testHost({ config: { freshness: { release, ...limits } } });
+      await test.publish('access', { f: '1' }, { serial: 1 });
+      assert.equal(await pullOnce(test), 'activated');
+      for (let pulls = 0; pulls < 3; pulls += 1) {
+        await test.clock.advance(4 * minute);
+        assert.equal(await pullOnce(test), 'unchanged');
+        await test.clock.advance(2 * minute);
+        const { state, ageMs, overdueSinceMs } = freshness(test);
+        assert.deepEqual([state, ageMs, overdueSinceMs], ['fresh', 2 * minute, undefined]);
+      }
+      await test.clock.advance(4 * minute);
+      assert.equal(freshness(test).state, 'stale');
+    });
+
+  it('keeps the time of the last success at a command that does not reach the server', async () => {
+    using test = testHost();
+    await test.publish('access', { f: '1' }, { serial: 1 });
+    await pullOnce(test);
+    const { verifiedAtMs } = freshness(test);
+    await test.clock.advance(minute);
+    publishStatus(test.host, '0.0.0', {});
+    assert.equal(freshness(test).verifiedAtMs, verifiedAtMs);
+    assert.notEqual(verifiedAtMs, undefined);
+  });
+});
