@@ -124,7 +124,7 @@ function settledAnswer(
   // A worker that was not notified at the pull may have been since.
   const missed =
     end === 'settled' && answer.exitCode !== 0 && !report.confirmed ? answer.exitCode : undefined;
-  const code = end === 'rolled-back' || end === 'blocked' ? 'BAKE_FAILED' : undefined;
+  const code = codeOf(end, judged);
   const { hint: _, code: __, ...details } = answer.details;
   const texts = judged.length === 0 ? ['nothing is active'] : judged.map(releaseText);
   const kept = missed === undefined ? details : answer.details;
@@ -136,6 +136,18 @@ function settledAnswer(
     lines: [`${words[end]}  ${texts.join('; ')}`, ...answer.lines.map((line) => `  ${line}`)],
     next: end === 'settled' ? answer.next : 'writ status',
   };
+}
+
+/** A release that a person or its publisher took back has not failed. */
+function codeOf(end: SettleEnd, judged: readonly JudgedRelease[]): string | undefined {
+  if (end === 'blocked') return 'BAKE_FAILED';
+  if (end !== 'rolled-back') return undefined;
+  const causes = judged.flatMap(({ state, cause }) => (state === 'taken-back' ? (cause ?? []) : []));
+  return causes.every((one) => isDecided(one)) ? causes[0] : 'BAKE_FAILED';
+}
+
+function isDecided(cause: string | undefined): boolean {
+  return cause === 'RELEASE_HELD' || cause === 'RELEASE_WITHDRAWN';
 }
 
 function pullOf({ outcome, exitCode }: Answer): object {
@@ -155,7 +167,8 @@ function releaseText({ bundle, serial, state, leftMs = 0, waitsFor, cause, text 
     case 'none':
       return `${name} has no bake time`;
     case 'taken-back':
-      return `${name} was taken back${why}`;
+      if (cause === undefined) return `${name} is not active any more`;
+      return isDecided(cause) ? `${name} ${text}` : `${name} was taken back${why}`;
     case 'failed':
       return `${name} failed${why}`;
   }

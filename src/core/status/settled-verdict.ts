@@ -1,5 +1,6 @@
 // Whether the releases that were active when a wait began have settled, read from one status report. Pure.
 import { given } from '../given.js';
+import { whoText } from '../names.js';
 import type { BakeStatus, BakeWait, StatusReport } from './status.js';
 
 /** A release that a wait is about. */
@@ -20,7 +21,10 @@ export interface JudgedRelease extends WatchedRelease {
   readonly leftMs?: number;
   /** There while the bake time does not pass, or is over and the release has not settled. */
   readonly waitsFor?: BakeWait;
-  /** Error code and text of a failure; of a release that was taken back, as far as its refusal is remembered. */
+  /**
+   * Error code and text of a failure. Of a release that is not active any more, as far as it is known: its refusal, CONTACT_LOST,
+   * RELEASE_HELD after a rollback by a person, RELEASE_WITHDRAWN.
+   */
   readonly cause?: string;
   readonly text?: string;
 }
@@ -35,28 +39,40 @@ export function watchedReleases({ bundles }: Pick<StatusReport, 'bundles'>): Wat
  */
 export function judgeReleases(
   watched: readonly WatchedRelease[],
-  { bundles, refusals, problems }: Pick<StatusReport, 'bundles' | 'refusals' | 'problems'>,
+  { bundles, ...reasons }: Pick<StatusReport, 'bundles'> & LeaveReasons,
 ): JudgedRelease[] {
   return watched.map(({ bundle, serial }): JudgedRelease => {
     const now = bundles.find((one) => one.bundle === bundle);
     if (now?.serial === undefined || now.serial < serial) {
-      return { bundle, serial, state: 'taken-back', ...causeOf({ bundle, serial }, { refusals, problems }) };
+      const cause = causeOf({ bundle, serial }, { ...reasons, offered: now?.server?.serial });
+      return { bundle, serial, state: 'taken-back', ...cause };
     }
     return { bundle, serial: now.serial, ...fateOf(now.bake) };
   });
 }
 
+type LeaveReasons = Pick<StatusReport, 'refusals' | 'problems' | 'holds'>;
+
 /** A release that lost contact is held, and not remembered as refused. */
 function causeOf(
   { bundle, serial }: WatchedRelease,
-  { refusals, problems }: Pick<StatusReport, 'refusals' | 'problems'>,
+  { refusals, problems, holds, offered = serial }: LeaveReasons & { readonly offered: number | undefined },
 ): Pick<JudgedRelease, 'cause' | 'text'> {
   const refusal = refusals.find((one) => one.bundle === bundle && one.serial === serial);
   if (refusal !== undefined) return { cause: refusal.code, text: refusal.reason };
   const lost = problems.find(
     ({ code, facts }) => code === 'CONTACT_LOST' && facts['bundle'] === bundle && facts['serial'] === serial,
   );
-  return lost === undefined ? {} : { cause: lost.code, text: lost.message };
+  if (lost !== undefined) return { cause: lost.code, text: lost.message };
+  const hold = holds.find((one) => one.bundle === bundle && one.serial === serial && one.by !== 'writ');
+  if (hold !== undefined) {
+    const reason = hold.reason === undefined || hold.reason === '' ? '' : `: ${hold.reason}`;
+    return { cause: 'RELEASE_HELD', text: `was rolled back by ${whoText(hold.by)}${reason}` };
+  }
+  // Only a withdrawal makes a channel offer an older release.
+  return offered < serial
+    ? { cause: 'RELEASE_WITHDRAWN', text: `was withdrawn by its publisher, which offers ${offered} again` }
+    : {};
 }
 
 function fateOf(bake: BakeStatus | undefined): Omit<JudgedRelease, 'bundle' | 'serial'> {

@@ -122,7 +122,24 @@ describe('waiting for a release to settle', () => {
     assert.equal(release?.cause, 'CONTACT_LOST');
     const other = hostWith(6, settled, { problems: [lost(5)] });
     const { lines: plain } = await settling([hostWith(7, baking), other]).answer();
-    assert.equal(plain[0], 'ROLLED BACK  dns-edge 7 was taken back');
+    assert.equal(plain[0], 'ROLLED BACK  dns-edge 7 is not active any more');
+  });
+
+  it('names a rollback by a person, and a withdrawal, which are no failures', async () => {
+    const end = async (more: Partial<StatusReport>, offered = 7) => {
+      const { bundles, ...report } = hostWith(6, settled, more);
+      const server = { serial: offered, revision: 'a' };
+      const back = { ...report, bundles: bundles.map((one) => ({ ...one, server })) };
+      const { lines, details, exitCode } = await settling([hostWith(7, baking), back]).answer();
+      return [exitCode, details['code'], lines[0]];
+    };
+    const hold = { bundle: 'dns-edge', serial: 7, by: 'anna', atMs: 1, reason: 'slow' };
+    const byAnna = 'ROLLED BACK  dns-edge 7 was rolled back by user anna: slow';
+    assert.deepEqual(await end({ holds: [hold] }), [5, 'RELEASE_HELD', byAnna]);
+    const withdrawn = 'ROLLED BACK  dns-edge 7 was withdrawn by its publisher, which offers 6 again';
+    assert.deepEqual(await end({}, 6), [5, 'RELEASE_WITHDRAWN', withdrawn]);
+    const unknown = 'ROLLED BACK  dns-edge 7 is not active any more';
+    assert.deepEqual(await end({ holds: [{ ...hold, by: 'writ' }] }), [5, undefined, unknown]);
   });
 
   it('ends with 5 when nothing is active any more', async () => {
