@@ -4,6 +4,7 @@ import { WritError } from '../core/errors.js';
 import { type Digest, deltaPath, digestFromHex, digestHex } from '../core/names.js';
 import type { DeltaInfo } from '../core/release/deltas.js';
 import { parseReleaseInfo, type ReleaseInfo } from '../core/release/release.js';
+import { requireAcceptedSerial } from '../core/release/serial.js';
 import type { FoundTarget } from '../core/tuf/target-search.js';
 import { recallFile, required, type TrustedSet } from '../core/tuf/trusted-set.js';
 import type { TargetFile } from '../core/tuf/tuf-metadata.js';
@@ -43,14 +44,23 @@ export function describeFound(set: TrustedSet, { path, file, chain }: FoundTarge
   return { path, file, archivePath, length: file.length, vouchedBy: vouchersOf(set, chain) };
 }
 
+interface ChannelName {
+  readonly bundle: string;
+  readonly channel: string;
+}
+
 /**
  * Reads what Writ needs from a target that was found.
- * @throws WritError TARGET_MALFORMED when the entry lacks it, or speaks of another bundle
+ * @throws WritError TARGET_MALFORMED when the entry lacks it, has a serial above the bound, or names another bundle
  */
-export function readSignedTarget(
-  found: FoundFile,
-  { bundle, channel }: { readonly bundle: string; readonly channel: string },
-): SignedTarget {
+export function readSignedTarget(found: FoundFile, name: ChannelName): SignedTarget {
+  const target = parseSignedTarget(found, name);
+  requireAcceptedSerial(target.release, found.path);
+  return target;
+}
+
+/** @throws WritError TARGET_MALFORMED */
+function parseSignedTarget(found: FoundFile, { bundle, channel }: ChannelName): SignedTarget {
   const { path, file } = found;
   const release = parseReleaseInfo(file.custom, path);
   // One bundle's well-signed entry under another's name: the wrong policy on the right host.
@@ -68,14 +78,15 @@ export function readSignedTarget(
 export function recallSignedTarget(
   path: string,
   vouchedBy: Vouchers,
-  wanted: { readonly bundle: string; readonly channel: string },
+  wanted: ChannelName,
 ): SignedTarget | undefined {
   const targets = recallFile(vouchedBy.bytes, 'targets', vouchedBy.role)?.signed.targets ?? {};
   const file = Object.hasOwn(targets, path) ? targets[path] : undefined;
   if (file === undefined) return undefined;
   // What Writ publishes has consistent snapshots: elsewhere only the kept archive can be had.
   const archivePath = locationOf(path, file.hashes['sha256']);
-  return readSignedTarget({ path, file, archivePath, length: file.length, vouchedBy }, wanted);
+  // Without the bound on serials: Writ 0.1.0 activated releases above it.
+  return parseSignedTarget({ path, file, archivePath, length: file.length, vouchedBy }, wanted);
 }
 
 /** @returns where the repository has a delta of this release, for RepositorySource */

@@ -1,9 +1,12 @@
 // What a ledger.json must look like to be believed at all. Owns shapes, no meaning: those are ledger's. A file that does
 // not fit is damaged, and is made again from what is on the disk.
 import { errorCodes } from '../../core/error-codes.js';
+import { maxReadSerial } from '../../core/release/serial.js';
 
 /** Also of times: none is later than what a Date can say. */
 const number = { type: 'integer', minimum: 0, maximum: 8.64e15 };
+/** The ledger of Writ 0.1.0 may contain serials that are not accepted any more. */
+const serial = { ...number, maximum: maxReadSerial };
 const digest = { type: 'string', pattern: '^sha256:[0-9a-f]{64}$' };
 const text = { type: 'string' };
 const yesOrNo = { type: 'boolean' };
@@ -21,7 +24,7 @@ function record(members: Readonly<Record<string, object>>): object {
   };
 }
 
-const release = { serial: number, manifestDigest: digest };
+const release = { serial, manifestDigest: digest };
 const damage = { generation: number, part: text, kind: text, 'bundle?': text, 'tree?': text, path: text };
 
 /** JSON Schema of ledger.json; members that a newer version added are let through. */
@@ -64,9 +67,7 @@ export const ledgerSchema: object = record({
   'unreadSets?': objectOf(record({ text, sinceMs: number })),
   'retryAfterUntilMs?': number,
   'verifiedBootId?': text,
-  'spaceNeeded?': objectOf(
-    record({ serial: number, unit: oneOf('bytes', 'inodes'), needed: number, atMs: number }),
-  ),
+  'spaceNeeded?': objectOf(record({ serial, unit: oneOf('bytes', 'inodes'), needed: number, atMs: number })),
   'loadedBootId?': text,
   'loadPending?': { const: true },
   'unloaded?': listOf(text),
@@ -88,7 +89,7 @@ export const ledgerSchema: object = record({
   }),
   'missed?': objectOf(
     record({
-      ...{ 'serial?': number, sinceMs: number, 'url?': text },
+      ...{ 'serial?': serial, sinceMs: number, 'url?': text },
       'code?': oneOf(...Object.keys(errorCodes)),
     }),
   ),

@@ -3,6 +3,7 @@
 import { InvalidArgumentError } from '#commander';
 import { WritError } from '../../core/errors.js';
 import { isName, parseDuration, parsePercent } from '../../core/names.js';
+import { maxReadSerial, maxSerial } from '../../core/release/serial.js';
 
 /** A duration as `30d`; the flag's value becomes milliseconds. */
 export function durationFlag(text: string): number {
@@ -64,13 +65,19 @@ export function nameFlag(text: string): string {
 /** @returns a parser for whole numbers from min to max. */
 export function numberFlag(min: number, max: number): (text: string) => number {
   return (text) => {
-    const value = /^[0-9]{1,15}$/.test(text) ? Number(text) : Number.NaN;
+    const value = /^[0-9]{1,16}$/.test(text) ? Number(text) : Number.NaN;
     if (!(value >= min && value <= max)) {
       throw new InvalidArgumentError(`Give a whole number from ${min} to ${max}.`);
     }
     return value;
   };
 }
+
+/** The serial of a release that a publisher may sign. */
+export const newSerialFlag: (text: string) => number = numberFlag(1, maxSerial);
+
+/** The serial of a release that a repository or a host may have. */
+export const serialFlag: (text: string) => number = numberFlag(1, maxReadSerial);
 
 /** @returns a parser for percentages up to max, as `50%`; the value of the flag is the number */
 export function percentFlag(max: number): (text: string) => number {

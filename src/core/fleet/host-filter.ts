@@ -134,7 +134,7 @@ function splitConditions(text: string): string[] {
 }
 
 function numberOf(key: string, value: string): number {
-  if (/^[0-9]{1,15}$/.test(value)) return Number(value);
+  if (/^[0-9]{1,16}$/.test(value) && Number.isSafeInteger(Number(value))) return Number(value);
   throw refused(`${key} must be a whole number`);
 }
 

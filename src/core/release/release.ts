@@ -5,6 +5,7 @@ import { given } from '../given.js';
 import { type Digest, digestFromHex, digestHex, isName } from '../names.js';
 import { type DeltaInfo, encodeDeltas, parseDeltas } from './deltas.js';
 import { parseRequires } from './requires.js';
+import { isSerial } from './serial.js';
 import { encodeStamps, parseStamps, type Stamped } from './stamps.js';
 
 /** How many accepted serials a host keeps per bundle and channel; older ones are forgotten. */
@@ -117,10 +118,6 @@ function parseWithdrawal(note: unknown): Withdrawal | undefined {
 
 function isSerials(value: unknown): value is number[] {
   return Array.isArray(value) && value.length <= maxWithdrawn && value.every(isSerial);
-}
-
-function isSerial(value: unknown): value is number {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 1;
 }
 
 function member(value: unknown, name: string): unknown {

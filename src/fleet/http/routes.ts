@@ -4,6 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Role } from '../../core/fleet/answers.js';
 import { plainPattern } from '../../core/fleet/report-schema.js';
 import { namePattern } from '../../core/names.js';
+import { maxReadSerial } from '../../core/release/serial.js';
 import type { BodyTerms } from '../bodies/body-gate.js';
 import type { Caller } from './callers.js';
 
@@ -44,7 +45,7 @@ export function object(properties: JsonSchema, required: readonly string[] = [])
 }
 
 export const nameSchema = { type: 'string', pattern: namePattern };
-export const serialSchema = { type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER };
+export const serialSchema = { type: 'integer', minimum: 1, maximum: maxReadSerial };
 /** What can be seen, and no NUL, which PostgreSQL does not take. */
 export const textSchema = (maxLength: number): JsonSchema => {
   return { type: 'string', minLength: 1, maxLength, pattern: plainPattern };

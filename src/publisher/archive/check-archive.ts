@@ -6,6 +6,7 @@ import { isSystemError, WritError } from '../../core/errors.js';
 import type { ArchiveLimits } from '../../core/limits.js';
 import { digestFromHex, digestHex, targetPath } from '../../core/names.js';
 import { parseReleaseInfo, type ReleaseInfo } from '../../core/release/release.js';
+import { requireAcceptedSerial } from '../../core/release/serial.js';
 import type { TargetFile } from '../../core/tuf/tuf-metadata.js';
 import type { More } from '../../core/work-report.js';
 import { filesOf, type ReleaseFile } from '../repository/release-files.js';
@@ -33,6 +34,7 @@ interface ArchiveCheck {
 export async function checkArchive(check: ArchiveCheck): Promise<ReleaseInfo> {
   const { layout, path, file, limits, unpacked, more } = check;
   const release = parseReleaseInfo(file.custom, path);
+  requireAcceptedSerial(release, path);
   const digest = digestFromHex(file.hashes['sha256']);
   if (targetPath(release.bundle, release.channel) !== path || digest === undefined) {
     const member = digest === undefined ? 'hashes.sha256' : 'bundle or channel';

@@ -1,7 +1,9 @@
 // Which role lists which release: the newest targets of every role that may list one, and the questions that a
 // change of them asks. Pure over a repository's state; signs and writes nothing.
+import { WritError } from '../../core/errors.js';
 import { targetPath } from '../../core/names.js';
 import { parseReleaseInfo, type ReleaseInfo } from '../../core/release/release.js';
+import { maxSerial, withdrawCommand } from '../../core/release/serial.js';
 import { matchesPath } from '../../core/tuf/target-search.js';
 import type { ParsedFile, TargetFile } from '../../core/tuf/tuf-metadata.js';
 import { delegatedRolesOf } from './delegated-files.js';
@@ -105,9 +107,28 @@ function reachable(
 /**
  * @param afterSerial what another repository has used up, where this one takes its place
  * @returns a serial above every one this bundle ever had: on any channel, by any role, withdrawn ones too
+ * @throws WritError REPOSITORY_INVALID when a release has the highest serial and is not withdrawn
  */
 export function nextSerial(state: RepositoryState, bundle: string, afterSerial = 0): number {
-  return Math.max(highestSerial(state, bundle), afterSerial) + 1;
+  const next = Math.max(highestSerial(state, bundle), afterSerial) + 1;
+  return next <= maxSerial ? next : serialBelowWithdrawn(state, bundle, afterSerial);
+}
+
+/**
+ * Fast-forward attack: a stolen key signed the highest serial, so that none can follow it. A host ignores an accepted serial
+ * that is withdrawn. Once each channel has left it, the lowest unused serial above the listed releases is the next.
+ */
+function serialBelowWithdrawn(state: RepositoryState, bundle: string, afterSerial: number): number {
+  const used = new Set(usedSerials(state, bundle));
+  const listed = headsOf(state, bundle).map(({ release }) => release.serial);
+  const highest = Math.max(afterSerial, ...listed);
+  let next = highest + 1;
+  while (used.has(next)) next += 1;
+  if (next <= maxSerial) return next;
+  throw new WritError('REPOSITORY_INVALID', `no serial can follow ${highest} of ${bundle}`, {
+    facts: { bundle, serial: highest, expected: maxSerial },
+    hint: `A stolen key may have signed it: \`${withdrawCommand({ bundle, serial: highest })}\`, then publish again.`,
+  });
 }
 
 /** @returns serials of both lists, each once, ascending */
@@ -117,9 +138,12 @@ export function unionOf(serials: readonly number[], others: readonly number[] = 
 
 /** @returns the highest serial this bundle ever had; 0 for a new one */
 export function highestSerial(state: RepositoryState, bundle: string): number {
+  return usedSerials(state, bundle).reduce((highest, serial) => Math.max(highest, serial), 0);
+}
+
+function usedSerials(state: RepositoryState, bundle: string): readonly number[] {
   return [...listingsOf(state), ...Object.values(handedOverBy(state.targets))]
     .flatMap(releasesOf)
     .filter(({ release }) => release.bundle === bundle)
-    .flatMap(({ release }) => [release.serial, ...release.withdrawn])
-    .reduce((highest, serial) => Math.max(highest, serial), 0);
+    .flatMap(({ release }) => [release.serial, ...release.withdrawn]);
 }

@@ -379,6 +379,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'manifest',
     'release',
     'requires',
+    'serial',
     'stamps',
     'tar-reader',
     'withdrawn',

@@ -3,6 +3,7 @@ import { WritError } from '../../../core/errors.js';
 import type { ReleaseInterval } from '../../../core/fleet/history-answers.js';
 import { given } from '../../../core/given.js';
 import { isName } from '../../../core/names.js';
+import { parseSerial } from '../../../core/release/serial.js';
 import type { CommandDefinition } from '../../console/command.js';
 import { nameFlag, numberFlag } from '../../console/flag-values.js';
 import { type FlagValues, optional, preset } from '../../console/flags.js';
@@ -48,14 +49,13 @@ function subjectOf(
   { host, channel }: HistoryFlags,
 ): HistorySelector {
   if (host !== undefined && bundle === undefined) return { host };
-  const serial = Number(serialText);
   if (host !== undefined || bundle === undefined || serialText === undefined)
     throw new WritError('USAGE', 'give a bundle and a serial, or --host', {
       hint: 'writ fleet history dns-edge 42, or writ fleet history --host edge-fra1-03.',
     });
   if (!isName(bundle)) throw new WritError('USAGE', `${JSON.stringify(bundle)} is not a bundle name`);
-  if (!/^[1-9][0-9]{0,14}$/.test(serialText))
-    throw new WritError('USAGE', `${JSON.stringify(serialText)} is not a serial`);
+  const serial = parseSerial(serialText);
+  if (serial === undefined) throw new WritError('USAGE', `${JSON.stringify(serialText)} is not a serial`);
   return { bundle, channel, serial };
 }
 

@@ -12,6 +12,7 @@ import {
 } from '../../../core/fleet/wait-verdict.js';
 import { given } from '../../../core/given.js';
 import { isName } from '../../../core/names.js';
+import { parseSerial } from '../../../core/release/serial.js';
 import { isCertificateErrno } from '../../../platform/net/connect-failure.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import { durationFlag, nameFlag, shareFlag } from '../../console/flag-values.js';
@@ -78,7 +79,8 @@ function serialOf(text: string, { latest }: WaitFlags): number | undefined {
   if (latest === true && text === '') return undefined;
   if (latest === true) throw new WritError('USAGE', 'give a serial or --latest, not both');
   if (text === '') throw new WritError('USAGE', 'give the serial of the release, or --latest');
-  if (/^[1-9][0-9]{0,14}$/.test(text)) return Number(text);
+  const serial = parseSerial(text);
+  if (serial !== undefined) return serial;
   throw new WritError('USAGE', `${JSON.stringify(text)} is not a serial`);
 }
 

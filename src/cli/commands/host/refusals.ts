@@ -3,7 +3,7 @@ import { WritError } from '../../../core/errors.js';
 import { given } from '../../../core/given.js';
 import type { RefusalsResult } from '../../../core/protocol/control-protocol.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
-import { nameFlag, numberFlag } from '../../console/flag-values.js';
+import { nameFlag, serialFlag } from '../../console/flag-values.js';
 import { type FlagValues, optional } from '../../console/flags.js';
 import { agentDoors } from '../../host/agent-doors.js';
 import { askOrAct, configFlag, only, whoAsks, withConfig } from '../../host/ask.js';
@@ -12,11 +12,7 @@ import { showForgotten, showRefusals } from '../../show/show-refusals.js';
 const flags = {
   ...configFlag,
   bundle: optional('--bundle <name>', 'forget: only refusals of this bundle', nameFlag),
-  serial: optional(
-    '--serial <number>',
-    'forget: only this release of the bundle',
-    numberFlag(1, Number.MAX_SAFE_INTEGER),
-  ),
+  serial: optional('--serial <number>', 'forget: only this release of the bundle', serialFlag),
 };
 type RefusalsFlags = FlagValues<typeof flags>;
 

@@ -15,7 +15,7 @@ import {
   publishBundle,
 } from '../../../publisher/release/publish.js';
 import type { Answer, CommandContext, CommandDefinition, Reporter } from '../../console/command.js';
-import { nameFlag, numberFlag, repeatedText } from '../../console/flag-values.js';
+import { nameFlag, newSerialFlag, repeatedText, serialFlag } from '../../console/flag-values.js';
 import { type FlagValues, optional, preset, required, toggle } from '../../console/flags.js';
 import {
   changeBoundExitCode,
@@ -47,7 +47,7 @@ const flags = {
   afterSerial: optional(
     '--after-serial <n>',
     'continue after this serial of a lost repository',
-    numberFlag(1, 1e12),
+    newSerialFlag,
   ),
   stamp: optional(
     '--stamp <file>',
@@ -62,7 +62,7 @@ const flags = {
   fixes: optional(
     '--fixes <n>',
     'serial that it corrects: hosts that have this serial, or on which it failed, do not wait',
-    numberFlag(1, 1e12),
+    serialFlag,
   ),
   exclude: optional(
     '--exclude <glob>',

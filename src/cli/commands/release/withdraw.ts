@@ -6,7 +6,7 @@ import {
   withdrawRelease,
 } from '../../../publisher/release/withdraw.js';
 import type { Answer, CommandDefinition } from '../../console/command.js';
-import { nameFlag, numberFlag, repeatedFlag } from '../../console/flag-values.js';
+import { nameFlag, repeatedFlag, serialFlag } from '../../console/flag-values.js';
 import { type FlagValues, optional, preset, required, toggle } from '../../console/flags.js';
 import {
   changeAnswer,
@@ -19,8 +19,6 @@ import {
   previewOf,
 } from '../../repository/change-flags.js';
 import { deltaDetails, deltasText } from '../../show/show-repository.js';
-
-const serialFlag = numberFlag(1, Number.MAX_SAFE_INTEGER);
 
 const flags = {
   ...changeFlags,

@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { CommandDefinition, CommandEntry } from '../../../../src/cli/console/command.js';
-import { durationFlag, nameFlag, numberFlag } from '../../../../src/cli/console/flag-values.js';
+import {
+  durationFlag,
+  nameFlag,
+  newSerialFlag,
+  numberFlag,
+  serialFlag,
+} from '../../../../src/cli/console/flag-values.js';
 import { besides, optional, preset, required } from '../../../../src/cli/console/flags.js';
 import { parseCommandLine } from '../../../../src/cli/console/program.js';
 import type { WritError } from '../../../../src/core/errors.js';
@@ -40,6 +46,16 @@ async function parse(...argv: string[]) {
 function parseIn(env: Readonly<Record<string, string>>, ...argv: string[]) {
   return parseCommandLine(argv, table().entries, { ...surroundings, env });
 }
+
+describe('a flag for a serial', () => {
+  it('accepts each serial that a release may have, and for a new release up to the bound', () => {
+    for (const text of ['1', '1000000000000']) assert.equal(newSerialFlag(text), Number(text));
+    for (const text of ['0', '1000000000001'])
+      assert.throws(() => newSerialFlag(text), /1 to 1000000000000\./);
+    assert.equal(serialFlag('9007199254740991'), Number.MAX_SAFE_INTEGER);
+    assert.throws(() => serialFlag('9007199254740992'), /from 1 to 9007199254740991/);
+  });
+});
 
 describe('parseCommandLine', () => {
   it('gives the command its arguments and its flags, parsed', async () => {
