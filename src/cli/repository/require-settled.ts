@@ -2,6 +2,7 @@
 // The answer is a report of hosts: it can keep a release back, and signs nothing.
 import { WritError } from '../../core/errors.js';
 import { judgeSettledShare } from '../../core/fleet/wait-verdict.js';
+import { type Digest, digestHex } from '../../core/names.js';
 import type { CommandContext } from '../console/command.js';
 import { shareFlag } from '../console/flag-values.js';
 import { type FlagValues, optional } from '../console/flags.js';
@@ -24,6 +25,8 @@ export const settledExitCode =
   '3  too few hosts have outlived its bake time (RELEASE_NOT_SETTLED); nothing was signed or published';
 
 export interface PromotedRelease {
+  /** Digest of the manifest that is promoted. */
+  readonly manifest: Digest;
   readonly bundle: string;
   readonly channel: string;
   readonly serial: number;
@@ -43,9 +46,13 @@ export async function requireSettledShare(
   if (url === undefined)
     throw new WritError('USAGE', '--require-settled needs --fleet: the hosts report to that server');
   const clientFlags = { url, tokenFile, ca, store: undefined, storeFile: undefined };
-  const facts = await withFleetClient(clientFlags, context, (fleet) => fleet.wait(release));
+  const { manifest, ...waited } = release;
+  const facts = await withFleetClient(clientFlags, context, (fleet) => fleet.wait(waited));
   const settled = requireSettledCounts(facts);
-  const { isReached, ...share } = judgeSettledShare(facts, sharePpm);
+  // Hosts of another repository, or false reports: none of them has the release that is promoted.
+  const isOther = facts.manifest !== undefined && facts.manifest !== digestHex(manifest);
+  const counted = isOther ? { ...facts, settled: { ...settled, confirmed: 0, notified: 0 } } : facts;
+  const { isReached, ...share } = judgeSettledShare(counted, sharePpm);
   const { bundle, serial, channel } = release;
   const text = `${share.done} of ${share.of} hosts of ${channel} have ${bundle} ${serial} and outlived its bake time, ${share.needed} needed`;
   if (isReached) {
@@ -54,7 +61,7 @@ export async function requireSettledShare(
   }
   const why = [
     ...(facts.withdrawn === true ? ['it was withdrawn'] : []),
-    ...describeSettledCounts(settled),
+    ...(isOther ? ['hosts report another release of this serial'] : describeSettledCounts(settled)),
     ...(facts.refused > 0 ? [`${facts.refused} refused`] : []),
     ...(facts.silent > 0 ? [`${facts.silent} had it and are silent`] : []),
   ];

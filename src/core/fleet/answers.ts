@@ -261,8 +261,12 @@ export interface WaitFacts {
   readonly later: number;
   /** The greatest serial of those. */
   readonly supersededBy?: number;
-  /** Hosts that count and have this serial of another release than most: of another repository, or a lie. */
+  /** Hosts that count and report another manifest with this serial: of another repository, or a false report. */
   readonly elsewhere: number;
+  /** At most 20 of those; left out by servers of older versions. */
+  readonly elsewhereHosts?: readonly { readonly host: string; readonly key: string }[];
+  /** SHA-256 of the manifest of the counted release, hex: the signed one, else the one that most hosts report. */
+  readonly manifest?: string;
   readonly withdrawn?: true;
   /** The repository has been read since the wait began, and has signed no such serial. */
   readonly absent?: true;

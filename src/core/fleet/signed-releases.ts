@@ -101,8 +101,36 @@ export function isSameChannel(one: Channel, other: Channel): boolean {
   return one.bundle === other.bundle && one.channel === other.channel;
 }
 
+/** What repositories have signed as one serial of a channel. */
+export interface SignedSerial {
+  /** SHA-256 of each manifest, hex: of releases that are listed now or were before. */
+  readonly manifests: readonly string[];
+  /** Of repositories that list the channel and have no such serial, by a reading after the question was asked. */
+  readonly rootsWithout: readonly string[];
+}
+
+export function signedSerial(
+  views: readonly RepositoryView[],
+  question: Channel & { readonly serial: number; readonly sinceMs: number },
+): SignedSerial {
+  const parts = views.map((view) => {
+    const entries = entriesOf(view, question);
+    const past = view.past.filter((one) => isSameChannel(one, question));
+    const manifests = [...entries, ...past]
+      .filter(({ serial }) => serial === question.serial)
+      .map(({ manifest }) => manifest);
+    const isWithout = entries.some((entry) => waitOn(entry, view, question, view.checkedAtMs) === 'absent');
+    return { manifests, roots: isWithout ? view.roots : [] };
+  });
+  return {
+    manifests: [...new Set(parts.flatMap(({ manifests }) => manifests))],
+    rootsWithout: parts.flatMap(({ roots }) => roots),
+  };
+}
+
 export interface SignedWait {
-  readonly is: 'current' | 'withdrawn' | 'superseded' | 'absent';
+  /** `unread`: a serial above the signed one, and the reading is older than the question. */
+  readonly is: 'current' | 'withdrawn' | 'superseded' | 'absent' | 'unread';
   /** That is signed for the channel now. */
   readonly serial: number;
   /** When the oldest reading began that says so. */
@@ -142,7 +170,7 @@ function waitOn(
   if (question.serial < serial) return 'superseded';
   if (question.serial === serial) return nowMs - checkedAtMs <= presentMs ? 'current' : undefined;
   // Published a moment ago, perhaps: only a reading from after the question was asked knows.
-  return checkedAtMs > question.sinceMs ? 'absent' : undefined;
+  return checkedAtMs > question.sinceMs ? 'absent' : 'unread';
 }
 
 export interface EntryChange {

@@ -64,9 +64,9 @@ const rules: readonly (readonly [WaitOutcome, (all: Judged) => boolean])[] = [
   ['withdrawn', ({ facts }) => facts.withdrawn === true],
   ['reached', (all) => all.done >= all.needed && isReadSince(all)],
   // What hosts say counts for themselves: one that lies ends no wait that can do without it.
+  ['absent', ({ facts }) => facts.absent === true],
   ['ambiguous', (all) => isBeyond(all, all.facts.elsewhere)],
   ['superseded', isSuperseded],
-  ['absent', ({ facts }) => facts.absent === true],
   ['out-of-reach', (all) => isBeyond(all, lostOf(all))],
   ['reached', ({ done, needed, terms, progress }) => done >= needed && isOver(terms, progress)],
   ['time-over', ({ terms, progress }) => isOver(terms, progress)],

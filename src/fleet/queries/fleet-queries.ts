@@ -11,6 +11,7 @@ import type {
   WaitFacts,
 } from '../../core/fleet/answers.js';
 import type { HistoryPage } from '../../core/fleet/history-answers.js';
+import { signedSerial } from '../../core/fleet/signed-releases.js';
 import { given } from '../../core/given.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { readHistory } from '../intervals/interval-query.js';
@@ -67,7 +68,8 @@ export function createFleetQueries(
     wait: async (question) => {
       const nowMs = clock.nowMs();
       const asked = { sinceMs: nowMs, ...question };
-      return withSigned(await readWait(db, asked, nowMs), asked, await views.read(nowMs));
+      const read = await views.read(nowMs);
+      return withSigned(await readWait(db, asked, nowMs, signedSerial(read, asked)), asked, read);
     },
     history: async ({ of, ...asked }) => {
       const subject = 'host' in of ? { keyId: (await findHost(db, of.host)).key_id } : of;

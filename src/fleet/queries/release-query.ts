@@ -2,7 +2,7 @@
 // points. Owns the width of a point.
 import type { Kysely } from 'kysely';
 import type { ReleaseReport } from '../../core/fleet/answers.js';
-import { signedReleases } from '../../core/fleet/signed-releases.js';
+import { signedReleases, signedSerial } from '../../core/fleet/signed-releases.js';
 import { given } from '../../core/given.js';
 import { countPastHosts } from '../intervals/interval-query.js';
 import type { Tables } from '../store/tables.js';
@@ -36,20 +36,22 @@ export async function readRelease(
     offers,
     ...signed,
     ...given({ past }),
-    curve: await curveOf(db, question),
+    curve: await curveOf(db, question, signedSerial(views, { ...question, sinceMs: at.nowMs }).manifests),
   };
 }
 
 async function curveOf(
   db: Kysely<Tables>,
   { bundle, channel, serial }: ReleaseQuestion,
+  signed: readonly string[],
 ): Promise<ReleaseReport['curve']> {
-  const rows = db
+  const reported = db
     .selectFrom('host_bundles')
     .where('bundle', '=', bundle)
     .where('channel', '=', channel)
     .where('serial', '=', serial)
     .where('state', '=', 'confirmed');
+  const rows = signed.length === 0 ? reported : reported.where('manifest', 'in', [...signed]);
   const ends = await rows
     .select((of) => [of.fn.min<number>('since_ms').as('first'), of.fn.max<number>('since_ms').as('last')])
     .executeTakeFirst();

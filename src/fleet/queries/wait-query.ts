@@ -4,6 +4,7 @@ import type { ExpressionBuilder, Kysely, SelectQueryBuilder } from 'kysely';
 import type { WaitFacts } from '../../core/fleet/answers.js';
 import { countDeliveries, type ReportedHosts } from '../../core/fleet/delivery-state.js';
 import type { ActiveState } from '../../core/fleet/report.js';
+import type { SignedSerial } from '../../core/fleet/signed-releases.js';
 import { given } from '../../core/given.js';
 import type { Tables } from '../store/tables.js';
 import { isSilentRow, readAccepting } from './host-where.js';
@@ -22,14 +23,16 @@ type Joined = ExpressionBuilder<Tables, 'hosts' | 'host_bundles'>;
 type Condition = ReturnType<Joined['and']>;
 type Members = SelectQueryBuilder<Tables, 'hosts' | 'host_bundles', object>;
 
-const maxRefusedHosts = 20;
+const maxListedHosts = 20;
 /** Of a serial: what hosts that lie make more of is not counted. */
 const maxReleases = 100;
 
+/** @param signed the releases that repositories have signed with this serial: hosts with another one are not on it */
 export async function readWait(
   db: Kysely<Tables>,
   question: WaitQuestion,
   nowMs: number,
+  signed: SignedSerial,
 ): Promise<WaitFacts> {
   const { bundle, channel, serial, sinceMs, exceptSilentMs } = question;
   const members = db
@@ -43,9 +46,9 @@ export async function readWait(
     .where('hosts.enrolled_at_ms', '<=', sinceMs);
   const oldestMs = exceptSilentMs === undefined ? 0 : nowMs - exceptSilentMs;
   const heard = members.where('hosts.last_seen_ms', '>=', oldestMs);
-  const release = await releaseOf(heard, serial);
+  const release = await releaseOf(heard, serial, signed);
   const at = { nowMs, fleet: await readAccepting(db) };
-  const [own, others] = [release.manifests.slice(0, 1), release.manifests.slice(1)];
+  const { own, others } = release;
   const counted = await heard
     .select((eb) => [
       eb.fn.countAll<number>().as('of'),
@@ -62,7 +65,14 @@ export async function readWait(
     .where((eb) => refused(eb, serial))
     .orderBy('hosts.host')
     .orderBy('hosts.key_id')
-    .limit(maxRefusedHosts)
+    .limit(maxListedHosts)
+    .execute();
+  const elsewhereHosts = await heard
+    .select(['hosts.host', 'hosts.key_id'])
+    .where((eb) => has(eb, serial, others))
+    .orderBy('hosts.host')
+    .orderBy('hosts.key_id')
+    .limit(maxListedHosts)
     .execute();
   return {
     schema: 1,
@@ -79,6 +89,8 @@ export async function readWait(
     excepted: Number(all) - sums.of,
     later: sums.later,
     elsewhere: sums.elsewhere,
+    elsewhereHosts: elsewhereHosts.map(({ host, key_id }) => ({ host, key: key_id })),
+    ...given({ manifest: own[0] }),
     ...given({ supersededBy: sums.latest || undefined }),
   };
 }
@@ -163,8 +175,11 @@ function greatest(eb: Joined, of: Condition) {
   return eb.fn.max<number>(eb.case().when(of).then(known).else(0).end());
 }
 
-/** Which release the serial is: the one that most hosts have, first. A host's word makes none of another one's. */
-async function releaseOf(heard: Members, serial: number) {
+/**
+ * Which release has the serial: the signed one, or the one that most hosts report where no repository has signed it. Hosts of a
+ * repository that was read and has no such serial report another one.
+ */
+async function releaseOf(heard: Members, serial: number, { manifests: signed, rootsWithout }: SignedSerial) {
   const rows = await heard
     .select(['host_bundles.repository', 'host_bundles.manifest', 'host_bundles.serial'])
     .select((eb) => eb.fn.countAll<number>().as('counted'))
@@ -177,9 +192,13 @@ async function releaseOf(heard: Members, serial: number) {
     .limit(maxReleases)
     .execute();
   const hosts = new Map<string, number>();
-  for (const row of rows)
-    if (Number(row.serial) === serial)
-      hosts.set(row.manifest, (hosts.get(row.manifest) ?? 0) + Number(row.counted));
-  const manifests = [...hosts].sort(([, a], [, b]) => b - a).map(([manifest]) => manifest);
-  return { manifests, repositories: [...new Set(rows.map(({ repository }) => repository))] };
+  for (const { repository, manifest, counted, ...row } of rows) {
+    if (Number(row.serial) !== serial) continue;
+    const isPossible = signed.length === 0 ? !rootsWithout.includes(repository) : signed.includes(manifest);
+    hosts.set(manifest, (hosts.get(manifest) ?? 0) + (isPossible ? Number(counted) : 0));
+  }
+  const [most] = [...hosts].filter(([, number]) => number > 0).sort(([, a], [, b]) => b - a);
+  const own = most === undefined ? [] : [most[0]];
+  const others = [...hosts.keys()].filter((manifest) => !own.includes(manifest));
+  return { own, others, repositories: [...new Set(rows.map(({ repository }) => repository))] };
 }

@@ -18,6 +18,8 @@ export function withSigned(
   if (is === 'superseded') return { ...counted, supersededBy: signedSerial, signedSerial };
   // Hosts that are further may be right: the next reading says so, and until then nobody ends the wait.
   if (is === 'current') return { ...counted, later: 0, signedSerial, readAtMs };
+  // Perhaps published a moment ago: a share that is reached waits for the next reading.
+  if (is === 'unread') return { ...facts, readAtMs };
   // Hosts that speak of this serial have it from somewhere: perhaps from a repository that the server does not read.
   const isKnown = facts.confirmed + facts.notified + facts.unconfirmed + facts.silent + facts.refused > 0;
   return isKnown ? facts : { ...counted, absent: true, signedSerial };

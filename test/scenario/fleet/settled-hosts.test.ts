@@ -5,6 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, it } from 'node:test';
 import type { BakeState } from '../../../src/core/fleet/report.js';
+import { digestHex } from '../../../src/core/names.js';
 import { systemClock } from '../../../src/platform/time/clock.js';
 import { jsonOf, runWrit, type WritRun } from '../../kit/cli/run-writ.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
@@ -14,10 +15,11 @@ import type { SignedHost } from '../../kit/fleet/signed-host.js';
 import { sampleRepository } from '../../kit/repository/sample-repository.js';
 
 /** Reports serial 1 of `dns-edge` on `canary`. */
-async function report(host: SignedHost, bake: BakeState | undefined): Promise<void> {
+async function report(host: SignedHost, bake: BakeState | undefined, manifest?: string): Promise<void> {
   const { active } = bundleAt(1);
   assert.ok(active);
-  const bundle = { bundle: 'dns-edge', channel: 'canary', active: { ...active, ...(bake && { bake }) } };
+  const release = { ...active, ...(bake && { bake }), ...(manifest !== undefined && { manifest }) };
+  const bundle = { bundle: 'dns-edge', channel: 'canary', active: release };
   assert.equal((await host.report({ bundles: [bundle] })).status, 200);
 }
 
@@ -53,7 +55,8 @@ describe('hosts on which a release settles', () => {
     const door = (await fleet.door('view')).map((one) => (one === '--url' ? '--fleet' : one));
     using dir = tempDir();
     const repository = sampleRepository(dir, { clock: systemClock });
-    await repository.publish({ f: '1' }, { channel: 'canary' });
+    const { release } = await repository.publish({ f: '1' }, { channel: 'canary' });
+    const manifest = digestHex(release.manifest.digest);
     const places = ['--repository', repository.directory, '--keys', repository.keys];
     const names = ['--bundle', 'dns-edge', '--from', 'canary', '--to', 'stable', '--json'];
     const promote = (...more: readonly string[]): Promise<WritRun> =>
@@ -65,14 +68,14 @@ describe('hosts on which a release settles', () => {
     const nobody = await promote(...door);
     assert.deepEqual([nobody.exitCode, jsonOf(nobody)['code']], [3, 'RELEASE_NOT_SETTLED'], nobody.stdout);
     const [one, two] = [await fleet.host('web-1'), await fleet.host('web-2')];
-    await report(one, 'settled');
-    await report(two, 'baking');
+    await report(one, 'settled', manifest);
+    await report(two, 'baking', manifest);
     const early = await promote(...door);
     assert.deepEqual([early.exitCode, jsonOf(early)['code']], [3, 'RELEASE_NOT_SETTLED'], early.stdout);
     const { expected, actual, of } = jsonOf(early)['facts'] as Record<string, number>;
     assert.deepEqual([expected, actual, of], [2, 1, 2]);
     assert.deepEqual(await serials(), ['canary']);
-    await report(two, 'none');
+    await report(two, 'none', manifest);
     const preview = await promote(...door, '--dry-run');
     assert.deepEqual([preview.exitCode, jsonOf(preview)['hosts']], [0, { of: 2, done: 2, needed: 2 }]);
     const promoted = await promote(...door);
@@ -80,6 +83,20 @@ describe('hosts on which a release settles', () => {
     assert.deepEqual(await serials(), ['canary', 'stable']);
     const again = await promote(...door);
     assert.deepEqual([again.exitCode, jsonOf(again)['outcome']], [0, 'nothing-new'], again.stdout);
+  });
+
+  it('with another release of the serial keep the release back', async () => {
+    await using fleet = await servedFleet();
+    const door = (await fleet.door('view')).map((one) => (one === '--url' ? '--fleet' : one));
+    using dir = tempDir();
+    const repository = sampleRepository(dir, { clock: systemClock });
+    await repository.publish({ f: '1' }, { channel: 'canary' });
+    await report(await fleet.host('web-1'), 'settled', '0'.repeat(64));
+    const places = ['--repository', repository.directory, '--keys', repository.keys];
+    const names = ['--bundle', 'dns-edge', '--from', 'canary', '--to', 'stable', '--json'];
+    const run = await runWrit(['promote', ...places, ...names, '--require-settled', '95%', ...door]);
+    assert.deepEqual([run.exitCode, jsonOf(run)['code']], [3, 'RELEASE_NOT_SETTLED'], run.stdout);
+    assert.match(run.stdout, /0 of 1 hosts .* hosts report another release of this serial/);
   });
 
   it('are not counted by a server of an older version, and a command says so', async () => {

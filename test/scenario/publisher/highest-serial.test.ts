@@ -86,20 +86,25 @@ describe('the highest serial', () => {
       assert.deepEqual([refused?.problem?.code, web?.toSerial], ['TARGET_MALFORMED', 1]);
       assert.match(refused?.problem?.message ?? '', new RegExp(`serial ${serial} of dns-edge is above`));
       assert.deepEqual(acceptedSerials(published), [1]);
-      const { problems } = await checkRepository({
-        ...changeOptions(published.repository),
-        limits: defaultArchiveLimits,
-      });
-      assert.deepEqual(
-        problems.map(({ code }) => code),
-        ['TARGET_MALFORMED'],
-      );
       await rejectsCode('REPOSITORY_INVALID', published.repository.publish({ policy: 'three' }));
       await withdraw(published, serial);
       assert.deepEqual(await pulled(published), [2, 1, 'stolen']);
       await published.repository.publish({ policy: 'three' });
       assert.deepEqual(await pulled(published), [3, 1, 'three']);
     });
+
+  it('exceeded by a listed release, is named by a check of the repository', async () => {
+    using dir = tempDir();
+    using published = twoBundles(dir);
+    await published.repository.publish({ policy: 'one' });
+    await signSerial(published, maxSerial + 1);
+    const options = { ...changeOptions(published.repository), limits: defaultArchiveLimits };
+    const { problems } = await checkRepository(options);
+    assert.deepEqual(
+      problems.map(({ code }) => code),
+      ['TARGET_MALFORMED'],
+    );
+  });
 
   it('withdrawn on each channel, is followed by the lowest serial that no release had', async () => {
     using dir = tempDir();

@@ -235,6 +235,7 @@ function answerOf(
     `${words[outcome]} ${bundle} ${serial}: ${progressText(looked, flags)}`,
     ...facts.refusedHosts.map(({ host, key, code }) => `  ${host} refused it [${code}]  ${key.slice(0, 12)}`),
     ...(more > 0 ? [`  (${more} more refused it)`] : []),
+    ...elsewhereLines(facts),
     ...whyLines(outcome, facts),
     ...(unanswered === undefined ? [] : [`  These numbers are old: ${oldText(facts, unanswered)}.`]),
   ];
@@ -252,6 +253,17 @@ function answerOf(
   const where = facts.refused > 0 ? `state=refused,serial=${serial},` : '';
   const next = isOpen ? `writ fleet hosts --where ${where}bundle=${bundle},channel=${channel}` : undefined;
   return { outcome, exitCode: waitExitCodes[outcome], details, lines, next };
+}
+
+function elsewhereLines({ elsewhere, elsewhereHosts = [] }: WaitFacts): string[] {
+  const more = elsewhere - elsewhereHosts.length;
+  if (elsewhereHosts.length === 0) return [];
+  return [
+    ...elsewhereHosts.map(
+      ({ host, key }) => `  ${host} has another release of this serial  ${key.slice(0, 12)}`,
+    ),
+    ...(more > 0 ? [`  (${more} more have another release of this serial)`] : []),
+  ];
 }
 
 function whyLines(outcome: WaitOutcome, facts: WaitFacts): string[] {
@@ -272,6 +284,8 @@ function signedLines(outcome: WaitOutcome, serial: number): string[] {
   if (outcome === 'superseded') return [`  The repository has signed ${serial}.`];
   if (outcome === 'absent')
     return [`  The repository has not signed this serial: its channel has ${serial}.`];
+  if (outcome === 'ambiguous')
+    return ['  The repository has signed a release of this serial with other content.'];
   return [];
 }
 

@@ -57,9 +57,10 @@ export const command: CommandDefinition<PromoteFlags> = {
   run: async (_args, flags, context) => {
     const options = { ...changeOptions(flags, context, 'promote'), change: changeBoundsOf(flags) };
     let hosts: object | undefined;
-    const approve = async ({ after: { serial } }: Promotion): Promise<void> => {
+    const approve = async ({ after: { serial, manifest } }: Promotion): Promise<void> => {
       const { bundle, from: channel } = flags;
-      hosts = await requireSettledShare(flags, { bundle, channel, serial }, context);
+      const release = { bundle, channel, serial, manifest: manifest.digest };
+      hosts = await requireSettledShare(flags, release, context);
     };
     if (flags.dryRun) {
       const promotion = await previewPromotion(flags, options);

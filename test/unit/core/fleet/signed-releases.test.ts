@@ -6,6 +6,7 @@ import {
   type RepositoryView,
   type SignedEntry,
   signedReleases,
+  signedSerial,
   signedWait,
   standingOf,
 } from '../../../../src/core/fleet/signed-releases.js';
@@ -89,7 +90,7 @@ describe('a wait by signed metadata', () => {
   });
 
   it('says that there is no such release only by a reading from after the wait began', () => {
-    assert.equal(on(44, 1000, 2000), undefined);
+    assert.equal(on(44, 1000, 2000), 'unread');
     assert.equal(on(44, 999, 2000), 'absent');
   });
 
@@ -98,6 +99,25 @@ describe('a wait by signed metadata', () => {
     assert.equal(on(41, 0, 2000, [view(), other]), undefined);
     assert.equal(on(30, 0, 2000, [view(), other]), 'superseded');
     assert.equal(on(41, 0, 2000, [view({ entries: [] })]), undefined);
+  });
+});
+
+describe('a serial that repositories have signed', () => {
+  const of = (serial: number, sinceMs: number, views: readonly RepositoryView[]) =>
+    signedSerial(views, { bundle: 'dns', channel: 'stable', serial, sinceMs });
+
+  it('has the manifests of listed and of earlier releases of its channel', () => {
+    const other = view({ url: 'https://b/', entries: [entry(42, { manifest: manifestOf(7) })] });
+    const canary = entry(41, { channel: 'canary', manifest: manifestOf(8) });
+    const views = [view({ past: [entry(41), canary] }), other];
+    assert.deepEqual(of(42, 0, views).manifests, [manifestOf(42), manifestOf(7)]);
+    assert.deepEqual(of(41, 0, views).manifests, [manifestOf(41)]);
+  });
+
+  it('is missing from a repository by a reading after the question alone', () => {
+    assert.deepEqual(of(44, 999, [view()]), { manifests: [], rootsWithout: [root] });
+    assert.deepEqual(of(44, 1000, [view()]).rootsWithout, []);
+    assert.deepEqual(of(44, 999, [view({ entries: [] })]).rootsWithout, []);
   });
 });
 

@@ -66,6 +66,7 @@ describe('the verdict of a wait', () => {
     assert.equal(outcome({ withdrawn: true, later: 1 }), 'withdrawn');
     assert.equal(outcome({ later: 1, refused: 1, confirmed: 8 }, { sharePpm: 800_000 }), 'reached');
     assert.equal(outcome({ absent: true, signedSerial: 41 }), 'absent');
+    assert.equal(outcome({ absent: true, signedSerial: 41, elsewhere: 9 }), 'absent');
   });
 
   it('is withdrawn, whoever confirmed it, where signed metadata says so', () => {
