@@ -418,7 +418,7 @@ export const errorCodes = {
   // our own side of the host
   STATE_VANISHED: blocked(
     'The state directory was unmounted, emptied or replaced since this host was booted. Nothing is written, activated or notified until it is back.',
-    'Mount the right directory again: this ends by itself. If a person emptied it on purpose, run `writ resume --new-state`.',
+    'Mount the right directory again: this ends by itself. If a person emptied it on purpose: `systemctl stop writ-agent`, `writ resume --new-state`, `systemctl start writ-agent`.',
   ),
   DISK_FULL: failed(
     'The disk or its inodes are full, or would be with this release.',

@@ -60,6 +60,8 @@ export function vanishedText(state: string, because: VanishedReason): string {
 
 /** @returns what a person does; undefined where the hint of the code fits */
 export function vanishedHint(because: VanishedReason): string | undefined {
+  if (because === 'absent')
+    return 'Mount the state directory again: nothing else is needed. If a person removed it on purpose: `systemctl stop writ-agent`, create the directory, `writ resume --new-state`, `systemctl start writ-agent`.';
   if (because !== 'replaced') return undefined;
   return 'Mount the state directory again: nothing else is needed. If the right one is there, as after a restore from a backup, restart the agent.';
 }

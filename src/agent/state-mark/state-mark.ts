@@ -69,8 +69,12 @@ export function openStateMark(paths: MarkPaths, durable: DurableFs, boot = readB
     findVanished: () => errorOf(paths, judge(paths, { opened, mark })),
     read: () => mark,
     requireOpened: () => {
-      if (isOpened(paths, opened)) return;
-      throw vanishedError(paths, identityOf(paths.state) === undefined ? 'absent' : 'replaced');
+      if (!isOpened(paths, opened))
+        throw vanishedError(paths, identityOf(paths.state) === undefined ? 'absent' : 'replaced');
+      // An emptied directory keeps its device and inode. The mark is read only where its file is missing.
+      if (mark === undefined || fs.existsSync(paths.stateMark)) return;
+      const emptied = errorOf(paths, judge(paths, { opened, mark }));
+      if (emptied !== undefined) throw emptied;
     },
     renew: () => {
       const verdict = judge(paths, { opened, mark });

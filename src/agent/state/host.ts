@@ -56,7 +56,7 @@ export interface StateMark {
   findVanished(): WritError | undefined;
   /** @returns the mark; undefined where the disk has not taken one */
   read(): string | undefined;
-  /** Compares device and inode only. @throws WritError STATE_VANISHED */
+  /** Compares device and inode, and whether an emptied directory lost its mark. @throws WritError STATE_VANISHED */
   requireOpened(): void;
   /** As findVanished; a mark that is missing is written again, where the disk takes it. */
   renew(): WritError | undefined;

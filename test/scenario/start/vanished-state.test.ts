@@ -2,8 +2,10 @@
 // its place, and no older release becomes active. An upgrade, a restored backup and a reboot are no alarm.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
+import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { statusWord } from '../../../src/cli/show/show-status.js';
+import type { WritError } from '../../../src/core/errors.js';
 import { judgeHealth } from '../../../src/core/status/host-health.js';
 import { agentSite } from '../../kit/agent/agent-in-process.js';
 import { copyHost, type InstalledHost, installHost } from '../../kit/agent/installed-host.js';
@@ -67,6 +69,39 @@ describe('a running agent whose state directory is moved away', () => {
       after.problems.filter(({ code }) => code === 'STATE_VANISHED'),
       [],
     );
+  });
+
+  it('writes nothing into its own directory that a person emptied, and names steps that work in order', async () => {
+    using dir = tempDir();
+    const site = agentSite(dir);
+    const { state } = site.paths;
+    await site.repository.publish({ 'block.rpz': 'version 1\n' });
+    {
+      await using agent = site.start();
+      await agent.ready;
+      await agent.hasEnded(1);
+      for (const name of fs.readdirSync(state)) fs.rmSync(join(state, name), { recursive: true });
+      const { problems } = await agent.pull();
+      assert.deepEqual(
+        problems.map(({ code }) => code),
+        ['STATE_VANISHED'],
+      );
+      await assert.rejects(agent.ask({ type: 'resume', by: 'anna' }), ({ hint }: WritError) => {
+        const steps = [...hint.matchAll(/`([^`]+)`/g)].map(([, step]) => step);
+        return (
+          steps.join() === 'systemctl stop writ-agent,writ resume --new-state,systemctl start writ-agent'
+        );
+      });
+      await site.clock.advance(60_000);
+      assert.deepEqual(fs.readdirSync(state), []);
+    }
+    assert.deepEqual(fs.readdirSync(state), [], 'nor at the end of the agent');
+    const accepted = await runWrit(['resume', '--new-state', '--config', site.configPath]);
+    assert.equal(accepted.exitCode, 0, accepted.stderr);
+    await using restarted = site.start();
+    await restarted.ready;
+    await restarted.hasEnded(1);
+    assert.equal((await restarted.status()).bundles[0]?.serial, 1);
   });
 
   it('notices it between polls, and logs when it is back', async () => {
