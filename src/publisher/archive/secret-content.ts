@@ -1,6 +1,8 @@
 // Finds secrets in the content of a file: private keys, Writ's own key files and tokens, and tokens whose services publish a
-// fixed prefix for scanners. A finding has its line and its kind, never a byte of the secret. Pure; memory and time are bounded
+// fixed prefix for scanners; also inside base64 and gzip (encoded-text.ts). A finding has its line and its kind, never a byte of the secret. Pure; memory and time are bounded
 // by the chunk that is read, because no pattern repeats a group, and none depends on the length of a line.
+
+import { decodeBase64In, inflate } from './encoded-text.js';
 
 export interface FoundSecret {
   readonly line: number;
@@ -25,6 +27,7 @@ const overlapCharacters = 512;
 
 const ownSecrets: Readonly<Record<string, string>> = {
   'a secret key file of Writ': '"writ-key"\\s{0,20}:',
+  'a fleet key of a Writ host': '"secret"\\s{0,20}:\\s{0,20}"MC4CAQAwBQYDK2VwBCIE',
   'a token of a Writ fleet': 'writ_(?:host|people|opa)_[\\w-]{40}',
 };
 
@@ -38,6 +41,8 @@ const otherSecrets: Readonly<Record<string, string>> = {
   'a DNSSEC private key': 'Private-key-format: v1',
   'a WireGuard private key': 'PrivateKey[ \\t]{0,20}=[ \\t]{0,20}[A-Za-z0-9+/]{43}=',
   'an AWS access key': '(?<!\\w)(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}(?!\\w)(?<!EXAMPLE)',
+  'an AWS secret key':
+    '(?:aws_secret_access_key|AWS_SECRET_ACCESS_KEY|[Ss]ecretAccessKey)["\']?[ \\t]{0,20}[=:][ \\t]{0,20}["\']?(?![A-Za-z0-9+/]{0,40}EXAMPLE)[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/=])',
   'an Azure storage key': 'AccountKey=[A-Za-z0-9+/]{86}==',
   'a GitHub token': '(?<!\\w)(?:gh[pousr]_[A-Za-z0-9]{36}|github_pat_[A-Za-z0-9]{22}_[A-Za-z0-9]{59})',
   'a GitLab token': '(?<!\\w)gl(?:pat|dt|rt|cbt|ptt|ft|soat|agent|oas|imt|ffct)-[\\w-]{20}',
@@ -60,6 +65,19 @@ const otherSecrets: Readonly<Record<string, string>> = {
   'a Databricks token': '(?<!\\w)dapi[0-9a-f]{32}',
 };
 
+/**
+ * The first bytes of a private key in DER, hex: a sequence with its version, then a sequence with an algorithm (PKCS 8), an integer
+ * (PKCS 1) or the octets of an elliptic curve key (SEC 1); or a sequence with PBES2 (encrypted PKCS 8). A public key and a
+ * certificate begin with another sequence in a sequence.
+ */
+const derKey =
+  /^30(?:[0-7].|81[89a-f].|82.{4})(?:0201(?:00(?:30|02)|01(?:30|04(?:20|30|42)))|30[0-7].06092a864886f70d01050d)/;
+const derCharacters = 32;
+
+function isDerKey(text: string): boolean {
+  return derKey.test(Buffer.from(text.slice(0, derCharacters), 'latin1').toString('hex'));
+}
+
 const own = patternsOf(ownSecrets);
 const all = patternsOf({ ...ownSecrets, ...otherSecrets });
 
@@ -68,27 +86,71 @@ function patternsOf(kinds: Readonly<Record<string, string>>) {
   return { kinds: Object.keys(kinds), either: new RegExp(sources.map((source) => `(${source})`).join('|')) };
 }
 
+interface Match {
+  readonly index: number;
+  readonly kind: string;
+  /** Empty for plain text. */
+  readonly encoding: string;
+}
+
+type Patterns = typeof all;
+
+/** @returns a private key in DER at the begin of a text, or the first secret in it */
+function findPlain(text: string, patterns: Patterns): Omit<Match, 'encoding'> | undefined {
+  if (patterns === all && text.startsWith('0') && isDerKey(text)) return { index: 0, kind: 'a private key' };
+  const match = patterns.either.exec(text);
+  if (match === null) return undefined;
+  const group = match.slice(1).findIndex((value) => value !== undefined);
+  return { index: match.index, kind: patterns.kinds[group] ?? '' };
+}
+
+/** @param isCut as decodeBase64In */
+function findIn(text: string, patterns: Patterns, isCut: boolean): Match | undefined {
+  const plain = findPlain(text, patterns);
+  if (plain !== undefined) return { ...plain, encoding: '' };
+  for (const { text: inner, index, encoding } of decodeBase64In(text, isCut)) {
+    const kind = findPlain(inner, patterns)?.kind;
+    if (kind !== undefined) return { index, kind, encoding: ` ${encoding}` };
+  }
+  return undefined;
+}
+
+/** @returns a secret in a gzip file, or a private key in DER, by the first bytes of the file */
+function findInBinary(chunk: Buffer, patterns: Patterns): Match | undefined {
+  if (patterns === all && isDerKey(chunk.toString('latin1', 0, derCharacters)))
+    return { index: 0, kind: 'a private key', encoding: ' in DER' };
+  const inflated = inflate(chunk);
+  const match = inflated === undefined ? undefined : findIn(inflated, patterns, false);
+  return match && { ...match, index: 0, encoding: `${match.encoding} in gzip` };
+}
+
 /** @param secrets `own` where the user includes the file: then only what is never published is looked for */
 export function scanForSecrets(secrets: 'all' | 'own'): SecretScan {
-  const { kinds, either } = secrets === 'own' ? own : all;
+  const patterns = secrets === 'own' ? own : all;
   let state = { scannedBytes: 0, line: 1, rest: '', decode: decodeBytes };
   let found: FoundSecret | undefined;
   let isOver = false;
+  const end = ({ kind, encoding }: Match, line: number): void => {
+    found = { line, what: `${kind}${encoding}`, isOwn: Object.hasOwn(ownSecrets, kind) };
+    isOver = true;
+  };
   const add = (chunk: Buffer): void => {
     if (isOver) return;
     if (state.scannedBytes === 0) {
+      const binary = findInBinary(chunk, patterns);
+      if (binary !== undefined) {
+        end(binary, 1);
+        return;
+      }
       const decode = decoderOf(chunk);
       isOver = decode === undefined;
       if (decode === undefined) return;
       state = { ...state, decode };
     }
     const text = state.rest + state.decode(chunk);
-    const match = either.exec(text);
-    if (match !== null) {
-      const what = kinds[match.slice(1).findIndex((group) => group !== undefined)] ?? '';
-      const line = state.line + countLines(text.slice(0, match.index));
-      found = { line, what, isOwn: Object.hasOwn(ownSecrets, what) };
-      isOver = true;
+    const match = findIn(text, patterns, state.rest !== '');
+    if (match !== undefined) {
+      end(match, state.line + countLines(text.slice(0, match.index)));
       return;
     }
     const rest = text.slice(-overlapCharacters);

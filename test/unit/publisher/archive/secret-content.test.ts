@@ -26,6 +26,11 @@ const samples: Readonly<Record<string, readonly string[]>> = {
   'a DNSSEC private key': ['Private-key-' + 'format: v1.3\nAlgorithm: 13'],
   'a WireGuard private key': [`PrivateKey = ${many('aB3+', 43)}=`],
   'an AWS access key': [`AKIA${many('Q7R2', 16)}`, `ASIA${many('Q7R2', 16)}`],
+  'an AWS secret key': [
+    `aws_secret_access_key = ${many('aB3/', 40)}`,
+    `AWS_SECRET_ACCESS_KEY=${many('aB3+', 40)}`,
+    `"SecretAccessKey": "${many('aB3', 40)}"`,
+  ],
   'an Azure storage key': [`AccountKey=${many('aB3/', 86)}==`],
   'a GitHub token': [
     `ghp_${many('aB3', 36)}`,
@@ -55,6 +60,7 @@ const samples: Readonly<Record<string, readonly string[]>> = {
 const key = JSON.stringify({ 'writ-key': 1, scheme: 'ed25519' }, null, 2);
 const ownSamples: Readonly<Record<string, readonly string[]>> = {
   'a secret key file of Writ': [key, key.replace(/\s/g, '')],
+  'a fleet key of a Writ host': [`{"writ":1,"secret":"MC4CAQAwBQYDK2VwBCIE${many('aB3', 44)}"}`],
   'a token of a Writ fleet': ['host', 'people', 'opa'].map((kind) => `writ_${kind}_${many('aB3-', 43)}`),
 };
 

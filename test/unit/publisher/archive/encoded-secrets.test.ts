@@ -1,0 +1,118 @@
+// Secrets in base64 and gzip, and private keys in DER, are found; public keys and certificates in the same forms are not. Samples
+// are put together here: a scanner that reads this repository must not find them.
+import assert from 'node:assert/strict';
+import { createPublicKey, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
+import { describe, it } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { maxScannedBytes, scanForSecrets } from '../../../../src/publisher/archive/secret-content.js';
+
+function found(content: string | Buffer, secrets: 'all' | 'own' = 'all', chunkBytes = 1_048_576) {
+  const scan = scanForSecrets(secrets);
+  const bytes = Buffer.from(content as string);
+  for (let at = 0; at < bytes.length; at += chunkBytes) scan.add(bytes.subarray(at, at + chunkBytes));
+  return scan.found();
+}
+
+const base64 = (text: string | Buffer): string => Buffer.from(text as string).toString('base64');
+const wrapped = (text: string | Buffer): string => base64(text).replace(/.{76}/g, '$&\r\n  ');
+const token = `ghp_${'aB3'.repeat(12)}`;
+const secret = `user: a\n# a comment that is long enough\ntoken: ${token}\n`;
+
+type Form = Readonly<{
+  format: 'der';
+  type: 'pkcs8' | 'pkcs1' | 'sec1';
+  cipher?: string;
+  passphrase?: string;
+}>;
+const pkcs8: Form = { format: 'der', type: 'pkcs8' };
+const encrypted: Form = { ...pkcs8, cipher: 'aes-256-cbc', passphrase: 'a' };
+const der = (key: KeyObject, form: Form): Buffer => key.export(form as never) as unknown as Buffer;
+
+const keys: readonly (readonly [string, KeyObject, readonly Form[]])[] = [
+  ['Ed25519', generateKeyPairSync('ed25519').privateKey, [pkcs8, encrypted]],
+  ['X25519', generateKeyPairSync('x25519').privateKey, [pkcs8, encrypted]],
+  ...(['P-256', 'P-384', 'P-521'] as const).map(
+    (namedCurve) =>
+      [
+        namedCurve,
+        generateKeyPairSync('ec', { namedCurve }).privateKey,
+        [pkcs8, encrypted, { format: 'der', type: 'sec1' }],
+      ] as const,
+  ),
+  [
+    'RSA',
+    generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey,
+    [pkcs8, encrypted, { format: 'der', type: 'pkcs1' }],
+  ],
+];
+
+describe('a private key without PEM', () => {
+  for (const [name, key, forms] of keys)
+    it(`of ${name} is found in base64 and in DER, and its public key is not`, () => {
+      for (const form of forms) {
+        const what = `${name} ${form.type} ${form.cipher ?? ''}`;
+        const text = `# a key\n"secret": '${base64(der(key, form))}'\n`;
+        assert.deepEqual(found(text), { line: 2, what: 'a private key in base64', isOwn: false }, what);
+        assert.equal(found(wrapped(der(key, form)))?.what, 'a private key in base64', what);
+        assert.equal(found(der(key, form))?.what, 'a private key in DER', what);
+      }
+      const publicKey = createPublicKey(key);
+      const spki = publicKey.export({ format: 'der', type: 'spki' });
+      assert.equal(found(`key: ${base64(spki)}\n`), undefined);
+      assert.equal(found(spki), undefined);
+      const pem = publicKey.export({ format: 'pem', type: 'spki' }) as string;
+      for (const text of [pem, base64(pem), wrapped(pem)]) assert.equal(found(text), undefined);
+      if (publicKey.asymmetricKeyType === 'rsa')
+        assert.equal(found(base64(publicKey.export({ format: 'der', type: 'pkcs1' }))), undefined);
+    });
+});
+
+describe('a private key in a binary file', () => {
+  it('encrypted, is found in DER', () => {
+    for (const [, key] of keys) assert.equal(found(der(key, encrypted))?.what, 'a private key in DER');
+  });
+});
+
+describe('a secret in an encoding', () => {
+  it('is found in base64, plain and wrapped, with the line of its value', () => {
+    const line = { line: 3, what: 'a GitHub token in base64', isOwn: false };
+    for (const text of [base64(secret), base64(`x${secret}`), wrapped(`${'a'.repeat(500)}\n${secret}`)])
+      assert.deepEqual(found(`kind: Secret\ndata:\n  a: ${text}\n`), line);
+  });
+
+  it('is found in gzip, in gzip and base64, and in base64 and gzip', () => {
+    assert.equal(found(gzipSync(secret))?.what, 'a GitHub token in gzip');
+    assert.equal(found(base64(gzipSync(secret)))?.what, 'a GitHub token in gzip and base64');
+    assert.equal(found(gzipSync(base64(secret)))?.what, 'a GitHub token in base64 in gzip');
+  });
+
+  it('of Writ itself is found in an included file too', () => {
+    const key = JSON.stringify({ 'writ-key': 1, scheme: 'ed25519' });
+    for (const content of [base64(key), gzipSync(key)]) assert.equal(found(content, 'own')?.isOwn, true);
+    assert.equal(found(base64(secret), 'own'), undefined);
+  });
+
+  it('is found on the border of two chunks, at each position of a group of four characters', () => {
+    for (const padding of [0, 1, 2, 3]) {
+      const text = `${'-'.repeat(padding)}${base64(`${'word '.repeat(3000)}${token} ${'word '.repeat(300)}`)}`;
+      const at = base64('word '.repeat(3000)).length + 20;
+      assert.equal(found(text, 'all', at)?.what, 'a GitHub token in base64', String(padding));
+    }
+  });
+
+  it('costs a bounded amount of work: a gzip file of zeros, and a line of four megabytes', () => {
+    assert.equal(found(gzipSync(Buffer.alloc(300_000_000))), undefined);
+    assert.equal(found(base64(gzipSync(Buffer.alloc(50_000_000, 'a')))), undefined);
+    assert.equal(found('A'.repeat(maxScannedBytes)), undefined);
+    assert.equal(found('MII'.repeat(maxScannedBytes / 3)), undefined);
+  });
+
+  it('is not seen in random bytes, digests, programs in gzip, and a gzip file that is damaged', () => {
+    const digests = Array.from({ length: 20_000 }, () => randomBytes(32).toString('hex')).join('\n');
+    assert.equal(found(digests), undefined);
+    assert.equal(found(base64(randomBytes(3_000_000))), undefined);
+    assert.equal(found(wrapped(randomBytes(1_000_000))), undefined);
+    assert.equal(found(gzipSync(`\x7fELF\0\0 ${secret}`)), undefined);
+    assert.equal(found(Buffer.concat([gzipSync('a').subarray(0, 10), Buffer.alloc(40, 0xff)])), undefined);
+  });
+});
