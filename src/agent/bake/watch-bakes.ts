@@ -13,6 +13,7 @@ import {
   type BakingGroup,
   bakingGroups,
   findFailure,
+  groupsWithSuccessors,
   isDoubted,
   isSilent,
   isTaken,
@@ -51,7 +52,8 @@ export function lookAtBakes(host: Host, look: BakeLook): BakeReport {
   const before = host.ledger.read();
   const active = bakingReleases(host, before);
   const isDead = (key: string): boolean => observed.get(key)?.isDead === true;
-  let ledger = withObservedRuns(host, before, { observed, bootId, nowMs });
+  const withRunsNow = withObservedRuns(host, before, { observed, bootId, nowMs });
+  let ledger = withRunsNow;
   // A move that the disk could not commit leaves the bake of a release that is not active any more.
   const bakes = Object.entries(ledger.bakes ?? {}).filter(([bundle, bake]) => {
     const release = active.get(bundle);
@@ -60,9 +62,9 @@ export function lookAtBakes(host: Host, look: BakeLook): BakeReport {
   ledger = withBakes(
     ledger,
     bakes.map(([bundle, bake]) => {
-      const groups = bakingGroups(bundle, { config: host.config, ledger: before, isDead });
+      const groups = bakingGroups(bundle, { config: host.config, ledger: withRunsNow, isDead });
       const isUnseen = groups.some(({ group }) => unseenGroups.includes(group));
-      const seen = { isTaken: isTaken(groups), isSilent: isUnseen || isSilent(groups) };
+      const seen = { isTaken: isTaken(groups), isSilent: isUnseen || isUnobserved(groups, bake) };
       const known = withLaterLook(bake, unwritten?.[bundle]);
       return [bundle, withObserved(known, { nowMs, bootId, elapsedMs, ...seen })] as const;
     }),
@@ -78,7 +80,8 @@ export function lookAtBakes(host: Host, look: BakeLook): BakeReport {
       ledger = withFailure(ledger, failingBundles(host, ledger, { bundle, failure }), failure);
       continue;
     }
-    const phase = judgeBake(bake, { ...options, isDoubted: isUndecided(groups, options) });
+    const open = { isDoubted: isUndecided(groups, options), isSilent: isUnobserved(groups, bake) };
+    const phase = judgeBake(bake, { ...options, ...open });
     if (phase === 'settled' || phase === 'unobserved')
       settled.push({ bundle, isObserved: phase === 'settled' });
   }
@@ -93,6 +96,11 @@ export function lookAtBakes(host: Host, look: BakeLook): BakeReport {
     failed: failedIn(ledger).filter((one) => bakes.some(([bundle]) => bundle === one.bundle)),
     settled: settled.map(({ bundle }) => bundle).filter((bundle) => ledger.bakes?.[bundle] === undefined),
   };
+}
+
+/** True while a probe gives no answer, or a process that replaced another one is not notified yet. */
+function isUnobserved(groups: readonly BakingGroup[], bake: Bake): boolean {
+  return isSilent(groups) || groupsWithSuccessors(groups, bake).length > 0;
 }
 
 /** True while a probe fails, or the server is silent: that is decided before the bake time ends. */

@@ -10,6 +10,7 @@ import {
   type BakingGroup,
   bakingGroups,
   doubtedWorkers,
+  groupsWithSuccessors,
   isInBake,
   silentWorkers,
   untakenGroups,
@@ -102,6 +103,8 @@ export function findBakeWait(
     return { what: 'worker', of: untaken.length > 0 ? untaken : groups.map(({ group }) => group) };
   }
   if (isUnseen(bake, nowMs)) return { what: 'agent' };
+  const successors = groupsWithSuccessors(groups, bake);
+  if (successors.length > 0) return { what: 'worker', of: successors };
   const silent = silentWorkers(groups);
   if (silent.length > 0) return { what: 'probe', of: silent };
   if (bakeLeftMs(bake, forMs) > 0) return undefined;

@@ -28,7 +28,10 @@ export interface BakeObservation extends BakeNow {
   readonly elapsedMs: number | undefined;
   /** Some worker of each group that uses the release has taken it, and lives. */
   readonly isTaken: boolean;
-  /** The last answer of a probe that had passed did not come: whether it still passes was not observed. */
+  /**
+   * The last answer of a probe that had passed did not come, or the successor of a process is not notified yet: whether the release
+   * still works was not observed.
+   */
   readonly isSilent: boolean;
 }
 
@@ -85,12 +88,14 @@ export function judgeBake(
     forMs,
     nowMs,
     isDoubted,
-  }: { readonly forMs: number; readonly nowMs: number; readonly isDoubted: boolean },
+    isSilent,
+  }: Pick<BakeObservation, 'nowMs' | 'isSilent'> & { readonly forMs: number; readonly isDoubted: boolean },
 ): BakePhase {
   if (bake.failure !== undefined) return 'failed';
   // A row of wrong answers that began within the bake time is finished first.
   if (isDoubted) return 'baking';
-  if (bake.observedMs >= forMs) return 'settled';
+  // After a row of wrong answers the observed time is over, and the present process may be a new one.
+  if (bake.observedMs >= forMs && !isSilent && !isUntaken(bake)) return 'settled';
   // Until a worker takes the release, nothing can be known of it: a daemon that is stopped for hours would otherwise make any
   // release a target of later restores.
   const sinceMs = Math.max(bake.startedAtMs, Math.min(bake.untakenAtMs ?? 0, nowMs));

@@ -3,6 +3,7 @@
 // a person or Writ itself may have ended a process.
 import type { AgentConfig } from '../../core/config/config.js';
 import type { Bake, BakeFailure, Ledger, ProcessEnd, WorkerLedger, WorkerRuns } from '../state/ledger.js';
+import { isAnotherProcess } from './runs-rules.js';
 
 /** One worker of a group that uses the release. */
 export interface BakingWorker {
@@ -183,15 +184,34 @@ export function untakenGroups(groups: readonly BakingGroup[]): string[] {
     const living = workers.filter(({ entry, isDead }) => !isDead && isLiving(entry));
     // One that stopped or left a moment ago may come back; it is forgotten after ten minutes.
     const isEmpty = workers.length === 0 && min === 0;
-    return !isEmpty && !living.some(({ entry }) => hasTaken(entry));
+    return !isEmpty && !living.some(hasTaken);
   });
   return untaken.map(({ group }) => group);
 }
 
-/** One that was not reached since may have stopped: what it took before says nothing about now. */
-function hasTaken({ accepted, confirmed, wanted, state }: WorkerLedger): boolean {
-  if (state === 'unreachable') return false;
+/** A worker that was not reached since may have stopped: what it took before shows nothing of the present. */
+function hasTaken(worker: BakingWorker): boolean {
+  const { accepted, confirmed, wanted, state } = worker.entry;
+  if (state === 'unreachable' || isPendingSuccessor(worker)) return false;
   return accepted === wanted || confirmed === wanted || state === 'notified';
+}
+
+/** True where the present process is another one than took the release, and was neither notified nor probed. */
+function isPendingSuccessor({ entry, runs }: BakingWorker): boolean {
+  if (entry.appeared === true) return true;
+  // The record of processes may be newer than the last reading of the members of the group.
+  const answered = entry.process ?? '';
+  const withoutBoot = answered.slice(answered.indexOf(':') + 1);
+  return runs !== undefined && isAnotherProcess(withoutBoot, runs.process);
+}
+
+/** @returns names of the groups with a process that replaced another one within the bake time, and was not notified yet */
+export function groupsWithSuccessors(groups: readonly BakingGroup[], { startedAtMs }: Bake): string[] {
+  const isInTime = ({ runs }: BakingWorker): boolean =>
+    runs?.ends.some(({ atMs }) => atMs > startedAtMs) === true;
+  const isSuccessor = (one: BakingWorker): boolean =>
+    one.entry.goneAtMs === undefined && !one.isDead && isPendingSuccessor(one) && isInTime(one);
+  return groups.filter(({ workers }) => workers.some(isSuccessor)).map(({ group }) => group);
 }
 
 /** True while the probe of a worker that has passed it for this release gives no answer. */

@@ -45,7 +45,7 @@ export function noteRun(
     ...(wasNotified ? { wasNotified } : {}),
     ...(isBaking ? { isAttributed: true } : {}),
   });
-  const isOther = process !== undefined && isOtherLife(known.process, process);
+  const isOther = process !== undefined && isAnotherProcess(known.process, process);
   const found = endsOf(record, isOther, end);
   // Its successor may have taken the release since it ended, and then nothing else shows what it said.
   const ends = hadNotTaken === true || known.isUntaken === true ? withFirstNotTaken(found) : found;
@@ -78,7 +78,7 @@ const connectionName = /^(\d+)\.\d+$/;
  * A connection ends with its agent, and the names of processes may be of another kind after an upgrade: two names show that a
  * process ended only where both are of processes, or of connections to one run of the agent.
  */
-function isOtherLife(known: string, now: string): boolean {
+export function isAnotherProcess(known: string, now: string): boolean {
   if (known === '' || known === now) return false;
   return connectionName.exec(known)?.[1] === connectionName.exec(now)?.[1];
 }

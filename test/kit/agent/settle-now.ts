@@ -22,3 +22,8 @@ export async function settleNow(host: Host, more: Partial<ReconcileOptions> = {}
     area.remove(host.log);
   }
 }
+
+/** Notifies pending workers as the timer of an agent does, each at its own time, and finds processes that were replaced. */
+export function settleInTurn(host: Host): Promise<ReconcileResult> {
+  return settleNow(host, { who: 'whose-turn-it-is', doubt: 'the-answered' });
+}

@@ -37,7 +37,7 @@ export interface World {
   readonly driver: ScriptedDriver;
 }
 
-/** Version 1 is active and everybody has confirmed it, but for the workers that say otherwise. */
+/** Version 1 is active, and every worker has confirmed it except those with an entry in `workers`. */
 export async function world(
   workers: Parameters<typeof scriptedDriver>[0],
   config: Partial<WorkerGroupConfig> = {},
@@ -48,7 +48,7 @@ export async function world(
   await test.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
   await test.pull();
   driver.notified.length = 0;
-  // Whoever is another process from now on was not made by that tell.
+  // A different process from now on was not made by that notification.
   await test.clock.advance(20_000);
   return { test, driver };
 }

@@ -5,6 +5,7 @@ import type { CycleEnd } from '../../../src/agent/job/cycle-result.js';
 import { exclusiveAlone } from '../../../src/agent/job/exclusive.js';
 import type { Host } from '../../../src/agent/state/host.js';
 import type { RecordedEnds } from '../../../src/workers/contract/driver.js';
+import { settleInTurn } from '../agent/settle-now.js';
 import { confirms, type ScriptedDriver, scriptedDriver } from '../workers/scripted-driver.js';
 import { type Files, type TestHost, type TestHostOptions, testHost } from './test-host.js';
 
@@ -17,6 +18,8 @@ export interface BakingHost extends Disposable {
   take(serial: number, files?: Files): Promise<CycleEnd['result']>;
   /** Lets time pass, with a turn each 2 s. */
   pass(forMs: number, host?: Host): Promise<void>;
+  /** As `pass`, and each 4 s the members of groups are read, and pending workers notified. */
+  live(forMs: number): Promise<void>;
   /** One turn. @returns milliseconds until the agent would make the next one */
   look(): Promise<number>;
   /** The release of `access` that is active, by its file `f`. */
@@ -81,6 +84,13 @@ export function bakingHost(driver: SupervisedDriver, options: TestHostOptions = 
     turns.set(host, turn);
     return turn;
   };
+  const pass: BakingHost['pass'] = async (forMs, host = test.host) => {
+    const turn = turnOn(host);
+    for (let leftMs = forMs; leftMs > 0; leftMs -= 2000) {
+      await test.clock.advance(Math.min(2000, leftMs));
+      await turn();
+    }
+  };
   return {
     test,
     driver,
@@ -89,11 +99,11 @@ export function bakingHost(driver: SupervisedDriver, options: TestHostOptions = 
       await test.publish('access', files, { serial });
       return test.pull();
     },
-    pass: async (forMs, host = test.host) => {
-      const turn = turnOn(host);
-      for (let leftMs = forMs; leftMs > 0; leftMs -= 2000) {
-        await test.clock.advance(Math.min(2000, leftMs));
-        await turn();
+    pass,
+    live: async (forMs) => {
+      for (let leftMs = forMs; leftMs > 0; leftMs -= 4000) {
+        await pass(Math.min(4000, leftMs));
+        await settleInTurn(test.host);
       }
     },
     look: () => turnOn(test.host)(),

@@ -88,10 +88,10 @@ describe('a release within its bake time', () => {
     await baking.pass(bakeMs + 10 * second);
     await baking.take(2);
     for (let restarts = 0; restarts < 6; restarts += 1) {
-      await baking.pass(20 * second);
+      await baking.live(20 * second);
       baking.driver.replace('a', 'clean');
     }
-    await baking.pass(bakeMs);
+    await baking.live(bakeMs);
     assert.deepEqual([baking.active(), baking.restores.length], ['2', 0]);
     assert.equal(baking.test.host.ledger.read().settledReleases?.['access']?.[0]?.serial, 2);
   });

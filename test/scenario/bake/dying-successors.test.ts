@@ -2,7 +2,7 @@
 // it dying.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { settleNow } from '../../kit/agent/settle-now.js';
+import { settleInTurn } from '../../kit/agent/settle-now.js';
 import { bakeMs, bakingHost, type SupervisedDriver, supervisedDriver } from '../../kit/host/baking-host.js';
 import type { TestHost } from '../../kit/host/test-host.js';
 
@@ -26,7 +26,7 @@ function dying(driver: SupervisedDriver, test: TestHost, pass: (forMs: number) =
       const endMs = test.clock.nowMs() + forMs;
       while (test.clock.nowMs() < endMs) {
         await pass(4 * second);
-        await settleNow(test.host, { who: 'whose-turn-it-is', doubt: 'the-answered' });
+        await settleInTurn(test.host);
         if (test.clock.nowMs() < diesAtMs) continue;
         diesAtMs = Number.POSITIVE_INFINITY;
         deaths += 1;
@@ -50,7 +50,7 @@ describe('a daemon that dies 20 s after each notification', () => {
     assert.equal(baking.test.host.ledger.read().workers['app/a']?.appeared, true);
   });
 
-  it('is notified twice in the bake time of a release, which is left in peace then', async () => {
+  it('is notified at growing intervals in the bake time of a release, which stays and does not settle', async () => {
     const driver = supervisedDriver(['a'], 'unrecorded');
     using baking = bakingHost(driver);
     await baking.take(1);
@@ -58,8 +58,9 @@ describe('a daemon that dies 20 s after each notification', () => {
     const { live } = dying(driver, baking.test, baking.pass);
     await baking.take(2);
     const deaths = await live(bakeMs - 20 * second);
-    assert.deepEqual([deaths, baking.active(), baking.restores.length], [2, '2', 0]);
-    assert.deepEqual(driver.notified.slice(-2), ['a 2', 'a 2']);
+    assert.deepEqual([deaths, baking.active(), baking.restores.length], [5, '2', 0]);
+    await live(bakeMs);
+    assert.equal(baking.test.host.ledger.read().settledReleases?.['access']?.[0]?.serial, 1);
   });
 
   it('is notified at once where a person asks for it', async () => {

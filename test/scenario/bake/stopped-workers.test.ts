@@ -49,9 +49,9 @@ describe('a release whose worker stops after it took it', () => {
     await host.pass(4 * bakeMs);
     assert.deepEqual([scene.bake().serial, (scene.bake().observedMs ?? 0) <= 10 * second], [2, true]);
     scene.start();
-    await host.pass(bakeMs - 20 * second);
+    await host.live(bakeMs - 20 * second);
     assert.equal(scene.bake().serial, 2);
-    await host.pass(30 * second);
+    await host.live(30 * second);
     assert.deepEqual([scene.bake().serial, host.active()], [undefined, '2']);
   });
 
@@ -92,8 +92,7 @@ describe('a release whose worker stops after it took it', () => {
     scene.stop();
     await scene.host.pass(2 * second);
     scene.start();
-    await scene.host.pass(4 * second);
-    await scene.host.pass(60 * second);
+    await scene.host.live(64 * second);
     const { observedMs = 0 } = scene.bake();
     const lookedMs = 92 * second;
     assert.ok(

@@ -43,12 +43,16 @@ describe('the time of a bake', () => {
 
   it('ends after the observed time, or after three times as long on the clock', () => {
     const bake = { ...startBake(release, start), observedMs: forMs };
-    const judge = (more: object, nowMs: number, isDoubted = false) =>
-      judgeBake({ ...bake, ...more }, { forMs, nowMs, isDoubted });
+    const judge = (more: object, nowMs: number, isDoubted = false, isSilent = false) =>
+      judgeBake({ ...bake, ...more }, { forMs, nowMs, isDoubted, isSilent });
     assert.equal(judge({}, start.nowMs + forMs), 'settled');
     assert.equal(judge({ observedMs: forMs - 1 }, start.nowMs + 3 * forMs - 1), 'baking');
     assert.equal(judge({ observedMs: 0 }, start.nowMs + 3 * forMs), 'unobserved');
     assert.equal(judge({}, start.nowMs + 9 * forMs, true), 'baking', 'while a probe fails');
+    assert.equal(judge({}, start.nowMs + forMs, false, true), 'baking', 'a successor is not notified yet');
+    assert.equal(judge({}, start.nowMs + 3 * forMs, false, true), 'unobserved');
+    const { seenAtMs: untakenAtMs } = bake;
+    assert.equal(judge({ untakenAtMs }, start.nowMs + forMs), 'baking', 'no worker has taken it');
     const failure = { cause: 'WORKER_DIED', text: 'x', atMs: 1, groups: [] };
     assert.equal(judge({ failure }, start.nowMs + 9 * forMs), 'failed');
   });
@@ -57,7 +61,8 @@ describe('the time of a bake', () => {
     const untakenMs = start.nowMs + 9 * forMs;
     const looks = { bootId: 'b', elapsedMs: 2000, isSilent: false };
     const untaken = withObserved(startBake(release, start), { ...looks, nowMs: untakenMs, isTaken: false });
-    const judge = (bake: Bake, nowMs: number) => judgeBake(bake, { forMs, nowMs, isDoubted: false });
+    const judge = (bake: Bake, nowMs: number) =>
+      judgeBake(bake, { forMs, nowMs, isDoubted: false, isSilent: false });
     assert.deepEqual([untaken.observedMs, judge(untaken, untakenMs)], [0, 'baking']);
     const taken = withObserved(untaken, { ...looks, nowMs: untakenMs + 2000, isTaken: true });
     assert.equal(taken.observedMs, 0, 'it may have been taken at the end of these seconds');
@@ -197,9 +202,20 @@ describe('successorNoticeAtMs', () => {
     assert.equal(successorNoticeAtMs(runsOf(row), { forMs }), 0);
   });
 
-  it('waits for the end of a bake time from the second end in it on', () => {
-    const inBake = (count: number) =>
-      successorNoticeAtMs(runsOf(Array.from({ length: count }, () => ({}))), { forMs, bakeStartedAtMs: 500 });
-    assert.deepEqual([inBake(1), inBake(2), inBake(3)], [0, 500 + forMs, 500 + forMs]);
+  it('leaves none after the first end in a bake time, then a tenth of that time, doubled at each further end', () => {
+    const inBake = (count: number, bakeMs: number): number => {
+      const ends = Array.from({ length: count }, () => ({}));
+      const atMs = successorNoticeAtMs(runsOf(ends), { forMs: bakeMs, bakeStartedAtMs: 500 });
+      return atMs === 0 ? 0 : atMs - (1000 + count - 1);
+    };
+    const gaps = (bakeMs: number) => [1, 2, 3].map((count) => inBake(count, bakeMs));
+    assert.deepEqual(gaps(30_000), [0, 3000, 6000]);
+    assert.deepEqual(gaps(forMs), [0, minuteMs, 2 * minuteMs]);
+    assert.deepEqual(gaps(100 * forMs), [0, minuteMs, 2 * minuteMs], 'a minute at most');
+  });
+
+  it('leaves none after ends before the bake time', () => {
+    const runs = runsOf([{}, {}, {}]);
+    assert.equal(successorNoticeAtMs(runs, { forMs, bakeStartedAtMs: 5000 }), 0);
   });
 });

@@ -5,6 +5,8 @@ import {
   type BakingGroup,
   type EvidenceOptions,
   findFailure,
+  groupsWithSuccessors,
+  untakenGroups,
 } from '../../../../src/agent/settled/evidence-rules.js';
 import type { Bake, ProcessEnd, WorkerLedger, WorkerRuns } from '../../../../src/agent/state/ledger.js';
 
@@ -159,5 +161,49 @@ describe('findFailure', () => {
       fc.integer({ min: -600_000, max: 300_000 }).map((afterMs) => end(afterMs, 'clean')),
     );
     fc.assert(fc.property(ends, (all) => causeOf(groupOf([[{}, runs(all)]])) === undefined));
+  });
+});
+
+describe('the successor of a process that took a release', () => {
+  const ended = { ...runs([end(10, 'unrecorded')]), process: '8' };
+  const untaken = (entry: Partial<WorkerLedger>) => untakenGroups([groupOf([[entry, ended]])]);
+
+  it('has not taken the release until it was notified or probed', () => {
+    assert.deepEqual(untaken({ state: 'pending', appeared: true, accepted: 2 }), ['app']);
+    assert.deepEqual(
+      untaken({ state: 'pending', accepted: 2 }),
+      [],
+      'its probe failed: it is the same process',
+    );
+    assert.deepEqual(untaken({}), [], 'no process is known to have answered');
+  });
+
+  it('has not taken the release where only the record of processes shows it', () => {
+    assert.deepEqual(untaken({ process: '0f0f0f0f:7' }), ['app']);
+    assert.deepEqual(untaken({ process: '0f0f0f0f:8' }), []);
+    assert.deepEqual(untaken({ process: '0f0f0f0f:' }), [], 'no process was found when it answered');
+    assert.deepEqual(untaken({ process: '0f0f0f0f:1764000000000.1' }), [], 'the name of a connection');
+  });
+
+  it('is found in a group in which other workers have taken the release', () => {
+    const successors = (entry: Partial<WorkerLedger>, own = ended) =>
+      groupsWithSuccessors(
+        [
+          groupOf([
+            [entry, own],
+            [{}, runs([])],
+          ]),
+        ],
+        bake,
+      );
+    const appeared = { state: 'pending', appeared: true } as const;
+    assert.deepEqual(successors(appeared), ['app']);
+    assert.deepEqual(successors({}), []);
+    assert.deepEqual(successors({ ...appeared, goneAtMs: 1 }), []);
+    assert.deepEqual(
+      successors(appeared, runs([end(-10, 'unrecorded')])),
+      [],
+      'it ended before the bake time',
+    );
   });
 });
