@@ -14,12 +14,14 @@ export interface StartOfBakes {
   readonly wasOrderly: boolean;
   /** Names of the groups that this start cannot observe, as lookAtBakes has them. */
   readonly unseenGroups: readonly string[];
+  /** Since the last start of the same command, which observes by its starts; left out: no time is observed. */
+  readonly elapsedMs?: number | undefined;
 }
 
 /** @returns the releases that have failed */
 export async function startBakes(
   host: Host,
-  { bootId, wasOrderly, unseenGroups }: StartOfBakes,
+  { bootId, wasOrderly, unseenGroups, elapsedMs }: StartOfBakes,
 ): Promise<readonly FailedRelease[]> {
   const generation = activeGenerationNumber(host.paths);
   if (generation === undefined) return [];
@@ -41,5 +43,5 @@ export async function startBakes(
   if (ledger.bakes === undefined) return [];
   // A host whose pulls are started by a timer has no other moment to learn how its workers fared.
   const observed = await observeRuns(host, () => true);
-  return lookAtBakes(host, { observed, bootId, elapsedMs: undefined, unseenGroups }).failed;
+  return lookAtBakes(host, { observed, bootId, elapsedMs, unseenGroups }).failed;
 }

@@ -15,6 +15,7 @@ import { reconcileWorkers } from '../notify/reconcile.js';
 import { bakeStatus } from '../report/bake-status.js';
 import { isSeenByConnection } from '../runs/observe-runs.js';
 import { bakingBundles, probeGapMs } from '../settled/probe-gap-rules.js';
+import type { StartObservation } from '../startup/start-host.js';
 import type { Host } from '../state/host.js';
 import { type AloneOptions, withHost } from './without-agent.js';
 
@@ -26,15 +27,19 @@ export interface LookAloneEnd {
 /** @returns one look; it rejects as pullAlone does, but for LOCK_HELD: another command that has the lock does the same */
 export type LookAlone = (options: Omit<AloneOptions, 'onEvent'>) => Promise<LookAloneEnd>;
 
-/** @returns a look that remembers between its calls when each probe was asked */
+/** @returns a look that remembers between its calls when each probe was asked, and when it observed last */
 export function createLookAlone(): LookAlone {
   const askedAtMs = new Map<string, number>();
+  let observedAtMs: number | undefined;
   return async (options) => {
-    const observe = async (host: Host): Promise<readonly string[]> => {
+    const observe = async (host: Host): Promise<StartObservation> => {
       await reconcileOnce(host, options.signal);
       await askDueProbes(host, askedAtMs, options.signal);
       await contactTurnOf(host, options.signal)();
-      return unseenGroups(host);
+      const nowMs = host.clock.monotonicMs();
+      const elapsedMs = observedAtMs && nowMs - observedAtMs;
+      observedAtMs = nowMs;
+      return { unseenGroups: unseenGroups(host), elapsedMs };
     };
     try {
       return await withHost(
@@ -47,6 +52,7 @@ export function createLookAlone(): LookAlone {
       );
     } catch (error) {
       if (!isWritError(error) || error.code !== 'LOCK_HELD') throw error;
+      observedAtMs = undefined;
       return { waits: undefined };
     }
   };

@@ -34,7 +34,7 @@ import { isSeenByConnection } from '../runs/observe-runs.js';
 import { repairNow } from '../select/pause.js';
 import { closeHost, type LockRequest, openHost } from '../startup/open-host.js';
 import { recoverHost } from '../startup/recover-host.js';
-import { type Started, type StartOptions, startHost } from '../startup/start-host.js';
+import { type Started, type StartObservation, type StartOptions, startHost } from '../startup/start-host.js';
 import type { Host } from '../state/host.js';
 import { type HostPaths, hostPaths } from '../state/paths.js';
 import type { RefusalChoice } from '../state/refusal-rules.js';
@@ -253,10 +253,11 @@ export async function withHost<T>(
 }
 
 /** A single command asks no probe again, and sees no worker that only a connection to an agent shows. */
-async function unaskedGroups({ groups }: Host): Promise<readonly string[]> {
-  return groups.flatMap(({ config: { probe, name }, driver }) =>
+async function unaskedGroups({ groups }: Host): Promise<StartObservation> {
+  const unseenGroups = groups.flatMap(({ config: { probe, name }, driver }) =>
     probe !== undefined || isSeenByConnection(driver) ? [name] : [],
   );
+  return { unseenGroups };
 }
 
 /** @returns undefined when `current` cannot be read: then nothing is said of it */

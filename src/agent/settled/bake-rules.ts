@@ -3,8 +3,8 @@
 import { given } from '../../core/given.js';
 import type { AcceptedRelease, Bake, SettledRelease } from '../state/ledger.js';
 
-/** An absence of the agent that is shorter counts as observed: a restart of the agent must not prolong every bake time. */
-const shortAbsenceMs = 60_000;
+/** An agent that runs observes, and writes it, more often. */
+const unseenAfterMs = 60_000;
 /** After so many bake times of clock time a release settles unobserved: a host without an agent must not bake for ever. */
 const unobservedAfterBakes = 3;
 /** How many settled releases of a bundle are remembered. */
@@ -21,10 +21,7 @@ export function startBake({ serial, manifestDigest }: AcceptedRelease, { nowMs, 
 }
 
 export interface BakeObservation extends BakeNow {
-  /**
-   * Since the last look of the same process, by the monotonic clock; undefined at the first look of a process, where a short
-   * absence in the same boot counts as observed.
-   */
+  /** Since the last observation by the same process, by the monotonic clock; undefined at its first one, which adds no time. */
   readonly elapsedMs: number | undefined;
   /** Some worker of each group that uses the release has taken it, and lives. */
   readonly isTaken: boolean;
@@ -38,7 +35,7 @@ export interface BakeObservation extends BakeNow {
 /** @returns the bake with this observation; a release that no worker uses proves nothing by its age */
 export function withObserved(
   bake: Bake,
-  { nowMs, bootId, elapsedMs, isTaken, isSilent }: BakeObservation,
+  { nowMs, bootId, elapsedMs = 0, isTaken, isSilent }: BakeObservation,
 ): Bake {
   const seen = { bootId, seenAtMs: nowMs };
   // A clock that was set back would prolong the bake time by as much.
@@ -46,10 +43,8 @@ export function withObserved(
   if (!isTaken) return { ...bake, startedAtMs, ...seen, untakenAtMs: nowMs };
   // Between two looks that are a minute apart the release was taken at a time that nobody knows.
   if (isUntaken(bake) || isSilent) return { ...bake, startedAtMs, ...seen };
-  const absentMs = nowMs - bake.seenAtMs;
-  const isShort = bake.bootId === bootId && absentMs >= 0 && absentMs < shortAbsenceMs;
-  // The look before may have been long before this bake began; and wall time alone may jump forward.
-  const addedMs = elapsedMs === undefined ? (isShort ? absentMs : 0) : Math.min(elapsedMs, absentMs);
+  // The last observation may have been long before this bake began; and wall time alone may jump forward.
+  const addedMs = Math.min(elapsedMs, nowMs - bake.seenAtMs);
   return {
     ...{ ...bake, startedAtMs, ...seen },
     observedMs: bake.observedMs + Math.max(0, Math.round(addedMs)),
@@ -71,7 +66,7 @@ export function isUntaken({ untakenAtMs, seenAtMs }: Bake): boolean {
 
 /** True where no agent has looked at the release for so long that the time since does not count. */
 export function isUnseen({ seenAtMs }: Bake, nowMs: number): boolean {
-  return nowMs - seenAtMs >= shortAbsenceMs;
+  return nowMs - seenAtMs >= unseenAfterMs;
 }
 
 /** The agent that ran before did not end in order, and the machine has booted since. */

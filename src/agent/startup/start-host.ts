@@ -76,26 +76,28 @@ export async function startHost(host: Host, options: StartOptions): Promise<Star
 /** A restore that fails must not keep the agent from starting: the agent tries it again. */
 async function restoreFailed(
   host: Host,
-  start: Omit<StartOfBakes, 'unseenGroups'>,
+  start: Omit<StartOfBakes, keyof StartObservation>,
   { observe }: Pick<StartOptions, 'observe'>,
 ): Promise<CycleEnd | undefined> {
   try {
-    const unseenGroups = (await observe?.(host)) ?? [];
-    return await restoreSettled(host, await startBakes(host, { ...start, unseenGroups }));
+    const observation = (await observe?.(host)) ?? { unseenGroups: [] };
+    return await restoreSettled(host, await startBakes(host, { ...start, ...observation }));
   } catch (error) {
     host.log.error({ err: error }, 'a release that failed in its bake time could not be taken back');
     return undefined;
   }
 }
 
+export type StartObservation = Pick<StartOfBakes, 'unseenGroups' | 'elapsedMs'>;
+
 export interface StartOptions extends RecoveryOptions {
   /** Who looks over the policy from time to time from here on; left out: this start relies on nobody. */
   readonly looksLater?: StartFacts['looksLater'];
   /**
    * Of a command without an agent: called before the bake times are judged.
-   * @returns names of the groups that this start cannot observe: no bake time passes for what they use
+   * @returns what this start observes; no bake time passes for what unseen groups use
    */
-  readonly observe?: (host: Host) => Promise<readonly string[]>;
+  readonly observe?: (host: Host) => Promise<StartObservation>;
 }
 
 interface Verified extends Pick<Started, 'repaired' | 'damage'> {

@@ -199,6 +199,27 @@ describe('a look without an agent', () => {
     assert.equal(readFileSync(asked, 'utf8').length, before + 1);
   });
 
+  it('observes the time since the previous call of the same command, and none before the first', async () => {
+    using host = await installHost();
+    host.configure({ bundles: [{ name: 'dns-edge', bake: { for: '1h' } }] });
+    await host.writ('pull', '--json');
+    const lookAlone = createLookAlone();
+    const { signal } = new AbortController();
+    const observed: number[] = [];
+    for (let looks = 0; looks < 2; looks += 1) {
+      changeBake(host, ({ startedAtMs, seenAtMs, ...bake }) => {
+        return { ...bake, startedAtMs: startedAtMs - 40_000, seenAtMs: seenAtMs - 40_000 };
+      });
+      await lookAlone({ configPath: host.config, by: 'test', version: '0.0.0', signal });
+      changeBake(host, (bake) => {
+        observed.push(bake.observedMs);
+        return bake;
+      });
+    }
+    assert.equal(observed[0], 0);
+    assert.ok((observed[1] ?? 0) > 0);
+  });
+
   it('asks the server of bake.contact, takes a release back that it is not reached with, and holds it', async () => {
     using host = await installHost();
     const isCutOff = () =>

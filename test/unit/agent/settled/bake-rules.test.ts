@@ -28,17 +28,15 @@ describe('the time of a bake', () => {
     assert.equal(seen(start.nowMs + 597_224.4, 597_223.97), 597_224, 'whole milliseconds');
   });
 
-  it('counts an absence of less than a minute in the same boot, and no other', () => {
+  it('counts no time before the first observation of a process, however short the absence of an agent was', () => {
     const bake = startBake(release, start);
-    const after = (absentMs: number, bootId = 'b') =>
+    const after = (absentMs: number, elapsedMs?: number) =>
       withObserved(bake, {
         nowMs: start.nowMs + absentMs,
-        bootId,
-        elapsedMs: undefined,
-        isTaken: true,
-        isSilent: false,
+        ...{ bootId: 'b', elapsedMs, isTaken: true, isSilent: false },
       }).observedMs;
-    assert.deepEqual([after(59_999), after(60_000), after(10_000, 'c'), after(-1)], [59_999, 0, 0, 0]);
+    assert.deepEqual([after(59_999), after(1000), after(-1)], [0, 0, 0]);
+    assert.equal(after(-1, 2000), 0, 'the clock was set back');
   });
 
   it('ends after the observed time, or after three times as long on the clock', () => {
