@@ -374,7 +374,7 @@ export const errorCodes = {
   ),
   PROBE_CHANGED: degraded(
     'A worker no longer uses what it had proved: a repeated probe failed.',
-    'Ask the worker yourself, and find out what else changes its policy. It is notified again after three failures in a row.',
+    'Ask the worker yourself, and find out what else changes its policy. After three failures in a row Writ notifies it, if its group has a `reset`, and again after 1, 2, 4 and 8 minutes.',
   ),
   PROBE_SILENT: degraded(
     'A probe gave no verdict on notified workers. What they use is unknown.',
