@@ -25,6 +25,8 @@ export interface AskProbeOptions {
   readonly host: () => Host;
   readonly exclusive: Exclusive;
   readonly stop: AbortSignal;
+  /** As noteAnswers has it. */
+  readonly minGapMs?: number;
 }
 
 /**
@@ -33,7 +35,7 @@ export interface AskProbeOptions {
  */
 export async function askProbeOf(
   name: string,
-  { host, exclusive, stop }: AskProbeOptions,
+  { host, exclusive, stop, minGapMs }: AskProbeOptions,
 ): Promise<AskedProbe> {
   // Not begun in the middle of a job, whose answer would be thrown away.
   await exclusive(async () => undefined);
@@ -51,7 +53,7 @@ export async function askProbeOf(
     if (asked === undefined) return nothing;
     return await exclusive(async () => {
       if (isOver()) return nothing;
-      const noted = noteAnswers(before, group, asked.answers);
+      const noted = noteAnswers(before, group, asked.answers, minGapMs);
       report(before, asked.cycle, noted);
       return { ...noted, askedAtMs };
     });

@@ -104,7 +104,9 @@ async function askDueProbes(host: Host, askedAtMs: Map<string, number>, stop: Ab
     const gapMs = probeGapMs(host.config, ledger, group, group.probe.everyMs) ?? 0;
     if (nowMs - (askedAtMs.get(group.name) ?? Number.NEGATIVE_INFINITY) < gapMs) continue;
     askedAtMs.set(group.name, nowMs);
-    await askProbeOf(group.name, { host: () => host, exclusive: exclusiveAlone, stop });
+    // Another command may have run the probe a moment ago. A slow probe answers later than the next one.
+    const options = { host: () => host, exclusive: exclusiveAlone, stop, minGapMs: gapMs * 0.9 };
+    await askProbeOf(group.name, options);
   }
 }
 

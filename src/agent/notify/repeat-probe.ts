@@ -6,6 +6,7 @@ import type { WorkerGroupConfig } from '../../core/config/config.js';
 import { findProcess } from '../../platform/process/processes.js';
 import { readActive } from '../generations/generations.js';
 import type { HookReport } from '../hooks/hook.js';
+import { probeGapMs } from '../settled/probe-gap-rules.js';
 import type { Host, WorkerGroup } from '../state/host.js';
 import type { WorkerLedger } from '../state/ledger.js';
 import type { NotifyContext, ReconcileOptions } from './notify-context.js';
@@ -91,12 +92,15 @@ async function isOverdue(
 
 /**
  * Notes what follows of the answers. One about workers that were notified, refused or replaced since it was asked is about
- * nobody who is there. @throws WritError STATE_DAMAGED
+ * nobody who is there.
+ * @param minGapMs least time between two wrong answers that count; left out: each counts, because the probe is run at its times
+ * @throws WritError STATE_DAMAGED
  */
 export function noteAnswers(
   host: Host,
   { config }: Pick<WorkerGroup, 'config'>,
   answers: readonly ProbeAnswer[],
+  minGapMs?: number,
 ): RepeatedProbe {
   const changed: RepeatedProbe['changed'][number][] = [];
   const proven: string[] = [];
@@ -105,7 +109,7 @@ export function noteAnswers(
   for (const { about, report, isOverdue } of answers) {
     const { workers } = host.ledger.read();
     if (![...about].every(([key, before]) => isDeepStrictEqual(workers[key], before))) continue;
-    changed.push(...noteAnswer(host, [...about.keys()], { report, config, isOverdue }));
+    changed.push(...noteAnswer(host, [...about.keys()], { report, config, isOverdue, minGapMs }));
     if (report.verdict.kind === 'ok') proven.push(...about.keys());
   }
   return { proven: proven.filter((key) => isConfirmed(host, key)), changed };
@@ -124,8 +128,12 @@ export function noteUnasked(host: Host, { config }: Pick<WorkerGroup, 'config'>,
 }
 
 /** Both, for who sees to it that nothing else moves the policy meanwhile. @throws WritError DISK_*, STATE_DAMAGED */
-export async function repeatProbe(host: Host, group: WorkerGroup, asked: Asked): Promise<RepeatedProbe> {
-  return noteAnswers(host, group, await askAgain(host, group, asked));
+export async function repeatProbe(
+  host: Host,
+  group: WorkerGroup,
+  { minGapMs, ...asked }: Asked & Pick<WrongAnswer, 'minGapMs'>,
+): Promise<RepeatedProbe> {
+  return noteAnswers(host, group, await askAgain(host, group, asked), minGapMs);
 }
 
 /**
@@ -147,7 +155,9 @@ export async function hearAgain(
       ([key, one]) => groupOf(key) === name && (isOpen(one) || isSecondProbeTurn(one, host.clock.nowMs())),
     );
     if (probe === undefined || !isOpenHere || (who !== 'all' && probe.everyMs !== undefined)) continue;
-    await repeatProbe(host, group, { target, staging: staging(), signal });
+    // Wrong answers count at the times of the probe, however often a person pulls.
+    const minGapMs = probeGapMs(host.config, host.ledger.read(), group.config, probe.everyMs);
+    await repeatProbe(host, group, { target, staging: staging(), signal, minGapMs });
   }
 }
 
@@ -159,11 +169,9 @@ function noteAnswer(
     report,
     config,
     isOverdue,
-  }: {
-    readonly report: HookReport;
-    readonly config: WorkerGroupConfig;
-    readonly isOverdue: boolean;
-  },
+    minGapMs,
+  }: Pick<ProbeAnswer, 'report' | 'isOverdue'> &
+    Pick<WrongAnswer, 'minGapMs'> & { readonly config: WorkerGroupConfig },
 ): RepeatedProbe['changed'] {
   const ledger = host.ledger.read();
   const known = about.flatMap((key): [string, WorkerLedger][] => {
@@ -177,6 +185,7 @@ function noteAnswer(
   const said = {
     text,
     nowMs: host.clock.nowMs(),
+    minGapMs,
     canBeNotified: config.reset === undefined ? 'no' : 'yes',
   } as const;
   const next = meant.map(([key, one]): [string, WorkerLedger] => [

@@ -65,14 +65,26 @@ export function secondProbeAfter(
 export interface WrongAnswer {
   readonly text: string;
   readonly nowMs: number;
+  /** Sooner after the last wrong answer that counted this one does not count; left out: each counts. */
+  readonly minGapMs?: number | undefined;
   /** `no`: nobody could notify it, for its group has no `reset`. */
   readonly canBeNotified: 'yes' | 'no';
 }
 
+/** True of a further wrong answer that comes before its time, as where a person pulls several times within seconds. */
+function isEarly(worker: WorkerLedger, { nowMs, minGapMs = 0 }: WrongAnswer): boolean {
+  const { wrong, wrongAtMs } = worker.probed ?? { wrong: 0 };
+  if (wrong === 0 || wrongAtMs === undefined || isSecondProbeTurn(worker, nowMs)) return false;
+  // A time to come was noted by a clock that was set back since.
+  return wrongAtMs <= nowMs && nowMs - wrongAtMs < minGapMs;
+}
+
 /** @returns the worker after a wrong answer: it is confirmed no longer, and after the third in a row it is pending */
-export function afterWrong(worker: WorkerLedger, { text, nowMs, canBeNotified }: WrongAnswer): WorkerLedger {
+export function afterWrong(worker: WorkerLedger, answer: WrongAnswer): WorkerLedger {
+  const { text, nowMs, canBeNotified } = answer;
   const { silence: _, ...counts } = worker.probed ?? { wrong: 0 };
-  const probed: ProbeCounts = { ...counts, wrong: counts.wrong + 1, text };
+  if (isEarly(worker, answer)) return { ...worker, text, probed: { ...counts, text } };
+  const probed: ProbeCounts = { ...counts, wrong: counts.wrong + 1, text, wrongAtMs: nowMs };
   if (worker.state !== 'confirmed' && worker.state !== 'notified') return { ...worker, probed };
   const { secondProbe } = worker;
   if (secondProbe !== undefined && secondProbe.atMs <= nowMs) {

@@ -60,7 +60,14 @@ export const ledgerSchema: object = record({
       ...{ 'notNowSinceMs?': number, 'replacedAtMs?': number },
       'secondProbe?': record({ atMs: number, wrong: number }),
       'probed?': record({
-        ...{ wrong: number, 'text?': text, 'silence?': text, 'notices?': number, 'noticeAtMs?': number },
+        ...{
+          wrong: number,
+          'text?': text,
+          'wrongAtMs?': number,
+          'silence?': text,
+          'notices?': number,
+          'noticeAtMs?': number,
+        },
       }),
     }),
   ),

@@ -90,6 +90,8 @@ export interface ProbeCounts {
   /** Wrong answers in a row, and the last of them. */
   readonly wrong: number;
   readonly text?: string;
+  /** Epoch milliseconds of the last wrong answer that counted. */
+  readonly wrongAtMs?: number;
   /** How the last try ended that gave no verdict. */
   readonly silence?: string;
   /** Notifications that wrong answers caused in this generation, and when the last became due. */

@@ -5,10 +5,12 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
+import { keepActive } from '../../../src/agent/bake/keep-release.js';
 import { readActive } from '../../../src/agent/generations/generations.js';
 import { openStagingArea } from '../../../src/agent/job/staging-area.js';
 import { askAgain, noteAnswers, type ProbeAnswer } from '../../../src/agent/notify/repeat-probe.js';
 import type { HookVerdict } from '../../../src/core/cycle/hook-verdict.js';
+import { settleInTurn } from '../../kit/agent/settle-now.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
 import { type BakingHost, bakeMs, bakingHost, supervisedDriver } from '../../kit/host/baking-host.js';
 import type { TestHostOptions } from '../../kit/host/test-host.js';
@@ -149,5 +151,42 @@ describe('a release whose probe is overdue', () => {
     await scene.answerProbe(1, right, false);
     await scene.answerProbe(12, timedOut, false);
     assert.deepEqual([scene.host.active(), scene.host.restores.length], ['2', 0]);
+  });
+});
+
+describe('a worker with a failing probe, in a release that a person keeps', () => {
+  it('is notified again a minute after its last notification', async () => {
+    using scene = await onTwo();
+    scene.says('exit 1');
+    const { test, driver } = scene.host;
+    await scene.answerProbe(3, { kind: 'refused', reason: 'exit 1' }, false);
+    await settleInTurn(test.host);
+    keepActive(test.host, { outcome: 'unchanged' }, 'test');
+    assert.equal(test.host.ledger.read().bakes, undefined);
+    const before = driver.notified.length;
+    await test.clock.advance(60 * second);
+    await test.pull();
+    assert.deepEqual(driver.notified.slice(before), ['a 2']);
+  });
+});
+
+describe('a person who pulls several times within seconds', () => {
+  it('keeps a release with a failing probe, because wrong answers count at the times of the probe', async () => {
+    using scene = await onTwo();
+    scene.says('exit 1');
+    const { test } = scene.host;
+    const wrong = () => test.host.ledger.read().workers['app/a']?.probed?.wrong;
+    await scene.answerProbe(1, { kind: 'refused', reason: 'exit 1' }, false);
+    for (let pulls = 0; pulls < 8; pulls += 1) {
+      await test.pull();
+      await scene.host.pass(2 * second);
+    }
+    assert.deepEqual([wrong(), scene.host.active()], [1, '2']);
+    await test.clock.advance(44 * second);
+    await test.pull();
+    assert.equal(wrong(), 2, 'a tenth of the bake time has passed');
+    scene.says('exit 0');
+    await test.pull();
+    assert.equal(wrong(), undefined);
   });
 });

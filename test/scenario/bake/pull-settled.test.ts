@@ -135,6 +135,17 @@ function changeBake(host: InstalledHost, change: (bake: Bake) => Bake): void {
   writeFileSync(path, sealed({ ...ledger, bakes: { 'dns-edge': change(bake) } }));
 }
 
+/** Moves the last wrong answer back by a tenth of the bake time. */
+function makeProbeDue(host: InstalledHost): void {
+  const path = join(host.paths.state, 'ledger.json');
+  const ledger = unsealed(readFileSync(path, 'utf8')) as Ledger;
+  const workers = Object.entries(ledger.workers).map(([key, { probed, ...worker }]) => {
+    assert.ok(probed?.wrongAtMs);
+    return [key, { ...worker, probed: { ...probed, wrongAtMs: probed.wrongAtMs - 360_000 } }] as const;
+  });
+  writeFileSync(path, sealed({ ...ledger, workers: Object.fromEntries(workers) }));
+}
+
 async function activeSerial(host: InstalledHost): Promise<number | undefined> {
   const [bundle] = jsonOf(await host.writ('status', '--json'))['bundles'] as { serial: number }[];
   return bundle?.serial;
@@ -176,7 +187,9 @@ describe('a look without an agent', () => {
     writeFileSync(bad, '');
     for (let looks = 0; looks < 5; looks += 1) {
       await lookOnce(host);
+      await lookOnce(host);
       assert.equal(await activeSerial(host), 2);
+      makeProbeDue(host);
     }
     assert.equal(readFileSync(notified, 'utf8').length, before + 1, 'notified once more after the third');
     await lookOnce(host);

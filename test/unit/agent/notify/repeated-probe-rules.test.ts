@@ -35,7 +35,7 @@ describe('a repeated probe', () => {
     const { worker } = play('w');
     assert.deepEqual(
       [worker.state, worker.confirmed, worker.probed],
-      ['notified', 4, { wrong: 1, text: 'exit 1' }],
+      ['notified', 4, { wrong: 1, text: 'exit 1', wrongAtMs: 0 }],
     );
   });
 
@@ -94,5 +94,34 @@ describe('a repeated probe', () => {
       [asked({ goneAtMs: 5, ...doubted }), asked({ state: 'pending' }), asked({ state: 'refused' })],
       [false, false, false],
     );
+  });
+});
+
+describe('a wrong answer that comes sooner than the least gap', () => {
+  const counted = {
+    ...confirmed,
+    state: 'notified',
+    probed: { wrong: 2, text: 'exit 1', wrongAtMs: 90_000 },
+  } as const;
+  const after = (nowMs: number, worker: WorkerLedger = counted) =>
+    afterWrong(worker, { text: 'exit 2', nowMs, canBeNotified: 'no', minGapMs: minuteMs });
+
+  it('does not count, does not begin the row again, and is reported', () => {
+    const early = after(149_999);
+    assert.deepEqual([early.state, early.text], ['notified', 'exit 2']);
+    assert.deepEqual(early.probed, { wrong: 2, text: 'exit 2', wrongAtMs: 90_000 });
+    assert.equal(after(150_000).probed?.wrong, 3);
+  });
+
+  it('counts as the first of a row, and after the clock was set back', () => {
+    assert.equal(after(1, confirmed).probed?.wrong, 1);
+    assert.equal(after(89_999).probed?.wrong, 3);
+    const older = { ...counted, probed: { wrong: 2, text: 'exit 1' } };
+    assert.equal(after(90_001, older).probed?.wrong, 3, 'a ledger of an older version');
+  });
+
+  it('counts for the second answer after a restore, which has a time of its own', () => {
+    const second = { ...counted, secondProbe: { atMs: 90_001, wrong: 1 } };
+    assert.equal(after(90_002, second).secondProbe?.wrong, 2);
   });
 });
