@@ -1,6 +1,6 @@
-// What teams have signed and nobody has taken live yet, judged before the online keys touch it: a file that has expired,
-// goes back behind what hosts accepted, or lists an archive that is not there must harm no other team. Such a file is
-// left out, and its role stays as hosts see it.
+// Verifies the files that teams signed and that are not live yet, before the online keys sign them. A file of one team that
+// has expired, contains an older release than hosts accepted, or lists a missing archive must not harm other teams. It is
+// omitted, and hosts keep the live file of that role.
 import { isWritError, WritError } from '../../core/errors.js';
 import { defaultArchiveLimits } from '../../core/limits.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
@@ -13,7 +13,7 @@ import { metadataName, type RepositoryLayout } from '../repository/repository-la
 import { isSameFile, type RepositoryState } from '../repository/repository-state.js';
 import { signingTimeMs } from './signing-time.js';
 
-/** @returns the state without waiting files that hosts would refuse; their names are among the ignored */
+/** @returns the state without waiting files that hosts would refuse; `ignored` lists their names too */
 export async function dropUnfit(state: RepositoryState, clock: Clock): Promise<RepositoryState> {
   const delegated = new Map(state.delegated);
   const ignored = [...state.ignored];
@@ -63,7 +63,7 @@ async function requireReleases(
   }
 }
 
-/** Hosts that accepted what is live would refuse a lower serial, and take a shorter list for a replay. */
+/** Hosts that accepted the live release refuse a lower serial, and treat a shorter list of withdrawals as a replay. */
 function requireNotBehind(live: ReleaseInfo, next: ReleaseInfo): void {
   const back = next.serial < live.serial && !next.withdrawn.includes(live.serial);
   const forgotten = live.withdrawn.find((serial) => !next.withdrawn.includes(serial));

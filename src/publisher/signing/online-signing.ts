@@ -1,5 +1,5 @@
-// Signs snapshot and timestamp, and takes targets that wait for them live: the part that a server may do. Only
-// signers of these two roles come in here; root and targets keys have no way in.
+// Signs snapshot and timestamp, and makes waiting targets live: the part of signing that a server may do. Its functions
+// accept signers of these two roles only, so that a server never needs a root or targets key.
 import { WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
 import { keyId } from '../../core/tuf/signature-schemes.js';
@@ -38,7 +38,7 @@ import {
 export type OnlineSigners = Readonly<Record<OnlineRole, readonly Signer[]>>;
 
 /**
- * Opens the two online keys of a directory, and no other file of it but the publisher's copy of the root.
+ * Opens the two online keys of a directory, and of its other files only the publisher's copy of the root.
  * @throws WritError KEYS_MISSING, KEY_UNREADABLE, PASSPHRASE_NEEDED, PASSPHRASE_WRONG, REPOSITORY_INVALID
  */
 export async function openOnlineSigners(repository: string, keys: KeyDirectory): Promise<OnlineSigners> {
@@ -74,12 +74,12 @@ export interface OnlineSigningOptions {
   /** Both by default; `timestamp` alone signs the snapshot too when newer targets wait. */
   readonly roles?: readonly OnlineRole[];
   readonly clock: SigningClock;
-  /** A root that goes live right before the timestamp: between the two, hosts would refuse what is there. */
+  /** A root that goes live right before the timestamp, because hosts refuse the repository between the two. */
   readonly next?: { readonly root: ParsedFile<'root'>; readonly write: () => void };
 }
 
 /**
- * Signs, verifies as a client would, and goes live; the caller holds the repository's lock.
+ * Signs, verifies as a client would, and makes the result live. The caller has the lock of the repository.
  * @returns the versions that hosts see now
  * @throws WritError REPOSITORY_INVALID (nothing was published), SIGNATURE_DISAGREEMENT, DISK_*
  */
@@ -90,7 +90,7 @@ export async function signOnline(options: OnlineSigningOptions) {
   const time = signedBy(state, clock, root);
   const lives = livesOf(root.signed);
   let snapshot = { version: live.snapshot.signed.version, bytes: live.snapshot.bytes };
-  // By the time that the timestamp will name, whatever the clock says.
+  // By the signing time, which is later than the clock where an earlier timestamp was signed ahead.
   const expired = live.snapshot.expiresAtMs <= time.nowMs;
   if (isWaiting(state) || expired || roles.includes('snapshot') || state.outdated.includes('snapshot')) {
     const version = writer.nextVersion('snapshot', liveVersion(state, 'snapshot'));
@@ -109,8 +109,7 @@ export async function signOnline(options: OnlineSigningOptions) {
 }
 
 /**
- * Signers that were opened before a root took their keys away sign nothing more: not even a snapshot that would
- * be refused afterwards and are there.
+ * Signers whose keys a newer root removed sign nothing. Otherwise a snapshot would be written that every host refuses.
  * @throws WritError KEYS_MISSING
  */
 function requireListed({ live }: RepositoryState, signers: OnlineSigners): void {
@@ -125,7 +124,7 @@ function requireListed({ live }: RepositoryState, signers: OnlineSigners): void 
   }
 }
 
-/** @returns the newest file of each role, the delegated ones too */
+/** @returns the newest file of targets and of each delegated role, by role */
 function namedFiles({ targets, delegated }: RepositoryState): ReadonlyMap<string, NamedFile> {
   const files = new Map([['targets', targets], ...delegated]);
   return new Map(
@@ -133,12 +132,12 @@ function namedFiles({ targets, delegated }: RepositoryState): ReadonlyMap<string
   );
 }
 
-/** No honest count of signatures gets there: 30,000 years of one a second. */
+/** No repository reaches this version without an attack: one signature a second for 30,000 years. */
 const maxHonestVersion = 1e12;
 
 /**
- * Fast-forward attack: a stolen key signed a version so high that none comes after it. A root that takes the key
- * away makes hosts forget both files (specification 5.3.11), so that counting may begin again.
+ * Fast-forward attack: a stolen key signed a version so high that no version can follow. A root that removes the key
+ * makes hosts delete both files (specification 5.3.11), so that versions may begin at 1 again.
  */
 function liveVersion({ live, outdated }: RepositoryState, role: OnlineRole): number {
   const { version } = live[role].signed;
@@ -154,7 +153,7 @@ function liveVersion({ live, outdated }: RepositoryState, role: OnlineRole): num
 export interface ResignOptions extends WriterOptions {
   readonly signers: OnlineSigners;
   readonly roles: readonly OnlineRole[];
-  /** Where the publisher's copy of the root lies; the repository's own first root without it. */
+  /** The directory with the publisher's copy of the root; undefined: the first root of the repository is trusted. */
   readonly keysDirectory?: string;
   readonly clockCheck?: ClockCheck | undefined;
 }
@@ -162,7 +161,7 @@ export interface ResignOptions extends WriterOptions {
 export type ResignResult = Awaited<ReturnType<typeof resignOnline>>;
 
 /**
- * `writ refresh`, and what the server does when a quarter of a life has passed or a publish waits.
+ * Re-signs for `writ refresh`, and for the server when a quarter of the validity period has passed or a publish waits.
  * @throws WritError REPOSITORY_LOCKED, REPOSITORY_INVALID, SIGNATURE_DISAGREEMENT, DISK_*
  */
 export async function resignOnline(options: ResignOptions) {
@@ -177,19 +176,19 @@ export async function resignOnline(options: ResignOptions) {
     const versions = await signOnline({ writer, state, signers, roles, clock });
     return {
       versions,
-      /** How far the clock was behind what was signed before: its time was used. */
+      /** Milliseconds from the clock to the latest earlier signature, whose time was used. */
       ...given({ signedAheadMs: aheadMs }),
       /** The targets that were live before. */
       targetsBefore: state.live.targets.signed.version,
-      /** Roles of which a newer version waited, and is live now. */
+      /** Roles with a newer version that waited before and is live now. */
       wentLive: wentLive(state),
-      /** Newer files that do not verify; they did not go live. */
+      /** Names of newer files that do not verify and did not go live. */
       ignored: state.ignored,
     };
   });
 }
 
-/** @returns what waited and is live now, the top-level targets first */
+/** @returns the roles with a version that waited before and is live now, the top-level targets first */
 function wentLive({ live, targets, delegated }: RepositoryState): readonly SignedRole[] {
   const teams = [...delegated].filter(([role, file]) => !isSameFile(file, live.delegated.get(role)));
   const waited = targets === live.targets ? teams : [['targets', targets] as const, ...teams];
@@ -197,8 +196,8 @@ function wentLive({ live, targets, delegated }: RepositoryState): readonly Signe
 }
 
 /**
- * Newer files that do not verify are somebody's mistake or attack, to be looked at. They stop the signing only
- * while the timestamp is young: hosts must not lose a good policy's freshness over a bad file beside it.
+ * Newer files that do not verify come from a mistake or an attack, and a person must examine them. They stop the signing
+ * only while the timestamp is new, because a bad file must not make the good policy of all hosts stale.
  */
 function requireNothingIgnored(state: RepositoryState, nowMs: number): void {
   const { live, ignored } = state;

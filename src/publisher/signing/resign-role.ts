@@ -1,5 +1,5 @@
-// `writ sign --role`: signs a role that lists releases again, before it expires: a new version and a new expiry, and
-// nothing else. Also the first file of a team, with what was handed over to it.
+// Re-signs a role that lists releases, for `writ sign --role`: only version and expiry change. Also signs the first file of
+// a team, with the releases that were handed over to it.
 import { requireKeysOf } from '../keys/key-directory.js';
 import { targetsListedBy } from '../repository/listing.js';
 import { versionsOnDisk } from '../repository/repository-layout.js';
@@ -8,7 +8,7 @@ import { type ChangeOptions, changeRepository, readSeen, type SignedChange } fro
 import { holderOfRole, lifeOfRole, liveVersionOf, newestFileOf, signedRole, signRole } from './sign-role.js';
 import { signingTimeMs } from './signing-time.js';
 
-/** With the version that was signed, or would be. */
+/** The description of a role, with the version that was signed or that would be signed. */
 export type VersionedRole = ReturnType<typeof describe> & { readonly version: number };
 
 export type ResignRoleResult = SignedChange<VersionedRole>;
@@ -31,7 +31,8 @@ export async function resignRole(role: string, options: ChangeOptions): Promise<
 }
 
 /**
- * @returns what resignRole would make of the role, and its next version; no key is opened and nothing is written
+ * Opens no key and writes nothing.
+ * @returns the description that resignRole would return
  * @throws WritError ROLE_UNKNOWN, REPOSITORY_INVALID
  */
 export function previewResign(role: string, options: ChangeOptions): VersionedRole {

@@ -1,5 +1,5 @@
-// Looks at the next repository through the eyes of our own client, before its timestamp goes live: once as a
-// new host, and once as a host that has seen what is live now. Nothing is written.
+// Verifies the next repository with the client of the hosts, before its timestamp goes live: once as a new host, and once
+// as a host that has accepted the live files. Writes nothing.
 import { pathToFileURL } from 'node:url';
 import { isWritError, WritError } from '../../core/errors.js';
 import { digestHex } from '../../core/names.js';
@@ -17,14 +17,14 @@ import { invalid, type RepositoryState } from '../repository/repository-state.js
 import { signedAheadHint, signedAheadMs } from './signing-time.js';
 
 interface Place {
-  /** Of the repository. */
+  /** The directory of the repository. */
   readonly directory: string;
-  /** Files that do not be there yet, by path, as `metadata/timestamp.json`. */
+  /** Files that are not in the directory yet, by path, as `metadata/timestamp.json`. */
   readonly overlay?: ReadonlyMap<string, Uint8Array>;
   readonly clock: Clock;
 }
 
-/** Hosts with these stores, that take whatever there is at the place; in memory, so that nothing is written. */
+/** @param act calls its argument with a trust store in memory, once for each simulated host */
 async function asHosts(
   { directory, overlay = new Map(), clock }: Place,
   act: (refreshed: (store: TrustStore) => Promise<RepositoryClient>) => Promise<unknown>,
@@ -43,9 +43,9 @@ async function asHosts(
 }
 
 /**
- * As a host that has nothing yet; no archive is read.
+ * Refreshes as a host without any metadata, and reads no archive.
  * @param anchor the root that the host is shipped with
- * @throws WritError whatever the host would say: METADATA_*, SIGNATURE_*, ROOT_CHAIN_TOO_LONG, DOWNLOAD_TOO_LARGE
+ * @throws WritError the error of the host: METADATA_*, SIGNATURE_*, ROOT_CHAIN_TOO_LONG, DOWNLOAD_TOO_LARGE
  */
 export function refreshAsNewHost(anchor: Uint8Array, place: Place): Promise<void> {
   return asHosts(place, (refreshed) => refreshed(memoryTrustStore(anchor)));
@@ -53,14 +53,14 @@ export function refreshAsNewHost(anchor: Uint8Array, place: Place): Promise<void
 
 interface NextFiles {
   readonly state: RepositoryState;
-  /** Not live yet; everything that it leads to is in its place already. */
+  /** Not live yet; each file that it lists is in its place already. */
   readonly timestamp: Uint8Array;
-  /** Not live yet either: the next root of a ceremony. */
+  /** The next root of a ceremony, not live yet; undefined outside a ceremony. */
   readonly next?: ParsedFile<'root'> | undefined;
   readonly clock: Clock;
 }
 
-/** @throws WritError REPOSITORY_INVALID with the code that a client would give among its facts */
+/** @throws WritError REPOSITORY_INVALID; its fact `clientCode` is the code of the client's error */
 export async function verifyAsClient({ state, timestamp, next, clock }: NextFiles): Promise<void> {
   const overlay = new Map([['metadata/timestamp.json', timestamp]]);
   if (next !== undefined) overlay.set(`metadata/${metadataName('root', next.signed.version)}`, next.bytes);
@@ -75,7 +75,7 @@ export async function verifyAsClient({ state, timestamp, next, clock }: NextFile
   }
 }
 
-/** No new root lives longer than the time that hosts were told, and nothing is signed that does not. */
+/** Hosts compare expiry with the latest signing time, so that a role may be expired for them and not for this clock. */
 function withWayOut(error: unknown, state: RepositoryState, clock: Clock): unknown {
   if (!isWritError(error) || error.facts['clientCode'] !== 'METADATA_EXPIRED') return error;
   if (signedAheadMs(state, clock.nowMs()) === undefined) return error;
@@ -83,7 +83,7 @@ function withWayOut(error: unknown, state: RepositoryState, clock: Clock): unkno
   return new WritError(code, message, { facts, hint: signedAheadHint, cause: error });
 }
 
-/** What this publish brings: archives that are live already were checked when they went live. */
+/** @returns the releases that are not live yet; the archives of live releases were verified when they went live */
 function changedReleases(state: RepositoryState): readonly ListedRelease[] {
   const before = new Map(liveReleasesOf(state).map((entry) => [entry.path, entry]));
   const next = { ...state, live: { ...state.live, targets: state.targets, delegated: state.delegated } };

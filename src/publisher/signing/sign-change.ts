@@ -1,6 +1,6 @@
-// The way of every change of what the repository lists: decided on what is seen, keys opened before the lock; under the
-// lock what waits and is not fit to go live is left out, the change is decided again and signed, and it goes live where the
-// online keys are at hand, or waits for them. What is changed, and who signs it, is the caller's.
+// Applies each change of the lists of releases. A change is decided and its keys are opened before the lock. Under the lock
+// waiting files that hosts would refuse are omitted, and the change is decided again and signed. It goes live where the
+// online keys are available, and waits for them otherwise. The caller decides the change and its signers.
 import { given } from '../../core/given.js';
 import type { OnlineRole } from '../../core/tuf/tuf-metadata.js';
 import type { WorkReport } from '../../core/work-report.js';
@@ -18,14 +18,14 @@ import { type ClockCheck, type SigningClock, signedAheadMs, sureClock } from './
 
 export interface ChangeOptions extends WriterOptions {
   readonly keys: KeyDirectory;
-  /** Tells whoever watches how far it is; a Reporter of the command line fits. */
+  /** Receives the progress; a Reporter of the command line is one. */
   readonly report: WorkReport;
   readonly clockCheck?: ClockCheck | undefined;
 }
 
-/** @typeParam Done what the caller tells of its part */
+/** @typeParam Done the members that the caller adds to the result */
 export type SignedChange<Done> = Done & {
-  /** How far the clock was behind what was signed before: its time was used. */
+  /** Milliseconds from the clock to the latest earlier signature, whose time was used; absent up to a minute. */
   readonly signedAheadMs?: number;
 } & (
     | { readonly kind: 'live'; readonly versions: SignedVersions }
@@ -34,15 +34,15 @@ export type SignedChange<Done> = Done & {
 
 export type ChangeResult<Done> = { readonly kind: 'nothing-new' } | SignedChange<Done>;
 
-/** @returns what a change is decided on before a key is opened: all that a preview needs */
+/** @returns the state without the lock, on which a change is decided before a key is opened, and which a preview uses */
 export function readSeen({ repository, keys }: Pick<ChangeOptions, 'repository' | 'keys'>): RepositoryState {
   return readRepositoryState(layoutOf(repository), keys.path);
 }
 
 /**
- * @param seen whose root says which online keys are opened, before the lock
- * @param sign decides again, under the lock, and signs; what waits and may not go live is left out of its state, where
- *   this goes live. @returns the state with what was signed as its newest
+ * @param seen the state before the lock; its root lists the online keys that are opened
+ * @param sign decides again under the lock, and signs. Where the change goes live, its state has no waiting files that hosts
+ *   would refuse. It returns the state with the signed files as the newest ones
  * @throws WritError KEY_UNREADABLE, PASSPHRASE_*, REPOSITORY_LOCKED, REPOSITORY_INVALID (nothing was published),
  *   SIGNATURE_DISAGREEMENT, DISK_*, and what sign throws
  */
@@ -56,7 +56,7 @@ export async function changeRepository<Done extends object>(
   ) => Promise<{ readonly state: RepositoryState; readonly done: Done }>,
 ): Promise<SignedChange<Done>> {
   const { keys, report } = options;
-  // Before a key is asked for.
+  // Before a passphrase is requested.
   const clock = await sureClock(options, seen);
   const online = await findOnlineSigners(keys, seen);
   return withRepository(options, async (writer) => {

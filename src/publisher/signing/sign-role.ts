@@ -1,5 +1,5 @@
-// Signs the next version of a role that lists releases: the top-level targets, or a team's own. Who signs, how long it
-// lives and what it carries on from the version before is decided here; hosts see it with the next snapshot.
+// Signs the next version of a role that lists releases: the top-level targets or the role of a team. Decides the signers,
+// the validity period and the members that the version before passes on. Hosts see the version with the next snapshot.
 import { WritError } from '../../core/errors.js';
 import { delegationAuthority, isVouched } from '../../core/tuf/metadata-checks.js';
 import { matchesPath } from '../../core/tuf/target-search.js';
@@ -19,7 +19,7 @@ import type { RepositoryWriter } from '../repository/repository-writer.js';
 import type { SignedRole } from './online-signing.js';
 import { type SigningClock, signedBy } from './signing-time.js';
 
-/** @returns who may sign a role that lists releases. @throws WritError ROLE_UNKNOWN */
+/** @returns the keys and threshold of a role that lists releases. @throws WritError ROLE_UNKNOWN */
 export function holderOfRole({ live, targets }: RepositoryState, role: string): RoleHolder {
   if (role === 'targets') return holderOf(live.root.signed, 'targets');
   const delegated = delegatedRolesOf(targets).find(({ name }) => name === role);
@@ -49,7 +49,7 @@ interface RoleSigning {
   readonly writer: RepositoryWriter;
   readonly state: RepositoryState;
   readonly role: string;
-  /** By path; they take the place of the role's entries of the same paths. None: only version and expiry change. */
+  /** By path; each replaces the entry of the role at its path. Empty: only version and expiry change. */
   readonly entries: Readonly<Record<string, TargetFile>>;
   readonly signers: readonly Signer[];
   readonly clock: SigningClock;
@@ -73,7 +73,7 @@ export async function signRole(signing: RoleSigning): Promise<RepositoryState> {
 
 /**
  * Signs and writes the next version of the top-level targets, with other delegations.
- * @returns the state under them: of each role the file that its keys of today vouch for
+ * @returns the state with the new targets, and of the delegated files those that the new delegations authorise
  * @throws as signRole
  */
 export async function signDelegations(
@@ -95,8 +95,8 @@ export async function signDelegations(
 }
 
 /**
- * Signs and writes the next version of a role as it is given.
- * @param before carries on what it says beside targets. @param ours further members of `writ`
+ * Signs and writes the next version of a role with the given targets.
+ * @param before the version whose other members are kept. @param ours further members of `writ`
  * @throws as signRole
  */
 export async function writeRole(
@@ -108,14 +108,14 @@ export async function writeRole(
   const version = writer.nextVersion(role, liveVersionOf(state, role));
   const edition = { version, ...signedBy(state, clock), lifeMs: lifeOfRole(state, role) };
   const bytes = await signMetadata(targetsContent(edition, targets, before?.signed, ours), signers);
-  // What we could not read ourselves must not be written.
+  // A file that Writ itself cannot parse must not be written.
   const file = parseEnvelope(bytes, 'targets', role);
   requireAccepted(state, role, file);
   writer.writeMetadata(role, version, bytes);
   return file;
 }
 
-/** The keys were chosen before the lock was taken: a role whose keys changed meanwhile must not be signed by the old. */
+/** Refuses a file of replaced keys, because the keys were chosen before the lock was taken. */
 function requireAccepted(state: RepositoryState, role: string, file: ParsedFile<'targets'>): void {
   const { keys, role: roleKeys } = holderOfRole(state, role);
   const name = role === 'targets' ? 'root' : 'targets';
@@ -146,7 +146,7 @@ export function liveVersionOf({ live }: RepositoryState, role: string): number {
   return role === 'targets' ? targets.signed.version : versionIn(snapshot.signed.meta, role);
 }
 
-/** Building on a file that is lost or damaged would forget what it listed, and use its serials again. */
+/** Without this check a version after a lost or damaged file would not list its releases, and would use their serials again. */
 function requireKnownEntries({ live, delegated, targets }: RepositoryState, role: string): void {
   if (role === 'targets' || delegated.has(role)) return;
   const version = versionIn(live.snapshot.signed.meta, role);
@@ -159,13 +159,13 @@ function requireKnownEntries({ live, delegated, targets }: RepositoryState, role
   });
 }
 
-/** @returns what was handed over to roles that have not signed since */
+/** @returns the releases that were handed over to roles which have not signed since, by role */
 function stillHandedOver({ targets, delegated }: RepositoryState): HandedOver {
   const all = Object.entries(handedOverBy(targets));
   return Object.fromEntries(all.filter(([role, handOver]) => isInForce(handOver, delegated.get(role))));
 }
 
-/** @returns true if a file of a role may stand under these targets: signed by its keys, and of its paths alone */
+/** @returns whether a file of a role is signed by the keys of its delegation and lists only the delegated paths */
 export function isVouchedBy(
   targets: ParsedFile<'targets'>,
   role: string,

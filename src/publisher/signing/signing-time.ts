@@ -1,6 +1,6 @@
-// What time a signer signs by. Versions are monotone, clocks are not: hosts take the greatest `signedAt` of a timestamp for
-// the least that the time can be, so whoever signs by an earlier time signs what is refused at birth. A clock that is
-// ahead does the harm, so that one which may be is asked about; nobody but a person overrides the answer.
+// Decides the time of a signature. Hosts use the greatest `signedAt` of a timestamp as the lower bound of the time, so that
+// they refuse metadata with an earlier time. A clock that is ahead therefore causes lasting harm: where it may be ahead,
+// the kernel is asked whether it is synchronised, and only an operator overrides the answer.
 import { WritError } from '../../core/errors.js';
 import { isVouchedByRoot } from '../../core/tuf/metadata-checks.js';
 import { signedAtMsOf } from '../../core/tuf/trusted-set.js';
@@ -9,47 +9,47 @@ import type { Clock } from '../../platform/time/clock.js';
 import type { Edition } from '../repository/metadata-content.js';
 import type { RepositoryState } from '../repository/repository-state.js';
 
-/** How a clock that may be wrong is asked about; without one it is believed. */
+/** The check of a clock that may be wrong; where it is undefined, the clock is trusted. */
 export interface ClockCheck {
-  /** Asks the kernel; `unknown` where no program of this machine says it, as in most containers. */
+  /** Asks the kernel; `unknown` where no program of this machine reports it, as in most containers. */
   readonly ask: () => Promise<'synchronised' | 'unsynchronised' | 'unknown'>;
-  /** A person has said `--clock-is-right`. */
+  /** An operator gave the flag `--clock-is-right`. */
   readonly stated?: boolean | undefined;
 }
 
-/** The clock of a signer, with what was said about it. */
+/** The clock of a signer, and whether an operator confirmed it. */
 export interface SigningClock extends Clock {
-  /** A person vouches for it, and what it signs says so. */
+  /** An operator confirmed the clock, and the signed metadata records it. */
   readonly stated?: true;
 }
 
-/** Repositories with a server are signed every few days; a clock may be years ahead. */
+/** A repository with a server is signed every few days; a later clock may be wrong, by years. */
 const maxSilenceMs = 30 * 86_400_000;
-/** As much as hosts let a clock differ before they say so. */
+/** The difference of clocks that hosts accept without a warning. */
 const toleratedMs = 60_000;
 
 type Signed = Pick<RepositoryState, 'live'>;
 
 /**
- * @param root that hosts will go by; the live one by default. With the key of the timestamp they forget what it said
- * @returns the time that the next files are signed by: now, or when a clock that was ahead has signed before
+ * @param root the root that hosts will use; the live one by default. Hosts delete the timestamp when a root replaces its key
+ * @returns the time of the next signatures: `nowMs`, or the time of the live timestamp where it is later
  */
 export function signingTimeMs({ live }: Signed, nowMs: number, root: ParsedFile<'root'> = live.root): number {
   if (!isVouchedByRoot(live.timestamp, root)) return nowMs;
   return Math.max(nowMs, signedAtMsOf(live.timestamp) ?? 0);
 }
 
-/** @returns how far the repository was signed ahead of this clock; undefined for what nobody has to know */
+/** @returns milliseconds from this clock to the signing time; undefined up to the tolerated difference */
 export function signedAheadMs(state: Signed, nowMs: number): number | undefined {
   const aheadMs = signingTimeMs(state, nowMs) - nowMs;
   return aheadMs > toleratedMs ? aheadMs : undefined;
 }
 
-/** Where a role ends before the time that hosts were told. */
+/** The hint where a role expires before the signing time of the live timestamp. */
 export const signedAheadHint =
   'A clock that was ahead has signed. Re-sign the role (`writ sign --role`), or replace the timestamp key (docs/operations.md, "Signed ahead").';
 
-/** @returns for an edition: the time, and whether a person vouches for it */
+/** @returns the members of an edition that record the time, and that an operator confirmed the clock */
 export function signedBy(
   state: Signed,
   clock: SigningClock,
@@ -60,8 +60,8 @@ export function signedBy(
 }
 
 /**
- * @returns the clock to sign by
- * @throws WritError CLOCK_UNSURE when it is far past all that was signed, and the kernel says that nobody sets it
+ * @returns the clock for the signatures
+ * @throws WritError CLOCK_UNSURE when it is far past every signature, and the kernel reports that it is not synchronised
  */
 export async function sureClock(
   { clock, clockCheck }: { readonly clock: Clock; readonly clockCheck?: ClockCheck | undefined },
@@ -83,7 +83,7 @@ export async function sureClock(
   );
 }
 
-/** A team answers for no clock: a time to come that its thief has signed would end the question for ever. */
+/** Ignores future times of teams: with one of them a stolen team key would disable the check for ever. */
 function lastSignedAtMs({ live, targets, delegated }: RepositoryState, nowMs: number): number | undefined {
   const files: ParsedFile<TopLevelRole>[] = [live.root, live.timestamp, live.snapshot, targets];
   const teams = [...delegated.values()].filter((file) => (signedAtMsOf(file) ?? 0) <= nowMs);
