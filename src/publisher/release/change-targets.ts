@@ -10,8 +10,8 @@ import { roleOfPath } from '../repository/listing.js';
 import type { FilePlace } from '../repository/repository-layout.js';
 import { isWaiting, type RepositoryState } from '../repository/repository-state.js';
 import type { SignedRole } from '../signing/online-signing.js';
-import { type ChangeResult, changeRepository, readSeen } from '../signing/sign-change.js';
-import { holderOfRole, signedRole, signRole } from '../signing/sign-role.js';
+import { type ChangeResult, changeRepository, readStateBeforeLock } from '../signing/sign-change.js';
+import { describeNewestVersion, findRoleHolder, signRole } from '../signing/sign-role.js';
 import { type MoveOptions, makeMovedDeltas, type ReleaseMove } from './moved-deltas.js';
 
 export interface TargetsChange<Info> {
@@ -45,13 +45,13 @@ export async function changeTargets<Info>(
   plan: (state: RepositoryState) => PlannedChange<Info> | Promise<PlannedChange<Info>>,
 ): Promise<TargetsResult<Info>> {
   const { keys, report } = options;
-  const seen = readSeen(options);
+  const seen = readStateBeforeLock(options);
   const first = await plan(seen);
   // Before a key is opened or a lock taken: nothing new costs nothing and writes nothing.
   if (first === undefined && !isWaiting(seen)) return { kind: 'nothing-new' };
   const opened = new Map<string, readonly Signer[]>();
   for (const role of rolesOf(seen, first?.moves)) {
-    opened.set(role, await requireKeysOf(keys, holderOfRole(seen, role)));
+    opened.set(role, await requireKeysOf(keys, findRoleHolder(seen, role)));
   }
   return changeRepository<ChangedTargets<Info>>(options, seen, async (writer, before, clock) => {
     const again = await plan(before);
@@ -71,7 +71,7 @@ export async function changeTargets<Info>(
       const own = moves.filter((move) => roleOfPath(before, pathOfMove(move)) === role);
       const entries = Object.fromEntries(own.map((move) => [pathOfMove(move), entryOfMove(move)]));
       state = await signRole({ writer, state, role, entries, signers: opened.get(role) ?? [], clock });
-      signed.push(signedRole(state, role));
+      signed.push(describeNewestVersion(state, role));
     }
     const info = again?.tell(moves.map(({ release }) => release));
     return { state, done: { info, signed, deltas: newDeltas } };

@@ -10,7 +10,7 @@ import { unstamped } from '../../core/release/stamps.js';
 import { readManifestOf } from '../archive/archive-reader.js';
 import { findHead, type ListedRelease, unionOf } from '../repository/listing.js';
 import type { RepositoryState } from '../repository/repository-state.js';
-import { readSeen } from '../signing/sign-change.js';
+import { readStateBeforeLock } from '../signing/sign-change.js';
 import { changeTargets, type TargetsChange, type TargetsResult } from './change-targets.js';
 import { type BoundedChange, compareToHeads, type Head, type HeadChange, readHead } from './head-change.js';
 import type { MoveOptions } from './moved-deltas.js';
@@ -73,7 +73,7 @@ export async function previewPromotion(
   request: PromoteRequest,
   options: PromoteOptions,
 ): Promise<Promotion | undefined> {
-  return (await planPromotion(readSeen(options), request, { ...options, read: {} }))?.tell([]);
+  return (await planPromotion(readStateBeforeLock(options), request, { ...options, read: {} }))?.tell([]);
 }
 
 interface PlanOptions extends PromoteOptions {

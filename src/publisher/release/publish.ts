@@ -23,9 +23,9 @@ import { findHead, nextSerial, roleOfPath, unionOf } from '../repository/listing
 import { entryOf, requireText } from '../repository/metadata-content.js';
 import { isWaiting, type RepositoryState } from '../repository/repository-state.js';
 import type { RepositoryWriter } from '../repository/repository-writer.js';
-import { type ChangeOptions, changeRepository, readSeen } from '../signing/sign-change.js';
-import { holderOfRole, signedRole, signRole } from '../signing/sign-role.js';
-import { signingTimeMs } from '../signing/signing-time.js';
+import { type ChangeOptions, changeRepository, readStateBeforeLock } from '../signing/sign-change.js';
+import { describeNewestVersion, findRoleHolder, signRole } from '../signing/sign-role.js';
+import { chooseSigningTimeMs } from '../signing/signing-time.js';
 import { type ChangedLines, countChangedLines } from './changed-lines.js';
 import { type BoundedChange, compareToHeads, type Head, type HeadChange, readHead } from './head-change.js';
 import { defaultDeltas } from './moved-deltas.js';
@@ -72,7 +72,7 @@ export async function publishBundle(given: PublishOptions) {
   const { keys, report } = options;
   const tree = await readPublished(options);
   const source = readStamps(tree, options.stamp ?? []);
-  const seen = readSeen(options);
+  const seen = readStateBeforeLock(options);
   const known = sameRelease(seen, source, options);
   // Before a key is opened or a lock taken: nothing new costs nothing and writes nothing.
   if (known !== undefined && !isWaiting(seen)) return { kind: 'nothing-new', release: known, tree } as const;
@@ -81,7 +81,7 @@ export async function publishBundle(given: PublishOptions) {
   const first = known === undefined ? await compareTree(seen, tree, options) : undefined;
   requireFiles(tree);
   const path = targetPath(options.bundle, options.channel);
-  const signers = await requireKeysOf(keys, holderOfRole(seen, roleOfPath(seen, path)));
+  const signers = await requireKeysOf(keys, findRoleHolder(seen, roleOfPath(seen, path)));
   return changeRepository(options, seen, async (writer, before, clock) => {
     // A publish that was cut off, or made without the online keys, left this release signed: it only goes live now.
     const waiting = sameRelease(before, source, options);
@@ -103,7 +103,14 @@ export async function publishBundle(given: PublishOptions) {
       const entries = { [path]: entryOf(release, archive) };
       state = await signRole({ writer, state, role, entries, signers, clock });
     }
-    const done = { release, ...toldOf(compared), lines, tree, ...archive, ...signedRole(state, role) };
+    const done = {
+      release,
+      ...toldOf(compared),
+      lines,
+      tree,
+      ...archive,
+      ...describeNewestVersion(state, role),
+    };
     return { state, done };
   });
 }
@@ -138,7 +145,7 @@ function sameRelease(
   const head = findHead(state, bundle, channel)?.release;
   if (head === undefined) return undefined;
   // Made by a clock that was ahead: hosts refuse it until then, and only a newer one helps them.
-  if (head.createdAtMs > signingTimeMs(state, clock.nowMs()) + maxCreatedAheadMs) return undefined;
+  if (head.createdAtMs > chooseSigningTimeMs(state, clock.nowMs()) + maxCreatedAheadMs) return undefined;
   // Packed as the head was: what it says of its own source is no proof of what is in it.
   const { manifestDigest } = fillStamps(source, { serial: head.serial, limits });
   const isSame = manifestDigest === head.manifest.digest;
@@ -228,7 +235,7 @@ export type PreviewResult = Awaited<ReturnType<typeof previewPublish>>;
 export async function previewPublish(options: PublishOptions) {
   const tree = await readPublished(options);
   const source = readStamps(tree, options.stamp ?? []);
-  const state = readSeen(options);
+  const state = readStateBeforeLock(options);
   const known = sameRelease(state, source, options);
   if (known !== undefined) return { kind: 'nothing-new', release: known, tree } as const;
   requireCorrected(state, options);

@@ -11,7 +11,7 @@ import { requireText } from '../repository/metadata-content.js';
 import { archiveOf, filesOf, isThere, standingDeltas } from '../repository/release-files.js';
 import { pathOf, type RepositoryLayout } from '../repository/repository-layout.js';
 import type { RepositoryState } from '../repository/repository-state.js';
-import { type ChangeOptions, readSeen } from '../signing/sign-change.js';
+import { type ChangeOptions, readStateBeforeLock } from '../signing/sign-change.js';
 import { changeTargets, type TargetsChange, type TargetsResult } from './change-targets.js';
 import type { MoveOptions, ReleaseMove } from './moved-deltas.js';
 import { releaseHistory } from './release-history.js';
@@ -51,7 +51,7 @@ export async function withdrawRelease(
 /** @returns the moves that withdrawRelease would make, without a key and without a write. @throws as it does */
 export function previewWithdrawal(request: WithdrawRequest, options: ChangeOptions): readonly ChannelMove[] {
   requireText(request.reason, 'the reason');
-  return planWithdrawal(readSeen(options), request, options.clock.nowMs())?.tell([]) ?? [];
+  return planWithdrawal(readStateBeforeLock(options), request, options.clock.nowMs())?.tell([]) ?? [];
 }
 
 function planWithdrawal(

@@ -15,7 +15,7 @@ import { type LockWait, type RepositoryWriter, withRepository } from '../reposit
 import { signOnline } from '../signing/online-signing.js';
 import { verifyAsClient } from '../signing/self-check.js';
 import { writeRole } from '../signing/sign-role.js';
-import { type ClockCheck, type SigningClock, sureClock } from '../signing/signing-time.js';
+import { type ClockCheck, requireReliableClock, type SigningClock } from '../signing/signing-time.js';
 import { type CommitPlan, type PlanOptions, planCommit } from './commit-plan.js';
 import { isComplete, labelOf, whoIsMissing } from './proposal-signatures.js';
 
@@ -45,7 +45,7 @@ export async function commitRoot(options: CommitOptions): Promise<CommitResult> 
   return withRepository({ ...options, holder: 'root commit' }, async (writer) => {
     const plan = planCommit(options);
     requireCommittable(plan, options.unsignedRoles);
-    const clock = plan.toSign.length === 0 ? options.clock : await sureClock(options, plan.state);
+    const clock = plan.toSign.length === 0 ? options.clock : await requireReliableClock(options, plan.state);
     const signers = await openSigners(plan, options.keys);
     const expired = await requireLive(plan, clock);
     const signed = await writeAll(writer, plan, signers, clock);

@@ -1,4 +1,4 @@
-// Signs snapshot and timestamp, and makes waiting targets live: the part of signing that a server may do. Its functions
+// Signs snapshot and timestamp, and publishes waiting targets: the part of signing that a server may do. Its functions
 // accept signers of these two roles only, so that a server never needs a root or targets key.
 import { WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
@@ -24,15 +24,15 @@ import {
   type WriterOptions,
   withRepository,
 } from '../repository/repository-writer.js';
-import { dropUnfit } from './drop-unfit.js';
+import { omitUnacceptableFiles } from './omit-unacceptable-files.js';
 import { verifyAsClient } from './self-check.js';
 import {
   type ClockCheck,
+  chooseSigningTimeMs,
+  describeSigningTime,
+  measureSignedAheadMs,
+  requireReliableClock,
   type SigningClock,
-  signedAheadMs,
-  signedBy,
-  signingTimeMs,
-  sureClock,
 } from './signing-time.js';
 
 export type OnlineSigners = Readonly<Record<OnlineRole, readonly Signer[]>>;
@@ -47,7 +47,7 @@ export async function openOnlineSigners(repository: string, keys: KeyDirectory):
   return { snapshot, timestamp: await requireKeysOf(keys, holderOf(root, 'timestamp')) };
 }
 
-/** The signers, or the roles whose keys are missing. */
+/** The signers, or the roles with missing keys. */
 export type OnlineKeys = { readonly signers: OnlineSigners } | { readonly missing: readonly OnlineRole[] };
 
 /** @throws WritError KEY_UNREADABLE, PASSPHRASE_* */
@@ -74,12 +74,12 @@ export interface OnlineSigningOptions {
   /** Both by default; `timestamp` alone signs the snapshot too when newer targets wait. */
   readonly roles?: readonly OnlineRole[];
   readonly clock: SigningClock;
-  /** A root that goes live right before the timestamp, because hosts refuse the repository between the two. */
+  /** A root that is published right before the timestamp, because hosts refuse the repository between the two. */
   readonly next?: { readonly root: ParsedFile<'root'>; readonly write: () => void };
 }
 
 /**
- * Signs, verifies as a client would, and makes the result live. The caller has the lock of the repository.
+ * Signs, verifies as a client would, and publishes the result. The caller has the lock of the repository.
  * @returns the versions that hosts see now
  * @throws WritError REPOSITORY_INVALID (nothing was published), SIGNATURE_DISAGREEMENT, DISK_*
  */
@@ -87,20 +87,20 @@ export async function signOnline(options: OnlineSigningOptions) {
   const { writer, state, signers, roles = onlineRoles, clock, next } = options;
   const { live, targets } = state;
   const root = next?.root ?? live.root;
-  const time = signedBy(state, clock, root);
-  const lives = livesOf(root.signed);
+  const time = describeSigningTime(state, clock, root);
+  const validityMs = livesOf(root.signed);
   let snapshot = { version: live.snapshot.signed.version, bytes: live.snapshot.bytes };
   // By the signing time, which is later than the clock where an earlier timestamp was signed ahead.
   const expired = live.snapshot.expiresAtMs <= time.nowMs;
   if (isWaiting(state) || expired || roles.includes('snapshot') || state.outdated.includes('snapshot')) {
-    const version = writer.nextVersion('snapshot', liveVersion(state, 'snapshot'));
-    const edition = { version, ...time, lifeMs: lives.snapshot };
-    const content = snapshotContent(edition, live.snapshot.signed.meta, namedFiles(state));
+    const version = writer.nextVersion('snapshot', requireLiveVersion(state, 'snapshot'));
+    const edition = { version, ...time, lifeMs: validityMs.snapshot };
+    const content = snapshotContent(edition, live.snapshot.signed.meta, listNewestFiles(state));
     snapshot = { version, bytes: await signMetadata(content, signers.snapshot) };
     writer.writeMetadata('snapshot', version, snapshot.bytes);
   }
-  const version = liveVersion(state, 'timestamp') + 1;
-  const content = timestampContent({ version, ...time, lifeMs: lives.timestamp }, snapshot);
+  const version = requireLiveVersion(state, 'timestamp') + 1;
+  const content = timestampContent({ version, ...time, lifeMs: validityMs.timestamp }, snapshot);
   const timestamp = await signMetadata(content, signers.timestamp);
   await verifyAsClient({ state, timestamp, clock, next: next?.root });
   next?.write();
@@ -109,10 +109,10 @@ export async function signOnline(options: OnlineSigningOptions) {
 }
 
 /**
- * Signers whose keys a newer root removed sign nothing. Otherwise a snapshot would be written that every host refuses.
+ * Refuses signers that a newer root does not list any more. Otherwise a snapshot would be written that every host refuses.
  * @throws WritError KEYS_MISSING
  */
-function requireListed({ live }: RepositoryState, signers: OnlineSigners): void {
+function requireListedSigners({ live }: RepositoryState, signers: OnlineSigners): void {
   for (const role of onlineRoles) {
     const { keyids, threshold } = live.root.signed.roles[role];
     const listed = signers[role].filter(({ keys }) => keys.some((key) => keyids.includes(keyId(key))));
@@ -125,7 +125,7 @@ function requireListed({ live }: RepositoryState, signers: OnlineSigners): void 
 }
 
 /** @returns the newest file of targets and of each delegated role, by role */
-function namedFiles({ targets, delegated }: RepositoryState): ReadonlyMap<string, NamedFile> {
+function listNewestFiles({ targets, delegated }: RepositoryState): ReadonlyMap<string, NamedFile> {
   const files = new Map([['targets', targets], ...delegated]);
   return new Map(
     [...files].map(([role, { signed, bytes }]) => [role, { version: signed.version, bytes }] as const),
@@ -139,7 +139,7 @@ const maxHonestVersion = 1e12;
  * Fast-forward attack: a stolen key signed a version so high that no version can follow. A root that removes the key
  * makes hosts delete both files (specification 5.3.11), so that versions may begin at 1 again.
  */
-function liveVersion({ live, outdated }: RepositoryState, role: OnlineRole): number {
+function requireLiveVersion({ live, outdated }: RepositoryState, role: OnlineRole): number {
   const { version } = live[role].signed;
   const forgotten = outdated.includes('timestamp') || outdated.includes('snapshot');
   if (forgotten && version > maxHonestVersion) return 0;
@@ -168,28 +168,28 @@ export async function resignOnline(options: ResignOptions) {
   return withRepository(options, async (writer) => {
     const { signers, roles } = options;
     const read = readRepositoryState(writer.layout, options.keysDirectory);
-    const clock = await sureClock(options, read);
-    const state = await dropUnfit(read, clock);
-    requireNothingIgnored(state, signingTimeMs(state, clock.nowMs()));
-    requireListed(state, signers);
-    const aheadMs = signedAheadMs(state, clock.nowMs());
+    const clock = await requireReliableClock(options, read);
+    const state = await omitUnacceptableFiles(read, clock);
+    requireNothingIgnored(state, chooseSigningTimeMs(state, clock.nowMs()));
+    requireListedSigners(state, signers);
+    const aheadMs = measureSignedAheadMs(state, clock.nowMs());
     const versions = await signOnline({ writer, state, signers, roles, clock });
     return {
       versions,
-      /** Milliseconds from the clock to the latest earlier signature, whose time was used. */
+      /** Milliseconds from the clock to the time of the signatures, where an earlier signature is later. */
       ...given({ signedAheadMs: aheadMs }),
-      /** The targets that were live before. */
+      /** The version of targets that was published before. */
       targetsBefore: state.live.targets.signed.version,
-      /** Roles with a newer version that waited before and is live now. */
-      wentLive: wentLive(state),
-      /** Names of newer files that do not verify and did not go live. */
+      /** Roles with a newer version that waited before and is published now. */
+      wentLive: listPublishedRoles(state),
+      /** Names of newer files that do not verify and were not published. */
       ignored: state.ignored,
     };
   });
 }
 
-/** @returns the roles with a version that waited before and is live now, the top-level targets first */
-function wentLive({ live, targets, delegated }: RepositoryState): readonly SignedRole[] {
+/** @returns the roles with a version that waited before and is published now, the top-level targets first */
+function listPublishedRoles({ live, targets, delegated }: RepositoryState): readonly SignedRole[] {
   const teams = [...delegated].filter(([role, file]) => !isSameFile(file, live.delegated.get(role)));
   const waited = targets === live.targets ? teams : [['targets', targets] as const, ...teams];
   return waited.map(([role, { signed }]) => ({ role, version: signed.version }));

@@ -4,9 +4,21 @@ import { requireKeysOf } from '../keys/key-directory.js';
 import { targetsListedBy } from '../repository/listing.js';
 import { versionsOnDisk } from '../repository/repository-layout.js';
 import type { RepositoryState } from '../repository/repository-state.js';
-import { type ChangeOptions, changeRepository, readSeen, type SignedChange } from './sign-change.js';
-import { holderOfRole, lifeOfRole, liveVersionOf, newestFileOf, signedRole, signRole } from './sign-role.js';
-import { signingTimeMs } from './signing-time.js';
+import {
+  type ChangeOptions,
+  changeRepository,
+  readStateBeforeLock,
+  type SignedChange,
+} from './sign-change.js';
+import {
+  describeNewestVersion,
+  findLiveVersion,
+  findNewestFile,
+  findRoleHolder,
+  readRoleValidityMs,
+  signRole,
+} from './sign-role.js';
+import { chooseSigningTimeMs } from './signing-time.js';
 
 /** The description of a role, with the version that was signed or that would be signed. */
 export type VersionedRole = ReturnType<typeof describe> & { readonly version: number };
@@ -20,12 +32,12 @@ export type ResignRoleResult = SignedChange<VersionedRole>;
  */
 export async function resignRole(role: string, options: ChangeOptions): Promise<ResignRoleResult> {
   const { keys, report } = options;
-  const seen = readSeen(options);
-  const signers = await requireKeysOf(keys, holderOfRole(seen, role));
+  const seen = readStateBeforeLock(options);
+  const signers = await requireKeysOf(keys, findRoleHolder(seen, role));
   return changeRepository(options, seen, async (writer, before, clock) => {
     report.begin('sign', role);
     const state = await signRole({ writer, state: before, role, entries: {}, signers, clock });
-    const done = { ...describe(before, role, clock.nowMs()), ...signedRole(state, role) };
+    const done = { ...describe(before, role, clock.nowMs()), ...describeNewestVersion(state, role) };
     return { state, done };
   });
 }
@@ -36,19 +48,19 @@ export async function resignRole(role: string, options: ChangeOptions): Promise<
  * @throws WritError ROLE_UNKNOWN, REPOSITORY_INVALID
  */
 export function previewResign(role: string, options: ChangeOptions): VersionedRole {
-  const state = readSeen(options);
-  holderOfRole(state, role);
-  const highest = Math.max(0, ...versionsOnDisk(state.layout, role), liveVersionOf(state, role));
+  const state = readStateBeforeLock(options);
+  findRoleHolder(state, role);
+  const highest = Math.max(0, ...versionsOnDisk(state.layout, role), findLiveVersion(state, role));
   return { ...describe(state, role, options.clock.nowMs()), version: highest + 1 };
 }
 
 function describe(state: RepositoryState, role: string, nowMs: number) {
-  const file = newestFileOf(state, role);
+  const file = findNewestFile(state, role);
   return {
     role,
     /** Absent before its first file. */
     before: file && { version: file.signed.version, expiresMs: file.expiresAtMs },
-    expiresMs: signingTimeMs(state, nowMs) + lifeOfRole(state, role),
+    expiresMs: chooseSigningTimeMs(state, nowMs) + readRoleValidityMs(state, role),
     /** How many releases it lists. */
     releases: Object.keys(targetsListedBy(state, role)).length,
   };

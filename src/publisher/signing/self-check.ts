@@ -1,5 +1,5 @@
-// Verifies the next repository with the client of the hosts, before its timestamp goes live: once as a new host, and once
-// as a host that has accepted the live files. Writes nothing.
+// Verifies the next repository with the client of the hosts, before its timestamp is published: once as a new host, and once
+// as a host that has accepted the published files. Writes nothing.
 import { pathToFileURL } from 'node:url';
 import { isWritError, WritError } from '../../core/errors.js';
 import { digestHex } from '../../core/names.js';
@@ -14,9 +14,9 @@ import { memoryTrustStore, type TrustStore } from '../../trust/store/trust-store
 import { type ListedRelease, liveReleasesOf } from '../repository/listing.js';
 import { metadataName } from '../repository/repository-layout.js';
 import { invalid, type RepositoryState } from '../repository/repository-state.js';
-import { signedAheadHint, signedAheadMs } from './signing-time.js';
+import { measureSignedAheadMs, signedAheadHint } from './signing-time.js';
 
-interface Place {
+interface SimulatedRepository {
   /** The directory of the repository. */
   readonly directory: string;
   /** Files that are not in the directory yet, by path, as `metadata/timestamp.json`. */
@@ -25,8 +25,8 @@ interface Place {
 }
 
 /** @param act calls its argument with a trust store in memory, once for each simulated host */
-async function asHosts(
-  { directory, overlay = new Map(), clock }: Place,
+async function runAsHosts(
+  { directory, overlay = new Map(), clock }: SimulatedRepository,
   act: (refreshed: (store: TrustStore) => Promise<RepositoryClient>) => Promise<unknown>,
 ): Promise<void> {
   const files = openRepositorySource(pathToFileURL(directory).href, { clock, version: 'self-check' });
@@ -47,15 +47,15 @@ async function asHosts(
  * @param anchor the root that the host is shipped with
  * @throws WritError the error of the host: METADATA_*, SIGNATURE_*, ROOT_CHAIN_TOO_LONG, DOWNLOAD_TOO_LARGE
  */
-export function refreshAsNewHost(anchor: Uint8Array, place: Place): Promise<void> {
-  return asHosts(place, (refreshed) => refreshed(memoryTrustStore(anchor)));
+export function refreshAsNewHost(anchor: Uint8Array, place: SimulatedRepository): Promise<void> {
+  return runAsHosts(place, (refreshed) => refreshed(memoryTrustStore(anchor)));
 }
 
 interface NextFiles {
   readonly state: RepositoryState;
-  /** Not live yet; each file that it lists is in its place already. */
+  /** Not published yet; each file that it lists is in its place already. */
   readonly timestamp: Uint8Array;
-  /** The next root of a ceremony, not live yet; undefined outside a ceremony. */
+  /** The next root of a ceremony, not published yet; undefined outside a ceremony. */
   readonly next?: ParsedFile<'root'> | undefined;
   readonly clock: Clock;
 }
@@ -65,26 +65,26 @@ export async function verifyAsClient({ state, timestamp, next, clock }: NextFile
   const overlay = new Map([['metadata/timestamp.json', timestamp]]);
   if (next !== undefined) overlay.set(`metadata/${metadataName('root', next.signed.version)}`, next.bytes);
   try {
-    await asHosts({ directory: state.layout.directory, overlay, clock }, async (refreshed) => {
+    await runAsHosts({ directory: state.layout.directory, overlay, clock }, async (refreshed) => {
       const newHost = await refreshed(memoryTrustStore(state.anchor));
-      for (const entry of changedReleases(state)) await verifyFiles(newHost, entry);
-      await refreshed(storeOf(state));
+      for (const entry of findChangedReleases(state)) await verifyFiles(newHost, entry);
+      await refreshed(buildTrustStore(state));
     });
   } catch (error) {
-    throw withWayOut(invalid(error), state, clock);
+    throw addSignedAheadHint(invalid(error), state, clock);
   }
 }
 
 /** Hosts compare expiry with the latest signing time, so that a role may be expired for them and not for this clock. */
-function withWayOut(error: unknown, state: RepositoryState, clock: Clock): unknown {
+function addSignedAheadHint(error: unknown, state: RepositoryState, clock: Clock): unknown {
   if (!isWritError(error) || error.facts['clientCode'] !== 'METADATA_EXPIRED') return error;
-  if (signedAheadMs(state, clock.nowMs()) === undefined) return error;
+  if (measureSignedAheadMs(state, clock.nowMs()) === undefined) return error;
   const { code, message, facts } = error;
   return new WritError(code, message, { facts, hint: signedAheadHint, cause: error });
 }
 
-/** @returns the releases that are not live yet; the archives of live releases were verified when they went live */
-function changedReleases(state: RepositoryState): readonly ListedRelease[] {
+/** @returns the releases that are not published yet; the archives of published releases were verified before */
+function findChangedReleases(state: RepositoryState): readonly ListedRelease[] {
   const before = new Map(liveReleasesOf(state).map((entry) => [entry.path, entry]));
   const next = { ...state, live: { ...state.live, targets: state.targets, delegated: state.delegated } };
   return liveReleasesOf(next).filter(({ path, role, file }) => {
@@ -114,7 +114,7 @@ async function verifyFiles(client: RepositoryClient, { release, role }: ListedRe
   }
 }
 
-function storeOf({ anchor, live }: RepositoryState): TrustStore {
+function buildTrustStore({ anchor, live }: RepositoryState): TrustStore {
   const store = memoryTrustStore(anchor);
   store.saveRoot(live.root.signed.version, live.root.bytes);
   for (const role of ['timestamp', 'snapshot', 'targets'] as const) store.saveFile(role, live[role].bytes);

@@ -1,5 +1,5 @@
 // Applies each change of the lists of releases. A change is decided and its keys are opened before the lock. Under the lock
-// waiting files that hosts would refuse are omitted, and the change is decided again and signed. It goes live where the
+// waiting files that hosts would refuse are omitted, and the change is decided again and signed. It is published where the
 // online keys are available, and waits for them otherwise. The caller decides the change and its signers.
 import { given } from '../../core/given.js';
 import type { OnlineRole } from '../../core/tuf/tuf-metadata.js';
@@ -12,9 +12,14 @@ import {
   type WriterOptions,
   withRepository,
 } from '../repository/repository-writer.js';
-import { dropUnfit } from './drop-unfit.js';
+import { omitUnacceptableFiles } from './omit-unacceptable-files.js';
 import { findOnlineSigners, type SignedVersions, signOnline } from './online-signing.js';
-import { type ClockCheck, type SigningClock, signedAheadMs, sureClock } from './signing-time.js';
+import {
+  type ClockCheck,
+  measureSignedAheadMs,
+  requireReliableClock,
+  type SigningClock,
+} from './signing-time.js';
 
 export interface ChangeOptions extends WriterOptions {
   readonly keys: KeyDirectory;
@@ -25,7 +30,7 @@ export interface ChangeOptions extends WriterOptions {
 
 /** @typeParam Done the members that the caller adds to the result */
 export type SignedChange<Done> = Done & {
-  /** Milliseconds from the clock to the latest earlier signature, whose time was used; absent up to a minute. */
+  /** Milliseconds from the clock to the time of the signatures, where an earlier signature is later; absent up to a minute. */
   readonly signedAheadMs?: number;
 } & (
     | { readonly kind: 'live'; readonly versions: SignedVersions }
@@ -35,13 +40,16 @@ export type SignedChange<Done> = Done & {
 export type ChangeResult<Done> = { readonly kind: 'nothing-new' } | SignedChange<Done>;
 
 /** @returns the state without the lock, on which a change is decided before a key is opened, and which a preview uses */
-export function readSeen({ repository, keys }: Pick<ChangeOptions, 'repository' | 'keys'>): RepositoryState {
+export function readStateBeforeLock({
+  repository,
+  keys,
+}: Pick<ChangeOptions, 'repository' | 'keys'>): RepositoryState {
   return readRepositoryState(layoutOf(repository), keys.path);
 }
 
 /**
  * @param seen the state before the lock; its root lists the online keys that are opened
- * @param sign decides again under the lock, and signs. Where the change goes live, its state has no waiting files that hosts
+ * @param sign decides again under the lock, and signs. Where the change is published, its state has no waiting files that hosts
  *   would refuse. It returns the state with the signed files as the newest ones
  * @throws WritError KEY_UNREADABLE, PASSPHRASE_*, REPOSITORY_LOCKED, REPOSITORY_INVALID (nothing was published),
  *   SIGNATURE_DISAGREEMENT, DISK_*, and what sign throws
@@ -57,16 +65,16 @@ export async function changeRepository<Done extends object>(
 ): Promise<SignedChange<Done>> {
   const { keys, report } = options;
   // Before a passphrase is requested.
-  const clock = await sureClock(options, seen);
+  const clock = await requireReliableClock(options, seen);
   const online = await findOnlineSigners(keys, seen);
   return withRepository(options, async (writer) => {
-    const now = readSeen(options);
-    const before = 'signers' in online ? await dropUnfit(now, clock) : now;
+    const now = readStateBeforeLock(options);
+    const before = 'signers' in online ? await omitUnacceptableFiles(now, clock) : now;
     const { state, done } = await sign(writer, before, clock);
-    const told = { ...done, ...given({ signedAheadMs: signedAheadMs(before, clock.nowMs()) }) };
-    if (!('signers' in online)) return { ...told, kind: 'waiting', missing: online.missing };
+    const result = { ...done, ...given({ signedAheadMs: measureSignedAheadMs(before, clock.nowMs()) }) };
+    if (!('signers' in online)) return { ...result, kind: 'waiting', missing: online.missing };
     report.begin('sign', 'snapshot, timestamp');
     const versions = await signOnline({ writer, state, signers: online.signers, clock });
-    return { ...told, kind: 'live', versions };
+    return { ...result, kind: 'live', versions };
   });
 }

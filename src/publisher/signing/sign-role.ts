@@ -17,10 +17,10 @@ import { livesOf, targetsContent } from '../repository/metadata-content.js';
 import type { RepositoryState } from '../repository/repository-state.js';
 import type { RepositoryWriter } from '../repository/repository-writer.js';
 import type { SignedRole } from './online-signing.js';
-import { type SigningClock, signedBy } from './signing-time.js';
+import { describeSigningTime, type SigningClock } from './signing-time.js';
 
 /** @returns the keys and threshold of a role that lists releases. @throws WritError ROLE_UNKNOWN */
-export function holderOfRole({ live, targets }: RepositoryState, role: string): RoleHolder {
+export function findRoleHolder({ live, targets }: RepositoryState, role: string): RoleHolder {
   if (role === 'targets') return holderOf(live.root.signed, 'targets');
   const delegated = delegatedRolesOf(targets).find(({ name }) => name === role);
   if (delegated !== undefined) {
@@ -33,15 +33,15 @@ export function holderOfRole({ live, targets }: RepositoryState, role: string): 
 }
 
 /** Milliseconds from a delegated role's signing to its expiry, by role; `writ.livesMs` of the delegating targets. */
-export function delegatedLives({ signed }: ParsedFile<'targets'>): Readonly<Record<string, number>> {
+export function readDelegatedValidityMs({ signed }: ParsedFile<'targets'>): Readonly<Record<string, number>> {
   const { writ } = signed as { readonly writ?: { readonly livesMs?: Readonly<Record<string, number>> } };
   return writ?.livesMs ?? {};
 }
 
 /** @returns milliseconds from signing to expiry */
-export function lifeOfRole({ live, targets }: RepositoryState, role: string): number {
-  const lives = delegatedLives(targets);
-  const own = role !== 'targets' && Object.hasOwn(lives, role) ? lives[role] : undefined;
+export function readRoleValidityMs({ live, targets }: RepositoryState, role: string): number {
+  const delegated = readDelegatedValidityMs(targets);
+  const own = role !== 'targets' && Object.hasOwn(delegated, role) ? delegated[role] : undefined;
   return typeof own === 'number' && own >= 1000 ? own : livesOf(live.root.signed).targets;
 }
 
@@ -63,9 +63,9 @@ interface RoleSigning {
 export async function signRole(signing: RoleSigning): Promise<RepositoryState> {
   const { state, role, entries } = signing;
   requireKnownEntries(state, role);
-  const before = newestFileOf(state, role);
+  const before = findNewestFile(state, role);
   const listed = targetsListedBy(state, role);
-  const ours = role === 'targets' ? { handedOver: stillHandedOver(state) } : {};
+  const ours = role === 'targets' ? { handedOver: listPendingHandOvers(state) } : {};
   const file = await writeRole(signing, { ...listed, ...entries }, before, ours);
   if (role === 'targets') return { ...state, targets: file };
   return { ...state, delegated: new Map([...state.delegated, [role, file]]) };
@@ -90,13 +90,13 @@ export async function signDelegations(
   const { targets } = state;
   const before = { ...targets, signed: { ...targets.signed, delegations: plan.delegations } };
   const file = await writeRole(signing, plan.targets, before, plan.ours);
-  const delegated = [...state.delegated].filter(([role, one]) => isVouchedBy(file, role, one));
+  const delegated = [...state.delegated].filter(([role, one]) => isAuthorisedFile(file, role, one));
   return { ...state, targets: file, delegated: new Map(delegated) };
 }
 
 /**
  * Signs and writes the next version of a role with the given targets.
- * @param before the version whose other members are kept. @param ours further members of `writ`
+ * @param before the version that passes its other members on. @param ours further members of `writ`
  * @throws as signRole
  */
 export async function writeRole(
@@ -105,8 +105,8 @@ export async function writeRole(
   before: ParsedFile<'targets'> | undefined,
   ours: object = {},
 ): Promise<ParsedFile<'targets'>> {
-  const version = writer.nextVersion(role, liveVersionOf(state, role));
-  const edition = { version, ...signedBy(state, clock), lifeMs: lifeOfRole(state, role) };
+  const version = writer.nextVersion(role, findLiveVersion(state, role));
+  const edition = { version, ...describeSigningTime(state, clock), lifeMs: readRoleValidityMs(state, role) };
   const bytes = await signMetadata(targetsContent(edition, targets, before?.signed, ours), signers);
   // A file that Writ itself cannot parse must not be written.
   const file = parseEnvelope(bytes, 'targets', role);
@@ -117,7 +117,7 @@ export async function writeRole(
 
 /** Refuses a file of replaced keys, because the keys were chosen before the lock was taken. */
 function requireAccepted(state: RepositoryState, role: string, file: ParsedFile<'targets'>): void {
-  const { keys, role: roleKeys } = holderOfRole(state, role);
+  const { keys, role: roleKeys } = findRoleHolder(state, role);
   const name = role === 'targets' ? 'root' : 'targets';
   const version = role === 'targets' ? state.live.root.signed.version : state.targets.signed.version;
   if (isVouched(file, { name, version, keys, role: roleKeys })) return;
@@ -127,8 +127,8 @@ function requireAccepted(state: RepositoryState, role: string, file: ParsedFile<
   });
 }
 
-/** @returns the newest file of a role that lists releases: live, or waiting */
-export function newestFileOf(
+/** @returns the newest file of a role that lists releases: published or waiting */
+export function findNewestFile(
   { targets, delegated }: RepositoryState,
   role: string,
 ): ParsedFile<'targets'> | undefined {
@@ -136,12 +136,12 @@ export function newestFileOf(
 }
 
 /** @returns the role with its newest version; 0 before its first */
-export function signedRole(state: RepositoryState, role: string): SignedRole {
-  return { role, version: newestFileOf(state, role)?.signed.version ?? 0 };
+export function describeNewestVersion(state: RepositoryState, role: string): SignedRole {
+  return { role, version: findNewestFile(state, role)?.signed.version ?? 0 };
 }
 
 /** @returns the version of a role that hosts see; 0 before they see any */
-export function liveVersionOf({ live }: RepositoryState, role: string): number {
+export function findLiveVersion({ live }: RepositoryState, role: string): number {
   const { targets, snapshot } = live;
   return role === 'targets' ? targets.signed.version : versionIn(snapshot.signed.meta, role);
 }
@@ -160,13 +160,13 @@ function requireKnownEntries({ live, delegated, targets }: RepositoryState, role
 }
 
 /** @returns the releases that were handed over to roles which have not signed since, by role */
-function stillHandedOver({ targets, delegated }: RepositoryState): HandedOver {
+function listPendingHandOvers({ targets, delegated }: RepositoryState): HandedOver {
   const all = Object.entries(handedOverBy(targets));
   return Object.fromEntries(all.filter(([role, handOver]) => isInForce(handOver, delegated.get(role))));
 }
 
 /** @returns whether a file of a role is signed by the keys of its delegation and lists only the delegated paths */
-export function isVouchedBy(
+export function isAuthorisedFile(
   targets: ParsedFile<'targets'>,
   role: string,
   file: ParsedFile<'targets'>,

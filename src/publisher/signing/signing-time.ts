@@ -31,31 +31,35 @@ const toleratedMs = 60_000;
 type Signed = Pick<RepositoryState, 'live'>;
 
 /**
- * @param root the root that hosts will use; the live one by default. Hosts delete the timestamp when a root replaces its key
- * @returns the time of the next signatures: `nowMs`, or the time of the live timestamp where it is later
+ * @param root the root that hosts will use; the published one by default. Hosts delete the timestamp when a root replaces its key
+ * @returns the time of the next signatures: `nowMs`, or the time of the published timestamp where it is later
  */
-export function signingTimeMs({ live }: Signed, nowMs: number, root: ParsedFile<'root'> = live.root): number {
+export function chooseSigningTimeMs(
+  { live }: Signed,
+  nowMs: number,
+  root: ParsedFile<'root'> = live.root,
+): number {
   if (!isVouchedByRoot(live.timestamp, root)) return nowMs;
   return Math.max(nowMs, signedAtMsOf(live.timestamp) ?? 0);
 }
 
 /** @returns milliseconds from this clock to the signing time; undefined up to the tolerated difference */
-export function signedAheadMs(state: Signed, nowMs: number): number | undefined {
-  const aheadMs = signingTimeMs(state, nowMs) - nowMs;
+export function measureSignedAheadMs(state: Signed, nowMs: number): number | undefined {
+  const aheadMs = chooseSigningTimeMs(state, nowMs) - nowMs;
   return aheadMs > toleratedMs ? aheadMs : undefined;
 }
 
-/** The hint where a role expires before the signing time of the live timestamp. */
+/** The hint where a role expires before the signing time of the published timestamp. */
 export const signedAheadHint =
   'A clock that was ahead has signed. Re-sign the role (`writ sign --role`), or replace the timestamp key (docs/operations.md, "Signed ahead").';
 
 /** @returns the members of an edition that record the time, and that an operator confirmed the clock */
-export function signedBy(
+export function describeSigningTime(
   state: Signed,
   clock: SigningClock,
   root?: ParsedFile<'root'>,
 ): Pick<Edition, 'nowMs' | 'stated'> {
-  const nowMs = signingTimeMs(state, clock.nowMs(), root);
+  const nowMs = chooseSigningTimeMs(state, clock.nowMs(), root);
   return clock.stated === undefined ? { nowMs } : { nowMs, stated: true };
 }
 
@@ -63,11 +67,11 @@ export function signedBy(
  * @returns the clock for the signatures
  * @throws WritError CLOCK_UNSURE when it is far past every signature, and the kernel reports that it is not synchronised
  */
-export async function sureClock(
+export async function requireReliableClock(
   { clock, clockCheck }: { readonly clock: Clock; readonly clockCheck?: ClockCheck | undefined },
   state: RepositoryState,
 ): Promise<SigningClock> {
-  const lastMs = lastSignedAtMs(state, clock.nowMs());
+  const lastMs = findLastSignedAtMs(state, clock.nowMs());
   const silenceMs = clock.nowMs() - (lastMs ?? Number.POSITIVE_INFINITY);
   if (clockCheck === undefined || silenceMs <= maxSilenceMs) return clock;
   if (clockCheck.stated === true) return { ...clock, stated: true };
@@ -84,7 +88,10 @@ export async function sureClock(
 }
 
 /** Ignores future times of teams: with one of them a stolen team key would disable the check for ever. */
-function lastSignedAtMs({ live, targets, delegated }: RepositoryState, nowMs: number): number | undefined {
+function findLastSignedAtMs(
+  { live, targets, delegated }: RepositoryState,
+  nowMs: number,
+): number | undefined {
   const files: ParsedFile<TopLevelRole>[] = [live.root, live.timestamp, live.snapshot, targets];
   const teams = [...delegated.values()].filter((file) => (signedAtMsOf(file) ?? 0) <= nowMs);
   const times = [...files, ...teams].flatMap((file) => signedAtMsOf(file) ?? []);

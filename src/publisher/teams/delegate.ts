@@ -5,8 +5,13 @@ import { type KeyDirectory, openKeysOf, requireKeysOf } from '../keys/key-direct
 import type { Signer } from '../keys/signer.js';
 import { isWaiting } from '../repository/repository-state.js';
 import type { SignedRole } from '../signing/online-signing.js';
-import { type ChangeOptions, type ChangeResult, changeRepository, readSeen } from '../signing/sign-change.js';
-import { holderOfRole, signDelegations, signedRole, signRole } from '../signing/sign-role.js';
+import {
+  type ChangeOptions,
+  type ChangeResult,
+  changeRepository,
+  readStateBeforeLock,
+} from '../signing/sign-change.js';
+import { describeNewestVersion, findRoleHolder, signDelegations, signRole } from '../signing/sign-role.js';
 import { type DelegationPlan, planDelegation } from './delegation-plan.js';
 import type { DelegationRequest } from './delegation-rules.js';
 
@@ -30,11 +35,11 @@ export async function delegateRole(
   options: ChangeOptions,
 ): Promise<DelegateResult> {
   const { keys, report } = options;
-  const seen = readSeen(options);
+  const seen = readStateBeforeLock(options);
   const first = planDelegation(seen, request);
   // Before a key is opened or a lock taken: nothing new costs nothing and writes nothing.
   if (first === undefined && !isWaiting(seen)) return { kind: 'nothing-new' };
-  const own = first && (await requireKeysOf(keys, holderOfRole(seen, 'targets')));
+  const own = first && (await requireKeysOf(keys, findRoleHolder(seen, 'targets')));
   const team = first && (await openTeamKeys(keys, first));
   return changeRepository<Delegated>(options, seen, async (writer, before, clock) => {
     const plan = planDelegation(before, request);
@@ -43,12 +48,15 @@ export async function delegateRole(
     const signing = { writer, role: 'targets', entries: {}, clock };
     report.begin('sign', 'targets');
     const state = await signDelegations({ ...signing, state: before, signers: own ?? [], plan });
-    const signed = [signedRole(state, 'targets')];
+    const signed = [describeNewestVersion(state, 'targets')];
     if (!needsSignature || team === undefined)
       return { state, done: { plan, signed, waitsForRole: needsSignature } };
     report.begin('sign', role);
     const both = await signRole({ ...signing, state, role, signers: team });
-    return { state: both, done: { plan, signed: [...signed, signedRole(both, role)], waitsForRole: false } };
+    return {
+      state: both,
+      done: { plan, signed: [...signed, describeNewestVersion(both, role)], waitsForRole: false },
+    };
   });
 }
 
@@ -67,7 +75,7 @@ export function previewDelegation(
   request: DelegationRequest,
   options: ChangeOptions,
 ): DelegationPlan | undefined {
-  return planDelegation(readSeen(options), request);
+  return planDelegation(readStateBeforeLock(options), request);
 }
 
 export type { DelegationRequest } from './delegation-rules.js';

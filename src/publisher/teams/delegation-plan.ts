@@ -14,7 +14,7 @@ import { shortKeyId, signersOf } from '../keys/signer-names.js';
 import { delegatedRolesOf, versionIn } from '../repository/delegated-files.js';
 import { type HandOver, handedOverBy, targetsListedBy } from '../repository/listing.js';
 import type { RepositoryState } from '../repository/repository-state.js';
-import { delegatedLives, isVouchedBy } from '../signing/sign-role.js';
+import { isAuthorisedFile, readDelegatedValidityMs } from '../signing/sign-role.js';
 import {
   type DelegationRequest,
   requireHandOver,
@@ -102,7 +102,7 @@ function planChange(
   const delegations = delegationsWith(targets, { role, after, added });
   const current = state.delegated.get(role);
   const next = { ...targets, signed: { ...targets.signed, delegations } };
-  const vouched = current !== undefined && isVouchedBy(next, role, current);
+  const vouched = current !== undefined && isAuthorisedFile(next, role, current);
   const needsSignature = after !== undefined && (!vouched || taken.length + left.length > 0);
   const handOver: HandOver = {
     after: Math.max(current?.signed.version ?? 0, versionIn(state.live.snapshot.signed.meta, role)),
@@ -128,7 +128,7 @@ function planChange(
     delegations,
     ours: {
       handedOver: valuesAfter(handedOverBy(targets), needsSignature ? handOver : undefined),
-      livesMs: valuesAfter(delegatedLives(targets), lifeMs),
+      livesMs: valuesAfter(readDelegatedValidityMs(targets), lifeMs),
       signers: signersAfter(targets, delegations, added),
     },
   };
@@ -179,7 +179,7 @@ function namesOf(targets: Targets, role: DelegatedRole | undefined, added: reado
 
 function isSame({ targets }: RepositoryState, plan: DelegationPlan, { change }: DelegationRequest): boolean {
   const { before, after, moved } = plan;
-  const life = delegatedLives(targets)[plan.role];
+  const life = readDelegatedValidityMs(targets)[plan.role];
   if (before === undefined || after === undefined || moved.length > 0) return false;
   const sameLife = change?.lifeMs === undefined || change.lifeMs === life;
   return sameLife && JSON.stringify(normal(before)) === JSON.stringify(normal(after));

@@ -10,7 +10,7 @@ import { releaseHistory } from '../release/release-history.js';
 import { layoutOf, type RepositoryLayout } from '../repository/repository-layout.js';
 import { isWaiting, type RepositoryState, readRepositoryState } from '../repository/repository-state.js';
 import { refreshAsNewHost } from '../signing/self-check.js';
-import { signedAheadMs } from '../signing/signing-time.js';
+import { measureSignedAheadMs } from '../signing/signing-time.js';
 import { type CheckOptions, checkRoles, checkRoots, type Findings } from './check-roles.js';
 
 export type CheckReport = Awaited<ReturnType<typeof checkRepository>>;
@@ -74,7 +74,7 @@ function checkWaiting(layout: RepositoryLayout, findings: Findings, options: Che
 
 /** Hosts go by the time that was signed, and judge no expiry by their own before it. */
 function requireNotAhead(state: RepositoryState, nowMs: number): void {
-  const aheadMs = signedAheadMs(state, nowMs);
+  const aheadMs = measureSignedAheadMs(state, nowMs);
   if (aheadMs === undefined) return;
   const signedAt = new Date(nowMs + aheadMs).toISOString();
   throw new WritError('SIGNED_AHEAD', `signed at ${signedAt}, which is in the future`, {

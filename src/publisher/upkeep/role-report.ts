@@ -7,7 +7,7 @@ import { nameOfKey } from '../keys/signer-names.js';
 import { delegatedRolesOf, versionIn } from '../repository/delegated-files.js';
 import { livesOf } from '../repository/metadata-content.js';
 import type { RepositoryState } from '../repository/repository-state.js';
-import { lifeOfRole } from '../signing/sign-role.js';
+import { readRoleValidityMs } from '../signing/sign-role.js';
 
 /**
  * `expired`: hosts refuse it; `refused`: not signed by the keys of today; `unsigned`: nobody has signed it yet;
@@ -48,7 +48,10 @@ export function reportRoles(state: RepositoryState, nowMs: number, failWithinMs:
     const row = { role: role.name, by: 'targets' };
     const file = live.delegated.get(role.name);
     if (file !== undefined)
-      return { ...row, ...describe(file, authority, live.targets, age(lifeOfRole(state, role.name))) };
+      return {
+        ...row,
+        ...describe(file, authority, live.targets, age(readRoleValidityMs(state, role.name))),
+      };
     const version = versionIn(live.snapshot.signed.meta, role.name);
     const condition = version === 0 ? 'unsigned' : 'refused';
     return { ...row, version, signed: 0, ...whoSigns(authority, live.targets), condition };

@@ -8,8 +8,8 @@ import { maxReadSerial, maxSerial } from '../../../src/core/release/serial.js';
 import { requireKeysOf } from '../../../src/publisher/keys/key-directory.js';
 import { withdrawRelease } from '../../../src/publisher/release/withdraw.js';
 import { findHead } from '../../../src/publisher/repository/listing.js';
-import { changeRepository, readSeen } from '../../../src/publisher/signing/sign-change.js';
-import { holderOfRole, signRole } from '../../../src/publisher/signing/sign-role.js';
+import { changeRepository, readStateBeforeLock } from '../../../src/publisher/signing/sign-change.js';
+import { findRoleHolder, signRole } from '../../../src/publisher/signing/sign-role.js';
 import { checkRepository } from '../../../src/publisher/upkeep/check-repository.js';
 import { rejectsCode } from '../../kit/assert/assert-code.js';
 import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
@@ -25,12 +25,12 @@ function twoBundles(dir: TempDir): PublishedHost {
 /** The head of the channel gets another serial, signed with the keys of the publisher. */
 async function signSerial({ repository }: PublishedHost, serial: number): Promise<void> {
   const options = changeOptions(repository);
-  const seen = readSeen(options);
+  const seen = readStateBeforeLock(options);
   const head = findHead(seen, bundle, 'stable');
   assert.ok(head);
   const { file, path, release } = head;
   const entries = { [path]: { ...file, custom: { writ: encodeReleaseInfo({ ...release, serial }) } } };
-  const signers = await requireKeysOf(options.keys, holderOfRole(seen, 'targets'));
+  const signers = await requireKeysOf(options.keys, findRoleHolder(seen, 'targets'));
   await changeRepository(options, seen, async (writer, before, clock) => {
     const state = await signRole({ writer, state: before, role: 'targets', entries, signers, clock });
     return { state, done: {} };

@@ -13,7 +13,7 @@ import {
   type RepositoryState,
   readRepositoryState,
 } from '../../../publisher/repository/repository-state.js';
-import { signedAheadMs, signingTimeMs } from '../../../publisher/signing/signing-time.js';
+import { chooseSigningTimeMs, measureSignedAheadMs } from '../../../publisher/signing/signing-time.js';
 import { keyObstacle } from '../../../publisher/upkeep/resign-obstacle.js';
 import { type RoleReport, reportRoles } from '../../../publisher/upkeep/role-report.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
@@ -52,7 +52,7 @@ export const command: CommandDefinition<RepoStatusFlags> = {
     if (isWritError(state)) return invalidAnswer(state, surroundings);
     const nowMs = clock.nowMs();
     // By the time that hosts go by, which a clock that was ahead may have signed.
-    const judgedAtMs = signingTimeMs(state, nowMs);
+    const judgedAtMs = chooseSigningTimeMs(state, nowMs);
     const roles = reportRoles(state, judgedAtMs, flags.failWithin);
     const { keys } = flags;
     const obstacle = keys === undefined ? undefined : keyObstacle(at(keys), state.live.root.signed);
@@ -101,7 +101,7 @@ function answer(
   const worst =
     roles.find((row) => verdictOf(row) === 'FAIL') ?? roles.find((row) => verdictOf(row) === 'warn');
   const waiting = isWaiting(state);
-  const ahead = signedAheadMs(state, nowMs);
+  const ahead = measureSignedAheadMs(state, nowMs);
   const isWarning = worst !== undefined || waiting || ahead !== undefined || obstacle !== undefined;
   const exitCode = worst && verdictOf(worst) === 'FAIL' ? 2 : isWarning ? 1 : 0;
   const outcome = (['ok', 'warning', 'critical'] as const)[exitCode] ?? 'critical';

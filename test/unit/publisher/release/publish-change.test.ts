@@ -21,7 +21,7 @@ import {
   publishBundle,
 } from '../../../../src/publisher/release/publish.js';
 import { withdrawRelease } from '../../../../src/publisher/release/withdraw.js';
-import { readSeen } from '../../../../src/publisher/signing/sign-change.js';
+import { readStateBeforeLock } from '../../../../src/publisher/signing/sign-change.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
 import { inodeState } from '../../../kit/assert/directory-state.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
@@ -239,7 +239,7 @@ describe('the lines of a change', () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     await repository.publish({ a: 'one\n', b: 'two\n', c: 'three\n' });
-    const state = readSeen(changeOptions(repository));
+    const state = readStateBeforeLock(changeOptions(repository));
     const { layout } = state;
     const limits = defaultArchiveLimits;
     const head = await readHead(state, { bundle, channel: 'stable' }, { limits });

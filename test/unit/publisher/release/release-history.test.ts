@@ -6,7 +6,7 @@ import { withdrawRelease } from '../../../../src/publisher/release/withdraw.js';
 import { isInForce, type ListedRelease } from '../../../../src/publisher/repository/listing.js';
 import { serialsListed } from '../../../../src/publisher/repository/loose-metadata.js';
 import { layoutOf } from '../../../../src/publisher/repository/repository-layout.js';
-import { lifeOfRole } from '../../../../src/publisher/signing/sign-role.js';
+import { readRoleValidityMs } from '../../../../src/publisher/signing/sign-role.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 import { stateOf } from '../../../kit/repository/delegating.js';
 import { changeOptions, sampleRepository } from '../../../kit/repository/sample-repository.js';
@@ -60,7 +60,7 @@ describe('the life of a role', () => {
     const { targets, live, ...state } = stateOf(sampleRepository(dir));
     const writ = { livesMs: { targets: 5000, team: 7000, hasty: 999, slow: 1000 } };
     const given = { ...state, live, targets: { ...targets, signed: { ...targets.signed, writ } } };
-    const lifeOf = (role: string): number => lifeOfRole(given, role);
+    const lifeOf = (role: string): number => readRoleValidityMs(given, role);
     const common = lifeOf('another');
     assert.deepEqual(['targets', 'team', 'hasty', 'slow', 'toString'].map(lifeOf), [
       common,

@@ -5,7 +5,11 @@ import { layoutOf } from '../../../../src/publisher/repository/repository-layout
 import { readRepositoryState } from '../../../../src/publisher/repository/repository-state.js';
 import { openOnlineSigners, resignOnline } from '../../../../src/publisher/signing/online-signing.js';
 import { resignRole } from '../../../../src/publisher/signing/resign-role.js';
-import { type ClockCheck, signedAheadMs, sureClock } from '../../../../src/publisher/signing/signing-time.js';
+import {
+  type ClockCheck,
+  measureSignedAheadMs,
+  requireReliableClock,
+} from '../../../../src/publisher/signing/signing-time.js';
 import { directoryState } from '../../../kit/assert/directory-state.js';
 import { type FakeClock, fakeClock } from '../../../kit/clock/fake-clock.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
@@ -60,7 +64,7 @@ describe('a repository that was signed ahead', () => {
     assert.equal((await versionsOf(host))['timestamp'], 3);
     const published = await it.repository.publish({ a: 'right again' });
     assert.equal(published.kind === 'live' && published.signedAheadMs, 200 * dayMs);
-    assert.equal(signedAheadMs(stateOf(it.repository), it.clock.nowMs()), 200 * dayMs);
+    assert.equal(measureSignedAheadMs(stateOf(it.repository), it.clock.nowMs()), 200 * dayMs);
   });
 
   it('signs the snapshot along where that has ended by the time that hosts were told', async () => {
@@ -87,7 +91,7 @@ describe('a repository that was signed ahead', () => {
     const proposal = await complete(it.repository, { replace: [replacing(dir, 'timestamp')] });
     await commit(it.repository, proposal);
     assert.equal(Date.parse(String(it.signed().writ['signedAt'])), it.rightMs);
-    assert.equal(signedAheadMs(stateOf(it.repository), it.clock.nowMs()), undefined);
+    assert.equal(measureSignedAheadMs(stateOf(it.repository), it.clock.nowMs()), undefined);
     await versionsOf(host);
     assert.equal(host.status()?.clockFloorMs, it.rightMs);
     // Made ahead of the time that hosts believe now: the same tree again is another release.
@@ -155,8 +159,10 @@ describe('a clock that is 30 days past all that was signed', () => {
     };
     const options = { clock: it.clock, clockCheck: kernel('unsynchronised') };
     const secondMs = Math.floor(it.clock.nowMs() / 1000) * 1000;
-    await assert.rejects(sureClock(options, signedBy(secondMs + 400 * dayMs)), { code: 'CLOCK_UNSURE' });
-    assert.equal(await sureClock(options, signedBy(secondMs - dayMs)), it.clock);
+    await assert.rejects(requireReliableClock(options, signedBy(secondMs + 400 * dayMs)), {
+      code: 'CLOCK_UNSURE',
+    });
+    assert.equal(await requireReliableClock(options, signedBy(secondMs - dayMs)), it.clock);
   });
 
   it('is not asked about before', async () => {

@@ -1,6 +1,6 @@
-// Verifies the files that teams signed and that are not live yet, before the online keys sign them. A file of one team that
+// Verifies the files that teams signed and that are not published yet, before the online keys sign them. A file of one team that
 // has expired, contains an older release than hosts accepted, or lists a missing archive must not harm other teams. It is
-// omitted, and hosts keep the live file of that role.
+// omitted, and hosts keep the published file of that role.
 import { isWritError, WritError } from '../../core/errors.js';
 import { defaultArchiveLimits } from '../../core/limits.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
@@ -11,17 +11,17 @@ import { checkArchive } from '../archive/check-archive.js';
 import { releasesOf } from '../repository/metadata-content.js';
 import { metadataName, type RepositoryLayout } from '../repository/repository-layout.js';
 import { isSameFile, type RepositoryState } from '../repository/repository-state.js';
-import { signingTimeMs } from './signing-time.js';
+import { chooseSigningTimeMs } from './signing-time.js';
 
 /** @returns the state without waiting files that hosts would refuse; `ignored` lists their names too */
-export async function dropUnfit(state: RepositoryState, clock: Clock): Promise<RepositoryState> {
+export async function omitUnacceptableFiles(state: RepositoryState, clock: Clock): Promise<RepositoryState> {
   const delegated = new Map(state.delegated);
   const ignored = [...state.ignored];
   for (const [role, file] of state.delegated) {
     const live = state.live.delegated.get(role);
     if (
       isSameFile(file, live) ||
-      (await mayGoLive(state.layout, file, live, signingTimeMs(state, clock.nowMs())))
+      (await isAcceptable(state.layout, file, live, chooseSigningTimeMs(state, clock.nowMs())))
     )
       continue;
     ignored.push(metadataName(role, file.signed.version));
@@ -31,7 +31,7 @@ export async function dropUnfit(state: RepositoryState, clock: Clock): Promise<R
   return { ...state, delegated, ignored };
 }
 
-async function mayGoLive(
+async function isAcceptable(
   layout: RepositoryLayout,
   file: ParsedFile<'targets'>,
   live: ParsedFile<'targets'> | undefined,
@@ -63,7 +63,7 @@ async function requireReleases(
   }
 }
 
-/** Hosts that accepted the live release refuse a lower serial, and treat a shorter list of withdrawals as a replay. */
+/** Hosts that accepted the published release refuse a lower serial, and treat a shorter list of withdrawals as a replay. */
 function requireNotBehind(live: ReleaseInfo, next: ReleaseInfo): void {
   const back = next.serial < live.serial && !next.withdrawn.includes(live.serial);
   const forgotten = live.withdrawn.find((serial) => !next.withdrawn.includes(serial));
