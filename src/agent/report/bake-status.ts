@@ -46,7 +46,7 @@ export function bakeStatus(
     const waitsFor = findBakeWait(bake, { groups, forMs, nowMs, isObserved });
     return {
       state: 'baking',
-      leftMs: bakeLeftMs(bake, forMs),
+      leftMs: leftNow(bake, { forMs, nowMs, waitsFor }),
       forMs,
       ...untaken,
       ...given({ waitsFor }),
@@ -57,6 +57,19 @@ export function bakeStatus(
   return settled
     ? { state: 'settled', atMs: settled.atMs, observed: settled.isObserved }
     : waitForSet(config, ledger, bundle);
+}
+
+/** An agent writes observed time to the ledger now and then. While the bake time passes, the time since then has passed too. */
+function leftNow(
+  bake: Bake,
+  {
+    forMs,
+    nowMs,
+    waitsFor,
+  }: Pick<BakeWaitFacts, 'forMs' | 'nowMs'> & { readonly waitsFor?: BakeWait | undefined },
+): number {
+  const sinceMs = waitsFor === undefined ? Math.max(0, nowMs - bake.seenAtMs) : 0;
+  return Math.max(0, bakeLeftMs(bake, forMs) - sinceMs);
 }
 
 /** A set settles as a whole: the bake time of this member is over, and that of another one is not. */

@@ -1,6 +1,5 @@
 // Whether the releases that were active when a wait began have settled, read from one status report. Pure.
 import { given } from '../given.js';
-import { whoText } from '../names.js';
 import type { BakeStatus, BakeWait, StatusReport } from './status.js';
 
 /** A release that a wait is about. */
@@ -67,7 +66,7 @@ function causeOf(
   const hold = holds.find((one) => one.bundle === bundle && one.serial === serial && one.by !== 'writ');
   if (hold !== undefined) {
     const reason = hold.reason === undefined || hold.reason === '' ? '' : `: ${hold.reason}`;
-    return { cause: 'RELEASE_HELD', text: `was rolled back by ${whoText(hold.by)}${reason}` };
+    return { cause: 'RELEASE_HELD', text: `was rolled back by user ${hold.by}${reason}` };
   }
   // Only a withdrawal makes a channel offer an older release.
   return offered < serial

@@ -1,6 +1,6 @@
 // When a status report says something new: the report without what changes at every poll by itself, as ages and times.
 // Pure. Used wherever a report is written or shown only when there is news.
-import type { StatusReport } from './status.js';
+import type { BakeStatus, StatusReport } from './status.js';
 
 /** @returns equal texts for two reports of which the second tells nothing new */
 export function statusNews(report: StatusReport): string {
@@ -12,6 +12,7 @@ export function statusNews(report: StatusReport): string {
     last,
     fleet,
     logLosses,
+    bundles,
     ...rest
   } = report;
   const { state, failing, refused, expired, overdueSinceMs } = freshness;
@@ -23,8 +24,13 @@ export function statusNews(report: StatusReport): string {
   const told = [fleet?.url, fleet?.state, fleet?.problem?.code];
   // The first lost line of a log is news, the next ones are not.
   const lost = logLosses?.code;
+  // The time that is left of a bake time passes by itself.
+  const settling = bundles.map((one) =>
+    one.bake === undefined ? one : { ...one, bake: withoutLeft(one.bake) },
+  );
   return JSON.stringify({
     ...rest,
+    settling,
     scrub,
     clock,
     told,
@@ -33,4 +39,8 @@ export function statusNews(report: StatusReport): string {
     codes,
     outcome: last?.outcome,
   });
+}
+
+function withoutLeft({ leftMs: _, ...bake }: BakeStatus): Omit<BakeStatus, 'leftMs'> {
+  return bake;
 }

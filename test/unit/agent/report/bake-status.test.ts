@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { findBakeWait } from '../../../../src/agent/report/bake-status.js';
+import { bakeStatus, findBakeWait } from '../../../../src/agent/report/bake-status.js';
 import type { BakingGroup } from '../../../../src/agent/settled/evidence-rules.js';
-import type { Bake, WorkerLedger } from '../../../../src/agent/state/ledger.js';
+import type { Bake, Ledger, WorkerLedger } from '../../../../src/agent/state/ledger.js';
 
 const startedAtMs = 1_000_000;
 const forMs = 600_000;
@@ -63,5 +63,25 @@ describe('findBakeWait', () => {
     const contact = { failed: 0, hadContact: true, tries: 0, lastAtMs: nowMs - 1000 };
     assert.equal(wait(bake({ contact })), undefined);
     assert.deepEqual(wait(bake({ contact, observedMs: forMs })), { what: 'contact' });
+  });
+});
+
+describe('bakeStatus', () => {
+  const config = { bundles: [{ name: 'dns', bake: { forMs, restarts: 2 } }], workers: [], together: [] };
+  const left = (atMs: number, isObserved = true) => {
+    const ledger = { bakes: { dns: bake() }, workers: {} } as unknown as Ledger;
+    const host = { config } as unknown as Parameters<typeof bakeStatus>[0];
+    return bakeStatus(host, ledger, { bundle: 'dns', release: plain, nowMs: atMs, isObserved })?.leftMs;
+  };
+
+  it('subtracts the time since the agent last wrote what it observed', () => {
+    assert.equal(left(nowMs), forMs / 2);
+    assert.equal(left(nowMs + 20_000), forMs / 2 - 20_000);
+    assert.equal(left(nowMs - 20_000), forMs / 2, 'a clock that was set back');
+  });
+
+  it('subtracts nothing where no agent observes the release', () => {
+    assert.equal(left(nowMs + 20_000, false), forMs / 2);
+    assert.equal(left(nowMs + 60_000), forMs / 2);
   });
 });
