@@ -1,6 +1,7 @@
 // What is refused of SOURCE, with every reason at once, to a bound: links, names, secrets. Owns the error that names them; the code
 // is CONTENT_SECRET as soon as one of them is a secret.
 import { WritError } from '../../core/errors.js';
+import { printable } from '../../core/text/printable.js';
 import type { FoundSecret } from './secret-content.js';
 import { ignoreFile } from './source-rules.js';
 
@@ -24,11 +25,12 @@ const maxNamed = 5;
 
 /** @returns SOURCE_REFUSED, or CONTENT_SECRET where a secret is among what was found */
 export function refusedSource(source: string, found: readonly Refusal[]): WritError {
-  const refusals = found.map(({ text }) => text);
+  // A name with a line break would make two lines of one refusal.
+  const refusals = found.map(({ text }) => printable(text));
   const secrets = found.flatMap(({ secret }) => secret ?? []);
   const more = refusals.length > maxNamed ? ` (and ${refusals.length - maxNamed} more)` : '';
   const named = refusals.slice(0, maxNamed).join('\n  ');
-  const message = `${source}: ${named}${more}`;
+  const message = `${printable(source)}: ${named}${more}`;
   if (secrets.length === 0) return new WritError('SOURCE_REFUSED', message, { facts: { source, refusals } });
   return new WritError('CONTENT_SECRET', message, { facts: { source, refusals, secrets } });
 }

@@ -107,6 +107,11 @@ describe('a secret in an encoding', () => {
     assert.equal(found('MII'.repeat(maxScannedBytes / 3)), undefined);
   });
 
+  it('is found at the begin of a gzip file that expands to more than the bound', () => {
+    const text = `${secret}${randomBytes(30_000).toString('hex')}\n${'a line\n'.repeat(5_000_000)}`;
+    assert.equal(found(gzipSync(text))?.what, 'a GitHub token in gzip');
+  });
+
   it('is not seen in random bytes, digests, programs in gzip, and a gzip file that is damaged', () => {
     const digests = Array.from({ length: 20_000 }, () => randomBytes(32).toString('hex')).join('\n');
     assert.equal(found(digests), undefined);

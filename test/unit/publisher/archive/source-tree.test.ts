@@ -5,6 +5,7 @@ import { describe, it } from 'node:test';
 import { isWritError } from '../../../../src/core/errors.js';
 import { defaultArchiveLimits } from '../../../../src/core/limits.js';
 import { readSourceTree } from '../../../../src/publisher/archive/source-tree.js';
+import { rejectsCode } from '../../../kit/assert/assert-code.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 import { writeTree } from '../../../kit/disk/write-tree.js';
 
@@ -150,6 +151,17 @@ describe('readSourceTree', () => {
       assert.equal((await refusalsOf(source)).length, 1);
     });
   }
+
+  it('prints a line break of a name as what it is, on one line', async () => {
+    using dir = tempDir();
+    const source = writeTree(dir.join('s'), { ok: 'ok' });
+    fs.writeFileSync(`${source}/a\nhint: b`, '');
+    fs.symlinkSync('ok', `${source}/c\u001b[1m`);
+    const { message } = await rejectsCode('SOURCE_REFUSED', readSourceTree(source, limits));
+    assert.match(message, /a\\u\{a\}hint: b/);
+    assert.equal(message.split('\n').length, 2, message);
+    assert.equal(message.includes('\u001b'), false);
+  });
 
   it('says all refusals at once, to a bound', async () => {
     using dir = tempDir();
