@@ -16,7 +16,7 @@ export function isName(value: unknown): value is string {
   return typeof value === 'string' && nameRegExp.test(value);
 }
 
-/** @returns who gave an order, for people: `root` alone could be the role of the metadata, and `writ` is the agent itself */
+/** @returns the caller of a request as text: `root` alone could be the role of the metadata, and `writ` is the agent itself */
 export function whoText(by: string): string {
   return by === 'writ' ? by : `user ${by}`;
 }

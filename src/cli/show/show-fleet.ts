@@ -36,9 +36,13 @@ export function showSummary(summary: FleetSummary): string[] {
     lines.length > 1 ? [title, ...lines] : [];
   return [
     `${words[summary.level]} ${summary.sentence}`,
-    ...summary.findings.map(({ level, text }) => `  ${level}: ${text}`),
+    ...firstRows(summary.findings, ({ level }) => (level === 'critical' ? 1 : 0)).map(
+      ({ level, text }) => `  ${level}: ${text}`,
+    ),
+    ...moreLines(summary.findings.length),
     `${hostsLine(hosts)}${hosts.unjudged > 0 ? `; too early to say whether ${unjudgedText(hosts)}` : ''}`,
     ...titled('releases in use', releasesTable(releases)),
+    ...moreLines(releases.length),
     ...titled(
       'offered but not active',
       table(
@@ -52,13 +56,14 @@ export function showSummary(summary: FleetSummary): string[] {
           'since',
           ...(hasLines ? ['first line'] : []),
         ],
-        offers.map((one) => [
+        firstRows(offers, ({ hosts: count }) => count).map((one) => [
           ...[one.bundle, one.channel, String(one.serial), one.state, one.code, String(one.hosts)],
           one.firstAtMs === undefined ? '' : minuteTime(one.firstAtMs),
           ...(hasLines ? [one.lines?.[0] ?? ''] : []),
         ]),
       ),
     ),
+    ...moreLines(offers.length),
     ...(offers.length === 0 || hasLines
       ? []
       : ['  No first lines: a token of the role detail shows what hosts send of them (fleet.detail).']),
@@ -79,13 +84,31 @@ export function showSummary(summary: FleetSummary): string[] {
   ];
 }
 
+/** Of one table. A host can report a thousand bundles, and their rows must not hide those of other hosts. */
+const maxRows = 100;
+
+/** @returns the rows with the most hosts, in the order given */
+function firstRows<Row>(rows: readonly Row[], hostsIn: (row: Row) => number): readonly Row[] {
+  if (rows.length <= maxRows) return rows;
+  const most = new Set(rows.toSorted((a, b) => hostsIn(b) - hostsIn(a)).slice(0, maxRows));
+  return rows.filter((row) => most.has(row));
+}
+
+function moreLines(rows: number): string[] {
+  return rows > maxRows ? [`  (${rows - maxRows} more: --json has each)`] : [];
+}
+
+function hostsOf(release: FleetSummary['releases'][number]): number {
+  return deliveryStates.reduce((sum, state) => sum + (release[state] ?? 0), 0);
+}
+
 function releasesTable(releases: FleetSummary['releases']): string[] {
   const states = deliveryStates.filter(
     (state) => !['silent', 'stopped'].includes(state) || releases.some((one) => (one[state] ?? 0) > 0),
   );
   return table(
     ['bundle', 'channel', ...['serial', ...states].map((right) => ({ right })), 'bake time', '', ''],
-    releases.map((one) => [
+    firstRows(releases, hostsOf).map((one) => [
       ...[one.bundle, one.channel, String(one.serial), ...states.map((state) => String(one[state] ?? 0))],
       ...[bakesText(one.bakes), one.place === 'tail' ? 'tail' : '', one.standing ?? ''],
     ]),

@@ -48,6 +48,21 @@ describe('`writ fleet status` for people', () => {
     assert.equal(hostsLine({}, 'too-early'), '9 hosts');
   });
 
+  it('has at most a hundred rows of each table, those with the most hosts', () => {
+    const names = Array.from({ length: 1000 }, (_, at) => `a${at}`);
+    const release = { channel: 'stable', serial: 2, manifest: '', notified: 0, unconfirmed: 0 };
+    const offer = { channel: 'stable', serial: 3, state: 'refused', code: 'CHECK_FAILED' } as const;
+    const lines = summaryOf({
+      releases: [...names, 'dns'].map((bundle) => {
+        return { ...release, bundle, confirmed: bundle === 'dns' ? 9 : 1, place: 'newest' };
+      }),
+      offers: [...names, 'dns'].map((bundle) => ({ ...offer, bundle, hosts: bundle === 'dns' ? 9 : 1 })),
+    });
+    assert.ok(lines.length < 320, String(lines.length));
+    assert.equal(lines.filter((line) => line.startsWith('  (901 more: --json has each)')).length >= 2, true);
+    assert.equal(lines.filter((line) => /^\s*dns .* 9/.test(line)).length, 2, lines.join('\n'));
+  });
+
   it('has a column of first lines where the role sees them, and else names the role that does', () => {
     const offer = { bundle: 'dns', channel: 'stable', serial: 2, state: 'refused', code: 'CHECK_FAILED' };
     const shown = (lines?: readonly string[]) =>
