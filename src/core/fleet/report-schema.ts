@@ -17,6 +17,9 @@ const text = (maxLength: number): object => ({
   pattern: plainPattern,
 });
 const name = { ...text(maxNameLength), minLength: 1 };
+/** With a letter or digit, and without invisible characters, because a person cannot find a blank name in a table. */
+export const hostNamePattern = `^(?!.*\\p{Default_Ignorable_Code_Point})(?=.*[\\p{L}\\p{N}])${plainPattern.slice(1)}`;
+const hostName = { ...name, pattern: hostNamePattern };
 /** Of a bundle, a channel or a group. With a comma one would be several conditions in the filters that findings have. */
 const plainName = { type: 'string', pattern: namePattern };
 const id = { type: 'string', pattern: '^[A-Za-z0-9-]{1,64}$' };
@@ -72,7 +75,7 @@ export const reportSchema = members(
     schema: { const: 1 },
     type: { const: 'fleet.report' },
     version: text(64),
-    host: name,
+    host: hostName,
     labels,
     installId: id,
     bootId: id,
@@ -96,7 +99,7 @@ export const enrolSchema = members(
     type: { const: 'fleet.enrol' },
     token: { type: 'string', maxLength: 128 },
     publicKey: { type: 'string', pattern: '^[A-Za-z0-9+/]{43}=$' },
-    host: name,
+    host: hostName,
     labels,
     installId: id,
   },

@@ -276,7 +276,7 @@ async function noteInAudit(trx: Kysely<Tables>, before: StoredHost, after: HostR
   const entry = { atMs: after.last_seen_ms, who: 'server', subject: after.key_id, detail: after.host };
   if (after.host !== before.host)
     await noteRename(trx, { ...entry, what: 'host.rename', detail: `${before.host} -> ${after.host}` });
-  if (after.state === 'waiting') await addAudit(trx, { ...entry, what: 'host.wait' });
+  if (after.state === 'waiting') await noteRename(trx, { ...entry, what: 'host.wait' });
   if (after.state === 'retired') await addAudit(trx, { ...entry, what: 'host.stopped' });
   if (after.cloned !== before.cloned) await addAudit(trx, { ...entry, what: 'host.cloned' });
 }

@@ -84,7 +84,7 @@ export interface PlanFacts {
 
 export function planReport(host: StoredHost | undefined, taken: TakenReport, facts: PlanFacts): ReportPlan {
   if (host === undefined) return refusal('FLEET_KEY_UNKNOWN');
-  if (host.state === 'waiting') return refusal('FLEET_KEY_WAITING');
+  if (host.state === 'waiting' && !isRenamedBack(host, taken.report)) return refusal('FLEET_KEY_WAITING');
   if (host.state === 'retired') return refusal('FLEET_KEY_RETIRED');
   const { counter, bodyDigest, nonce } = taken.signed;
   const last = { counter: host.counter, bodyDigest: host.body_digest, nonce: host.nonce };
@@ -92,6 +92,14 @@ export function planReport(host: StoredHost | undefined, taken: TakenReport, fac
   if (verdict === 'repeat') return { kind: 'answered', verdict: accepted(host.every_ms, host.last_outcome) };
   if (verdict === 'challenge') return challenge(host, facts.newNonce);
   return news(host, taken, facts.factor, verdict);
+}
+
+/**
+ * A host that was accepted waits while it reports a name that is taken, and no longer than that: the caller decides whether the
+ * name of this report is free. A host that was never accepted has no stored report, and waits for a person.
+ */
+function isRenamedBack(host: StoredHost, report: FleetReport): boolean {
+  return host.body_digest !== '' && report.host !== host.host;
 }
 
 function news(
@@ -128,7 +136,7 @@ function news(
     ...seen,
     ...reported(report),
     // In order, or after a day of silence: an ephemeral host leaves every count.
-    state: host.ephemeral === 1 && report.agent === 'stop' ? 'retired' : host.state,
+    state: host.ephemeral === 1 && report.agent === 'stop' ? 'retired' : 'accepted',
     nonce: '',
     last_outcome: lastOutcome,
     state_digest: digest,
@@ -141,7 +149,7 @@ function news(
   return { kind: 'changed', host: changed, verdict: accepted(everyMs, lastOutcome) };
 }
 
-/** Under a name that is taken nothing is believed until a person approves: the host keeps its row and leaves every number. */
+/** Under a name that is taken nothing counts until a person approves it: the host keeps its row and leaves every number. */
 export function waitForName(
   before: StoredHost,
   { host, counter, body_digest, last_seen_ms }: HostRow,

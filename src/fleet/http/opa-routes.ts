@@ -4,7 +4,7 @@ import type { FastifyRequest } from 'fastify';
 import type { Kysely } from 'kysely';
 import { WritError } from '../../core/errors.js';
 import { isHostKey, keyLike } from '../../core/fleet/host-names.js';
-import { plainPattern } from '../../core/fleet/report-schema.js';
+import { hostNamePattern, plainPattern } from '../../core/fleet/report-schema.js';
 import { tokenShareBytes } from '../bodies/body-budget.js';
 import type { BodyTerms } from '../bodies/body-gate.js';
 import type { HostRow, Tables } from '../store/tables.js';
@@ -42,7 +42,7 @@ const statusSchema = {
       type: 'object',
       required: ['id'],
       properties: {
-        id: textSchema(200),
+        id: { ...textSchema(200), pattern: hostNamePattern },
         version: { type: 'string', maxLength: 64, pattern },
       },
     },

@@ -39,7 +39,6 @@ export function renameCases(newLocation: NewLocation): void {
         const squat = reportOf('web-2', { outcomes: [outcome] });
         assert.deepEqual(await send(ingest, host, squat, { counter: 20 }), waits);
         assert.deepEqual(await send(ingest, host, squat, { counter: 20 }), waits);
-        assert.deepEqual(await send(ingest, host, reportOf('web-1'), { counter: 21 }), waits);
         const { state, host: name, counter } = await row();
         assert.deepEqual([state, name, counter], ['waiting', 'web-2', 20]);
         const { db } = bench.store;
@@ -53,6 +52,24 @@ export function renameCases(newLocation: NewLocation): void {
         await approveHost(db, host.keyId, { who: 'anna', nowMs: 1 });
         assert.deepEqual(await send(ingest, host, reportOf('web-1'), { counter: 22 }), accepted());
         assert.equal((await db.selectFrom('host_bundles').select('key_id').execute()).length, 2);
+      }));
+
+    it('that is taken keeps the host waiting only until it reports a free name, and not before it was accepted', () =>
+      within(async (scene) => {
+        const { bench, ingest, host, row } = scene;
+        const { token } = await bench.token();
+        await send(ingest, await bench.enrol(token, 'web-2'), reportOf('web-2'));
+        await send(ingest, await bench.enrol(token, 'web-3'), reportOf('web-3'));
+        await send(ingest, host, reportOf('web-1'));
+        for (let at = 0; at < 30; at++)
+          for (const name of ['web-2', 'web-3'])
+            assert.deepEqual(await send(ingest, host, reportOf(name)), waits);
+        assert.deepEqual(await send(ingest, host, reportOf('web-1')), accepted());
+        assert.deepEqual([(await row()).host, (await row()).state], ['web-1', 'accepted']);
+        assert.equal((await auditOf(scene)).length, 40, 'the newest of each kind');
+        const squatter = await bench.enrol(token, 'web-3');
+        assert.equal(squatter.state, 'waiting');
+        assert.deepEqual(await send(ingest, squatter, reportOf('web-9')), waits);
       }));
 
     it('that two ask for at once is one of theirs, by one server and by two', () =>
