@@ -137,7 +137,7 @@ export const errorCodes = {
 
   CLOCK_BEHIND: degraded(
     'The clock of this host is earlier than the newest signature of the repository. The time of that signature is used for expiry.',
-    'Set the clock (`timedatectl set-ntp true`). If it is right, the repository was signed while a clock was ahead: `writ repo status` shows it.',
+    'Set the clock (`timedatectl set-ntp true`). If it is right, the repository was signed while a clock was ahead (`writ repo status` shows it), or a stolen online key signed it: replace that key.',
   ),
 
   UNTRUSTED_ACTIVE: degraded(

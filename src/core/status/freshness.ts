@@ -143,11 +143,20 @@ export function judgeFreshness(facts: FreshnessFacts): FreshnessReport {
   const since: Readonly<Record<Freshness, number | undefined>> = {
     fresh: undefined,
     refused: contact.refused?.sinceMs,
-    frozen: expired?.expiresAtMs ?? contact.failing?.sinceMs,
+    frozen: frozenSince(facts, expired),
     stale: ageMs === undefined ? undefined : nowMs - ageMs + staleAfter,
   };
   const sinceMs = since[state];
   return withoutUndefined<FreshnessReport>({ ...contact, state, ageMs, sinceMs, expired, overdueSinceMs });
+}
+
+/** A role that expired by the clock floor alone has an end in the future of this host: the first failure counts then. */
+function frozenSince(
+  { contact, nowMs }: FreshnessFacts,
+  expired: TrustedRole | undefined,
+): number | undefined {
+  const isPast = expired !== undefined && expired.expiresAtMs <= nowMs;
+  return isPast ? expired.expiresAtMs : contact.failing?.sinceMs;
 }
 
 /**

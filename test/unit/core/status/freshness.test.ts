@@ -100,6 +100,14 @@ describe('freshness', () => {
     assert.equal(judge(after(attempt(0)), (7 * dayMs) / minuteMs - 1).state, 'stale');
   });
 
+  it('is frozen since the first failure where a role expired by a signed time alone, and never since a future time', () => {
+    const signed = { clockFloorMs: t0 + 3000 * dayMs };
+    const report = judge(after(attempt(0), attempt(5, 'METADATA_EXPIRED', 'timestamp')), 10, signed);
+    assert.deepEqual([report.state, report.sinceMs], ['frozen', t0 + 5 * minuteMs]);
+    const unfailed = judge(after(attempt(0)), 10, signed);
+    assert.deepEqual([unfailed.state, unfailed.sinceMs], ['frozen', undefined]);
+  });
+
   it('is frozen when what the server offers has expired', () => {
     const report = judge(after(attempt(0), attempt(5, 'METADATA_EXPIRED', 'snapshot')), 6);
     assert.deepEqual([report.state, report.sinceMs], ['frozen', t0 + 5 * minuteMs]);
