@@ -17,7 +17,7 @@ export function isName(value: unknown): value is string {
 }
 
 /** @returns the caller of a request as text: `root` alone could be the role of the metadata, and `writ` is the agent itself */
-export function whoText(by: string): string {
+export function describeCaller(by: string): string {
   return by === 'writ' ? by : `user ${by}`;
 }
 

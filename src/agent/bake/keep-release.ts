@@ -3,7 +3,7 @@
 
 import type { CycleResult } from '../../core/cycle/cycle-report.js';
 import { isActivation } from '../../core/cycle/sync-machine.js';
-import { whoText } from '../../core/names.js';
+import { describeCaller } from '../../core/names.js';
 import { activeGenerationNumber } from '../generations/generations.js';
 import { newCycleId } from '../job/progress.js';
 import { recordEvent } from '../job/record.js';
@@ -32,6 +32,6 @@ export function keepActive(host: Host, { outcome }: Pick<CycleResult, 'outcome'>
   const names = baking.map(([bundle]) => bundle);
   ledger.write(withSettled(ledger.read(), names, settling));
   const kept = baking.map(([bundle, { serial }]) => `${bundle} ${serial}`).join(', ');
-  const reason = `kept without a bake time by ${whoText(by)}: ${kept}`;
+  const reason = `kept without a bake time by ${describeCaller(by)}: ${kept}`;
   recordEvent(host, { cycle: newCycleId(), trigger: 'force', reason, problems: [], by });
 }

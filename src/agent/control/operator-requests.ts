@@ -1,7 +1,7 @@
 // What a person tells a host to do from now on, and takes back: `writ pause`, `writ resume` and `writ refusals forget`, each
 // noted in the history with who and why; and the end of a pause that nobody has to take back.
 import { WritError } from '../../core/errors.js';
-import { whoText } from '../../core/names.js';
+import { describeCaller } from '../../core/names.js';
 import type { PauseResult, RefusalsResult, ResumeResult } from '../../core/protocol/control-protocol.js';
 import { recordEvent } from '../job/record.js';
 import { listRefusals } from '../report/refusal-status.js';
@@ -70,7 +70,7 @@ export function isWaitOver(host: Host): boolean {
   const isSettled = endWaitsThatAreOver(host);
   if (over === undefined) return isSettled;
   const { by, reason } = over;
-  const ended = `the pause by ${whoText(by)} is over: ${reason}`;
+  const ended = `the pause by ${describeCaller(by)} is over: ${reason}`;
   recordEvent(host, { trigger: 'pause', by: 'writ', reason: ended, pause: 'none', problems: [] });
   return true;
 }

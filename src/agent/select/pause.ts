@@ -2,7 +2,7 @@
 // in the ledger; refreshes, looks over the disk, status and the notifying of what is active already go on.
 
 import { WritError } from '../../core/errors.js';
-import { whoText } from '../../core/names.js';
+import { describeCaller } from '../../core/names.js';
 import type { HistoryEntry, PauseResult, ResumeResult } from '../../core/protocol/control-protocol.js';
 import { utcTimeText } from '../../core/text/iso-time.js';
 import { withRefusedAskedAgain } from '../notify/worker-ledger.js';
@@ -90,7 +90,9 @@ export function resume(host: Pick<Host, 'ledger' | 'clock'>): ResumeResult {
   const holds = ledger.holds.map((one) => ({ kind: 'hold' as const, what: `${one.bundle} ${one.serial}` }));
   const block = blocked === undefined ? [] : [{ kind: 'block' as const, what: blocked.reason }];
   const paused =
-    pause === undefined ? [] : [{ kind: 'pause' as const, what: `${whoText(pause.by)}: ${pause.reason}` }];
+    pause === undefined
+      ? []
+      : [{ kind: 'pause' as const, what: `${describeCaller(pause.by)}: ${pause.reason}` }];
   const silent = heldBySilence(ledger).map((what) => ({ kind: 'hold' as const, what }));
   const free = withoutSilence(withoutRestrictions(changePause(ledger, { pause: undefined })));
   host.ledger.write(blocked === undefined ? free : withRefusedAskedAgain(free, host.clock.nowMs()));

@@ -2,7 +2,7 @@
 // holds wins. `--force` asks none of them. Pure; what a restriction is for stands where it is set.
 import { type ErrorCode, WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
-import { whoText } from '../../core/names.js';
+import { describeCaller } from '../../core/names.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
 import { utcTimeText } from '../../core/text/iso-time.js';
 import type { Ledger, WaitingRelease } from '../state/ledger.js';
@@ -55,7 +55,7 @@ function refusedBefore(
 ): NotNow | undefined {
   const hold = holds.find((one) => one.bundle === bundle && one.serial >= serial);
   if (hold !== undefined) {
-    const text = `${bundle} ${serial} is held after a rollback by ${whoText(hold.by)}: ${hold.reason}`;
+    const text = `${bundle} ${serial} is held after a rollback by ${describeCaller(hold.by)}: ${hold.reason}`;
     const facts = { bundle, serial, by: hold.by, since: hold.atMs };
     return { error: new WritError('RELEASE_HELD', text, { facts }) };
   }
@@ -91,9 +91,13 @@ export function pausedError(
   if (pause === undefined) return undefined;
   const { by, reason, atMs: since, untilMs } = pause;
   const end = untilMs === undefined ? 'until writ resume' : `until ${utcTimeText(untilMs)}`;
-  return new WritError('ACTIVATION_PAUSED', `${what} waits: paused by ${whoText(by)} ${end}: ${reason}`, {
-    facts: { by, reason, since, ...(untilMs === undefined ? {} : { untilMs }) },
-  });
+  return new WritError(
+    'ACTIVATION_PAUSED',
+    `${what} waits: paused by ${describeCaller(by)} ${end}: ${reason}`,
+    {
+      facts: { by, reason, since, ...(untilMs === undefined ? {} : { untilMs }) },
+    },
+  );
 }
 
 /** It was judged or tried before, and its time has not come. */

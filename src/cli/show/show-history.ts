@@ -2,7 +2,7 @@
 
 import type { BundleResult, Problem } from '../../core/cycle/cycle-report.js';
 import { isNowActive } from '../../core/cycle/sync-machine.js';
-import { whoText } from '../../core/names.js';
+import { describeCaller } from '../../core/names.js';
 import type { HistoryEntry } from '../../core/protocol/control-protocol.js';
 import { type Block, showResult } from './show-result.js';
 import { indented, seconds, secondTime, table } from './show-text.js';
@@ -13,7 +13,7 @@ export function showHistory(entries: readonly HistoryEntry[]): Block {
   const rows = entries.map(({ by, result, reason }) => [
     secondTime(result.startedAtMs),
     result.cycle,
-    by === undefined ? result.trigger : whoText(by),
+    by === undefined ? result.trigger : describeCaller(by),
     generations(result),
     outcomeText(result),
     seconds(result.durationMs),
@@ -28,7 +28,7 @@ export function showHistory(entries: readonly HistoryEntry[]): Block {
 export function showCycle(entry: HistoryEntry): Block {
   const { result, steps, by, reason, recovers } = entry;
   const block = showResult(result);
-  const who = by === undefined ? result.trigger : `${result.trigger} by ${whoText(by)}`;
+  const who = by === undefined ? result.trigger : `${result.trigger} by ${describeCaller(by)}`;
   return {
     ...block,
     lines: [

@@ -1,7 +1,7 @@
 // `writ status` for people: one sentence, then bundles, workers, freshness, trust, and every problem with what to
 // do. Pure: a report in, lines out.
 import { type ErrorCode, errorCodes, isUnsaidNo } from '../../core/error-codes.js';
-import { whoText } from '../../core/names.js';
+import { describeCaller } from '../../core/names.js';
 import type {
   Bounded,
   BundleStatus,
@@ -78,7 +78,7 @@ export function showStatus(report: Bounded<StatusReport>, service = serviceLines
       ...refusalLines(report),
       ...report.holds.map(
         (one) =>
-          `  held      ${one.bundle} ${one.serial} by ${whoText(one.by)} at ${minuteTime(one.atMs)}${one.reason ? `: ${one.reason}` : ''}`,
+          `  held      ${one.bundle} ${one.serial} by ${describeCaller(one.by)} at ${minuteTime(one.atMs)}${one.reason ? `: ${one.reason}` : ''}`,
       ),
       ...waitLines(report),
       ...bakeGapLines(report),
@@ -236,7 +236,7 @@ function pauseLines({ pause }: StatusReport): string[] {
   const { by, atMs, untilMs, reason } = pause;
   const end = untilMs === undefined ? 'until writ resume' : `until ${minuteTime(untilMs)}`;
   const why = reason === '' ? '' : `: ${reason}`;
-  return [`  paused    by ${whoText(by)} since ${minuteTime(atMs)}, ${end}${why}`];
+  return [`  paused    by ${describeCaller(by)} since ${minuteTime(atMs)}, ${end}${why}`];
 }
 
 const holdWords = {

@@ -1,7 +1,7 @@
 // The health of a host, judged from its status report: one table of rules, used by `writ health`, `writ status` and
 // the image's health check. Pure. A poll that was missed once is no news; metadata that was refused is.
 import type { ErrorCode } from '../errors.js';
-import { whoText } from '../names.js';
+import { describeCaller } from '../names.js';
 import { troubleOf } from './freshness.js';
 import type { StatusReport } from './status.js';
 import { workerCodes } from './worker-rules.js';
@@ -147,7 +147,7 @@ function countOf(count: number, what: string): string {
 /** One that ends by itself was meant so; one that nobody ends is a policy that never changes again. */
 function paused({ pause }: StatusReport): HealthFinding[] {
   if (pause === undefined || pause.untilMs !== undefined) return [];
-  const text = `this host was paused without an end by ${whoText(pause.by)}`;
+  const text = `this host was paused without an end by ${describeCaller(pause.by)}`;
   return [{ level: 'warning', code: 'ACTIVATION_PAUSED', text }];
 }
 
@@ -156,7 +156,7 @@ function held({ holds, bundles }: StatusReport): HealthFinding[] {
   return holds.flatMap(({ bundle, serial, by }): HealthFinding[] => {
     const waits = bundles.some((one) => one.bundle === bundle && one.server?.serial === serial);
     if (!waits) return [];
-    const text = `${bundle} ${serial}, which the server offers, is held by ${whoText(by)}`;
+    const text = `${bundle} ${serial}, which the server offers, is held by ${describeCaller(by)}`;
     return [{ level: 'warning', code: 'RELEASE_HELD', text }];
   });
 }
