@@ -1,7 +1,11 @@
 // A reporter of node:test for scripts/run-tests.js: one JSON line for each case or suite that ended, each diagnostic,
 // and the end of all. Writes to the file itself, at once: what a process that dies has come to is not lost.
 import { appendFileSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { inspect } from 'node:util';
+
+/** Its one case waits until all files are loaded. */
+const groupEntry = fileURLToPath(new URL('./test-group.js', import.meta.url));
 
 /** What node:test says of every process; scripts/run-tests.js counts itself. */
 const ownCounts = /^(tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) /;
@@ -18,6 +22,7 @@ export default async function* report(events) {
   const around = [];
   const outermost = { open: 0, hasFailed: false };
   for await (const { type, data } of events) {
+    if (data.file === groupEntry) continue;
     count(outermost, type, data);
     if (type === 'test:start') around.splice(data.nesting, around.length, data);
     const file = around[0]?.file ?? data.file;
