@@ -73,7 +73,8 @@ describe('policy-small, 200 files', { ...needs('strace', 'strace'), ...needs('ti
     const { calls: next } = await pull();
     t.diagnostic(JSON.stringify({ next }));
     assert.ok(next.filesCreated <= 1 && next.directoriesRead <= 160);
-    assert.deepEqual([next.flushes, next.renames], [0, 0]);
+    // Without an agent only status.json has the time of the last success.
+    assert.deepEqual([next.flushes, next.renames <= 1], [0, true]);
   });
 
   it('is updated by 5 requests at most', async (t) => {
