@@ -22,34 +22,40 @@ const lineBreak = /^\r?\n[ \t]{0,40}$/;
 const maxLineBreakCharacters = 42;
 
 /**
+ * Decodes one value after the other, because all decoded values of a text together may take a thousand times its memory.
  * @param isCut the text begins in the middle of a line, so that the first value may begin at any of four positions of a group
  * @returns the base64 values of a text, decoded; lines of one wrapped value are one text
  */
-export function decodeBase64In(text: string, isCut: boolean): readonly EncodedText[] {
-  const found: EncodedText[] = [];
-  let open: { index: number; runs: string; end: number } | undefined;
-  const close = (): void => {
-    if (open !== undefined) found.push(...decodeRuns(open.runs, open.index));
-    open = undefined;
-  };
+export function* decodeBase64In(text: string, isCut: boolean): Generator<EncodedText> {
+  for (const { runs, index } of findRuns(text, isCut)) yield* decodeRuns(runs, index);
+}
+
+interface Base64Value {
+  readonly index: number;
+  /** Without its line breaks. */
+  readonly runs: string;
+}
+
+function findRuns(text: string, isCut: boolean): readonly Base64Value[] {
+  const found: (Base64Value & { readonly end: number })[] = [];
   for (const { 0: run, index } of text.matchAll(base64Run)) {
     const end = index + run.length;
+    const last = found.at(-1);
     if (isCut && index === 0) {
-      for (const start of [0, 1, 2, 3]) found.push(...decodeRuns(run.slice(start), index));
+      // A value that begins with the text has no begin that a next line could continue.
+      for (const start of [0, 1, 2, 3]) found.push({ index, runs: run.slice(start), end: -1 });
       continue;
     }
     const isContinued =
-      open !== undefined &&
-      index - open.end <= maxLineBreakCharacters &&
-      open.runs.length % 4 === 0 &&
-      lineBreak.test(text.slice(open.end, index));
-    if (isContinued && open !== undefined) open = { ...open, runs: open.runs + run, end };
-    else {
-      close();
-      open = { index, runs: run, end };
-    }
+      last !== undefined &&
+      last.end !== -1 &&
+      index - last.end <= maxLineBreakCharacters &&
+      last.runs.length % 4 === 0 &&
+      !last.runs.endsWith('=') &&
+      lineBreak.test(text.slice(last.end, index));
+    if (isContinued) found[found.length - 1] = { ...last, runs: last.runs + run, end };
+    else found.push({ index, runs: run, end });
   }
-  close();
   return found;
 }
 

@@ -1,6 +1,7 @@
-// Finds secrets in the content of a file: private keys, Writ's own key files and tokens, and tokens whose services publish a
-// fixed prefix for scanners; also inside base64 and gzip (encoded-text.ts). A finding has its line and its kind, never a byte of the secret. Pure; memory and time are bounded
-// by the chunk that is read, because no pattern repeats a group, and none depends on the length of a line.
+// Finds secrets in the content of a file: private keys, Writ's own key files and tokens, and tokens with a fixed prefix that
+// their services publish for scanners; also inside base64 and gzip (encoded-text.ts). A finding has its line and its kind,
+// never a byte of the secret. Pure; memory and time are bounded by the chunk that is read, because no pattern repeats a group,
+// and none depends on the length of a line.
 
 import { decodeBase64In, inflate } from './encoded-text.js';
 
@@ -24,6 +25,9 @@ export const maxScannedBytes = 4_194_304;
 const binaryBytes = 8192;
 /** The longest pattern: a secret on the border of two chunks is in the next text as a whole. */
 const overlapCharacters = 512;
+/** Of one file: the decoded text that is searched, and how often base64 in base64 is decoded. */
+const maxDecodedCharacters = 67_108_864;
+const maxLevels = 2;
 
 const ownSecrets: Readonly<Record<string, string>> = {
   'a secret key file of Writ': '"writ-key"\\s{0,20}:',
@@ -104,29 +108,49 @@ function findPlain(text: string, patterns: Patterns): Omit<Match, 'encoding'> | 
   return { index: match.index, kind: patterns.kinds[group] ?? '' };
 }
 
-/** @param isCut as decodeBase64In */
-function findIn(text: string, patterns: Patterns, isCut: boolean): Match | undefined {
+/** The decoded text of one file that may still be searched. A short value in gzip and base64 expands a thousand times. */
+interface Budget {
+  leftCharacters: number;
+}
+
+interface Search {
+  readonly patterns: Patterns;
+  readonly budget: Budget;
+  /** As decodeBase64In. */
+  readonly isCut: boolean;
+  /** Base64 in base64 is decoded so often. */
+  readonly levels: number;
+}
+
+function findIn(text: string, { patterns, budget, isCut, levels }: Search): Match | undefined {
   const plain = findPlain(text, patterns);
   if (plain !== undefined) return { ...plain, encoding: '' };
+  if (levels === 0) return undefined;
   for (const { text: inner, index, encoding } of decodeBase64In(text, isCut)) {
-    const kind = findPlain(inner, patterns)?.kind;
-    if (kind !== undefined) return { index, kind, encoding: ` ${encoding}` };
+    budget.leftCharacters -= inner.length;
+    if (budget.leftCharacters < 0) return undefined;
+    const match = findIn(inner, { patterns, budget, isCut: false, levels: levels - 1 });
+    if (match !== undefined) return { ...match, index, encoding: `${match.encoding} ${encoding}` };
   }
   return undefined;
 }
 
 /** @returns a secret in a gzip file, or a private key in DER, by the first bytes of the file */
-function findInBinary(chunk: Buffer, patterns: Patterns): Match | undefined {
+function findInBinary(chunk: Buffer, search: Search): Match | undefined {
+  const { patterns } = search;
   if (patterns === all && isDerKey(chunk.toString('latin1', 0, derCharacters)))
     return { index: 0, kind: 'a private key', encoding: ' in DER' };
   const inflated = inflate(chunk);
-  const match = inflated === undefined ? undefined : findIn(inflated, patterns, false);
+  const match = inflated === undefined ? undefined : findIn(inflated, search);
   return match && { ...match, index: 0, encoding: `${match.encoding} in gzip` };
 }
 
 /** @param secrets `own` where the user includes the file: then only what is never published is looked for */
 export function scanForSecrets(secrets: 'all' | 'own'): SecretScan {
   const patterns = secrets === 'own' ? own : all;
+  const search = {
+    ...{ patterns, budget: { leftCharacters: maxDecodedCharacters }, isCut: false, levels: maxLevels },
+  };
   let state = { scannedBytes: 0, line: 1, rest: '', decode: decodeBytes };
   let found: FoundSecret | undefined;
   let isOver = false;
@@ -137,7 +161,7 @@ export function scanForSecrets(secrets: 'all' | 'own'): SecretScan {
   const add = (chunk: Buffer): void => {
     if (isOver) return;
     if (state.scannedBytes === 0) {
-      const binary = findInBinary(chunk, patterns);
+      const binary = findInBinary(chunk, search);
       if (binary !== undefined) {
         end(binary, 1);
         return;
@@ -148,7 +172,7 @@ export function scanForSecrets(secrets: 'all' | 'own'): SecretScan {
       state = { ...state, decode };
     }
     const text = state.rest + state.decode(chunk);
-    const match = findIn(text, patterns, state.rest !== '');
+    const match = findIn(text, { ...search, isCut: state.rest !== '' });
     if (match !== undefined) {
       end(match, state.line + countLines(text.slice(0, match.index)));
       return;

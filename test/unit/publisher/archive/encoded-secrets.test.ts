@@ -86,6 +86,23 @@ describe('a secret in an encoding', () => {
     assert.equal(found(gzipSync(base64(secret)))?.what, 'a GitHub token in base64 in gzip');
   });
 
+  it('is found in a base64 value on the line after another value', () => {
+    const other = base64('x'.repeat(20));
+    assert.equal(other.at(-1), '=');
+    assert.equal(found(`${other}\n${base64(secret)}\n`)?.line, 2);
+  });
+
+  it('is found in base64 that is inside base64', () => {
+    assert.equal(found(base64(base64(secret)))?.what, 'a GitHub token in base64 in base64');
+    assert.equal(found(base64(base64(base64(secret)))), undefined);
+  });
+
+  it('is found behind fifteen values that expand to four megabytes each, and not behind seventeen', () => {
+    const expanding = `k: ${base64(gzipSync(Buffer.alloc(4_194_304, 'a ')))}\n`;
+    assert.equal(found(`${expanding.repeat(15)}x: ${base64(secret)}`)?.line, 16);
+    assert.equal(found(`${expanding.repeat(17)}x: ${base64(secret)}`), undefined);
+  });
+
   it('of Writ itself is found in an included file too', () => {
     const key = JSON.stringify({ 'writ-key': 1, scheme: 'ed25519' });
     for (const content of [base64(key), gzipSync(key)]) assert.equal(found(content, 'own')?.isOwn, true);
