@@ -17,7 +17,14 @@ interface FileResult {
   readonly trouble?: string;
 }
 
-type RunUnit = (unit: object) => Promise<readonly FileResult[]>;
+/** Runs test files in one process, as scripts/run-tests.js does. */
+async function runFiles(files: readonly string[]): Promise<readonly FileResult[]> {
+  const url = pathToFileURL(join(projectRoot, 'scripts/test-process.js')).href;
+  const { runUnit } = (await import(url)) as {
+    readonly runUnit: (unit: object) => Promise<readonly FileResult[]>;
+  };
+  return runUnit({ files, timeoutMs: 60_000, isInMemory: false, hasHeapLimit: true });
+}
 
 const leaking = `
 import { it } from 'node:test';
@@ -29,20 +36,32 @@ const passing = `
 import { it } from 'node:test';
 it('passes', () => undefined);`;
 
+const first = `
+import { it } from 'node:test';
+it('starts after the second file is loaded', () => {
+  if (globalThis.isSecondLoaded !== true) throw new Error('too early');
+});`;
+const second = `
+await new Promise((resolve) => setTimeout(resolve, 100));
+globalThis.isSecondLoaded = true;`;
+
 describe('a process of the tests', () => {
+  it('starts its cases after all of its files are loaded', async () => {
+    using dir = tempDir();
+    writeTree(dir.path, { 'first.test.mjs': first, 'second.test.mjs': second });
+    const [result] = await runFiles([dir.join('first.test.mjs'), dir.join('second.test.mjs')]);
+    assert.deepEqual(
+      result?.events.map(({ kind, error }) => [kind, error]),
+      [['pass', undefined]],
+    );
+  });
+
   for (const others of [[], ['passing.test.mjs']])
     it(`ends with the error of a case that failed and left a timer (beside ${others.length} files)`, async () => {
-      const url = pathToFileURL(join(projectRoot, 'scripts/test-process.js')).href;
-      const { runUnit } = (await import(url)) as { readonly runUnit: RunUnit };
       using dir = tempDir();
       writeTree(dir.path, { 'leaking.test.mjs': leaking, 'passing.test.mjs': passing });
       const files = ['leaking.test.mjs', ...others].map((name) => dir.join(name));
-      const [result, ...rest] = await runUnit({
-        files,
-        timeoutMs: 60_000,
-        isInMemory: false,
-        hasHeapLimit: true,
-      });
+      const [result, ...rest] = await runFiles(files);
       assert.equal(result?.trouble, undefined);
       const [failed] = result?.events.filter(({ kind }) => kind === 'fail') ?? [];
       assert.deepEqual(failed?.path, ['fails, and leaves a timer']);
