@@ -191,17 +191,22 @@ export interface AgentFactsSeen {
   readonly service: ServiceLines;
 }
 
-async function agentFacts({ heard, places, version: own, service }: DoctorContext): Promise<AgentFactsSeen> {
+async function agentFacts({
+  hostStatus,
+  places,
+  version: own,
+  service,
+}: DoctorContext): Promise<AgentFactsSeen> {
   const common = { socket: places.socket, service };
-  const { report } = heard;
-  if ('why' in heard && report === undefined) {
-    const { why } = heard;
-    if (heard.kind === 'unknown') return { ...common, unknown: why.message, versions: { own } };
+  const { report } = hostStatus;
+  if ('why' in hostStatus && report === undefined) {
+    const { why } = hostStatus;
+    if (hostStatus.kind === 'unknown') return { ...common, unknown: why.message, versions: { own } };
     if (why.code === 'AGENT_UNREACHABLE') return { ...common, error: why, versions: { own } };
   }
   if (report !== undefined && report.agent !== 'stop') {
     const doubt = report.problems.find(({ code }) => code === 'AGENT_UNREACHABLE');
-    const ageMs = heard.kind === 'file' ? heard.ageMs : undefined;
+    const ageMs = hostStatus.kind === 'file' ? hostStatus.ageMs : undefined;
     const seen = { doubt, ageMs, versions: { own, agent: report.version } };
     return { ...common, state: report.agent, ...seen };
   }

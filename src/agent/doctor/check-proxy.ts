@@ -7,9 +7,9 @@ import { createProxies, ownProxyUses, proxyHeaders, readProxyCa } from '../../pl
 import { agentReportOf, type Checks, type DoctorContext } from './doctor-context.js';
 import { failOf, type Judged, ok, type Trouble, warn } from './judged.js';
 
-export function proxyChecks({ config, heard }: DoctorContext): Checks {
+export function proxyChecks({ config, hostStatus }: DoctorContext): Checks {
   if (config === undefined) return [];
-  const report = agentReportOf({ heard });
+  const report = agentReportOf({ hostStatus });
   const agent = report === undefined ? undefined : (report.proxies ?? []);
   const uses = ownProxyUses(config);
   if (uses.length + (agent?.length ?? 0) === 0) return [];

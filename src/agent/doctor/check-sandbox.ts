@@ -26,11 +26,11 @@ export interface SandboxFacts {
 }
 
 /** Takes the trial of the agent, which is another user perhaps; where there is none, tries a command that does nothing. */
-async function sandboxFacts({ config, heard }: DoctorContext): Promise<SandboxFacts> {
+async function sandboxFacts({ config, hostStatus }: DoctorContext): Promise<SandboxFacts> {
   const mode = config?.sandbox ?? 'auto';
   const commands = config === undefined ? 0 : countConfined(config);
   if (mode === 'off') return { mode, commands };
-  const trial = agentReportOf({ heard })?.sandbox;
+  const trial = agentReportOf({ hostStatus })?.sandbox;
   if (trial !== undefined && trial.state !== 'unknown' && trial.state !== 'off')
     return { mode, commands, seen: trial, by: 'agent', memory: trial.memory };
   // `auto`, for whatever is wished: what is missing is a finding here, not an error.
@@ -43,7 +43,7 @@ async function sandboxFacts({ config, heard }: DoctorContext): Promise<SandboxFa
     // A trial without an end of its own.
     if (!isWritError(error)) throw error;
   }
-  return { mode, commands, seen: sandbox.status(), memory: heard.report?.sandbox?.memory };
+  return { mode, commands, seen: sandbox.status(), memory: hostStatus.report?.sandbox?.memory };
 }
 
 export function judgeSandbox({ mode, commands, seen, by, memory }: SandboxFacts): Judged {

@@ -184,8 +184,8 @@ const maxRootBytes = 512_000;
 function examineTrust({ root }: AgentConfig, context: DoctorContext): Judged {
   const report = reportOf(context);
   if (report === undefined) {
-    const { heard } = context;
-    const message = 'why' in heard ? heard.why.message : 'no status';
+    const { hostStatus } = context;
+    const message = 'why' in hostStatus ? hostStatus.why.message : 'no status';
     return couldNotLook(message.split('\n', 1)[0] ?? '');
   }
   const read = readSmallFile(root, { maxBytes: maxRootBytes });

@@ -8,8 +8,8 @@ import type { Clock } from '../../platform/time/clock.js';
 import type { AgentPlaces } from '../config/config-file.js';
 import { type Judged, skip } from './judged.js';
 
-/** How the host is said to be, by whom, or why nobody says it; `failed`: not even a user who may look is told. */
-export type DoctorHearsay =
+/** The status of the host and its source, or the reason why it is unknown; `failed`: unknown to root too. */
+export type DoctorStatus =
   | { readonly kind: 'agent' | 'disk'; readonly report: StatusReport }
   | { readonly kind: 'file'; readonly report: StatusReport; readonly ageMs: number }
   | { readonly kind: 'unknown' | 'failed'; readonly why: WritError; readonly report?: StatusReport };
@@ -18,7 +18,7 @@ export interface DoctorContext {
   readonly places: AgentPlaces;
   /** Left out when it has a mistake: checks that need none go on. */
   readonly config?: AgentConfig | undefined;
-  readonly heard: DoctorHearsay;
+  readonly hostStatus: DoctorStatus;
   readonly version: string;
   readonly clock: Clock;
   /** When this program was released; left out: the clock is not compared with it. */
@@ -37,10 +37,10 @@ type Findings = Judged | readonly Judged[];
 export const withoutConfig = skip('skipped until the configuration is valid');
 
 /** @returns what the running agent reports, by its socket or its file; undefined where none answers */
-export function agentReportOf({ heard }: Pick<DoctorContext, 'heard'>): StatusReport | undefined {
-  return heard.kind === 'agent' || heard.kind === 'file' ? heard.report : undefined;
+export function agentReportOf({ hostStatus }: Pick<DoctorContext, 'hostStatus'>): StatusReport | undefined {
+  return hostStatus.kind === 'agent' || hostStatus.kind === 'file' ? hostStatus.report : undefined;
 }
 
-export function reportOf({ heard }: DoctorContext): StatusReport | undefined {
-  return heard.report;
+export function reportOf({ hostStatus }: DoctorContext): StatusReport | undefined {
+  return hostStatus.report;
 }

@@ -17,7 +17,7 @@ import type { Checks, DoctorContext } from './doctor-context.js';
 import { couldNotLook, judgeChange } from './judged.js';
 
 export interface DoctorOptions
-  extends Pick<DoctorContext, 'version' | 'clock' | 'releasedAtMs' | 'heard' | 'service'> {
+  extends Pick<DoctorContext, 'version' | 'clock' | 'releasedAtMs' | 'hostStatus' | 'service'> {
   readonly configPath: string;
   /** `/etc` by default. */
   readonly etc?: string;
@@ -47,7 +47,7 @@ export async function runDoctor({
   const places = orUndefined(() => agentPlaces(configPath)) ?? {
     ...{ state, run, policy: `${state}/policy`, socket: `${run}/agent.sock` },
   };
-  const changed = given.heard.report?.problems.find(({ code }) => code === 'CONFIG_CHANGED');
+  const changed = given.hostStatus.report?.problems.find(({ code }) => code === 'CONFIG_CHANGED');
   const findings: DoctorFinding[] = [
     { check: 'configuration', ...judged },
     ...(changed === undefined ? [] : [{ check: 'configuration' as const, ...judgeChange(changed) }]),

@@ -45,11 +45,11 @@ export async function readWait(
     .where('hosts.agent', '!=', 'stop')
     .where('hosts.enrolled_at_ms', '<=', sinceMs);
   const oldestMs = exceptSilentMs === undefined ? 0 : nowMs - exceptSilentMs;
-  const heard = members.where('hosts.last_seen_ms', '>=', oldestMs);
-  const release = await releaseOf(heard, serial, signed);
+  const reporting = members.where('hosts.last_seen_ms', '>=', oldestMs);
+  const release = await findReleaseManifests(reporting, serial, signed);
   const at = { nowMs, fleet: await readAccepting(db) };
   const { own, others } = release;
-  const counted = await heard
+  const counted = await reporting
     .select((eb) => [
       eb.fn.countAll<number>().as('of'),
       count(eb, has(eb, serial, others)).as('elsewhere'),
@@ -60,14 +60,14 @@ export async function readWait(
     .executeTakeFirstOrThrow();
   const sums = wholeNumbers(counted);
   const { all } = await members.select((eb) => eb.fn.countAll<number>().as('all')).executeTakeFirstOrThrow();
-  const refusedHosts = await heard
+  const refusedHosts = await reporting
     .select(['hosts.host', 'hosts.key_id', 'host_bundles.offered_code'])
     .where((eb) => refused(eb, serial))
     .orderBy('hosts.host')
     .orderBy('hosts.key_id')
     .limit(maxListedHosts)
     .execute();
-  const elsewhereHosts = await heard
+  const elsewhereHosts = await reporting
     .select(['hosts.host', 'hosts.key_id'])
     .where((eb) => has(eb, serial, others))
     .orderBy('hosts.host')
@@ -79,7 +79,7 @@ export async function readWait(
     type: 'fleet.wait',
     atMs: nowMs,
     of: sums.of,
-    ...countDeliveries(await readGroups(heard, { serial, manifests: own, at })),
+    ...countDeliveries(await readGroups(reporting, { serial, manifests: own, at })),
     refused: sums.refused,
     refusedHosts: refusedHosts.map(({ host, key_id, offered_code }) => ({
       host,
@@ -102,7 +102,7 @@ function has(eb: Joined, serial: number, manifests: readonly string[]) {
 
 /** Hosts that have the release, by their last report and whether they are silent now. */
 async function readGroups(
-  heard: Members,
+  reporting: Members,
   {
     serial,
     manifests,
@@ -113,7 +113,7 @@ async function readGroups(
     readonly at: Parameters<typeof isSilentRow>[1];
   },
 ): Promise<ReportedHosts[]> {
-  const rows = await heard
+  const rows = await reporting
     .select(['host_bundles.state', 'host_bundles.bake'])
     .select((eb) => [
       eb.case().when(isSilentRow(eb, at)).then(eb.lit(1)).else(eb.lit(0)).end().as('is_silent'),
@@ -179,8 +179,12 @@ function greatest(eb: Joined, of: Condition) {
  * Which release has the serial: the signed one, or the one that most hosts report where no repository has signed it. Hosts of a
  * repository that was read and has no such serial report another one.
  */
-async function releaseOf(heard: Members, serial: number, { manifests: signed, rootsWithout }: SignedSerial) {
-  const rows = await heard
+async function findReleaseManifests(
+  reporting: Members,
+  serial: number,
+  { manifests: signed, rootsWithout }: SignedSerial,
+) {
+  const rows = await reporting
     .select(['host_bundles.repository', 'host_bundles.manifest', 'host_bundles.serial'])
     .select((eb) => eb.fn.countAll<number>().as('counted'))
     .where((eb) =>

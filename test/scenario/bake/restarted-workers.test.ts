@@ -35,6 +35,20 @@ async function onTwo(names: readonly string[] = ['a']): Promise<Scene> {
   };
 }
 
+/** Replaces the process of `a` twice: no time is observed until its third process is notified, and then it passes again. */
+async function assertNoTimePasses({ host, driver }: Scene): Promise<void> {
+  const observedMs = () => host.test.host.ledger.read().bakes?.['access']?.observedMs ?? bakeMs;
+  driver.replace('a');
+  await host.live(20 * second);
+  driver.replace('a');
+  await host.live(4 * second);
+  const before = observedMs();
+  await host.live(52 * second);
+  assert.equal(observedMs(), before);
+  await host.live(40 * second);
+  assert.ok(observedMs() > before);
+}
+
 describe('a worker that a person restarts twice within a bake time', () => {
   it('is notified of the release again, and its refusal takes the release back', async () => {
     using scene = await onTwo();
@@ -55,17 +69,7 @@ describe('a worker that a person restarts twice within a bake time', () => {
 
   it('does not let the bake time pass until its third process was notified', async () => {
     using scene = await onTwo();
-    const { driver } = scene;
-    driver.replace('a');
-    await scene.host.live(20 * second);
-    driver.replace('a');
-    await scene.host.live(4 * second);
-    const observedMs = () => scene.host.test.host.ledger.read().bakes?.['access']?.observedMs ?? bakeMs;
-    const before = observedMs();
-    await scene.host.live(52 * second);
-    assert.equal(observedMs(), before);
-    await scene.host.live(40 * second);
-    assert.ok(observedMs() > before);
+    await assertNoTimePasses(scene);
     await scene.host.live(bakeMs);
     assert.deepEqual([scene.settled()?.serial, scene.settled()?.isObserved], [2, true]);
   });
@@ -85,16 +89,6 @@ describe('a worker that a person restarts twice within a bake time', () => {
 describe('a group of two workers in a bake time', () => {
   it('does not let the bake time pass while the successor of one of them is not notified', async () => {
     using scene = await onTwo(['a', 'b']);
-    const { driver } = scene;
-    driver.replace('a');
-    await scene.host.live(20 * second);
-    driver.replace('a');
-    await scene.host.live(4 * second);
-    const observedMs = () => scene.host.test.host.ledger.read().bakes?.['access']?.observedMs ?? bakeMs;
-    const before = observedMs();
-    await scene.host.live(52 * second);
-    assert.equal(observedMs(), before);
-    await scene.host.live(40 * second);
-    assert.ok(observedMs() > before);
+    await assertNoTimePasses(scene);
   });
 });

@@ -10,8 +10,8 @@ import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
 interface Blocked {
   readonly site: WritSite;
   readonly active: () => string;
-  /** The worker says yes from now on. */
-  mend(): void;
+  /** From now on the worker accepts each policy. */
+  repairWorker(): void;
   /** Makes version 2 active, and then has version 3 refused, and so the way back, with another text. */
   block(): Promise<void>;
 }
@@ -32,7 +32,7 @@ async function siteWithVersionZero(dir: TempDir, confirms: object): Promise<Bloc
   return {
     site,
     active: () => fs.readFileSync(join(site.state, 'policy/current/dns-edge/block.rpz'), 'utf8'),
-    mend: () => fs.rmSync(fault),
+    repairWorker: () => fs.rmSync(fault),
     block: async () => {
       for (const version of [1, 2, 3]) {
         if (version === 3) fs.writeFileSync(fault, '');
@@ -52,11 +52,11 @@ describe('a block that a person has ended', () => {
     for (const by of ['agent', 'pull'] as const)
       it(`keeps what stayed active, and notifies the worker that refused it (it ${kind}, ${by})`, async () => {
         using dir = tempDir();
-        const { site, active, mend, block } = await siteWithVersionZero(dir, confirms);
+        const { site, active, repairWorker, block } = await siteWithVersionZero(dir, confirms);
         await using _agent = by === 'agent' ? await site.agent() : undefined;
         await block();
         const before = (await site.json('status'))['generation'];
-        mend();
+        repairWorker();
         assert.equal((await site.writ('resume')).exitCode, 0);
         await site.writ('pull');
         assert.equal(active(), 'version two\n');

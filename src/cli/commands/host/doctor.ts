@@ -16,12 +16,12 @@ export const command: CommandDefinition<ConfigFlags> = {
   flags: configFlag,
   run: async (_args, flags, context) => {
     const { at, version, clock } = context;
-    const heard = await readHostReport(flags, context).catch(whyNot);
+    const hostStatus = await readHostReport(flags, context).catch(whyNot);
     const { runDoctor } = await agentDoors.doctor();
     const service = serviceOf(context);
     const releasedAtMs = releaseTimeOf(context);
     const configPath = at(flags.config);
-    const found = await runDoctor({ configPath, version, clock, releasedAtMs, heard, service });
+    const found = await runDoctor({ configPath, version, clock, releasedAtMs, hostStatus, service });
     const findings = found.map((finding) => withConfig(finding, flags));
     const { outcome, exitCode, failures, warnings } = diagnose(findings);
     return {

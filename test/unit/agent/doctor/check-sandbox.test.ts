@@ -63,7 +63,7 @@ describe('the sandbox', () => {
     const sandbox = { mode: 'required', state: 'unusable', reason } as const;
     const config = { sandbox: 'required', bundles: [{ checks: [{ kind: 'run' }] }], workers: [] };
     for (const kind of ['agent', 'file'] as const) {
-      const context = { config, heard: { kind, report: { sandbox }, ageMs: 1 } };
+      const context = { config, hostStatus: { kind, report: { sandbox }, ageMs: 1 } };
       const [[, look] = []] = sandboxChecks(context as unknown as DoctorContext);
       const found = await look?.();
       assert.match(JSON.stringify(found), /No permissions to create a new namespace, tested by the agent/);

@@ -31,11 +31,11 @@ async function examine(
   const clock = { ...systemClock, nowMs: () => systemClock.nowMs() + aheadMs };
   const common = { configPath: host.config, version: '0.1.0' };
   const service = serviceLines('absent');
-  const heard = await readOfflineStatus({ ...common, nowMs: clock.nowMs() }).then(
+  const hostStatus = await readOfflineStatus({ ...common, nowMs: clock.nowMs() }).then(
     (report) => ({ kind: 'disk', report }) as const,
     (error: unknown) => ({ kind: 'failed', why: toWritError(error) }) as const,
   );
-  return runDoctor({ ...common, clock, releasedAtMs, heard, service, etc: host.dir.join('etc') });
+  return runDoctor({ ...common, clock, releasedAtMs, hostStatus, service, etc: host.dir.join('etc') });
 }
 
 function etcOf(host: InstalledHost, files: Readonly<Record<string, string>>): void {
