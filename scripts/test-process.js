@@ -17,6 +17,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { describeLateProcess, reportFlags } from './late-process.js';
 
 const projectRoot = fileURLToPath(new URL('..', import.meta.url));
 const reporter = fileURLToPath(new URL('./test-reporter.js', import.meta.url));
@@ -38,6 +39,8 @@ const maxOutputChars = 200_000;
 const memoryPath = '/dev/shm';
 const leastMemoryBytes = 2 ** 30;
 const lookMs = 500;
+/** How long a late process may take to describe itself. */
+const reportMs = 10_000;
 const running = new Set();
 
 /**
@@ -90,10 +93,10 @@ async function runProcess({ files, timeoutMs, isInMemory, hasHeapLimit, caseText
     const entry = files.length === 1 ? files : [groupEntry, ...files];
     const pattern = caseText === undefined ? [] : [`--test-name-pattern=${escaped(caseText)}`];
     const heap = hasHeapLimit ? [`--max-old-space-size=${maxHeapMegabytes}`] : [];
-    const flags = [...heap, ...collectorFlags, '--import', preload];
+    const flags = [...heap, ...collectorFlags, ...reportFlags(scratch), '--import', preload];
     const argv = [...flags, '--test-reporter', reporter, ...pattern, ...entry];
     const env = { ...process.env, WRIT_TEST_EVENTS: eventsPath, ...(isInMemory ? { TMPDIR: scratch } : {}) };
-    const { output, end } = await waitFor(argv, env, { timeoutMs, files: files.length });
+    const { output, end } = await waitFor(argv, env, { timeoutMs, files: files.length, scratch });
     const events = linesOf(eventsPath);
     const last = events.at(-1)?.kind === 'end' ? events.pop() : undefined;
     return {
@@ -121,7 +124,8 @@ function troubleOf({ end, events, hasEnded }) {
     const failed = events.filter((event) => hasFailed(event) && event.error !== undefined);
     const errors = failed.map((event) => `\n      ${nameOf(event)}: ${event.error}`).join('');
     const after = failed.length === 0 ? '' : `; before, there failed: ${errors}`;
-    return `${end.late}; the last that did: ${nameOf(events.at(-1))}${after}`;
+    const state = end.state.map((line) => `\n      ${line}`).join('');
+    return `${end.late}; the last that did: ${nameOf(events.at(-1))}${after}${state}`;
   }
   if (end.signal !== null) return `it died of ${end.signal}`;
   if (!hasEnded) return `it ended with ${end.exitCode} before its tests did`;
@@ -158,9 +162,16 @@ function waitFor(argv, env, limits) {
     });
   const lateness = watchProgress(env.WRIT_TEST_EVENTS, limits);
   let late;
-  const timer = setInterval(() => {
-    late ??= lateness();
-    if (late !== undefined) killGroup(child);
+  let state = [];
+  const timer = setInterval(async () => {
+    if (late !== undefined) return;
+    late = lateness();
+    if (late === undefined) return;
+    try {
+      state = await describeLateProcess(child.pid, { directory: limits.scratch, waitMs: reportMs });
+    } finally {
+      killGroup(child);
+    }
   }, lookMs);
   return new Promise((resolve, reject) => {
     child.once('error', reject);
@@ -170,7 +181,7 @@ function waitFor(argv, env, limits) {
       running.delete(child);
       // A process of another group may keep the output open for ever.
       await Promise.race([once(child, 'close'), sleep(1000, undefined, { ref: false })]);
-      resolve({ output, end: { exitCode, signal, late } });
+      resolve({ output, end: { exitCode, signal, late, state } });
     });
   });
 }

@@ -18,12 +18,12 @@ interface FileResult {
 }
 
 /** Runs test files in one process, as scripts/run-tests.js does. */
-async function runFiles(files: readonly string[]): Promise<readonly FileResult[]> {
+async function runFiles(files: readonly string[], timeoutMs = 60_000): Promise<readonly FileResult[]> {
   const url = pathToFileURL(join(projectRoot, 'scripts/test-process.js')).href;
   const { runUnit } = (await import(url)) as {
     readonly runUnit: (unit: object) => Promise<readonly FileResult[]>;
   };
-  return runUnit({ files, timeoutMs: 60_000, isInMemory: false, hasHeapLimit: true });
+  return runUnit({ files, timeoutMs, isInMemory: false, hasHeapLimit: true });
 }
 
 const leaking = `
@@ -45,7 +45,19 @@ const second = `
 await new Promise((resolve) => setTimeout(resolve, 100));
 globalThis.isSecondLoaded = true;`;
 
+const endless = `
+import { it } from 'node:test';
+it('never ends', () => new Promise(() => setInterval(() => undefined, 1000)));`;
+
 describe('a process of the tests', () => {
+  it('is described in the result, where it is late', async () => {
+    using dir = tempDir();
+    writeTree(dir.path, { 'endless.test.mjs': endless });
+    const [result] = await runFiles([dir.join('endless.test.mjs')], 1_000);
+    assert.match(result?.trouble ?? '', /did not end within 1 s/);
+    assert.match(result?.trouble ?? '', /process \d+, started by \d+: \S*node /);
+  });
+
   it('starts its cases after all of its files are loaded', async () => {
     using dir = tempDir();
     writeTree(dir.path, { 'first.test.mjs': first, 'second.test.mjs': second });
