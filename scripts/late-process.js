@@ -1,11 +1,11 @@
-// What a test process waits for that is late, before it is ended: the processes of its group, and the handles of its own loop.
-// Without it, a wait that never ends leaves nothing but the name of the case before.
+// Describes a late test process before its end: the processes of its group, and the handles of its event loop. Without this
+// description, an endless wait leaves nothing but the name of the case before.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const reportName = 'late.json';
-const lookMs = 100;
+const pollMs = 100;
 const maxCommandChars = 200;
 const maxHandles = 40;
 
@@ -18,7 +18,7 @@ export function reportFlags(directory) {
 /**
  * @param pid of the process, which is the id of its group as well
  * @param {{ directory: string, waitMs: number }} report the directory that the flags of the process name, and how long to wait for it:
- * a process whose main thread is blocked writes none
+ * while a blocked main thread writes no report
  * @returns lines for a person
  */
 export async function describeLateProcess(pid, report) {
@@ -27,7 +27,7 @@ export async function describeLateProcess(pid, report) {
 
 function describeGroup(groupId) {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
-  return pids.flatMap((pid) => ifThere(() => describeMember(pid, groupId)) ?? []);
+  return pids.flatMap((pid) => tryRead(() => describeMember(pid, groupId)) ?? []);
 }
 
 function describeMember(pid, groupId) {
@@ -38,7 +38,7 @@ function describeMember(pid, groupId) {
     .slice(0, maxCommandChars);
   const threads = readdirSync(`/proc/${pid}/task`).map((thread) => `/proc/${pid}/task/${thread}`);
   const states = threads.map((at) =>
-    ifThere(() => `${statOf(at).state} ${readFileSync(`${at}/wchan`, 'utf8')}`),
+    tryRead(() => `${statOf(at).state} ${readFileSync(`${at}/wchan`, 'utf8')}`),
   );
   return [`process ${pid}, started by ${parent}: ${command}`, `  threads: ${states.join(', ')}`];
 }
@@ -50,8 +50,8 @@ function statOf(at) {
   return { state, parent: Number(parent), group: Number(group) };
 }
 
-/** A process or a thread may end while it is read. */
-function ifThere(read) {
+/** A process or a thread may end during the read. */
+function tryRead(read) {
   try {
     return read();
   } catch {
@@ -62,14 +62,14 @@ function ifThere(read) {
 async function describeHandles(pid, { directory, waitMs }) {
   const path = join(directory, reportName);
   process.kill(pid, 'SIGUSR2');
-  for (let waitedMs = 0; waitedMs < waitMs; waitedMs += lookMs) {
-    await sleep(lookMs);
-    const report = existsSync(path) && ifThere(() => JSON.parse(readFileSync(path, 'utf8')));
+  for (let waitedMs = 0; waitedMs < waitMs; waitedMs += pollMs) {
+    await sleep(pollMs);
+    const report = existsSync(path) && tryRead(() => JSON.parse(readFileSync(path, 'utf8')));
     if (!report) continue;
     const handles = report.libuv.filter((handle) => handle.is_active && handle.is_referenced);
     return handles.slice(0, maxHandles).map((handle) => `handle ${describeHandle(handle)}`);
   }
-  return ['its main thread is blocked: it wrote no report of its handles'];
+  return ['the main thread is blocked: no report of the handles'];
 }
 
 function describeHandle({ type, pid, firesInMsFromNow, localEndpoint, remoteEndpoint, fd }) {

@@ -39,7 +39,7 @@ const maxOutputChars = 200_000;
 const memoryPath = '/dev/shm';
 const leastMemoryBytes = 2 ** 30;
 const lookMs = 500;
-/** How long a late process may take to describe itself. */
+/** For the report of a late process. */
 const reportMs = 10_000;
 const running = new Set();
 

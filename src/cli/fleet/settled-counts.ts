@@ -1,4 +1,4 @@
-// The counts of hosts by bake time, for commands that require them. Owns their texts and the error for older servers.
+// The counts of hosts by bake time, and of hosts that count for none, for commands that require them. Owns their texts and the error for older servers.
 import { WritError } from '../../core/errors.js';
 import type { WaitFacts, WaitSettled } from '../../core/fleet/answers.js';
 
@@ -6,6 +6,11 @@ import type { WaitFacts, WaitSettled } from '../../core/fleet/answers.js';
 export function requireSettledCounts({ settled }: Pick<WaitFacts, 'settled'>): WaitSettled {
   if (settled !== undefined) return settled;
   throw new WritError('FLEET_TOO_OLD', 'this fleet server does not count hosts by bake time');
+}
+
+/** @returns a text where hosts share a key with a clone */
+export function clonedTexts({ cloned = 0 }: Pick<WaitFacts, 'cloned'>): string[] {
+  return cloned > 0 ? [`${cloned} with a key that two machines share: enrol one of them again`] : [];
 }
 
 /** @returns a text for each count that is not 0 */

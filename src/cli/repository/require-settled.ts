@@ -7,7 +7,7 @@ import type { CommandContext } from '../console/command.js';
 import { shareFlag } from '../console/flag-values.js';
 import { type FlagValues, optional } from '../console/flags.js';
 import { fleetClientFlags, withFleetClient } from '../fleet/open-fleet-client.js';
-import { describeSettledCounts, requireSettledCounts } from '../fleet/settled-counts.js';
+import { clonedTexts, describeSettledCounts, requireSettledCounts } from '../fleet/settled-counts.js';
 
 export const settledFlags = {
   requireSettled: optional(
@@ -62,6 +62,7 @@ export async function requireSettledShare(
   const why = [
     ...(facts.withdrawn === true ? ['it was withdrawn'] : []),
     ...(isOther ? ['hosts report another release of this serial'] : describeSettledCounts(settled)),
+    ...clonedTexts(facts),
     ...(facts.refused > 0 ? [`${facts.refused} refused`] : []),
     ...(facts.silent > 0 ? [`${facts.silent} had it and are silent`] : []),
   ];

@@ -7,12 +7,12 @@ import type {
   HostDetail,
   HostLine,
   LogPage,
+  OpaBundle,
   RepositoryStatus,
 } from '../../core/fleet/answers.js';
 import { deliveryState, deliveryStates } from '../../core/fleet/delivery-state.js';
 import type { ReleaseInterval } from '../../core/fleet/history-answers.js';
 import type { ActiveState } from '../../core/fleet/report.js';
-import type { TokenLine } from '../../core/fleet/token-answers.js';
 import { knownError } from '../../core/known-error.js';
 import { timeLeft } from '../../core/text/iso-time.js';
 import { counted, minuteTime, roughly, secondTime, table } from './show-text.js';
@@ -156,7 +156,8 @@ export function showHosts(hosts: readonly HostLine[], more: boolean, nowMs: numb
   if (hosts.length === 0) return ['EMPTY     no host matches'];
   const rows = hosts.map((one) => [
     one.host,
-    one.key.slice(0, 12),
+    // The keys of all OPAs of a token begin with the token.
+    one.kind === 'opa' ? one.key : one.key.slice(0, 12),
     one.state === 'accepted' ? one.presence : one.state,
     one.health,
     one.bundles.map((bundle) => bundleText(bundle, one, nowMs)).join(', '),
@@ -209,7 +210,7 @@ export function showHost(host: HostDetail, nowMs: number): string[] {
   const { outcomes, namesakes } = host;
   return [
     `${host.presence.toUpperCase()} ${host.host}  ${host.key}`,
-    `  ${host.kind === 'opa' ? 'OPA, unsigned' : host.state}, health ${host.health || 'unknown'}, Writ ${host.version || 'unknown'}, heard ${seenText(host, nowMs)}`,
+    `  ${host.kind === 'opa' ? 'unsigned' : host.state}, health ${host.health || 'unknown'}, ${host.kind === 'opa' ? 'OPA' : 'Writ'} ${host.version || 'unknown'}, heard ${seenText(host, nowMs)}`,
     ...(host.report?.findings ?? []).flatMap(findingLines),
     ...(host.cloned ? ['  CLONED: two machines report with this key; enrol one of them again'] : []),
     ...(namesakes.length === 0
@@ -225,10 +226,21 @@ export function showHost(host: HostDetail, nowMs: number): string[] {
       `  ${bundleText(one, host, nowMs, one.channel)}`,
       ...(one.offered?.line === undefined ? [] : [`    ${one.offered.line}`]),
     ]),
+    ...(host.opaBundles ?? []).map(opaBundleText),
     ...outcomes
       .slice(0, maxOutcomes)
       .map((one) => `  ${minuteTime(one.atMs)}  ${one.trigger}  ${outcomeText(one)}`),
   ];
+}
+
+/** @returns as `  authz r42  bundle_error: unexpected token` */
+function opaBundleText({ name, revision = 'nothing', code, message }: OpaBundle): string {
+  const error = code === undefined ? '' : `  ${[code, message].filter(isText).join(': ')}`;
+  return `  ${name} ${revision}${error}`;
+}
+
+function isText(text: string | undefined): text is string {
+  return text !== undefined;
 }
 
 function findingLines(code: string): string[] {
@@ -253,20 +265,6 @@ export function showLog({ entries }: LogPage): string[] {
     `FOUND     ${entries.length} changes`,
     ...table(['when', 'who', 'what', 'subject', 'detail'], rows),
   ];
-}
-
-export function showTokens(tokens: readonly TokenLine[]): string[] {
-  if (tokens.length === 0) return ['EMPTY     there is no token'];
-  const rows = tokens.map((one) => [
-    ...[one.id, one.kind, one.role ?? '', one.state, one.usesLeft === undefined ? '' : String(one.usesLeft)],
-    ...[
-      one.expiresAtMs === undefined ? 'never' : minuteTime(one.expiresAtMs),
-      one.hosts ?? '',
-      one.note ?? '',
-    ],
-  ]);
-  const columns = ['id', 'for', 'role', 'state', { right: 'uses left' }, 'ends', 'hosts', 'note'];
-  return [`FOUND     ${counted(tokens.length, 'token')}`, ...table(columns, rows)];
 }
 
 /** @param subject what differs from row to row */

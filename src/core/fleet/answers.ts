@@ -172,6 +172,17 @@ export interface HostsPage {
   readonly next?: string;
 }
 
+/** What a plain OPA states about a bundle in its status. The status is not signed. */
+export interface OpaBundle {
+  readonly name: string;
+  /** Left out where no revision is active. */
+  readonly revision?: string;
+  /** OPA's own code of what went wrong, as `bundle_error`. */
+  readonly code?: string;
+  /** For `detail` only: the text quotes policy. */
+  readonly message?: string;
+}
+
 export interface HostDetail extends HostLine {
   readonly schema: 1;
   readonly type: 'fleet.host';
@@ -179,6 +190,8 @@ export interface HostDetail extends HostLine {
   readonly everyMs: number;
   /** The last report; lines and outputs of `detail` only. Left out before the first. */
   readonly report?: FleetReport;
+  /** Of an OPA alone, as its last status has them; left out by servers of older versions. */
+  readonly opaBundles?: readonly OpaBundle[];
   /** The newest first, at most 100. */
   readonly outcomes: readonly {
     readonly n: number;
@@ -261,6 +274,8 @@ export interface WaitFacts {
   readonly later: number;
   /** The greatest serial of those. */
   readonly supersededBy?: number;
+  /** Hosts that report that they have it, and share their key with a clone. In no number above; left out by servers of older versions. */
+  readonly cloned?: number;
   /** Hosts that count and report another manifest with this serial: of another repository, or a false report. */
   readonly elsewhere: number;
   /** At most 20 of those; left out by servers of older versions. */

@@ -95,7 +95,7 @@ function isSuperseded(all: Judged): boolean {
 /** Hosts that will not be done by themselves. */
 function lostOf({ facts, terms }: Judged): number {
   const failed = terms.until === 'settled' ? (facts.settled?.failed ?? 0) : 0;
-  return facts.refused + facts.later + facts.elsewhere + failed;
+  return facts.refused + facts.later + facts.elsewhere + failed + (facts.cloned ?? 0);
 }
 
 function isBeyond({ of, needed }: Judged, lost: number): boolean {

@@ -47,7 +47,7 @@ async function enrolIn(
   const verdict = await judge(trx, keyId, enrolment, token);
   if (verdict.kind === 'refused') throw new WritError(verdict.code, verdict.reason);
   if (verdict.kind === 'known') return verdict.state;
-  if (token === undefined || !(await takeUse(trx, token.id))) throw tokenRefused('used-up');
+  if (token === undefined || !(await takeUse(trx, token.id))) throw tokenRefused('used-up', 'hosts');
   const change = { who: `token ${token.id}`, nowMs };
   const counters = new CounterChanges();
   for (const replaced of verdict.kind === 'accepted' ? verdict.retires : [])

@@ -67,7 +67,7 @@ export async function callerOf(parts: CallerParts, asking: Asking): Promise<Know
   const bearer = bearerOf(headers);
   const session = sessionOf(headers, parts.secure);
   const credential = bearer ?? session;
-  if (credential === undefined) throw tokenRefused('missing');
+  if (credential === undefined) throw tokenRefused('missing', 'people');
   return parts.bound.guard({ address, credential }, () =>
     bearer === undefined ? ofSession(parts, credential) : ofToken(parts, bearer),
   );
@@ -108,7 +108,7 @@ async function ofSession({ db, nowMs }: CallerParts, session: string): Promise<K
     .where('sessions.expires_at_ms', '>', nowMs)
     .executeTakeFirst();
   const state = row === undefined ? 'unknown' : stateOfToken(row, nowMs);
-  if (row === undefined || state !== 'good') throw tokenRefused(state);
+  if (row === undefined || state !== 'good') throw tokenRefused(state, 'people');
   return { who: `token ${row.id}`, role: row.role || 'view', by: 'session' };
 }
 

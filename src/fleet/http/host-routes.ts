@@ -56,7 +56,7 @@ function enrolRoute({ store, bound, clock, shared }: HostRoutesOptions): Route {
       if (bearer === undefined) return unproven(request);
       const token = await bound.guard({ address: request.ip, credential: bearer }, async () => {
         const found = await findToken(store.db, bearer, 'hosts');
-        if (found === undefined) throw tokenRefused('unknown');
+        if (found === undefined) throw tokenRefused('unknown', 'hosts');
         return found;
       });
       // A host that lost its answer repeats the enrolment with a token that is used up by now.

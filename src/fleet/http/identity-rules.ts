@@ -21,19 +21,28 @@ const maxNetworks = 32;
 const leastPrefix = { ipv4: 8, ipv6: 16 };
 /** No comma and no space: headers that are there twice arrive joined by both. */
 const personPattern = /^[\w.@+:|/\\=-]{1,128}$/;
-/** With a meaning of their own, or of which Node keeps the first alone, so that a second one would not be seen. */
+/**
+ * Headers with a meaning of their own: browsers and proxies send them with every request, so each client of the proxy would be signed
+ * in. Node keeps only the first of some of them, so a second one would not be seen.
+ */
 const takenNames = new Set(
   (
-    'age authorization connection content-length content-type cookie date etag expect expires from host if-match ' +
-    'if-modified-since if-none-match if-unmodified-since last-modified location max-forwards origin proxy-authorization ' +
-    'referer retry-after server set-cookie te trailer transfer-encoding upgrade user-agent'
+    'accept age authorization baggage cache-control connection cookie date depth destination dnt dpop early-data etag expect ' +
+    'expires forwarded from host keep-alive last-modified link location max-forwards origin overwrite pragma prefer priority ' +
+    'proxy-connection range referer retry-after save-data server set-cookie signature te timeout traceparent tracestate trailer ' +
+    'transfer-encoding upgrade upgrade-insecure-requests user-agent via warning x-csrf-token x-requested-with x-xsrf-token'
   ).split(' '),
 );
+const takenPrefixes =
+  /^(?:accept|access-control|alt|b3|cdn|content|downlink|if|proxy|sec|signature|want|x-amz|x-amzn|x-b3|x-cache|x-envoy|x-http-method|x-original)-/;
+/** Facts about the connection or the request, which proxies add for each client. */
+const takenEndings =
+  /(?:^|-)(?:ip|for|host|port|proto|protocol|scheme|server|prefix|path|uri|url|method|country|ipcountry|ray|ssl|trace|(?:request|correlation|trace|span)-id|addr|address)$/;
 
 /** @returns the name in lower case; undefined for none that could name a person */
 export function identityHeaderOf(text: string): string | undefined {
   const name = text.toLowerCase();
-  const isTaken = takenNames.has(name) || /^(?:sec|access-control|content|signature)-/.test(name);
+  const isTaken = takenNames.has(name) || takenPrefixes.test(name) || takenEndings.test(name);
   return /^[a-z][a-z0-9-]{0,63}$/.test(name) && !isTaken ? name : undefined;
 }
 
@@ -70,7 +79,9 @@ export function identityOf(
   const value = headers[header];
   if (value === undefined || !isFrom(from, ip)) return undefined;
   if (hasCredential) return { refused: 'with a token or a session' };
-  if (typeof value !== 'string' || !personPattern.test(value)) return { refused: 'without a single name' };
+  // An address names a connection: with it, a header for addresses would sign in each client.
+  const isPerson = typeof value === 'string' && personPattern.test(value) && isIP(value) === 0;
+  if (!isPerson) return { refused: 'without a single name' };
   return { person: value };
 }
 

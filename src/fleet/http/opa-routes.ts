@@ -3,8 +3,10 @@
 import type { FastifyRequest } from 'fastify';
 import type { Kysely } from 'kysely';
 import { WritError } from '../../core/errors.js';
+import type { OpaBundle } from '../../core/fleet/answers.js';
 import { isHostKey, keyLike } from '../../core/fleet/host-names.js';
 import { hostNamePattern, plainPattern } from '../../core/fleet/report-schema.js';
+import { given } from '../../core/given.js';
 import { tokenShareBytes } from '../bodies/body-budget.js';
 import type { BodyTerms } from '../bodies/body-gate.js';
 import type { HostRow, Tables } from '../store/tables.js';
@@ -17,12 +19,19 @@ import { type Asked, type Route, textSchema } from './routes.js';
 const maxOpasOfToken = 1000;
 const maxBundles = 100;
 const maxStatusBytes = 262_144;
+const maxMessageChars = 500;
 /** OPA reports when something happened, at the longest as often as it polls. */
 const everyMs = 300_000;
 
+interface OpaBundleStatus {
+  readonly active_revision?: string;
+  readonly code?: string;
+  readonly message?: string;
+}
+
 interface OpaStatus {
   readonly labels: { readonly id: string; readonly version?: string };
-  readonly bundles?: Readonly<Record<string, { readonly active_revision?: string; readonly code?: string }>>;
+  readonly bundles?: Readonly<Record<string, OpaBundleStatus>>;
 }
 
 const bundleSchema = {
@@ -30,6 +39,7 @@ const bundleSchema = {
   properties: {
     active_revision: { type: 'string', maxLength: 255 },
     code: { type: 'string', maxLength: 255 },
+    message: { type: 'string' },
   },
 };
 const pattern = plainPattern;
@@ -54,7 +64,7 @@ export function opaRoutes(db: Kysely<Tables>, bound: RefusalBound, nowMs: () => 
   const tokens = new WeakMap<FastifyRequest, string>();
   const admit = async (request: FastifyRequest): Promise<BodyTerms> => {
     const bearer = bearerOf(request.headers);
-    if (bearer === undefined) throw tokenRefused('missing');
+    if (bearer === undefined) throw tokenRefused('missing', 'opa');
     const { id } = await bound.guard({ address: request.ip, credential: bearer }, () =>
       checkToken(db, bearer, 'opa', nowMs()),
     );
@@ -89,10 +99,8 @@ async function storeStatus(
 ): Promise<void> {
   if (isHostKey(labels.id)) throw new WritError('USAGE', `the id of an OPA must not look like ${keyLike}`);
   const keyId = `opa/${token}/${labels.id}`;
-  const known = Object.entries(bundles).map(([name, { active_revision = '', code = '' }]) => {
-    return { name: name.slice(0, 255), revision: active_revision, code };
-  });
-  const health = known.some(({ code }) => code !== '') ? 'warning' : 'ok';
+  const known = Object.entries(bundles).map(([name, status]) => opaBundleOf(name, status));
+  const health = known.some(({ code }) => code !== undefined) ? 'warning' : 'ok';
   const seen = {
     last_seen_ms: nowMs,
     version: labels.version ?? '',
@@ -120,6 +128,18 @@ async function storeStatus(
     // Retired, or two reports at once: the row that is there stays.
     .onConflict((of) => of.column('key_id').doNothing())
     .execute();
+}
+
+/** OPA sends an empty code and an empty message where nothing is wrong. */
+function opaBundleOf(name: string, { active_revision, code, message }: OpaBundleStatus): OpaBundle {
+  return {
+    name: name.slice(0, 255),
+    ...given({
+      revision: active_revision || undefined,
+      code: code || undefined,
+      message: message?.slice(0, maxMessageChars) || undefined,
+    }),
+  };
 }
 
 function newRow(keyId: string, token: string, host: string, nowMs: number): HostRow {

@@ -61,6 +61,7 @@ export interface Head {
 export function headOf(host: HostDetail): Head {
   const { report } = host;
   if (host.state !== 'accepted') return headOfState(host.state);
+  if (host.kind === 'opa') return headOfOpa(host);
   if (report === undefined)
     return { word: 'NEVER HEARD', tone: 'warning', sentence: 'it has not reported yet' };
   const [word, tone] = wordOf(host, report);
@@ -79,6 +80,16 @@ function headOfState(state: 'waiting' | 'retired'): Head {
   return state === 'waiting'
     ? { word: 'WAITING', tone: 'warning', sentence: 'a person has to approve it before it counts' }
     : { word: 'RETIRED', tone: 'quiet', sentence: 'its key is refused, and it is in no count' };
+}
+
+/** The text of an OPA's status is in the table of its bundles. */
+function headOfOpa({ presence, opaBundles = [] }: HostDetail): Head {
+  const failed = opaBundles.filter(({ code }) => code !== undefined).length;
+  const sentence = `${counted(opaBundles.length, 'bundle')} reported by OPA, ${failed} with an error`;
+  if (presence === 'silent') return { word: 'SILENT', tone: 'critical', sentence };
+  return failed > 0
+    ? { word: 'DEGRADED', tone: 'warning', sentence }
+    : { word: 'REPORTED', tone: 'ok', sentence };
 }
 
 function wordOf({ presence }: HostDetail, report: FleetReport): readonly [string, Tone] {

@@ -1,6 +1,6 @@
 // One host, in the words of `writ status`: what it said last, what came of its cycles, and what the server knows of it besides.
 import type { ComponentChildren, VNode } from 'preact';
-import type { HostBundle, HostDetail } from '../../core/fleet/answers.js';
+import type { HostBundle, HostDetail, OpaBundle } from '../../core/fleet/answers.js';
 import type { FleetReport } from '../../core/fleet/report.js';
 import { knownError } from '../../core/known-error.js';
 import { printable } from '../../core/text/printable.js';
@@ -31,7 +31,11 @@ export function hostPage(host: HostDetail, frame: Frame): string {
           </p>
           <Alerts host={host} />
         </section>
-        <Bundles host={host} nowMs={frame.atMs} />
+        {host.opaBundles === undefined ? (
+          <Bundles host={host} nowMs={frame.atMs} />
+        ) : (
+          <OpaBundles bundles={host.opaBundles} />
+        )}
         {host.report === undefined ? null : <Report report={host.report} nowMs={frame.atMs} />}
         <History
           title="What it ran and refused"
@@ -112,6 +116,27 @@ function Bundles({ host, nowMs }: { readonly host: HostDetail; readonly nowMs: n
             <code>{offered.code}</code> <Foreign text={offered.line} />
           </p>
         ),
+      )}
+    </Section>
+  );
+}
+
+function OpaBundles({ bundles }: { readonly bundles: readonly OpaBundle[] }): VNode {
+  return (
+    <Section id="bundles" title="Bundles">
+      {bundles.length === 0 ? (
+        <p class="quiet">None.</p>
+      ) : (
+        <Table
+          caption="Bundles in the last status of this OPA, which is not signed"
+          columns={['bundle', 'active revision', 'error', 'message']}
+          rows={bundles.map(({ name, revision, code, message }) => [
+            <Foreign text={name} />,
+            revision === undefined ? 'none' : <Foreign text={revision} />,
+            code === undefined ? '-' : <Foreign text={code} />,
+            message === undefined ? '' : <Foreign text={message} />,
+          ])}
+        />
       )}
     </Section>
   );
@@ -232,7 +257,7 @@ function Outcomes({ host: { outcomes } }: { readonly host: HostDetail }): VNode 
 }
 
 function Identity({ host, nowMs }: { readonly host: HostDetail; readonly nowMs: number }): VNode {
-  const { key, presence, lastSeenMs, everyMs, enrolledAtMs, skewMs, version, labels } = host;
+  const { key, kind, presence, lastSeenMs, everyMs, enrolledAtMs, skewMs, version, labels } = host;
   const heard =
     presence === 'never' ? 'never' : `${ageText(nowMs - lastSeenMs)} ago, every ${ageText(everyMs)}`;
   const rows: readonly (readonly [string, ComponentChildren])[] = [
@@ -240,7 +265,7 @@ function Identity({ host, nowMs }: { readonly host: HostDetail; readonly nowMs: 
     ['heard', heard],
     ['clock', presence === 'never' ? '-' : (skewText(skewMs) ?? 'as the one of the server')],
     ['enrolled', <Moment atMs={enrolledAtMs} />],
-    ['Writ', <Foreign text={version} />],
+    [kind === 'opa' ? 'OPA' : 'Writ', <Foreign text={version} />],
     ...Object.entries(labels).map(([name, value]): readonly [string, ComponentChildren] => [
       'label',
       <a href={hostsAddress([condition(`label.${name}`, value)])}>

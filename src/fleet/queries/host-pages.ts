@@ -2,7 +2,7 @@
 // with all that is known of it. Owns cursors and bounds.
 import type { Kysely, Selectable } from 'kysely';
 import { WritError } from '../../core/errors.js';
-import type { HostDetail, HostsPage, Role } from '../../core/fleet/answers.js';
+import type { HostDetail, HostsPage, OpaBundle, Role } from '../../core/fleet/answers.js';
 import type { HostFilter } from '../../core/fleet/host-filter.js';
 import { isHostKey, mayBeginHostKey } from '../../core/fleet/host-names.js';
 import type { FleetReport, OutcomeReport } from '../../core/fleet/report.js';
@@ -105,7 +105,9 @@ export async function readHost(db: Kysely<Tables>, name: string, asking: Asking)
     ...line,
     enrolledAtMs: Number(row.enrolled_at_ms),
     everyMs: Number(row.every_ms),
-    ...given({ report: reportFor(row.report, asking.role) }),
+    ...(row.kind === 'opa'
+      ? { opaBundles: opaBundlesFor(row.report, asking.role) }
+      : given({ report: reportFor(row.report, asking.role) })),
     outcomes: outcomes.map(({ n, at_ms, trigger, outcome, code, bundles }) => {
       const about = JSON.parse(bundles) as OutcomeReport['bundles'];
       const known = code === '' ? undefined : code;
@@ -158,11 +160,22 @@ function unknownHost(name: string): WritError {
   return new WritError('FLEET_HOST_UNKNOWN', `no host is called ${JSON.stringify(name.slice(0, 255))}`);
 }
 
+function opaBundlesFor(text: string, role: Role): readonly OpaBundle[] {
+  const { opa } = JSON.parse(text) as { readonly opa: readonly OpaBundle[] };
+  // 0.1.0 stored empty texts where OPA sent none.
+  return opa.map(({ name, revision, code, message }) => ({
+    name,
+    ...given({
+      revision: revision || undefined,
+      code: code || undefined,
+      message: role === 'view' ? undefined : message,
+    }),
+  }));
+}
+
 function reportFor(text: string, role: Role): FleetReport | undefined {
   if (text === '') return undefined;
   const report = JSON.parse(text) as FleetReport;
-  // What an OPA sent is no report of ours, and quotes what its checkers said.
-  if (!Array.isArray(report.bundles)) return undefined;
   if (role !== 'view') return report;
   const bundles = report.bundles.map(({ offered, ...bundle }) => {
     if (offered === undefined) return bundle;

@@ -55,6 +55,7 @@ export async function readWait(
       count(eb, has(eb, serial, others)).as('elsewhere'),
       count(eb, refused(eb, serial)).as('refused'),
       count(eb, later(eb, serial, release.repositories)).as('later'),
+      count(eb, eb.and([has(eb, serial, own), eb('hosts.cloned', '=', 1)])).as('cloned'),
     ])
     .select((eb) => greatest(eb, later(eb, serial, release.repositories)).as('latest'))
     .executeTakeFirstOrThrow();
@@ -88,6 +89,7 @@ export async function readWait(
     })),
     excepted: Number(all) - sums.of,
     later: sums.later,
+    cloned: sums.cloned,
     elsewhere: sums.elsewhere,
     elsewhereHosts: elsewhereHosts.map(({ host, key_id }) => ({ host, key: key_id })),
     ...given({ manifest: own[0] }),
@@ -100,7 +102,10 @@ function has(eb: Joined, serial: number, manifests: readonly string[]) {
   return eb.and([eb('host_bundles.serial', '=', serial), anyOf(eb, 'host_bundles.manifest', manifests)]);
 }
 
-/** Hosts that have the release, by their last report and whether they are silent now. */
+/**
+ * Hosts that have the release, by their last report and whether they are silent now. Without hosts that share a key with a clone,
+ * because the other machine may have refused the release.
+ */
 async function readGroups(
   reporting: Members,
   {
@@ -120,6 +125,7 @@ async function readGroups(
       eb.fn.countAll<number>().as('counted'),
     ])
     .where((eb) => has(eb, serial, manifests))
+    .where('hosts.cloned', '=', 0)
     .groupBy(['host_bundles.state', 'host_bundles.bake', 'is_silent'])
     .execute();
   return rows.map(({ state, bake, is_silent, counted }) => ({

@@ -92,7 +92,7 @@ export async function checkToken(
 ): Promise<ListedToken> {
   const row = await findToken(db, text, kind);
   const state = row === undefined ? 'unknown' : stateOfToken(row, nowMs);
-  if (row === undefined || state !== 'good') throw tokenRefused(state);
+  if (row === undefined || state !== 'good') throw tokenRefused(state, kind);
   return row;
 }
 
@@ -135,8 +135,12 @@ export async function takeUse(trx: Kysely<Tables>, id: string): Promise<boolean>
   return taken.numUpdatedRows === 1n;
 }
 
-export function tokenRefused(state: string): WritError {
-  return new WritError('FLEET_TOKEN_REFUSED', `the token is ${state}`, { facts: { actual: state } });
+/** @param kind that the request needs */
+export function tokenRefused(state: string, kind: TokenKind): WritError {
+  return new WritError('FLEET_TOKEN_REFUSED', `the token is ${state}`, {
+    facts: { expected: `a token for ${kind}`, actual: state },
+    hint: `Create a token on the fleet server, \`writ fleet token create -q --for ${kind}\`, and use it in place of the refused one.`,
+  });
 }
 
 /** As the store has it: SHA-256, hex. Nothing slower is needed for 32 random bytes. */

@@ -57,6 +57,7 @@ export async function runWebhook({ db, fleetId }: FleetStore, options: WebhookOp
   const { clock, log, signal, summary } = options;
   const lease = heldLease(db, clock);
   const retry = { tries: 0, atMs: Number.NEGATIVE_INFINITY };
+  warnOfFiles(options);
   while (!signal.aborted) {
     try {
       if (await lease.hold()) {
@@ -91,6 +92,17 @@ export async function runWebhook({ db, fleetId }: FleetStore, options: WebhookOp
     retry.atMs = clock.monotonicMs() + againMs;
     log.warn({ code, alarms: rows.length, againMs, to: options.target.url.origin }, message);
   }
+}
+
+/** Before the first alarm, which may be months later. Each try reads the files again. */
+function warnOfFiles({ target, log }: WebhookOptions): void {
+  for (const read of [() => tokenOf(target), () => authoritiesOf(target)])
+    try {
+      read();
+    } catch (error) {
+      const { code, message } = toWritError(error);
+      log.warn({ code }, message);
+    }
 }
 
 /** Taken again when half of it is over, and given back at the end: the next server need not wait. */
@@ -158,13 +170,13 @@ async function remove(trx: Kysely<Tables>, fingerprints: readonly string[]): Pro
 
 /** @returns why it did not take it; undefined where it did */
 async function post(body: string, { target, clock, signal }: WebhookOptions): Promise<WritError | undefined> {
-  const { url, tokenFile, caFile, proxies = createProxies() } = target;
-  const token = tokenFile === undefined ? undefined : textOf(tokenFile);
+  const { url, proxies = createProxies() } = target;
+  const token = tokenOf(target);
   const headers = {
     'content-type': 'application/json',
-    ...(token === undefined ? {} : { authorization: `Bearer ${token.trim()}` }),
+    ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
   };
-  const ca = caFile === undefined ? undefined : authoritiesOf(caFile);
+  const ca = authoritiesOf(target);
   const sent = { url, method: 'POST', headers, body, timeoutMs, maxAnswerBytes, clock, signal, proxies };
   const reply = await askHttp({ ...sent, ...given({ ca }) });
   if (reply.kind === 'failed') return failed(reply.reason);
@@ -173,17 +185,19 @@ async function post(body: string, { target, clock, signal }: WebhookOptions): Pr
 }
 
 /** @throws FLEET_WEBHOOK_FAILED: without its token nothing is sent */
-function textOf(path: string): string {
-  const read = readSmallFile(path, { maxBytes: maxFileBytes });
-  if (read.kind === 'read') return read.bytes.toString('utf8');
-  throw failed(`${path}: ${read.why}`);
+function tokenOf({ tokenFile }: WebhookTarget): string | undefined {
+  if (tokenFile === undefined) return undefined;
+  const read = readSmallFile(tokenFile, { maxBytes: maxFileBytes });
+  if (read.kind === 'read') return read.bytes.toString('utf8').trim();
+  throw failed(`${tokenFile}: ${read.why}`);
 }
 
 /** @throws FLEET_WEBHOOK_FAILED */
-function authoritiesOf(path: string): string {
-  const read = readAuthorityFile(path);
+function authoritiesOf({ caFile }: WebhookTarget): string | undefined {
+  if (caFile === undefined) return undefined;
+  const read = readAuthorityFile(caFile);
   if (read.kind === 'read') return read.pem;
-  throw failed(`${path}: ${read.why}`);
+  throw failed(`${caFile}: ${read.why}`);
 }
 
 function failed(reason: string, facts: Readonly<Record<string, number>> = {}): WritError {

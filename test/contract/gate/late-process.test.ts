@@ -1,4 +1,4 @@
-// What is printed of a test process that is late: its child processes and what its loop waits for.
+// The description of a late test process: its child processes, and the handles that its event loop waits for.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -20,7 +20,7 @@ const { reportFlags, describeLateProcess } = (await import(
   pathToFileURL(join(projectRoot, 'scripts/late-process.js')).href
 )) as LateProcess;
 
-/** Runs a program in a group of its own until it has printed something, and describes it. */
+/** Runs a program in a group of its own until its first output, and describes the group. */
 async function describeProgram(text: string, waitMs: number): Promise<string> {
   using dir = tempDir();
   const argv = [...reportFlags(dir.path), '--eval', text];
@@ -63,6 +63,6 @@ describe('the description of a late process', () => {
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);`;
     const text = await describeProgram(start, 500);
     assert.match(text, /^process \d+, started by \d+: .*--eval/m);
-    assert.match(text, /its main thread is blocked: it wrote no report of its handles$/);
+    assert.match(text, /the main thread is blocked: no report of the handles$/);
   });
 });

@@ -3,12 +3,13 @@
 import { InvalidArgumentError } from '#commander';
 import { WritError } from '../../../core/errors.js';
 import { roles } from '../../../core/fleet/answers.js';
+import type { TokenLine } from '../../../core/fleet/token-answers.js';
 import { given } from '../../../core/given.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import { durationFlag, numberFlag, repeatedFlag } from '../../console/flag-values.js';
 import { type FlagValues, optional } from '../../console/flags.js';
 import { fleetClientFlags, withFleetClient } from '../../fleet/open-fleet-client.js';
-import { showTokens } from '../../show/show-fleet.js';
+import { counted, minuteTime, table } from '../../show/show-text.js';
 
 const kinds = ['hosts', 'people', 'opa'] as const;
 
@@ -105,4 +106,18 @@ function labelFlag(text: string): readonly [name: string, value: string] {
   const at = text.indexOf('=');
   if (at < 1 || text.length > 400) throw new InvalidArgumentError('Give NAME=VALUE, for example site=fra.');
   return [text.slice(0, at), text.slice(at + 1)];
+}
+
+function showTokens(tokens: readonly TokenLine[]): string[] {
+  if (tokens.length === 0) return ['EMPTY     there is no token'];
+  const rows = tokens.map((one) => [
+    ...[one.id, one.kind, one.role ?? '', one.state, one.usesLeft === undefined ? '' : String(one.usesLeft)],
+    ...[
+      one.expiresAtMs === undefined ? 'never' : minuteTime(one.expiresAtMs),
+      one.hosts ?? '',
+      one.note ?? '',
+    ],
+  ]);
+  const columns = ['id', 'for', 'role', 'state', { right: 'uses left' }, 'ends', 'hosts', 'note'];
+  return [`FOUND     ${counted(tokens.length, 'token')}`, ...table(columns, rows)];
 }

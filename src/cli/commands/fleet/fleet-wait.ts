@@ -20,7 +20,7 @@ import { type FlagValues, optional, preset, toggle } from '../../console/flags.j
 import type { FleetClient, WaitQuery } from '../../fleet/fleet-client.js';
 import { findLatestRelease } from '../../fleet/latest-release.js';
 import { fleetClientFlags, withFleetClient } from '../../fleet/open-fleet-client.js';
-import { describeSettledCounts, requireSettledCounts } from '../../fleet/settled-counts.js';
+import { clonedTexts, describeSettledCounts, requireSettledCounts } from '../../fleet/settled-counts.js';
 import { counted, minuteTime } from '../../show/show-text.js';
 
 const flags = {
@@ -205,6 +205,7 @@ function progressText({ facts, verdict, isUnread }: Looked, { settled }: Pick<Wa
     ...(facts.unconfirmed > 0 ? [`${facts.unconfirmed} unconfirmed`] : []),
     ...(facts.silent > 0 ? [`${facts.silent} had it and are silent`] : []),
     ...(facts.refused > 0 ? [`${facts.refused} refused`] : []),
+    ...clonedTexts(facts),
     ...(facts.later > 0 ? [`${facts.later} on a later release`] : []),
     ...(facts.elsewhere > 0 ? [`${facts.elsewhere} with another release of this serial`] : []),
   ];
@@ -250,7 +251,8 @@ function answerOf(
     ...given({ unanswered }),
   };
   const isOpen = outcome === 'time-over' || outcome === 'out-of-reach';
-  const where = facts.refused > 0 ? `state=refused,serial=${serial},` : '';
+  const cloned = (facts.cloned ?? 0) > 0 ? 'state=cloned,' : '';
+  const where = facts.refused > 0 ? `state=refused,serial=${serial},` : cloned;
   const next = isOpen ? `writ fleet hosts --where ${where}bundle=${bundle},channel=${channel}` : undefined;
   return { outcome, exitCode: waitExitCodes[outcome], details, lines, next };
 }

@@ -102,6 +102,20 @@ describe('`writ fleet host` and `fleet hosts` for people', () => {
     assert.match(silent, /dns 2 confirmed, last report 5 min ago/);
   });
 
+  it('show the bundles of an OPA, its whole key, and no version of Writ', () => {
+    const key = 'opa/0123456789ab/edge';
+    const opa = { ...line, key, kind: 'opa', bundles: [], version: '0.68.0' } as const;
+    assert.match(showHosts([opa], false, nowMs).join('\n'), /opa\/0123456789ab\/edge/);
+    const detail = { schema: 1, type: 'fleet.host', enrolledAtMs: 1, everyMs: 1, outcomes: [] } as const;
+    const opaBundles = [
+      { name: 'authz', revision: 'r1' },
+      { name: 'main', code: 'bundle_error', message: 'line 3' },
+    ];
+    const lines = showHost({ ...opa, ...detail, namesakes: [], opaBundles }, nowMs);
+    assert.match(lines[1] ?? '', / unsigned, health ok, OPA 0\.68\.0, /);
+    assert.deepEqual(lines.slice(2), ['  authz r1', '  main nothing  bundle_error: line 3']);
+  });
+
   it('show each code with its meaning and what to do, and the channel behind its bundle', () => {
     const report = { ...reportOf('a'), findings: ['WORKERS_MISSING', 'toString'] };
     const detail = { schema: 1, type: 'fleet.host', enrolledAtMs: 1, everyMs: 1, outcomes: [] } as const;

@@ -42,6 +42,7 @@ describe('the name that a proxy gives', () => {
       'refused' in (identityOf(rule, asking(name), isBeside) ?? {});
     for (const name of ['alice, bob', 'alice,alice', ['alice', 'bob'], '', ' ', '(null)', 'a b', 'a;b', 'é'])
       assert.ok(isRefused(name), String(name));
+    for (const address of ['192.0.2.7', '2001:db8::7', '::1']) assert.ok(isRefused(address), address);
     assert.ok(isRefused('a'.repeat(129)));
     assert.ok(isRefused('alice', true));
     for (const name of ['a'.repeat(128), 'alice@example.net', 'DOMAIN\\alice', 'accounts.example.net:a'])
@@ -55,6 +56,23 @@ describe('the name that a proxy gives', () => {
       assert.equal(identityHeaderOf(name), undefined, name);
     for (const name of ['', 'x user', 'x_user', 'x:', `x${'-'.repeat(64)}`])
       assert.equal(identityHeaderOf(name), undefined, name);
+  });
+
+  it('is never in a header that browsers or proxies send with every request', () => {
+    const common =
+      'Accept Accept-Language Via Forwarded X-Forwarded-For X-Forwarded-Host X-Real-IP True-Client-IP X-Client-IP ' +
+      'CF-Connecting-IP CF-Ray CF-IPCountry X-Request-ID X-Correlation-ID X-Amzn-Trace-Id X-Envoy-External-Address ' +
+      'X-Original-URL X-Forwarded-Proto X-Forwarded-Prefix Signature Signature-Input Traceparent Priority DNT ' +
+      'Cache-Control If-Range Upgrade-Insecure-Requests X-Requested-With Front-End-Https-Port X-Scheme';
+    for (const name of common.split(' ')) assert.equal(identityHeaderOf(name), undefined, name);
+  });
+
+  it('may be in each header in which a usual proxy names a person', () => {
+    const usual =
+      'Remote-User X-Remote-User X-Forwarded-User X-Forwarded-Email X-Forwarded-Preferred-Username X-Auth-Request-User ' +
+      'X-Auth-Request-Email X-WEBAUTH-USER X-authentik-username X-Vouch-User X-Token-Subject X-User-Id X-SSL-Client-S-DN ' +
+      'Tailscale-User-Login X-Goog-Authenticated-User-Email Cf-Access-Authenticated-User-Email X-MS-CLIENT-PRINCIPAL-NAME';
+    for (const name of usual.split(' ')) assert.equal(identityHeaderOf(name), name.toLowerCase(), name);
   });
 
   it('is taken from no whole internet, and from a bounded number of networks', () => {

@@ -220,6 +220,23 @@ describe('the page of a host', () => {
       assert.ok(textOf(hostPage(host, frame)).includes(` a ${words}`), words);
   });
 
+  it('shows the bundles of an OPA, and its own version', () => {
+    const opa = { kind: 'opa', version: '0.68.0', bundles: [] } as const;
+    const main = { name: 'main', code: 'bundle_error', message: hostileName };
+    const opaBundles = [{ name: 'authz', revision: 'r1' }, main];
+    const html = hostPage(hostDetail('a', { ...opa, opaBundles }), frame);
+    const text = textOf(html);
+    assert.match(text, / a DEGRADED 2 bundles reported by OPA, 1 with an error/);
+    assert.match(text, /authz r1 - main none bundle_error/);
+    assert.match(text, /OPA 0\.68\.0/);
+    for (const wrong of ['NEVER HEARD', 'Writ 0']) assert.ok(!text.includes(wrong), wrong);
+    assert.ok(!html.includes('<script>alert'));
+    const well = hostDetail('a', { ...opa, opaBundles: [{ name: 'authz', revision: 'r1' }] });
+    assert.match(textOf(hostPage(well, frame)), / a REPORTED 1 bundle reported by OPA, 0 with an error/);
+    const silent = textOf(hostPage({ ...well, presence: 'silent' }, frame));
+    assert.match(silent, / a SILENT 1 bundle reported by OPA/);
+  });
+
   it('names the workers that confirmed nothing, and the other key of its name', () => {
     const groups = [{ group: 'resolver', workers: 3, confirmed: 1, min: 1 }];
     const host = hostDetail('a', { report: { ...report, groups }, namesakes: ['ef'.repeat(32)] });

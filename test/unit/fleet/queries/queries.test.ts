@@ -4,7 +4,7 @@ import { after, describe, it } from 'node:test';
 import { sql } from 'kysely';
 import { maxNamedHosts } from '../../../../src/core/fleet/fleet-summary.js';
 import { parseHostFilter } from '../../../../src/core/fleet/host-filter.js';
-import { judgeWait } from '../../../../src/core/fleet/wait-verdict.js';
+import { judgeSettledShare, judgeWait } from '../../../../src/core/fleet/wait-verdict.js';
 import { retireHost } from '../../../../src/fleet/hosts/change-host.js';
 import { createIngest, type Ingest } from '../../../../src/fleet/hosts/ingest.js';
 import { noteAccepting, sweep } from '../../../../src/fleet/hosts/sweeps.js';
@@ -294,7 +294,7 @@ describe('the queries of a fleet', () => {
     await using f = await open();
     const [host] = await f.hosts(1);
     const row = await f.bench.store.db.selectFrom('hosts').selectAll().executeTakeFirstOrThrow();
-    const opa = { ...row, key_id: 'opa/t/web-1', kind: 'opa' as const };
+    const opa = { ...row, key_id: 'opa/t/web-1', kind: 'opa' as const, report: '{"opa":[]}' };
     await f.bench.store.db.insertInto('hosts').values(opa).execute();
     assert.equal((await f.queries.host('web-1', 'view')).key, host?.keyId);
     assert.equal((await f.queries.host('opa/t/web-1', 'view')).key, 'opa/t/web-1');
@@ -350,6 +350,43 @@ describe('the queries of a fleet', () => {
     await send(f.ingest, late, reportOf('late-1', { bundles: [bundleAt(2)] }));
     assert.equal((await f.queries.wait({ ...question, sinceMs: first.atMs })).of, 2);
     assert.equal((await f.queries.wait({ ...question, bundle: 'other' })).of, 0);
+  });
+
+  it('count a host that shares its key with a clone as neither done nor settled', async () => {
+    await using f = await open();
+    const [one, two] = (await f.hosts(2)) as [BenchHost, BenchHost];
+    const { active } = bundleAt(2);
+    assert.ok(active !== undefined);
+    const settled = [bundleAt(2, { active: { ...active, bake: 'settled' } })];
+    await send(f.ingest, one, reportOf('web-1', { bundles: settled }));
+    await send(f.ingest, two, reportOf('web-2', { bundles: settled }));
+    await f.bench.store.db.updateTable('hosts').set({ cloned: 1 }).where('key_id', '=', two.keyId).execute();
+    const facts = await f.queries.wait(question);
+    assert.deepEqual([facts.of, facts.confirmed, facts.settled?.confirmed, facts.cloned], [2, 1, 1, 1]);
+    const terms = { sharePpm: 1_000_000, withinMs: 1, accept: 'confirmed' } as const;
+    assert.equal(judgeWait(facts, terms, { frozen: 2, elapsedMs: 0 }).outcome, 'out-of-reach');
+    assert.equal(judgeSettledShare(facts, 1_000_000).isReached, false);
+  });
+
+  it('give the bundles of an OPA, their messages to the role detail only', async () => {
+    await using f = await open();
+    const [host] = await f.hosts(1);
+    const row = await f.bench.store.db.selectFrom('hosts').selectAll().executeTakeFirstOrThrow();
+    const opa = [
+      { name: 'authz', revision: 'r1', code: '' },
+      { name: 'main', code: 'bundle_error', message: 'line 3' },
+    ];
+    const stored = { ...row, key_id: 'opa/t/a', kind: 'opa' as const, report: JSON.stringify({ opa }) };
+    await f.bench.store.db.insertInto('hosts').values(stored).execute();
+    const [authz, main] = [
+      { name: 'authz', revision: 'r1' },
+      { name: 'main', code: 'bundle_error' },
+    ];
+    assert.deepEqual((await f.queries.host('opa/t/a', 'view')).opaBundles, [authz, main]);
+    const detail = await f.queries.host('opa/t/a', 'detail');
+    assert.deepEqual(detail.opaBundles, [authz, { ...main, message: 'line 3' }]);
+    assert.equal(detail.report, undefined);
+    assert.equal((await f.queries.host(host?.keyId ?? '', 'detail')).opaBundles, undefined);
   });
 
   it('count apart who has the release and did not confirm what it could', async () => {

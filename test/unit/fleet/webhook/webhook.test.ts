@@ -16,6 +16,22 @@ import { startProxy } from '../../../kit/net/proxy-server.js';
 const refused = summaryWith({ offers: [refusedOffer] });
 
 describe('a webhook that fails', () => {
+  it('warns at its start of a token and of authorities that cannot be read', async () => {
+    using dir = tempDir();
+    using memoryDir = tempDir(memory());
+    await using bench = await fleetBench(memoryDir.join('store'), fakeClock());
+    await using target = await receiver();
+    const files = { tokenFile: dir.join('token'), caFile: dir.join('ca.crt') };
+    await using hook = startWebhook(bench.store, { url: target.url, ...files });
+    const warned = () => hook.log.lines.filter(({ code }) => code === 'FLEET_WEBHOOK_FAILED');
+    await until(() => warned().length === 2);
+    assert.deepEqual(
+      warned().map(({ msg }) => /(token|ca\.crt): .*ENOENT/.exec(String(msg))?.[1]),
+      ['token', 'ca.crt'],
+    );
+    assert.equal(target.requests.length, 0);
+  });
+
   it('is FLEET_WEBHOOK_FAILED in the log, with the origin of the receiver and never its path', async () => {
     using dir = tempDir(memory());
     await using bench = await fleetBench(dir.join('store'), fakeClock());
