@@ -1,5 +1,6 @@
 // Which role lists which release: the newest targets of every role that may list one, and the questions that a
 // change of them asks. Pure over a repository's state; signs and writes nothing.
+import { isDeepStrictEqual } from 'node:util';
 import { WritError } from '../../core/errors.js';
 import { targetPath } from '../../core/names.js';
 import { parseReleaseInfo, type ReleaseInfo } from '../../core/release/release.js';
@@ -8,6 +9,7 @@ import { matchesPath } from '../../core/tuf/target-search.js';
 import type { ParsedFile, TargetFile } from '../../core/tuf/tuf-metadata.js';
 import { delegatedRolesOf } from './delegated-files.js';
 import { releasesOf } from './metadata-content.js';
+import { unlessRefused } from './repository-layout.js';
 import type { RepositoryState } from './repository-state.js';
 
 /** One role that lists releases. */
@@ -64,6 +66,21 @@ export function targetsListedBy(state: RepositoryState, role: string): Listing['
   return listingsOf(state).find((listing) => listing.role === role)?.targets ?? {};
 }
 
+/**
+ * @returns the releases of a delegated role that hosts see, by path. Where hosts have not seen a version of the role since a
+ *   hand-over, these are the handed-over paths. A file of the role that waits is never in it, because a stolen key may have
+ *   signed that file
+ */
+export function publishedTargetsOf({ targets, live }: RepositoryState, role: string): Listing['targets'] {
+  const own = live.delegated.get(role);
+  const published = own?.signed.targets ?? {};
+  const handedOver = handedOverBy(targets);
+  const received = Object.hasOwn(handedOver, role) ? handedOver[role] : undefined;
+  if (received === undefined || !isInForce(received, own)) return published;
+  const entries = Object.entries(received.targets);
+  return Object.fromEntries(entries.map(([path, file]) => [path, published[path] ?? file]));
+}
+
 /** @returns the role whose file lists this path, or would list it: as a client searches */
 export function roleOfPath({ targets }: Pick<RepositoryState, 'targets'>, path: string): string {
   if (Object.hasOwn(targets.signed.targets, path)) return 'targets';
@@ -91,6 +108,49 @@ export function liveReleasesOf(state: RepositoryState): readonly ListedRelease[]
   const { targets, delegated } = state.live;
   const files = [targets, ...delegated.values()];
   return files.flatMap(({ name, signed }) => reachable({ targets }, name, signed.targets));
+}
+
+/** @returns the releases that hosts see once the newest files are published, and that they do not see now in this form */
+export function listNewReleases(state: RepositoryState): readonly ListedRelease[] {
+  const { live, targets, delegated } = state;
+  const newest = { targets, live: { ...live, targets, delegated } };
+  const before = new Map(readReleases(state).map((entry) => [entry.path, entry]));
+  return readReleases(newest).filter(({ path, role, file }) => {
+    const known = before.get(path);
+    return known?.role !== role || !isDeepStrictEqual(known.file, file);
+  });
+}
+
+export interface MarkedRelease extends ListedRelease {
+  /** Hosts see this release now, in this form. */
+  readonly isLive: boolean;
+}
+
+/** @returns the releases of a listing, each marked; without malformed ones */
+export function markListedReleases(
+  state: RepositoryState,
+  role: string,
+  targets: Listing['targets'],
+): readonly MarkedRelease[] {
+  const live = new Map(readReleases(state).map((entry) => [entry.path, entry.file]));
+  return readListedReleases(role, targets).map((entry) => {
+    return { ...entry, isLive: isDeepStrictEqual(live.get(entry.path), entry.file) };
+  });
+}
+
+/** As liveReleasesOf, without the files that list a malformed release: hosts refuse them. */
+function readReleases({ live }: Pick<RepositoryState, 'live'>): readonly ListedRelease[] {
+  const { targets, delegated } = live;
+  return [targets, ...delegated.values()].flatMap(
+    ({ name, signed }) => unlessRefused(() => reachable({ targets }, name, signed.targets)) ?? [],
+  );
+}
+
+/** @returns the entries of a role's listing as releases; without those that are malformed */
+export function readListedReleases(role: string, targets: Listing['targets']): readonly ListedRelease[] {
+  return Object.entries(targets).flatMap(([path, file]) => {
+    return unlessRefused(() => ({ role, path, file, release: parseReleaseInfo(file.custom, path) })) ?? [];
+  });
 }
 
 /** What the role of a path lists; what another role says of it no client would find. */

@@ -56,14 +56,17 @@ export const anchorName = 'root.json';
 /**
  * @param keysDirectory where the publisher's copy of the first root lies; without one, the repository's own
  *   first root is believed
- * @param options `accepted` only where they are signed again and shown to a person: targets of a key that the root no
+ * @param options `nextRoot`: waiting targets count only if this root lists their keys too. `accepted` only where they are signed again and shown to a person: targets of a key that the root no
  *   longer lists may be those of a thief, and must never be built on unseen
  * @throws WritError REPOSITORY_INVALID with the code of what is wrong among its facts
  */
 export function readRepositoryState(
   layout: RepositoryLayout,
   keysDirectory?: string,
-  options: { readonly outdatedTargets?: 'accepted' } = {},
+  options: {
+    readonly outdatedTargets?: 'accepted';
+    readonly nextRoot?: ParsedFile<'root'> | undefined;
+  } = {},
 ): RepositoryState {
   const { anchor, roots } = readRoots(layout, keysDirectory);
   return asInvalid(() => {
@@ -73,7 +76,7 @@ export function readRepositoryState(
     const targets = readNamed(layout, 'targets', snapshot.signed.meta['targets.json'], roots);
     const root = newestOf(roots);
     const outdated = [timestamp, snapshot, targets].filter((file) => !isVouchedByRoot(file, root));
-    const read = (version: number) => readPending(layout, version, root);
+    const read = (version: number) => readPending(layout, version, [root, options.nextRoot ?? root]);
     const newest = findNewest(layout, 'targets', targets.signed.version, read);
     const current = newest.file ?? targets;
     if (options.outdatedTargets === undefined && !isVouchedByRoot(current, root)) throw outdatedTargets();
@@ -189,13 +192,14 @@ function readRequired(path: string, maxBytes: number): Buffer {
 function readPending(
   layout: RepositoryLayout,
   version: number,
-  root: ParsedFile<'root'>,
+  authorities: readonly ParsedFile<'root'>[],
 ): ParsedFile<'targets'> | undefined {
   try {
     const path = join(layout.metadata, metadataName('targets', version));
     const file = parseEnvelope(readRequired(path, limits.maxTargetsBytes), 'targets');
     // A copy of older targets under a newer name is not newer.
-    return isVouchedByRoot(file, root) && file.signed.version === version ? file : undefined;
+    const isVouched = authorities.every((root) => isVouchedByRoot(file, root));
+    return isVouched && file.signed.version === version ? file : undefined;
   } catch (error) {
     if (isWritError(error)) return undefined;
     throw error;

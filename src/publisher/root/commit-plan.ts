@@ -27,6 +27,8 @@ export interface PlanOptions {
   readonly keys?: KeyDirectory | undefined;
   readonly proposal: Proposal;
   readonly clock: Clock;
+  /** Sign waiting targets too, although the next root does not list their keys; false by default. */
+  readonly shouldIncludeWaiting?: boolean | undefined;
 }
 
 /**
@@ -50,7 +52,9 @@ export function planCommit(options: PlanOptions) {
   const written = fromScratch.at(-1)?.signed.version === root.signed.version;
   // Both thresholds, by the very rules of a host; the tally is for people.
   if (isComplete(tallies)) trustNextRoot(trustFirstRoot(base.bytes), root.bytes);
-  const state = readRepositoryState(layout, keys?.path, { outdatedTargets: 'accepted' });
+  // Waiting targets of a replaced key may be signed by a thief.
+  const nextRoot = options.shouldIncludeWaiting === true ? undefined : root;
+  const state = readRepositoryState(layout, keys?.path, { outdatedTargets: 'accepted', nextRoot });
   const roles = planRoles(state, root.signed, options);
   return { base, proposal: complete, root, tallies, state, written, ...roles };
 }

@@ -6,6 +6,7 @@ import { keyId } from '../../core/tuf/signature-schemes.js';
 import { type OnlineRole, onlineRoles, type ParsedFile } from '../../core/tuf/tuf-metadata.js';
 import { holderOf, type KeyDirectory, openKeysOf, requireKeysOf } from '../keys/key-directory.js';
 import { type Signer, signMetadata } from '../keys/signer.js';
+import { listNewReleases } from '../repository/listing.js';
 import {
   livesOf,
   type NamedFile,
@@ -182,6 +183,8 @@ export async function resignOnline(options: ResignOptions) {
       targetsBefore: state.live.targets.signed.version,
       /** Roles with a newer version that waited before and is published now. */
       wentLive: listPublishedRoles(state),
+      /** Releases that hosts see now, and did not see before. */
+      newReleases: listNewReleases(state),
       /** Names of newer files that do not verify and were not published. */
       ignored: state.ignored,
     };

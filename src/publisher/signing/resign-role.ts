@@ -1,8 +1,8 @@
 // Re-signs a role that lists releases, for `writ sign --role`: only version and expiry change. Also signs the first file of
 // a team, with the releases that were handed over to it.
 import { requireKeysOf } from '../keys/key-directory.js';
-import { targetsListedBy } from '../repository/listing.js';
-import { versionsOnDisk } from '../repository/repository-layout.js';
+import { markListedReleases, targetsListedBy } from '../repository/listing.js';
+import { metadataName, versionsOnDisk } from '../repository/repository-layout.js';
 import type { RepositoryState } from '../repository/repository-state.js';
 import {
   type ChangeOptions,
@@ -56,12 +56,19 @@ export function previewResign(role: string, options: ChangeOptions): VersionedRo
 
 function describe(state: RepositoryState, role: string, nowMs: number) {
   const file = findNewestFile(state, role);
+  const listed = targetsListedBy(state, role);
   return {
     role,
     /** Absent before its first file. */
     before: file && { version: file.signed.version, expiresMs: file.expiresAtMs },
     expiresMs: chooseSigningTimeMs(state, nowMs) + readRoleValidityMs(state, role),
     /** How many releases it lists. */
-    releases: Object.keys(targetsListedBy(state, role)).length,
+    releases: Object.keys(listed).length,
+    /** Those that are well-formed, each with `isLive`: hosts see it now. */
+    listed: markListedReleases(state, role, listed),
+    /** Names of newer files of the role whose releases it leaves out. */
+    leftOut: versionsOnDisk(state.layout, role)
+      .map((version) => metadataName(role, version))
+      .filter((name) => state.ignored.includes(name)),
   };
 }

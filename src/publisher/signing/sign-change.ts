@@ -5,6 +5,7 @@ import { given } from '../../core/given.js';
 import type { OnlineRole } from '../../core/tuf/tuf-metadata.js';
 import type { WorkReport } from '../../core/work-report.js';
 import type { KeyDirectory } from '../keys/key-directory.js';
+import { type ListedRelease, listNewReleases } from '../repository/listing.js';
 import { layoutOf } from '../repository/repository-layout.js';
 import { type RepositoryState, readRepositoryState } from '../repository/repository-state.js';
 import {
@@ -32,6 +33,10 @@ export interface ChangeOptions extends WriterOptions {
 export type SignedChange<Done> = Done & {
   /** Milliseconds from the clock to the time of the signatures, where an earlier signature is later; absent up to a minute. */
   readonly signedAheadMs?: number;
+  /** Releases that hosts see with this change, or once its snapshot is signed, and did not see before. */
+  readonly newReleases: readonly ListedRelease[];
+  /** Names of newer files that this change left out, because hosts would refuse them. */
+  readonly ignored: readonly string[];
 } & (
     | { readonly kind: 'live'; readonly versions: SignedVersions }
     | { readonly kind: 'waiting'; readonly missing: readonly OnlineRole[] }
@@ -71,7 +76,12 @@ export async function changeRepository<Done extends object>(
     const now = readStateBeforeLock(options);
     const before = 'signers' in online ? await omitUnacceptableFiles(now, clock) : now;
     const { state, done } = await sign(writer, before, clock);
-    const result = { ...done, ...given({ signedAheadMs: measureSignedAheadMs(before, clock.nowMs()) }) };
+    const result = {
+      ...done,
+      ...given({ signedAheadMs: measureSignedAheadMs(before, clock.nowMs()) }),
+      newReleases: listNewReleases(state),
+      ignored: before.ignored,
+    };
     if (!('signers' in online)) return { ...result, kind: 'waiting', missing: online.missing };
     report.begin('sign', 'snapshot, timestamp');
     const versions = await signOnline({ writer, state, signers: online.signers, clock });

@@ -159,10 +159,13 @@ function requireKnownEntries({ live, delegated, targets }: RepositoryState, role
   });
 }
 
-/** @returns the releases that were handed over to roles which have not signed since, by role */
-function listPendingHandOvers({ targets, delegated }: RepositoryState): HandedOver {
+/**
+ * A hand-over stays while the newer file of its role waits, because a later key change may leave that file out.
+ * @returns the releases that were handed over to roles of which hosts have not seen a newer version, by role
+ */
+function listPendingHandOvers({ targets, live }: RepositoryState): HandedOver {
   const all = Object.entries(handedOverBy(targets));
-  return Object.fromEntries(all.filter(([role, handOver]) => isInForce(handOver, delegated.get(role))));
+  return Object.fromEntries(all.filter(([role, handOver]) => isInForce(handOver, live.delegated.get(role))));
 }
 
 /** @returns whether a file of a role is signed by the keys of its delegation and lists only the delegated paths */

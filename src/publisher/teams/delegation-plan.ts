@@ -1,6 +1,8 @@
 // What a delegation changes: the roles that the targets delegate to, their keys and names, and which role lists which
 // release from then on. Pure over a repository's state; whether it may is delegation-rules'; signs and writes nothing.
+import { isDeepStrictEqual } from 'node:util';
 import { WritError } from '../../core/errors.js';
+import { delegationAuthority, isVouched } from '../../core/tuf/metadata-checks.js';
 import { matchesPath } from '../../core/tuf/target-search.js';
 import type {
   DelegatedRole,
@@ -12,7 +14,16 @@ import type {
 import type { PublicKey } from '../keys/public-key.js';
 import { shortKeyId, signersOf } from '../keys/signer-names.js';
 import { delegatedRolesOf, versionIn } from '../repository/delegated-files.js';
-import { type HandOver, handedOverBy, targetsListedBy } from '../repository/listing.js';
+import {
+  type HandOver,
+  handedOverBy,
+  type ListedRelease,
+  type MarkedRelease,
+  markListedReleases,
+  publishedTargetsOf,
+  readListedReleases,
+  targetsListedBy,
+} from '../repository/listing.js';
 import type { RepositoryState } from '../repository/repository-state.js';
 import { isAuthorisedFile, readDelegatedValidityMs } from '../signing/sign-role.js';
 import {
@@ -30,6 +41,10 @@ export interface DelegationPlan {
   readonly after?: DelegatedRole | undefined;
   /** Paths of releases that another role lists from now on. */
   readonly moved: readonly string[];
+  /** Releases that the new targets list or hand over because of this change. */
+  readonly handedOver: readonly MarkedRelease[];
+  /** Waiting releases of the role that no host has seen, and that are not handed over. */
+  readonly leftOut: readonly ListedRelease[];
   /** The role lists nothing until its keys have signed: what it listed, or was handed over, waits in the targets. */
   readonly needsSignature: boolean;
   /** Names of the role's keys by key id. */
@@ -94,14 +109,15 @@ function planChange(
   const { targets } = state;
   const { role } = request;
   const { keys: added = [], lifeMs } = request.change ?? {};
-  const own = targetsListedBy(state, role);
+  const delegations = delegationsWith(targets, { role, after, added });
+  const next = { ...targets, signed: { ...targets.signed, delegations } };
+  const listed = targetsListedBy(state, role);
+  const own = isTrustedAfter(state, next, request) ? listed : publishedTargetsOf(state, role);
   const isOwn = (path: string): boolean => after !== undefined && matchesPath(after, path);
   const taken = pathsOf(targets.signed.targets).filter(isOwn);
   const left = pathsOf(own).filter((path) => !isOwn(path));
   requireHandOver(request, { taken, left, role });
-  const delegations = delegationsWith(targets, { role, after, added });
   const current = state.delegated.get(role);
-  const next = { ...targets, signed: { ...targets.signed, delegations } };
   const vouched = current !== undefined && isAuthorisedFile(next, role, current);
   const needsSignature = after !== undefined && (!vouched || taken.length + left.length > 0);
   const handOver: HandOver = {
@@ -119,6 +135,14 @@ function planChange(
     before,
     after,
     moved: [...taken, ...left],
+    handedOver: markListedReleases(state, role, {
+      ...(needsSignature ? handOver.targets : {}),
+      ...pick(own, (path) => left.includes(path)),
+    }),
+    leftOut: readListedReleases(
+      role,
+      pick(listed, (path) => !isDeepStrictEqual(listed[path], own[path])),
+    ),
     needsSignature,
     names: namesOf(targets, after ?? before, added),
     targets: {
@@ -135,6 +159,21 @@ function planChange(
 }
 
 type Targets = ParsedFile<'targets'>;
+
+/**
+ * @param next the targets with the new delegations
+ * @returns true if the newest file of the role may be handed over: its keys are still trusted, or the operator asked for it
+ */
+function isTrustedAfter(
+  { delegated }: RepositoryState,
+  next: Targets,
+  { role, shouldIncludeWaiting }: DelegationRequest,
+): boolean {
+  const file = delegated.get(role);
+  const after = delegatedRolesOf(next).find(({ name }) => name === role);
+  if (shouldIncludeWaiting === true) return true;
+  return file !== undefined && after !== undefined && isVouched(file, delegationAuthority(next, after));
+}
 
 interface RoleAfter {
   readonly role: string;

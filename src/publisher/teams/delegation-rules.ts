@@ -19,6 +19,8 @@ export interface DelegationRequest {
   };
   /** `yes`: releases that are listed by one role, and would be by another, go to that one. */
   readonly handOver: 'yes' | 'no';
+  /** Hand over waiting releases too, although their signers are not trusted after the change; false by default. */
+  readonly shouldIncludeWaiting?: boolean | undefined;
 }
 
 const reserved: readonly string[] = ['root', 'timestamp', 'snapshot', 'targets', 'mirrors', 'role'];

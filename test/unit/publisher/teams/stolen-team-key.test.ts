@@ -1,0 +1,128 @@
+// A waiting release that a stolen key signed: no command of the publisher takes it over, unless the operator asks for it.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { delegateRole, previewDelegation } from '../../../../src/publisher/teams/delegate.js';
+import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
+import {
+  delegateTo,
+  makeTeam,
+  publishedByTeam,
+  signByTeam,
+} from '../../../kit/repository/delegated-repository.js';
+import { live } from '../../../kit/repository/delegating.js';
+import { changeOptions, type SampleRepository, someKeys } from '../../../kit/repository/sample-repository.js';
+
+/** @returns a repository where serial 1 is live and serial 2, signed by the stolen key, waits; and the new key of the team */
+async function stolenKey(dir: TempDir) {
+  const { repository, team } = await publishedByTeam(dir);
+  await repository.publish({ file: 'of a thief' }, { keys: team.keys, revision: 'stolen' });
+  return { repository, stolen: team, team: makeTeam(dir, 'dns-team', 'next') };
+}
+
+const texts = (releases: readonly { release: { bundle: string; serial: number } }[]): string[] =>
+  releases.map(({ release }) => `${release.bundle} ${release.serial}`);
+
+async function signAndRefresh(repository: SampleRepository, team: ReturnType<typeof makeTeam>) {
+  const signed = await signByTeam(repository, team);
+  return { signed, refreshed: await repository.refresh() };
+}
+
+describe('a waiting release of a stolen team key', () => {
+  it('is left out by the key change, and by the signature of the new key', async () => {
+    using dir = tempDir();
+    const { repository, team } = await stolenKey(dir);
+    const changed = await delegateTo(repository, team);
+    assert.ok(changed.kind === 'live' && changed.plan !== undefined);
+    assert.deepEqual(texts(changed.plan.leftOut), ['dns-edge 2']);
+    assert.deepEqual(texts(changed.plan.handedOver), ['dns-edge 1']);
+    const { signed, refreshed } = await signAndRefresh(repository, team);
+    assert.deepEqual(signed.leftOut, ['2.dns-team.json']);
+    assert.deepEqual(
+      signed.listed.map(({ release, isLive }) => [release.serial, isLive]),
+      [[1, false]],
+    );
+    assert.deepEqual(texts(refreshed.newReleases), ['dns-edge 1']);
+    assert.deepEqual(live(repository), ['dns-edge 1 dns-team']);
+  });
+
+  it('is left out where the key change waits for the online keys too', async () => {
+    using dir = tempDir();
+    const { repository, team } = await stolenKey(dir);
+    const request = { role: 'dns-team', handOver: 'no', change: { keys: [team.publicKey] } } as const;
+    const keys = someKeys(dir, repository, 'targets.key', 'root.json');
+    const changed = await delegateRole(request, changeOptions(repository, { keys }));
+    assert.equal(changed.kind, 'waiting');
+    await signAndRefresh(repository, team);
+    assert.deepEqual(live(repository), ['dns-edge 1 dns-team']);
+  });
+
+  it('is left out where the threshold grows beyond its signers', async () => {
+    using dir = tempDir();
+    const { repository, stolen, team } = await stolenKey(dir);
+    const change = { keys: [stolen.publicKey, team.publicKey], threshold: 2 };
+    const request = { role: 'dns-team', handOver: 'no', change } as const;
+    assert.deepEqual(texts(previewDelegation(request, changeOptions(repository))?.leftOut ?? []), [
+      'dns-edge 2',
+    ]);
+  });
+
+  it('is left out by the key change after a hand-over that contained it', async () => {
+    using dir = tempDir();
+    const { repository, stolen, team } = await stolenKey(dir);
+    // Without the online keys, so that the release of the thief goes on waiting.
+    const keys = someKeys(dir, repository, 'targets.key', 'root.json');
+    await repository.publish({ rule: '' }, { bundle: 'access', keys });
+    const paths = ['dns-*/*', 'access/*'];
+    await delegateTo(repository, stolen, { paths, handOver: 'yes', keysDirectory: keys });
+    await delegateTo(repository, team, { paths, keysDirectory: keys });
+    await signAndRefresh(repository, team);
+    assert.deepEqual(live(repository), ['access 1 dns-team', 'dns-edge 1 dns-team']);
+  });
+
+  it('does not end a hand-over: the key change hands the same releases over again', async () => {
+    using dir = tempDir();
+    const { repository, team: stolen } = await publishedByTeam(dir);
+    await repository.publish({ rule: '' }, { bundle: 'access' });
+    const paths = ['dns-*/*', 'access/*'];
+    await delegateTo(repository, stolen, { paths, handOver: 'yes' });
+    await repository.publish({ file: 'of a thief' }, { keys: stolen.keys });
+    const keys = someKeys(dir, repository, 'targets.key', 'root.json');
+    await repository.publish({ rule: '' }, { bundle: 'other', keys });
+    const team = makeTeam(dir, 'dns-team', 'next');
+    await delegateTo(repository, team, { paths, keysDirectory: keys });
+    await signAndRefresh(repository, team);
+    assert.deepEqual(live(repository), ['other 1 targets', 'access 1 dns-team', 'dns-edge 1 dns-team']);
+  });
+
+  it('is left out where the role is removed', async () => {
+    using dir = tempDir();
+    const { repository } = await stolenKey(dir);
+    const removed = await delegateRole({ role: 'dns-team', handOver: 'yes' }, changeOptions(repository));
+    assert.ok(removed.kind === 'live');
+    assert.deepEqual(texts(removed.newReleases), ['dns-edge 1']);
+    assert.deepEqual(live(repository), ['dns-edge 1 targets']);
+  });
+
+  it('is handed over where the operator includes waiting releases', async () => {
+    using dir = tempDir();
+    const { repository } = await stolenKey(dir);
+    const request = { role: 'dns-team', handOver: 'yes', shouldIncludeWaiting: true } as const;
+    const removed = await delegateRole(request, changeOptions(repository));
+    assert.ok(removed.kind === 'live' && removed.plan !== undefined);
+    assert.deepEqual(
+      removed.plan.handedOver.map(({ release, isLive }) => [release.serial, isLive]),
+      [[2, false]],
+    );
+    assert.deepEqual(live(repository), ['dns-edge 2 targets']);
+  });
+
+  it('stays a waiting release of the team where its key is still trusted', async () => {
+    using dir = tempDir();
+    const { repository, stolen, team } = await stolenKey(dir);
+    const keys = [stolen.publicKey, team.publicKey];
+    const changed = await delegateTo(repository, team, { keys });
+    assert.ok(changed.kind === 'live' && changed.plan !== undefined);
+    assert.deepEqual(texts(changed.plan.leftOut), []);
+    assert.deepEqual(texts(changed.newReleases), ['dns-edge 2']);
+  });
+});
