@@ -13,7 +13,7 @@ import type { ChangeOptions, ChangeResult, SignedChange } from '../../publisher/
 import type { Answer, CommandContext, Reporter } from '../console/command.js';
 import { numberFlag } from '../console/flag-values.js';
 import { type FlagValues, preset, required } from '../console/flags.js';
-import { shellWord } from '../show/show-repository.js';
+import { releaseDetails, shellWord } from '../show/show-repository.js';
 import { passphraseFlags, passphrasesFor } from './passphrase.js';
 import { clockFlag, lockWait, lockWaitFlag, repositoryFlag } from './repository-flags.js';
 import { externalCommands, signerFlags } from './signer-flags.js';
@@ -117,8 +117,9 @@ export function changeAnswer(
   { outcome, details, what, lines = [] }: Change,
   { repository }: ChangeFlags,
 ): Answer {
-  const { signedAheadMs } = result;
-  const changed = { changed: true, ...details, ...given({ signedAheadMs }) };
+  const { signedAheadMs, newReleases, ignored } = result;
+  const published = { newReleases: releaseDetails(newReleases), ignored };
+  const changed = { changed: true, ...details, ...published, ...given({ signedAheadMs }) };
   if (result.kind === 'live') {
     const { versions } = result;
     return {

@@ -6,7 +6,7 @@ import {
   type VersionedRole,
 } from '../../publisher/signing/resign-role.js';
 import type { Answer, CommandContext } from '../console/command.js';
-import { isoDay } from '../show/show-repository.js';
+import { isoDay, leftOutLines, releaseDetails, releaseLines } from '../show/show-repository.js';
 import { counted } from '../show/show-text.js';
 import { type ChangeFlags, changeAnswer, changeOptions, narrateSigned, previewOf } from './change-flags.js';
 
@@ -19,7 +19,7 @@ export async function signRoleAgain(
   const options = changeOptions(flags, context, 'sign');
   if (flags.dryRun) {
     const plan = previewResign(role, options);
-    const lines = [`WOULD SIGN ${textOf(plan)}`];
+    const lines = [`WOULD SIGN ${textOf(plan)}`, ...contentLines(plan, flags)];
     return previewOf('sign', { outcome: 'would-sign', details: detailsOf(plan), lines });
   }
   const result = await resignRole(role, options);
@@ -29,8 +29,17 @@ export async function signRoleAgain(
 }
 
 function answer(result: ResignRoleResult, flags: ChangeFlags): Answer {
-  const change = { outcome: 'signed', details: detailsOf(result), what: textOf(result) };
+  const { role, newReleases } = result;
+  const others = newReleases.filter((entry) => entry.role !== role);
+  const label = result.kind === 'live' ? 'becomes live' : 'waits';
+  const lines = [...contentLines(result, flags), ...releaseLines(label, others)];
+  const change = { outcome: 'signed', details: detailsOf(result), what: textOf(result), lines };
   return { ...changeAnswer(result, change, flags), outcome: 'signed' };
+}
+
+/** What the new version lists, and the files that it leaves out. */
+function contentLines({ listed, leftOut }: VersionedRole, { repository }: ChangeFlags): string[] {
+  return [...releaseLines('signs', listed), ...leftOutLines(leftOut, repository)];
 }
 
 /** As `targets v5: 3 releases, until 2027-11-21, before 2026-12-01`. */
@@ -39,12 +48,15 @@ function textOf({ role, version, before, expiresMs, releases }: VersionedRole): 
   return `${role} v${version}: ${counted(releases, 'release')}, ${until}`;
 }
 
-function detailsOf({ role, version, before, expiresMs, releases }: VersionedRole): Record<string, unknown> {
+function detailsOf(plan: VersionedRole): Record<string, unknown> {
+  const { role, version, before, expiresMs, releases, listed, leftOut } = plan;
   return {
     role,
     version,
     previousVersion: before?.version ?? null,
     expires: new Date(expiresMs).toISOString(),
     releases,
+    listed: releaseDetails(listed),
+    leftOut,
   };
 }

@@ -42,7 +42,7 @@ function beginningLine({ role, version, olderAre }: RepositoryLog['beginnings'][
 }
 
 function actLines(entries: readonly LogEntry[]): string[] {
-  const rows = entries.map(({ act, role, version, signedAtMs, signers, since, waiting }) => [
+  const rows = entries.map(({ act, role, version, signedAtMs, signers, since, waiting, neverLive }) => [
     signedAtMs === undefined ? 'unknown' : secondTime(signedAtMs),
     act.kind,
     `${role} v${version}`,
@@ -51,6 +51,7 @@ function actLines(entries: readonly LogEntry[]): string[] {
       actText(act),
       ...(since === undefined ? [] : [`since v${since}`]),
       ...(waiting === true ? ['not live yet'] : []),
+      ...(neverLive === true ? ['never live'] : []),
     ].join('; '),
   ]);
   return table(['signed (UTC)', 'act', 'role', 'signed by', 'what'], rows);
@@ -59,7 +60,8 @@ function actLines(entries: readonly LogEntry[]): string[] {
 function actText(act: LogAct): string {
   if ('roles' in act) return rootText(act);
   if ('team' in act) return delegationText(act);
-  return 'bundle' in act ? releaseText(act) : 'the same content, a new expiry';
+  if ('bundle' in act) return releaseText(act);
+  return act.handedOver === true ? 'the releases that were handed over' : 'the same content, a new expiry';
 }
 
 function delegationText(act: DelegationAct): string {

@@ -2,7 +2,9 @@
 
 import { type Digest, digest12 } from '../../core/names.js';
 import type { DeltaInfo } from '../../core/release/deltas.js';
+import type { ReleaseInfo } from '../../core/release/release.js';
 import { sizeText } from '../../core/size-text.js';
+import type { ListedRelease } from '../../publisher/repository/listing.js';
 import { counted } from './show-text.js';
 
 /** @returns as `sha256:77b0aa12e1f0`, for people; identity is the full digest */
@@ -34,4 +36,41 @@ export function deltasText(deltas: readonly DeltaInfo[]): string {
 /** What `--json` says of the deltas of a release; nothing in the list where it has none. */
 export function deltaDetails(deltas: readonly DeltaInfo[] = []): Record<string, unknown>[] {
   return deltas.map(({ from, digest, length }) => ({ from, digest, bytes: length }));
+}
+
+/** @returns as `dns-edge stable serial 2 2027-11-21 sha256:77b0aa12e1f0` */
+export function releaseText({ bundle, channel, serial, revision, manifest }: ReleaseInfo): string {
+  const label = revision === '' ? '' : ` ${revision}`;
+  return `${bundle} ${channel} serial ${serial}${label} ${shortDigest(manifest.digest)}`;
+}
+
+interface ShownRelease extends Pick<ListedRelease, 'role' | 'release'> {
+  /** False is shown; undefined where the label of the lines already states it. */
+  readonly isLive?: boolean;
+}
+
+const maxReleasesShown = 50;
+
+/** @param label as `signs`; each line begins with it */
+export function releaseLines(label: string, releases: readonly ShownRelease[]): string[] {
+  const shown = releases.slice(0, maxReleasesShown).map(({ release, isLive }) => {
+    return `  ${label}  ${releaseText(release)}${isLive === false ? '; hosts do not see it now' : ''}`;
+  });
+  const more = releases.length - shown.length;
+  return more === 0 ? shown : [...shown, `  (${counted(more, 'more release')}; --json lists all)`];
+}
+
+/** @returns each release for `--json`, with its whole digest */
+export function releaseDetails(releases: readonly ShownRelease[]): Record<string, unknown>[] {
+  return releases.map(({ role, release, isLive }) => {
+    const { bundle, channel, serial, revision, manifest } = release;
+    const live = isLive === undefined ? {} : { live: isLive };
+    return { role, bundle, channel, serial, revision, manifestDigest: manifest.digest, ...live };
+  });
+}
+
+/** @param names files of metadata, as `2.dns-team.json`. @returns a line for each, with the command that shows its releases */
+export function leftOutLines(names: readonly string[], repository: string): string[] {
+  const command = `writ repo log --repository ${shellWord(repository)}`;
+  return names.map((name) => `  leaves out  ${name}: its signatures or releases are not valid (${command})`);
 }

@@ -182,7 +182,7 @@ export async function resignOnline(options: ResignOptions) {
       /** The version of targets that was published before. */
       targetsBefore: state.live.targets.signed.version,
       /** Roles with a newer version that waited before and is published now. */
-      wentLive: listPublishedRoles(state),
+      wentLive: listWaitingRoles(state),
       /** Releases that hosts see now, and did not see before. */
       newReleases: listNewReleases(state),
       /** Names of newer files that do not verify and were not published. */
@@ -191,8 +191,8 @@ export async function resignOnline(options: ResignOptions) {
   });
 }
 
-/** @returns the roles with a version that waited before and is published now, the top-level targets first */
-function listPublishedRoles({ live, targets, delegated }: RepositoryState): readonly SignedRole[] {
+/** @returns the roles with a newer version than hosts see, the top-level targets first */
+export function listWaitingRoles({ live, targets, delegated }: RepositoryState): readonly SignedRole[] {
   const teams = [...delegated].filter(([role, file]) => !isSameFile(file, live.delegated.get(role)));
   const waited = targets === live.targets ? teams : [['targets', targets] as const, ...teams];
   return waited.map(([role, { signed }]) => ({ role, version: signed.version }));

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { defaultMetadataLimits as limits, metadataBytesByRole } from '../../core/limits.js';
 import { isVouchedByRoot, rootAuthority } from '../../core/tuf/metadata-checks.js';
 import { type MetaFile, type OnlineRole, parseEnvelope } from '../../core/tuf/tuf-metadata.js';
+import { versionIn } from '../repository/delegated-files.js';
 import { metadataName, readRepositoryFile, versionsOnDisk } from '../repository/repository-layout.js';
 import {
   describe,
@@ -38,6 +39,24 @@ export function liveVersions(
   const version = timestamps.at(-1)?.file.signed.meta['snapshot.json'].version;
   const live = snapshots.find((one) => one.version === version)?.file.signed.meta ?? {};
   return new Map(Object.entries(live).map(([name, meta]) => [roleOf(name), meta.version]));
+}
+
+/**
+ * @param snapshots oldest first
+ * @returns true for a version above the live one, and for one that lies between the versions that two consecutive snapshots name
+ */
+export function isUnseenVersion(
+  { live, snapshots }: { readonly live: Live; readonly snapshots: readonly LogVersion<'snapshot'>[] },
+  role: string,
+  version: number,
+): boolean {
+  if (version > (live.get(role) ?? 0)) return true;
+  return snapshots.some((one, index) => {
+    const before = snapshots[index - 1];
+    const isNext = one.version === 1 || before?.version === one.version - 1;
+    const from = versionIn(before?.file.signed.meta ?? {}, role);
+    return isNext && from < version && version < versionIn(one.file.signed.meta, role);
+  });
 }
 
 /** @returns what the versions name, by file; where two name the same, the newer one counts: hosts see that */

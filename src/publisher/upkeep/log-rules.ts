@@ -52,6 +52,8 @@ export interface RootAct {
 /** Signed again: the same content under a new version and expiry. */
 export interface ResignAct {
   readonly kind: 're-sign';
+  /** The content is that of a hand-over, and not that of the version before. */
+  readonly handedOver?: true;
 }
 
 export type LogAct = ReleaseAct | DelegationAct | RootAct | ResignAct;
@@ -125,10 +127,13 @@ function isSameWithdrawal(one: Withdrawal, other: Withdrawal | undefined): boole
   return other !== undefined && one.atMs === other.atMs && one.serials.join() === other.serials.join();
 }
 
-/** A delegation takes over what is listed, or gives it back: nothing was published by that. */
-export function asMoves(acts: readonly ReleaseAct[]): ReleaseAct[] {
+/**
+ * A delegation moves listed releases between roles. A release that hosts did not see in the other role is published by it.
+ * @param isMoved true for a release that hosts saw in another role
+ */
+export function asMoves(acts: readonly ReleaseAct[], isMoved: (act: ReleaseAct) => boolean): ReleaseAct[] {
   return acts.map((act) =>
-    act.kind === 'publish' || act.kind === 'change' ? { ...act, kind: 'move' } : act,
+    (act.kind === 'publish' || act.kind === 'change') && isMoved(act) ? { ...act, kind: 'move' } : act,
   );
 }
 

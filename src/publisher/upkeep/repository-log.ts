@@ -1,10 +1,12 @@
 // `writ repo log`: who signed what and when, from the signed metadata that a repository still has, the newest first. Joins
 // the versions that log-versions has verified with the acts of log-rules; says where the log begins, and what of it cannot
 // be verified. Reads only.
+import { given } from '../../core/given.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { handedOverBy } from '../repository/listing.js';
 import { layoutOf, type RepositoryLayout, rolesOnDisk } from '../repository/repository-layout.js';
 import {
+  isUnseenVersion,
   type Live,
   liveVersions,
   namedBy,
@@ -20,7 +22,7 @@ import {
   type LogVersion,
   openLogReading,
 } from './log-reading.js';
-import { asMoves, delegationActs, type LogAct, releaseActs, rootAct } from './log-rules.js';
+import { asMoves, delegationActs, type LogAct, type ReleaseAct, releaseActs, rootAct } from './log-rules.js';
 import {
   chargeOfRoots,
   chargeOfTeams,
@@ -38,6 +40,8 @@ export interface LogEntry {
   readonly signers: readonly LogSigner[];
   /** True for what is signed and no host can see yet. */
   readonly waiting?: true;
+  /** True for a version that hosts never saw, because a newer one was published in its place. */
+  readonly neverLive?: true;
   readonly act: LogAct;
 }
 
@@ -84,12 +88,13 @@ export function readRepositoryLog({
   const teams = teamsOf(layout, charges.keys()).map((role) => {
     return { role, read: readLogVersions(reading, role, { charges: charges.get(role) ?? [], named }) };
   });
-  const live = liveVersions(timestamps, snapshots);
+  const seen: SeenVersions = { live: liveVersions(timestamps, snapshots), snapshots };
+  const seenInTeams = teams.flatMap(({ role, read }) => listSeenReleases(role, read.versions, seen));
   const roles = [{ role: 'targets', read: targets }, ...teams];
   const entries = [
     ...rootEntries(roots),
-    ...targetsEntries(targets, live),
-    ...teams.flatMap(({ role, read }) => teamEntries(role, read, targets.versions, live)),
+    ...targetsEntries(targets, seen, seenInTeams),
+    ...teams.flatMap(({ role, read }) => teamEntries(role, read, targets.versions, seen)),
   ];
   return {
     entries: newestFirst(entries),
@@ -132,7 +137,28 @@ function rootEntries(roots: readonly LogVersion<'root'>[]): LogEntry[] {
   });
 }
 
-function targetsEntries({ versions }: RoleVersions, live: Live): LogEntry[] {
+/** What tells which versions hosts saw. */
+interface SeenVersions {
+  readonly live: Live;
+  /** Oldest first. */
+  readonly snapshots: readonly LogVersion<'snapshot'>[];
+}
+
+/** @returns the releases of the versions of a role that hosts saw, as texts for a comparison */
+function listSeenReleases(role: string, versions: RoleVersions['versions'], seen: SeenVersions): string[] {
+  const published = versions.filter(({ version }) => !isUnseenVersion(seen, role, version));
+  return published.flatMap(({ file }) => releaseActs({}, file.signed.targets)).map(describeRelease);
+}
+
+function describeRelease({ bundle, channel, toSerial, revision }: ReleaseAct): string {
+  return JSON.stringify([bundle, channel, toSerial, revision]);
+}
+
+function targetsEntries(
+  { versions }: RoleVersions,
+  seen: SeenVersions,
+  seenInTeams: readonly string[],
+): LogEntry[] {
   return versions.flatMap((one, index) => {
     const before = versions[index - 1];
     if (before === undefined && one.version !== 1) return [];
@@ -144,8 +170,12 @@ function targetsEntries({ versions }: RoleVersions, live: Live): LogEntry[] {
     const kept = left.filter(([path]) => !handed.has(path));
     const delegated = delegationActs(before?.file.signed, signed);
     const released = releaseActs(Object.fromEntries(kept), signed.targets);
-    const acts = [...delegated, ...(delegated.length === 0 ? released : asMoves(released))];
-    return entriesOf('targets', one, { acts, before, live });
+    const isMoved = (act: ReleaseAct): boolean =>
+      [...seenInTeams, ...listSeenReleases('targets', versions.slice(0, index), seen)].includes(
+        describeRelease(act),
+      );
+    const acts = [...delegated, ...(delegated.length === 0 ? released : asMoves(released, isMoved))];
+    return entriesOf('targets', one, { acts, before, seen });
   });
 }
 
@@ -153,16 +183,24 @@ function teamEntries(
   role: string,
   { versions }: RoleVersions,
   delegators: readonly LogVersion<'targets'>[],
-  live: Live,
+  seen: SeenVersions,
 ): LogEntry[] {
   return versions.flatMap((one, index) => {
     const before = versions[index - 1];
     if (before === undefined && one.version !== 1) return [];
     const received = handOverBefore(role, one.version, delegators);
     const isNewer = received !== undefined && received.after >= (before?.version ?? 0);
-    const base = isNewer ? received.targets : (before?.file.signed.targets ?? {});
+    // Hosts did not see a waiting version that the hand-over left out or included.
+    const published = versions
+      .slice(0, index)
+      .findLast(({ version }) => !isUnseenVersion(seen, role, version))?.file.signed.targets;
+    const base = isNewer
+      ? Object.fromEntries(
+          Object.entries(received.targets).map(([path, file]) => [path, published?.[path] ?? file]),
+        )
+      : (before?.file.signed.targets ?? {});
     const acts = releaseActs(base, one.file.signed.targets);
-    return entriesOf(role, one, { acts, before, live });
+    return entriesOf(role, one, { acts, before, seen, ...(isNewer ? { handedOver: true } : {}) });
   });
 }
 
@@ -179,14 +217,21 @@ function handOverBefore(role: string, version: number, delegators: readonly LogV
 interface Acted {
   readonly acts: readonly LogAct[];
   readonly before: LogVersion<'targets'> | undefined;
-  readonly live: Live;
+  readonly seen: SeenVersions;
+  /** The version was compared with what was handed over to its role. */
+  readonly handedOver?: true;
 }
 
-function entriesOf(role: string, one: LogVersion<'targets'>, { acts, before, live }: Acted): LogEntry[] {
-  const all: readonly LogAct[] = acts.length === 0 && one.version > 1 ? [{ kind: 're-sign' }] : acts;
+function entriesOf(role: string, one: LogVersion<'targets'>, acted: Acted): LogEntry[] {
+  const { acts, before, seen, handedOver } = acted;
+  const isResign = acts.length === 0 && one.version > 1;
+  const all: readonly LogAct[] = isResign ? [{ kind: 're-sign', ...given({ handedOver }) }] : acts;
   const since = before === undefined || before.version === one.version - 1 ? {} : { since: before.version };
-  const waiting = one.version > (live.get(role) ?? 0) ? ({ waiting: true } as const) : {};
-  return all.map((act) => ({ ...entryOf(role, one, act), ...since, ...waiting }));
+  const isWaiting = one.version > (seen.live.get(role) ?? 0);
+  const waiting = isWaiting ? ({ waiting: true } as const) : {};
+  const isSkipped = !isWaiting && isUnseenVersion(seen, role, one.version);
+  const neverLive = isSkipped ? ({ neverLive: true } as const) : {};
+  return all.map((act) => ({ ...entryOf(role, one, act), ...since, ...waiting, ...neverLive }));
 }
 
 function entryOf(

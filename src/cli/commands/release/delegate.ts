@@ -22,7 +22,7 @@ import {
   previewOf,
   waitingText,
 } from '../../repository/change-flags.js';
-import { shellWord } from '../../show/show-repository.js';
+import { leftOutLines, releaseDetails, releaseLines, shellWord } from '../../show/show-repository.js';
 import { counted } from '../../show/show-text.js';
 
 const flags = {
@@ -36,6 +36,7 @@ const flags = {
   threshold: optional('--threshold <n>', 'how many of the keys must sign', numberFlag(1, 100)),
   life: optional('--life <duration>', 'time from signing to expiry', durationFlag),
   handOver: toggle('--hand-over', 'move existing releases to the role that now signs their path'),
+  includeWaiting: toggle('--include-waiting', 'also hand over releases of the role that no host has seen'),
   remove: toggle('--remove', 'end the delegation'),
   yes: toggle('-y, --yes', 'do not ask for confirmation'),
   dryRun: toggle('--dry-run', 'show what would change, and write nothing'),
@@ -59,9 +60,9 @@ export const command: CommandDefinition<DelegateFlags> = {
     const options = changeOptions(flags, context, 'delegate');
     const request = requestOf(role, flags, context);
     const plan = previewDelegation(request, options);
-    if (flags.dryRun) return previewAnswer(plan, role);
+    if (flags.dryRun) return previewAnswer(plan, role, flags);
     if (plan !== undefined) {
-      if (!flags.yes) for (const line of planLines(plan)) context.reporter.note(line);
+      if (!flags.yes) for (const line of planLines(plan, flags)) context.reporter.note(line);
       const go = await askYes(`${questions[plan.kind]} ${role}?`, flags, context);
       const lines = [`NOT CHANGED ${role}`, 'Nothing was written'];
       if (!go) return { outcome: 'left-alone', details: { changed: false, role }, lines };
@@ -76,18 +77,20 @@ const questions = { created: 'Delegate to', changed: 'Change', removed: 'Remove'
 
 function requestOf(role: string, flags: DelegateFlags, { at }: CommandContext): DelegationRequest {
   const { paths, key, threshold, life, remove } = flags;
-  const handOver = flags.handOver === true ? 'yes' : 'no';
+  const asked = { role, handOver: flags.handOver === true ? 'yes' : 'no' } as const;
+  const shouldIncludeWaiting = flags.includeWaiting;
   const given = [paths, key, threshold, life].some((value) => value !== undefined);
   if (remove === true) {
     if (given)
       throw new WritError('USAGE', '--remove cannot be combined with paths, keys, threshold or life');
-    return { role, handOver };
+    return { ...asked, shouldIncludeWaiting };
   }
   const keys = key?.map((path) => readPublicKey(at(path)));
-  return { role, handOver, change: { paths, keys, threshold, lifeMs: life } };
+  return { ...asked, shouldIncludeWaiting, change: { paths, keys, threshold, lifeMs: life } };
 }
 
-function planLines({ role, kind, before, after, names, moved }: DelegationPlan): string[] {
+function planLines(plan: DelegationPlan, { repository }: DelegateFlags): string[] {
+  const { role, kind, before, after, names, moved, handedOver, leftOut } = plan;
   const described = after ?? before;
   const paths = described?.paths ?? [];
   const people = (described?.keyids ?? []).map((id) => `${names.get(id) ?? ''} (${id.slice(0, 8)})`);
@@ -96,10 +99,26 @@ function planLines({ role, kind, before, after, names, moved }: DelegationPlan):
     `  ${kind === 'removed' ? 'was signed' : 'signed'} by ${described?.threshold ?? 1} of ${people.join(', ')}`,
     ...moved.slice(0, 20).map((path) => `  moves  ${path}`),
     ...(moved.length > 20 ? [`  (${moved.length - 20} more move)`] : []),
+    ...releaseLines('hands over', handedOver),
+    ...releaseLines('leaves out', leftOut),
+    ...(leftOut.length === 0 ? [] : [leftOutHint(repository)]),
   ];
 }
 
-function planDetails({ role, kind, after, moved, names }: DelegationPlan): Record<string, unknown> {
+function leftOutHint(repository: string): string {
+  const command = `writ repo log --repository ${shellWord(repository)}`;
+  return `  No host has seen these, and their signers are no longer trusted. \`${command}\` shows them; --include-waiting hands them over.`;
+}
+
+function planDetails({
+  role,
+  kind,
+  after,
+  moved,
+  names,
+  handedOver,
+  leftOut,
+}: DelegationPlan): Record<string, unknown> {
   return {
     role,
     kind,
@@ -107,16 +126,18 @@ function planDetails({ role, kind, after, moved, names }: DelegationPlan): Recor
     threshold: after?.threshold ?? null,
     keys: (after?.keyids ?? []).map((keyId) => ({ keyId, name: names.get(keyId) ?? null })),
     moved,
+    handedOver: releaseDetails(handedOver),
+    leftOut: releaseDetails(leftOut),
   };
 }
 
-function previewAnswer(plan: DelegationPlan | undefined, role: string): Answer {
+function previewAnswer(plan: DelegationPlan | undefined, role: string, flags: DelegateFlags): Answer {
   if (plan === undefined) return previewOf('delegate', asYouSay(role));
   const verbs = { created: 'DELEGATE TO', changed: 'CHANGE', removed: 'REMOVE' };
   return previewOf('delegate', {
     outcome: 'would-delegate',
     details: { ...planDetails(plan), needsSignature: plan.needsSignature },
-    lines: [`WOULD ${verbs[plan.kind]} ${role}`, ...planLines(plan)],
+    lines: [`WOULD ${verbs[plan.kind]} ${role}`, ...planLines(plan, flags)],
   });
 }
 
@@ -132,7 +153,9 @@ function answer(result: DelegateResult, role: string, flags: DelegateFlags): Ans
   const outcome = plan === undefined ? 'live' : outcomes[plan.kind];
   const details = { role, ...(plan === undefined ? {} : planDetails(plan)), signed, waitsForRole };
   const lines = [
-    ...(plan === undefined ? [] : planLines(plan)),
+    ...(plan === undefined ? [] : planLines(plan, flags)),
+    ...releaseLines(result.kind === 'live' ? 'becomes live' : 'waits', result.newReleases),
+    ...leftOutLines(result.ignored, flags.repository),
     ...(waitsForRole ? [waitText(plan?.moved.length ?? 0, role)] : []),
   ];
   const { next: refresh, ...change } = changeAnswer(result, { outcome, details, what: role, lines }, flags);

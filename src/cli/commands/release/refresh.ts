@@ -9,6 +9,7 @@ import {
 import type { Answer, CommandDefinition } from '../../console/command.js';
 import { required } from '../../console/flags.js';
 import { type ChangeFlags, changeFlags, changeOptions, warnOfClock } from '../../repository/change-flags.js';
+import { leftOutLines, releaseDetails, releaseLines } from '../../show/show-repository.js';
 
 export const command: CommandDefinition<ChangeFlags> = {
   examples: [
@@ -33,18 +34,31 @@ export const command: CommandDefinition<ChangeFlags> = {
     context.reporter.finish('sign', `snapshot v${snapshot}, timestamp v${timestamp}`);
     warnOfClock(result, context.reporter);
     for (const name of result.ignored) context.reporter.warn(`${name} does not verify and was not published`);
-    return answer(result);
+    return answer(result, flags);
   },
 };
 
-function answer({ versions, targetsBefore, wentLive, ignored, signedAheadMs }: ResignResult): Answer {
+function answer(result: ResignResult, { repository }: ChangeFlags): Answer {
+  const { versions, targetsBefore, wentLive, newReleases, ignored, signedAheadMs } = result;
   const texts = wentLive.map(({ role, version }) =>
     role === 'targets' ? `targets v${targetsBefore} -> v${version}` : `${role} v${version}`,
   );
   const news = texts.length === 0 ? '' : `; ${texts.join(', ')} published`;
   return {
     outcome: 'signed',
-    details: { changed: true, versions, targetsBefore, wentLive, ignored, ...given({ signedAheadMs }) },
-    lines: [`SIGNED snapshot v${versions.snapshot}, timestamp v${versions.timestamp}${news}`],
+    details: {
+      changed: true,
+      versions,
+      targetsBefore,
+      wentLive,
+      newReleases: releaseDetails(newReleases),
+      ignored,
+      ...given({ signedAheadMs }),
+    },
+    lines: [
+      `SIGNED snapshot v${versions.snapshot}, timestamp v${versions.timestamp}${news}`,
+      ...releaseLines('becomes live', newReleases),
+      ...leftOutLines(ignored, repository),
+    ],
   };
 }

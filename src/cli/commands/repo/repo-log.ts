@@ -70,7 +70,8 @@ function isWanted({ act }: LogEntry, { bundle, channel }: RepoLogFlags): boolean
   return (bundle ?? act.bundle) === act.bundle && (channel ?? act.channel) === act.channel;
 }
 
-function entryDetails({ role, version, since, signedAtMs, signers, waiting, act }: LogEntry): object {
+function entryDetails(entry: LogEntry): object {
+  const { role, version, since, signedAtMs, signers, waiting, neverLive, act } = entry;
   return {
     ...act,
     role,
@@ -79,6 +80,7 @@ function entryDetails({ role, version, since, signedAtMs, signers, waiting, act 
     signedAt: isoOrNull(signedAtMs),
     signers,
     waiting: waiting === true,
+    neverLive: neverLive === true,
   };
 }
 

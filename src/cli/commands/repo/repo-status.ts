@@ -8,11 +8,8 @@ import { keyId } from '../../../core/tuf/signature-schemes.js';
 import { isOnlineRole } from '../../../core/tuf/tuf-metadata.js';
 import { liveReleasesOf } from '../../../publisher/repository/listing.js';
 import { layoutOf } from '../../../publisher/repository/repository-layout.js';
-import {
-  isWaiting,
-  type RepositoryState,
-  readRepositoryState,
-} from '../../../publisher/repository/repository-state.js';
+import { type RepositoryState, readRepositoryState } from '../../../publisher/repository/repository-state.js';
+import { listWaitingRoles, type SignedRole } from '../../../publisher/signing/online-signing.js';
 import { chooseSigningTimeMs, measureSignedAheadMs } from '../../../publisher/signing/signing-time.js';
 import { keyObstacle } from '../../../publisher/upkeep/resign-obstacle.js';
 import { type RoleReport, reportRoles } from '../../../publisher/upkeep/role-report.js';
@@ -100,7 +97,9 @@ function answer(
 ): Answer {
   const worst =
     roles.find((row) => verdictOf(row) === 'FAIL') ?? roles.find((row) => verdictOf(row) === 'warn');
-  const waiting = isWaiting(state);
+  const waitingRoles = listWaitingRoles(state);
+  const waiting = waitingRoles.length > 0;
+  const newer = waitingRoles.find((one) => one.role === worst?.role && isUnexpired(state, one, nowMs));
   const ahead = measureSignedAheadMs(state, nowMs);
   const isWarning = worst !== undefined || waiting || ahead !== undefined || obstacle !== undefined;
   const exitCode = worst && verdictOf(worst) === 'FAIL' ? 2 : isWarning ? 1 : 0;
@@ -111,6 +110,7 @@ function answer(
     details: {
       repository: flags.repository,
       waiting,
+      waitingRoles,
       ignored: state.ignored,
       ...given({
         signedAheadMs: ahead,
@@ -119,7 +119,7 @@ function answer(
       ...details(state, roles, nowMs),
     },
     lines: [
-      verdictLine(outcome, { worst, waiting, ahead, obstacle }, nowMs),
+      verdictLine(outcome, { worst, newer, waitingRoles, ahead, obstacle }, nowMs),
       ...obstacleLines(obstacle, worst),
       ...aheadLines(ahead, nowMs),
       ...table(
@@ -129,8 +129,14 @@ function answer(
       ...state.ignored.map((name) => `  ${name} is newer and does not verify: it cannot be published`),
       ...releaseLines(state),
     ],
-    next: nextLine(worst, waiting, flags),
+    next: nextLine({ worst, newer, waitingRoles }, flags),
   };
+}
+
+/** An expired file that waits has to be signed again. */
+function isUnexpired({ targets, delegated }: RepositoryState, { role }: SignedRole, nowMs: number): boolean {
+  const file = role === 'targets' ? targets : delegated.get(role);
+  return file !== undefined && file.expiresAtMs > nowMs;
 }
 
 const maxSignersShown = 4;
@@ -166,22 +172,26 @@ function obstacleLines(obstacle: WritError | undefined, worst: RoleReport | unde
 
 interface Verdict {
   readonly worst: RoleReport | undefined;
-  readonly waiting: boolean;
+  /** A newer version of that role, which only `writ refresh` has to publish. */
+  readonly newer: SignedRole | undefined;
+  readonly waitingRoles: readonly SignedRole[];
   readonly obstacle: WritError | undefined;
   readonly ahead: number | undefined;
 }
 
 function verdictLine(outcome: string, verdict: Verdict, nowMs: number): string {
-  const { worst, waiting, ahead, obstacle } = verdict;
+  const { worst, newer, waitingRoles, ahead, obstacle } = verdict;
   const word = outcome.toUpperCase();
   if (worst === undefined && obstacle !== undefined)
     return `${word} a server cannot re-sign with these keys: ${obstacle.message} [${obstacle.code}]`;
   if (worst === undefined && ahead !== undefined)
     return `${word} the repository was signed by a clock that was ${timeLeft(ahead)} ahead [SIGNED_AHEAD]`;
   if (worst === undefined) {
-    return waiting ? `${word} newer targets wait for the online keys` : `${word} every role is fresh`;
+    if (waitingRoles.length === 0) return `${word} every role is fresh`;
+    return `${word} ${rolesText(waitingRoles)} waits for the online keys`;
   }
   const { role, by, condition, expiresMs = 0 } = worst;
+  if (newer !== undefined) return `${word} ${role} v${newer.version} is signed and waits for the online keys`;
   const lost = by === undefined ? 'hosts accept nothing new' : 'hosts accept no new bundle of it';
   switch (condition) {
     case 'expired':
@@ -195,19 +205,27 @@ function verdictLine(outcome: string, verdict: Verdict, nowMs: number): string {
   }
 }
 
+const maxRolesShown = 4;
+
+/** @returns as `targets v3, dns-team v2` */
+function rolesText(roles: readonly SignedRole[]): string {
+  const shown = roles.slice(0, maxRolesShown).map(({ role, version }) => `${role} v${version}`);
+  const more = roles.length - shown.length;
+  return more === 0 ? shown.join(', ') : `${shown.join(', ')} and ${more} more`;
+}
+
 function nextLine(
-  worst: RoleReport | undefined,
-  waiting: boolean,
+  { worst, newer, waitingRoles }: Pick<Verdict, 'worst' | 'newer' | 'waitingRoles'>,
   { repository }: RepoStatusFlags,
 ): string | undefined {
   const place = `--repository ${shellWord(repository)}`;
-  if (worst === undefined && !waiting) return undefined;
+  if (worst === undefined && waitingRoles.length === 0) return undefined;
   const { role = 'timestamp', signers = [] } = worst ?? {};
   if (role === 'root') {
     const file = `root-${(worst?.version ?? 0) + 1}.proposal`;
     return `writ root rotate ${place} -o ${file}   (then each holder signs: writ sign ${file})`;
   }
-  if (isOnlineRole(role)) {
+  if (isOnlineRole(role) || newer !== undefined) {
     return `writ refresh ${place} --keys DIR   (where the online keys are)`;
   }
   return `writ sign --role ${role} ${place} --keys DIR   (holder of ${signers.slice(0, maxSignersShown).join(', ')})`;

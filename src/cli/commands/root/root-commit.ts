@@ -5,6 +5,7 @@ import type { TargetsSigned } from '../../../core/tuf/tuf-metadata.js';
 import { createDurableFs } from '../../../platform/disk/durable-fs.js';
 import { askClockSync } from '../../../platform/process/clock-sync.js';
 import type { KeyDirectory } from '../../../publisher/keys/key-directory.js';
+import { listNewReleases } from '../../../publisher/repository/listing.js';
 import { releasesOf } from '../../../publisher/repository/metadata-content.js';
 import { type CommitPlan, planCommit } from '../../../publisher/root/commit-plan.js';
 import { type CommitResult, commitRoot, requireCommittable } from '../../../publisher/root/commit-root.js';
@@ -22,7 +23,13 @@ import { passphraseFlags, passphrasesFor } from '../../repository/passphrase.js'
 import { clockFlag, lockWait, lockWaitFlag, repositoryFlag } from '../../repository/repository-flags.js';
 import { externalCommands, signerFlags } from '../../repository/signer-flags.js';
 import { differenceLines, proposalDetails, tallyText } from '../../show/show-proposal.js';
-import { shellWord, shortDigest } from '../../show/show-repository.js';
+import {
+  leftOutLines,
+  releaseDetails,
+  releaseLines,
+  releaseText,
+  shellWord,
+} from '../../show/show-repository.js';
 
 const maxReleasesShown = 50;
 
@@ -34,6 +41,7 @@ const flags = {
     '--leave-unsigned',
     'commit although new keys are missing: hosts accept nothing new until they have signed',
   ),
+  includeWaiting: toggle('--include-waiting', 'sign waiting targets too, although their keys are replaced'),
   dryRun: toggle('--dry-run', 'show what would happen, and write nothing'),
   lockWait: lockWaitFlag,
   clockIsRight: clockFlag,
@@ -63,12 +71,13 @@ export const command: CommandDefinition<CommitFlags> = {
     const proposal = mergeProposals([read(first), ...others.map(read)]);
     const { clock } = context;
     const keys = keysOf(flags, context);
-    const options = { proposal, repository: context.at(flags.repository), clock, keys };
+    const repository = context.at(flags.repository);
+    const options = { proposal, repository, clock, keys, shouldIncludeWaiting: flags.includeWaiting };
     const unsignedRoles = flags.leaveUnsigned ? ('accepted' as const) : ('refused' as const);
     const plan = planCommit(options);
-    if (flags.dryRun) return preview(plan);
+    if (flags.dryRun) return preview(plan, flags);
     requireCommittable(plan, unsignedRoles);
-    for (const line of planLines(plan)) context.reporter.note(line);
+    for (const line of planLines(plan, flags)) context.reporter.note(line);
     await confirmCode(proposalCode(proposal), flags, context);
     const durableFs = createDurableFs();
     const result = await commitRoot({
@@ -91,7 +100,7 @@ function keysOf(flags: CommitFlags, context: CommandContext): KeyDirectory | und
   return { path: context.at(flags.keys), passphrases: passphrasesFor(flags, context), external };
 }
 
-function planLines(plan: CommitPlan): string[] {
+function planLines(plan: CommitPlan, { repository }: CommitFlags): string[] {
   const { base, root, tallies, toSign, missing, state } = plan;
   const signs = toSign.filter((role) => !missing.includes(role));
   return [
@@ -100,6 +109,8 @@ function planLines(plan: CommitPlan): string[] {
     ...(signs.length > 0 ? [`  new keys sign ${signs.join(', ')}`] : []),
     // Whoever stole the old key may have put something there: a person has to know this list.
     ...(signs.includes('targets') ? releaseTexts(state.targets.signed) : []),
+    ...(signs.includes('snapshot') ? releaseLines('becomes live', listNewReleases(state)) : []),
+    ...leftOutLines(state.ignored, repository),
     ...(missing.length > 0
       ? [
           `  hosts refuse the repository until ${missing.join(' and ')} ${missing.length === 1 ? 'is' : 'are'} signed`,
@@ -110,10 +121,7 @@ function planLines(plan: CommitPlan): string[] {
 
 function releaseTexts(targets: TargetsSigned): string[] {
   const releases = releasesOf(targets);
-  const shown = releases.slice(0, maxReleasesShown).map(({ release }) => {
-    const { bundle, channel, serial, revision, manifest } = release;
-    return `    ${bundle} ${channel} serial ${serial} ${revision} ${shortDigest(manifest.digest)}`;
-  });
+  const shown = releases.slice(0, maxReleasesShown).map(({ release }) => `    ${releaseText(release)}`);
   const more = releases.length - shown.length;
   return [
     ...shown,
@@ -123,21 +131,23 @@ function releaseTexts(targets: TargetsSigned): string[] {
 }
 
 function detailsOf(plan: CommitPlan): Record<string, unknown> {
-  const { base, root, tallies, toSign, missing } = plan;
+  const { base, root, tallies, toSign, missing, state } = plan;
   return {
     ...proposalDetails(compareRoots(base.signed, root.signed), tallies),
     toSign,
     missingKeys: missing,
+    newReleases: toSign.includes('snapshot') ? releaseDetails(listNewReleases(state)) : [],
+    ignored: state.ignored,
   };
 }
 
-function preview(plan: CommitPlan): Answer {
+function preview(plan: CommitPlan, flags: CommitFlags): Answer {
   const version = plan.root.signed.version;
   return {
     type: 'root-commit.preview',
     outcome: plan.written ? 'committed-before' : 'would-commit',
     details: { changed: false, ...detailsOf(plan) },
-    lines: [`WOULD COMMIT root v${version}`, ...planLines(plan), 'Nothing was written'],
+    lines: [`WOULD COMMIT root v${version}`, ...planLines(plan, flags), 'Nothing was written'],
   };
 }
 

@@ -39,7 +39,10 @@ describe('writ delegate', () => {
     assert.deepEqual([unasked.exitCode, jsonOf(unasked)['code']], [2, 'USAGE']);
     const dry = await writ(dir, ...delegate, '--hand-over', '--dry-run');
     assert.match(dry.stdout, /^WOULD DELEGATE TO dns-team\n {2}dns-team {2}dns-\*\/\*\n/);
-    assert.match(dry.stdout, /\n {2}moves {2}dns-edge\/stable\.tar\.br\nNothing was written\n$/);
+    assert.match(
+      dry.stdout,
+      /\n {2}moves {2}dns-edge\/stable\.tar\.br\n {2}hands over {2}dns-edge stable serial 1 r1 sha256:[0-9a-f]{12}\nNothing was written\n$/,
+    );
     const run = await writ(dir, ...delegate, '--hand-over', '--yes');
     assert.equal(run.exitCode, 0, run.stderr);
     assert.match(run.stdout, /^DELEGATED dns-team\n/);
@@ -57,7 +60,10 @@ describe('writ delegate', () => {
     const publish = await writ(dir, 'publish', 'source', '--keys', 'team-dns-team', '--bundle', 'dns-edge');
     assert.match(publish.stdout, /^SIGNED dns-edge stable serial 1 -> 2; /, publish.stderr);
     const refresh = await writ(dir, 'refresh', '--keys', 'keys');
-    assert.match(refresh.stdout, /; dns-team v2 published\n$/);
+    assert.match(
+      refresh.stdout,
+      /; dns-team v2 published\n {2}becomes live {2}dns-edge stable serial 2 sha256:[0-9a-f]{12}\n$/,
+    );
     assert.equal((await writ(dir, 'repo', 'check')).exitCode, 0);
     const status = await writ(dir, 'repo', 'status');
     assert.match(status.stdout, /\n {4}dns-team +2 +1 +1 /);

@@ -8,7 +8,7 @@ import { encodeProposal, parseProposal } from '../../../../src/publisher/root/pr
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
 import { directoryState } from '../../../kit/assert/directory-state.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
-import { tempDir } from '../../../kit/disk/temp-dir.js';
+import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 import {
   commit,
   keysAt,
@@ -25,10 +25,12 @@ import {
   replacing,
   versionsOf,
 } from '../../../kit/repository/committed-root.js';
+import { live } from '../../../kit/repository/delegating.js';
 import {
   metadataPath,
   type SampleRepository,
   sampleRepository,
+  someKeys,
 } from '../../../kit/repository/sample-repository.js';
 
 function metadataState({ directory }: SampleRepository): unknown {
@@ -176,6 +178,30 @@ describe('new keys that are elsewhere', () => {
       snapshot: 2,
       targets: 2,
     });
+  });
+});
+
+describe('waiting targets of a replaced targets key', () => {
+  const change = (dir: TempDir) => ({ replace: [replacing(dir, 'targets')] });
+
+  it('do not become live with the root that replaces the key', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    await repository.publish({ a: 'a' });
+    const keys = someKeys(dir, repository, 'targets.key', 'root.json');
+    await repository.publish({ a: 'of a thief' }, { keys });
+    const { signed } = await commit(repository, await complete(repository, change(dir)));
+    assert.deepEqual(signed, { targets: 4, snapshot: 3, timestamp: 3 });
+    assert.deepEqual(live(repository), ['dns-edge 1 targets']);
+  });
+
+  it('become live where the operator includes them', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    const keys = someKeys(dir, repository, 'targets.key', 'root.json');
+    await repository.publish({ a: 'a' }, { keys });
+    await commit(repository, await complete(repository, change(dir)), { shouldIncludeWaiting: true });
+    assert.deepEqual(live(repository), ['dns-edge 1 targets']);
   });
 });
 

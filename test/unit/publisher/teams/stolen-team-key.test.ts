@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { delegateRole, previewDelegation } from '../../../../src/publisher/teams/delegate.js';
+import { readRepositoryLog } from '../../../../src/publisher/upkeep/repository-log.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 import {
   delegateTo,
@@ -124,5 +125,60 @@ describe('a waiting release of a stolen team key', () => {
     assert.ok(changed.kind === 'live' && changed.plan !== undefined);
     assert.deepEqual(texts(changed.plan.leftOut), []);
     assert.deepEqual(texts(changed.newReleases), ['dns-edge 2']);
+  });
+});
+
+describe('the log after a theft of a team key', () => {
+  const actsOf = (repository: SampleRepository) =>
+    readRepositoryLog({ repository: repository.directory, clock: repository.clock }).entries.flatMap(
+      ({ role, version, act, neverLive }) => {
+        if (act.kind === 're-sign') return [`${role}.${version} handed over ${act.handedOver}`];
+        if (!('toSerial' in act)) return [];
+        return [`${role}.${version} ${act.kind} ${act.toSerial}${neverLive === true ? ', never live' : ''}`];
+      },
+    );
+
+  it('shows that the left out release was never live', async () => {
+    using dir = tempDir();
+    const { repository, team } = await stolenKey(dir);
+    await delegateTo(repository, team);
+    await signAndRefresh(repository, team);
+    assert.deepEqual(actsOf(repository).sort(), [
+      'dns-team.1 publish 1',
+      'dns-team.2 publish 2, never live',
+      'dns-team.3 handed over true',
+    ]);
+  });
+
+  it('shows an included release as published by the role that signed it for hosts', async () => {
+    using dir = tempDir();
+    const { repository, team } = await stolenKey(dir);
+    const change = { keys: [team.publicKey] };
+    const request = { role: 'dns-team', handOver: 'no', change, shouldIncludeWaiting: true } as const;
+    await delegateRole(request, changeOptions(repository));
+    await signAndRefresh(repository, team);
+    assert.deepEqual(actsOf(repository).sort(), [
+      'dns-team.1 publish 1',
+      'dns-team.2 publish 2, never live',
+      'dns-team.3 publish 2',
+    ]);
+  });
+
+  const removeRole = async (repository: SampleRepository, shouldIncludeWaiting: boolean) => {
+    const request = { role: 'dns-team', handOver: 'yes', shouldIncludeWaiting } as const;
+    await delegateRole(request, changeOptions(repository));
+    return actsOf(repository).filter((text) => text.startsWith('targets.3'));
+  };
+
+  it('shows a published release as moved where the role is removed', async () => {
+    using dir = tempDir();
+    const { repository } = await stolenKey(dir);
+    assert.deepEqual(await removeRole(repository, false), ['targets.3 move 1']);
+  });
+
+  it('shows a waiting release as published where the role is removed with it', async () => {
+    using dir = tempDir();
+    const { repository } = await stolenKey(dir);
+    assert.deepEqual(await removeRole(repository, true), ['targets.3 publish 2']);
   });
 });

@@ -150,7 +150,7 @@ describe('#asMoves', () => {
     const kinds = ['publish', 'change', 'withdraw', 'remove', 'promote'] as const;
     const acts = kinds.map((kind) => ({ kind, bundle: 'b', channel: 'c' }));
     assert.deepEqual(
-      asMoves(acts).map(({ kind }) => kind),
+      asMoves(acts, () => true).map(({ kind }) => kind),
       ['move', 'move', 'withdraw', 'remove', 'promote'],
     );
   });
