@@ -2,6 +2,7 @@
 // Each refuses with the code and the facts of the attack it stops; their order is trusted-set's.
 import { createHash } from 'node:crypto';
 import { WritError } from '../errors.js';
+import { given } from '../given.js';
 import { countValidSigners } from './signature-schemes.js';
 import type {
   DelegatedRole,
@@ -165,10 +166,11 @@ export function rollback(role: string, expected: number, actual: number): WritEr
 
 /**
  * @param role the file that does not fit
- * @param expected what names it
+ * @param expected what names it. @param hint in place of the hint of the code
  */
-export function mix(role: string, message: string, expected: Fact, actual: Fact): WritError {
-  return new WritError('METADATA_MIX', `${role}: ${message}`, { facts: { role, expected, actual } });
+export function mix(role: string, message: string, expected: Fact, actual: Fact, hint?: string): WritError {
+  const facts = { role, expected, actual };
+  return new WritError('METADATA_MIX', `${role}: ${message}`, { facts, ...given({ hint }) });
 }
 
 /**

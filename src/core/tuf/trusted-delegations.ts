@@ -23,7 +23,8 @@ export function delegatedMetaOf(set: TrustedSet, role: DelegatedRole): MetaFile 
   const name = `${role.name}.json`;
   const entry = Object.hasOwn(meta, name) ? meta[name] : undefined;
   if (entry !== undefined) return entry;
-  throw mix(role.name, `snapshot version ${version} does not list it`, name, 'not listed');
+  const hint = `The holders of its keys have not signed it yet: \`writ sign --role ${role.name}\`, then \`writ refresh\` at the publisher.`;
+  throw mix(role.name, `snapshot version ${version} does not list it`, name, 'not listed', hint);
 }
 
 /**

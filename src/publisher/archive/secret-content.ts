@@ -1,6 +1,6 @@
 // Finds secrets in the content of a file: private keys, Writ's own key files and tokens, and tokens with a fixed prefix that
 // their services publish for scanners; also inside base64 and gzip (encoded-text.ts). A finding has its line and its kind,
-// never a byte of the secret. Pure; memory and time are bounded by the chunk that is read, because no pattern repeats a group,
+// never a byte of the secret. Pure; memory and time are bounded by the chunk that is read, because each repeat is bounded,
 // and none depends on the length of a line.
 
 import { decodeBase64In, inflate } from './encoded-text.js';
@@ -24,7 +24,7 @@ export const maxScannedBytes = 4_194_304;
 /** NUL in the first bytes: a program or an image, which may contain `BEGIN PRIVATE KEY` as a constant. */
 const binaryBytes = 8192;
 /** The longest pattern: a secret on the border of two chunks is in the next text as a whole. */
-const overlapCharacters = 512;
+const overlapCharacters = 4096;
 /** Of one file: the decoded text that is searched, and how often base64 in base64 is decoded. */
 const maxDecodedCharacters = 67_108_864;
 const maxLevels = 2;
@@ -35,14 +35,28 @@ const ownSecrets: Readonly<Record<string, string>> = {
   'a token of a Writ fleet': 'writ_(?:host|people|opa)_[\\w-]{40}',
 };
 
+/** Between the lines of a key: also the escapes and quotes of a string literal, and the indentation of YAML or a comment. */
+const lineEnd = '[\\s\\\\nr"\'+,#>|*/]{0,60}';
+/** Up to five members between the header and the body, as `Proc-Type: 4,ENCRYPTED`. */
+const headerLines = `(?:[A-Z][\\w-]{1,30}: [^\\r\\n\\\\]{1,100}[\\r\\n\\\\]${lineEnd}){0,5}`;
+/** A header without it is policy about keys, and no key. */
+const keyBody = `${lineEnd}${headerLines}[A-Za-z0-9+/]{32}`;
+/** A JSON Web Key in either order of its members: `kty` without the private member is a public key. */
+function jwkPattern(types: string, member: string, minCharacters: number): string {
+  const type = `["']kty\\\\{0,3}["']\\s{0,20}:\\s{0,20}\\\\{0,3}["'](?:${types})\\\\{0,3}["']`;
+  const value = `["']${member}\\\\{0,3}["']\\s{0,20}:\\s{0,20}\\\\{0,3}["'][\\w-]{${minCharacters},1400}\\\\{0,3}["']`;
+  return `${type}[^{}]{0,1000}?${value}|${value}[^{}]{0,1000}?${type}`;
+}
+
 /** The prefixes are those that each service documents for secret scanning; lengths are at least the shortest that it issues. */
 const otherSecrets: Readonly<Record<string, string>> = {
-  'a private key': '-----BEGIN (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----',
-  'an SSH2 private key': '---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----',
-  'a PuTTY private key': 'PuTTY-User-Key-File-[123]:',
+  'a private key': `-----BEGIN (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----${keyBody}`,
+  'an SSH2 private key': `---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----${keyBody}`,
+  'a private JSON Web Key': `${jwkPattern('RSA|EC|OKP', 'd', 40)}|${jwkPattern('oct', 'k', 16)}`,
+  'a PuTTY private key': `PuTTY-User-Key-File-[123]: [\\w@.-]{3,60}${lineEnd}Encryption:`,
   'an age secret key': 'AGE-(?:SECRET-KEY|PLUGIN-[A-Z0-9]{1,40})-1[02-9AC-HJ-NP-Z]{20}',
-  'a minisign or signify secret key': 'untrusted comment: (?:minisign|rsign|signify)[ \\w]{0,40} secret key',
-  'a DNSSEC private key': 'Private-key-format: v1',
+  'a minisign or signify secret key': `untrusted comment: (?:minisign|rsign|signify)[ \\w]{0,40} secret key${lineEnd}[A-Za-z0-9+/]{32}`,
+  'a DNSSEC private key': `Private-key-format: v1\\.[0-9]${lineEnd}Algorithm:`,
   'a WireGuard private key': 'PrivateKey[ \\t]{0,20}=[ \\t]{0,20}[A-Za-z0-9+/]{43}=',
   'an AWS access key': '(?<!\\w)(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}(?!\\w)(?<!EXAMPLE)',
   'an AWS secret key':

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
+import { maxSerial } from '../../core/release/serial.js';
 import { headsOf, highestSerial, type ListedRelease, unionOf } from '../repository/listing.js';
 import { serialsListed } from '../repository/loose-metadata.js';
 import { requireText } from '../repository/metadata-content.js';
@@ -138,6 +139,12 @@ function otherChannel({ heads, head, history, withdrawn }: Choice): string | und
   return `\`--channel ${other.release.channel}\` withdraws it there; on ${head.release.channel}, publish a good tree first.`;
 }
 
+/** No release can follow the highest serial, so that publishing a good tree first is not possible. */
+function newNameHint({ release }: ListedRelease): string | undefined {
+  if (release.serial < maxSerial) return undefined;
+  return `No serial can follow ${release.serial}: publish the policy under a new bundle name, and change \`bundles\` on the hosts (docs/operations.md, "A stolen targets key").`;
+}
+
 function chooseRelease(choice: Choice): ListedRelease {
   const { state, to, head, history, withdrawn } = choice;
   const { bundle, channel } = head.release;
@@ -151,7 +158,7 @@ function chooseRelease(choice: Choice): ListedRelease {
       const message = `${bundle} ${channel}: no release is left that is not withdrawn and is signed by current keys`;
       throw new WritError('RELEASE_UNAVAILABLE', message, {
         facts: { ...facts, withdrawn: withdrawn.slice(-20) },
-        ...given({ hint: otherChannel(choice) }),
+        ...given({ hint: otherChannel(choice) ?? newNameHint(head) }),
       });
     }
     requireFollowed(choice, newest.release.serial);

@@ -167,7 +167,7 @@ function reachable(
 /**
  * @param afterSerial what another repository has used up, where this one takes its place
  * @returns a serial above every one this bundle ever had: on any channel, by any role, withdrawn ones too
- * @throws WritError REPOSITORY_INVALID when a release has the highest serial and is not withdrawn
+ * @throws WritError REPOSITORY_INVALID when a release has the highest serial and is not withdrawn; USAGE when afterSerial is it
  */
 export function nextSerial(state: RepositoryState, bundle: string, afterSerial = 0): number {
   const next = Math.max(highestSerial(state, bundle), afterSerial) + 1;
@@ -181,13 +181,21 @@ export function nextSerial(state: RepositoryState, bundle: string, afterSerial =
 function serialBelowWithdrawn(state: RepositoryState, bundle: string, afterSerial: number): number {
   const used = new Set(usedSerials(state, bundle));
   const listed = headsOf(state, bundle).map(({ release }) => release.serial);
-  const highest = Math.max(afterSerial, ...listed);
-  let next = highest + 1;
+  const highest = Math.max(0, ...listed);
+  let next = Math.max(highest, afterSerial) + 1;
   while (used.has(next)) next += 1;
   if (next <= maxSerial) return next;
+  if (highest < maxSerial) throw highestAfterSerial(bundle, afterSerial);
   throw new WritError('REPOSITORY_INVALID', `no serial can follow ${highest} of ${bundle}`, {
     facts: { bundle, serial: highest, expected: maxSerial },
-    hint: `A stolen key may have signed it: \`${withdrawCommand({ bundle, serial: highest })}\`, then publish again.`,
+    hint: `A stolen key may have signed it: \`${withdrawCommand({ bundle, serial: highest })}\`, then publish again. If no other release is left, publish under a new bundle name.`,
+  });
+}
+
+function highestAfterSerial(bundle: string, afterSerial: number): WritError {
+  return new WritError('USAGE', `no serial of ${bundle} can follow ${afterSerial} of --after-serial`, {
+    facts: { bundle, expected: maxSerial - 1, actual: afterSerial },
+    hint: 'Give the highest serial that hosts have. If hosts have this serial, publish under a new bundle name.',
   });
 }
 

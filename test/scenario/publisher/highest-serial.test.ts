@@ -117,6 +117,30 @@ describe('the highest serial', () => {
     assert.deepEqual([release.serial, release.withdrawn], [3, [2, maxSerial]]);
   });
 
+  it('of the only release leads from each hint to a new bundle name', async () => {
+    using dir = tempDir();
+    using published = twoBundles(dir);
+    await published.repository.publish({ policy: 'one' });
+    await signSerial(published, maxSerial);
+    const publishing = await rejectsCode(
+      'REPOSITORY_INVALID',
+      published.repository.publish({ policy: 'two' }),
+    );
+    assert.match(publishing.hint, /If no other release is left, publish under a new bundle name\./);
+    const options = changeOptions(published.repository);
+    const request = { bundle, serials: [1, maxSerial], reason: 'stolen key' };
+    const withdrawing = await rejectsCode('RELEASE_UNAVAILABLE', withdrawRelease(request, options));
+    assert.match(withdrawing.hint, /^No serial can follow 1000000000000: publish .* under a new bundle name/);
+  });
+
+  it('as --after-serial of a new bundle is a fault of the flag', async () => {
+    using dir = tempDir();
+    using published = twoBundles(dir);
+    const publish = published.repository.publish({ policy: 'one' }, { afterSerial: maxSerial });
+    const error = await rejectsCode('USAGE', publish);
+    assert.match(error.message, /can follow 1000000000000 of --after-serial$/);
+  });
+
   it('on another channel, not withdrawn, keeps the bundle from being published', async () => {
     using dir = tempDir();
     using published = twoBundles(dir);

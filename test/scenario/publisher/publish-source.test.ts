@@ -59,7 +59,10 @@ describe('writ publish', () => {
   it('publishes a file with a secret that --include names', async () => {
     using dir = tempDir();
     madeHere(dir);
-    writeTree(dir.join('policy'), { ...v1, 'tls/server.pem': `-----${'BEGIN'} PRIVATE KEY-----\nMIIE\n` });
+    writeTree(dir.join('policy'), {
+      ...v1,
+      'tls/server.pem': `-----${'BEGIN'} PRIVATE KEY-----\n${'MIIEvQIB'.repeat(8)}\n`,
+    });
     const refused = await publish(dir, 'policy');
     assert.equal(refused.exitCode, 2);
     assert.match(

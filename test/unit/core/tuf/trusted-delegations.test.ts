@@ -142,6 +142,14 @@ describe('delegatedMetaOf', () => {
       throwsCode('METADATA_MIX', () => delegatedMetaOf(set, { ...wanted.role, name }));
     }
   });
+
+  it('names the command of the team where the team has not signed', () => {
+    const { set, wanted } = given();
+    const { hint } = throwsCode('METADATA_MIX', () =>
+      delegatedMetaOf(set, { ...wanted.role, name: 'dns-team' }),
+    );
+    assert.match(hint, /`writ sign --role dns-team`, then `writ refresh`/);
+  });
 });
 
 describe('keptDelegated', () => {

@@ -11,20 +11,31 @@ function found(content: string | Buffer, secrets: 'all' | 'own' = 'all', chunkBy
 }
 
 const many = (characters: string, count: number): string => characters.repeat(count).slice(0, count);
-const pem = (kind: string): string => `-----${'BEGIN'} ${kind}-----\nMIIE\n`;
+const body = many('MIIEvQ/b+', 40);
+const pem = (kind: string): string => `-----${'BEGIN'} ${kind}-----\n${body}\n`;
 
 const samples: Readonly<Record<string, readonly string[]>> = {
   'a private key': [
     ...['RSA ', 'EC ', 'DSA ', 'OPENSSH ', 'ENCRYPTED ', ''].map((kind) => pem(`${kind}PRIVATE KEY`)),
     pem('PGP PRIVATE KEY BLOCK'),
-    `{"private_key": "-----${'BEGIN'} PRIVATE KEY-----\\nMIIE"}`,
+    `{"private_key": "-----${'BEGIN'} PRIVATE KEY-----\\n${body}"}`,
+    `-----${'BEGIN'} RSA PRIVATE KEY-----\r\nProc-Type: 4,ENCRYPTED\r\nDEK-Info: AES-128-CBC,0AF1\r\n\r\n${body}`,
+    `  -----${'BEGIN'} EC PRIVATE KEY-----\n    ${body}`,
+    `"-----${'BEGIN'} PRIVATE KEY-----\\n" +\n  "${body}"`,
   ],
-  'an SSH2 private key': [`---- ${'BEGIN'} SSH2 ENCRYPTED PRIVATE KEY ----`],
-  'a PuTTY private key': ['PuTTY-User-Key-File-' + '3: ssh-ed25519'],
+  'an SSH2 private key': [`---- ${'BEGIN'} SSH2 ENCRYPTED PRIVATE KEY ----\nComment: "of a test"\n${body}`],
+  'a PuTTY private key': ['PuTTY-User-Key-File-' + '3: ssh-ed25519\r\nEncryption: none'],
   'an age secret key': [`AGE-SECRET-KEY-1${many('QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L', 58)}`],
-  'a minisign or signify secret key': ['untrusted comment: minisign encrypted ' + 'secret key\nRWRT'],
+  'a minisign or signify secret key': [`untrusted comment: minisign ${'encrypted'} secret key\nRWRT${body}`],
   'a DNSSEC private key': ['Private-key-' + 'format: v1.3\nAlgorithm: 13'],
   'a WireGuard private key': [`PrivateKey = ${many('aB3+', 43)}=`],
+  'a private JSON Web Key': [
+    `{"kty":"OKP","crv":"Ed25519","x":"${many('aB3-', 43)}","d":"${many('cD4_', 43)}"}`,
+    `{"d": "${many('cD4_', 342)}", "dp": "${many('e', 171)}", "kty": "RSA", "n": "${many('n', 342)}"}`,
+    `{\\"kty\\":\\"EC\\",\\"d\\":\\"${many('cD4_', 43)}\\"}`,
+    `{"kty":"oct","alg":"HS256","k":"${many('aB3', 43)}"}`,
+    `{"k":"${many('aB3', 43)}","kty":"oct"}`,
+  ],
   'an AWS access key': [`AKIA${many('Q7R2', 16)}`, `ASIA${many('Q7R2', 16)}`],
   'an AWS secret key': [
     `aws_secret_access_key = ${many('aB3/', 40)}`,
@@ -91,6 +102,16 @@ describe('scanForSecrets', () => {
   const harmless = [
     '-----BEGIN CERTIFICATE-----\nMIIE',
     '-----BEGIN PUBLIC KEY-----\nMIIE',
+    `deny { contains(input.text, "-----${'BEGIN'} RSA PRIVATE KEY-----") }\n# see ${many('aB3/', 60)}`,
+    `content:"-----${'BEGIN'} OPENSSH PRIVATE KEY-----"; reference:url,example.net/${many('aB3/', 60)};`,
+    `A key begins with \`-----${'BEGIN'} PRIVATE KEY-----\`, and its body is ${many('aB3/', 60)}.`,
+    `-----${'BEGIN'} PRIVATE KEY-----\nMIIEvQIBADANBgkq...\n-----END PRIVATE KEY-----`,
+    `starts_with("---- ${'BEGIN'} SSH2 ENCRYPTED PRIVATE KEY ----")`,
+    `regex: ^PuTTY-User-Key-${'File'}-3: `,
+    `match "Private-key-${'format'}: v1"`,
+    `"untrusted comment: minisign encrypted ${'secret'} key" is refused`,
+    `{"kty":"EC","crv":"P-256","x":"${many('aB3-', 43)}","y":"${many('cD4_', 43)}"}`,
+    `{"d": "${many('cD4_', 43)}"}, {"kty": "EC"}`,
     'AKIAIOSFODNN7EXAMPLE',
     `x${'AKIA'}${many('Q7R2', 16)}`,
     'writ_host_... is the form of a token',
