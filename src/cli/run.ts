@@ -222,7 +222,8 @@ async function runCommand(
     const { failureExitCode } = definition;
     return exitCodeOfLostAnswer({ answer, exitCode, isOnlyAnswer, failureExitCode });
   } catch (error) {
-    const failure = deniedOr(toWritError(error));
+    const { describePathError } = await import('./console/path-error.js');
+    const failure = deniedOr(toWritError(describePathError(error)));
     const exitCode = failure.code === 'INTERRUPTED' ? exitCodeOf(130) : definition.failureExitCode;
     return renderer.error(failure, exitCode);
   }

@@ -19,6 +19,55 @@ function problemOf(json: Record<string, unknown>): Said {
   return first;
 }
 
+const long = 'x'.repeat(300);
+const online = ['--repository', 'repo', '--keys', 'keys'];
+/** Each with a path in the place of PATH. */
+const pathCommands: readonly (readonly string[])[] = [
+  ['init', '--repository', 'PATH', '--keys', 'new-keys', '--no-passphrase'],
+  ['init', '--repository', 'new-repo', '--keys', 'PATH', '--no-passphrase'],
+  ['key', 'new', 'PATH', '--no-passphrase'],
+  ['key', 'show', 'PATH'],
+  ['key', 'list', 'PATH'],
+  ['publish', 'PATH', ...online, '--bundle', 'dns-edge'],
+  ['publish', 'tree', '--repository', 'PATH', '--keys', 'keys', '--bundle', 'dns-edge'],
+  ['publish', 'tree', '--repository', 'repo', '--keys', 'PATH', '--bundle', 'dns-edge'],
+  ['delegate', 'dns-team', ...online, '--paths', 'dns-*/*', '--key', 'PATH', '--yes'],
+  ['sign', '--role', 'targets', '--repository', 'PATH', '--keys', 'keys'],
+  ['sign', 'PATH', '--key', 'keys/root-1.key'],
+  ['refresh', '--repository', 'PATH', '--keys', 'keys'],
+  ['refresh', '--repository', 'repo', '--keys', 'PATH'],
+  ['root', 'rotate', ...online, '-o', 'PATH'],
+  ['root', 'commit', 'PATH', ...online],
+  ['repo', 'status', '--repository', 'PATH'],
+  ['repo', 'status', '--repository', 'repo', '--keys', 'PATH'],
+  ['repo', 'log', '--repository', 'PATH'],
+  ['repo', 'check', '--repository', 'PATH'],
+  ['repo', 'gc', '--repository', 'PATH'],
+  ['repo', 'export', 'PATH', '--repository', 'repo'],
+  ['repo', 'export', 'exported', '--repository', 'PATH'],
+  ['inspect', 'PATH'],
+  ['config', 'check', '--config', 'PATH'],
+  ['pull', '--config', 'PATH'],
+];
+
+describe('a path below a file, through a loop of links, or with a long name', () => {
+  for (const command of pathCommands)
+    it(`is no fault of Writ in ${command.join(' ').slice(0, 60)}`, async () => {
+      using dir = tempDir();
+      const site = writSite(dir, { sandbox: 'off' });
+      await site.repository.publish({ 'a.rpz': 'one' });
+      fs.mkdirSync(dir.join('tree'));
+      fs.writeFileSync(dir.join('tree', 'a.rpz'), 'two');
+      fs.writeFileSync(dir.join('file'), '');
+      fs.symlinkSync('loop', dir.join('loop'));
+      for (const path of ['file/below', 'file/below/it', 'loop', 'loop/below', long, `${long}/below`]) {
+        const args = command.map((word) => (word === 'PATH' ? path : word));
+        const run = await runWrit([...args, '--json'], { cwd: dir.path });
+        assert.doesNotMatch(run.stdout + run.stderr, /INTERNAL/, path.slice(0, 20));
+      }
+    });
+});
+
 describe('a wrong place or number', () => {
   it('as the root of a host is ROOT_UNUSABLE with the name of the file, and no metadata was refused', async () => {
     using dir = tempDir();
