@@ -27,7 +27,7 @@ export function keepActive(host: Host, { outcome }: Pick<CycleResult, 'outcome'>
     config,
     generation,
     nowMs: clock.nowMs(),
-    isObserved: false,
+    isObserved: () => false,
   };
   const names = baking.map(([bundle]) => bundle);
   ledger.write(withSettled(ledger.read(), names, settling));

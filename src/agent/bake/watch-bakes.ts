@@ -69,7 +69,8 @@ export function lookAtBakes(host: Host, look: BakeLook): BakeReport {
       return [bundle, withObserved(known, { nowMs, bootId, elapsedMs, ...seen })] as const;
     }),
   );
-  const settled: { bundle: string; isObserved: boolean }[] = [];
+  // Bundles after the end of their own bake time, and whether it was observed.
+  const over = new Map<string, boolean>();
   for (const [bundle] of bakes) {
     const bake = ledger.bakes?.[bundle];
     if (bake === undefined) continue;
@@ -82,19 +83,20 @@ export function lookAtBakes(host: Host, look: BakeLook): BakeReport {
     }
     const open = { isDoubted: isUndecided(groups, options), isSilent: isUnobserved(groups, bake) };
     const phase = judgeBake(bake, { ...options, ...open });
-    if (phase === 'settled' || phase === 'unobserved')
-      settled.push({ bundle, isObserved: phase === 'settled' });
+    if (phase === 'settled' || phase === 'unobserved') over.set(bundle, phase === 'settled');
   }
+  const ready = [...over.keys()].filter((bundle) => ledger.bakes?.[bundle]?.failure === undefined);
   const generation = activeGenerationNumber(host.paths);
-  for (const { bundle, isObserved } of settled) {
-    if (generation === undefined || ledger.bakes?.[bundle]?.failure !== undefined) continue;
-    ledger = withSettled(ledger, [bundle], { active, config: host.config, generation, nowMs, isObserved });
+  if (generation !== undefined) {
+    const isObserved = (set: readonly string[]): boolean => set.every((name) => over.get(name) !== false);
+    const settling = { active, config: host.config, generation, nowMs, isObserved };
+    ledger = withSettled(ledger, ready, settling);
   }
   if (isWorthNoting(before, ledger)) host.ledger.write(ledger);
   return {
     bakes: ledger.bakes,
     failed: failedIn(ledger).filter((one) => bakes.some(([bundle]) => bundle === one.bundle)),
-    settled: settled.map(({ bundle }) => bundle).filter((bundle) => ledger.bakes?.[bundle] === undefined),
+    settled: ready.filter((bundle) => ledger.bakes?.[bundle] === undefined),
   };
 }
 

@@ -40,44 +40,43 @@ export function bakeStatus(
       return { state: 'failed', cause: failure.cause, text: failure.text, atMs: failure.atMs, ends };
     const { forMs } = bakeOf(config, bundle);
     const groups = bakingGroups(bundle, { config, ledger });
-    // Without an agent the last observation may be older than the last notification.
-    const isStillUntaken = isUntaken(bake) && (isObserved || untakenGroups(groups).length > 0);
-    const untaken = isStillUntaken ? { untaken: true } : {};
-    const waitsFor = findBakeWait(bake, { groups, forMs, nowMs, isObserved });
+    const facts = { groups, forMs, nowMs, isObserved };
+    const waitsFor = findBakeWait(bake, facts) ?? findSetWait(config, ledger, { bundle, nowMs, isObserved });
     return {
       state: 'baking',
-      leftMs: leftNow(bake, { forMs, nowMs, waitsFor }),
+      leftMs: leftNow(bake, facts),
       forMs,
-      ...untaken,
+      ...(isUntakenNow(bake, facts) ? { untaken: true } : {}),
       ...given({ waitsFor }),
       ends,
     };
   }
   const settled = ledger.settledReleases?.[bundle]?.find((one) => isSameRelease(one, release));
-  return settled
-    ? { state: 'settled', atMs: settled.atMs, observed: settled.isObserved }
-    : waitForSet(config, ledger, bundle);
+  return settled && { state: 'settled', atMs: settled.atMs, observed: settled.isObserved };
 }
 
 /** An agent writes observed time to the ledger now and then. While the bake time passes, the time since then has passed too. */
-function leftNow(
-  bake: Bake,
-  {
-    forMs,
-    nowMs,
-    waitsFor,
-  }: Pick<BakeWaitFacts, 'forMs' | 'nowMs'> & { readonly waitsFor?: BakeWait | undefined },
-): number {
-  const sinceMs = waitsFor === undefined ? Math.max(0, nowMs - bake.seenAtMs) : 0;
-  return Math.max(0, bakeLeftMs(bake, forMs) - sinceMs);
+function leftNow(bake: Bake, facts: BakeWaitFacts): number {
+  const isPassing = findStop(bake, facts) === undefined && !isUntaken(bake);
+  const sinceMs = isPassing ? Math.max(0, facts.nowMs - bake.seenAtMs) : 0;
+  return Math.max(0, bakeLeftMs(bake, facts.forMs) - sinceMs);
 }
 
-/** A set settles as a whole: the bake time of this member is over, and that of another one is not. */
-function waitForSet(config: Host['config'], { bakes = {} }: Ledger, bundle: string): BakeStatus | undefined {
-  const of = setOf(config, bundle).filter((one) => one !== bundle && bakes[one] !== undefined);
-  const { forMs } = bakeOf(config, bundle);
-  if (of.length === 0 || forMs === 0) return undefined;
-  return { state: 'baking', leftMs: 0, forMs, waitsFor: { what: 'set', of }, ends: [] };
+/** @returns the members of its set that bake still; undefined until the bake time of this bundle is over */
+function findSetWait(
+  config: Host['config'],
+  ledger: Ledger,
+  { bundle, ...now }: Pick<BakeFacts, 'bundle' | 'nowMs' | 'isObserved'>,
+): BakeWait | undefined {
+  const isOver = (name: string): boolean => {
+    const bake = ledger.bakes?.[name];
+    if (bake === undefined) return true;
+    const groups = bakingGroups(name, { config, ledger });
+    const facts = { groups, forMs: bakeOf(config, name).forMs, ...now };
+    return leftNow(bake, facts) === 0 && findBakeWait(bake, facts) === undefined;
+  };
+  const of = isOver(bundle) ? setOf(config, bundle).filter((name) => !isOver(name)) : [];
+  return of.length > 0 ? { what: 'set', of } : undefined;
 }
 
 /** How often processes of workers that use the release ended since its activation; workers without an end are left out. */
@@ -104,13 +103,19 @@ export interface BakeWaitFacts extends Pick<BakeFacts, 'isObserved'> {
 }
 
 /** @returns why the bake time does not pass, else why the release has not settled after it; undefined while the time passes */
-export function findBakeWait(
-  bake: Bake,
-  { groups, forMs, nowMs, isObserved }: BakeWaitFacts,
-): BakeWait | undefined {
+export function findBakeWait(bake: Bake, facts: BakeWaitFacts): BakeWait | undefined {
+  const stop = findStop(bake, facts);
+  if (stop !== undefined || leftNow(bake, facts) > 0) return stop;
+  const doubted = doubtedWorkers(facts.groups);
+  if (doubted.length > 0) return { what: 'probe', of: doubted };
+  return isContactOpen(bake.contact, { ...bake, nowMs: facts.nowMs }) ? { what: 'contact' } : undefined;
+}
+
+/** @returns why the bake time does not pass; undefined while it passes */
+function findStop(bake: Bake, { groups, nowMs, isObserved, forMs }: BakeWaitFacts): BakeWait | undefined {
   // Also right after a command: no bake time passes until the next observation.
   if (!isObserved) return { what: 'agent' };
-  if (isUntaken(bake)) {
+  if (isUntakenNow(bake, { groups, nowMs, isObserved, forMs })) {
     const untaken = untakenGroups(groups);
     // Where the last look found a process dead, the ledger does not have it.
     return { what: 'worker', of: untaken.length > 0 ? untaken : groups.map(({ group }) => group) };
@@ -119,9 +124,15 @@ export function findBakeWait(
   const successors = groupsWithSuccessors(groups, bake);
   if (successors.length > 0) return { what: 'worker', of: successors };
   const silent = silentWorkers(groups);
-  if (silent.length > 0) return { what: 'probe', of: silent };
-  if (bakeLeftMs(bake, forMs) > 0) return undefined;
-  const doubted = doubtedWorkers(groups);
-  if (doubted.length > 0) return { what: 'probe', of: doubted };
-  return isContactOpen(bake.contact, { ...bake, nowMs }) ? { what: 'contact' } : undefined;
+  return silent.length > 0 ? { what: 'probe', of: silent } : undefined;
+}
+
+/**
+ * The last observation of an agent found no living worker with the release, and none has confirmed it since. Without an agent the
+ * last observation may be older than the last notification.
+ */
+function isUntakenNow(bake: Bake, { groups, isObserved }: BakeWaitFacts): boolean {
+  if (!isUntaken(bake)) return false;
+  if (untakenGroups(groups).length > 0) return true;
+  return isObserved && !groups.some(({ workers }) => workers.some(({ entry }) => entry.atMs > bake.seenAtMs));
 }

@@ -4,7 +4,7 @@ import { noteRun } from '../settled/runs-rules.js';
 import { withRuns } from '../settled/settled-ledger.js';
 import type { Host } from '../state/host.js';
 import type { Ledger, WorkerRuns } from '../state/ledger.js';
-import type { ObservedRun } from './observe-runs.js';
+import { isSeenByConnection, type ObservedRun } from './observe-runs.js';
 
 export interface RunsLook {
   /** By the keys of the workers; the others stay as they are. */
@@ -15,11 +15,13 @@ export interface RunsLook {
 
 /** @returns the ledger with the ends that were found attributed to the bakes that it has */
 export function withObservedRuns(
-  host: Pick<Host, 'config'>,
+  host: Pick<Host, 'config' | 'groups'>,
   ledger: Ledger,
   { observed, ...now }: RunsLook,
 ): Ledger {
   const { workers, runs = {}, bakes = {} } = ledger;
+  const isByConnection = (group: string): boolean =>
+    isSeenByConnection(host.groups.find(({ config }) => config.name === group)?.driver);
   const entries = Object.entries(workers).flatMap(
     ([key, { notifiedAtMs = 0, notNowSinceMs }]): [string, WorkerRuns][] => {
       const known = runs[key];
@@ -32,7 +34,8 @@ export function withObservedRuns(
         known,
         {
           ...seen,
-          wasNotified: known !== undefined && notifiedAtMs >= known.sinceMs,
+          // A worker that connects loads policy at its own request, so that a notification does not end its process.
+          wasNotified: !isByConnection(groupOf(key)) && known !== undefined && notifiedAtMs >= known.sinceMs,
           hadNotTaken: notNowSinceMs !== undefined && known !== undefined && known.sinceMs <= swappedAtMs,
           isBaking: swaps.length > 0,
         },

@@ -1,6 +1,6 @@
 // The `select` step: which release each bundle should have, by its age, the restrictions of this host, and room on the
 // disk. Decides on signed metadata alone: not a byte of an archive has been fetched, and no server is asked.
-import { type BundleConfig, bakeOf } from '../../core/config/config.js';
+import { type BundleConfig, bakeOf, setOf } from '../../core/config/config.js';
 import type { BundleResult } from '../../core/cycle/cycle-report.js';
 import { outcomeOf, problemOf } from '../../core/cycle/problem.js';
 import { problemText } from '../../core/cycle/problem-text.js';
@@ -115,10 +115,11 @@ function findRestriction(
 function paceOf(host: Host, release: ReleaseInfo, active: ActiveBundle | undefined): WritError | undefined {
   if (active === undefined) return undefined;
   const { forMs } = bakeOf(host.config, release.bundle);
+  const set = setOf(host.config, release.bundle);
   const ledger = host.ledger.read();
   const { refusals } = host.refusals.read();
   const isCorrection = isCorrectionOn({ ...ledger, refusals, active: active.record.release }, release);
-  const gap = judgeBakeGap(release, ledger, { isCorrection, forMs, nowMs: host.clock.nowMs() });
+  const gap = judgeBakeGap(release, ledger, { isCorrection, forMs, set, nowMs: host.clock.nowMs() });
   return gap ?? pacedUnseen(host, release, active);
 }
 

@@ -17,6 +17,8 @@ export interface BakeGap {
   /** It corrects a release that is in use or failed on this host. */
   readonly isCorrection: boolean;
   readonly forMs: number;
+  /** The bundles that settle together with this one, itself among them. */
+  readonly set: readonly string[];
   readonly nowMs: number;
 }
 
@@ -24,7 +26,7 @@ export interface BakeGap {
 export function judgeBakeGap(
   { bundle, serial }: Pick<ReleaseInfo, 'bundle' | 'serial'>,
   { unsettled, bakes }: Pick<Ledger, 'unsettled' | 'bakes'>,
-  { isCorrection, forMs, nowMs }: BakeGap,
+  { isCorrection, forMs, set, nowMs }: BakeGap,
 ): WritError | undefined {
   const known = unsettled?.[bundle];
   if (known === undefined) return undefined;
@@ -39,7 +41,8 @@ export function judgeBakeGap(
   const bake = bakes?.[bundle];
   if (bake === undefined || bake.failure !== undefined || sinceMs > nowMs) return undefined;
   if (nowMs - sinceMs < maxUnsettledBakes * forMs) return undefined;
-  const untilMs = bake.startedAtMs + forMs;
+  const starts = set.flatMap((name) => bakes?.[name]?.startedAtMs ?? []);
+  const untilMs = Math.max(...starts) + forMs;
   if (untilMs <= nowMs) return undefined;
   return gapError(
     { bundle, serial },

@@ -107,7 +107,7 @@ export function withBakesAfterUpgrade(
   active: ActiveReleaseMap,
   { generation, ...start }: BakeStart & { readonly generation: number },
 ): Ledger {
-  if (ledger.settledReleases !== undefined) return ledger;
+  if (ledger.settledReleases !== undefined) return withBakesOfSets(ledger, active, start);
   const old = [...active].filter(([bundle]) => {
     // Unknown in a ledger that was lost and made again: such a release proves itself from now on.
     const activatedAtMs = ledger.activatedAtMs?.[bundle] ?? start.nowMs;
@@ -117,6 +117,16 @@ export function withBakesAfterUpgrade(
     return [bundle, [{ serial, manifestDigest, atMs: start.nowMs, isObserved: false, generation }]];
   });
   return withBakesOf(changeSettled(ledger, { settledReleases: Object.fromEntries(settled) }), active, start);
+}
+
+/** Earlier versions ended the bake of a member before its set had settled: such a member bakes again. */
+function withBakesOfSets(ledger: Ledger, active: ActiveReleaseMap, start: BakeStart): Ledger {
+  const { bakes = {} } = ledger;
+  const isMissing = ([bundle, release]: readonly [string, AcceptedRelease]): boolean =>
+    bakes[bundle] === undefined &&
+    !isSettled(ledger, bundle, release) &&
+    setOf(start.config, bundle).some((name) => bakes[name] !== undefined);
+  return [...active].some(isMissing) ? withBakesOf(ledger, active, start) : ledger;
 }
 
 /** @param bakes by bundle; the others stay as they are */
@@ -139,40 +149,35 @@ export interface Settling {
   readonly config: BakeSettings;
   readonly generation: number;
   readonly nowMs: number;
-  readonly isObserved: boolean;
+  /** @returns whether an agent observed the bake times of a complete set, given its bundles */
+  readonly isObserved: (set: readonly string[]) => boolean;
 }
 
 /**
- * Settles the active releases of these bundles. A `together` set settles as a whole, once no member bakes any more: each
- * combination of releases is something that was never tried before.
+ * Settles the active releases of these bundles, after the end of their own bake time. A `together` set settles as a whole, because each
+ * combination of releases is new. Until its last member is over, every member keeps its bake, and with it its evidence of failure.
  */
 export function withSettled(ledger: Ledger, bundles: readonly string[], settling: Settling): Ledger {
   const { active, config, generation, nowMs, isObserved } = settling;
-  const left = Object.fromEntries(
-    Object.entries(ledger.bakes ?? {}).filter(([name]) => !bundles.includes(name)),
-  );
-  const sets = bundles.map((bundle) => setOf(config, bundle));
-  const names = new Set(sets.filter((set) => set.every((name) => left[name] === undefined)).flat());
+  const { bakes = {} } = ledger;
+  const isOver = (name: string): boolean => bakes[name] === undefined || bundles.includes(name);
+  const sets = bundles.map((bundle) => setOf(config, bundle)).filter((set) => set.every(isOver));
+  const names = new Set(sets.flat());
+  if (names.size === 0) return ledger;
   const settled = { ...ledger.settledReleases };
   for (const name of names) {
     const release = active.get(name);
     if (release === undefined) continue;
     const { serial, manifestDigest } = release;
-    settled[name] = addSettled(settled[name] ?? [], {
-      serial,
-      manifestDigest,
-      atMs: nowMs,
-      isObserved,
-      generation,
-    });
+    const now = { atMs: nowMs, isObserved: isObserved(setOf(config, name)), generation };
+    settled[name] = addSettled(settled[name] ?? [], { serial, manifestDigest, ...now });
   }
-  const unsettled = Object.fromEntries(
-    Object.entries(ledger.unsettled ?? {}).filter(([name]) => !names.has(name)),
-  );
+  const others = <T>(all: Readonly<Record<string, T>> = {}): Record<string, T> =>
+    Object.fromEntries(Object.entries(all).filter(([name]) => !names.has(name)));
   return changeSettled(ledger, {
-    bakes: orNone(left),
+    bakes: orNone(others(bakes)),
     settledReleases: settled,
-    unsettled: orNone(unsettled),
+    unsettled: orNone(others(ledger.unsettled)),
   });
 }
 

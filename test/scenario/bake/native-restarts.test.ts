@@ -131,6 +131,21 @@ describe('a worker that connects to the agent', () => {
     assert.deepEqual([world.baking.active(), world.baking.restores.length], ['1', 1]);
   });
 
+  it('loses its release when its process is replaced four times, each after its notification', async () => {
+    const driver = Object.assign(supervisedDriver(['a'], 'unrecorded'), { mayComeForMs: () => 0 });
+    using baking = bakingHost(driver);
+    await baking.take(1);
+    await baking.live(bakeMs + 12 * second);
+    await baking.take(2);
+    for (let times = 0; times < 4; times += 1) {
+      assert.equal(baking.active(), '2');
+      await baking.live(80 * second);
+      driver.replace('a', 'unrecorded');
+    }
+    await baking.live(4 * second);
+    assert.deepEqual([baking.active(), baking.restores.length], ['1', 1]);
+  });
+
   it('loses its release when it connects again and again, where its process is not known', async () => {
     await using world = nativeWorld();
     await world.connect(unknownPid);

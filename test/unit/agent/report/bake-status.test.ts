@@ -59,6 +59,17 @@ describe('findBakeWait', () => {
     assert.deepEqual(wait(bake({ observedMs: forMs }), groups), { what: 'probe', of: ['dns/a'] });
   });
 
+  it('names what the end waits for also before the agent has written the observed time', () => {
+    const groups = [group('dns', { probed: { wrong: 2 } as NonNullable<WorkerLedger['probed']> })];
+    const seen = bake({ observedMs: forMs - 20_000, seenAtMs: nowMs - 20_000 });
+    assert.deepEqual(wait(seen, groups), { what: 'probe', of: ['dns/a'] });
+  });
+
+  it('names no worker after a confirmation that the last observation did not have', () => {
+    const untaken = bake({ seenAtMs: nowMs - 1000, untakenAtMs: nowMs - 1000 });
+    assert.equal(wait(untaken, [group('dns', { atMs: nowMs })]), undefined);
+  });
+
   it('names contact once the bake time is over and the server has not answered', () => {
     const contact = { failed: 0, hadContact: true, tries: 0, lastAtMs: nowMs - 1000 };
     assert.equal(wait(bake({ contact })), undefined);

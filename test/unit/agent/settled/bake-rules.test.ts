@@ -139,12 +139,12 @@ describe('the runs of a worker', () => {
 
 describe('judgeBakeGap', () => {
   const nowMs = 10_000_000;
-  const gap = (unsettled: UnsettledBundle, bake?: object): unknown => {
-    const bakes = bake === undefined ? undefined : { dns: { ...startBake(release, start), ...bake } };
+  const gap = (unsettled: UnsettledBundle, bake?: object, other?: object): unknown => {
+    const access = other && { access: { ...startBake(release, start), ...other } };
+    const bakes = bake && { dns: { ...startBake(release, start), ...bake }, ...access };
     const known = { unsettled: { dns: unsettled }, ...(bakes === undefined ? {} : { bakes }) };
-    return judgeBakeGap({ bundle: 'dns', serial: 3 }, known, { isCorrection: false, forMs, nowMs })?.facts[
-      'untilMs'
-    ];
+    const options = { isCorrection: false, forMs, set: ['dns', 'access'], nowMs };
+    return judgeBakeGap({ bundle: 'dns', serial: 3 }, known, options)?.facts['untilMs'];
   };
 
   it('doubles from five minutes at the second restore to an hour', () => {
@@ -169,6 +169,13 @@ describe('judgeBakeGap', () => {
     assert.equal(gap({ ...known, sinceMs: nowMs - 3 * forMs + 1 }, { startedAtMs }), undefined);
     const failure = { cause: 'WORKER_DIED', text: 'x', atMs: 1, groups: [] };
     assert.equal(gap(known, { startedAtMs, failure }), undefined);
+  });
+
+  it('waits for the last bake of the set', () => {
+    const known = { sinceMs: nowMs - 3 * forMs, restores: 0, failed: [] };
+    assert.equal(gap(known, { startedAtMs: nowMs - forMs }), undefined, 'alone');
+    const startedAtMs = nowMs - 1000;
+    assert.equal(gap(known, { startedAtMs: nowMs - forMs }, { startedAtMs }), startedAtMs + forMs);
   });
 });
 

@@ -45,7 +45,8 @@ describe('the wait of a correction', () => {
   const nowMs = 10_000_000;
   const forMs = 600_000;
   const waits = (ledger: Pick<Ledger, 'bakes' | 'unsettled'>, isCorrection: boolean): boolean =>
-    judgeBakeGap({ bundle: 'dns', serial: 5 }, ledger, { isCorrection, forMs, nowMs }) !== undefined;
+    judgeBakeGap({ bundle: 'dns', serial: 5 }, ledger, { isCorrection, forMs, set: ['dns'], nowMs }) !==
+    undefined;
   const failing = { sinceMs: nowMs, restores: 6, restoredAtMs: nowMs, failed: [release] };
   const churning = { sinceMs: nowMs - 4 * forMs, restores: 0, failed: [] };
   const bakes = { dns: startBake(release, { nowMs: nowMs - 1000, bootId: 'b' }) };
