@@ -112,10 +112,10 @@ export function findBakeWait(bake: Bake, facts: BakeWaitFacts): BakeWait | undef
 }
 
 /** @returns why the bake time does not pass; undefined while it passes */
-function findStop(bake: Bake, { groups, nowMs, isObserved, forMs }: BakeWaitFacts): BakeWait | undefined {
+function findStop(bake: Bake, { groups, nowMs, isObserved }: BakeWaitFacts): BakeWait | undefined {
   // Also right after a command: no bake time passes until the next observation.
   if (!isObserved) return { what: 'agent' };
-  if (isUntakenNow(bake, { groups, nowMs, isObserved, forMs })) {
+  if (isUntakenNow(bake, { groups })) {
     const untaken = untakenGroups(groups);
     // Where the last look found a process dead, the ledger does not have it.
     return { what: 'worker', of: untaken.length > 0 ? untaken : groups.map(({ group }) => group) };
@@ -127,12 +127,10 @@ function findStop(bake: Bake, { groups, nowMs, isObserved, forMs }: BakeWaitFact
   return silent.length > 0 ? { what: 'probe', of: silent } : undefined;
 }
 
-/**
- * The last observation of an agent found no living worker with the release, and none has confirmed it since. Without an agent the
- * last observation may be older than the last notification.
- */
-function isUntakenNow(bake: Bake, { groups, isObserved }: BakeWaitFacts): boolean {
+/** The last observation found no living worker with the release, and no worker has confirmed it since, for example to a command. */
+function isUntakenNow(bake: Bake, { groups }: Pick<BakeWaitFacts, 'groups'>): boolean {
   if (!isUntaken(bake)) return false;
-  if (untakenGroups(groups).length > 0) return true;
-  return isObserved && !groups.some(({ workers }) => workers.some(({ entry }) => entry.atMs > bake.seenAtMs));
+  const isLater = ({ workers }: BakingGroup): boolean =>
+    workers.some(({ entry }) => entry.atMs > bake.seenAtMs);
+  return untakenGroups(groups).length > 0 || !groups.some(isLater);
 }
