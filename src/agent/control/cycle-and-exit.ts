@@ -1,5 +1,6 @@
 // A cycle, and the way out where what is active is trusted no more or withdrawn: the same with an agent and without one.
 import type { CycleResult } from '../../core/cycle/cycle-report.js';
+import type { Attempt } from '../../core/status/freshness.js';
 import type { PolicyLeft } from '../cycle/combined-result-rules.js';
 import type { PolicyExit } from '../cycle/policy-exit.js';
 import { waitForNextRefresh } from '../cycle/refresh-trust.js';
@@ -17,6 +18,8 @@ export type Asked = Parameters<Recorder['record']>[2];
 
 export interface AfterCycle {
   readonly contact: ContactKeeper;
+  /** Called after each refresh during a download, which may take longer than `maxStale`. */
+  readonly onRefreshed: () => void;
   readonly exits: readonly PolicyExit[];
   /** Called at each end, in its order. */
   readonly note: (end: CycleEnd, asked: Asked) => void;
@@ -32,11 +35,18 @@ export function createPolicyExits(): readonly PolicyExit[] {
 /** @returns how the cycle ended, and the rollback behind it, if there was one. @throws WritError as runSync */
 export async function runCycleAndExit(
   host: Host,
-  run: Omit<Parameters<typeof runSync>[1], 'waitForRefresh'>,
-  { contact, exits, note, noteEndedEarly }: AfterCycle,
+  run: Omit<Parameters<typeof runSync>[1], 'waitForRefresh' | 'onRefreshed'>,
+  { contact, onRefreshed, exits, note, noteEndedEarly }: AfterCycle,
 ): Promise<{ readonly result: CycleResult; readonly exit: PolicyLeft | undefined }> {
-  const end = await runSync(host, { ...run, waitForRefresh: (ended) => waitForNextRefresh(host, ended) });
-  contact.note(end.refresh);
+  const noteNew = attemptsOfCycle(contact);
+  const end = await runSync(host, {
+    ...run,
+    waitForRefresh: (ended) => waitForNextRefresh(host, ended),
+    onRefreshed: (attempt) => {
+      if (noteNew(attempt) === 'later') onRefreshed();
+    },
+  });
+  noteNew(end.refresh);
   if (end.result.problems.some(isEndedForAnotherJob)) {
     noteEndedEarly?.(end);
     return { result: end.result, exit: undefined };
@@ -51,4 +61,19 @@ export async function runCycleAndExit(
     return { result: end.result, exit: { alarm, result: left.result } };
   }
   return { result: end.result, exit: undefined };
+}
+
+/** @returns a function that notes each attempt of a cycle once, and returns undefined for one that was noted before */
+function attemptsOfCycle(
+  contact: ContactKeeper,
+): (attempt: Attempt | undefined) => 'first' | 'later' | undefined {
+  let last: Attempt | undefined;
+  return (attempt) => {
+    const isNoted = attempt?.atMs === last?.atMs && attempt?.error?.code === last?.error?.code;
+    if (attempt === undefined || isNoted) return undefined;
+    const order = last === undefined ? 'first' : 'later';
+    last = attempt;
+    contact.note(attempt);
+    return order;
+  };
 }

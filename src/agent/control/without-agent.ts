@@ -83,7 +83,8 @@ export function pullAlone(options: PullOptions): Promise<CycleResult> {
       record(host, end, asked);
     };
     const run = { trigger, by, signal, onEvent } as const;
-    const cycle = () => runCycleAndExit(host, run, { contact, exits, note });
+    const onRefreshed = () => publishStatus(host, options.version, { contact: contact.read() });
+    const cycle = () => runCycleAndExit(host, run, { contact, onRefreshed, exits, note });
     const { result: ended, exit } = await inTurn(cycle, { trigger, clock: host.clock, stop: signal });
     await lookAfterMismatch(ended, { host: () => host, exclusive: exclusiveAlone, signal });
     await createStaleWatch(readBootId()).check(host, contact, signal);

@@ -1,8 +1,10 @@
 // A download that ends when its releases are not wanted any more. A server without keys can make an archive take hours: a
 // withdrawal, a pause or a rollback must not wait for it. Metadata is refreshed again and again meanwhile.
+import { isWritError, type WritError } from '../../core/errors.js';
 import { joinSignals } from '../../platform/time/join-signals.js';
 import type { MirrorFailure } from '../../trust/mirrors/mirror-failures.js';
 import { noteDownloading } from '../freshness/missed-releases.js';
+import { attemptOf, attemptWith } from '../job/cycle-result.js';
 import type { Job } from '../job/job.js';
 import { findOffers, type Offers } from '../select/find-offers.js';
 import type { CycleRequest } from './cycle-request.js';
@@ -17,10 +19,11 @@ export interface Download<T> {
 /** @returns undefined where the download was ended. @throws whatever the download throws */
 export async function fetchWhileWanted<T>(
   job: Job,
-  { signal, waitForRefresh }: CycleRequest,
+  { signal, waitForRefresh, onRefreshed }: CycleRequest,
   { download, isWanted }: Download<T>,
 ): Promise<T | undefined> {
   if (waitForRefresh === undefined) return download(signal);
+  onRefreshed?.(attemptOf(job.record));
   const [ended, unwanted] = [new AbortController(), new AbortController()];
   using downloading = joinSignals(signal, unwanted.signal);
   using watching = joinSignals(signal, ended.signal);
@@ -33,7 +36,11 @@ export async function fetchWhileWanted<T>(
         [...job.record.bundles.values()],
         job.record.refresh?.atMs ?? job.host.clock.nowMs(),
       );
-      if (!(await isWantedNow(job, watching.signal, isWanted))) return unwanted.abort();
+      const offers = await valueOrLog(job, () => refreshOffers(job, watching.signal));
+      // The age of the metadata grows during the download, and the end of the cycle is too late to report a success.
+      onRefreshed?.(attemptWith(job.record.refresh, problemsIn(offers)));
+      const isStillWanted = await valueOrLog(job, async () => isWanted(offers));
+      if (isStillWanted === false) return unwanted.abort();
     }
   };
   const watched = watch();
@@ -46,14 +53,8 @@ export async function fetchWhileWanted<T>(
   }
 }
 
-/** Never rejects: where something is not known, the download goes on. */
-async function isWantedNow(
-  job: Job,
-  signal: AbortSignal,
-  isWanted: Download<unknown>['isWanted'],
-): Promise<boolean> {
-  const offers = await valueOrLog(job, () => refreshOffers(job, signal));
-  return (await valueOrLog(job, async () => isWanted(offers))) ?? true;
+function problemsIn(offers: Offers | undefined): WritError[] {
+  return [...(offers?.values() ?? [])].filter(isWritError);
 }
 
 async function refreshOffers(job: Job, signal: AbortSignal): Promise<Offers> {
@@ -61,6 +62,7 @@ async function refreshOffers(job: Job, signal: AbortSignal): Promise<Offers> {
   return findOffersOf(job, signal);
 }
 
+/** @returns undefined where the function failed: where something is not known, the download goes on */
 async function valueOrLog<T>({ host, story }: Job, act: () => Promise<T>): Promise<T | undefined> {
   try {
     return await act();

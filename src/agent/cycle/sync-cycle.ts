@@ -48,7 +48,7 @@ import { withoutTurn } from './without-turn.js';
 /** One cycle under a new id, as the agent and a command without an agent run it. */
 export function runSync(
   host: Host,
-  { trigger, by: _, ...run }: RunOptions & Pick<CycleRequest, 'signal' | 'waitForRefresh'>,
+  { trigger, by: _, ...run }: RunOptions & Pick<CycleRequest, 'signal' | 'waitForRefresh' | 'onRefreshed'>,
 ): Promise<CycleEnd> {
   const force = trigger === 'force' ? 'yes' : 'no';
   return syncCycle(host, { ...run, cycle: newCycleId(), trigger, force });

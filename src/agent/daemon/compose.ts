@@ -116,7 +116,8 @@ export function composeAgent(options: AgentOptions, agent: AgentCalls) {
     async (run) => {
       // Asked for before the end was: who waits is notified, and no server is asked in vain.
       admit();
-      const after = { contact, exits, note, noteEndedEarly: (end: CycleEnd) => observers.onEndedEarly(end) };
+      const noteEndedEarly = (end: CycleEnd) => observers.onEndedEarly(end);
+      const after = { contact, onRefreshed: publishStatus, exits, note, noteEndedEarly };
       const { result, exit } = await runCycleAndExit(host(), { ...run, signal: stop }, after);
       if (result.problems.some(isEndedForAnotherJob)) return undefined;
       poller.asked();

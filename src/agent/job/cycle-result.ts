@@ -201,8 +201,19 @@ export interface CycleEnd {
  * metadata all the same.
  */
 export function attemptOf({ refresh, bundles }: CycleRecord): Attempt | undefined {
+  return attemptWith(
+    refresh,
+    [...bundles.values()].map(({ problem }) => problem),
+  );
+}
+
+/** @returns the refresh, failed where one of these problems of bundles is a refusal of metadata */
+export function attemptWith(
+  refresh: Attempt | undefined,
+  problems: readonly (Pick<Problem, 'code' | 'facts'> | undefined)[],
+): Attempt | undefined {
   if (refresh === undefined || refresh.error !== undefined) return refresh;
-  const error = [...bundles.values()].find((one) => isMetadataTrouble(one.problem?.code))?.problem;
+  const error = problems.find((one) => isMetadataTrouble(one?.code));
   return error === undefined ? refresh : { ...refresh, error };
 }
 

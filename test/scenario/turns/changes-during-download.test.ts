@@ -196,6 +196,32 @@ describe('a refresh during a download', () => {
     assert.equal(zones?.problem?.code, 'REMEMBERED_REFUSAL');
   });
 
+  it('counts as refused during the download where the role of a team is refused', async () => {
+    const door = gate();
+    using test = testHost({ bundles: two, source: door.source });
+    const { repository } = test;
+    const { signed } = repository.delegate('targets', { name: 'team', paths: ['zones/*'] });
+    await test.publish('access', { f: '1' }, { serial: 1 });
+    door.close();
+    let refreshes = 0;
+    const waitForRefresh = async (ended: AbortSignal): Promise<void> => {
+      await door.reached;
+      refreshes += 1;
+      if (refreshes === 1) {
+        signed.version += 1;
+        repository.signers.set('team', repository.keys.timestamp);
+        repository.publish();
+        return;
+      }
+      door.open();
+      await once(ended, 'abort');
+    };
+    const codes: (string | undefined)[] = [];
+    const onRefreshed: CycleRequest['onRefreshed'] = (attempt) => void codes.push(attempt?.error?.code);
+    await pullWith(test, () => undefined, { waitForRefresh, onRefreshed });
+    assert.deepEqual([codes, test.read('access/f')], [[undefined, 'SIGNATURE_WRONG_KEY'], '1']);
+  });
+
   it('goes on with it where the repository cannot be asked', async () => {
     const door = gate();
     using test = await withReleases(2, { source: door.source });

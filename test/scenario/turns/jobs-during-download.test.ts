@@ -3,7 +3,9 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import * as fs from 'node:fs';
+import * as path from 'node:path';
 import { describe, it } from 'node:test';
+import { readStatusFile } from '../../../src/agent/report/status-file.js';
 import type { CycleResult } from '../../../src/core/cycle/cycle-report.js';
 import type { AgentSite } from '../../kit/agent/agent-in-process.js';
 import { active, minuteMs, zone } from '../../kit/agent/agent-with-release.js';
@@ -105,6 +107,47 @@ describe('an agent whose download does not end', () => {
     const { outcome, trigger } = await pulled;
     assert.deepEqual([outcome, trigger, agent.cycles().length], ['activated', 'pull', 3]);
     assert.equal(active(stage.site), large['block.rpz']);
+  });
+
+  it('is not stale and runs no onStale, because each refresh during the download was verified', async () => {
+    using dir = tempDir();
+    const onStale = { run: ['touch', dir.join('stale')] };
+    await using stage = await slowDownload(dir, { maxStale: '7m', onStale });
+    const { agent, pulled } = await stage.start();
+    await using _ = agent;
+    const contactOf = async () => (await agent.status()).freshness;
+    for (let refresh = 0; refresh < 3; refresh++) {
+      const { verifiedAtMs } = await contactOf();
+      await stage.site.clock.advance(5 * minuteMs);
+      await until(async () => (await contactOf()).verifiedAtMs !== verifiedAtMs);
+    }
+    // The loop that judges the age takes its turn.
+    await stage.site.clock.advance(minuteMs);
+    const { state, overdueSinceMs } = await contactOf();
+    assert.deepEqual([state, overdueSinceMs, fs.existsSync(dir.join('stale'))], ['fresh', undefined, false]);
+    stage.front.release();
+    assert.equal((await pulled).outcome, 'activated');
+  });
+
+  it('counts a refresh that fails during the download once, and reports when a later one succeeds', async () => {
+    using dir = tempDir();
+    await using stage = await slowDownload(dir);
+    const { agent, pulled } = await stage.start();
+    await using _ = agent;
+    const contactOf = async () => (await agent.status()).freshness;
+    const timestamp = path.join(stage.site.repository.directory, 'metadata', 'timestamp.json');
+    fs.renameSync(timestamp, dir.join('timestamp'));
+    await stage.site.clock.advance(5 * minuteMs);
+    await until(async () => (await contactOf()).failing !== undefined);
+    assert.equal((await contactOf()).failing?.times, 1);
+    const written = readStatusFile(stage.site.paths)?.freshness;
+    assert.equal(written?.failing?.times, 1, 'status.json');
+    stage.front.release();
+    assert.equal((await pulled).outcome, 'activated');
+    assert.equal((await contactOf()).failing?.times, 1, 'the end of the cycle is not a further attempt');
+    fs.renameSync(dir.join('timestamp'), timestamp);
+    await agent.pull();
+    assert.equal((await contactOf()).state, 'fresh');
   });
 
   it('takes back the release whose worker dies again and again in its bake time', async () => {
