@@ -385,8 +385,8 @@ export const errorCodes = {
     'Run the canary by hand. Check its `unreachable` and `pidFile`.',
   ),
   ACTIVATION_BLOCKED: blocked(
-    'Activation is blocked after repeated failures. The last good policy stays active.',
-    'Fix what the message names first: `writ history` has each attempt and its answer. `writ resume` is the last step, and tries again.',
+    'A release is blocked after repeated failures, or because its rollback failed. The last good policy stays active.',
+    'Fix what the message names first: `writ history` has each attempt and its answer. Or publish a better release. `writ resume` is the last step, and tries again.',
   ),
   NO_PREVIOUS: usage('There is no such generation to roll back to.', 'See `writ history`.'),
   GENERATION_CHANGED: busy(

@@ -38,7 +38,9 @@ const effectOfCode: Readonly<Partial<Record<ErrorCode, string>>> = {
   WORKER_RESTARTED: 'None: the release stays active. More of them within its bake time take it back.',
   CONFIG_CHANGED: 'None: the agent goes on with the configuration that it has read.',
   ACTIVATION_BLOCKED:
-    'The last good policy stays active. Refresh, scrub and status continue; nothing is activated until the block ends.',
+    'The last good policy stays active. Refresh, scrub and status continue. The blocked release is not activated, and nothing ' +
+    'is rolled back automatically, until the block ends: with `writ resume`, or when a newer release of its bundle is activated. If a ' +
+    'worker, a probe or the disk made the rollback fail, it also ends when every worker uses the active policy.',
   STATE_VANISHED:
     'None: no file is written and no worker is notified. Workers keep what they have loaded; the path of the policy leads nowhere ' +
     'until the state directory is back.',

@@ -7,7 +7,7 @@ import { joinSignals } from '../../platform/time/join-signals.js';
 import { askProbeOf } from '../bake/ask-probe.js';
 import type { Exclusive } from '../job/exclusive.js';
 import { groupOf } from '../notify/worker-ledger.js';
-import { leastProbeGapMs, probeGapMs } from '../settled/probe-gap-rules.js';
+import { probeGapMs } from '../settled/probe-gap-rules.js';
 import type { Host } from '../state/host.js';
 import type { Ledger } from '../state/ledger.js';
 import { isStateVanished } from './vanished-state.js';
@@ -91,6 +91,8 @@ function timesOf(
   return times;
 }
 
+const lateProbeGapMs = 5000;
+
 /** @returns when the probe of a group is asked after a way back; Infinity where it is not */
 function secondProbeAtMs({ workers }: Ledger, name: string, nowMs: number): number {
   const times = Object.entries(workers).flatMap(([key, { secondProbe, goneAtMs }]) =>
@@ -98,7 +100,7 @@ function secondProbeAtMs({ workers }: Ledger, name: string, nowMs: number): numb
   );
   const atMs = Math.min(...times);
   // One that is late may be a host that is paused.
-  return atMs > nowMs ? atMs : nowMs + leastProbeGapMs;
+  return atMs > nowMs ? atMs : nowMs + lateProbeGapMs;
 }
 
 function untilFirst(times: ReadonlyMap<string, number>, nowMs: number): number {

@@ -123,13 +123,10 @@ function isUnproven(
 /** @returns true where a worker was notified and proved nothing, and its group does not accept that */
 export function hasUnproven(
   { config }: Pick<Host, 'config'>,
-  workers: readonly Pick<WorkerResult, 'group' | 'state' | 'secondProbeAtMs'>[],
+  workers: readonly Pick<WorkerResult, 'group' | 'state'>[],
 ): boolean {
   const accepting = config.workers.filter((one) => one.confirm === 'accept').map((one) => one.name);
-  return workers.some(
-    ({ group, state, secondProbeAtMs }) =>
-      state === 'notified' && secondProbeAtMs === undefined && !accepting.includes(group),
-  );
+  return workers.some(({ group, state }) => state === 'notified' && !accepting.includes(group));
 }
 
 function overallOutcome(record: CycleRecord): Outcome {

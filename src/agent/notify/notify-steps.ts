@@ -111,7 +111,8 @@ export function provenBy(
   return mapBounded(results, maxParallelNotices, async (one): Promise<WorkerResult> => {
     if (!hasAnswered(one)) return one;
     const keys = [one.group, workerKey(one.group, one.worker)];
-    if (keys.some((key) => seen.has(key))) return { ...one, state: 'confirmed' };
+    const [provenAtMs] = keys.flatMap((key) => seen.get(key) ?? []);
+    if (provenAtMs !== undefined) return { ...one, state: 'confirmed', provenAtMs };
     const about = keys.find((key) => unheard.has(key)) ?? '';
     const verdict = unheard.get(about);
     if (verdict === undefined) return one;

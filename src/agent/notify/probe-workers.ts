@@ -59,8 +59,8 @@ function groupHookError(
 
 /** What probes have found, by names of groups and keys of workers. */
 export interface Probed {
-  /** Seen using this generation. */
-  readonly seen: ReadonlySet<string>;
+  /** Seen using this generation: when, in epoch milliseconds. */
+  readonly seen: ReadonlyMap<string, number>;
   /** The probe gave no verdict: how it ended. */
   readonly unheard: ReadonlyMap<string, HookVerdict>;
 }
@@ -83,7 +83,7 @@ export async function runProbes(
   notified: readonly WorkerResult[],
   { askedOnce, onError = throwIt }: RunProbesOptions = {},
 ): Promise<Probed> {
-  const seen = new Set<string>();
+  const seen = new Map<string, number>();
   const unheard = new Map<string, HookVerdict>();
   const questions = context.groups.flatMap((group): ProbeQuestion[] => {
     const { config } = group;
@@ -106,7 +106,7 @@ export async function runProbes(
         onDecided: (report) => {
           const error = groupHookError('probe', { group: name, asked: about }, report);
           if (error !== undefined) onError(error, about);
-          else if (report.verdict.kind === 'ok') seen.add(about);
+          else if (report.verdict.kind === 'ok') seen.set(about, host.clock.nowMs());
           else unheard.set(about, report.verdict);
         },
       };

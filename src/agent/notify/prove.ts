@@ -63,8 +63,8 @@ export async function proveNotified(
   context: NotifyContext,
   results: readonly WorkerResult[],
 ): Promise<Notified> {
-  const seen = new Set<string>();
-  let found: Probed = { seen: new Set(), unheard: new Map() };
+  const seen = new Map<string, number>();
+  let found: Probed = { seen, unheard: new Map() };
   const failed = new Map<string, WritError>();
   const reached = results.filter((one) => one.state !== 'unreachable');
   const groups = context.groups.filter(({ config: { name } }) => reached.some((one) => one.group === name));
@@ -77,10 +77,10 @@ export async function proveNotified(
   } catch (error) {
     for (const { config } of groups) onError(toWritError(error), config.name);
   }
-  for (const one of found.seen) {
+  for (const [one, atMs] of found.seen) {
     const group = groups.find(({ config }) => config.name === one);
     const own = reached.filter((result) => result.group === one);
-    if (group === undefined || isAboutAll(host, group, own)) seen.add(one);
+    if (group === undefined || isAboutAll(host, group, own)) seen.set(one, atMs);
   }
   const proven = await provenBy(context.groups, { seen, unheard: found.unheard }, results);
   const left = proven.map((one) => unproven(one, failed.get(workerKey(one.group, one.worker))));

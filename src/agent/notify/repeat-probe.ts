@@ -3,14 +3,15 @@
 // is noted between them.
 import { isDeepStrictEqual } from 'node:util';
 import type { WorkerGroupConfig } from '../../core/config/config.js';
+import { orUndefined } from '../../core/errors.js';
 import { findProcess } from '../../platform/process/processes.js';
-import { readActive } from '../generations/generations.js';
+import { readActive, readGeneration } from '../generations/generations.js';
 import type { HookReport } from '../hooks/hook.js';
 import { probeGapMs } from '../settled/probe-gap-rules.js';
 import type { Host, WorkerGroup } from '../state/host.js';
 import type { WorkerLedger } from '../state/ledger.js';
 import type { NotifyContext, ReconcileOptions } from './notify-context.js';
-import { askProbe, asksEach } from './probe-workers.js';
+import { type AskedProbe, askProbe, asksEach } from './probe-workers.js';
 import {
   afterRight,
   afterSilence,
@@ -55,11 +56,10 @@ export async function askAgain(host: Host, group: WorkerGroup, asked: Asked): Pr
   const { probe } = config;
   const workers = workersToAsk(host, config);
   if (probe === undefined || workers.length === 0) return [];
-  const context: NotifyContext = { ...asked, groups: [group], nextNotificationId: () => '' };
   const answers: ProbeAnswer[] = [];
   for (const about of asksEach(probe) ? workers.map((one) => [one]) : [workers]) {
     const names = about.map(([key]) => workerOf(key));
-    const report = await askProbe(host, group, { probe, workers: names }, context);
+    const report = await askUntilRight(host, group, { probe, workers: names, asked, about });
     // Whoever is told to end in the middle of it was told nothing about a worker.
     if (asked.signal.aborted) break;
     answers.push({
@@ -69,6 +69,34 @@ export async function askAgain(host: Host, group: WorkerGroup, asked: Asked): Pr
     });
   }
   return answers;
+}
+
+interface Question extends AskedProbe {
+  readonly asked: Asked;
+  readonly about: readonly [string, WorkerLedger][];
+}
+
+/**
+ * If the last move changed nothing that a group uses, its workers still show the path of the generation before. So the
+ * generation of their last notification and the active generation are both right.
+ * @returns the first right answer, or else the last one
+ */
+async function askUntilRight(
+  host: Host,
+  group: WorkerGroup,
+  { asked, about, ...question }: Question,
+): Promise<HookReport> {
+  const context: NotifyContext = { ...asked, groups: [group], nextNotificationId: () => '' };
+  const earlier = [...new Set(about.map(([, { wanted }]) => wanted))]
+    .filter((wanted) => wanted !== asked.target.generation)
+    .sort((one, other) => other - one);
+  for (const generation of earlier) {
+    const path = orUndefined(() => readGeneration(host.paths, generation).path);
+    if (path === undefined) continue;
+    const report = await askProbe(host, group, question, { ...context, target: { generation, path } });
+    if (report.verdict.kind === 'ok' || asked.signal.aborted) return report;
+  }
+  return askProbe(host, group, question, context);
 }
 
 /**

@@ -45,7 +45,7 @@ export function withSecondProbe(
     if (config?.probe === undefined || one.state !== 'confirmed') return one;
     const { timeoutMs } = config.reset ?? config.probe;
     const secondProbeAtMs = nowMs + Math.max(leastSecondProbeMs, timeoutMs);
-    const text = `${one.text}; the agent asks its probe again from ${utcTimeText(secondProbeAtMs)}`;
+    const text = `${one.text}; its probe is asked again from ${utcTimeText(secondProbeAtMs)}, by a pull if no agent runs`;
     return { ...one, state: 'notified', text, secondProbeAtMs };
   });
 }

@@ -144,7 +144,7 @@ export function noteLateAnswer(host: Pick<Host, 'ledger'>, result: WorkerResult,
 }
 
 function entryOf(result: WorkerResult, known: WorkerLedger | undefined): WorkerLedger {
-  const { generation, atMs, notificationId, process } = result;
+  const { generation, atMs, notificationId, process, provenAtMs } = result;
   const secondProbe = secondProbeAfter(result, known);
   const state = secondProbe !== undefined && result.state === 'confirmed' ? 'notified' : result.state;
   const isSame = known?.state === state && known.wanted === generation;
@@ -155,7 +155,8 @@ function entryOf(result: WorkerResult, known: WorkerLedger | undefined): WorkerL
     wanted: generation,
     state,
     text: result.text.slice(0, maxTextCharacters),
-    atMs: isSame ? known.atMs : atMs,
+    // A probe proves later than the worker was notified.
+    atMs: (state === 'confirmed' ? provenAtMs : undefined) ?? (isSame ? known.atMs : atMs),
     confirmed: state === 'confirmed' ? generation : known?.confirmed,
     accepted: hasAnswered(result) ? generation : known && acceptedGeneration(known),
     process,

@@ -2,9 +2,9 @@
 import { type AgentConfig, bakeOf, type WorkerGroupConfig } from '../../core/config/config.js';
 import type { Ledger } from '../state/ledger.js';
 
-/** In a bake time a probe is asked so often at least, in parts of it, and no more often than each 5 s. */
+/** In a bake time a probe is asked so often at least, and never more often than each second. */
 const probesInBake = 10;
-export const leastProbeGapMs = 5000;
+const leastBakingGapMs = 1000;
 
 /** @returns milliseconds between two questions to the probe of a group; undefined where it is asked in activations alone */
 export function probeGapMs(
@@ -16,7 +16,7 @@ export function probeGapMs(
   const baking = bakingBundles(ledger, group);
   if (baking.length === 0) return usualMs;
   const shares = baking.map((bundle) => bakeOf(config, bundle).forMs / probesInBake);
-  const bakingMs = Math.max(leastProbeGapMs, Math.round(Math.min(...shares)));
+  const bakingMs = Math.max(leastBakingGapMs, Math.round(Math.min(...shares)));
   return Math.min(usualMs ?? bakingMs, bakingMs);
 }
 

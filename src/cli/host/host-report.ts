@@ -72,6 +72,8 @@ async function reportBehind(
   switch (whose) {
     case 'disk':
       return { kind: 'disk', report: await disk.readOfflineStatus(options) };
+    case 'disk-starting':
+      return { kind: 'disk', report: await disk.readOfflineStatus({ ...options, agent: 'init' }) };
     case 'disk-lost':
       return { kind: 'unknown', why: tooOld(error, ageMs), report: await disk.readOfflineStatus(options) };
     case 'disk-doubted': {

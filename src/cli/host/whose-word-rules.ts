@@ -16,9 +16,16 @@ export interface Heard {
 
 /**
  * `file`: status.json. `disk`: the ledger; no agent runs. Behind either, `-doubted`: status.json is of a running agent, and
- * nobody listens where it should. `disk-lost`: an agent has gone without a word. `unknown`: nobody who may be heard knows.
+ * nobody listens where it should. `disk-starting`: the agent recovers the host, and opens its socket after that. `disk-lost`: an agent has gone without a word. `unknown`: nobody who may be heard knows.
  */
-export type WhoseWord = 'file' | 'file-doubted' | 'disk' | 'disk-doubted' | 'disk-lost' | 'unknown';
+export type WhoseWord =
+  | 'file'
+  | 'file-doubted'
+  | 'disk'
+  | 'disk-starting'
+  | 'disk-doubted'
+  | 'disk-lost'
+  | 'unknown';
 
 /** Of three beats of an agent. */
 export const maxWordAgeMs = 180_000;
@@ -30,7 +37,8 @@ export function whoseWord({ door, word, state }: Heard): WhoseWord {
   if (door === 'nobody' && state !== 'denied') {
     if (!speaksForAgent) return 'disk';
     if (!isFresh) return 'disk-lost';
-    return state === 'locked' ? 'disk-doubted' : 'disk';
+    if (state === 'free') return 'disk';
+    return word.agent === 'init' ? 'disk-starting' : 'disk-doubted';
   }
   if (!isFresh) return 'unknown';
   return door === 'denied' || !speaksForAgent ? 'file' : 'file-doubted';

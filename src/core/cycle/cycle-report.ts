@@ -66,6 +66,8 @@ export interface WorkerResult {
   readonly generation: number;
   readonly text: string;
   readonly atMs: number;
+  /** When its probe showed the generation, epoch milliseconds; left out where no probe did. */
+  readonly provenAtMs?: number;
   /** Names the notification that this answers, as `c-7f20c1aa.3`; left out where nobody was notified. */
   readonly notificationId?: string;
   /** The process that was notified, where its driver can tell one from another. */

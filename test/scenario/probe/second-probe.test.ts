@@ -65,7 +65,7 @@ describe('a worker that a refusal led back', () => {
     const one = await scene(dir);
     using _ = one.test;
     await refused(one);
-    assert.match(one.worker()?.text ?? '', /the agent asks its probe again from/);
+    assert.match(one.worker()?.text ?? '', /its probe is asked again from .*, by a pull if no agent runs/);
     assert.deepEqual(one.levels(), ['warning WORKER_UNCONFIRMED']);
     assert.ok((await one.askOnce()) >= 30);
     assert.deepEqual([one.worker()?.state, one.worker()?.secondProbe], ['confirmed', undefined]);
@@ -130,7 +130,7 @@ describe('a worker that a refusal led back', () => {
 });
 
 describe('a worker that a rollback of a person led back', () => {
-  it('is notified until the second right answer, and the exit code is 0', async () => {
+  it('is notified until the second right answer, and the exit code is 4', async () => {
     using dir = tempDir();
     const one = await scene(dir);
     using _ = one.test;
@@ -139,7 +139,7 @@ describe('a worker that a rollback of a person led back', () => {
     assert.equal((await one.test.pull()).confirmed, true);
     const { signal } = new AbortController();
     const { result } = await rollBack(one.test.host, { by: 'anna', signal });
-    assert.deepEqual([result.outcome, result.exitCode, one.worker()?.state], ['activated', 0, 'notified']);
+    assert.deepEqual([result.outcome, result.exitCode, one.worker()?.state], ['activated', 4, 'notified']);
     await one.askOnce();
     assert.equal(one.worker()?.state, 'confirmed');
   });

@@ -158,11 +158,16 @@ describe('the loop of repeated probes', () => {
     assert.deepEqual([at[2]! - at[0]!, at[4]! - at[2]!], [60, 60]);
   });
 
-  it('asks no more often than each 5 s, however short the bake time is', async () => {
-    using app = await scene({ never: 0 }, 10 * second);
-    const at = await app.run(3);
-    assert.deepEqual([at[1]! - at[0]!, at[2]! - at[1]!], [5, 5]);
-  });
+  for (const [forSeconds, gap] of [
+    [30, 3],
+    [10, 1],
+    [5, 1],
+  ] as const)
+    it(`asks ten times in a short bake time, and at most each second: ${forSeconds} s`, async () => {
+      using app = await scene({ never: 0 }, forSeconds * second);
+      const at = await app.run(3);
+      assert.deepEqual([at[1]! - at[0]!, at[2]! - at[1]!], [gap, gap]);
+    });
 
   it('asks each group at a phase of its own, and none that does not want it', async () => {
     using app = await scene({ app: 30 * second, other: 30 * second, never: 0 });

@@ -14,7 +14,7 @@ import type { WorkerGroupConfig } from '../../../../src/core/config/config.js';
 import { entryOf, probe, settle, type World, world } from '../../../kit/agent/settled-world.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 import { type TestHost, testHost } from '../../../kit/host/test-host.js';
-import { confirms, refuses, type scriptedDriver, unreachable } from '../../../kit/workers/scripted-driver.js';
+import { confirms, refuses, scriptedDriver, unreachable } from '../../../kit/workers/scripted-driver.js';
 
 interface Scene extends Disposable, World {
   /** What the probe says from now on: an exit code. */
@@ -181,6 +181,31 @@ describe('a probe that is asked again', () => {
     Object.assign(config, { probe: { ...probe(`echo >> '${asked}'; exit 1`).probe, retry: 5 } });
     await app.ask();
     assert.equal(fs.readFileSync(asked, 'utf8'), '\n');
+  });
+
+  it('accepts the generation that its worker was notified of, where later moves did not change what the group uses', async () => {
+    using dir = tempDir();
+    const shown = dir.join('shown');
+    const driver = scriptedDriver({ a: confirms });
+    const config = { uses: ['access'], ...probe(`test $(cat '${shown}') = {current}`) };
+    using test = testHost({
+      bundles: [{ name: 'access' }, { name: 'zones' }],
+      groups: { app: { driver, config } },
+    });
+    await test.publish('access', { f: '1' }, { serial: 1 });
+    await test.publish('zones', { z: '1' }, { serial: 1 });
+    const paths = [1, 2].map((number) => join(test.host.paths.generations, `${number}`));
+    fs.writeFileSync(shown, `${paths[0]}`);
+    await test.pull();
+    await test.publish('zones', { z: '2' }, { serial: 2 });
+    await test.pull();
+    assert.deepEqual([readActive(test.host.paths)?.number, entryOf(test, 'app/a')?.wanted], [2, 1]);
+    for (const path of paths) {
+      fs.writeFileSync(shown, path);
+      assert.deepEqual(await askOnce(test.host), { proven: ['app/a'], changed: [] }, path);
+    }
+    fs.writeFileSync(shown, 'another');
+    assert.equal((await askOnce(test.host)).changed.length, 1);
   });
 
   it('asks each worker where it names one, and doubts that one alone', async () => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { provenBy } from '../../../../src/agent/notify/notify-steps.js';
 import {
   isPending,
   nextNotificationAtMs,
@@ -67,6 +68,16 @@ describe('the ledger of workers', () => {
     noteWorkers(test.host, [{ ...result(1, 'confirmed'), atMs: 99 }]);
     const known = test.host.ledger.read().workers['app/a'];
     assert.deepEqual([known?.atMs, known?.text.length], [7, 500]);
+  });
+
+  it('keeps the time of a proof by a probe beside the time of the notification', async () => {
+    using test = testHost();
+    const notified = { ...result(1, 'notified'), notificationId: 'c-1.1' };
+    noteWorkers(test.host, [notified]);
+    const probed = { seen: new Map([['app', 60]]), unheard: new Map() };
+    noteWorkers(test.host, await provenBy([], probed, [notified]));
+    const known = test.host.ledger.read().workers['app/a'];
+    assert.deepEqual([known?.state, known?.atMs, known?.notifiedAtMs], ['confirmed', 60, 7]);
   });
 
   it('takes a late answer about what the worker is to use', () => {

@@ -7,17 +7,18 @@ const old = { agent: 'run', ageMs: maxWordAgeMs + 1 } as const;
 const toCome = { agent: 'run', ageMs: -maxWordAgeMs - 1 } as const;
 const ended = { agent: 'stop', ageMs: 60_000 } as const;
 const endedLongAgo = { agent: 'stop', ageMs: 3_600_000 } as const;
+const starting = { agent: 'init', ageMs: 10_000 } as const;
 
-const words = { none: undefined, fresh, old, toCome, ended, endedLongAgo } as const;
+const words = { none: undefined, fresh, old, toCome, ended, endedLongAgo, starting } as const;
 
 /** For each word, in their order. */
 const table: Readonly<Record<string, readonly ReturnType<typeof whoseWord>[]>> = {
-  'denied denied': ['unknown', 'file', 'unknown', 'unknown', 'file', 'unknown'],
-  'denied free': ['unknown', 'file', 'unknown', 'unknown', 'file', 'unknown'],
-  'denied locked': ['unknown', 'file', 'unknown', 'unknown', 'file', 'unknown'],
-  'nobody denied': ['unknown', 'file-doubted', 'unknown', 'unknown', 'file', 'unknown'],
-  'nobody free': ['disk', 'disk', 'disk-lost', 'disk-lost', 'disk', 'disk'],
-  'nobody locked': ['disk', 'disk-doubted', 'disk-lost', 'disk-lost', 'disk', 'disk'],
+  'denied denied': ['unknown', 'file', 'unknown', 'unknown', 'file', 'unknown', 'file'],
+  'denied free': ['unknown', 'file', 'unknown', 'unknown', 'file', 'unknown', 'file'],
+  'denied locked': ['unknown', 'file', 'unknown', 'unknown', 'file', 'unknown', 'file'],
+  'nobody denied': ['unknown', 'file-doubted', 'unknown', 'unknown', 'file', 'unknown', 'file-doubted'],
+  'nobody free': ['disk', 'disk', 'disk-lost', 'disk-lost', 'disk', 'disk', 'disk'],
+  'nobody locked': ['disk', 'disk-doubted', 'disk-lost', 'disk-lost', 'disk', 'disk', 'disk-starting'],
 };
 
 describe('whose word a command goes by', () => {
