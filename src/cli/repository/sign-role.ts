@@ -31,7 +31,7 @@ export async function signRoleAgain(
 function answer(result: ResignRoleResult, flags: ChangeFlags): Answer {
   const { role, newReleases } = result;
   const others = newReleases.filter((entry) => entry.role !== role);
-  const label = result.kind === 'live' ? 'becomes live' : 'waits';
+  const label = result.kind === 'live' ? 'publishes' : 'waits';
   const lines = [...contentLines(result, flags), ...releaseLines(label, others)];
   const change = { outcome: 'signed', details: detailsOf(result), what: textOf(result), lines };
   return { ...changeAnswer(result, change, flags), outcome: 'signed' };

@@ -51,7 +51,7 @@ function actLines(entries: readonly LogEntry[]): string[] {
       actText(act),
       ...(since === undefined ? [] : [`since v${since}`]),
       ...(waiting === true ? ['not live yet'] : []),
-      ...(neverLive === true ? ['never live'] : []),
+      ...(neverLive === true ? ['never published'] : []),
     ].join('; '),
   ]);
   return table(['signed (UTC)', 'act', 'role', 'signed by', 'what'], rows);

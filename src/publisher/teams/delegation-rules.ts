@@ -18,7 +18,7 @@ export interface DelegationRequest {
     readonly lifeMs?: number | undefined;
   };
   /** `yes`: releases that are listed by one role, and would be by another, go to that one. */
-  readonly handOver: 'yes' | 'no';
+  readonly shouldHandOver: boolean;
   /** Hand over waiting releases too, although their signers are not trusted after the change; false by default. */
   readonly shouldIncludeWaiting?: boolean | undefined;
 }
@@ -122,10 +122,10 @@ function requireDisjoint(role: DelegatedRole, other: DelegatedRole): void {
 
 /** A release that changes hands is somebody's decision, and named in it; nothing goes out of sight unasked. */
 export function requireHandOver(
-  { handOver }: DelegationRequest,
+  { shouldHandOver }: DelegationRequest,
   { taken, left, role }: { taken: readonly string[]; left: readonly string[]; role: string },
 ): void {
-  if (handOver === 'yes' || taken.length + left.length === 0) return;
+  if (shouldHandOver || taken.length + left.length === 0) return;
   const paths = [...taken, ...left];
   const [what, hint] =
     taken.length > 0

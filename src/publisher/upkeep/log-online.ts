@@ -43,7 +43,7 @@ export function liveVersions(
 
 /**
  * @param snapshots oldest first
- * @returns true for a version above the live one, and for one that lies between the versions that two consecutive snapshots name
+ * @returns true for a version above the published one, and for one that lies between the versions that two consecutive snapshots name
  */
 export function isUnseenVersion(
   { live, snapshots }: { readonly live: Live; readonly snapshots: readonly LogVersion<'snapshot'>[] },

@@ -137,7 +137,7 @@ function rootEntries(roots: readonly LogVersion<'root'>[]): LogEntry[] {
   });
 }
 
-/** What tells which versions hosts saw. */
+/** The metadata that shows which versions hosts saw. */
 interface SeenVersions {
   readonly live: Live;
   /** Oldest first. */

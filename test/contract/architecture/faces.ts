@@ -226,6 +226,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'flags',
     'log-flags',
     'lost-answer',
+    'path-error',
     'program',
     'questions',
     'render',

@@ -101,7 +101,7 @@ export async function prepareDelegated(world: ReplayWorld): Promise<MatrixExpect
   await repository.publish(files(1));
   await world.pull();
   const team = makeTeam(dir, 'dns-team');
-  await delegateTo(repository, team, { handOver: 'yes' });
+  await delegateTo(repository, team, { shouldHandOver: true });
   await repository.publish(files(2), { keys: team.keys });
   await repository.refresh();
   return fromOldToNew;

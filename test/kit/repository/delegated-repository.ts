@@ -36,14 +36,14 @@ export function delegateTo(
   repository: SampleRepository,
   { role, publicKey }: Team,
   {
-    handOver = 'no',
+    shouldHandOver = false,
     keysDirectory,
     ...change
-  }: Change & { handOver?: 'yes' | 'no'; keysDirectory?: string } = {},
+  }: Change & { shouldHandOver?: boolean; keysDirectory?: string } = {},
 ): Promise<DelegateResult> {
   const options = changeOptions(repository, keysDirectory === undefined ? {} : { keys: keysDirectory });
   return delegateRole(
-    { role, handOver, change: { paths: ['dns-*/*'], keys: [publicKey], ...change } },
+    { role, shouldHandOver, change: { paths: ['dns-*/*'], keys: [publicKey], ...change } },
     options,
   );
 }

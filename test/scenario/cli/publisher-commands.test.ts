@@ -265,7 +265,7 @@ describe('writ publish', () => {
     const refresh = await writ(dir, 'refresh', '--repository', 'repo', '--keys', 'online');
     assert.match(
       refresh.stdout,
-      /^SIGNED snapshot v2, timestamp v2; targets v1 -> v2 published\n {2}becomes live {2}dns-edge stable serial 1 sha256:[0-9a-f]{12}\n$/,
+      /^SIGNED snapshot v2, timestamp v2; targets v1 -> v2 published\n {2}publishes {2}dns-edge stable serial 1 sha256:[0-9a-f]{12}\n$/,
     );
     const seen = jsonOf(await writ(dir, 'inspect', 'repo', '--json'));
     assert.equal((seen['releases'] as { serial: number }[])[0]?.serial, 1);

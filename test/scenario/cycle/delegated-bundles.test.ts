@@ -25,7 +25,7 @@ describe('a host whose bundle a team signs', () => {
       ['activated', 1],
     ]);
     const team = makeTeam(dir, 'dns-team');
-    await delegateTo(repository, team, { handOver: 'yes' });
+    await delegateTo(repository, team, { shouldHandOver: true });
     const between = (await host.pull()).bundles.map(({ outcome, problem }) => [outcome, problem?.code]);
     assert.deepEqual(between, [
       ['failed', 'METADATA_MIX'],
@@ -61,7 +61,7 @@ describe('a host whose bundle a team signs', () => {
     const pulled = async () => (await host.pull()).bundles[0]?.toSerial;
     await repository.publish({ policy: 'one' });
     const team = makeTeam(dir, 'dns-team');
-    await delegateTo(repository, team, { handOver: 'yes' });
+    await delegateTo(repository, team, { shouldHandOver: true });
     await signByTeam(repository, team);
     await repository.publish({ policy: 'two' }, { keys: team.keys });
     await repository.refresh();
@@ -90,16 +90,16 @@ describe('a host whose bundle a team signs', () => {
     const pulled = async () => (await host.pull()).bundles[0];
     const team = makeTeam(dir, 'dns-team');
     await repository.publish({ policy: 'one' });
-    await delegateTo(repository, team, { handOver: 'yes' });
+    await delegateTo(repository, team, { shouldHandOver: true });
     await signByTeam(repository, team);
     await repository.publish({ policy: 'two' }, { keys: team.keys });
     await repository.refresh();
     assert.equal((await pulled())?.toSerial, 2);
-    await delegateRole({ role: team.role, handOver: 'yes' }, changeOptions(repository));
+    await delegateRole({ role: team.role, shouldHandOver: true }, changeOptions(repository));
     assert.equal((await pulled())?.outcome, 'unchanged');
     await repository.publish({ policy: 'three' });
     assert.equal((await pulled())?.toSerial, 3);
-    await delegateTo(repository, team, { handOver: 'yes' });
+    await delegateTo(repository, team, { shouldHandOver: true });
     // The file from before lists serial 2, and the key of today has signed it: an older one for the host.
     const between = await pulled();
     assert.deepEqual([between?.outcome, host.read('dns-edge/policy')], ['rejected', 'three']);

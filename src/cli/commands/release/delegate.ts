@@ -77,7 +77,7 @@ const questions = { created: 'Delegate to', changed: 'Change', removed: 'Remove'
 
 function requestOf(role: string, flags: DelegateFlags, { at }: CommandContext): DelegationRequest {
   const { paths, key, threshold, life, remove } = flags;
-  const asked = { role, handOver: flags.handOver === true ? 'yes' : 'no' } as const;
+  const asked = { role, shouldHandOver: flags.handOver === true } as const;
   const shouldIncludeWaiting = flags.includeWaiting;
   const given = [paths, key, threshold, life].some((value) => value !== undefined);
   if (remove === true) {
@@ -154,7 +154,7 @@ function answer(result: DelegateResult, role: string, flags: DelegateFlags): Ans
   const details = { role, ...(plan === undefined ? {} : planDetails(plan)), signed, waitsForRole };
   const lines = [
     ...(plan === undefined ? [] : planLines(plan, flags)),
-    ...releaseLines(result.kind === 'live' ? 'becomes live' : 'waits', result.newReleases),
+    ...releaseLines(result.kind === 'live' ? 'publishes' : 'waits', result.newReleases),
     ...leftOutLines(result.ignored, flags.repository),
     ...(waitsForRole ? [waitText(plan?.moved.length ?? 0, role)] : []),
   ];

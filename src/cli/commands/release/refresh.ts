@@ -57,7 +57,7 @@ function answer(result: ResignResult, { repository }: ChangeFlags): Answer {
     },
     lines: [
       `SIGNED snapshot v${versions.snapshot}, timestamp v${versions.timestamp}${news}`,
-      ...releaseLines('becomes live', newReleases),
+      ...releaseLines('publishes', newReleases),
       ...leftOutLines(ignored, repository),
     ],
   };

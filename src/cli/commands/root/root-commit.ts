@@ -109,7 +109,7 @@ function planLines(plan: CommitPlan, { repository }: CommitFlags): string[] {
     ...(signs.length > 0 ? [`  new keys sign ${signs.join(', ')}`] : []),
     // Whoever stole the old key may have put something there: a person has to know this list.
     ...(signs.includes('targets') ? releaseTexts(state.targets.signed) : []),
-    ...(signs.includes('snapshot') ? releaseLines('becomes live', listNewReleases(state)) : []),
+    ...(signs.includes('snapshot') ? releaseLines('publishes', listNewReleases(state)) : []),
     ...leftOutLines(state.ignored, repository),
     ...(missing.length > 0
       ? [

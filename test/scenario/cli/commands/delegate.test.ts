@@ -5,7 +5,7 @@ import { systemClock } from '../../../../src/platform/time/clock.js';
 import { jsonOf, runWrit, type WritRun } from '../../../kit/cli/run-writ.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 import { writeTree } from '../../../kit/disk/write-tree.js';
-import { makeTeam } from '../../../kit/repository/delegated-repository.js';
+import { delegateTo, makeTeam, signByTeam } from '../../../kit/repository/delegated-repository.js';
 import { sampleRepository } from '../../../kit/repository/sample-repository.js';
 
 function writ(dir: TempDir, ...args: readonly string[]): Promise<WritRun> {
@@ -62,7 +62,7 @@ describe('writ delegate', () => {
     const refresh = await writ(dir, 'refresh', '--keys', 'keys');
     assert.match(
       refresh.stdout,
-      /; dns-team v2 published\n {2}becomes live {2}dns-edge stable serial 2 sha256:[0-9a-f]{12}\n$/,
+      /; dns-team v2 published\n {2}publishes {2}dns-edge stable serial 2 sha256:[0-9a-f]{12}\n$/,
     );
     assert.equal((await writ(dir, 'repo', 'check')).exitCode, 0);
     const status = await writ(dir, 'repo', 'status');
@@ -104,5 +104,41 @@ describe('writ sign --role', () => {
     assert.ok(!fs.existsSync(`${repository.directory}/metadata/3.targets.json`));
     const half = await writ(dir, 'sign', '--role', 'targets', '--json');
     assert.deepEqual([half.exitCode, jsonOf(half)['code']], [2, 'USAGE']);
+  });
+});
+
+async function unsignedTeam(dir: TempDir) {
+  const repository = sampleRepository(dir, { clock: systemClock });
+  const team = makeTeam(dir, 'dns-team');
+  await delegateTo(repository, team);
+  return { repository, team };
+}
+
+describe('writ repo status', () => {
+  it('names `writ sign` while a team has not signed, and `writ refresh` once its version waits', async () => {
+    using dir = tempDir();
+    const { repository, team } = await unsignedTeam(dir);
+    const unsigned = await writ(dir, 'repo', 'status');
+    assert.match(unsigned.stdout, /^WARNING dns-team is not signed yet: .*\n/);
+    assert.match(unsigned.stdout, /\nNext: writ sign --role dns-team /);
+    await signByTeam(repository, team);
+    const waiting = await writ(dir, 'repo', 'status');
+    assert.match(waiting.stdout, /^WARNING dns-team v1 is signed and waits for the online keys\n/);
+    assert.match(waiting.stdout, /\nNext: writ refresh --repository repo /);
+  });
+
+  it('names the team with a version that waits, without targets that do not wait', async () => {
+    using dir = tempDir();
+    const { repository, team } = await unsignedTeam(dir);
+    await signByTeam(repository, team);
+    await repository.refresh();
+    await signByTeam(repository, team);
+    assert.match(
+      (await writ(dir, 'repo', 'status')).stdout,
+      /^WARNING dns-team v2 waits for the online keys\n/,
+    );
+    assert.deepEqual(jsonOf(await writ(dir, 'repo', 'status', '--json'))['waitingRoles'], [
+      { role: 'dns-team', version: 2 },
+    ]);
   });
 });

@@ -61,7 +61,7 @@ describe('a path below a file, through a loop of links, or with a long name', ()
       fs.writeFileSync(dir.join('file'), '');
       fs.symlinkSync('loop', dir.join('loop'));
       for (const path of ['file/below', 'file/below/it', 'loop', 'loop/below', long, `${long}/below`]) {
-        const args = command.map((word) => (word === 'PATH' ? path : word));
+        const args = command.map((argument) => (argument === 'PATH' ? path : argument));
         const run = await runWrit([...args, '--json'], { cwd: dir.path });
         assert.doesNotMatch(run.stdout + run.stderr, /INTERNAL/, path.slice(0, 20));
       }

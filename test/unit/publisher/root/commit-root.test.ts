@@ -184,7 +184,7 @@ describe('new keys that are elsewhere', () => {
 describe('waiting targets of a replaced targets key', () => {
   const change = (dir: TempDir) => ({ replace: [replacing(dir, 'targets')] });
 
-  it('do not become live with the root that replaces the key', async () => {
+  it('are not published with the root that replaces the key', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     await repository.publish({ a: 'a' });
@@ -195,7 +195,7 @@ describe('waiting targets of a replaced targets key', () => {
     assert.deepEqual(live(repository), ['dns-edge 1 targets']);
   });
 
-  it('become live where the operator includes them', async () => {
+  it('are published where the operator includes them', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     const keys = someKeys(dir, repository, 'targets.key', 'root.json');

@@ -126,7 +126,7 @@ describe('delegateRole', () => {
     await rejectsCode('USAGE', delegateTo(repository, other, { keys: [], paths: ['x/*'] }));
     for (const threshold of [0, 2])
       await rejectsCode('USAGE', delegateTo(repository, other, { threshold, paths: ['x/*'] }));
-    const none = { role: 'none', handOver: 'no' } as const;
+    const none = { role: 'none', shouldHandOver: false } as const;
     await rejectsCode('ROLE_UNKNOWN', delegateRole(none, changeOptions(repository)));
     await rejectsCode('ROLE_UNKNOWN', resignRole('none', changeOptions(repository)));
     assert.deepEqual(directoryState(repository.directory), before);
@@ -152,7 +152,11 @@ describe('delegateRole', () => {
     const repository = sampleRepository(dir);
     const { publicKey, role } = makeTeam(dir, 'dns-team');
     const before = directoryState(repository.directory);
-    const request = { role, handOver: 'no', change: { paths: ['dns-*/*'], keys: [publicKey] } } as const;
+    const request = {
+      role,
+      shouldHandOver: false,
+      change: { paths: ['dns-*/*'], keys: [publicKey] },
+    } as const;
     const plan = previewDelegation(request, changeOptions(repository, { keys: dir.join('none') }));
     assert.deepEqual([plan?.kind, plan?.needsSignature], ['created', true]);
     assert.deepEqual(directoryState(repository.directory), before);
@@ -168,7 +172,7 @@ describe('releases that change hands', () => {
     await repository.publish({ file: 'two' });
     const error = await rejectsCode('DELEGATION_REFUSED', delegateTo(repository, team));
     assert.deepEqual(error.facts['targets'], ['dns-edge/stable.tar.br']);
-    await delegateTo(repository, team, { handOver: 'yes' });
+    await delegateTo(repository, team, { shouldHandOver: true });
     assert.deepEqual(live(repository), []);
     await signByTeam(repository, team);
     await repository.refresh();
@@ -188,7 +192,10 @@ describe('releases that change hands', () => {
     using dir = tempDir();
     const { repository, team } = await publishedByTeam(dir);
     await repository.publish({ file: 'one' }, { bundle: 'access' });
-    const result = await delegateTo(repository, team, { paths: ['dns-*/*', 'access/*'], handOver: 'yes' });
+    const result = await delegateTo(repository, team, {
+      paths: ['dns-*/*', 'access/*'],
+      shouldHandOver: true,
+    });
     assert.ok(result.kind === 'live' && result.waitsForRole);
     await signByTeam(repository, team);
     await repository.refresh();
@@ -201,7 +208,7 @@ describe('releases that change hands', () => {
     const team = makeTeam(dir, 'dns-team');
     await repository.publish({ file: 'one' });
     fs.copyFileSync(`${team.keys}/dns-team.key`, `${repository.keys}/dns-team.key`);
-    const result = await delegateTo(repository, team, { handOver: 'yes' });
+    const result = await delegateTo(repository, team, { shouldHandOver: true });
     assert.ok(result.kind === 'live' && !result.waitsForRole);
     assert.deepEqual(live(repository), ['dns-edge 1 dns-team']);
   });
@@ -212,7 +219,7 @@ describe('releases that change hands', () => {
     const team = makeTeam(dir, 'dns-team');
     await repository.publish({ file: 'one' });
     await repository.publish({ file: 'one' }, { bundle: 'dns-core' });
-    await delegateTo(repository, team, { handOver: 'yes' });
+    await delegateTo(repository, team, { shouldHandOver: true });
     const published = await repository.publish({ file: 'two' }, { keys: team.keys });
     assert.equal(published.release.serial, 2);
     await repository.refresh();
@@ -223,8 +230,11 @@ describe('releases that change hands', () => {
     using dir = tempDir();
     const { repository, team } = await publishedByTeam(dir);
     const options = changeOptions(repository);
-    await rejectsCode('DELEGATION_REFUSED', delegateRole({ role: 'dns-team', handOver: 'no' }, options));
-    await delegateRole({ role: 'dns-team', handOver: 'yes' }, options);
+    await rejectsCode(
+      'DELEGATION_REFUSED',
+      delegateRole({ role: 'dns-team', shouldHandOver: false }, options),
+    );
+    await delegateRole({ role: 'dns-team', shouldHandOver: true }, options);
     assert.deepEqual(live(repository), ['dns-edge 1 targets']);
     assert.ok(stateOf(repository).live.snapshot.signed.meta['dns-team.json']);
     assert.equal((await repository.publish({ file: 'two' })).release.serial, 2);

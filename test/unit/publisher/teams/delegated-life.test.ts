@@ -21,9 +21,9 @@ describe('a role that was removed and comes back', () => {
   it('does not bring its old releases back: it goes on from what it is handed over now', async () => {
     using dir = tempDir();
     const { repository, team } = await publishedByTeam(dir);
-    await delegateRole({ role: 'dns-team', handOver: 'yes' }, changeOptions(repository));
+    await delegateRole({ role: 'dns-team', shouldHandOver: true }, changeOptions(repository));
     await repository.publish({ file: 'two' });
-    await delegateTo(repository, team, { handOver: 'yes' });
+    await delegateTo(repository, team, { shouldHandOver: true });
     await signByTeam(repository, team);
     await repository.refresh();
     assert.deepEqual(live(repository), ['dns-edge 2 dns-team']);

@@ -13,7 +13,7 @@ import {
 import { live } from '../../../kit/repository/delegating.js';
 import { changeOptions, type SampleRepository, someKeys } from '../../../kit/repository/sample-repository.js';
 
-/** @returns a repository where serial 1 is live and serial 2, signed by the stolen key, waits; and the new key of the team */
+/** @returns a repository where serial 1 is published and serial 2, signed by the stolen key, waits; and the new key of the team */
 async function stolenKey(dir: TempDir) {
   const { repository, team } = await publishedByTeam(dir);
   await repository.publish({ file: 'of a thief' }, { keys: team.keys, revision: 'stolen' });
@@ -33,7 +33,7 @@ describe('a waiting release of a stolen team key', () => {
     using dir = tempDir();
     const { repository, team } = await stolenKey(dir);
     const changed = await delegateTo(repository, team);
-    assert.ok(changed.kind === 'live' && changed.plan !== undefined);
+    assert.ok(changed.kind !== 'nothing-new' && changed.plan !== undefined);
     assert.deepEqual(texts(changed.plan.leftOut), ['dns-edge 2']);
     assert.deepEqual(texts(changed.plan.handedOver), ['dns-edge 1']);
     const { signed, refreshed } = await signAndRefresh(repository, team);
@@ -49,7 +49,7 @@ describe('a waiting release of a stolen team key', () => {
   it('is left out where the key change waits for the online keys too', async () => {
     using dir = tempDir();
     const { repository, team } = await stolenKey(dir);
-    const request = { role: 'dns-team', handOver: 'no', change: { keys: [team.publicKey] } } as const;
+    const request = { role: 'dns-team', shouldHandOver: false, change: { keys: [team.publicKey] } } as const;
     const keys = someKeys(dir, repository, 'targets.key', 'root.json');
     const changed = await delegateRole(request, changeOptions(repository, { keys }));
     assert.equal(changed.kind, 'waiting');
@@ -61,7 +61,7 @@ describe('a waiting release of a stolen team key', () => {
     using dir = tempDir();
     const { repository, stolen, team } = await stolenKey(dir);
     const change = { keys: [stolen.publicKey, team.publicKey], threshold: 2 };
-    const request = { role: 'dns-team', handOver: 'no', change } as const;
+    const request = { role: 'dns-team', shouldHandOver: false, change } as const;
     assert.deepEqual(texts(previewDelegation(request, changeOptions(repository))?.leftOut ?? []), [
       'dns-edge 2',
     ]);
@@ -74,7 +74,7 @@ describe('a waiting release of a stolen team key', () => {
     const keys = someKeys(dir, repository, 'targets.key', 'root.json');
     await repository.publish({ rule: '' }, { bundle: 'access', keys });
     const paths = ['dns-*/*', 'access/*'];
-    await delegateTo(repository, stolen, { paths, handOver: 'yes', keysDirectory: keys });
+    await delegateTo(repository, stolen, { paths, shouldHandOver: true, keysDirectory: keys });
     await delegateTo(repository, team, { paths, keysDirectory: keys });
     await signAndRefresh(repository, team);
     assert.deepEqual(live(repository), ['access 1 dns-team', 'dns-edge 1 dns-team']);
@@ -85,7 +85,7 @@ describe('a waiting release of a stolen team key', () => {
     const { repository, team: stolen } = await publishedByTeam(dir);
     await repository.publish({ rule: '' }, { bundle: 'access' });
     const paths = ['dns-*/*', 'access/*'];
-    await delegateTo(repository, stolen, { paths, handOver: 'yes' });
+    await delegateTo(repository, stolen, { paths, shouldHandOver: true });
     await repository.publish({ file: 'of a thief' }, { keys: stolen.keys });
     const keys = someKeys(dir, repository, 'targets.key', 'root.json');
     await repository.publish({ rule: '' }, { bundle: 'other', keys });
@@ -98,8 +98,8 @@ describe('a waiting release of a stolen team key', () => {
   it('is left out where the role is removed', async () => {
     using dir = tempDir();
     const { repository } = await stolenKey(dir);
-    const removed = await delegateRole({ role: 'dns-team', handOver: 'yes' }, changeOptions(repository));
-    assert.ok(removed.kind === 'live');
+    const removed = await delegateRole({ role: 'dns-team', shouldHandOver: true }, changeOptions(repository));
+    assert.ok(removed.kind !== 'nothing-new');
     assert.deepEqual(texts(removed.newReleases), ['dns-edge 1']);
     assert.deepEqual(live(repository), ['dns-edge 1 targets']);
   });
@@ -107,9 +107,9 @@ describe('a waiting release of a stolen team key', () => {
   it('is handed over where the operator includes waiting releases', async () => {
     using dir = tempDir();
     const { repository } = await stolenKey(dir);
-    const request = { role: 'dns-team', handOver: 'yes', shouldIncludeWaiting: true } as const;
+    const request = { role: 'dns-team', shouldHandOver: true, shouldIncludeWaiting: true } as const;
     const removed = await delegateRole(request, changeOptions(repository));
-    assert.ok(removed.kind === 'live' && removed.plan !== undefined);
+    assert.ok(removed.kind !== 'nothing-new' && removed.plan !== undefined);
     assert.deepEqual(
       removed.plan.handedOver.map(({ release, isLive }) => [release.serial, isLive]),
       [[2, false]],
@@ -122,7 +122,7 @@ describe('a waiting release of a stolen team key', () => {
     const { repository, stolen, team } = await stolenKey(dir);
     const keys = [stolen.publicKey, team.publicKey];
     const changed = await delegateTo(repository, team, { keys });
-    assert.ok(changed.kind === 'live' && changed.plan !== undefined);
+    assert.ok(changed.kind !== 'nothing-new' && changed.plan !== undefined);
     assert.deepEqual(texts(changed.plan.leftOut), []);
     assert.deepEqual(texts(changed.newReleases), ['dns-edge 2']);
   });
@@ -134,18 +134,20 @@ describe('the log after a theft of a team key', () => {
       ({ role, version, act, neverLive }) => {
         if (act.kind === 're-sign') return [`${role}.${version} handed over ${act.handedOver}`];
         if (!('toSerial' in act)) return [];
-        return [`${role}.${version} ${act.kind} ${act.toSerial}${neverLive === true ? ', never live' : ''}`];
+        return [
+          `${role}.${version} ${act.kind} ${act.toSerial}${neverLive === true ? ', never published' : ''}`,
+        ];
       },
     );
 
-  it('shows that the left out release was never live', async () => {
+  it('shows that the left out release was never published', async () => {
     using dir = tempDir();
     const { repository, team } = await stolenKey(dir);
     await delegateTo(repository, team);
     await signAndRefresh(repository, team);
     assert.deepEqual(actsOf(repository).sort(), [
       'dns-team.1 publish 1',
-      'dns-team.2 publish 2, never live',
+      'dns-team.2 publish 2, never published',
       'dns-team.3 handed over true',
     ]);
   });
@@ -154,18 +156,18 @@ describe('the log after a theft of a team key', () => {
     using dir = tempDir();
     const { repository, team } = await stolenKey(dir);
     const change = { keys: [team.publicKey] };
-    const request = { role: 'dns-team', handOver: 'no', change, shouldIncludeWaiting: true } as const;
+    const request = { role: 'dns-team', shouldHandOver: false, change, shouldIncludeWaiting: true } as const;
     await delegateRole(request, changeOptions(repository));
     await signAndRefresh(repository, team);
     assert.deepEqual(actsOf(repository).sort(), [
       'dns-team.1 publish 1',
-      'dns-team.2 publish 2, never live',
+      'dns-team.2 publish 2, never published',
       'dns-team.3 publish 2',
     ]);
   });
 
   const removeRole = async (repository: SampleRepository, shouldIncludeWaiting: boolean) => {
-    const request = { role: 'dns-team', handOver: 'yes', shouldIncludeWaiting } as const;
+    const request = { role: 'dns-team', shouldHandOver: true, shouldIncludeWaiting } as const;
     await delegateRole(request, changeOptions(repository));
     return actsOf(repository).filter((text) => text.startsWith('targets.3'));
   };

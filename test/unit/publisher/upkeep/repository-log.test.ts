@@ -181,7 +181,7 @@ describe('the versions of a team in the log', () => {
     const repository = sampleRepository(dir, { clock });
     await repository.publish({ file: 'one' });
     const team = makeTeam(dir, 'dns-team');
-    await delegateTo(repository, team, { handOver: 'yes' });
+    await delegateTo(repository, team, { shouldHandOver: true });
     await signByTeam(repository, team);
     for (const file of ['two', 'three']) {
       await clock.advance(1000);
