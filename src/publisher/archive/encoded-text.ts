@@ -27,36 +27,48 @@ const maxLineBreakCharacters = 42;
  * @returns the base64 values of a text, decoded; lines of one wrapped value are one text
  */
 export function* decodeBase64In(text: string, isCut: boolean): Generator<EncodedText> {
-  for (const { runs, index } of findRuns(text, isCut)) yield* decodeRuns(runs, index);
+  for (const { runs, index } of findRuns(text, isCut)) yield* decodeRuns(runs.join(''), index);
 }
 
 interface Base64Value {
   readonly index: number;
-  /** Without its line breaks. */
-  readonly runs: string;
+  /** Without the line breaks between them. */
+  readonly runs: readonly string[];
+}
+
+/** A value that a next line may continue. Joined text here would be copied for each line of a value with a hundred thousand lines. */
+interface OpenValue extends Base64Value {
+  readonly runs: string[];
+  characters: number;
+  end: number;
 }
 
 function findRuns(text: string, isCut: boolean): readonly Base64Value[] {
-  const found: (Base64Value & { readonly end: number })[] = [];
+  const found: Base64Value[] = [];
+  let last: OpenValue | undefined;
   for (const { 0: run, index } of text.matchAll(base64Run)) {
     const end = index + run.length;
-    const last = found.at(-1);
     if (isCut && index === 0) {
       // A value that begins with the text has no begin that a next line could continue.
-      for (const start of [0, 1, 2, 3]) found.push({ index, runs: run.slice(start), end: -1 });
+      for (const start of [0, 1, 2, 3]) found.push({ index, runs: [run.slice(start)] });
       continue;
     }
-    const isContinued =
-      last !== undefined &&
-      last.end !== -1 &&
-      index - last.end <= maxLineBreakCharacters &&
-      last.runs.length % 4 === 0 &&
-      !last.runs.endsWith('=') &&
-      lineBreak.test(text.slice(last.end, index));
-    if (isContinued) found[found.length - 1] = { ...last, runs: last.runs + run, end };
-    else found.push({ index, runs: run, end });
+    if (last !== undefined && isContinuedBy(last, text.slice(last.end, index))) {
+      last.runs.push(run);
+      last.characters += run.length;
+      last.end = end;
+      continue;
+    }
+    last = { index, runs: [run], characters: run.length, end };
+    found.push(last);
   }
   return found;
+}
+
+/** @param between the text from the end of the value to the next run */
+function isContinuedBy({ runs, characters }: OpenValue, between: string): boolean {
+  const isWhole = characters % 4 === 0 && runs.at(-1)?.endsWith('=') === false;
+  return isWhole && between.length <= maxLineBreakCharacters && lineBreak.test(between);
 }
 
 function decodeRuns(runs: string, index: number): readonly EncodedText[] {
