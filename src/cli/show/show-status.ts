@@ -10,6 +10,7 @@ import type {
 } from '../../core/protocol/control-protocol.js';
 import { sizeText } from '../../core/size-text.js';
 import { type ServiceLines, serviceLines } from '../../core/status/agent-service.js';
+import { endsInBake } from '../../core/status/host-health.js';
 import type { Downloading, HoldStatus } from '../../core/status/status.js';
 import { standingWorkerCodes } from '../../core/status/worker-rules.js';
 import { timeLeft } from '../../core/text/iso-time.js';
@@ -211,11 +212,11 @@ function retryTime(retryAtMs: number, nowMs: number): string {
 }
 
 /** What health warns of and no pull ends with: a probe that gave no verdict, workers that proved nothing. */
-function warningLines({ groups = [], problems }: StatusReport): string[] {
+function warningLines(report: StatusReport): string[] {
+  const { groups = [], problems } = report;
   const known = new Set(problems.map(({ code }) => code));
-  return groups.flatMap(({ findings }) =>
-    findings.filter(({ code }) => !known.has(code)).map(({ code, text }) => `  warning   ${text} [${code}]`),
-  );
+  const found = groups.flatMap(({ findings }) => findings).filter(({ code }) => !known.has(code));
+  return [...found, ...endsInBake(report)].map(({ code, text }) => `  warning   ${text} [${code}]`);
 }
 
 function untrustedLines({ untrusted = [] }: StatusReport): string[] {

@@ -120,8 +120,11 @@ function workers({ groups = [] }: StatusReport): HealthFinding[] {
   );
 }
 
-/** An end may be somebody's restart; in the bake time of a release it may also be the first sign of its fault. */
-function endsInBake({ bundles }: StatusReport): HealthFinding[] {
+/**
+ * @returns a warning for each worker with ends in the bake time of a release. A person may have restarted it, or it may be the first
+ * sign of a fault of the release
+ */
+export function endsInBake({ bundles }: Pick<StatusReport, 'bundles'>): HealthFinding[] {
   return bundles.flatMap(({ bundle, serial, bake }) =>
     (bake?.ends ?? []).map(({ worker, abnormal, unexplained }): HealthFinding => {
       const text = `${worker} ${endedText({ abnormal, unexplained })} since ${bundle} ${serial} became active`;

@@ -366,6 +366,12 @@ describe('the bake time in a status', () => {
     assert.ok(!shown({ ...over, leftMs: 60_000 }).includes('waits'));
   });
 
+  it('warns of workers with ends in the bake time, as health does', () => {
+    const ends = [{ worker: 'app/a', abnormal: 0, unexplained: 2 }];
+    const text = 'app/a had 2 unexplained restarts since dns-edge 42 became active [WORKER_RESTARTED]';
+    assert.ok(shown({ ...over, ends }).includes(`  warning   ${text}\n`), shown({ ...over, ends }));
+  });
+
   it('says of a withdrawn release which one withdraws it', () => {
     const server = { serial: 41, revision: 'r41' };
     assert.match(shown(over, { server, withdrawnBy: 41 }), / {2}41, withdraws 42\n/);
