@@ -65,17 +65,25 @@ export function readLastWord({
   return report && { report, ageMs: nowMs - report.atMs };
 }
 
+interface StateOptions extends Pick<OfflineOptions, 'configPath'> {
+  /** When status.json was written; left out where there is none. */
+  readonly writtenAtMs?: number | undefined;
+}
+
 /**
  * Whether this user can judge the host by its ledger (one that has none yet can be judged by everybody), and whether somebody
  * is at work there. @throws WritError CONFIG_*
  */
 export async function stateFor({
   configPath,
-}: Pick<OfflineOptions, 'configPath'>): Promise<'denied' | 'free' | 'locked'> {
+  writtenAtMs,
+}: StateOptions): Promise<'denied' | 'free' | 'locked' | 'starting'> {
   const { state, ledger, lock } = hostPaths(agentPlaces(configPath));
   if ([state, ledger].some((path) => whyNot(path) === 'EACCES')) return 'denied';
   if (!fs.existsSync(lock)) return 'free';
-  return (await findLockHolder(lock)).alive === 'yes' ? 'locked' : 'free';
+  const { alive, what, sinceMs = 0 } = await findLockHolder(lock);
+  if (alive !== 'yes') return 'free';
+  return what === 'agent' && sinceMs > (writtenAtMs ?? sinceMs) ? 'starting' : 'locked';
 }
 
 function whyNot(path: string): string | undefined {

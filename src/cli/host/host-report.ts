@@ -66,7 +66,11 @@ async function reportBehind(
   const disk = await agentDoors.fromDisk();
   const last = disk.readLastWord(options);
   const word = last && { agent: last.report.agent, ageMs: last.ageMs };
-  const heard = { door, state: await disk.stateFor(options), ...(word && { word }) };
+  const heard = {
+    door,
+    state: await disk.stateFor({ ...options, writtenAtMs: last?.report.atMs }),
+    ...(word && { word }),
+  };
   const whose = whoseWord(heard);
   const ageMs = last?.ageMs ?? 0;
   switch (whose) {

@@ -10,8 +10,11 @@ export interface Heard {
   readonly door: 'denied' | 'nobody';
   /** What `status.json` says; left out where there is none, or it is not to be read. `ageMs`: below 0 if from the future. */
   readonly word?: { readonly agent: AgentState; readonly ageMs: number };
-  /** Whether this user can judge by the ledger, and, if so, whether a process holds the lock of the host. */
-  readonly state: 'denied' | 'free' | 'locked';
+  /**
+   * Whether this user can judge by the ledger, and, if so, whether a process holds the lock of the host. `starting`: an agent that
+   * took the lock after `status.json` was written.
+   */
+  readonly state: 'denied' | 'free' | 'locked' | 'starting';
 }
 
 /**
@@ -38,7 +41,7 @@ export function whoseWord({ door, word, state }: Heard): WhoseWord {
     if (!speaksForAgent) return 'disk';
     if (!isFresh) return 'disk-lost';
     if (state === 'free') return 'disk';
-    return word.agent === 'init' ? 'disk-starting' : 'disk-doubted';
+    return state === 'starting' || word.agent === 'init' ? 'disk-starting' : 'disk-doubted';
   }
   if (!isFresh) return 'unknown';
   return door === 'denied' || !speaksForAgent ? 'file' : 'file-doubted';

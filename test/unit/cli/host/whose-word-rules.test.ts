@@ -16,8 +16,10 @@ const table: Readonly<Record<string, readonly ReturnType<typeof whoseWord>[]>> =
   'denied denied': ['unknown', 'file', 'unknown', 'unknown', 'file', 'unknown', 'file'],
   'denied free': ['unknown', 'file', 'unknown', 'unknown', 'file', 'unknown', 'file'],
   'denied locked': ['unknown', 'file', 'unknown', 'unknown', 'file', 'unknown', 'file'],
+  'denied starting': ['unknown', 'file', 'unknown', 'unknown', 'file', 'unknown', 'file'],
   'nobody denied': ['unknown', 'file-doubted', 'unknown', 'unknown', 'file', 'unknown', 'file-doubted'],
   'nobody free': ['disk', 'disk', 'disk-lost', 'disk-lost', 'disk', 'disk', 'disk'],
+  'nobody starting': ['disk', 'disk-starting', 'disk-lost', 'disk-lost', 'disk', 'disk', 'disk-starting'],
   'nobody locked': ['disk', 'disk-doubted', 'disk-lost', 'disk-lost', 'disk', 'disk', 'disk-starting'],
 };
 
