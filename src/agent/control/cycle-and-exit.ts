@@ -18,7 +18,7 @@ export type Asked = Parameters<Recorder['record']>[2];
 
 export interface AfterCycle {
   readonly contact: ContactKeeper;
-  /** Called after each refresh during a download, which may take longer than `maxStale`. */
+  /** Called when a download begins and after each refresh during it: it may take longer than `maxStale`. */
   readonly onRefreshed: () => void;
   readonly exits: readonly PolicyExit[];
   /** Called at each end, in its order. */
@@ -43,7 +43,7 @@ export async function runCycleAndExit(
     ...run,
     waitForRefresh: (ended) => waitForNextRefresh(host, ended),
     onRefreshed: (attempt) => {
-      if (noteNew(attempt) === 'later') onRefreshed();
+      if (noteNew(attempt)) onRefreshed();
     },
   });
   noteNew(end.refresh);
@@ -63,17 +63,14 @@ export async function runCycleAndExit(
   return { result: end.result, exit: undefined };
 }
 
-/** @returns a function that notes each attempt of a cycle once, and returns undefined for one that was noted before */
-function attemptsOfCycle(
-  contact: ContactKeeper,
-): (attempt: Attempt | undefined) => 'first' | 'later' | undefined {
+/** @returns a function that notes each attempt of a cycle once, and returns whether this one is new */
+function attemptsOfCycle(contact: ContactKeeper): (attempt: Attempt | undefined) => boolean {
   let last: Attempt | undefined;
   return (attempt) => {
     const isNoted = attempt?.atMs === last?.atMs && attempt?.error?.code === last?.error?.code;
-    if (attempt === undefined || isNoted) return undefined;
-    const order = last === undefined ? 'first' : 'later';
+    if (attempt === undefined || isNoted) return false;
     last = attempt;
     contact.note(attempt);
-    return order;
+    return true;
   };
 }

@@ -16,12 +16,22 @@ export interface CommandEnd {
   readonly contact?: ContactMemory;
 }
 
+/** What a command ends with: its answer, and what the status reports from then on. */
+export interface Done<T> extends CommandEnd {
+  readonly answer: T;
+}
+
 /**
  * Writes status.json. After an attempt to reach the server it is written even if nothing else changed, because no other file has
  * the time of the last success, by which `staleAfter` and `maxStale` are judged.
  */
 export function publishStatus(host: Host, version: string, end: CommandEnd): void {
   writeStatusFile(host, statusWithout(host, version, end), end.contact === undefined ? 'news' : 'beat');
+}
+
+/** Writes a refresh into status.json during a download, unless it is the first pull: there is no older time to replace. */
+export function publishRefresh(host: Host, version: string, contact: ContactMemory): void {
+  if (readStatusFile(host.paths) !== undefined) publishStatus(host, version, { contact });
 }
 
 export function statusWithout(host: Host, version: string, { last, contact }: CommandEnd): StatusReport {

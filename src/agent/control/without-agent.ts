@@ -42,7 +42,13 @@ import { findVanished } from '../state-mark/state-mark.js';
 import { type AfterCycle, createPolicyExits, runCycleAndExit } from './cycle-and-exit.js';
 import { lockAlone } from './lock-alone.js';
 import { orderForget, orderPause, orderResume, withNewState } from './operator-requests.js';
-import { type CommandEnd, publishStatus, reportToFleet, statusWithout } from './status-without-agent.js';
+import {
+  type Done,
+  publishRefresh,
+  publishStatus,
+  reportToFleet,
+  statusWithout,
+} from './status-without-agent.js';
 import { inTurn, withoutAgent } from './wait-for-turn.js';
 
 export interface AloneOptions {
@@ -51,11 +57,6 @@ export interface AloneOptions {
   readonly version: string;
   readonly signal: AbortSignal;
   readonly onEvent: (event: CycleEventLine) => void;
-}
-
-/** What a command ends with: its answer, and what the status reports from then on. */
-interface Done<T> extends CommandEnd {
-  readonly answer: T;
 }
 
 type PullOptions = AloneOptions & { readonly force: boolean; readonly noBake?: true };
@@ -83,7 +84,7 @@ export function pullAlone(options: PullOptions): Promise<CycleResult> {
       record(host, end, asked);
     };
     const run = { trigger, by, signal, onEvent } as const;
-    const onRefreshed = () => publishStatus(host, options.version, { contact: contact.read() });
+    const onRefreshed = () => publishRefresh(host, options.version, contact.read());
     const cycle = () => runCycleAndExit(host, run, { contact, onRefreshed, exits, note });
     const { result: ended, exit } = await inTurn(cycle, { trigger, clock: host.clock, stop: signal });
     await lookAfterMismatch(ended, { host: () => host, exclusive: exclusiveAlone, signal });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { publishStatus } from '../../../../src/agent/control/status-without-agent.js';
+import { publishRefresh, publishStatus } from '../../../../src/agent/control/status-without-agent.js';
 import { contactIn, keepContact } from '../../../../src/agent/freshness/contact-memory.js';
 import { readStatusFile } from '../../../../src/agent/report/status-file.js';
 import { statusReport } from '../../../../src/agent/report/status-report.js';
@@ -42,6 +42,21 @@ describe('a host without an agent', () => {
       await test.clock.advance(4 * minute);
       assert.equal(freshness(test).state, 'stale');
     });
+
+  it('has the time of a refresh during a download, but not before its first status', async () => {
+    using test = testHost();
+    await test.publish('access', { f: '1' }, { serial: 1 });
+    const during = keepContact(undefined, test.clock);
+    during.note({ atMs: test.clock.nowMs() });
+    publishRefresh(test.host, '0.0.0', during.read());
+    assert.equal(readStatusFile(test.host.paths), undefined);
+    await pullOnce(test);
+    await test.clock.advance(minute);
+    const atMs = test.clock.nowMs();
+    during.note({ atMs });
+    publishRefresh(test.host, '0.0.0', during.read());
+    assert.equal(freshness(test).verifiedAtMs, atMs);
+  });
 
   it('keeps the time of the last success at a command that does not reach the server', async () => {
     using test = testHost();
