@@ -39,10 +39,14 @@ export function whoseWord({ door, word, state }: Heard): WhoseWord {
   const speaksForAgent = word !== undefined && word.agent !== 'stop';
   if (door === 'nobody' && state !== 'denied') {
     if (!speaksForAgent) return 'disk';
-    if (!isFresh) return 'disk-lost';
-    if (state === 'free') return 'disk';
-    return state === 'starting' || word.agent === 'init' ? 'disk-starting' : 'disk-doubted';
+    return isFresh ? judgeByLock(word.agent, state) : 'disk-lost';
   }
   if (!isFresh) return 'unknown';
   return door === 'denied' || !speaksForAgent ? 'file' : 'file-doubted';
+}
+
+/** For a recent status.json of an agent, and a socket that does not answer. */
+function judgeByLock(agent: AgentState, state: 'free' | 'locked' | 'starting'): WhoseWord {
+  if (state === 'free') return 'disk';
+  return state === 'starting' || agent === 'init' ? 'disk-starting' : 'disk-doubted';
 }

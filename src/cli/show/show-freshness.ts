@@ -41,7 +41,7 @@ function missedLines({ bundle, missed }: BundleStatus): string[] {
 
 function summary(report: StatusReport): string {
   const { state, lastContactAtMs, sinceMs } = report.freshness;
-  // A contact is noted when its cycle ends.
+  // A first pull without an agent notes its contact when it ends.
   const never = report.downloading === undefined ? 'server not reached yet' : 'server reached now';
   const since = sinceMs === undefined ? '' : ` since ${minuteTime(sinceMs)}`;
   const contact =
