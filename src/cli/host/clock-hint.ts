@@ -13,7 +13,7 @@ export function releaseTimeOf({ surroundings }: Pick<CommandContext, 'surroundin
   return surroundings.releasedAtMs ?? ofSystem;
 }
 
-export function warnOfClock(context: Pick<CommandContext, 'clock' | 'reporter' | 'surroundings'>): void {
+export function warnOfEarlyClock(context: Pick<CommandContext, 'clock' | 'reporter' | 'surroundings'>): void {
   const { clock, reporter } = context;
   const releasedAtMs = releaseTimeOf(context);
   const nowMs = clock.nowMs();

@@ -10,23 +10,29 @@ import type { Answer } from '../console/command.js';
 import type { CommonFlags } from '../console/flags.js';
 import { isOfFleet, showResult } from '../show/show-result.js';
 import { stepPrinter } from '../show/show-steps.js';
-import { type aloneOptions, askOrAct, isHeldByAgent, isInterruptedAsking, type Question } from './ask.js';
+import {
+  type AgentRequest,
+  isInterruptedRequest,
+  isLockedByAgent,
+  requestOrRun,
+  type standaloneOptions,
+} from './agent-requests.js';
 
-export interface AloneOptions extends ReturnType<typeof aloneOptions> {
+export interface StandaloneCycleOptions extends ReturnType<typeof standaloneOptions> {
   readonly onEvent: (event: CycleEventLine) => void;
 }
 
 /** How a signal ended the wait: the agent goes on with a cycle that it had begun, and gives up an order that it had not. */
-export type Interrupted = 'interrupted' | 'given-up';
+export type InterruptedWait = 'interrupted' | 'given-up';
 
 /**
  * @param alone left out for what only a running agent can do
  * @returns the result, or how a signal ended the wait for it
  */
-export async function askForCycle(
-  question: Question & { readonly flags: CommonFlags },
-  alone?: (options: AloneOptions) => Promise<CycleResult>,
-): Promise<CycleResult | Interrupted> {
+export async function requestCycle(
+  question: AgentRequest & { readonly flags: CommonFlags },
+  alone?: (options: StandaloneCycleOptions) => Promise<CycleResult>,
+): Promise<CycleResult | InterruptedWait> {
   const { flags, context } = question;
   const onEvent = stepPrinter(context.reporter, flags);
   let isAlone = false;
@@ -34,18 +40,18 @@ export async function askForCycle(
   let isBegun = false;
   /** The cycle of another request, whose end this one waits for. */
   let awaited: string | undefined;
-  const act = async (options: ReturnType<typeof aloneOptions>, own: NonNullable<typeof alone>) => {
+  const act = async (options: ReturnType<typeof standaloneOptions>, own: NonNullable<typeof alone>) => {
     isAlone = true;
     if (!isTold) context.reporter.note('no agent is running: this command does the work itself');
     isTold = true;
     const result = await own({ ...options, onEvent }).catch((error: unknown) => {
       // The agent is asked again.
-      isAlone = !isHeldByAgent(error);
+      isAlone = !isLockedByAgent(error);
       throw error;
     });
     for (const { code, message } of result.warnings.filter(isOfFleet))
       context.reporter.warn(`${message} [${code}]`);
-    return context.signal.aborted ? asInterrupted(result) : result;
+    return context.signal.aborted ? withInterruptedExitCode(result) : result;
   };
   try {
     const onMessage = (message: ControlAnswer): void => {
@@ -54,23 +60,23 @@ export async function askForCycle(
       onEvent(message);
     };
     const asked = { ...question, onMessage };
-    return await askOrAct(asked, resultOf, alone && ((options) => act(options, alone)));
+    return await requestOrRun(asked, expectCycleResult, alone && ((options) => act(options, alone)));
   } catch (error) {
-    if (!isAlone && isInterruptedAsking(error)) return isBegun ? 'interrupted' : 'given-up';
-    throw isBeforeAnyCycle(error) ? policyStands(error) : error;
+    if (!isAlone && isInterruptedRequest(error)) return isBegun ? 'interrupted' : 'given-up';
+    throw isBeforeFirstCycle(error) ? policyStands(error) : error;
   }
 }
 
-export function isInterrupted(result: CycleResult | Interrupted): result is Interrupted {
+export function isInterruptedWait(result: CycleResult | InterruptedWait): result is InterruptedWait {
   return result === 'interrupted' || result === 'given-up';
 }
 
-export function cycleAnswer(result: CycleResult | Interrupted): Answer {
+export function cycleAnswer(result: CycleResult | InterruptedWait): Answer {
   if (result === 'interrupted') return interruptedAnswer;
   if (result === 'given-up') return givenUpAnswer;
   const { outcome, exitCode, schema: _schema, type: _type, ...details } = result;
   const { lines, next, undo, docs } = showResult(result);
-  const worst = exitCode === 0 ? undefined : (result.problems[0] ?? unprovenIn(result));
+  const worst = exitCode === 0 ? undefined : (result.problems[0] ?? findUnconfirmed(result));
   return {
     outcome,
     exitCode,
@@ -83,12 +89,12 @@ export function cycleAnswer(result: CycleResult | Interrupted): Answer {
 }
 
 /** Why an activation ends with an exit code that is not 0. */
-function unprovenIn({ warnings }: CycleResult): Problem | undefined {
+function findUnconfirmed({ warnings }: CycleResult): Problem | undefined {
   return warnings.find(({ code }) => code === 'PROBE_SILENT' || code === 'WORKER_UNCONFIRMED');
 }
 
 /** Without an agent this command is the cycle: the signal ended both, where the swap had not been yet. */
-function asInterrupted(result: CycleResult): CycleResult {
+function withInterruptedExitCode(result: CycleResult): CycleResult {
   const isEnded = result.outcome === 'failed' && result.problems[0]?.code === 'INTERRUPTED';
   return isEnded ? { ...result, exitCode: interruptedAnswer.exitCode } : result;
 }
@@ -108,7 +114,7 @@ const givenUpAnswer = {
 } satisfies Answer;
 
 /** After a lost connection nobody knows; after these no cycle has begun. */
-function isBeforeAnyCycle(error: unknown): boolean {
+function isBeforeFirstCycle(error: unknown): boolean {
   if (!isWritError(error) || error.facts.policy !== undefined) return false;
   const { kind, code, facts } = error;
   return (
@@ -116,7 +122,7 @@ function isBeforeAnyCycle(error: unknown): boolean {
   );
 }
 
-function resultOf(message: ControlAnswer): CycleResult {
+function expectCycleResult(message: ControlAnswer): CycleResult {
   if (message.type === 'pull.result' || message.type === 'rollback.result') return message;
   throw new WritError('MESSAGE_MALFORMED', `the agent answered ${message.type} to a request for a cycle`);
 }

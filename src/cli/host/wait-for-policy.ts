@@ -8,52 +8,52 @@ import { servesVerifiedPolicy } from '../../core/status/systemd-text.js';
 import type { Answer, CommandContext } from '../console/command.js';
 import { deniedOr } from '../console/denied.js';
 import { counted, roughly } from '../show/show-text.js';
-import { cycleAnswer, type Interrupted, isInterrupted } from './cycle-command.js';
+import { cycleAnswer, type InterruptedWait, isInterruptedWait } from './cycle-command.js';
 
-export interface WaitOptions {
+export interface PolicyWaitOptions {
   readonly waitMs: number;
   readonly context: Pick<CommandContext, 'clock' | 'reporter' | 'signal'>;
   readonly random01: () => number;
   /** One pull. */
-  readonly pull: () => Promise<CycleResult | Interrupted>;
+  readonly pull: () => Promise<CycleResult | InterruptedWait>;
   readonly readStatus: () => Promise<StatusReport>;
   /** True for --settled, which is about the newest release: an older active policy does not make a failed pull a success. */
   readonly keepsExitCode?: boolean;
 }
 
-type Try = CycleResult | WritError;
+type PullAttempt = CycleResult | WritError;
 
 /**
  * A try that is under way when the time is over comes to its end.
  * @returns exit code 0 when a verified policy is active and the exit code of the pull is not kept; else that of the last try
  * @throws WritError at once for what no waiting repairs, and the last try's at the end
  */
-export async function waitForPolicy(options: WaitOptions): Promise<Answer> {
+export async function waitForPolicy(options: PolicyWaitOptions): Promise<Answer> {
   const { clock, signal } = options.context;
   const untilMs = clock.monotonicMs() + options.waitMs;
   for (let tries = 1; ; tries += 1) {
-    const last = await tryOnce(options.pull);
-    if (!isWritError(last) && isInterrupted(last)) return cycleAnswer(last);
-    const active = isWritError(last) ? undefined : await activeNow(last, options.readStatus);
+    const last = await attemptPull(options.pull);
+    if (!isWritError(last) && isInterruptedWait(last)) return cycleAnswer(last);
+    const active = isWritError(last) ? undefined : await readVerifiedStatus(last, options.readStatus);
     if (active !== undefined && !isWritError(last)) return activeAnswer(last, { ...options, active, tries });
-    const leftMs = isForGood(last) ? 0 : untilMs - clock.monotonicMs();
-    if (leftMs <= 0) return overAnswer(last, { tries, waitMs: options.waitMs });
+    const leftMs = isPermanent(last) ? 0 : untilMs - clock.monotonicMs();
+    if (leftMs <= 0) return timeoutAnswer(last, { tries, waitMs: options.waitMs });
     await pause(options, { last, tries, leftMs });
     if (signal.aborted) return interruptedAnswer(tries);
   }
 }
 
-async function tryOnce(pull: WaitOptions['pull']): Promise<Try | Interrupted> {
+async function attemptPull(pull: PolicyWaitOptions['pull']): Promise<PullAttempt | InterruptedWait> {
   try {
     return await pull();
   } catch (error) {
-    if (!isWritError(error) || isForGood(error)) throw error;
+    if (!isWritError(error) || isPermanent(error)) throw error;
     return error;
   }
 }
 
 /** Nobody repairs a configuration or a permission while this command waits. */
-function isForGood(last: Try): boolean {
+function isPermanent(last: PullAttempt): boolean {
   if (!isWritError(last)) return last.exitCode === configExitCode;
   const { kind, code, facts } = deniedOr(last);
   return kind === 'usage' || kind === 'config' || code === 'DISK_DENIED' || facts['reason'] === 'denied';
@@ -62,9 +62,9 @@ function isForGood(last: Try): boolean {
 const configExitCode = 2;
 
 /** A cycle knows which generation is active; that it still verifies, status does. */
-async function activeNow(
+async function readVerifiedStatus(
   last: CycleResult,
-  readStatus: WaitOptions['readStatus'],
+  readStatus: PolicyWaitOptions['readStatus'],
 ): Promise<StatusReport | undefined> {
   if (last.generation === undefined) return undefined;
   const report = await readStatus();
@@ -72,26 +72,26 @@ async function activeNow(
 }
 
 async function pause(
-  { context, random01 }: WaitOptions,
-  { last, tries, leftMs }: { readonly last: Try; readonly tries: number; readonly leftMs: number },
+  { context, random01 }: PolicyWaitOptions,
+  { last, tries, leftMs }: { readonly last: PullAttempt; readonly tries: number; readonly leftMs: number },
 ): Promise<void> {
   const retryAfterMs = retryAfterOf(last);
   const random = { tries, random01: random01() };
   const delayMs = waitDelayMs(retryAfterMs === undefined ? random : { ...random, retryAfterMs });
   const sleepMs = Math.min(delayMs, leftMs);
   context.reporter.note(
-    `no verified policy is active yet: ${tryText(last)}; next try in ${roughly(sleepMs)}, ${roughly(leftMs)} left`,
+    `no verified policy is active yet: ${attemptText(last)}; next try in ${roughly(sleepMs)}, ${roughly(leftMs)} left`,
   );
   await context.clock.sleep(sleepMs, context.signal);
 }
 
-function retryAfterOf(last: Try): number | undefined {
+function retryAfterOf(last: PullAttempt): number | undefined {
   const problems = isWritError(last) ? [last] : last.problems;
   const asked = problems.map(({ facts }) => facts['retryAfterMs']).find((one) => typeof one === 'number');
   return typeof asked === 'number' ? asked : undefined;
 }
 
-function tryText(last: Try): string {
+function attemptText(last: PullAttempt): string {
   if (isWritError(last)) return `${last.message.split('\n', 1)[0]} [${last.code}]`;
   const [problem] = last.problems;
   return problem === undefined ? last.outcome : `${last.outcome} [${problem.code}]`;
@@ -103,7 +103,7 @@ function activeAnswer(
     active,
     tries,
     keepsExitCode = false,
-  }: Pick<WaitOptions, 'keepsExitCode'> & { readonly active: StatusReport; readonly tries: number },
+  }: Pick<PolicyWaitOptions, 'keepsExitCode'> & { readonly active: StatusReport; readonly tries: number },
 ): Answer {
   const answer = cycleAnswer(last);
   if (keepsExitCode || last.outcome === 'activated' || last.outcome === 'unchanged')
@@ -115,19 +115,19 @@ function activeAnswer(
     exitCode: 0,
     details: { ...answer.details, tries, pull: { outcome: last.outcome, exitCode: last.exitCode } },
     lines: [
-      `ACTIVE  generation ${generation} is verified and active; the pull itself ended ${tryText(last)}`,
+      `ACTIVE  generation ${generation} is verified and active; the pull itself ended ${attemptText(last)}`,
       ...answer.lines.map((line) => `  ${line}`),
     ],
   };
 }
 
-function overAnswer(
-  last: Try,
+function timeoutAnswer(
+  last: PullAttempt,
   { tries, waitMs }: { readonly tries: number; readonly waitMs: number },
 ): Answer {
   if (isWritError(last)) throw last;
   const answer = cycleAnswer(last);
-  const time = isForGood(last)
+  const time = isPermanent(last)
     ? 'and waiting cannot fix this'
     : `within ${roughly(waitMs)}, in ${counted(tries, 'pull')}`;
   const text = `No verified policy became active ${time}.`;

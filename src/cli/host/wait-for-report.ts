@@ -8,20 +8,20 @@ import type { Answer, CommandContext } from '../console/command.js';
 import { fleetLines } from '../show/show-fleet-door.js';
 import { roughly } from '../show/show-text.js';
 
-export interface ReportWait {
+export interface ReportWaitOptions {
   /** As it was typed: other commands than this one need not load what parses it. */
   readonly wait: string;
   readonly context: Pick<CommandContext, 'clock' | 'signal'>;
   readonly readStatus: () => Promise<StatusReport>;
 }
 
-const everyMs = 500;
+const pollIntervalMs = 500;
 
 /**
  * @returns exit code 0 once a report was acknowledged, 1 when the time is over, 130 after a signal
  * @throws WritError at once for a configuration or command line, which waiting does not fix; else the last one at the end
  */
-export async function waitForReport(options: ReportWait): Promise<Answer> {
+export async function waitForReport(options: ReportWaitOptions): Promise<Answer> {
   const { clock, signal } = options.context;
   const waitMs = parseDuration(options.wait);
   if (waitMs === undefined)
@@ -37,13 +37,13 @@ export async function waitForReport(options: ReportWait): Promise<Answer> {
       if (isWritError(seen)) throw seen;
       return answer('time-over', seen, { waitedMs });
     }
-    await clock.sleep(Math.min(everyMs, leftMs), signal);
+    await clock.sleep(Math.min(pollIntervalMs, leftMs), signal);
     if (signal.aborted)
       return { type: 'wait-report.result', outcome: 'interrupted', exitCode: 130, details: {}, lines: [] };
   }
 }
 
-async function readOnce({ readStatus }: ReportWait): Promise<StatusReport | WritError> {
+async function readOnce({ readStatus }: ReportWaitOptions): Promise<StatusReport | WritError> {
   try {
     return await readStatus();
   } catch (error) {

@@ -6,17 +6,17 @@ import type { BakeWait, StatusReport } from '../../core/status/status.js';
 import type { Answer, CommandContext } from '../console/command.js';
 import { bakeWaitText, roughly } from '../show/show-text.js';
 
-export interface SettleOptions {
+export interface SettledWaitOptions {
   /** What the pull before answered: its lines and details stay. */
   readonly answer: Answer;
   /** Left out: three times the longest bake time. */
   readonly waitMs?: number;
   readonly context: Pick<CommandContext, 'clock' | 'reporter' | 'signal'>;
   /** @returns the status, and whether an agent sent it; without one, the look has judged the bakes itself */
-  readonly look: () => Promise<SettleLook>;
+  readonly observe: () => Promise<BakeObservation>;
 }
 
-export interface SettleLook {
+export interface BakeObservation {
   readonly report: StatusReport;
   readonly by: 'agent' | 'command';
   /** Of a command: what each bake time waits for that does not pass, by the names of the bundles. */
@@ -24,34 +24,35 @@ export interface SettleLook {
 }
 
 /** Of an agent, which looks at its workers as often; a command opens the host anew for each look. */
-const lookEveryMs = { agent: 2000, command: 10_000 } as const;
+const observeIntervalMs = { agent: 2000, command: 10_000 } as const;
 /** An agent that restores shows the failure until its workers have answered. */
-const restoreMs = 120_000;
-const minGapMs = 500;
-const bakesWaited = 3;
+const restoreTimeoutMs = 120_000;
+const minDelayMs = 500;
+const defaultWaitFactor = 3;
 
 /**
  * @returns exit code 0 when all have settled, also unobserved, 4 when they settled and a worker is not notified; 5 taken back;
  * 6 failed, with no way back; 8 when the time is over
  */
-export async function waitForSettled(options: SettleOptions): Promise<Answer> {
+export async function waitForSettled(options: SettledWaitOptions): Promise<Answer> {
   const { clock, signal, reporter } = options.context;
   const startMs = clock.monotonicMs();
-  let seen = await options.look();
+  let seen = await options.observe();
   let watched = watchedReleases(seen.report);
-  const waitMs = options.waitMs ?? bakesWaited * longestBakeMs(seen.report);
+  const waitMs = options.waitMs ?? defaultWaitFactor * longestBakeMs(seen.report);
   let failedAtMs: number | undefined;
   for (;;) {
     const nowMs = clock.monotonicMs();
     const { by, waits } = seen;
     const judged = judgeReleases(watched, seen.report).map((one) =>
-      by === 'agent' ? one : observedHere(one, waits?.get(one.bundle)),
+      by === 'agent' ? one : withWaitOfCommand(one, waits?.get(one.bundle)),
     );
     watched = judged;
     const isFailed = judged.some(({ state }) => state === 'failed');
     failedAtMs = isFailed ? (failedAtMs ?? nowMs) : undefined;
     const isOver = nowMs - startMs >= waitMs;
-    const isStuck = failedAtMs !== undefined && (seen.by === 'command' || nowMs - failedAtMs >= restoreMs);
+    const isStuck =
+      failedAtMs !== undefined && (seen.by === 'command' || nowMs - failedAtMs >= restoreTimeoutMs);
     const end = endOf(judged, { isOver, isStuck });
     if (end !== undefined || signal.aborted) {
       reporter.drop('settle');
@@ -59,13 +60,13 @@ export async function waitForSettled(options: SettleOptions): Promise<Answer> {
     }
     reporter.begin('settle', judged.map(releaseText).join('; '));
     const leftMs = waitMs - (nowMs - startMs);
-    await clock.sleep(Math.max(1, Math.min(lookGapMs(judged, seen.by), leftMs)), signal);
-    if (!signal.aborted) seen = await options.look();
+    await clock.sleep(Math.max(1, Math.min(nextObservationDelayMs(judged, seen.by), leftMs)), signal);
+    if (!signal.aborted) seen = await options.observe();
   }
 }
 
 /** Each look of this command observes the workers, so a bake time waits for an agent only where the look says so. */
-function observedHere(
+function withWaitOfCommand(
   { waitsFor: _, ...judged }: JudgedRelease,
   waitsFor: BakeWait | undefined,
 ): JudgedRelease {
@@ -73,11 +74,11 @@ function observedHere(
 }
 
 /** Also sooner, when a bake time ends; not where it waits for something else. */
-function lookGapMs(judged: readonly JudgedRelease[], by: SettleLook['by']): number {
+function nextObservationDelayMs(judged: readonly JudgedRelease[], by: BakeObservation['by']): number {
   const left = judged.flatMap(({ leftMs, waitsFor }) =>
     leftMs === undefined || waitsFor !== undefined ? [] : [leftMs],
   );
-  return Math.max(minGapMs, Math.min(lookEveryMs[by], ...left));
+  return Math.max(minDelayMs, Math.min(observeIntervalMs[by], ...left));
 }
 
 function longestBakeMs({ bundles }: StatusReport): number {
@@ -97,7 +98,7 @@ function endOf(
   return 'settled';
 }
 
-const words: Readonly<Record<SettleEnd, string>> = {
+const headlines: Readonly<Record<SettleEnd, string>> = {
   settled: 'SETTLED',
   'rolled-back': 'ROLLED BACK',
   blocked: 'BLOCKED  nothing could be restored:',
@@ -133,7 +134,7 @@ function settledAnswer(
     outcome: end,
     exitCode: missed ?? exitCodes[end],
     details: { ...kept, ...given({ code }), releases: judged, pull: pullOf(answer) },
-    lines: [`${words[end]}  ${texts.join('; ')}`, ...answer.lines.map((line) => `  ${line}`)],
+    lines: [`${headlines[end]}  ${texts.join('; ')}`, ...answer.lines.map((line) => `  ${line}`)],
     next: end === 'settled' ? answer.next : 'writ status',
   };
 }
@@ -143,10 +144,10 @@ function codeOf(end: SettleEnd, judged: readonly JudgedRelease[]): string | unde
   if (end === 'blocked') return 'BAKE_FAILED';
   if (end !== 'rolled-back') return undefined;
   const causes = judged.flatMap(({ state, cause }) => (state === 'taken-back' ? (cause ?? []) : []));
-  return causes.every((one) => isDecided(one)) ? causes[0] : 'BAKE_FAILED';
+  return causes.every((one) => isDeliberate(one)) ? causes[0] : 'BAKE_FAILED';
 }
 
-function isDecided(cause: string | undefined): boolean {
+function isDeliberate(cause: string | undefined): boolean {
   return cause === 'RELEASE_HELD' || cause === 'RELEASE_WITHDRAWN';
 }
 
@@ -168,7 +169,7 @@ function releaseText({ bundle, serial, state, leftMs = 0, waitsFor, cause, text 
       return `${name} has no bake time`;
     case 'taken-back':
       if (cause === undefined) return `${name} is not active any more`;
-      return isDecided(cause) ? `${name} ${text}` : `${name} was taken back${why}`;
+      return isDeliberate(cause) ? `${name} ${text}` : `${name} was taken back${why}`;
     case 'failed':
       return `${name} failed${why}`;
   }

@@ -6,51 +6,53 @@ import { hostPaths } from '../../agent/state/paths.js';
 import { isWritError } from '../../core/errors.js';
 import { statusNews } from '../../core/status/status-news.js';
 import type { CommandContext } from '../console/command.js';
-import { aloneOptions, ask, type ConfigFlags, doorOf } from './ask.js';
-import { type KnownReport, readKnownReport } from './host-report.js';
-import { maxWordAgeMs } from './whose-word-rules.js';
+import { type ConfigFlags, connectFailureReason, sendRequest, standaloneOptions } from './agent-requests.js';
+import { type KnownStatus, readKnownStatus } from './read-status.js';
+import { maxStatusFileAgeMs } from './status-source-rules.js';
 
-export interface WatchOptions {
+export interface StatusWatchOptions {
   readonly flags: ConfigFlags;
   readonly context: CommandContext;
   /** `news` is missing where only ages have grown. */
-  readonly onReport: (seen: KnownReport, what: 'news' | 'ages') => void;
+  readonly onReport: (seen: KnownStatus, what: 'news' | 'ages') => void;
 }
 
 /** How often the file is looked at when no agent runs. */
-const lookEveryMs = 1000;
+const filePollIntervalMs = 1000;
 
 /**
  * @returns `ended` when the agent that was watched has ended, `interrupted` after a signal
  * @throws WritError as readKnownReport does
  */
-export async function watchStatus(options: WatchOptions): Promise<'ended' | 'interrupted'> {
+export async function watchStatus(options: StatusWatchOptions): Promise<'ended' | 'interrupted'> {
   const { flags, context } = options;
-  const { configPath } = aloneOptions(flags, context);
-  const notify = createNewsFilter(options.onReport);
+  const { configPath } = standaloneOptions(flags, context);
+  const notify = createChangeDetector(options.onReport);
   while (!context.signal.aborted) {
-    const before = identityOf(configPath);
+    const before = statusFileIdentity(configPath);
     const end = await watchAgent(options, notify);
     if (end !== 'not-heard') return end;
-    const seen = await readKnownReport(flags, context);
+    const seen = await readKnownStatus(flags, context);
     notify(seen);
-    const untilMs = seen.kind === 'file' ? context.clock.monotonicMs() + maxWordAgeMs - seen.ageMs : Infinity;
+    const untilMs =
+      seen.kind === 'file' ? context.clock.monotonicMs() + maxStatusFileAgeMs - seen.ageMs : Infinity;
     // What nobody writes again any more is no word to go on showing.
-    const isGood = (): boolean => context.clock.monotonicMs() <= untilMs && identityOf(configPath) === before;
+    const isGood = (): boolean =>
+      context.clock.monotonicMs() <= untilMs && statusFileIdentity(configPath) === before;
     while (!context.signal.aborted && isGood()) {
-      await context.clock.sleep(lookEveryMs, context.signal);
+      await context.clock.sleep(filePollIntervalMs, context.signal);
     }
   }
   return 'interrupted';
 }
 
 async function watchAgent(
-  { flags, context }: WatchOptions,
-  notify: (seen: KnownReport) => void,
+  { flags, context }: StatusWatchOptions,
+  notify: (seen: KnownStatus) => void,
 ): Promise<'ended' | 'interrupted' | 'not-heard'> {
   let heard = false;
   try {
-    await ask({
+    await sendRequest({
       request: { type: 'watch' },
       flags,
       context,
@@ -63,14 +65,14 @@ async function watchAgent(
     return 'ended';
   } catch (error) {
     if (context.signal.aborted) return 'interrupted';
-    if (doorOf(error) !== undefined) return 'not-heard';
+    if (connectFailureReason(error) !== undefined) return 'not-heard';
     // Killed: it could not say so.
     if (heard && isWritError(error) && error.facts['reason'] === 'closed') return 'ended';
     throw error;
   }
 }
 
-function createNewsFilter(onReport: WatchOptions['onReport']): (seen: KnownReport) => void {
+function createChangeDetector(onReport: StatusWatchOptions['onReport']): (seen: KnownStatus) => void {
   let known: string | undefined;
   return (seen) => {
     const news = statusNews(seen.report);
@@ -81,7 +83,7 @@ function createNewsFilter(onReport: WatchOptions['onReport']): (seen: KnownRepor
 }
 
 /** Every write of status.json makes a new file. */
-function identityOf(configPath: string): string {
+function statusFileIdentity(configPath: string): string {
   const { status } = hostPaths(agentPlaces(configPath));
   const stat = statSync(status, { throwIfNoEntry: false });
   return stat === undefined ? 'none' : `${stat.ino} ${stat.size} ${stat.mtimeMs}`;

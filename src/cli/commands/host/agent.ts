@@ -4,8 +4,8 @@ import type { LogLevel } from '../../../platform/telemetry/log.js';
 import type { CommandDefinition } from '../../console/command.js';
 import type { Flag, FlagValues } from '../../console/flags.js';
 import { logFlags, logForm, logLevel } from '../../console/log-flags.js';
-import { agentDoors } from '../../host/agent-doors.js';
-import { configFlag } from '../../host/ask.js';
+import { configFlag } from '../../host/agent-requests.js';
+import { agentModules } from '../../host/lazy-agent-modules.js';
 
 const logLevels: readonly LogLevel[] = ['trace', 'debug', 'info', 'warn', 'error', 'silent'];
 const logLevelFlag: Flag<LogLevel | undefined> = new Option(
@@ -28,7 +28,7 @@ export const command: CommandDefinition<FlagValues<typeof flags>> = {
   acts: () => true,
   run: async (_args, flags, context) => {
     const { at, version, signal } = context;
-    const { runAgent } = await agentDoors.agent();
+    const { runAgent } = await agentModules.agent();
     const log = { logLevel: flags.logLevel ?? logLevel(flags), logForm: logForm(flags, context) };
     const exitCode = await runAgent({ configPath: at(flags.config), ...log, version, signal });
     return { outcome: 'stopped', exitCode, details: {}, lines: [] };

@@ -16,8 +16,8 @@ import { readSourceTree, type SourceTree } from '../../../publisher/archive/sour
 import type { CommandContext, CommandDefinition } from '../../console/command.js';
 import { nameFlag, repeatedText } from '../../console/flag-values.js';
 import { type FlagValues, optional } from '../../console/flags.js';
-import { agentDoors } from '../../host/agent-doors.js';
-import { configFlag } from '../../host/ask.js';
+import { configFlag } from '../../host/agent-requests.js';
+import { agentModules } from '../../host/lazy-agent-modules.js';
 import { type Checked, checkAnswer } from '../../show/show-check.js';
 
 const flags = {
@@ -134,7 +134,7 @@ async function checkAll(wanted: readonly Wanted[], checking: Checking): Promise<
     reporter.warn(`a pull would have ${name} beside it: --with ${name}=DIR puts it there`);
   }
   reporter.begin('check');
-  const { checkSource } = await agentDoors.checkSource();
+  const { checkSource } = await agentModules.checkSource();
   const verdict = await checkSource({ config, sources, directory, clock, log: silentLog(), signal });
   reporter.drop('check');
   const [tree] = trees;

@@ -4,7 +4,7 @@ import { requireOwnConfig } from '../../../agent/config/config-file.js';
 import { checkConfig } from '../../../agent/config/load-config.js';
 import { mistakeLine } from '../../../core/config/config-errors.js';
 import type { CommandDefinition } from '../../console/command.js';
-import { type ConfigFlags, configFlag } from '../../host/ask.js';
+import { type ConfigFlags, configFlag } from '../../host/agent-requests.js';
 import { counted } from '../../show/show-text.js';
 
 export const command: CommandDefinition<ConfigFlags> = {

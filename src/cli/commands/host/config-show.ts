@@ -3,7 +3,7 @@ import { loadConfig } from '../../../agent/config/load-config.js';
 import { mistakeLine } from '../../../core/config/config-errors.js';
 import { proxyUses } from '../../../core/proxy-rules.js';
 import type { CommandDefinition } from '../../console/command.js';
-import { type ConfigFlags, configFlag } from '../../host/ask.js';
+import { type ConfigFlags, configFlag } from '../../host/agent-requests.js';
 import { showConfig } from '../../show/show-config.js';
 
 export const command: CommandDefinition<ConfigFlags> = {

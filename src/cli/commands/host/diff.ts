@@ -4,8 +4,8 @@ import { given } from '../../../core/given.js';
 import type { CommandDefinition } from '../../console/command.js';
 import { generationOf } from '../../console/flag-values.js';
 import { type FlagValues, toggle } from '../../console/flags.js';
-import { agentDoors } from '../../host/agent-doors.js';
-import { configFlag } from '../../host/ask.js';
+import { configFlag } from '../../host/agent-requests.js';
+import { agentModules } from '../../host/lazy-agent-modules.js';
 import { showDiff } from '../../show/show-diff.js';
 
 const flags = {
@@ -33,7 +33,7 @@ export const command: CommandDefinition<FlagValues<typeof flags>> = {
     if (flags.server && a !== undefined)
       throw new WritError('USAGE', '--server compares with the active generation; give no other');
     const [from, to] = [generationOf(a), generationOf(b)];
-    const { diffPolicy } = await agentDoors.diff();
+    const { diffPolicy } = await agentModules.diff();
     const difference = await diffPolicy({
       configPath: at(flags.config),
       version,

@@ -3,10 +3,10 @@
 import { isWritError, type WritError } from '../../../core/errors.js';
 import { diagnose } from '../../../core/status/doctor.js';
 import type { CommandDefinition } from '../../console/command.js';
-import { agentDoors } from '../../host/agent-doors.js';
-import { type ConfigFlags, configFlag, serviceOf, withConfig } from '../../host/ask.js';
+import { agentService, type ConfigFlags, configFlag, withConfig } from '../../host/agent-requests.js';
 import { releaseTimeOf } from '../../host/clock-hint.js';
-import { readHostReport } from '../../host/host-report.js';
+import { agentModules } from '../../host/lazy-agent-modules.js';
+import { readHostStatus } from '../../host/read-status.js';
 import { showFindings } from '../../show/show-doctor.js';
 
 export const command: CommandDefinition<ConfigFlags> = {
@@ -16,9 +16,9 @@ export const command: CommandDefinition<ConfigFlags> = {
   flags: configFlag,
   run: async (_args, flags, context) => {
     const { at, version, clock } = context;
-    const hostStatus = await readHostReport(flags, context).catch(whyNot);
-    const { runDoctor } = await agentDoors.doctor();
-    const service = serviceOf(context);
+    const hostStatus = await readHostStatus(flags, context).catch(whyNot);
+    const { runDoctor } = await agentModules.doctor();
+    const service = agentService(context);
     const releasedAtMs = releaseTimeOf(context);
     const configPath = at(flags.config);
     const found = await runDoctor({ configPath, version, clock, releasedAtMs, hostStatus, service });

@@ -7,9 +7,9 @@ import { judgeHealth } from '../../../core/status/host-health.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import { type DocsPlaces, docsPage } from '../../console/docs-address.js';
 import type { Flag, FlagValues } from '../../console/flags.js';
-import { configFlag } from '../../host/ask.js';
-import { warnOfClock } from '../../host/clock-hint.js';
-import { type KnownReport, readHostReport } from '../../host/host-report.js';
+import { configFlag } from '../../host/agent-requests.js';
+import { warnOfEarlyClock } from '../../host/clock-hint.js';
+import { type KnownStatus, readHostStatus } from '../../host/read-status.js';
 import { healthLine } from '../../show/show-health.js';
 import { roughly } from '../../show/show-text.js';
 
@@ -37,7 +37,7 @@ export const command: CommandDefinition<HealthFlags> = {
   flags,
   run: async (_args, flags, context) => {
     const answer = await judge(flags, context);
-    warnOfClock(context);
+    warnOfEarlyClock(context);
     const isQuiet = flags.failOn === 'critical' && answer.exitCode === exitCodes.warning;
     return isQuiet ? { ...answer, exitCode: 0 } : answer;
   },
@@ -45,7 +45,7 @@ export const command: CommandDefinition<HealthFlags> = {
 
 async function judge(flags: HealthFlags, context: CommandContext): Promise<Answer> {
   try {
-    const seen = await readHostReport(flags, context);
+    const seen = await readHostStatus(flags, context);
     if (seen.kind !== 'unknown') return answerOf(seen);
     // Of an agent that has gone without a word the disk may know the worst.
     const { report } = seen;
@@ -58,7 +58,7 @@ async function judge(flags: HealthFlags, context: CommandContext): Promise<Answe
   }
 }
 
-function answerOf(seen: KnownReport): Answer {
+function answerOf(seen: KnownStatus): Answer {
   const { kind, report } = seen;
   const { level, findings } = judgeHealth(report);
   const { host, generation, agent, freshness, atMs, pause } = report;

@@ -9,8 +9,8 @@ import {
 import type { CommandContext, CommandDefinition } from '../../console/command.js';
 import { numberFlag } from '../../console/flag-values.js';
 import { type FlagValues, optional, preset } from '../../console/flags.js';
-import { agentDoors } from '../../host/agent-doors.js';
-import { askOrAct, configFlag, withConfig } from '../../host/ask.js';
+import { configFlag, requestOrRun, withConfig } from '../../host/agent-requests.js';
+import { agentModules } from '../../host/lazy-agent-modules.js';
 import { showCycle, showHistory } from '../../show/show-history.js';
 
 const flags = {
@@ -44,9 +44,9 @@ function readHistory(flags: HistoryFlags, context: CommandContext): Promise<read
     if (message.type === 'history.entry') entries.push(message);
   };
   const question = { request: { type: 'history', ...wanted }, flags, context, onMessage } as const;
-  return askOrAct<readonly HistoryEntry[]>(
+  return requestOrRun<readonly HistoryEntry[]>(
     question,
     () => entries,
-    async (options) => (await agentDoors.fromDisk()).readOfflineHistory({ ...options, ...wanted }),
+    async (options) => (await agentModules.fromDisk()).readOfflineHistory({ ...options, ...wanted }),
   );
 }

@@ -5,8 +5,14 @@ import { given } from '../../../core/given.js';
 import type { CommandDefinition } from '../../console/command.js';
 import { durationFlag, reasonFlag, timeFlag } from '../../console/flag-values.js';
 import { type FlagValues, optional, required } from '../../console/flags.js';
-import { agentDoors } from '../../host/agent-doors.js';
-import { askOrAct, configFlag, only, whoAsks, withConfig } from '../../host/ask.js';
+import {
+  callerName,
+  configFlag,
+  expectResponse,
+  requestOrRun,
+  withConfig,
+} from '../../host/agent-requests.js';
+import { agentModules } from '../../host/lazy-agent-modules.js';
 import { minuteTime } from '../../show/show-text.js';
 
 const flags = {
@@ -35,9 +41,11 @@ export const command: CommandDefinition<FlagValues<typeof flags>> = {
       throw new WritError('USAGE', '--for and --until both set the end: give one of them');
     const untilMs = forMs === undefined ? until : context.clock.nowMs() + forMs;
     const wanted = { reason, ...given({ untilMs }) };
-    const request = { type: 'pause', by: whoAsks(context.env), ...wanted } as const;
-    const { pause } = await askOrAct({ request, flags, context }, only('pause.result'), async (options) =>
-      (await agentDoors.withoutAgent()).pauseAlone({ ...options, ...wanted }),
+    const request = { type: 'pause', by: callerName(context.env), ...wanted } as const;
+    const { pause } = await requestOrRun(
+      { request, flags, context },
+      expectResponse('pause.result'),
+      async (options) => (await agentModules.withoutAgent()).pauseAlone({ ...options, ...wanted }),
     );
     const end = pause.untilMs === undefined ? 'until `writ resume`' : `until ${minuteTime(pause.untilMs)}`;
     const answer = {

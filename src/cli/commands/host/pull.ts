@@ -5,13 +5,13 @@ import { given } from '../../../core/given.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import { durationFlag, numberFlag } from '../../console/flag-values.js';
 import { type CommonFlags, type FlagValues, optional, toggle } from '../../console/flags.js';
-import { agentDoors, type LookAlone } from '../../host/agent-doors.js';
-import { aloneOptions, configFlag, whoAsks, withConfig } from '../../host/ask.js';
-import { warnOfClock } from '../../host/clock-hint.js';
-import { askForCycle, cycleAnswer } from '../../host/cycle-command.js';
-import { readKnownReport } from '../../host/host-report.js';
+import { callerName, configFlag, standaloneOptions, withConfig } from '../../host/agent-requests.js';
+import { warnOfEarlyClock } from '../../host/clock-hint.js';
+import { cycleAnswer, requestCycle } from '../../host/cycle-command.js';
+import { agentModules, type LookAlone } from '../../host/lazy-agent-modules.js';
+import { readKnownStatus } from '../../host/read-status.js';
 import { waitForPolicy } from '../../host/wait-for-policy.js';
-import { type SettleLook, waitForSettled } from '../../host/wait-for-settled.js';
+import { type BakeObservation, waitForSettled } from '../../host/wait-for-settled.js';
 
 const flags = {
   ...configFlag,
@@ -47,7 +47,7 @@ export const command: CommandDefinition<PullFlags> = {
   flags,
   acts: () => true,
   run: async (_args, flags, context) => {
-    const answer = withConfig(await answerOf(flags, context).finally(() => warnOfClock(context)), flags);
+    const answer = withConfig(await answerOf(flags, context).finally(() => warnOfEarlyClock(context)), flags);
     const exitCode =
       answer.outcome === 'unchanged' && answer.exitCode === 0 ? flags.exitUnchanged : undefined;
     return exitCode === undefined ? answer : { ...answer, exitCode };
@@ -62,29 +62,29 @@ async function answerOf(flags: PullFlags & CommonFlags, context: CommandContext)
     throw new WritError('USAGE', '--no-bake needs --force: it keeps a release on purpose');
   if (isKept && flags.settled === true)
     throw new WritError('USAGE', '--no-bake settles at once: there is nothing to wait for with --settled');
-  const request = { type: 'pull', force, by: whoAsks(context.env), ...noBake } as const;
-  const pull = (): ReturnType<typeof askForCycle> =>
-    askForCycle({ request, flags, context }, async (options) =>
-      (await agentDoors.withoutAgent()).pullAlone({ ...options, ...noBake, force }),
+  const request = { type: 'pull', force, by: callerName(context.env), ...noBake } as const;
+  const pull = (): ReturnType<typeof requestCycle> =>
+    requestCycle({ request, flags, context }, async (options) =>
+      (await agentModules.withoutAgent()).pullAlone({ ...options, ...noBake, force }),
     );
   const startMs = context.clock.monotonicMs();
   const answer = await pulled(pull, flags, context);
   if (flags.settled !== true || !isActive(answer)) return answer;
   const leftMs = flags.wait && Math.max(0, startMs + flags.wait - context.clock.monotonicMs());
   return waitForSettled({
-    ...{ answer, context, look: createLook(flags, context) },
+    ...{ answer, context, observe: createLook(flags, context) },
     ...given({ waitMs: leftMs }),
   });
 }
 
 async function pulled(
-  pull: () => ReturnType<typeof askForCycle>,
+  pull: () => ReturnType<typeof requestCycle>,
   flags: PullFlags & CommonFlags,
   context: CommandContext,
 ): Promise<Answer> {
   const { wait: waitMs } = flags;
   if (waitMs === undefined) return cycleAnswer(await pull());
-  const readStatus = async () => (await readKnownReport(flags, context)).report;
+  const readStatus = async () => (await readKnownStatus(flags, context)).report;
   const keepsExitCode = flags.settled === true;
   return waitForPolicy({ waitMs, context, random01: Math.random, pull, readStatus, keepsExitCode });
 }
@@ -95,13 +95,13 @@ function isActive({ outcome, exitCode = 0 }: Answer): boolean {
 }
 
 /** An agent looks at the workers itself; where none runs this command does, under the lock, and takes back what failed. */
-function createLook(flags: PullFlags & CommonFlags, context: CommandContext): () => Promise<SettleLook> {
+function createLook(flags: PullFlags & CommonFlags, context: CommandContext): () => Promise<BakeObservation> {
   let lookAlone: LookAlone | undefined;
   return async () => {
-    const seen = await readKnownReport(flags, context);
+    const seen = await readKnownStatus(flags, context);
     if (seen.kind !== 'disk') return { report: seen.report, by: 'agent' };
-    lookAlone ??= (await agentDoors.lookAlone()).createLookAlone();
-    const { waits } = await lookAlone(aloneOptions(flags, context));
-    return { report: (await readKnownReport(flags, context)).report, by: 'command', ...given({ waits }) };
+    lookAlone ??= (await agentModules.lookAlone()).createLookAlone();
+    const { waits } = await lookAlone(standaloneOptions(flags, context));
+    return { report: (await readKnownStatus(flags, context)).report, by: 'command', ...given({ waits }) };
   };
 }

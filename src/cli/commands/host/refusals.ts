@@ -5,8 +5,14 @@ import type { RefusalsResult } from '../../../core/protocol/control-protocol.js'
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import { nameFlag, serialFlag } from '../../console/flag-values.js';
 import { type FlagValues, optional } from '../../console/flags.js';
-import { agentDoors } from '../../host/agent-doors.js';
-import { askOrAct, configFlag, only, whoAsks, withConfig } from '../../host/ask.js';
+import {
+  callerName,
+  configFlag,
+  expectResponse,
+  requestOrRun,
+  withConfig,
+} from '../../host/agent-requests.js';
+import { agentModules } from '../../host/lazy-agent-modules.js';
 import { showForgotten, showRefusals } from '../../show/show-refusals.js';
 
 const flags = {
@@ -44,8 +50,8 @@ export const command: CommandDefinition<RefusalsFlags> = {
 
 async function list(flags: RefusalsFlags, context: CommandContext): Promise<Answer> {
   const question = { request: { type: 'refusals' }, flags, context } as const;
-  const result = await askOrAct(question, only('refusals.result'), async (options) =>
-    (await agentDoors.fromDisk()).readOfflineRefusals(options),
+  const result = await requestOrRun(question, expectResponse('refusals.result'), async (options) =>
+    (await agentModules.fromDisk()).readOfflineRefusals(options),
   );
   const outcome = result.refusals.length === 0 ? 'empty' : 'found';
   return { outcome, details: membersOf(result), ...showRefusals(result, context.clock.nowMs()) };
@@ -58,9 +64,11 @@ async function forget(flags: RefusalsFlags, context: CommandContext): Promise<An
       hint: `writ refusals forget --bundle B --serial ${serial}`,
     });
   const choice = given({ bundle, serial });
-  const request = { type: 'forget', by: whoAsks(context.env), ...choice } as const;
-  const result = await askOrAct({ request, flags, context }, only('refusals.result'), async (options) =>
-    (await agentDoors.withoutAgent()).forgetAlone({ ...options, ...choice }),
+  const request = { type: 'forget', by: callerName(context.env), ...choice } as const;
+  const result = await requestOrRun(
+    { request, flags, context },
+    expectResponse('refusals.result'),
+    async (options) => (await agentModules.withoutAgent()).forgetAlone({ ...options, ...choice }),
   );
   const outcome = result.refusals.length === 0 ? 'unchanged' : 'forgotten';
   return { outcome, details: membersOf(result), ...showForgotten(result) };

@@ -1,8 +1,8 @@
 // `writ reload`: the running agent reads its configuration again and pulls; says whether it is in use, and what came of it.
 
 import type { Answer, CommandDefinition } from '../../console/command.js';
-import { type ConfigFlags, configFlag, whoAsks, withConfig } from '../../host/ask.js';
-import { askForCycle, cycleAnswer, isInterrupted } from '../../host/cycle-command.js';
+import { type ConfigFlags, callerName, configFlag, withConfig } from '../../host/agent-requests.js';
+import { cycleAnswer, isInterruptedWait, requestCycle } from '../../host/cycle-command.js';
 
 export const command: CommandDefinition<ConfigFlags> = {
   examples: ['writ reload', 'writ reload --json'],
@@ -21,11 +21,11 @@ export const command: CommandDefinition<ConfigFlags> = {
   flags: configFlag,
   acts: () => true,
   run: async (_args, flags, context) => {
-    const request = { type: 'reload', by: whoAsks(context.env) } as const;
-    const result = await askForCycle({ request, flags, context });
+    const request = { type: 'reload', by: callerName(context.env) } as const;
+    const result = await requestCycle({ request, flags, context });
     const answer = cycleAnswer(result);
     // A configuration that is not taken is an error, and no result.
-    return withConfig(isInterrupted(result) ? answer : inUse(answer), flags);
+    return withConfig(isInterruptedWait(result) ? answer : inUse(answer), flags);
   },
 };
 

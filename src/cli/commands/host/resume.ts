@@ -5,18 +5,18 @@ import { WritError } from '../../../core/errors.js';
 import type { ResumeResult } from '../../../core/protocol/control-protocol.js';
 import type { CommandContext, CommandDefinition } from '../../console/command.js';
 import { type FlagValues, toggle } from '../../console/flags.js';
-import { agentDoors } from '../../host/agent-doors.js';
 import {
-  aloneOptions,
-  ask,
-  askOrAct,
+  agentService,
+  callerName,
   configFlag,
-  isNotRunning,
-  only,
-  serviceOf,
-  whoAsks,
+  expectResponse,
+  isAgentNotRunning,
+  requestOrRun,
+  sendRequest,
+  standaloneOptions,
   withConfig,
-} from '../../host/ask.js';
+} from '../../host/agent-requests.js';
+import { agentModules } from '../../host/lazy-agent-modules.js';
 
 const flags = {
   ...configFlag,
@@ -63,21 +63,21 @@ function lineOf({ kind, what }: ResumeResult['ended'][number]): string {
 }
 
 async function resume(flags: ResumeFlags, context: CommandContext): Promise<ResumeResult> {
-  const request = { type: 'resume', by: whoAsks(context.env) } as const;
-  return askOrAct({ request, flags, context }, only('resume.result'), async (options) =>
-    (await agentDoors.withoutAgent()).resumeAlone(options),
+  const request = { type: 'resume', by: callerName(context.env) } as const;
+  return requestOrRun({ request, flags, context }, expectResponse('resume.result'), async (options) =>
+    (await agentModules.withoutAgent()).resumeAlone(options),
   );
 }
 
 /** An agent has in memory what was in the directory before, and its lock is in a file that is gone. */
 async function acceptNewState(flags: ResumeFlags, context: CommandContext): Promise<ResumeResult> {
   try {
-    await ask({ request: { type: 'status' }, flags, context });
+    await sendRequest({ request: { type: 'status' }, flags, context });
   } catch (error) {
-    if (!isNotRunning(error)) throw error;
-    const options = { ...aloneOptions(flags, context), newState: true } as const;
-    return (await agentDoors.withoutAgent()).resumeAlone(options);
+    if (!isAgentNotRunning(error)) throw error;
+    const options = { ...standaloneOptions(flags, context), newState: true } as const;
+    return (await agentModules.withoutAgent()).resumeAlone(options);
   }
-  const hint = `Stop the agent first, run this command again, then start it: \`${serviceOf(context).start}\`.`;
+  const hint = `Stop the agent first, run this command again, then start it: \`${agentService(context).start}\`.`;
   throw new WritError('LOCK_HELD', 'an agent runs on this host', { facts: { what: 'agent' }, hint });
 }

@@ -4,9 +4,9 @@ import { given } from '../../../core/given.js';
 import type { CommandDefinition } from '../../console/command.js';
 import { generationOf, reasonFlag } from '../../console/flag-values.js';
 import { type FlagValues, optional, toggle } from '../../console/flags.js';
-import { agentDoors } from '../../host/agent-doors.js';
-import { configFlag, whoAsks, withConfig } from '../../host/ask.js';
-import { askForCycle, cycleAnswer } from '../../host/cycle-command.js';
+import { callerName, configFlag, withConfig } from '../../host/agent-requests.js';
+import { cycleAnswer, requestCycle } from '../../host/cycle-command.js';
+import { agentModules } from '../../host/lazy-agent-modules.js';
 
 const flags = {
   ...configFlag,
@@ -34,9 +34,9 @@ export const command: CommandDefinition<FlagValues<typeof flags>> = {
   acts: () => true,
   run: async ([text], flags, context) => {
     const wanted = given({ generation: generationOf(text), reason: flags.reason, force: flags.force });
-    const request = { type: 'rollback', by: whoAsks(context.env), ...wanted } as const;
-    const result = await askForCycle({ request, flags, context }, async (options) =>
-      (await agentDoors.withoutAgent()).rollbackAlone({ ...options, ...wanted }),
+    const request = { type: 'rollback', by: callerName(context.env), ...wanted } as const;
+    const result = await requestCycle({ request, flags, context }, async (options) =>
+      (await agentModules.withoutAgent()).rollbackAlone({ ...options, ...wanted }),
     );
     return withConfig(cycleAnswer(result), flags);
   },

@@ -5,8 +5,8 @@ import type { ServiceLines } from '../../../core/status/agent-service.js';
 import { judgeHealth } from '../../../core/status/host-health.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import { type FlagValues, optional, toggle } from '../../console/flags.js';
-import { type ConfigFlags, configFlag, serviceOf, withConfig } from '../../host/ask.js';
-import { type KnownReport, readKnownReport } from '../../host/host-report.js';
+import { agentService, type ConfigFlags, configFlag, withConfig } from '../../host/agent-requests.js';
+import { type KnownStatus, readKnownStatus } from '../../host/read-status.js';
 import { showStatus, statusLine, statusWord } from '../../show/show-status.js';
 import { roughly } from '../../show/show-text.js';
 
@@ -40,14 +40,14 @@ export const command: CommandDefinition<FlagValues<typeof flags>> = {
     if (flags.watch) return watch(flags, context);
     if (flags.waitReport !== undefined) {
       const { waitForReport } = await import('../../host/wait-for-report.js');
-      const readStatus = async () => (await readKnownReport(flags, context)).report;
+      const readStatus = async () => (await readKnownStatus(flags, context)).report;
       return withConfig(await waitForReport({ wait: flags.waitReport, context, readStatus }), flags);
     }
-    return answerOf(await readKnownReport(flags, context), flags, serviceOf(context));
+    return answerOf(await readKnownStatus(flags, context), flags, agentService(context));
   },
 };
 
-function answerOf(seen: KnownReport, flags: ConfigFlags, service: ServiceLines): Answer {
+function answerOf(seen: KnownStatus, flags: ConfigFlags, service: ServiceLines): Answer {
   const { report, kind: source } = seen;
   const { schema: _schema, type: _type, ...rest } = report;
   const { level } = judgeHealth(report);
@@ -67,7 +67,7 @@ function answerOf(seen: KnownReport, flags: ConfigFlags, service: ServiceLines):
 
 async function watch(flags: ConfigFlags, context: CommandContext): Promise<Answer> {
   const { watchStatus } = await import('../../host/watch-status.js');
-  const service = serviceOf(context);
+  const service = agentService(context);
   const end = await watchStatus({
     flags,
     context,

@@ -3,8 +3,15 @@
 import type { VerifyResult } from '../../../core/status/verify-report.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import { type CommonFlags, type FlagValues, toggle } from '../../console/flags.js';
-import { agentDoors } from '../../host/agent-doors.js';
-import { askOrAct, configFlag, isInterruptedAsking, only, whoAsks, withConfig } from '../../host/ask.js';
+import {
+  callerName,
+  configFlag,
+  expectResponse,
+  isInterruptedRequest,
+  requestOrRun,
+  withConfig,
+} from '../../host/agent-requests.js';
+import { agentModules } from '../../host/lazy-agent-modules.js';
 import { stepPrinter } from '../../show/show-steps.js';
 import { showVerified } from '../../show/show-verified.js';
 
@@ -38,7 +45,7 @@ async function answer(flags: VerifyFlags & CommonFlags, context: CommandContext)
     const { type: _type, outcome, exitCode, schema: _schema, ...details } = result;
     return { outcome, exitCode, details, ...showVerified(result) };
   } catch (error) {
-    if (!isInterruptedAsking(error)) throw error;
+    if (!isInterruptedRequest(error)) throw error;
     return {
       outcome: 'interrupted',
       exitCode: 130,
@@ -52,10 +59,10 @@ async function answer(flags: VerifyFlags & CommonFlags, context: CommandContext)
 function verify(flags: VerifyFlags & CommonFlags, context: CommandContext): Promise<VerifyResult> {
   const repair = flags.repair === true;
   const onEvent = stepPrinter(context.reporter, flags);
-  const request = { type: 'verify', repair, by: whoAsks(context.env) } as const;
-  return askOrAct<VerifyResult>(
+  const request = { type: 'verify', repair, by: callerName(context.env) } as const;
+  return requestOrRun<VerifyResult>(
     { request, flags, context, onMessage: onEvent },
-    only('verify.result'),
-    async (options) => (await agentDoors.withoutAgent()).verifyAlone({ ...options, repair, onEvent }),
+    expectResponse('verify.result'),
+    async (options) => (await agentModules.withoutAgent()).verifyAlone({ ...options, repair, onEvent }),
   );
 }

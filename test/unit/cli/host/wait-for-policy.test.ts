@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type WaitOptions, waitForPolicy } from '../../../../src/cli/host/wait-for-policy.js';
+import { type PolicyWaitOptions, waitForPolicy } from '../../../../src/cli/host/wait-for-policy.js';
 import type { CycleResult } from '../../../../src/core/cycle/cycle-report.js';
 import { policyStands } from '../../../../src/core/cycle/policy-stands.js';
 import { isWritError, WritError } from '../../../../src/core/errors.js';
@@ -16,7 +16,7 @@ const { generation: _, ...nothing } = cycleResult('failed', {
 type Scripted = CycleResult | WritError | 'interrupted';
 
 /** Pulls that end as scripted, the last one again and again. */
-function stage(script: readonly Scripted[], report = statusReport(), more: Partial<WaitOptions> = {}) {
+function stage(script: readonly Scripted[], report = statusReport(), more: Partial<PolicyWaitOptions> = {}) {
   const clock = fakeClock({ mode: 'skip' });
   const stop = new AbortController();
   const notes: string[] = [];

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { cycleAnswer } from '../../../../src/cli/host/cycle-command.js';
-import { type SettleLook, waitForSettled } from '../../../../src/cli/host/wait-for-settled.js';
+import { type BakeObservation, waitForSettled } from '../../../../src/cli/host/wait-for-settled.js';
 import type { BakeStatus, StatusReport } from '../../../../src/core/status/status.js';
 import { cycleResult, problem } from '../../../kit/cli/cycle-results.js';
 import { statusReport } from '../../../kit/cli/status-reports.js';
@@ -41,7 +41,7 @@ function settling(
       answer: cycleAnswer(pull),
       ...(waitMs === undefined ? {} : { waitMs }),
       context: { clock, reporter, signal: stop.signal },
-      look: async () => {
+      observe: async () => {
         const report = reports[Math.min(looks, reports.length - 1)];
         looks += 1;
         assert.ok(report);
@@ -53,7 +53,7 @@ function settling(
 
 interface WaitTold {
   readonly waitMs?: number;
-  readonly by?: SettleLook['by'];
+  readonly by?: BakeObservation['by'];
   readonly pull?: ReturnType<typeof cycleResult>;
 }
 

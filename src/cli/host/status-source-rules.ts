@@ -2,7 +2,7 @@
 // every cell. "I may not look" is no alarm, what was said long ago no good news, and a socket alone no proof of anything.
 import type { AgentState } from '../../core/status/status.js';
 
-export interface Heard {
+export interface StatusEvidence {
   /**
    * `denied`: this user cannot open a socket of the agent. `nobody`: no process listens on the one that is; an agent may run all the same,
    * that could not open it.
@@ -21,7 +21,7 @@ export interface Heard {
  * `file`: status.json. `disk`: the ledger; no agent runs. Behind either, `-doubted`: status.json is of a running agent, and
  * nobody listens where it should. `disk-starting`: the agent recovers the host, and opens its socket after that. `disk-lost`: an agent has gone without a word. `unknown`: nobody who may be heard knows.
  */
-export type WhoseWord =
+export type StatusSource =
   | 'file'
   | 'file-doubted'
   | 'disk'
@@ -31,10 +31,10 @@ export type WhoseWord =
   | 'unknown';
 
 /** Of three beats of an agent. */
-export const maxWordAgeMs = 180_000;
+export const maxStatusFileAgeMs = 180_000;
 
-export function whoseWord({ door, word, state }: Heard): WhoseWord {
-  const isFresh = word !== undefined && Math.abs(word.ageMs) <= maxWordAgeMs;
+export function chooseStatusSource({ door, word, state }: StatusEvidence): StatusSource {
+  const isFresh = word !== undefined && Math.abs(word.ageMs) <= maxStatusFileAgeMs;
   // An agent that ends with order says so, and so does a pull by cron.
   const speaksForAgent = word !== undefined && word.agent !== 'stop';
   if (door === 'nobody' && state !== 'denied') {
@@ -46,7 +46,7 @@ export function whoseWord({ door, word, state }: Heard): WhoseWord {
 }
 
 /** For a recent status.json of an agent, and a socket that does not answer. */
-function judgeByLock(agent: AgentState, state: 'free' | 'locked' | 'starting'): WhoseWord {
+function judgeByLock(agent: AgentState, state: 'free' | 'locked' | 'starting'): StatusSource {
   if (state === 'free') return 'disk';
   return state === 'starting' || agent === 'init' ? 'disk-starting' : 'disk-doubted';
 }

@@ -3,7 +3,7 @@
 
 export type { LookAlone } from '../../agent/control/look-alone.js';
 
-export const agentDoors = {
+export const agentModules = {
   agent: () => import('../../agent/agent.js'),
   /** The checks of a configuration on directories, without a host. */
   checkSource: () => import('../../agent/checks/check-source.js'),

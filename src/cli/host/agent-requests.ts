@@ -36,17 +36,17 @@ function pasteable(text: string, configPath: string): string {
 }
 
 /** @returns what starts the agent of this host: its unit, where one is installed */
-export function serviceOf({ surroundings }: CommandContext): ServiceLines {
+export function agentService({ surroundings }: CommandContext): ServiceLines {
   return serviceLines(findUnit(agentUnit, surroundings.unitFolders));
 }
 
 /** A check or a loader may take an hour; the agent says nothing in between. */
-const cycleSilenceMs = 2 * 3_600_000;
-const answerSilenceMs = 10_000;
+const cycleTimeoutMs = 2 * 3_600_000;
+const queryTimeoutMs = 10_000;
 /** The agent sends a status every ten seconds at least. */
-const watchSilenceMs = 60_000;
+const watchTimeoutMs = 60_000;
 
-export interface Question {
+export interface AgentRequest {
   readonly request: ControlRequest;
   readonly flags: ConfigFlags;
   readonly context: CommandContext;
@@ -59,28 +59,28 @@ export interface Question {
  * @returns the last message of the answer
  * @throws WritError as askAgent does (PATH_UNSAFE where its socket is not to be believed); CONFIG_UNREADABLE, CONFIG_SYNTAX
  */
-export async function ask(question: Question): Promise<ControlAnswer> {
+export async function sendRequest(question: AgentRequest): Promise<ControlAnswer> {
   const places = agentPlaces(question.context.at(question.flags.config));
   try {
-    return await askOn(places.socket, places.state, question);
+    return await sendToSocket(places.socket, places.state, question);
   } catch (error) {
     const { type } = question.request;
-    if (!isDenied(error) || (type !== 'status' && type !== 'watch')) throw error;
+    if (!isConnectionDenied(error) || (type !== 'status' && type !== 'watch')) throw error;
     const { readSocket } = hostPaths(places);
     if (!existsSync(readSocket)) throw error;
-    return askOn(readSocket, places.state, question).catch((second: unknown) => {
-      throw isDenied(second) ? error : second;
+    return sendToSocket(readSocket, places.state, question).catch((second: unknown) => {
+      throw isConnectionDenied(second) ? error : second;
     });
   }
 }
 
-async function askOn(
+async function sendToSocket(
   socketPath: string,
   state: string,
-  { request, flags, context, onMessage }: Question,
+  { request, flags, context, onMessage }: AgentRequest,
 ): Promise<ControlAnswer> {
   const { clock, version, signal, reporter } = context;
-  const service = serviceOf(context);
+  const service = agentService(context);
   const answers = askAgent({
     socketPath,
     state,
@@ -88,7 +88,7 @@ async function askOn(
     version,
     clock,
     signal,
-    silenceMs: silenceOf(request.type),
+    silenceMs: responseTimeoutMs(request.type),
     commandLine: pasteable(`writ ${context.command}`, flags.config),
     service: { ...service, start: pasteable(service.start, flags.config) },
     onOtherVersion: (other) =>
@@ -104,40 +104,43 @@ async function askOn(
   return last;
 }
 
-function silenceOf(type: ControlRequest['type']): number {
-  if (type === 'watch') return watchSilenceMs;
-  return ['pull', 'reload', 'rollback', 'verify'].includes(type) ? cycleSilenceMs : answerSilenceMs;
+function responseTimeoutMs(type: ControlRequest['type']): number {
+  if (type === 'watch') return watchTimeoutMs;
+  return ['pull', 'reload', 'rollback', 'verify'].includes(type) ? cycleTimeoutMs : queryTimeoutMs;
 }
 
 /** True when nobody listens: then, and only then, a command may act alone, if it gets the lock. */
-export function isNotRunning(error: unknown): boolean {
+export function isAgentNotRunning(error: unknown): boolean {
   return isWritError(error) && error.code === 'AGENT_UNREACHABLE' && error.facts['reason'] === 'not-running';
 }
 
 /** True when this user may not connect: whether an agent runs there is not known. */
-export function isDenied(error: unknown): boolean {
+export function isConnectionDenied(error: unknown): boolean {
   return isWritError(error) && error.code === 'AGENT_UNREACHABLE' && error.facts['reason'] === 'denied';
 }
 
 /** @returns what kept the agent from being heard; undefined for whatever else went wrong, as an agent that hangs */
-export function doorOf(error: unknown): 'denied' | 'nobody' | undefined {
-  if (isNotRunning(error)) return 'nobody';
-  return isDenied(error) ? 'denied' : undefined;
+export function connectFailureReason(error: unknown): 'denied' | 'nobody' | undefined {
+  if (isAgentNotRunning(error)) return 'nobody';
+  return isConnectionDenied(error) ? 'denied' : undefined;
 }
 
 /** @returns the same command for somebody who may read what this user may not */
-export function asRoot({ config }: ConfigFlags, { command }: CommandContext): string {
+export function sudoCommand({ config }: ConfigFlags, { command }: CommandContext): string {
   return `sudo ${pasteable(`writ ${command}`, config)}`;
 }
 
 /** What the agent's own code needs to know of a command that does without an agent. */
-export function aloneOptions({ config }: ConfigFlags, { at, version, signal, env, clock }: CommandContext) {
-  return { configPath: at(config), version, signal, by: whoAsks(env), nowMs: clock.nowMs() };
+export function standaloneOptions(
+  { config }: ConfigFlags,
+  { at, version, signal, env, clock }: CommandContext,
+) {
+  return { configPath: at(config), version, signal, by: callerName(env), nowMs: clock.nowMs() };
 }
 
 /** How long an agent that has the lock may take until its socket is open, or until it has ended. */
-const agentStartMs = 60_000;
-const askAgainMs = 500;
+const agentStartTimeoutMs = 60_000;
+const retryDelayMs = 500;
 
 /**
  * Asks the running agent; when none runs, and only then, acts alone. One that starts or ends has the lock and no socket:
@@ -145,24 +148,24 @@ const askAgainMs = 500;
  * @param take what is wanted of the last message; throws for one that is no answer
  * @param alone left out for what only a running agent can do
  */
-export async function askOrAct<T>(
-  question: Question,
+export async function requestOrRun<T>(
+  question: AgentRequest,
   take: (last: ControlAnswer) => T,
-  alone?: (options: ReturnType<typeof aloneOptions>) => Promise<T>,
+  alone?: (options: ReturnType<typeof standaloneOptions>) => Promise<T>,
 ): Promise<T> {
   const { context, flags } = question;
-  const endMs = context.clock.monotonicMs() + agentStartMs;
+  const endMs = context.clock.monotonicMs() + agentStartTimeoutMs;
   for (let tries = 0; ; tries += 1) {
     if (tries > 0) await waitForAgent(context, tries);
     try {
-      return take(await ask(question));
+      return take(await sendRequest(question));
     } catch (error) {
-      if (alone === undefined || !isNotRunning(error)) throw error;
+      if (alone === undefined || !isAgentNotRunning(error)) throw error;
     }
     try {
-      return await alone(aloneOptions(flags, context));
+      return await alone(standaloneOptions(flags, context));
     } catch (error) {
-      if (!isHeldByAgent(error) || context.clock.monotonicMs() >= endMs) throw error;
+      if (!isLockedByAgent(error) || context.clock.monotonicMs() >= endMs) throw error;
     }
   }
 }
@@ -170,32 +173,32 @@ export async function askOrAct<T>(
 /** @throws WritError INTERRUPTED: nothing was asked of anybody, so nothing goes on either */
 async function waitForAgent({ clock, signal, reporter }: CommandContext, tries: number): Promise<void> {
   if (tries === 1) reporter.note('an agent starts or ends: waiting for it');
-  await clock.sleep(askAgainMs, signal);
+  await clock.sleep(retryDelayMs, signal);
   if (!signal.aborted) return;
   const message = 'the command was interrupted while it waited for the agent';
   throw new WritError('INTERRUPTED', message, { facts: { reason: 'waiting' } });
 }
 
 /** True when a signal ended the wait for an agent that was asked. */
-export function isInterruptedAsking(error: unknown): boolean {
+export function isInterruptedRequest(error: unknown): boolean {
   return isWritError(error) && error.code === 'INTERRUPTED' && error.facts['reason'] !== 'waiting';
 }
 
 /** True when an agent has the lock of this host, whether or not it can be asked. */
-export function isHeldByAgent(error: unknown): boolean {
+export function isLockedByAgent(error: unknown): boolean {
   return isWritError(error) && error.code === 'LOCK_HELD' && error.facts['what'] === 'agent';
 }
 
 /** For a request that has one kind of answer. @throws (when it takes) WritError MESSAGE_MALFORMED */
-export function only<Type extends ControlAnswer['type']>(type: Type) {
+export function expectResponse<Type extends ControlAnswer['type']>(type: Type) {
   return (last: ControlAnswer): Extract<ControlAnswer, { type: Type }> => {
-    if (isOf(last, type)) return last;
+    if (hasType(last, type)) return last;
     const request = type.replace('.result', '');
     throw new WritError('MESSAGE_MALFORMED', `the agent answered ${last.type} to ${request}`);
   };
 }
 
-function isOf<Type extends ControlAnswer['type']>(
+function hasType<Type extends ControlAnswer['type']>(
   message: ControlAnswer,
   type: Type,
 ): message is Extract<ControlAnswer, { type: Type }> {
@@ -203,7 +206,7 @@ function isOf<Type extends ControlAnswer['type']>(
 }
 
 /** The person behind the command, also behind sudo; for the history, never for a right. */
-export function whoAsks(env: CommandContext['env']): string {
+export function callerName(env: CommandContext['env']): string {
   const name = env['SUDO_USER'] ?? accountName();
   return name.replaceAll(/[^\w.@-]/g, '_').slice(0, 64) || 'unknown';
 }

@@ -5,40 +5,50 @@ import { isWritError, WritError } from '../../core/errors.js';
 import type { StatusReport } from '../../core/status/status.js';
 import type { CommandContext } from '../console/command.js';
 import { roughly } from '../show/show-text.js';
-import { agentDoors } from './agent-doors.js';
-import { aloneOptions, ask, asRoot, type ConfigFlags, doorOf, only } from './ask.js';
-import { type Heard, whoseWord } from './whose-word-rules.js';
+import {
+  type ConfigFlags,
+  connectFailureReason,
+  expectResponse,
+  sendRequest,
+  standaloneOptions,
+  sudoCommand,
+} from './agent-requests.js';
+import { agentModules } from './lazy-agent-modules.js';
+import { chooseStatusSource, type StatusEvidence } from './status-source-rules.js';
 
-export type KnownReport =
+export type KnownStatus =
   | { readonly kind: 'agent' | 'disk'; readonly report: StatusReport }
   /** `status.json`, with its age. */
   | { readonly kind: 'file'; readonly report: StatusReport; readonly ageMs: number };
 
 /** Nobody who may be heard knows. `report`: of the ledger, by the side of an agent that has gone without a word. */
-export interface UnknownReport {
+export interface UnknownStatus {
   readonly kind: 'unknown';
   readonly why: WritError;
   readonly report?: StatusReport;
 }
 
-export type HostReport = KnownReport | UnknownReport;
+export type HostStatus = KnownStatus | UnknownStatus;
 
 /** @throws WritError of an agent that runs and does not answer; CONFIG_*, STATE_DAMAGED */
-export async function readHostReport(flags: ConfigFlags, context: CommandContext): Promise<HostReport> {
+export async function readHostStatus(flags: ConfigFlags, context: CommandContext): Promise<HostStatus> {
   try {
-    const asked = await ask({ request: { type: 'status' }, flags, context });
-    return { kind: 'agent', report: only('status.result')(asked) };
+    const asked = await sendRequest({ request: { type: 'status' }, flags, context });
+    return { kind: 'agent', report: expectResponse('status.result')(asked) };
   } catch (error) {
     if (isUnreadable(error)) return { kind: 'unknown', why: error };
-    const door = doorOf(error);
+    const door = connectFailureReason(error);
     if (door === undefined || !isWritError(error)) throw error;
-    return reportBehind({ error, door, sudo: asRoot(flags, context) }, aloneOptions(flags, context));
+    return readStatusWithoutAgent(
+      { error, door, sudo: sudoCommand(flags, context) },
+      standaloneOptions(flags, context),
+    );
   }
 }
 
 /** For commands that show what they can. @throws WritError as readHostReport; what kept this user from knowing */
-export async function readKnownReport(flags: ConfigFlags, context: CommandContext): Promise<KnownReport> {
-  const seen = await readHostReport(flags, context);
+export async function readKnownStatus(flags: ConfigFlags, context: CommandContext): Promise<KnownStatus> {
+  const seen = await readHostStatus(flags, context);
   if (seen.kind !== 'unknown') return seen;
   const { report, why } = seen;
   if (report === undefined) throw why;
@@ -52,18 +62,18 @@ function isUnreadable(error: unknown): error is WritError {
   return cause instanceof Error && 'code' in cause && cause.code === 'EACCES';
 }
 
-interface Unanswered {
+interface FailedRequest {
   readonly error: WritError;
-  readonly door: Heard['door'];
+  readonly door: StatusEvidence['door'];
   /** The command for a user who may read the state. */
   readonly sudo: string;
 }
 
-async function reportBehind(
-  { error, door, sudo }: Unanswered,
-  options: ReturnType<typeof aloneOptions>,
-): Promise<HostReport> {
-  const disk = await agentDoors.fromDisk();
+async function readStatusWithoutAgent(
+  { error, door, sudo }: FailedRequest,
+  options: ReturnType<typeof standaloneOptions>,
+): Promise<HostStatus> {
+  const disk = await agentModules.fromDisk();
   const last = disk.readLastWord(options);
   const word = last && { agent: last.report.agent, ageMs: last.ageMs };
   const heard = {
@@ -71,7 +81,7 @@ async function reportBehind(
     state: await disk.stateFor({ ...options, writtenAtMs: last?.report.atMs }),
     ...(word && { word }),
   };
-  const whose = whoseWord(heard);
+  const whose = chooseStatusSource(heard);
   const ageMs = last?.ageMs ?? 0;
   switch (whose) {
     case 'disk':
