@@ -1,5 +1,5 @@
-// How commands talk to the agent: who asks, which socket, how long to wait, and how a command does without it.
-// Owns no words of any command.
+// Sends the requests of commands to the agent: the caller, the socket, the timeouts, and the standalone run when no agent runs.
+// Contains no text of a single command.
 import { existsSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { agentPlaces, defaultConfigPath } from '../../agent/config/config-file.js';
@@ -16,60 +16,60 @@ import { findUnit } from '../../platform/process/find-unit.js';
 import type { Answer, CommandContext } from '../console/command.js';
 import { type FlagValues, preset } from '../console/flags.js';
 
-/** One variable for all commands of a host. */
+/** The same flag and variable for all commands of a host. */
 export const configFlag = {
   config: preset('--config <file>', 'configuration of the agent', defaultConfigPath).env('WRIT_CONFIG'),
 };
 
 export type ConfigFlags = FlagValues<typeof configFlag>;
 
-/** @returns the answer with a `Next:` line that names the same configuration, so that it can be pasted */
+/** @returns the answer whose next and undo commands name the same configuration, so that they can be pasted */
 export function withConfig<T extends Pick<Answer, 'next' | 'undo'>>(answer: T, { config }: ConfigFlags): T {
   const paste = (line: string | undefined): string | undefined => line && pasteable(line, config);
   return { ...answer, next: paste(answer.next), undo: paste(answer.undo) };
 }
 
-/** @returns a command of ours with the configuration that was asked about; other texts as they are */
+/** @returns a `writ` command with the flag of this configuration; other texts unchanged */
 function pasteable(text: string, configPath: string): string {
-  const isOurs = /^(?:sudo )?writ [a-z]/.test(text) && configPath !== defaultConfigPath;
-  return isOurs ? `${text} --config ${configPath}` : text;
+  const isWritCommand = /^(?:sudo )?writ [a-z]/.test(text) && configPath !== defaultConfigPath;
+  return isWritCommand ? `${text} --config ${configPath}` : text;
 }
 
-/** @returns what starts the agent of this host: its unit, where one is installed */
+/** @returns the commands that start the agent of this host: those of its systemd unit if it is installed */
 export function agentService({ surroundings }: CommandContext): ServiceLines {
   return serviceLines(findUnit(agentUnit, surroundings.unitFolders));
 }
 
-/** A check or a loader may take an hour; the agent says nothing in between. */
+/** A check or a loader may take an hour, in which the agent sends nothing. */
 const cycleTimeoutMs = 2 * 3_600_000;
 const queryTimeoutMs = 10_000;
-/** The agent sends a status every ten seconds at least. */
+/** The agent sends a status at least every ten seconds. */
 const watchTimeoutMs = 60_000;
 
 export interface AgentRequest {
   readonly request: ControlRequest;
   readonly flags: ConfigFlags;
   readonly context: CommandContext;
-  /** Every message as it comes, the last one too. */
+  /** Called with every message when it arrives, also with the last one. */
   readonly onMessage?: (message: ControlAnswer) => void;
 }
 
 /**
- * Asks on the control socket; who may not, and only wants to look, on the socket of those who may.
- * @returns the last message of the answer
- * @throws WritError as askAgent does (PATH_UNSAFE where its socket is not to be believed); CONFIG_UNREADABLE, CONFIG_SYNTAX
+ * Sends the request on the control socket. If this user has no permission there, `status` and `watch` use the socket for readers.
+ * @returns the last message of the response
+ * @throws WritError as askAgent does (PATH_UNSAFE if another user could have made the socket); CONFIG_UNREADABLE, CONFIG_SYNTAX
  */
-export async function sendRequest(question: AgentRequest): Promise<ControlAnswer> {
-  const places = agentPlaces(question.context.at(question.flags.config));
+export async function sendRequest(options: AgentRequest): Promise<ControlAnswer> {
+  const places = agentPlaces(options.context.at(options.flags.config));
   try {
-    return await sendToSocket(places.socket, places.state, question);
+    return await sendToSocket(places.socket, places.state, options);
   } catch (error) {
-    const { type } = question.request;
+    const { type } = options.request;
     if (!isConnectionDenied(error) || (type !== 'status' && type !== 'watch')) throw error;
     const { readSocket } = hostPaths(places);
     if (!existsSync(readSocket)) throw error;
-    return sendToSocket(readSocket, places.state, question).catch((second: unknown) => {
-      throw isConnectionDenied(second) ? error : second;
+    return sendToSocket(readSocket, places.state, options).catch((readError: unknown) => {
+      throw isConnectionDenied(readError) ? error : readError;
     });
   }
 }
@@ -81,7 +81,7 @@ async function sendToSocket(
 ): Promise<ControlAnswer> {
   const { clock, version, signal, reporter } = context;
   const service = agentService(context);
-  const answers = askAgent({
+  const messages = askAgent({
     socketPath,
     state,
     request,
@@ -91,11 +91,11 @@ async function sendToSocket(
     silenceMs: responseTimeoutMs(request.type),
     commandLine: pasteable(`writ ${context.command}`, flags.config),
     service: { ...service, start: pasteable(service.start, flags.config) },
-    onOtherVersion: (other) =>
-      reporter.warn(`the agent has version ${other}, this command ${version}; restart it`),
+    onOtherVersion: (agentVersion) =>
+      reporter.warn(`the agent has version ${agentVersion}, this command ${version}; restart it`),
   });
   let last: ControlAnswer | undefined;
-  for await (const message of answers) {
+  for await (const message of messages) {
     requireAnswer(message);
     onMessage?.(message);
     last = message;
@@ -109,28 +109,28 @@ function responseTimeoutMs(type: ControlRequest['type']): number {
   return ['pull', 'reload', 'rollback', 'verify'].includes(type) ? cycleTimeoutMs : queryTimeoutMs;
 }
 
-/** True when nobody listens: then, and only then, a command may act alone, if it gets the lock. */
+/** True when no process listens. Only then a command may run standalone, if it gets the lock. */
 export function isAgentNotRunning(error: unknown): boolean {
   return isWritError(error) && error.code === 'AGENT_UNREACHABLE' && error.facts['reason'] === 'not-running';
 }
 
-/** True when this user may not connect: whether an agent runs there is not known. */
+/** True when this user has no permission to connect: whether an agent runs is unknown. */
 export function isConnectionDenied(error: unknown): boolean {
   return isWritError(error) && error.code === 'AGENT_UNREACHABLE' && error.facts['reason'] === 'denied';
 }
 
-/** @returns what kept the agent from being heard; undefined for whatever else went wrong, as an agent that hangs */
-export function connectFailureReason(error: unknown): 'denied' | 'nobody' | undefined {
-  if (isAgentNotRunning(error)) return 'nobody';
+/** @returns why the connection failed; undefined for any other error, for example of an agent that hangs */
+export function connectFailureReason(error: unknown): 'denied' | 'not-listening' | undefined {
+  if (isAgentNotRunning(error)) return 'not-listening';
   return isConnectionDenied(error) ? 'denied' : undefined;
 }
 
-/** @returns the same command for somebody who may read what this user may not */
+/** @returns the same command with the rights of root, which can read files that this user cannot */
 export function sudoCommand({ config }: ConfigFlags, { command }: CommandContext): string {
   return `sudo ${pasteable(`writ ${command}`, config)}`;
 }
 
-/** What the agent's own code needs to know of a command that does without an agent. */
+/** @returns the options of a standalone run, as the modules of the agent expect them */
 export function standaloneOptions(
   { config }: ConfigFlags,
   { at, version, signal, env, clock }: CommandContext,
@@ -138,58 +138,58 @@ export function standaloneOptions(
   return { configPath: at(config), version, signal, by: callerName(env), nowMs: clock.nowMs() };
 }
 
-/** How long an agent that has the lock may take until its socket is open, or until it has ended. */
+/** The time in which an agent that holds the lock opens its socket or ends. */
 const agentStartTimeoutMs = 60_000;
 const retryDelayMs = 500;
 
 /**
- * Asks the running agent; when none runs, and only then, acts alone. One that starts or ends has the lock and no socket:
- * it is asked again, for a minute.
- * @param take what is wanted of the last message; throws for one that is no answer
- * @param alone left out for what only a running agent can do
+ * Sends the request to the running agent. Runs standalone only when no agent runs. An agent that starts or ends holds the lock and
+ * has no socket: the request is retried for a minute.
+ * @param parse returns the result in the last message; throws if the message is not a response to the request
+ * @param runStandalone undefined for a request that only a running agent can do
  */
 export async function requestOrRun<T>(
-  question: AgentRequest,
-  take: (last: ControlAnswer) => T,
-  alone?: (options: ReturnType<typeof standaloneOptions>) => Promise<T>,
+  agentRequest: AgentRequest,
+  parse: (last: ControlAnswer) => T,
+  runStandalone?: (options: ReturnType<typeof standaloneOptions>) => Promise<T>,
 ): Promise<T> {
-  const { context, flags } = question;
+  const { context, flags } = agentRequest;
   const endMs = context.clock.monotonicMs() + agentStartTimeoutMs;
-  for (let tries = 0; ; tries += 1) {
-    if (tries > 0) await waitForAgent(context, tries);
+  for (let retries = 0; ; retries += 1) {
+    if (retries > 0) await waitForAgent(context, retries);
     try {
-      return take(await sendRequest(question));
+      return parse(await sendRequest(agentRequest));
     } catch (error) {
-      if (alone === undefined || !isAgentNotRunning(error)) throw error;
+      if (runStandalone === undefined || !isAgentNotRunning(error)) throw error;
     }
     try {
-      return await alone(standaloneOptions(flags, context));
+      return await runStandalone(standaloneOptions(flags, context));
     } catch (error) {
       if (!isLockedByAgent(error) || context.clock.monotonicMs() >= endMs) throw error;
     }
   }
 }
 
-/** @throws WritError INTERRUPTED: nothing was asked of anybody, so nothing goes on either */
-async function waitForAgent({ clock, signal, reporter }: CommandContext, tries: number): Promise<void> {
-  if (tries === 1) reporter.note('an agent starts or ends: waiting for it');
+/** @throws WritError INTERRUPTED after a signal; no request was sent, so no work continues in an agent */
+async function waitForAgent({ clock, signal, reporter }: CommandContext, retries: number): Promise<void> {
+  if (retries === 1) reporter.note('an agent starts or ends: waiting for it');
   await clock.sleep(retryDelayMs, signal);
   if (!signal.aborted) return;
   const message = 'the command was interrupted while it waited for the agent';
   throw new WritError('INTERRUPTED', message, { facts: { reason: 'waiting' } });
 }
 
-/** True when a signal ended the wait for an agent that was asked. */
+/** True when a signal ended the wait for the response to a request that was sent. */
 export function isInterruptedRequest(error: unknown): boolean {
   return isWritError(error) && error.code === 'INTERRUPTED' && error.facts['reason'] !== 'waiting';
 }
 
-/** True when an agent has the lock of this host, whether or not it can be asked. */
+/** True when an agent holds the lock of this host, whether or not its socket answers. */
 export function isLockedByAgent(error: unknown): boolean {
   return isWritError(error) && error.code === 'LOCK_HELD' && error.facts['what'] === 'agent';
 }
 
-/** For a request that has one kind of answer. @throws (when it takes) WritError MESSAGE_MALFORMED */
+/** @returns a parser for a request with one type of response. The parser throws WritError MESSAGE_MALFORMED */
 export function expectResponse<Type extends ControlAnswer['type']>(type: Type) {
   return (last: ControlAnswer): Extract<ControlAnswer, { type: Type }> => {
     if (hasType(last, type)) return last;
@@ -205,7 +205,7 @@ function hasType<Type extends ControlAnswer['type']>(
   return message.type === type;
 }
 
-/** The person behind the command, also behind sudo; for the history, never for a right. */
+/** @returns the user of the command, also under sudo. Only for the history: it must not grant a permission. */
 export function callerName(env: CommandContext['env']): string {
   const name = env['SUDO_USER'] ?? accountName();
   return name.replaceAll(/[^\w.@-]/g, '_').slice(0, 64) || 'unknown';
@@ -215,7 +215,7 @@ function accountName(): string {
   try {
     return userInfo().username;
   } catch (error) {
-    // A container may run under a number that no account has.
+    // A container may run under a user id without an account.
     if (!isSystemError(error)) throw error;
     return `uid-${process.getuid?.() ?? 'unknown'}`;
   }

@@ -1,18 +1,19 @@
-// A hint that the clock of this host is before the release of the program. It follows the answer of a command and changes no outcome:
-// a verified refresh decides what the time means for signatures.
+// A warning that the clock of this host is before the release date of the program. The warning follows the answer of a command and
+// changes no outcome, because a verified refresh decides how the time affects signatures.
 import { utcTimeText } from '../../core/text/iso-time.js';
 import { writReleasedAtMs } from '../../core/version.js';
 import type { CommandContext } from '../console/command.js';
 
-/** Time zones, and a release that was dated some hours late. */
+/** For time zones, and for a release date that is some hours too late. */
 const toleranceMs = 86_400_000;
 
-/** @returns undefined for a clock that is given without a date of release: it is not compared */
+/** @returns epoch milliseconds; undefined for an injected clock without a release date, which is not compared */
 export function releaseTimeOf({ surroundings }: Pick<CommandContext, 'surroundings'>): number | undefined {
-  const ofSystem = surroundings.clock === undefined ? writReleasedAtMs : undefined;
-  return surroundings.releasedAtMs ?? ofSystem;
+  const ofProgram = surroundings.clock === undefined ? writReleasedAtMs : undefined;
+  return surroundings.releasedAtMs ?? ofProgram;
 }
 
+/** Warns when the clock is more than a day before the release date. */
 export function warnOfEarlyClock(context: Pick<CommandContext, 'clock' | 'reporter' | 'surroundings'>): void {
   const { clock, reporter } = context;
   const releasedAtMs = releaseTimeOf(context);

@@ -1,6 +1,6 @@
-// What `writ pull` and `writ rollback` share: ask the running agent, or do it alone when none runs; show the steps
-// while they happen; answer with the block and the exit code of the result. Ctrl-C leaves the agent's cycle alone,
-// and takes back an order that still waits for its turn.
+// Shared by `writ pull`, `writ rollback` and `writ reload`. Requests a cycle from the running agent, or runs it standalone; prints
+// the steps while they happen; returns the lines and the exit code of the result. Ctrl-C does not stop a cycle that the agent has
+// begun, and cancels a request that still waits for the job lock.
 
 import type { CycleEventLine, CycleResult, Problem } from '../../core/cycle/cycle-report.js';
 import { policyStands } from '../../core/cycle/policy-stands.js';
@@ -22,31 +22,34 @@ export interface StandaloneCycleOptions extends ReturnType<typeof standaloneOpti
   readonly onEvent: (event: CycleEventLine) => void;
 }
 
-/** How a signal ended the wait: the agent goes on with a cycle that it had begun, and gives up an order that it had not. */
+/** After a signal: the agent continues a cycle that it has begun (`interrupted`), and cancels another request (`given-up`). */
 export type InterruptedWait = 'interrupted' | 'given-up';
 
 /**
- * @param alone left out for what only a running agent can do
+ * @param runCycle for a standalone run; undefined for a request that only a running agent can do
  * @returns the result, or how a signal ended the wait for it
  */
 export async function requestCycle(
-  question: AgentRequest & { readonly flags: CommonFlags },
-  alone?: (options: StandaloneCycleOptions) => Promise<CycleResult>,
+  agentRequest: AgentRequest & { readonly flags: CommonFlags },
+  runCycle?: (options: StandaloneCycleOptions) => Promise<CycleResult>,
 ): Promise<CycleResult | InterruptedWait> {
-  const { flags, context } = question;
+  const { flags, context } = agentRequest;
   const onEvent = stepPrinter(context.reporter, flags);
-  let isAlone = false;
-  let isTold = false;
+  let isStandalone = false;
+  let isNoted = false;
   let isBegun = false;
-  /** The cycle of another request, whose end this one waits for. */
-  let awaited: string | undefined;
-  const act = async (options: ReturnType<typeof standaloneOptions>, own: NonNullable<typeof alone>) => {
-    isAlone = true;
-    if (!isTold) context.reporter.note('no agent is running: this command does the work itself');
-    isTold = true;
-    const result = await own({ ...options, onEvent }).catch((error: unknown) => {
-      // The agent is asked again.
-      isAlone = !isLockedByAgent(error);
+  /** The cycle of another request, for whose end this request waits. */
+  let awaitedCycle: string | undefined;
+  const runStandalone = async (
+    options: ReturnType<typeof standaloneOptions>,
+    run: NonNullable<typeof runCycle>,
+  ) => {
+    isStandalone = true;
+    if (!isNoted) context.reporter.note('no agent is running: this command does the work itself');
+    isNoted = true;
+    const result = await run({ ...options, onEvent }).catch((error: unknown) => {
+      // If an agent holds the lock, the request is sent to it again.
+      isStandalone = !isLockedByAgent(error);
       throw error;
     });
     for (const { code, message } of result.warnings.filter(isOfFleet))
@@ -55,14 +58,17 @@ export async function requestCycle(
   };
   try {
     const onMessage = (message: ControlAnswer): void => {
-      if (message.type === 'cycle.awaited') awaited = message.cycle;
-      if (!('cycle' in message) || message.cycle !== awaited) isBegun = true;
+      if (message.type === 'cycle.awaited') awaitedCycle = message.cycle;
+      if (!('cycle' in message) || message.cycle !== awaitedCycle) isBegun = true;
       onEvent(message);
     };
-    const asked = { ...question, onMessage };
-    return await requestOrRun(asked, expectCycleResult, alone && ((options) => act(options, alone)));
+    return await requestOrRun(
+      { ...agentRequest, onMessage },
+      expectCycleResult,
+      runCycle && ((options) => runStandalone(options, runCycle)),
+    );
   } catch (error) {
-    if (!isAlone && isInterruptedRequest(error)) return isBegun ? 'interrupted' : 'given-up';
+    if (!isStandalone && isInterruptedRequest(error)) return isBegun ? 'interrupted' : 'given-up';
     throw isBeforeFirstCycle(error) ? policyStands(error) : error;
   }
 }
@@ -88,12 +94,12 @@ export function cycleAnswer(result: CycleResult | InterruptedWait): Answer {
   };
 }
 
-/** Why an activation ends with an exit code that is not 0. */
+/** @returns the warning because of which an activation has an exit code other than 0 */
 function findUnconfirmed({ warnings }: CycleResult): Problem | undefined {
   return warnings.find(({ code }) => code === 'PROBE_SILENT' || code === 'WORKER_UNCONFIRMED');
 }
 
-/** Without an agent this command is the cycle: the signal ended both, where the swap had not been yet. */
+/** In a standalone run the signal also ends the cycle, unless the swap is done. */
 function withInterruptedExitCode(result: CycleResult): CycleResult {
   const isEnded = result.outcome === 'failed' && result.problems[0]?.code === 'INTERRUPTED';
   return isEnded ? { ...result, exitCode: interruptedAnswer.exitCode } : result;
@@ -113,7 +119,7 @@ const givenUpAnswer = {
   lines: ['INTERRUPTED  this order was waiting for its turn; the agent gives up what of it had not begun.'],
 } satisfies Answer;
 
-/** After a lost connection nobody knows; after these no cycle has begun. */
+/** True for errors after which no cycle has begun. After a lost connection a cycle may have begun. */
 function isBeforeFirstCycle(error: unknown): boolean {
   if (!isWritError(error) || error.facts.policy !== undefined) return false;
   const { kind, code, facts } = error;

@@ -1,5 +1,5 @@
-// What commands need of the agent's own code, each part imported when it is called and not before: `writ status`
-// must not load a TUF client. The only place in cli that names modules of the agent's run time.
+// Lazy modules of the agent for commands. Each is imported at its first call, because `writ status` must not load a TUF client.
+// No other file in cli names modules that run an agent.
 
 export type { LookAlone } from '../../agent/control/look-alone.js';
 
@@ -9,10 +9,10 @@ export const agentModules = {
   checkSource: () => import('../../agent/checks/check-source.js'),
   diff: () => import('../../agent/control/diff-policy.js'),
   doctor: () => import('../../agent/doctor/doctor.js'),
-  /** What the files of a host say when no agent runs; loads no network and no schema code. */
+  /** Reads the files of a host when no agent runs; loads no network and no schema code. */
   fromDisk: () => import('../../agent/control/from-disk.js'),
-  /** Looks at releases in their bake time, without a running agent. */
+  /** Observes releases in their bake time, without a running agent. */
   lookAlone: () => import('../../agent/control/look-alone.js'),
-  /** Jobs done without a running agent, under the same lock. */
+  /** Jobs of a standalone run, under the same lock. */
   withoutAgent: () => import('../../agent/control/without-agent.js'),
 } as const;

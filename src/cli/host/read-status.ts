@@ -1,5 +1,5 @@
-// How a host is, for commands that only look: as the agent says, or what is on disk, or status.json, which an agent writes
-// again every minute. Owns who is asked and in which order; whose word is good enough is whose-word-rules'.
+// Reads the status of a host for commands that change nothing: from the agent, else from the state directory, else from
+// status.json, which an agent writes every minute. The choice between these sources is in status-source-rules.
 import { problemOf } from '../../core/cycle/problem.js';
 import { isWritError, WritError } from '../../core/errors.js';
 import type { StatusReport } from '../../core/status/status.js';
@@ -21,7 +21,7 @@ export type KnownStatus =
   /** `status.json`, with its age. */
   | { readonly kind: 'file'; readonly report: StatusReport; readonly ageMs: number };
 
-/** Nobody who may be heard knows. `report`: of the ledger, by the side of an agent that has gone without a word. */
+/** No source is good enough. `report`: from the ledger, after an agent ended without a final status; else undefined. */
 export interface UnknownStatus {
   readonly kind: 'unknown';
   readonly why: WritError;
@@ -30,33 +30,31 @@ export interface UnknownStatus {
 
 export type HostStatus = KnownStatus | UnknownStatus;
 
-/** @throws WritError of an agent that runs and does not answer; CONFIG_*, STATE_DAMAGED */
+/** @throws WritError of an agent that runs and does not answer; CONFIG_*; STATE_DAMAGED */
 export async function readHostStatus(flags: ConfigFlags, context: CommandContext): Promise<HostStatus> {
   try {
-    const asked = await sendRequest({ request: { type: 'status' }, flags, context });
-    return { kind: 'agent', report: expectResponse('status.result')(asked) };
+    const response = await sendRequest({ request: { type: 'status' }, flags, context });
+    return { kind: 'agent', report: expectResponse('status.result')(response) };
   } catch (error) {
-    if (isUnreadable(error)) return { kind: 'unknown', why: error };
-    const door = connectFailureReason(error);
-    if (door === undefined || !isWritError(error)) throw error;
-    return readStatusWithoutAgent(
-      { error, door, sudo: sudoCommand(flags, context) },
-      standaloneOptions(flags, context),
-    );
+    if (isConfigDenied(error)) return { kind: 'unknown', why: error };
+    const socket = connectFailureReason(error);
+    if (socket === undefined || !isWritError(error)) throw error;
+    const failed = { error, socket, sudo: sudoCommand(flags, context) };
+    return readStatusWithoutAgent(failed, standaloneOptions(flags, context));
   }
 }
 
-/** For commands that show what they can. @throws WritError as readHostReport; what kept this user from knowing */
+/** For commands that show a partial status. @throws WritError as readHostStatus; the reason of an unknown status without a report */
 export async function readKnownStatus(flags: ConfigFlags, context: CommandContext): Promise<KnownStatus> {
-  const seen = await readHostStatus(flags, context);
-  if (seen.kind !== 'unknown') return seen;
-  const { report, why } = seen;
+  const status = await readHostStatus(flags, context);
+  if (status.kind !== 'unknown') return status;
+  const { report, why } = status;
   if (report === undefined) throw why;
   return { kind: 'disk', report: { ...report, problems: [...report.problems, problemOf(why)] } };
 }
 
-/** The configuration is there, and not for this user. */
-function isUnreadable(error: unknown): error is WritError {
+/** True when the configuration exists, but this user has no permission to read it. */
+function isConfigDenied(error: unknown): error is WritError {
   if (!isWritError(error) || error.code !== 'CONFIG_UNREADABLE') return false;
   const { cause } = error;
   return cause instanceof Error && 'code' in cause && cause.code === 'EACCES';
@@ -64,60 +62,60 @@ function isUnreadable(error: unknown): error is WritError {
 
 interface FailedRequest {
   readonly error: WritError;
-  readonly door: StatusEvidence['door'];
-  /** The command for a user who may read the state. */
+  readonly socket: StatusEvidence['socket'];
+  /** The same command with the rights of root, which can read the state. */
   readonly sudo: string;
 }
 
 async function readStatusWithoutAgent(
-  { error, door, sudo }: FailedRequest,
+  { error, socket, sudo }: FailedRequest,
   options: ReturnType<typeof standaloneOptions>,
 ): Promise<HostStatus> {
   const disk = await agentModules.fromDisk();
   const last = disk.readLastWord(options);
-  const word = last && { agent: last.report.agent, ageMs: last.ageMs };
-  const heard = {
-    door,
-    state: await disk.stateFor({ ...options, writtenAtMs: last?.report.atMs }),
-    ...(word && { word }),
-  };
-  const whose = chooseStatusSource(heard);
+  const statusFile = last && { agent: last.report.agent, ageMs: last.ageMs };
+  const source = chooseStatusSource({
+    socket,
+    stateDirectory: await disk.stateFor({ ...options, writtenAtMs: last?.report.atMs }),
+    ...(statusFile && { statusFile }),
+  });
   const ageMs = last?.ageMs ?? 0;
-  switch (whose) {
-    case 'disk':
+  switch (source) {
+    case 'state-directory':
       return { kind: 'disk', report: await disk.readOfflineStatus(options) };
-    case 'disk-starting':
+    case 'state-directory-starting':
       return { kind: 'disk', report: await disk.readOfflineStatus({ ...options, agent: 'init' }) };
-    case 'disk-lost':
-      return { kind: 'unknown', why: tooOld(error, ageMs), report: await disk.readOfflineStatus(options) };
-    case 'disk-doubted': {
+    case 'agent-lost':
+      return { kind: 'unknown', why: withAge(error, ageMs), report: await disk.readOfflineStatus(options) };
+    case 'state-directory-unanswered': {
       const report = await disk.readOfflineStatus({ ...options, agent: 'run' });
-      return { kind: 'disk', report: doubted(report, error, ageMs) };
+      return { kind: 'disk', report: withUnreachableAgent(report, error, ageMs) };
     }
     case 'unknown':
-      // No agent to start: what there is to know is on the disk, and not for this user.
-      return { kind: 'unknown', why: hinting(sudo, last === undefined ? error : tooOld(error, ageMs)) };
+      // The hint is not to start an agent, because root can read the state directory.
+      return { kind: 'unknown', why: withHint(sudo, last === undefined ? error : withAge(error, ageMs)) };
     default: {
       if (last === undefined) return { kind: 'unknown', why: error };
-      const { report } = last;
-      return { kind: 'file', ageMs, report: whose === 'file' ? report : doubted(report, error, ageMs) };
+      const report = source === 'status-file' ? last.report : withUnreachableAgent(last.report, error, ageMs);
+      return { kind: 'file', ageMs, report };
     }
   }
 }
 
-/** It may have been killed just now, or lives on without its socket: neither is well. */
-function doubted(report: StatusReport, { facts }: WritError, ageMs: number): StatusReport {
+/** Adds the problem of an agent that was just killed, or runs without its socket: neither is healthy. */
+function withUnreachableAgent(report: StatusReport, { facts }: WritError, ageMs: number): StatusReport {
   const socket = String(facts['socket']);
   const text = `nobody listens on ${socket}, though status.json, ${roughly(ageMs)} old, is of a running agent`;
   const problem = problemOf(new WritError('AGENT_UNREACHABLE', text, { facts: { socket, ageMs } }));
   return { ...report, problems: [...report.problems, problem] };
 }
 
-function hinting(hint: string, { code, message, facts }: WritError): WritError {
+function withHint(hint: string, { code, message, facts }: WritError): WritError {
   return new WritError(code, message, { facts, hint });
 }
 
-function tooOld(error: WritError, ageMs: number): WritError {
+/** @returns the same error, whose message names the age of the last status.json */
+function withAge(error: WritError, ageMs: number): WritError {
   const { code, facts, hint } = error;
   const when = ageMs < 0 ? 'from the future' : `${roughly(ageMs)} old`;
   return new WritError(code, `${error.message}; its last status is ${when}`, {

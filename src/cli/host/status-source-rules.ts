@@ -1,52 +1,53 @@
-// Whose word a command goes by that only wants to know how a host is, where no agent has answered. Pure: a table test holds
-// every cell. "I may not look" is no alarm, what was said long ago no good news, and a socket alone no proof of anything.
+// Chooses the source of a status when no agent answered the request. Pure: a table test covers every combination.
+// A user without permission gets no alarm, an old status.json is no good news, and a socket alone proves nothing.
 import type { AgentState } from '../../core/status/status.js';
 
 export interface StatusEvidence {
   /**
-   * `denied`: this user cannot open a socket of the agent. `nobody`: no process listens on the one that is; an agent may run all the same,
-   * that could not open it.
+   * `denied`: this user cannot open a socket of the agent. `not-listening`: no process listens on the socket. An agent may run all
+   * the same, because it could not open its socket.
    */
-  readonly door: 'denied' | 'nobody';
-  /** What `status.json` says; left out where there is none, or it is not to be read. `ageMs`: below 0 if from the future. */
-  readonly word?: { readonly agent: AgentState; readonly ageMs: number };
+  readonly socket: 'denied' | 'not-listening';
+  /** From `status.json`; undefined if it is missing, or this user cannot read it. `ageMs` is negative if its time is in the future. */
+  readonly statusFile?: { readonly agent: AgentState; readonly ageMs: number };
   /**
-   * Whether this user can judge by the ledger, and, if so, whether a process holds the lock of the host. `starting`: an agent that
-   * took the lock after `status.json` was written.
+   * `denied`: this user cannot read the ledger. `locked`: a process holds the lock of the host; `free`: none does. `starting`: an
+   * agent took the lock after `status.json` was written.
    */
-  readonly state: 'denied' | 'free' | 'locked' | 'starting';
+  readonly stateDirectory: 'denied' | 'free' | 'locked' | 'starting';
 }
 
 /**
- * `file`: status.json. `disk`: the ledger; no agent runs. Behind either, `-doubted`: status.json is of a running agent, and
- * nobody listens where it should. `disk-starting`: the agent recovers the host, and opens its socket after that. `disk-lost`: an agent has gone without a word. `unknown`: nobody who may be heard knows.
+ * `state-directory`: the ledger, because no agent runs. `unanswered`: the same source, but an agent should run and its socket does
+ * not answer. `starting`: the ledger, because the agent opens its socket after the recovery of the host. `agent-lost`: an agent ended
+ * without a final status. `unknown`: no source that this user can read is good enough.
  */
 export type StatusSource =
-  | 'file'
-  | 'file-doubted'
-  | 'disk'
-  | 'disk-starting'
-  | 'disk-doubted'
-  | 'disk-lost'
+  | 'status-file'
+  | 'status-file-unanswered'
+  | 'state-directory'
+  | 'state-directory-starting'
+  | 'state-directory-unanswered'
+  | 'agent-lost'
   | 'unknown';
 
-/** Of three beats of an agent. */
+/** Three heartbeats of an agent: a status.json that is older does not count. */
 export const maxStatusFileAgeMs = 180_000;
 
-export function chooseStatusSource({ door, word, state }: StatusEvidence): StatusSource {
-  const isFresh = word !== undefined && Math.abs(word.ageMs) <= maxStatusFileAgeMs;
-  // An agent that ends with order says so, and so does a pull by cron.
-  const speaksForAgent = word !== undefined && word.agent !== 'stop';
-  if (door === 'nobody' && state !== 'denied') {
-    if (!speaksForAgent) return 'disk';
-    return isFresh ? judgeByLock(word.agent, state) : 'disk-lost';
+export function chooseStatusSource({ socket, statusFile, stateDirectory }: StatusEvidence): StatusSource {
+  const isFresh = statusFile !== undefined && Math.abs(statusFile.ageMs) <= maxStatusFileAgeMs;
+  // An agent that stops writes `stop`, and so does a pull without an agent.
+  const isOfRunningAgent = statusFile !== undefined && statusFile.agent !== 'stop';
+  if (socket === 'not-listening' && stateDirectory !== 'denied') {
+    if (!isOfRunningAgent) return 'state-directory';
+    return isFresh ? chooseByLock(statusFile.agent, stateDirectory) : 'agent-lost';
   }
   if (!isFresh) return 'unknown';
-  return door === 'denied' || !speaksForAgent ? 'file' : 'file-doubted';
+  return socket === 'denied' || !isOfRunningAgent ? 'status-file' : 'status-file-unanswered';
 }
 
-/** For a recent status.json of an agent, and a socket that does not answer. */
-function judgeByLock(agent: AgentState, state: 'free' | 'locked' | 'starting'): StatusSource {
-  if (state === 'free') return 'disk';
-  return state === 'starting' || agent === 'init' ? 'disk-starting' : 'disk-doubted';
+/** For a recent status.json of a running agent whose socket does not answer. */
+function chooseByLock(agent: AgentState, lock: 'free' | 'locked' | 'starting'): StatusSource {
+  if (lock === 'free') return 'state-directory';
+  return lock === 'starting' || agent === 'init' ? 'state-directory-starting' : 'state-directory-unanswered';
 }

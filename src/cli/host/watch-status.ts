@@ -1,5 +1,5 @@
-// Follows the status of a host: what the running agent sends, or, when none runs, what status.json is replaced by until
-// one does. Owns whom to listen to and what is news; how a report looks is show-status'.
+// Follows the status of a host: the messages of the running agent, or the replacements of status.json until an agent runs.
+// Detects changes; show-status formats a report.
 import { statSync } from 'node:fs';
 import { agentPlaces } from '../../agent/config/config-file.js';
 import { hostPaths } from '../../agent/state/paths.js';
@@ -13,33 +13,33 @@ import { maxStatusFileAgeMs } from './status-source-rules.js';
 export interface StatusWatchOptions {
   readonly flags: ConfigFlags;
   readonly context: CommandContext;
-  /** `news` is missing where only ages have grown. */
-  readonly onReport: (seen: KnownStatus, what: 'news' | 'ages') => void;
+  /** `hasChanged`: false if only ages and times differ from the status before. */
+  readonly onStatus: (status: KnownStatus, hasChanged: boolean) => void;
 }
 
-/** How often the file is looked at when no agent runs. */
+/** Between two checks of the file when no agent runs. */
 const filePollIntervalMs = 1000;
 
 /**
- * @returns `ended` when the agent that was watched has ended, `interrupted` after a signal
- * @throws WritError as readKnownReport does
+ * @returns `ended` when the watched agent has ended, `interrupted` after a signal
+ * @throws WritError as readKnownStatus does
  */
 export async function watchStatus(options: StatusWatchOptions): Promise<'ended' | 'interrupted'> {
   const { flags, context } = options;
   const { configPath } = standaloneOptions(flags, context);
-  const notify = createChangeDetector(options.onReport);
+  const onStatus = createChangeDetector(options.onStatus);
   while (!context.signal.aborted) {
     const before = statusFileIdentity(configPath);
-    const end = await watchAgent(options, notify);
-    if (end !== 'not-heard') return end;
-    const seen = await readKnownStatus(flags, context);
-    notify(seen);
+    const end = await watchAgent(options, onStatus);
+    if (end !== 'no-connection') return end;
+    const status = await readKnownStatus(flags, context);
+    onStatus(status);
     const untilMs =
-      seen.kind === 'file' ? context.clock.monotonicMs() + maxStatusFileAgeMs - seen.ageMs : Infinity;
-    // What nobody writes again any more is no word to go on showing.
-    const isGood = (): boolean =>
+      status.kind === 'file' ? context.clock.monotonicMs() + maxStatusFileAgeMs - status.ageMs : Infinity;
+    // A status.json that no agent replaces becomes too old to be shown.
+    const isCurrent = (): boolean =>
       context.clock.monotonicMs() <= untilMs && statusFileIdentity(configPath) === before;
-    while (!context.signal.aborted && isGood()) {
+    while (!context.signal.aborted && isCurrent()) {
       await context.clock.sleep(filePollIntervalMs, context.signal);
     }
   }
@@ -48,9 +48,9 @@ export async function watchStatus(options: StatusWatchOptions): Promise<'ended' 
 
 async function watchAgent(
   { flags, context }: StatusWatchOptions,
-  notify: (seen: KnownStatus) => void,
-): Promise<'ended' | 'interrupted' | 'not-heard'> {
-  let heard = false;
+  onStatus: (status: KnownStatus) => void,
+): Promise<'ended' | 'interrupted' | 'no-connection'> {
+  let hasReceived = false;
   try {
     await sendRequest({
       request: { type: 'watch' },
@@ -58,31 +58,31 @@ async function watchAgent(
       context,
       onMessage: (message) => {
         if (message.type !== 'status.result') return;
-        heard = true;
-        notify({ kind: 'agent', report: message });
+        hasReceived = true;
+        onStatus({ kind: 'agent', report: message });
       },
     });
     return 'ended';
   } catch (error) {
     if (context.signal.aborted) return 'interrupted';
-    if (connectFailureReason(error) !== undefined) return 'not-heard';
-    // Killed: it could not say so.
-    if (heard && isWritError(error) && error.facts['reason'] === 'closed') return 'ended';
+    if (connectFailureReason(error) !== undefined) return 'no-connection';
+    // A killed agent closes the connection without a message.
+    if (hasReceived && isWritError(error) && error.facts['reason'] === 'closed') return 'ended';
     throw error;
   }
 }
 
-function createChangeDetector(onReport: StatusWatchOptions['onReport']): (seen: KnownStatus) => void {
-  let known: string | undefined;
-  return (seen) => {
-    const news = statusNews(seen.report);
-    const what = news === known ? 'ages' : 'news';
-    known = news;
-    onReport(seen, what);
+function createChangeDetector(onStatus: StatusWatchOptions['onStatus']): (status: KnownStatus) => void {
+  let shown: string | undefined;
+  return (status) => {
+    const content = statusNews(status.report);
+    const hasChanged = content !== shown;
+    shown = content;
+    onStatus(status, hasChanged);
   };
 }
 
-/** Every write of status.json makes a new file. */
+/** @returns a text that differs after each write of status.json, because each write makes a new file */
 function statusFileIdentity(configPath: string): string {
   const { status } = hostPaths(agentPlaces(configPath));
   const stat = statSync(status, { throwIfNoEntry: false });

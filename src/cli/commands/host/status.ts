@@ -47,11 +47,11 @@ export const command: CommandDefinition<FlagValues<typeof flags>> = {
   },
 };
 
-function answerOf(seen: KnownStatus, flags: ConfigFlags, service: ServiceLines): Answer {
-  const { report, kind: source } = seen;
+function answerOf(status: KnownStatus, flags: ConfigFlags, service: ServiceLines): Answer {
+  const { report, kind: source } = status;
   const { schema: _schema, type: _type, ...rest } = report;
   const { level } = judgeHealth(report);
-  const ageMs = seen.kind === 'file' ? seen.ageMs : undefined;
+  const ageMs = status.kind === 'file' ? status.ageMs : undefined;
   const details = { ...rest, health: level, source, ...given({ ageMs }) };
   const { lines, ...shown } = showStatus(report, service);
   const by =
@@ -71,10 +71,10 @@ async function watch(flags: ConfigFlags, context: CommandContext): Promise<Answe
   const end = await watchStatus({
     flags,
     context,
-    onReport: (seen, what) => {
-      const answer = answerOf(seen, flags, service);
-      if (what === 'ages') context.redraw(answer);
-      else context.redraw(answer, statusLine(seen.report));
+    onStatus: (status, hasChanged) => {
+      const answer = answerOf(status, flags, service);
+      if (hasChanged) context.redraw(answer, statusLine(status.report));
+      else context.redraw(answer);
     },
   });
   const ended = { type: 'watch.result', outcome: end, details: {} };

@@ -4,36 +4,61 @@ import {
   chooseStatusSource,
   maxStatusFileAgeMs,
   type StatusEvidence,
+  type StatusSource,
 } from '../../../../src/cli/host/status-source-rules.js';
 
 const fresh = { agent: 'run', ageMs: 60_000 } as const;
 const old = { agent: 'run', ageMs: maxStatusFileAgeMs + 1 } as const;
-const toCome = { agent: 'run', ageMs: -maxStatusFileAgeMs - 1 } as const;
-const ended = { agent: 'stop', ageMs: 60_000 } as const;
-const endedLongAgo = { agent: 'stop', ageMs: 3_600_000 } as const;
+const future = { agent: 'run', ageMs: -maxStatusFileAgeMs - 1 } as const;
+const stopped = { agent: 'stop', ageMs: 60_000 } as const;
+const stoppedLongAgo = { agent: 'stop', ageMs: 3_600_000 } as const;
 const starting = { agent: 'init', ageMs: 10_000 } as const;
 
-const words = { none: undefined, fresh, old, toCome, ended, endedLongAgo, starting } as const;
+const statusFiles = { none: undefined, fresh, old, future, stopped, stoppedLongAgo, starting } as const;
 
-/** For each word, in their order. */
-const table: Readonly<Record<string, readonly ReturnType<typeof chooseStatusSource>[]>> = {
-  'denied denied': ['unknown', 'file', 'unknown', 'unknown', 'file', 'unknown', 'file'],
-  'denied free': ['unknown', 'file', 'unknown', 'unknown', 'file', 'unknown', 'file'],
-  'denied locked': ['unknown', 'file', 'unknown', 'unknown', 'file', 'unknown', 'file'],
-  'denied starting': ['unknown', 'file', 'unknown', 'unknown', 'file', 'unknown', 'file'],
-  'nobody denied': ['unknown', 'file-doubted', 'unknown', 'unknown', 'file', 'unknown', 'file-doubted'],
-  'nobody free': ['disk', 'disk', 'disk-lost', 'disk-lost', 'disk', 'disk', 'disk'],
-  'nobody starting': ['disk', 'disk-starting', 'disk-lost', 'disk-lost', 'disk', 'disk', 'disk-starting'],
-  'nobody locked': ['disk', 'disk-doubted', 'disk-lost', 'disk-lost', 'disk', 'disk', 'disk-starting'],
+/** If this user cannot read the ledger, or may not connect. */
+const unreadable: readonly StatusSource[] = [
+  'unknown',
+  'status-file',
+  'unknown',
+  'unknown',
+  'status-file',
+  'unknown',
+  'status-file',
+];
+/** Of a host whose lock no process holds. */
+const free: readonly StatusSource[] = [
+  'state-directory',
+  'state-directory',
+  'agent-lost',
+  'agent-lost',
+  'state-directory',
+  'state-directory',
+  'state-directory',
+];
+
+/** By socket and state directory: the source for each status file, in the order of `statusFiles`. */
+const table: Readonly<Record<string, readonly StatusSource[]>> = {
+  'denied denied': unreadable,
+  'denied free': unreadable,
+  'denied locked': unreadable,
+  'denied starting': unreadable,
+  'not-listening denied': unreadable.with(1, 'status-file-unanswered').with(6, 'status-file-unanswered'),
+  'not-listening free': free,
+  'not-listening starting': free.with(1, 'state-directory-starting').with(6, 'state-directory-starting'),
+  'not-listening locked': free.with(1, 'state-directory-unanswered').with(6, 'state-directory-starting'),
 };
 
-describe('whose word a command goes by', () => {
+describe('the source of a status', () => {
   for (const [row, expected] of Object.entries(table))
-    it(`is known for a door and a state directory: ${row}`, () => {
-      const [door, state] = row.split(' ') as [StatusEvidence['door'], StatusEvidence['state']];
-      const said = Object.values(words).map((word) =>
-        chooseStatusSource({ door, state, ...(word && { word }) }),
+    it(`is chosen for a socket and a state directory: ${row}`, () => {
+      const [socket, stateDirectory] = row.split(' ') as [
+        StatusEvidence['socket'],
+        StatusEvidence['stateDirectory'],
+      ];
+      const chosen = Object.values(statusFiles).map((statusFile) =>
+        chooseStatusSource({ socket, stateDirectory, ...(statusFile && { statusFile }) }),
       );
-      assert.deepEqual(said, expected);
+      assert.deepEqual(chosen, expected);
     });
 });
