@@ -1,5 +1,5 @@
-// `writ pull --wait`: pulls again and again until a verified policy is active, or the time is over. Owns when it tries
-// again and what it answers; a try is a pull like any other, and a policy that is active already ends the wait.
+// `writ pull --wait`: retries the pull until a verified policy is active, or the timeout expires. Decides the delays and the answer.
+// Each attempt is a normal pull. A policy that is active already ends the wait.
 import type { CycleResult } from '../../core/cycle/cycle-report.js';
 import { waitDelayMs } from '../../core/cycle/schedule.js';
 import { isWritError, type WritError } from '../../core/errors.js';
@@ -17,16 +17,16 @@ export interface PolicyWaitOptions {
   /** One pull. */
   readonly pull: () => Promise<CycleResult | InterruptedWait>;
   readonly readStatus: () => Promise<StatusReport>;
-  /** True for --settled, which is about the newest release: an older active policy does not make a failed pull a success. */
+  /** True for --settled, which waits for the newest release: an older active policy does not make a failed pull a success. */
   readonly keepsExitCode?: boolean;
 }
 
 type PullAttempt = CycleResult | WritError;
 
 /**
- * A try that is under way when the time is over comes to its end.
- * @returns exit code 0 when a verified policy is active and the exit code of the pull is not kept; else that of the last try
- * @throws WritError at once for what no waiting repairs, and the last try's at the end
+ * An attempt that runs when the timeout expires is completed.
+ * @returns exit code 0 if a verified policy is active and `keepsExitCode` is not set; else the exit code of the last attempt
+ * @throws WritError at once for an error that a wait cannot fix; after the timeout the error of the last attempt
  */
 export async function waitForPolicy(options: PolicyWaitOptions): Promise<Answer> {
   const { clock, signal } = options.context;
@@ -52,7 +52,7 @@ async function attemptPull(pull: PolicyWaitOptions['pull']): Promise<PullAttempt
   }
 }
 
-/** Nobody repairs a configuration or a permission while this command waits. */
+/** True for errors of configuration and permission, which stay the same while this command waits. */
 function isPermanent(last: PullAttempt): boolean {
   if (!isWritError(last)) return last.exitCode === configExitCode;
   const { kind, code, facts } = deniedOr(last);
@@ -61,7 +61,7 @@ function isPermanent(last: PullAttempt): boolean {
 
 const configExitCode = 2;
 
-/** A cycle knows which generation is active; that it still verifies, status does. */
+/** @returns the status if a verified policy is active. The result names the active generation, the status its verification. */
 async function readVerifiedStatus(
   last: CycleResult,
   readStatus: PolicyWaitOptions['readStatus'],
@@ -87,8 +87,10 @@ async function pause(
 
 function retryAfterOf(last: PullAttempt): number | undefined {
   const problems = isWritError(last) ? [last] : last.problems;
-  const asked = problems.map(({ facts }) => facts['retryAfterMs']).find((one) => typeof one === 'number');
-  return typeof asked === 'number' ? asked : undefined;
+  const delayMs = problems
+    .map(({ facts }) => facts['retryAfterMs'])
+    .find((value) => typeof value === 'number');
+  return typeof delayMs === 'number' ? delayMs : undefined;
 }
 
 function attemptText(last: PullAttempt): string {
@@ -131,7 +133,7 @@ function timeoutAnswer(
     ? 'and waiting cannot fix this'
     : `within ${roughly(waitMs)}, in ${counted(tries, 'pull')}`;
   const text = `No verified policy became active ${time}.`;
-  // A pull with nothing to do is no success for somebody who waits for policy.
+  // A pull without changes is no success, because the caller waits for an active policy.
   const exitCode = last.exitCode === 0 ? 1 : last.exitCode;
   return {
     ...answer,

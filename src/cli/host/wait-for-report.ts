@@ -1,5 +1,5 @@
-// `writ status --wait-report`: asks for the status of this host until a fleet server has acknowledged a report, or the time is over.
-// Owns how often it asks and what it answers.
+// `writ status --wait-report`: polls the status of this host until a fleet server has acknowledged a report, or the timeout expires.
+// Decides the interval and the answer.
 import { isWritError, WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
 import { parseDuration } from '../../core/names.js';
@@ -9,7 +9,7 @@ import { fleetLines } from '../show/show-fleet-door.js';
 import { roughly } from '../show/show-text.js';
 
 export interface ReportWaitOptions {
-  /** As it was typed: other commands than this one need not load what parses it. */
+  /** The duration as text, because other commands do not load its parser. */
   readonly wait: string;
   readonly context: Pick<CommandContext, 'clock' | 'signal'>;
   readonly readStatus: () => Promise<StatusReport>;
@@ -18,8 +18,8 @@ export interface ReportWaitOptions {
 const pollIntervalMs = 500;
 
 /**
- * @returns exit code 0 once a report was acknowledged, 1 when the time is over, 130 after a signal
- * @throws WritError at once for a configuration or command line, which waiting does not fix; else the last one at the end
+ * @returns exit code 0 after a report was acknowledged, 1 after the timeout, 130 after a signal
+ * @throws WritError at once for an error of the configuration or command line, which a wait does not fix; after the timeout the last error
  */
 export async function waitForReport(options: ReportWaitOptions): Promise<Answer> {
   const { clock, signal } = options.context;
@@ -28,14 +28,14 @@ export async function waitForReport(options: ReportWaitOptions): Promise<Answer>
     throw new WritError('USAGE', `--wait-report ${JSON.stringify(options.wait)} is not a duration like 2m`);
   const startedMs = clock.monotonicMs();
   for (;;) {
-    const seen = await readOnce(options);
+    const status = await readOnce(options);
     const waitedMs = clock.monotonicMs() - startedMs;
-    if (!isWritError(seen) && seen.fleet?.acknowledgedAtMs !== undefined)
-      return answer('reported', seen, { waitedMs });
+    if (!isWritError(status) && status.fleet?.acknowledgedAtMs !== undefined)
+      return answer('reported', status, { waitedMs });
     const leftMs = waitMs - waitedMs;
     if (leftMs <= 0) {
-      if (isWritError(seen)) throw seen;
-      return answer('time-over', seen, { waitedMs });
+      if (isWritError(status)) throw status;
+      return answer('time-over', status, { waitedMs });
     }
     await clock.sleep(Math.min(pollIntervalMs, leftMs), signal);
     if (signal.aborted)
@@ -59,22 +59,22 @@ function answer(
 ): Answer {
   const { fleet } = report;
   const details = { waitedMs, ...given({ fleet }) };
-  const of = { type: 'wait-report.result', outcome, details };
+  const base = { type: 'wait-report.result', outcome, details };
   if (outcome === 'reported')
     return {
-      ...of,
+      ...base,
       exitCode: 0,
       lines: ['REPORTED  a fleet server has acknowledged a report', ...fleetLines(report)],
     };
-  // The reason also where the status names it among the problems of the host.
+  // The reason is shown here even if the report also lists it among its problems.
   const lines = fleetLines({ ...report, problems: [] });
-  const none = '  No agent of this host reports to a fleet: the key `fleet` is missing, or no agent runs.';
+  const noFleet = '  No agent of this host reports to a fleet: the key `fleet` is missing, or no agent runs.';
   return {
-    ...of,
+    ...base,
     exitCode: 1,
     lines: [
       `TIME OVER  no fleet server has acknowledged a report within ${roughly(waitedMs)}`,
-      ...(fleet === undefined ? [none] : lines),
+      ...(fleet === undefined ? [noFleet] : lines),
     ],
     next: 'writ doctor',
   };

@@ -1,5 +1,5 @@
-// `writ pull --settled`: waits until the releases that are active have settled, or one of them was taken back. Owns how often
-// it looks and what it answers; who observes the workers is the agent, or without one each look itself.
+// `writ pull --settled`: waits until the active releases have settled, or one was rolled back. Decides the interval and the answer.
+// The agent observes the workers; in a standalone run each observation of this command does.
 import { given } from '../../core/given.js';
 import { type JudgedRelease, judgeReleases, watchedReleases } from '../../core/status/settled-verdict.js';
 import type { BakeWait, StatusReport } from '../../core/status/status.js';
@@ -7,65 +7,65 @@ import type { Answer, CommandContext } from '../console/command.js';
 import { bakeWaitText, roughly } from '../show/show-text.js';
 
 export interface SettledWaitOptions {
-  /** What the pull before answered: its lines and details stay. */
+  /** The answer of the preceding pull, whose lines and details are kept. */
   readonly answer: Answer;
-  /** Left out: three times the longest bake time. */
+  /** Undefined: three times the longest bake time. */
   readonly waitMs?: number;
   readonly context: Pick<CommandContext, 'clock' | 'reporter' | 'signal'>;
-  /** @returns the status, and whether an agent sent it; without one, the look has judged the bakes itself */
-  readonly observe: () => Promise<BakeObservation>;
+  /** @returns the status and its source; without an agent the observation itself has judged the bake times */
+  readonly observe: () => Promise<SettledWaitObservation>;
 }
 
-export interface BakeObservation {
+export interface SettledWaitObservation {
   readonly report: StatusReport;
   readonly by: 'agent' | 'command';
-  /** Of a command: what each bake time waits for that does not pass, by the names of the bundles. */
+  /** In a standalone run: for each bundle whose bake time does not pass, the reason. */
   readonly waits?: ReadonlyMap<string, BakeWait>;
 }
 
-/** Of an agent, which looks at its workers as often; a command opens the host anew for each look. */
+/** An agent observes its workers at the same interval. A standalone run is slower, because it opens the host for each observation. */
 const observeIntervalMs = { agent: 2000, command: 10_000 } as const;
-/** An agent that restores shows the failure until its workers have answered. */
+/** An agent that restores reports the failure until its workers have answered. */
 const restoreTimeoutMs = 120_000;
 const minDelayMs = 500;
 const defaultWaitFactor = 3;
 
 /**
- * @returns exit code 0 when all have settled, also unobserved, 4 when they settled and a worker is not notified; 5 taken back;
- * 6 failed, with no way back; 8 when the time is over
+ * @returns exit code 0 if all have settled, also unobserved; 4 if they settled and a worker is not notified; 5 if one was rolled back;
+ * 6 if one failed and could not be restored; 8 after the timeout; 130 after a signal
  */
 export async function waitForSettled(options: SettledWaitOptions): Promise<Answer> {
   const { clock, signal, reporter } = options.context;
   const startMs = clock.monotonicMs();
-  let seen = await options.observe();
-  let watched = watchedReleases(seen.report);
-  const waitMs = options.waitMs ?? defaultWaitFactor * longestBakeMs(seen.report);
+  let observation = await options.observe();
+  let watched = watchedReleases(observation.report);
+  const waitMs = options.waitMs ?? defaultWaitFactor * longestBakeMs(observation.report);
   let failedAtMs: number | undefined;
   for (;;) {
     const nowMs = clock.monotonicMs();
-    const { by, waits } = seen;
-    const judged = judgeReleases(watched, seen.report).map((one) =>
-      by === 'agent' ? one : withWaitOfCommand(one, waits?.get(one.bundle)),
+    const { by, waits } = observation;
+    const judged = judgeReleases(watched, observation.report).map((release) =>
+      by === 'agent' ? release : withWaitOfCommand(release, waits?.get(release.bundle)),
     );
     watched = judged;
     const isFailed = judged.some(({ state }) => state === 'failed');
     failedAtMs = isFailed ? (failedAtMs ?? nowMs) : undefined;
     const isOver = nowMs - startMs >= waitMs;
     const isStuck =
-      failedAtMs !== undefined && (seen.by === 'command' || nowMs - failedAtMs >= restoreTimeoutMs);
+      failedAtMs !== undefined && (observation.by === 'command' || nowMs - failedAtMs >= restoreTimeoutMs);
     const end = endOf(judged, { isOver, isStuck });
     if (end !== undefined || signal.aborted) {
       reporter.drop('settle');
-      return settledAnswer(options.answer, { end: end ?? 'interrupted', judged, report: seen.report });
+      return settledAnswer(options.answer, { end: end ?? 'interrupted', judged, report: observation.report });
     }
     reporter.begin('settle', judged.map(releaseText).join('; '));
     const leftMs = waitMs - (nowMs - startMs);
-    await clock.sleep(Math.max(1, Math.min(nextObservationDelayMs(judged, seen.by), leftMs)), signal);
-    if (!signal.aborted) seen = await options.observe();
+    await clock.sleep(Math.max(1, Math.min(nextObservationDelayMs(judged, observation.by), leftMs)), signal);
+    if (!signal.aborted) observation = await options.observe();
   }
 }
 
-/** Each look of this command observes the workers, so a bake time waits for an agent only where the look says so. */
+/** Replaces the reason of the report: this command observes the workers, so a bake time waits for an agent only if `waitsFor` names it. */
 function withWaitOfCommand(
   { waitsFor: _, ...judged }: JudgedRelease,
   waitsFor: BakeWait | undefined,
@@ -73,8 +73,8 @@ function withWaitOfCommand(
   return judged.state === 'baking' ? { ...judged, ...given({ waitsFor }) } : judged;
 }
 
-/** Also sooner, when a bake time ends; not where it waits for something else. */
-function nextObservationDelayMs(judged: readonly JudgedRelease[], by: BakeObservation['by']): number {
+/** The interval, or less if a bake time ends sooner. The end of a bake time that does not pass is not counted. */
+function nextObservationDelayMs(judged: readonly JudgedRelease[], by: SettledWaitObservation['by']): number {
   const left = judged.flatMap(({ leftMs, waitsFor }) =>
     leftMs === undefined || waitsFor !== undefined ? [] : [leftMs],
   );
@@ -91,10 +91,11 @@ function endOf(
   judged: readonly JudgedRelease[],
   { isOver, isStuck }: { readonly isOver: boolean; readonly isStuck: boolean },
 ): SettleEnd | undefined {
-  const some = (state: JudgedRelease['state']): boolean => judged.some((one) => one.state === state);
-  if (some('taken-back')) return 'rolled-back';
-  if (some('failed')) return isStuck || isOver ? 'blocked' : undefined;
-  if (some('baking')) return isOver ? 'baking' : undefined;
+  const hasRelease = (state: JudgedRelease['state']): boolean =>
+    judged.some((release) => release.state === state);
+  if (hasRelease('taken-back')) return 'rolled-back';
+  if (hasRelease('failed')) return isStuck || isOver ? 'blocked' : undefined;
+  if (hasRelease('baking')) return isOver ? 'baking' : undefined;
   return 'settled';
 }
 
@@ -122,29 +123,29 @@ function settledAnswer(
     report,
   }: { readonly end: SettleEnd; readonly judged: readonly JudgedRelease[]; readonly report: StatusReport },
 ): Answer {
-  // A worker that was not notified at the pull may have been since.
-  const missed =
+  // A worker that the pull did not notify may be notified by now.
+  const unconfirmedExitCode =
     end === 'settled' && answer.exitCode !== 0 && !report.confirmed ? answer.exitCode : undefined;
   const code = codeOf(end, judged);
   const { hint: _, code: __, ...details } = answer.details;
   const texts = judged.length === 0 ? ['nothing is active'] : judged.map(releaseText);
-  const kept = missed === undefined ? details : answer.details;
+  const kept = unconfirmedExitCode === undefined ? details : answer.details;
   return {
     ...answer,
     outcome: end,
-    exitCode: missed ?? exitCodes[end],
+    exitCode: unconfirmedExitCode ?? exitCodes[end],
     details: { ...kept, ...given({ code }), releases: judged, pull: pullOf(answer) },
     lines: [`${headlines[end]}  ${texts.join('; ')}`, ...answer.lines.map((line) => `  ${line}`)],
     next: end === 'settled' ? answer.next : 'writ status',
   };
 }
 
-/** A release that a person or its publisher took back has not failed. */
+/** @returns the code of the answer: a rollback by an operator or a withdrawal by the publisher is no failure of the release */
 function codeOf(end: SettleEnd, judged: readonly JudgedRelease[]): string | undefined {
   if (end === 'blocked') return 'BAKE_FAILED';
   if (end !== 'rolled-back') return undefined;
   const causes = judged.flatMap(({ state, cause }) => (state === 'taken-back' ? (cause ?? []) : []));
-  return causes.every((one) => isDeliberate(one)) ? causes[0] : 'BAKE_FAILED';
+  return causes.every((cause) => isDeliberate(cause)) ? causes[0] : 'BAKE_FAILED';
 }
 
 function isDeliberate(cause: string | undefined): boolean {
@@ -157,7 +158,7 @@ function pullOf({ outcome, exitCode }: Answer): object {
 
 function releaseText({ bundle, serial, state, leftMs = 0, waitsFor, cause, text }: JudgedRelease): string {
   const name = `${bundle} ${serial}`;
-  const why = cause === undefined ? '' : ` [${cause}] ${text?.split('\n', 1)[0] ?? ''}`;
+  const reason = cause === undefined ? '' : ` [${cause}] ${text?.split('\n', 1)[0] ?? ''}`;
   switch (state) {
     case 'baking':
       return `${name} bakes, ${waitsFor === undefined ? `${roughly(leftMs)} left` : `and waits for ${bakeWaitText(waitsFor)}`}`;
@@ -169,8 +170,8 @@ function releaseText({ bundle, serial, state, leftMs = 0, waitsFor, cause, text 
       return `${name} has no bake time`;
     case 'taken-back':
       if (cause === undefined) return `${name} is not active any more`;
-      return isDeliberate(cause) ? `${name} ${text}` : `${name} was taken back${why}`;
+      return isDeliberate(cause) ? `${name} ${text}` : `${name} was taken back${reason}`;
     case 'failed':
-      return `${name} failed${why}`;
+      return `${name} failed${reason}`;
   }
 }

@@ -11,7 +11,7 @@ import { cycleAnswer, requestCycle } from '../../host/cycle-command.js';
 import { agentModules, type LookAlone } from '../../host/lazy-agent-modules.js';
 import { readKnownStatus } from '../../host/read-status.js';
 import { waitForPolicy } from '../../host/wait-for-policy.js';
-import { type BakeObservation, waitForSettled } from '../../host/wait-for-settled.js';
+import { type SettledWaitObservation, waitForSettled } from '../../host/wait-for-settled.js';
 
 const flags = {
   ...configFlag,
@@ -72,7 +72,7 @@ async function answerOf(flags: PullFlags & CommonFlags, context: CommandContext)
   if (flags.settled !== true || !isActive(answer)) return answer;
   const leftMs = flags.wait && Math.max(0, startMs + flags.wait - context.clock.monotonicMs());
   return waitForSettled({
-    ...{ answer, context, observe: createLook(flags, context) },
+    ...{ answer, context, observe: createObserver(flags, context) },
     ...given({ waitMs: leftMs }),
   });
 }
@@ -94,12 +94,15 @@ function isActive({ outcome, exitCode = 0 }: Answer): boolean {
   return exitCode === 0 || outcome === 'degraded' || outcome === 'activated';
 }
 
-/** An agent looks at the workers itself; where none runs this command does, under the lock, and takes back what failed. */
-function createLook(flags: PullFlags & CommonFlags, context: CommandContext): () => Promise<BakeObservation> {
+/** The agent observes the workers. Without an agent this command does, under the lock, and rolls back a failed release. */
+function createObserver(
+  flags: PullFlags & CommonFlags,
+  context: CommandContext,
+): () => Promise<SettledWaitObservation> {
   let lookAlone: LookAlone | undefined;
   return async () => {
-    const seen = await readKnownStatus(flags, context);
-    if (seen.kind !== 'disk') return { report: seen.report, by: 'agent' };
+    const status = await readKnownStatus(flags, context);
+    if (status.kind !== 'disk') return { report: status.report, by: 'agent' };
     lookAlone ??= (await agentModules.lookAlone()).createLookAlone();
     const { waits } = await lookAlone(standaloneOptions(flags, context));
     return { report: (await readKnownStatus(flags, context)).report, by: 'command', ...given({ waits }) };

@@ -1,4 +1,4 @@
-// The hint of `writ pull` and `writ health` for a clock that is before the release of the program: after the answer, and no part of it.
+// The warning of `writ pull` and `writ health` for a clock that is before the release of the program. It is no part of the answer.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { runWrit } from '../../../kit/cli/run-writ.js';
@@ -14,7 +14,7 @@ function run(command: string, nowMs: number, released?: number) {
 
 describe('a clock that is before the release of the program', () => {
   for (const command of ['pull', 'health'])
-    it(`is a hint of writ ${command}, and changes neither its answer nor its exit code`, async () => {
+    it(`causes a warning of writ ${command}, and changes neither its answer nor its exit code`, async () => {
       const right = await run(command, releasedAtMs - dayMs, releasedAtMs);
       const wrong = await run(command, releasedAtMs - dayMs - 1, releasedAtMs);
       assert.doesNotMatch(right.stderr, /the clock of this host/);
@@ -32,7 +32,7 @@ describe('a clock that is before the release of the program', () => {
     assert.doesNotMatch(stdout, /before the release/);
   });
 
-  it('is not looked for where a clock is given without a date of release', async () => {
+  it('is not reported for an injected clock without a release date', async () => {
     const { stderr } = await run('health', Date.UTC(2000, 0, 1));
     assert.doesNotMatch(stderr, /the clock of this host/);
   });

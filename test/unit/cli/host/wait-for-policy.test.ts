@@ -15,7 +15,7 @@ const { generation: _, ...nothing } = cycleResult('failed', {
 
 type Scripted = CycleResult | WritError | 'interrupted';
 
-/** Pulls that end as scripted, the last one again and again. */
+/** Pulls that end as scripted; the last result repeats. */
 function stage(script: readonly Scripted[], report = statusReport(), more: Partial<PolicyWaitOptions> = {}) {
   const clock = fakeClock({ mode: 'skip' });
   const stop = new AbortController();
@@ -53,7 +53,7 @@ describe('waiting for a policy', () => {
     assert.equal(answer.details['tries'], 3);
   });
 
-  it('waits longer and longer, 5 s to a minute, and says so each time', async () => {
+  it('waits with a backoff from 5 s to a minute, and reports each delay', async () => {
     const { wait, clock, notes } = stage([nothing]);
     await wait(300_000);
     assert.deepEqual(
@@ -68,21 +68,21 @@ describe('waiting for a policy', () => {
     assert.match(notes[0] ?? '', /failed \[SERVER_UNREACHABLE\]; next try in 4 s|next try in 5 s/);
   });
 
-  it('never asks again before the server wants to be asked', async () => {
+  it('does not retry before the time that the server requests', async () => {
     const busy = { ...problem('SERVER_BUSY', 'busy'), facts: { retryAfterMs: 120_000 } };
     const { wait, clock } = stage([{ ...nothing, problems: [busy] }]);
     await wait(600_000);
     assert.deepEqual(clock.sleeps, [120_000, 120_000, 120_000, 120_000, 120_000]);
   });
 
-  it('asks again after five minutes where the server asks for more', async () => {
+  it('retries after five minutes if the server requests a longer delay', async () => {
     const busy = { ...problem('SERVER_BUSY', 'busy'), facts: { retryAfterMs: 3_600_000 } };
     const { wait, clock } = stage([{ ...nothing, problems: [busy] }, cycleResult('activated')]);
     assert.equal((await wait(3_600_000)).outcome, 'activated');
     assert.deepEqual(clock.sleeps, [300_000]);
   });
 
-  it('ends at its time with the outcome of the last try', async () => {
+  it('ends at the timeout with the outcome of the last attempt', async () => {
     const { generation: _none, ...refused } = cycleResult('rejected');
     const { wait, tries } = stage([nothing, refused]);
     const answer = await wait(1000);
@@ -90,13 +90,13 @@ describe('waiting for a policy', () => {
     assert.match(answer.lines.at(-1) ?? '', /No verified policy became active within 1 s, in 2 pulls/);
   });
 
-  it('is no success when a pull had nothing to do and nothing is active', async () => {
+  it('fails when a pull had nothing to do and nothing is active', async () => {
     const { generation: _none, ...unchanged } = cycleResult('unchanged');
     const answer = await stage([unchanged]).wait(1000);
     assert.equal(answer.exitCode, 1);
   });
 
-  it('is over when an older policy is verified and active, and says how the pull ended', async () => {
+  it('ends when an older policy is verified and active, and reports the outcome of the pull', async () => {
     const { wait, tries } = stage([cycleResult('failed', { problems: nothing.problems })]);
     const answer = await wait(300_000);
     assert.deepEqual([answer.outcome, answer.exitCode, tries()], ['active', 0, 1]);
@@ -104,7 +104,7 @@ describe('waiting for a policy', () => {
     assert.match(answer.lines[0] ?? '', /^ACTIVE {2}generation 18 .* failed \[SERVER_UNREACHABLE\]$/);
   });
 
-  it('keeps the answer of the pull for --settled, also where an older policy is active', async () => {
+  it('keeps the answer of the pull for --settled, also if an older policy is active', async () => {
     for (const [outcome, code] of [
       ['degraded', 4],
       ['rejected', 3],
@@ -117,7 +117,7 @@ describe('waiting for a policy', () => {
     }
   });
 
-  it('goes on while what is active is not to be trusted', async () => {
+  it('continues while the active policy does not verify', async () => {
     const report = statusReport({ problems: [problem('STATE_DAMAGED', 'block.rpz changed')] });
     const { wait, tries } = stage([cycleResult('degraded')], report);
     const answer = await wait(20_000);
@@ -125,7 +125,7 @@ describe('waiting for a policy', () => {
     assert.ok(tries() > 2);
   });
 
-  it('tries again after an error that may pass, and ends with it', async () => {
+  it('retries after a temporary error, and ends with it', async () => {
     const held = new WritError('LOCK_HELD', 'held by pull');
     const { wait, tries } = stage([held]);
     await rejectsCode('LOCK_HELD', wait(1000));
@@ -137,14 +137,14 @@ describe('waiting for a policy', () => {
     policyStands(Object.assign(new Error('EACCES'), { code: 'EACCES' }), 'none'),
     new WritError('AGENT_UNREACHABLE', 'its socket is closed to us', { facts: { reason: 'denied' } }),
   ]) {
-    it(`ends at once with ${error.code}, which no waiting mends`, async () => {
+    it(`ends at once with ${error.code}, which a wait does not fix`, async () => {
       const { wait, tries } = stage([error]);
       await rejectsCode(error.code, wait(300_000));
       assert.equal(tries(), 1);
     });
   }
 
-  it('ends at once with a result that a person has to mend', async () => {
+  it('ends at once with a result that an operator has to fix', async () => {
     const { wait, tries } = stage([{ ...nothing, exitCode: 2 }]);
     assert.deepEqual([(await wait(300_000)).exitCode, tries()], [2, 1]);
   });

@@ -13,7 +13,7 @@ const away = problem('FLEET_UNREACHABLE', 'https://fleet/: ENOTFOUND');
 const silent = statusReport({ fleet: { ...fleet, problem: away }, problems: [away] });
 const reported = statusReport({ fleet: { ...fleet, acknowledgedAtMs: 1 } });
 
-/** Reads that end as scripted, the last one again and again. */
+/** Reads that end as scripted; the last result repeats. */
 function waiting(script: readonly (StatusReport | WritError)[], duration = '2m') {
   const clock = fakeClock({ mode: 'skip' });
   const stop = new AbortController();
@@ -32,13 +32,13 @@ function waiting(script: readonly (StatusReport | WritError)[], duration = '2m')
 }
 
 describe('a wait for the first report of a host', () => {
-  it('ends with 0 once a fleet server has acknowledged one', async () => {
+  it('ends with 0 after a fleet server has acknowledged a report', async () => {
     const { wait, reads } = waiting([silent, silent, reported]);
     const { outcome, exitCode } = await wait();
     assert.deepEqual([outcome, exitCode, reads()], ['reported', 0, 3]);
   });
 
-  it('ends with 1 when the time is over, with the reason', async () => {
+  it('ends with 1 and the reason after the timeout', async () => {
     const { exitCode, lines, details } = await waiting([silent]).wait();
     assert.equal(exitCode, 1);
     assert.equal(details['waitedMs'], 120_000);
@@ -49,13 +49,13 @@ describe('a wait for the first report of a host', () => {
     ]);
   });
 
-  it('names the key that is missing where no agent reports to a fleet', async () => {
+  it('names the missing key when no agent reports to a fleet', async () => {
     const { exitCode, lines } = await waiting([statusReport()], '1ms').wait();
     assert.equal(exitCode, 1);
     assert.match(lines.join(), /the key `fleet` is missing, or no agent runs/);
   });
 
-  it('goes on while an agent does not answer yet, and not where waiting fixes nothing', async () => {
+  it('continues while an agent does not answer yet, and ends on an error that a wait does not fix', async () => {
     const starting = new WritError('AGENT_UNREACHABLE', 'no socket');
     assert.equal((await waiting([starting, reported]).wait()).exitCode, 0);
     await rejectsCode('AGENT_UNREACHABLE', waiting([starting]).wait());

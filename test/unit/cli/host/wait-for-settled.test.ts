@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { cycleAnswer } from '../../../../src/cli/host/cycle-command.js';
-import { type BakeObservation, waitForSettled } from '../../../../src/cli/host/wait-for-settled.js';
+import { type SettledWaitObservation, waitForSettled } from '../../../../src/cli/host/wait-for-settled.js';
 import type { BakeStatus, StatusReport } from '../../../../src/core/status/status.js';
 import { cycleResult, problem } from '../../../kit/cli/cycle-results.js';
 import { statusReport } from '../../../kit/cli/status-reports.js';
@@ -19,15 +19,15 @@ function hostWith(serial: number | undefined, bake?: BakeStatus, more: Partial<S
   return statusReport({ bundles: [serial === undefined ? bundle : { ...bundle, serial }], ...more });
 }
 
-/** Looks that see these reports, the last one again and again. */
+/** Observations with these reports; the last one repeats. */
 function settling(
   reports: readonly StatusReport[],
-  { waitMs, by = 'agent', pull = cycleResult('activated') }: WaitTold = {},
+  { waitMs, by = 'agent', pull = cycleResult('activated') }: SettlingOptions = {},
 ) {
   const clock = fakeClock({ mode: 'skip' });
   const stop = new AbortController();
   const texts: string[] = [];
-  let looks = 0;
+  let observations = 0;
   const reporter = {
     note: () => undefined,
     begin: (_step: string, text?: string) => void texts.push(text ?? ''),
@@ -42,18 +42,18 @@ function settling(
       ...(waitMs === undefined ? {} : { waitMs }),
       context: { clock, reporter, signal: stop.signal },
       observe: async () => {
-        const report = reports[Math.min(looks, reports.length - 1)];
-        looks += 1;
+        const report = reports[Math.min(observations, reports.length - 1)];
+        observations += 1;
         assert.ok(report);
         return { report, by };
       },
     });
-  return { answer, clock, stop, texts, looks: () => looks };
+  return { answer, clock, stop, texts, observations: () => observations };
 }
 
-interface WaitTold {
+interface SettlingOptions {
   readonly waitMs?: number;
-  readonly by?: BakeObservation['by'];
+  readonly by?: SettledWaitObservation['by'];
   readonly pull?: ReturnType<typeof cycleResult>;
 }
 
@@ -67,38 +67,38 @@ describe('waiting for a release to settle', () => {
     assert.deepEqual(texts.slice(0, 1), ['dns-edge 7 bakes, 10 min left']);
   });
 
-  it('does not wait for an agent where each look of the command observes', async () => {
+  it('does not wait for an agent if the command observes the workers itself', async () => {
     const waiting = { ...baking, waitsFor: { what: 'agent' } } as const;
     const { answer } = settling([hostWith(7, waiting)], { waitMs: minute, by: 'command' });
     assert.equal((await answer()).lines[0], 'BAKING  dns-edge 7 bakes, 10 min left');
-    const { answer: beside } = settling([hostWith(7, waiting)], { waitMs: minute });
-    assert.match((await beside()).lines[0] ?? '', /waits for an agent/);
+    const { answer: withAgent } = settling([hostWith(7, waiting)], { waitMs: minute });
+    assert.match((await withAgent()).lines[0] ?? '', /waits for an agent/);
   });
 
-  it('names what a bake time waits for, and looks no more often for it', async () => {
+  it('names the reason for which a bake time waits, and observes no more often', async () => {
     const waiting = { ...baking, leftMs: 0, waitsFor: { what: 'probe', of: ['dns/a'] } } as const;
-    const { answer, looks } = settling([hostWith(7, waiting)], { waitMs: minute });
+    const { answer, observations } = settling([hostWith(7, waiting)], { waitMs: minute });
     const { exitCode, lines } = await answer();
     assert.equal(exitCode, 8);
     assert.equal(lines[0], 'BAKING  dns-edge 7 bakes, and waits for a right answer of the probe of dns/a');
-    assert.equal(looks(), 31, 'each 2 s');
+    assert.equal(observations(), 31, 'each 2 s');
   });
 
   it('ends with 0 at once for a release that settled before, or has no bake time', async () => {
     for (const bake of [settled, undefined]) {
-      const { answer, looks } = settling([hostWith(7, bake)]);
+      const { answer, observations } = settling([hostWith(7, bake)]);
       const { outcome, exitCode } = await answer();
-      assert.deepEqual([outcome, exitCode, looks()], ['settled', 0, 1]);
+      assert.deepEqual([outcome, exitCode, observations()], ['settled', 0, 1]);
     }
   });
 
-  it('says that a bake time was not observed', async () => {
+  it('reports that a bake time was not observed', async () => {
     const unobserved = { ...settled, observed: false };
     const { exitCode, lines } = await settling([hostWith(7, unobserved)]).answer();
     assert.deepEqual([exitCode, lines[0]?.includes('no agent observed its bake time')], [0, true]);
   });
 
-  it('ends with 5 when the release was taken back, with the cause', async () => {
+  it('ends with 5 and the cause when the release was rolled back', async () => {
     const refusal = {
       ...{ bundle: 'dns-edge', channel: 'stable', serial: 7, code: 'BAKE_FAILED' },
       ...{ reason: 'failed 40 s after activation', atMs: 1, retryAtMs: 2 },
@@ -109,7 +109,7 @@ describe('waiting for a release to settle', () => {
     assert.match(lines[0] ?? '', /^ROLLED BACK {2}dns-edge 7 was taken back \[BAKE_FAILED\] failed 40 s/);
   });
 
-  it('names lost contact as the cause, which is remembered as no refusal', async () => {
+  it('names lost contact as the cause, although no refusal is remembered', async () => {
     const message = 'contact lost after dns-edge 7; serial 7 is held until a newer release';
     const lost = (serial: number) => ({
       ...problem('CONTACT_LOST', message),
@@ -125,7 +125,7 @@ describe('waiting for a release to settle', () => {
     assert.equal(plain[0], 'ROLLED BACK  dns-edge 7 is not active any more');
   });
 
-  it('names a rollback by a person, and a withdrawal, which are no failures', async () => {
+  it('names a rollback by an operator and a withdrawal, which are no failures', async () => {
     const end = async (more: Partial<StatusReport>, offered = 7) => {
       const { bundles, ...report } = hostWith(6, settled, more);
       const server = { serial: offered, revision: 'a' };
@@ -156,12 +156,12 @@ describe('waiting for a release to settle', () => {
     assert.equal(Math.round(stuck.clock.monotonicMs() / 1000) >= 122, true);
   });
 
-  it('ends with 6 at once where the command itself found nothing to restore', async () => {
-    const { answer, looks } = settling([hostWith(7, failed)], { by: 'command' });
-    assert.deepEqual([(await answer()).exitCode, looks()], [6, 1]);
+  it('ends with 6 at once when the command itself found nothing to restore', async () => {
+    const { answer, observations } = settling([hostWith(7, failed)], { by: 'command' });
+    assert.deepEqual([(await answer()).exitCode, observations()], [6, 1]);
   });
 
-  it('waits three bake times, or as long as it was asked to, then ends with 8', async () => {
+  it('ends with 8 after three bake times, or after the given timeout', async () => {
     const byDefault = settling([hostWith(7, baking)]);
     const startMs = byDefault.clock.monotonicMs();
     const { outcome, exitCode } = await byDefault.answer();
@@ -173,7 +173,7 @@ describe('waiting for a release to settle', () => {
     assert.equal(asked.clock.monotonicMs() - fromMs, 4500);
   });
 
-  it('goes on with a newer release that became active meanwhile', async () => {
+  it('continues with a newer release that became active during the wait', async () => {
     const { answer } = settling([hostWith(7, baking), hostWith(8, baking), hostWith(8, settled)]);
     const { exitCode, details } = await answer();
     assert.deepEqual(
@@ -184,7 +184,7 @@ describe('waiting for a release to settle', () => {
     assert.equal(back.exitCode, 5);
   });
 
-  it('keeps the exit code of a pull that missed a worker, unless that worker has the policy by now', async () => {
+  it('keeps the exit code of a pull that missed a worker, unless the worker is confirmed later', async () => {
     const pull = cycleResult('degraded');
     const missed = settling([hostWith(7, settled, { confirmed: false })], { pull });
     assert.equal((await missed.answer()).exitCode, 4);
