@@ -23,7 +23,7 @@ export const configFlag = {
 
 export type ConfigFlags = FlagValues<typeof configFlag>;
 
-/** @returns the answer whose next and undo commands name the same configuration, so that they can be pasted */
+/** @returns the answer; its next and undo commands name the same configuration, so that they can be pasted */
 export function withConfig<T extends Pick<Answer, 'next' | 'undo'>>(answer: T, { config }: ConfigFlags): T {
   const paste = (line: string | undefined): string | undefined => line && pasteable(line, config);
   return { ...answer, next: paste(answer.next), undo: paste(answer.undo) };

@@ -38,7 +38,7 @@ export async function requestCycle(
   let isStandalone = false;
   let isNoted = false;
   let isBegun = false;
-  /** The cycle of another request, for whose end this request waits. */
+  /** The cycle of another request; this request waits for its end. */
   let awaitedCycle: string | undefined;
   const runStandalone = async (
     options: ReturnType<typeof standaloneOptions>,

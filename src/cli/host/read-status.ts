@@ -114,7 +114,7 @@ function withHint(hint: string, { code, message, facts }: WritError): WritError 
   return new WritError(code, message, { facts, hint });
 }
 
-/** @returns the same error, whose message names the age of the last status.json */
+/** @returns the same error; its message names the age of the last status.json */
 function withAge(error: WritError, ageMs: number): WritError {
   const { code, facts, hint } = error;
   const when = ageMs < 0 ? 'from the future' : `${roughly(ageMs)} old`;

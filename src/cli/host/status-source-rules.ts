@@ -46,7 +46,7 @@ export function chooseStatusSource({ socket, statusFile, stateDirectory }: Statu
   return socket === 'denied' || !isOfRunningAgent ? 'status-file' : 'status-file-unanswered';
 }
 
-/** For a recent status.json of a running agent whose socket does not answer. */
+/** For a recent status.json of a running agent, if the socket of that agent does not answer. */
 function chooseByLock(agent: AgentState, lock: 'free' | 'locked' | 'starting'): StatusSource {
   if (lock === 'free') return 'state-directory';
   return lock === 'starting' || agent === 'init' ? 'state-directory-starting' : 'state-directory-unanswered';

@@ -7,7 +7,7 @@ import type { Answer, CommandContext } from '../console/command.js';
 import { bakeWaitText, roughly } from '../show/show-text.js';
 
 export interface SettledWaitOptions {
-  /** The answer of the preceding pull, whose lines and details are kept. */
+  /** The answer of the preceding pull: its lines and details are kept. */
   readonly answer: Answer;
   /** Undefined: three times the longest bake time. */
   readonly waitMs?: number;
