@@ -69,8 +69,8 @@ export function releaseDetails(releases: readonly ShownRelease[]): Record<string
   });
 }
 
-/** @param names files of metadata, as `2.dns-team.json`. @returns a line for each, with the command that shows its releases */
+/** Invalid files, and waiting files of a replaced key. @param names files of metadata, as `2.dns-team.json`. @returns a line for each, with the command that shows its releases */
 export function leftOutLines(names: readonly string[], repository: string): string[] {
   const command = `writ repo log --repository ${shellWord(repository)}`;
-  return names.map((name) => `  leaves out  ${name}: its signatures or releases are not valid (${command})`);
+  return names.map((name) => `  leaves out  ${name}: hosts do not accept it (${command})`);
 }

@@ -40,7 +40,7 @@ export interface LogEntry {
   readonly signers: readonly LogSigner[];
   /** True for what is signed and no host can see yet. */
   readonly waiting?: true;
-  /** True for a version that hosts never saw, because a newer one was published in its place. */
+  /** True for a release that no published version lists. The version of the act was skipped: a newer one was published in its place. */
   readonly neverLive?: true;
   readonly act: LogAct;
 }
@@ -88,8 +88,10 @@ export function readRepositoryLog({
   const teams = teamsOf(layout, charges.keys()).map((role) => {
     return { role, read: readLogVersions(reading, role, { charges: charges.get(role) ?? [], named }) };
   });
-  const seen: SeenVersions = { live: liveVersions(timestamps, snapshots), snapshots };
-  const seenInTeams = teams.flatMap(({ role, read }) => listSeenReleases(role, read.versions, seen));
+  const versions = { live: liveVersions(timestamps, snapshots), snapshots };
+  const seenInTeams = teams.flatMap(({ role, read }) => listSeenReleases(role, read.versions, versions));
+  const seenInTargets = listSeenReleases('targets', targets.versions, versions);
+  const seen: SeenMetadata = { ...versions, releases: new Set([...seenInTargets, ...seenInTeams]) };
   const roles = [{ role: 'targets', read: targets }, ...teams];
   const entries = [
     ...rootEntries(roots),
@@ -144,6 +146,11 @@ interface SeenVersions {
   readonly snapshots: readonly LogVersion<'snapshot'>[];
 }
 
+interface SeenMetadata extends SeenVersions {
+  /** The releases of all versions that hosts saw, as describeRelease has them. */
+  readonly releases: ReadonlySet<string>;
+}
+
 /** @returns the releases of the versions of a role that hosts saw, as texts for a comparison */
 function listSeenReleases(role: string, versions: RoleVersions['versions'], seen: SeenVersions): string[] {
   const published = versions.filter(({ version }) => !isUnseenVersion(seen, role, version));
@@ -156,7 +163,7 @@ function describeRelease({ bundle, channel, toSerial, revision }: ReleaseAct): s
 
 function targetsEntries(
   { versions }: RoleVersions,
-  seen: SeenVersions,
+  seen: SeenMetadata,
   seenInTeams: readonly string[],
 ): LogEntry[] {
   return versions.flatMap((one, index) => {
@@ -183,7 +190,7 @@ function teamEntries(
   role: string,
   { versions }: RoleVersions,
   delegators: readonly LogVersion<'targets'>[],
-  seen: SeenVersions,
+  seen: SeenMetadata,
 ): LogEntry[] {
   return versions.flatMap((one, index) => {
     const before = versions[index - 1];
@@ -217,7 +224,7 @@ function handOverBefore(role: string, version: number, delegators: readonly LogV
 interface Acted {
   readonly acts: readonly LogAct[];
   readonly before: LogVersion<'targets'> | undefined;
-  readonly seen: SeenVersions;
+  readonly seen: SeenMetadata;
   /** The version was compared with what was handed over to its role. */
   readonly handedOver?: true;
 }
@@ -230,8 +237,15 @@ function entriesOf(role: string, one: LogVersion<'targets'>, acted: Acted): LogE
   const isWaiting = one.version > (seen.live.get(role) ?? 0);
   const waiting = isWaiting ? ({ waiting: true } as const) : {};
   const isSkipped = !isWaiting && isUnseenVersion(seen, role, one.version);
-  const neverLive = isSkipped ? ({ neverLive: true } as const) : {};
-  return all.map((act) => ({ ...entryOf(role, one, act), ...since, ...waiting, ...neverLive }));
+  // The usual skipped version is the first of two before one refresh: the next version publishes its act.
+  const isNeverLive = (act: LogAct): boolean =>
+    isSkipped && 'toSerial' in act && !seen.releases.has(describeRelease(act));
+  return all.map((act) => ({
+    ...entryOf(role, one, act),
+    ...since,
+    ...waiting,
+    ...(isNeverLive(act) ? { neverLive: true } : {}),
+  }));
 }
 
 function entryOf(

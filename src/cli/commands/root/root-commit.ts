@@ -1,10 +1,11 @@
 // `writ root commit`: a proposal that enough people signed becomes the root of the repository, and what its new keys
 // must sign is signed in the same step.
 import { WritError } from '../../../core/errors.js';
-import type { TargetsSigned } from '../../../core/tuf/tuf-metadata.js';
+import type { DelegatedRole, TargetsSigned } from '../../../core/tuf/tuf-metadata.js';
 import { createDurableFs } from '../../../platform/disk/durable-fs.js';
 import { askClockSync } from '../../../platform/process/clock-sync.js';
 import type { KeyDirectory } from '../../../publisher/keys/key-directory.js';
+import { shortKeyId } from '../../../publisher/keys/signer-names.js';
 import { listNewReleases } from '../../../publisher/repository/listing.js';
 import { releasesOf } from '../../../publisher/repository/metadata-content.js';
 import { type CommitPlan, planCommit } from '../../../publisher/root/commit-plan.js';
@@ -32,6 +33,8 @@ import {
 } from '../../show/show-repository.js';
 
 const maxReleasesShown = 50;
+const includeHint =
+  '  A waiting file of a replaced key is left out too: --include-waiting signs its releases again.';
 
 const flags = {
   repository: repositoryFlag,
@@ -111,6 +114,7 @@ function planLines(plan: CommitPlan, { repository }: CommitFlags): string[] {
     ...(signs.includes('targets') ? releaseTexts(state.targets.signed) : []),
     ...(signs.includes('snapshot') ? releaseLines('publishes', listNewReleases(state)) : []),
     ...leftOutLines(state.ignored, repository),
+    ...(state.ignored.length > 0 ? [includeHint] : []),
     ...(missing.length > 0
       ? [
           `  hosts refuse the repository until ${missing.join(' and ')} ${missing.length === 1 ? 'is' : 'are'} signed`,
@@ -126,8 +130,14 @@ function releaseTexts(targets: TargetsSigned): string[] {
   return [
     ...shown,
     ...(more > 0 ? [`    and ${more} more; see writ repo status`] : []),
-    ...(targets.delegations?.roles ?? []).map(({ name }) => `    delegates to ${name}`),
+    ...(targets.delegations?.roles ?? []).map(delegationText),
   ];
+}
+
+/** With key ids, because a thief may have replaced the key of a team by another one of the same name. */
+function delegationText({ name, paths = [], threshold, keyids }: DelegatedRole): string {
+  const keys = keyids.map(shortKeyId).join(', ');
+  return `    delegates ${paths.join(' ')} to ${name}, signed by ${threshold} of ${keys}`;
 }
 
 function detailsOf(plan: CommitPlan): Record<string, unknown> {

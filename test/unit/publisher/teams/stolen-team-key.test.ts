@@ -161,8 +161,23 @@ describe('the log after a theft of a team key', () => {
     await signAndRefresh(repository, team);
     assert.deepEqual(actsOf(repository).sort(), [
       'dns-team.1 publish 1',
-      'dns-team.2 publish 2, never published',
+      'dns-team.2 publish 2',
       'dns-team.3 publish 2',
+    ]);
+  });
+
+  it('shows a release of a skipped version as published where the next version lists it', async () => {
+    using dir = tempDir();
+    const { repository, team } = await publishedByTeam(dir);
+    await repository.publish({ zone: '2' }, { keys: team.keys });
+    await repository.publish({ zone: '3' }, { keys: team.keys });
+    await repository.publish({ list: '1' }, { bundle: 'dns-acl', keys: team.keys });
+    await repository.refresh();
+    assert.deepEqual(actsOf(repository).sort(), [
+      'dns-team.1 publish 1',
+      'dns-team.2 publish 2, never published',
+      'dns-team.3 publish 3',
+      'dns-team.4 publish 1',
     ]);
   });
 
