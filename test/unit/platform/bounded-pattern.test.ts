@@ -30,8 +30,20 @@ describe('a pattern with a bound', () => {
       assert.equal(pattern.test(`${'a'.repeat(60)}b`), 'no-verdict');
       return calls;
     };
-    assert.equal(asked(20), 2);
-    assert.equal(asked(1), 5);
+    assert.equal(asked(20), 4, 'two tries, each with the processor time before and after');
+    assert.equal(asked(1), 6, 'three tries');
+  });
+
+  it('is tried again where only the first try used the processor, as in a garbage collection', () => {
+    let calls = 0;
+    const usedMs = (): number => {
+      calls += 1;
+      // Behind the first try, as if it had used the processor; no time for the others.
+      return calls === 2 ? 20 : 0;
+    };
+    const pattern = boundedPattern('^(a+)+$', { timeoutMs: 20, usedMs });
+    assert.equal(pattern.test(`${'a'.repeat(60)}b`), 'no-verdict');
+    assert.equal(calls, 6, 'the other two tries follow');
   });
 
   it('is none when its syntax is wrong', () => {
