@@ -166,8 +166,12 @@ function targetsEntries(
   seen: SeenMetadata,
   seenInTeams: readonly string[],
 ): LogEntry[] {
+  // The published releases of the teams and of earlier targets.
+  const seenBefore = new Set(seenInTeams);
   return versions.flatMap((one, index) => {
     const before = versions[index - 1];
+    for (const text of listSeenReleases('targets', before === undefined ? [] : [before], seen))
+      seenBefore.add(text);
     if (before === undefined && one.version !== 1) return [];
     const { signed } = one.file;
     const given = handedOverBy(one.file);
@@ -177,10 +181,7 @@ function targetsEntries(
     const kept = left.filter(([path]) => !handed.has(path));
     const delegated = delegationActs(before?.file.signed, signed);
     const released = releaseActs(Object.fromEntries(kept), signed.targets);
-    const isMoved = (act: ReleaseAct): boolean =>
-      [...seenInTeams, ...listSeenReleases('targets', versions.slice(0, index), seen)].includes(
-        describeRelease(act),
-      );
+    const isMoved = (act: ReleaseAct): boolean => seenBefore.has(describeRelease(act));
     const acts = [...delegated, ...(delegated.length === 0 ? released : asMoves(released, isMoved))];
     return entriesOf('targets', one, { acts, before, seen });
   });

@@ -188,7 +188,8 @@ function verdictLine(outcome: string, verdict: Verdict, nowMs: number): string {
     return `${word} the repository was signed by a clock that was ${timeLeft(ahead)} ahead [SIGNED_AHEAD]`;
   if (worst === undefined) {
     if (waitingRoles.length === 0) return `${word} every role is fresh`;
-    return `${word} ${rolesText(waitingRoles)} waits for the online keys`;
+    const verb = waitingRoles.length === 1 ? 'waits' : 'wait';
+    return `${word} ${rolesText(waitingRoles)} ${verb} for the online keys`;
   }
   const { role, by, condition, expiresMs = 0 } = worst;
   if (newer !== undefined) return `${word} ${role} v${newer.version} is signed and waits for the online keys`;

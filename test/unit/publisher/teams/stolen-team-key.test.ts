@@ -166,6 +166,16 @@ describe('the log after a theft of a team key', () => {
     ]);
   });
 
+  it('shows a release as moved that returns to the targets from a role which never signed it', async () => {
+    using dir = tempDir();
+    const { repository, team } = await publishedByTeam(dir);
+    await repository.publish({ rule: '' }, { bundle: 'access' });
+    await delegateTo(repository, team, { paths: ['dns-*/*', 'access/*'], shouldHandOver: true });
+    await delegateRole({ role: 'dns-team', shouldHandOver: true }, changeOptions(repository));
+    const acts = actsOf(repository).filter((text) => text.startsWith('targets.'));
+    assert.deepEqual(acts.sort(), ['targets.3 publish 1', 'targets.5 move 1', 'targets.5 move 1']);
+  });
+
   it('shows a release of a skipped version as published where the next version lists it', async () => {
     using dir = tempDir();
     const { repository, team } = await publishedByTeam(dir);
