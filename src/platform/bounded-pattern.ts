@@ -38,7 +38,8 @@ export function boundedPattern(
   const script = new vm.Script('pattern.exec(text)?.index');
   const indexIn = (text: string, timeout: number): number | undefined | 'no-verdict' => {
     context['text'] = text;
-    for (let tries = 1, ownTimeouts = 0; ; tries += 1) {
+    let ownTimeouts = 0;
+    for (let tries = 1; tries <= maxTries && ownTimeouts < maxOwnTimeouts; tries += 1) {
       const before = usedMs();
       try {
         const index: unknown = script.runInContext(context, { timeout });
@@ -46,9 +47,9 @@ export function boundedPattern(
       } catch {
         // What the script throws is an error of that context, or the end of its time: no verdict, either way.
         if (usedMs() - before >= timeout / 2) ownTimeouts += 1;
-        if (tries === maxTries || ownTimeouts === maxOwnTimeouts) return 'no-verdict';
       }
     }
+    return 'no-verdict';
   };
   return {
     test: (text) => verdictOf(indexIn(text, timeoutMs)),
