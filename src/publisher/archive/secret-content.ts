@@ -39,8 +39,11 @@ const ownSecrets: Readonly<Record<string, string>> = {
 const lineEnd = '[\\s\\\\nr"\'+,#>|*/]{0,60}';
 /** Up to five members between the header and the body, as `Proc-Type: 4,ENCRYPTED`. */
 const headerLines = `(?:[A-Z][\\w-]{1,30}: [^\\r\\n\\\\]{1,100}[\\r\\n\\\\]${lineEnd}){0,5}`;
-/** A header without it is policy about keys, and no key. */
-const keyBody = `${lineEnd}${headerLines}[A-Za-z0-9+/]{32}`;
+/**
+ * A header without it is policy about keys, and no key. A body that begins as RSA in DER (`MII`) or OpenSSH (`b3Bl`) is longer than
+ * one line: an example that shows its first line alone shows nothing secret.
+ */
+const keyBody = `${lineEnd}${headerLines}(?:(?!MII|b3Bl)[A-Za-z0-9+/]{32}|[A-Za-z0-9+/]{77}|[A-Za-z0-9+/]{32,76}[\\s\\\\"']${lineEnd}[A-Za-z0-9+/]{32})`;
 /** A JSON Web Key in either order of its members: `kty` without the private member is a public key. */
 function jwkPattern(types: string, member: string, minCharacters: number): string {
   const type = `["']kty\\\\{0,3}["']\\s{0,20}:\\s{0,20}\\\\{0,3}["'](?:${types})\\\\{0,3}["']`;
@@ -48,16 +51,29 @@ function jwkPattern(types: string, member: string, minCharacters: number): strin
   return `${type}[^{}]{0,1000}?${value}|${value}[^{}]{0,1000}?${type}`;
 }
 
-/** The prefixes are those that each service documents for secret scanning; lengths are at least the shortest that it issues. */
-const otherSecrets: Readonly<Record<string, string>> = {
+/** `wg` reads the names of its members in any case; a flag of the whole expression would be one of the tokens too. */
+function anyCase(name: string): string {
+  return [...name].map((letter) => `[${letter.toUpperCase()}${letter}]`).join('');
+}
+
+const privateKeys: Readonly<Record<string, string>> = {
   'a private key': `-----BEGIN (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----${keyBody}`,
   'an SSH2 private key': `---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----${keyBody}`,
   'a private JSON Web Key': `${jwkPattern('RSA|EC|OKP', 'd', 40)}|${jwkPattern('oct', 'k', 16)}`,
   'a PuTTY private key': `PuTTY-User-Key-File-[123]: [\\w@.-]{3,60}${lineEnd}Encryption:`,
-  'an age secret key': 'AGE-(?:SECRET-KEY|PLUGIN-[A-Z0-9]{1,40})-1[02-9AC-HJ-NP-Z]{20}',
   'a minisign or signify secret key': `untrusted comment: (?:minisign|rsign|signify)[ \\w]{0,40} secret key${lineEnd}[A-Za-z0-9+/]{32}`,
+  'a GnuPG private key': '\\((?:protected-)?private-key \\([a-z]{3}',
   'a DNSSEC private key': `Private-key-format: v1\\.[0-9]${lineEnd}Algorithm:`,
-  'a WireGuard private key': 'PrivateKey[ \\t]{0,20}=[ \\t]{0,20}[A-Za-z0-9+/]{43}=',
+};
+
+/**
+ * Their bytes are random, so that one character eight times in a row is a placeholder. The prefixes are those that each service
+ * documents for secret scanning; lengths are at least the shortest that it issues.
+ */
+const randomSecrets: Readonly<Record<string, string>> = {
+  'an age secret key': 'AGE-(?:SECRET-KEY|PLUGIN-[A-Z0-9]{1,40})-1[02-9AC-HJ-NP-Z]{20}',
+  // The names of wg, systemd-networkd, NetworkManager, OpenWrt and YAML.
+  'a WireGuard key': `(?:${anyCase('private')}|${anyCase('preshared')})[-_]?${anyCase('key')}["']?[ \\t]{0,20}[=: \\t][ \\t]{0,20}["']?[A-Za-z0-9+/]{43}=`,
   'an AWS access key': '(?<!\\w)(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}(?!\\w)(?<!EXAMPLE)',
   'an AWS secret key':
     '(?:aws_secret_access_key|AWS_SECRET_ACCESS_KEY|[Ss]ecretAccessKey)["\']?[ \\t]{0,20}[=:][ \\t]{0,20}["\']?(?![A-Za-z0-9+/]{0,40}EXAMPLE)[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/=])',
@@ -77,31 +93,61 @@ const otherSecrets: Readonly<Record<string, string>> = {
   'a Grafana token': '(?<!\\w)(?:glsa_[A-Za-z0-9]{32}_|glc_[A-Za-z0-9+/]{32})',
   'a SendGrid key': '(?<!\\w)SG\\.[\\w-]{22}\\.[\\w-]{43}',
   'a Shopify token': '(?<!\\w)shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}',
-  'a Hugging Face token': '(?<!\\w)hf_[A-Za-z]{34}',
-  'an Anthropic or OpenAI key': '(?<!\\w)sk-(?:ant|proj|svcacct)-[\\w-]{20}',
+  'a Hugging Face token': '(?<!\\w)hf_[A-Za-z0-9]{34}',
+  'an Anthropic or OpenAI key':
+    '(?<!\\w)sk-(?:(?:ant|proj|svcacct|admin)-[\\w-]{20}|[A-Za-z0-9]{20}T3BlbkFJ[A-Za-z0-9]{20})',
   'a Tailscale key': '(?<!\\w)tskey-[a-z]{2,10}-[\\w-]{16}',
-  'a Databricks token': '(?<!\\w)dapi[0-9a-f]{32}',
+  'a Databricks token': '(?<!\\w)dapi[0-9a-f]{32}(?!\\.?\\w)',
 };
+const placeholder = /(.)\1{7}/;
+
+interface BinaryKey {
+  /** The first bytes, hex. */
+  readonly begin: RegExp;
+  readonly kind: string;
+  /** Of a whole file; a decoded text has the name of its encoding. */
+  readonly encoding: string;
+}
 
 /**
- * The first bytes of a private key in DER, hex: a sequence with its version, then a sequence with an algorithm (PKCS 8), an integer
- * (PKCS 1) or the octets of an elliptic curve key (SEC 1); or a sequence with PBES2 (encrypted PKCS 8). A public key and a
- * certificate begin with another sequence in a sequence.
+ * DER: a sequence with its version, then a sequence with an algorithm (PKCS 8), an integer (PKCS 1) or the octets of an elliptic
+ * curve key (SEC 1); or a sequence with PBES2 (encrypted PKCS 8). A public key and a certificate begin with another sequence in a
+ * sequence. OpenPGP: a secret key packet of version 4 (RFC 4880, sections 4.2 and 5.5.2) with its time and a known algorithm.
+ * GnuPG: the canonical form of an expression, `(11:private-key(`.
  */
-const derKey =
-  /^30(?:[0-7].|81[89a-f].|82.{4})(?:0201(?:00(?:30|02)|01(?:30|04(?:20|30|42)))|30[0-7].06092a864886f70d01050d)/;
-const derCharacters = 32;
+const binaryKeys: readonly BinaryKey[] = [
+  {
+    begin:
+      /^30(?:[0-7].|81[89a-f].|82.{4})(?:0201(?:00(?:30|02)|01(?:30|04(?:20|30|42)))|30[0-7].06092a864886f70d01050d)/,
+    ...{ kind: 'a private key', encoding: ' in DER' },
+  },
+  {
+    begin: /^(?:94..|95....|c5(?:[0-9ab].|[cd]...|ff.{8}))04.{8}(?:0[123]|1[0-36])/,
+    ...{ kind: 'an OpenPGP private key', encoding: '' },
+  },
+  {
+    begin: /^28(?:31313a|32313a70726f7465637465642d)707269766174652d6b657928/,
+    ...{ kind: 'a GnuPG private key', encoding: '' },
+  },
+];
+/** The shortest private key is one of Ed25519; a text that ends before is the prefix by which a rule finds keys. */
+const minKeyBytes = 48;
 
-function isDerKey(text: string): boolean {
-  return derKey.test(Buffer.from(text.slice(0, derCharacters), 'latin1').toString('hex'));
+function findBinaryKey(text: string): BinaryKey | undefined {
+  if (text.length < minKeyBytes) return undefined;
+  const hex = Buffer.from(text.slice(0, minKeyBytes), 'latin1').toString('hex');
+  return binaryKeys.find(({ begin }) => begin.test(hex));
 }
 
 const own = patternsOf(ownSecrets);
-const all = patternsOf({ ...ownSecrets, ...otherSecrets });
+const all = patternsOf({ ...ownSecrets, ...privateKeys, ...randomSecrets });
 
 function patternsOf(kinds: Readonly<Record<string, string>>) {
   const sources = Object.values(kinds);
-  return { kinds: Object.keys(kinds), either: new RegExp(sources.map((source) => `(${source})`).join('|')) };
+  return {
+    kinds: Object.keys(kinds),
+    either: new RegExp(sources.map((source) => `(${source})`).join('|'), 'g'),
+  };
 }
 
 interface Match {
@@ -113,13 +159,16 @@ interface Match {
 
 type Patterns = typeof all;
 
-/** @returns a private key in DER at the begin of a text, or the first secret in it */
+/** @returns a binary private key at the begin of a text, or the first secret in it */
 function findPlain(text: string, patterns: Patterns): Omit<Match, 'encoding'> | undefined {
-  if (patterns === all && text.startsWith('0') && isDerKey(text)) return { index: 0, kind: 'a private key' };
-  const match = patterns.either.exec(text);
-  if (match === null) return undefined;
-  const group = match.slice(1).findIndex((value) => value !== undefined);
-  return { index: match.index, kind: patterns.kinds[group] ?? '' };
+  const key = patterns === all ? findBinaryKey(text) : undefined;
+  if (key !== undefined) return { index: 0, kind: key.kind };
+  for (const match of text.matchAll(patterns.either)) {
+    const kind = patterns.kinds[match.slice(1).findIndex((value) => value !== undefined)] ?? '';
+    if (!Object.hasOwn(randomSecrets, kind) || !placeholder.test(match[0]))
+      return { index: match.index, kind };
+  }
+  return undefined;
 }
 
 /** The decoded text of one file that may still be searched. A short value in gzip and base64 expands a thousand times. */
@@ -149,11 +198,11 @@ function findIn(text: string, { patterns, budget, isCut, levels }: Search): Matc
   return undefined;
 }
 
-/** @returns a secret in a gzip file, or a private key in DER, by the first bytes of the file */
+/** @returns a secret in a gzip file, or a binary private key, by the first bytes of the file */
 function findInBinary(chunk: Buffer, search: Search): Match | undefined {
   const { patterns } = search;
-  if (patterns === all && isDerKey(chunk.toString('latin1', 0, derCharacters)))
-    return { index: 0, kind: 'a private key', encoding: ' in DER' };
+  const key = patterns === all ? findBinaryKey(chunk.toString('latin1', 0, minKeyBytes)) : undefined;
+  if (key !== undefined) return { index: 0, kind: key.kind, encoding: key.encoding };
   const inflated = inflate(chunk);
   const match = inflated === undefined ? undefined : findIn(inflated, search);
   return match && { ...match, index: 0, encoding: `${match.encoding} in gzip` };

@@ -61,7 +61,7 @@ describe('writ publish', () => {
     madeHere(dir);
     writeTree(dir.join('policy'), {
       ...v1,
-      'tls/server.pem': `-----${'BEGIN'} PRIVATE KEY-----\n${'MIIEvQIB'.repeat(8)}\n`,
+      'tls/server.pem': `-----${'BEGIN'} PRIVATE KEY-----\n${'MIIEvQIB'.repeat(10)}\n`,
     });
     const refused = await publish(dir, 'policy');
     assert.equal(refused.exitCode, 2);

@@ -73,6 +73,35 @@ describe('a private key in a binary file', () => {
   });
 });
 
+/** The header of a packet, its version, time and algorithm, and 80 bytes. */
+const packet = (header: string, algorithm: number): Buffer =>
+  Buffer.from(`${header}04046b0cde${algorithm.toString(16).padStart(2, '0')}${'a1'.repeat(80)}`, 'hex');
+
+describe('a private key of OpenPGP and GnuPG', () => {
+  it('is found in each form of its packet with each algorithm, in base64 too', () => {
+    for (const header of ['9458', '950058', 'c558', 'c5c058', 'c5ff00000058'])
+      for (const algorithm of [1, 2, 3, 16, 17, 18, 19, 22]) {
+        const what = 'an OpenPGP private key';
+        assert.equal(found(packet(header, algorithm))?.what, what, `${header} ${algorithm}`);
+        assert.equal(found(base64(packet(header, algorithm)))?.what, `${what} in base64`);
+      }
+  });
+
+  it('is found in the canonical form of an expression', () => {
+    for (const begin of ['(11:private-key(', '(21:protected-private-key('])
+      assert.equal(found(Buffer.from(`${begin}3:ecc${'\0'.repeat(60)}`))?.what, 'a GnuPG private key');
+  });
+
+  it('is not seen in a public key, a signature, another version and an algorithm without keys', () => {
+    for (const other of [packet('9858', 22), packet('c658', 22), packet('8858', 22), packet('9458', 8)])
+      assert.equal(found(other), undefined);
+    const version = packet('9458', 22);
+    version[2] = 7;
+    assert.equal(found(version), undefined);
+    assert.equal(found(Buffer.from(`(10:public-key(3:ecc${'\0'.repeat(60)}`)), undefined);
+  });
+});
+
 describe('a secret in an encoding', () => {
   it('is found in base64, plain and wrapped, with the line of its value', () => {
     const line = { line: 3, what: 'a GitHub token in base64', isOwn: false };

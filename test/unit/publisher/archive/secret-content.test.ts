@@ -11,24 +11,40 @@ function found(content: string | Buffer, secrets: 'all' | 'own' = 'all', chunkBy
 }
 
 const many = (characters: string, count: number): string => characters.repeat(count).slice(0, count);
-const body = many('MIIEvQ/b+', 40);
-const pem = (kind: string): string => `-----${'BEGIN'} ${kind}-----\n${body}\n`;
+const body = many('MIIEvQ/b+', 64);
+const pem = (kind: string): string => `-----${'BEGIN'} ${kind}-----\n${body}\n${body}\n`;
 
 const samples: Readonly<Record<string, readonly string[]>> = {
   'a private key': [
     ...['RSA ', 'EC ', 'DSA ', 'OPENSSH ', 'ENCRYPTED ', ''].map((kind) => pem(`${kind}PRIVATE KEY`)),
     pem('PGP PRIVATE KEY BLOCK'),
-    `{"private_key": "-----${'BEGIN'} PRIVATE KEY-----\\n${body}"}`,
-    `-----${'BEGIN'} RSA PRIVATE KEY-----\r\nProc-Type: 4,ENCRYPTED\r\nDEK-Info: AES-128-CBC,0AF1\r\n\r\n${body}`,
-    `  -----${'BEGIN'} EC PRIVATE KEY-----\n    ${body}`,
-    `"-----${'BEGIN'} PRIVATE KEY-----\\n" +\n  "${body}"`,
+    `{"private_key": "-----${'BEGIN'} PRIVATE KEY-----\\n${body}\\n${body}"}`,
+    `${'BEGIN'.padStart(10, '-')} OPENSSH PRIVATE KEY-----\nb3Bl${'A'.repeat(20)}${body}`,
+    `-----${'BEGIN'} RSA PRIVATE KEY-----\r\nProc-Type: 4,ENCRYPTED\r\nDEK-Info: AES-128-CBC,0AF1\r\n\r\n${body}\r\n${body}`,
+    `  -----${'BEGIN'} EC PRIVATE KEY-----\n    ${body}\n    ${body}`,
+    `"-----${'BEGIN'} PRIVATE KEY-----\\n" +\n  "${body}" +\n  "${body}"`,
+    `-----${'BEGIN'} PRIVATE KEY-----\nMC4CAQ${many('aB3+', 58)}\n`,
   ],
-  'an SSH2 private key': [`---- ${'BEGIN'} SSH2 ENCRYPTED PRIVATE KEY ----\nComment: "of a test"\n${body}`],
+  'an SSH2 private key': [
+    `---- ${'BEGIN'} SSH2 ENCRYPTED PRIVATE KEY ----\nComment: "of a test"\n${body}\n${body}`,
+  ],
   'a PuTTY private key': ['PuTTY-User-Key-File-' + '3: ssh-ed25519\r\nEncryption: none'],
   'an age secret key': [`AGE-SECRET-KEY-1${many('QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L', 58)}`],
   'a minisign or signify secret key': [`untrusted comment: minisign ${'encrypted'} secret key\nRWRT${body}`],
+  'a GnuPG private key': [
+    'Key: (private-' + 'key (ecc (curve Ed25519)',
+    'Key: (protected-private-' + 'key (rsa (n',
+  ],
   'a DNSSEC private key': ['Private-key-' + 'format: v1.3\nAlgorithm: 13'],
-  'a WireGuard private key': [`PrivateKey = ${many('aB3+', 43)}=`],
+  'a WireGuard key': [
+    'PresharedKey=',
+    'PrivateKey = ',
+    'privatekey=',
+    'PRIVATEKEY\t=',
+    'private-key=',
+    "option private_key '",
+    'private_key: "',
+  ].map((name) => `${name}${many('aB3+', 43)}=`),
   'a private JSON Web Key': [
     `{"kty":"OKP","crv":"Ed25519","x":"${many('aB3-', 43)}","d":"${many('cD4_', 43)}"}`,
     `{"d": "${many('cD4_', 342)}", "dp": "${many('e', 171)}", "kty": "RSA", "n": "${many('n', 342)}"}`,
@@ -62,10 +78,13 @@ const samples: Readonly<Record<string, readonly string[]>> = {
   'a Grafana token': [`glsa_${many('aB3', 32)}_0af1`],
   'a SendGrid key': [`SG.${many('aB3', 22)}.${many('aB3', 43)}`],
   'a Shopify token': [`shpat_${many('0af', 32)}`],
-  'a Hugging Face token': [`hf_${many('aB', 34)}`],
-  'an Anthropic or OpenAI key': [`sk-ant-${many('aB3', 24)}`],
+  'a Hugging Face token': [`hf_${many('aB', 34)}`, `hf_${many('5Qn', 34)}`],
+  'an Anthropic or OpenAI key': [
+    ...['ant', 'proj', 'svcacct', 'admin'].map((kind) => `sk-${kind}-${many('aB3', 24)}`),
+    `sk-${many('aB3', 20)}T3Blbk${'FJ'}${many('cD4', 20)}`,
+  ],
   'a Tailscale key': [`tskey-auth-${many('aB3', 20)}`],
-  'a Databricks token': [`dapi${many('0af', 32)}`],
+  'a Databricks token': [`dapi${many('0af', 32)}`, `dapi${many('0af', 32)}-2.`],
 };
 
 const key = JSON.stringify({ 'writ-key': 1, scheme: 'ed25519' }, null, 2);
@@ -117,8 +136,20 @@ describe('scanForSecrets', () => {
     'writ_host_... is the form of a token',
     'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI',
     'sk_buff, glpat-, ghp_, npm_config_registry',
+    `-----${'BEGIN'} PRIVATE KEY-----\n${body}\n...\n-----END PRIVATE KEY-----`,
+    `-----${'BEGIN'} OPENSSH PRIVATE KEY-----\nb3Bl${many('bnNzaC1r', 66)}\nQyNTUxOQAAACD... (snip)`,
+    `content:"MIIEvQIBADANBgkqhkiG9w0BAQEFAASC";`,
+    `Bearer ghp_${'x'.repeat(36)}`,
+    `aws_secret_access_key = ${'X'.repeat(40)}`,
+    `PrivateKey = ${'A'.repeat(43)}=`,
+    `AGE-SECRET-KEY-1${'X'.repeat(58)}`,
+    `include: dapi${many('0af', 32)}.example.net`,
   ];
   for (const text of harmless) it(`takes ${text.slice(0, 30)}`, () => assert.equal(found(text), undefined));
+
+  it('finds a secret behind a placeholder of the same kind', () => {
+    assert.deepEqual(found(`ghp_${'x'.repeat(36)}\nghp_${many('aB3', 36)}`)?.line, 2);
+  });
 
   it('finds a secret on the border of two chunks, and counts lines over chunks', () => {
     const content = `${'line\n'.repeat(2000)}${`ghp_${many('aB3', 36)}`}\n`;
@@ -137,7 +168,7 @@ describe('scanForSecrets', () => {
   });
 
   it('finds a secret in one line without an end, within the bound of bytes, and none behind it', () => {
-    const before = maxScannedBytes - 100;
+    const before = maxScannedBytes - 200;
     assert.equal(found(`${'a '.repeat(before / 2)}${pem('PRIVATE KEY')}`)?.line, 1);
     assert.equal(found(`${'a '.repeat(maxScannedBytes / 2)}${pem('PRIVATE KEY')}`), undefined);
   });
