@@ -14,12 +14,16 @@ import { silentLog } from '../../platform/telemetry/silent-log.js';
 import type { CommandContext } from '../console/command.js';
 import type { FleetClient } from './fleet-client.js';
 
-export async function openLocalFleetClient(location: string, context: CommandContext): Promise<FleetClient> {
-  const { clock, command } = context;
+export async function openLocalFleetClient(
+  location: string,
+  { createsStore }: { readonly createsStore: boolean },
+  context: CommandContext,
+): Promise<FleetClient> {
+  const { clock } = context;
   const isUrl = isDatabaseUrl(location);
   const place = isUrl ? location : context.at(location);
-  // A mistyped path would open an empty fleet without findings. A token may be created before the server starts.
-  if (!isUrl && command !== 'fleet token' && !existsSync(place))
+  // A mistyped path would open an empty fleet without findings and tokens.
+  if (!isUrl && !createsStore && !existsSync(place))
     throw new WritError('FLEET_STORE_LOCATION', `there is no store at ${location}`);
   const store = await openFleetStore(place, { clock, log: silentLog() });
   const { db } = store;

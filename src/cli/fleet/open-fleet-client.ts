@@ -34,7 +34,10 @@ export function createStoreFileFlag() {
   ).env('WRIT_FLEET_STORE_FILE');
 }
 
-export type FleetClientFlags = FlagValues<typeof fleetClientFlags>;
+export interface FleetClientFlags extends FlagValues<typeof fleetClientFlags> {
+  /** Makes a store that is missing: the first token may be created before the server starts. */
+  readonly createsStore?: boolean;
+}
 
 /**
  * Opens a client, runs an action with it, and closes it.
@@ -55,7 +58,7 @@ export async function withFleetClient<T>(
 }
 
 async function openFleetClient(
-  { url, tokenFile, ca, ...flags }: FleetClientFlags,
+  { url, tokenFile, ca, createsStore = false, ...flags }: FleetClientFlags,
   context: CommandContext,
 ): Promise<FleetClient> {
   const store = readStoreLocation(flags, context.at);
@@ -63,7 +66,7 @@ async function openFleetClient(
     throw new WritError('USAGE', '--url and --store both select a server: give one of them');
   if (store !== undefined) {
     const { openLocalFleetClient } = await import('./local-fleet-client.js');
-    return openLocalFleetClient(store, context);
+    return openLocalFleetClient(store, { createsStore }, context);
   }
   if (url === undefined)
     throw new WritError('USAGE', 'no server is given: use --url, or --store on the machine of the server', {

@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { type Dialect, Kysely, type LogEvent } from 'kysely';
 import { isSystemError, WritError } from '../../core/errors.js';
+import { diskErrorText } from '../../platform/disk/disk-error-text.js';
 import type { Logger } from '../../platform/telemetry/log.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { migrate } from './migrate.js';
@@ -68,7 +69,13 @@ function embedded(location: string, { busyTimeoutMs = 2_500, clock, log }: Store
   } catch (error) {
     if (!isSystemError(error)) throw error;
     const facts = { actual: error.code ?? '' };
-    throw new WritError('FLEET_STORE_LOCATION', `the store ${location}: ${error.message}`, { facts });
+    // mkdir answers EEXIST for a file in the place of the directory.
+    const isFile = error.code === 'EEXIST' || error.code === 'ENOTDIR';
+    const reason = isFile
+      ? `${location} is not a directory, or is below a file`
+      : diskErrorText(error, location);
+    const message = `the store cannot be opened: ${reason}`;
+    throw new WritError('FLEET_STORE_LOCATION', message, { facts });
   }
 }
 

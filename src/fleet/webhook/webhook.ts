@@ -100,8 +100,8 @@ function warnOfFiles({ target, log }: WebhookOptions): void {
     try {
       read();
     } catch (error) {
-      const { code, message } = toWritError(error);
-      log.warn({ code }, message);
+      const { code, facts } = toWritError(error);
+      log.warn({ code }, `the receiver cannot be notified of any alarm: ${String(facts['reason'])}`);
     }
 }
 

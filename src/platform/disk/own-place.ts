@@ -55,9 +55,13 @@ function requireOwnPart(part: string, stat: fs.Stats, owners: readonly number[])
   throw unsafe(part, stat);
 }
 
+/** All users may write `/dev/null`, and no change of its mode makes it a place for keys. */
+const fileOrDirectory = [fs.constants.S_IFREG, fs.constants.S_IFDIR, fs.constants.S_IFLNK];
+
 function unsafe(path: string, { uid, mode }: fs.Stats): WritError {
+  const canBePrivate = fileOrDirectory.includes(mode & fs.constants.S_IFMT);
   return new WritError('PATH_UNSAFE', `${path} can be changed by other users than root and you`, {
     facts: { path, uid, mode: (mode & 0o7777).toString(8) },
-    hint: `chmod go-w ${path}, or keep keys and repositories in a directory of your own. A work directory of CI may be writable for everybody: use one of mktemp -d.`,
+    hint: `${canBePrivate ? `chmod go-w ${path}` : 'Choose another path: this one is neither a file nor a directory'}, or keep keys and repositories in a directory of your own. A work directory of CI may be writable for everybody: use one of mktemp -d.`,
   });
 }

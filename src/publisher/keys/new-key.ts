@@ -3,6 +3,7 @@
 import * as fs from 'node:fs';
 import { dirname } from 'node:path';
 import { type DurableFs, diskError } from '../../platform/disk/durable-fs.js';
+import { isDirectoryThere } from '../../platform/disk/ensured-directory.js';
 import { createKeyFile, newSeed, requireNoKeys } from './key-file.js';
 import { requireKeyPlace } from './key-place.js';
 import { encodePublicKey, publicPathOf } from './public-key.js';
@@ -53,6 +54,8 @@ export function writeKeyPair(options: NewKeyOptions): KeySigner {
 /** Makes what a directory is in. @throws WritError DISK_* */
 export function makeParents(directory: string): void {
   const parent = dirname(directory);
+  // mkdir answers EEXIST for a file above the directory, as if the name were taken.
+  if (isDirectoryThere('directory', parent)) return;
   try {
     fs.mkdirSync(parent, { recursive: true });
   } catch (error) {

@@ -12,6 +12,7 @@ import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import { requireOwnLink } from '../../platform/disk/own-place.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { copyArchive } from '../archive/copy-archive.js';
+import { makeParents } from '../keys/new-key.js';
 import { type ListedRelease, liveReleasesOf } from '../repository/listing.js';
 import { archiveOf, filesOf } from '../repository/release-files.js';
 import {
@@ -112,7 +113,7 @@ function requirePlace({ layout, anchor, live }: RepositoryState, to: RepositoryL
 }
 
 function makeDirectories(to: RepositoryLayout, durableFs: DurableFs): void {
-  fs.mkdirSync(join(to.directory, '..'), { recursive: true });
+  makeParents(to.directory);
   for (const path of [to.directory, to.metadata, to.targets]) {
     requireOwnLink(path);
     durableFs.ensureDirectory('export.directory', path, 0o755);

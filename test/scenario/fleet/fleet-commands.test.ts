@@ -1,6 +1,6 @@
 // The fleet's commands against a real server, from the first token to a wait that a refusal ends.
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import type { TokenLine } from '../../../src/core/fleet/token-answers.js';
 import { jsonOf, runWrit } from '../../kit/cli/run-writ.js';
@@ -254,8 +254,17 @@ describe('the commands of a fleet', () => {
       '--json',
     ]);
     assert.deepEqual([elsewhere.exitCode, jsonOf(elsewhere)['code']], [1, 'FLEET_UNANSWERED']);
-    const missing = await runWrit(['fleet', 'status', '--store', fleet.dir.join('none'), '--json']);
-    assert.equal(jsonOf(missing)['code'], 'FLEET_STORE_LOCATION');
+  });
+
+  it('make no store where none is, except for a new token', async () => {
+    using dir = tempDir();
+    const store = ['--store', dir.join('none'), '--json'];
+    for (const args of [['status'], ['token', 'list'], ['token', 'revoke', 'abc']]) {
+      assert.equal(jsonOf(await runWrit(['fleet', ...args, ...store]))['code'], 'FLEET_STORE_LOCATION');
+      assert.equal(existsSync(dir.join('none')), false);
+    }
+    assert.equal((await runWrit(['fleet', 'token', 'create', '--for', 'hosts', ...store])).exitCode, 0);
+    assert.equal(jsonOf(await runWrit(['fleet', 'token', 'list', ...store]))['outcome'], 'found');
   });
 
   it('trust the authorities of --ca in place of the system, and say what a file is that holds none', async () => {

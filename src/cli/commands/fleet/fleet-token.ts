@@ -72,7 +72,9 @@ async function create(flags: TokenFlags, context: CommandContext): Promise<Answe
   if (kind === undefined) throw new WritError('USAGE', '--for is missing: hosts, people or opa');
   const labels = flags.label === undefined ? undefined : Object.fromEntries(flags.label);
   const wanted = { kind, ...given({ role, note, uses, lifetimeMs, hosts, labels }) };
-  const { id, token } = await withFleetClient(flags, context, (client) => client.createToken(wanted));
+  const { id, token } = await withFleetClient({ ...flags, createsStore: true }, context, (client) =>
+    client.createToken(wanted),
+  );
   const lines = [`CREATED   ${id} for ${kind}${kind === 'people' ? `, role ${role ?? 'view'}` : ''}`, token];
   // With --quiet the token alone: it goes into a file.
   const kept = [token];

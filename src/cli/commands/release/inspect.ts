@@ -4,13 +4,14 @@
 import { createHash } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
-import { unlessRefused, WritError } from '../../../core/errors.js';
+import { isSystemError, WritError } from '../../../core/errors.js';
 import { defaultArchiveLimits, defaultMetadataLimits } from '../../../core/limits.js';
 import { digestFromHex } from '../../../core/names.js';
 import { parseReleaseInfo, type ReleaseInfo } from '../../../core/release/release.js';
 import { sizeText } from '../../../core/size-text.js';
 import { timeLeft } from '../../../core/text/iso-time.js';
 import { topLevelRoles } from '../../../core/tuf/tuf-metadata.js';
+import { diskErrorText } from '../../../platform/disk/disk-error-text.js';
 import { readSmallFile } from '../../../platform/read-file.js';
 import { type ArchiveReport, inspectArchive } from '../../../publisher/archive/archive-reader.js';
 import { type DeltaReport, inspectDelta } from '../../../publisher/upkeep/inspect-delta.js';
@@ -53,20 +54,21 @@ export const command: CommandDefinition<InspectFlags> = {
   },
 };
 
-/** A name below a file, a circle of links, and a name that no file can have. */
-const leadNowhere = ['ENOTDIR', 'ELOOP', 'ENAMETOOLONG'];
+/** Nothing has the name, or a name below a file, a circle of links, and a name that no file can have. */
+const wrongPaths = ['ENOENT', 'ENOTDIR', 'ELOOP', 'ENAMETOOLONG'];
 
 function repositoryUrl(what: string, { at }: CommandContext): string | undefined {
   if (/^(https?|file):\/\//.test(what)) return what;
   const path = at(what);
-  const found = unlessRefused(() => statSync(path, { throwIfNoEntry: false }), leadNowhere);
-  if (found === undefined) {
-    throw new WritError('USAGE', `${path}: file not found`, {
+  try {
+    return statSync(path).isDirectory() ? pathToFileURL(path).href : undefined;
+  } catch (error) {
+    if (!wrongPaths.some((code) => isSystemError(error, code))) throw error;
+    throw new WritError('USAGE', diskErrorText(error as NodeJS.ErrnoException, path), {
       hint: 'Give an archive, a delta, a repository directory or the URL of a repository.',
       facts: { path },
     });
   }
-  return found.isDirectory() ? pathToFileURL(path).href : undefined;
 }
 
 const maxFilesShown = 40;

@@ -195,6 +195,21 @@ describe('a directory that has to be there', () => {
     });
   }
 
+  it('is refused below a file and a link without a target, with the path that is no directory', () => {
+    using dir = tempDir();
+    fs.writeFileSync(dir.join('file'), '');
+    fs.symlinkSync('nowhere', dir.join('link'));
+    for (const name of ['file', 'link']) {
+      const ensure = () => createDurableFs().ensureDirectory('op', dir.join(name, 'a', 'b'), 0o700);
+      assert.equal(throwsCode('DISK_FAILED', ensure).message, `${dir.join(name)} is not a directory`);
+    }
+  });
+
+  it('is refused in place of a device, which is not to be moved away', () => {
+    const ensure = () => createDurableFs().ensureDirectory('op', '/dev/null', 0o700);
+    assert.equal(throwsCode('DISK_FAILED', ensure).hint, 'Choose another path: this one is a device.');
+  });
+
   it('may be a link to one', () => {
     using dir = tempDir();
     fs.mkdirSync(dir.join('real'));

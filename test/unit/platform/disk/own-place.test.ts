@@ -28,6 +28,13 @@ describe('requireOwnPlace', () => {
     assert.throws(() => check(dir.join('keys/not/there')), refused);
   });
 
+  it('advises no change of the mode of a device', () => {
+    assert.throws(() => check('/dev/null'), {
+      ...refused,
+      hint: /^Choose another path: this one is neither a file/,
+    });
+  });
+
   it('refuses a parent that a group of several users can write', asRoot, () => {
     using dir = tempDir();
     fs.mkdirSync(dir.join('team/keys'), { recursive: true });

@@ -143,7 +143,7 @@ describe('initRepository', () => {
     const error = throwsCode('DISK_FAILED', () =>
       init(dir, { keysDirectory: dir.join('file', 'of', 'keys') }),
     );
-    assert.equal(error.facts['path'], dir.join('file', 'of'));
+    assert.equal(error.facts['path'], dir.join('file'));
   });
 
   it('never touches a repository or a key that is there', () => {
