@@ -3,7 +3,11 @@
 import { InvalidArgumentError } from '#commander';
 import { WritError } from '../../core/errors.js';
 import type { Role } from '../../core/fleet/answers.js';
-import { type IdentityRule, identityHeaderOf, identityNetworks } from '../../fleet/http/identity-rules.js';
+import {
+  type IdentityRule,
+  parseIdentityHeader,
+  parseIdentityNetworks,
+} from '../../fleet/http/identity-rules.js';
 import { repeatedFlag } from '../console/flag-values.js';
 import { type FlagValues, optional } from '../console/flags.js';
 
@@ -34,7 +38,7 @@ export function parseIdentityRule({
   identityFrom: networks,
   identityRole: role = 'view',
 }: FlagValues<typeof identityFlags>): IdentityRule | undefined {
-  const from = networks && identityNetworks(networks);
+  const from = networks && parseIdentityNetworks(networks);
   if (header !== undefined && from !== undefined) return { header, from, role };
   if (networks !== undefined && from === undefined)
     throw new WritError('USAGE', '--identity-from is given too often: at most 32');
@@ -45,7 +49,7 @@ export function parseIdentityRule({
 }
 
 function headerFlag(text: string): string {
-  const name = identityHeaderOf(text);
+  const name = parseIdentityHeader(text);
   if (name !== undefined) return name;
   throw new InvalidArgumentError(
     'Give the name of a header for this purpose only, for example X-Remote-User.',
@@ -53,7 +57,7 @@ function headerFlag(text: string): string {
 }
 
 function networkFlag(text: string): string {
-  if (identityNetworks([text]) !== undefined) return text;
+  if (parseIdentityNetworks([text]) !== undefined) return text;
   throw new InvalidArgumentError(
     'Give an IP address, or a network such as 10.0.0.0/24; at most /8 for IPv4 and /16 for IPv6.',
   );

@@ -1,5 +1,5 @@
-// What a failure looks like over HTTP: a status by its code, and the same members as `--json` has. Nothing of an error that is
-// ours alone goes out.
+// Turns an error into an HTTP answer: a status for its code, and the same members as `--json` has. The text of an internal error
+// stays in the log.
 import type { FastifyError } from 'fastify';
 import { type ErrorCode, isWritError, WritError } from '../../core/errors.js';
 
@@ -34,7 +34,7 @@ export interface ErrorAnswer {
     readonly hint: string;
     readonly [member: string]: unknown;
   };
-  /** Not of the one who asked: to be logged. */
+  /** The server caused it, not the caller: it belongs in the log. */
   readonly isOurs: boolean;
 }
 
@@ -42,11 +42,11 @@ export function errorAnswer(error: unknown): ErrorAnswer {
   const known: Known = isWritError(error) ? { error } : requestError(error as Partial<FastifyError>);
   const status = known.status ?? statuses[known.error.code] ?? 500;
   const { code, message, hint, facts } = known.error;
-  // What the database or a bug says may quote a row, or name where the database is.
+  // A message of the database or of a bug may quote a row, or contain the address of the database.
   const isOurs = status === 500 || code.startsWith('FLEET_STORE_');
-  const said = isOurs ? 'the server could not answer; its log says why' : message;
+  const text = isOurs ? 'the server could not answer; its log says why' : message;
   const { expected, actual } = isOurs ? {} : facts;
-  return { status, body: { schema: 1, type: 'error', code, message: said, hint, expected, actual }, isOurs };
+  return { status, body: { schema: 1, type: 'error', code, message: text, hint, expected, actual }, isOurs };
 }
 
 interface Known {
@@ -56,7 +56,7 @@ interface Known {
 
 const hint = 'GET /v1/openapi.json describes the requests.';
 
-/** Of what fastify refuses before a route sees it. */
+/** For what fastify refuses before a handler runs. */
 function requestError({ statusCode, validation, message = '' }: Partial<FastifyError>): Known {
   if (validation !== undefined)
     return { error: new WritError('USAGE', message.slice(0, 300), { hint }), status: 400 };

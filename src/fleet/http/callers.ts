@@ -1,5 +1,5 @@
-// Who asks: a person or a program with a bearer token, a person with the cookie of a session, or one whom a proxy names. Says what
-// they may, and that a page of somebody else's asked in their name. The store holds digests of both; a token is never looked for in a URL.
+// Finds the caller of a request: a bearer token, the session cookie of a page, or the person in the header of a proxy. Checks its role,
+// and refuses a change that a page of another site sent. The store has digests of tokens and sessions; a token in a URL is not read.
 import { randomBytes } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyRequest } from 'fastify';
@@ -11,14 +11,14 @@ import type { Tables } from '../store/tables.js';
 import { transact } from '../store/transact.js';
 import { mayAs, stateOfToken } from '../tokens/token-rules.js';
 import { checkToken, tokenDigest, tokenRefused } from '../tokens/tokens.js';
-import { type IdentityRule, identityOf } from './identity-rules.js';
+import { type IdentityRule, readIdentity } from './identity-rules.js';
 import type { RefusalBound } from './refusal-bound.js';
 
 export interface Caller {
-  /** As the audit has it. */
+  /** Name of the caller in the audit. */
   readonly who: string;
   readonly role: Role;
-  /** Left out where nobody asks. */
+  /** Left out for the anonymous caller of an open route. */
   readonly by?: 'token' | 'session' | 'proxy';
 }
 
@@ -26,25 +26,25 @@ export interface CallerParts {
   readonly db: Kysely<Tables>;
   readonly bound: RefusalBound;
   readonly nowMs: number;
-  /** Left out: no proxy is believed. */
+  /** Left out: no proxy names persons. */
   readonly identity?: IdentityRule;
   /** Sessions over TLS alone. */
   readonly secure: boolean;
 }
 
-/** What of a request says who asks. */
-export type Asking = Pick<FastifyRequest, 'headers' | 'ip'>;
+/** The part of a request that contains credentials. */
+export type CredentialRequest = Pick<FastifyRequest, 'headers' | 'ip'>;
 
-interface PagePlace {
+interface PageAddress {
   readonly hasTls: boolean;
-  /** Where the server listens. */
+  /** Address on which the server listens. */
   readonly host: string;
-  /** Where people reach it. */
+  /** Address under which people reach it. */
   readonly publicUrl?: string | undefined;
 }
 
 /** @returns whether browsers reach the page over TLS, of this server or of a proxy before it: its cookies are then Secure */
-export function hasSecurePage({ hasTls, host, publicUrl }: PagePlace): boolean {
+export function hasSecurePage({ hasTls, host, publicUrl }: PageAddress): boolean {
   return hasTls || publicUrl?.startsWith('https:') === true || !/^(?:127\.|::1$|localhost$)/.test(host);
 }
 
@@ -54,32 +54,32 @@ export function hasSecurePage({ hasTls, host, publicUrl }: PagePlace): boolean {
  */
 const cookieName = (secure: boolean): string => (secure ? '__Host-writ_session' : 'writ_session');
 const sessionMs = 12 * 3_600_000;
-/** The newest stay: who signs in again and again does not fill the store. */
+/** The newest sessions stay: a person who signs in again and again does not fill the store. */
 const sessionsOfToken = 100;
 
-type Known = Required<Caller>;
+type IdentifiedCaller = Required<Caller>;
 
 /** @throws FLEET_TOKEN_REFUSED without credentials that are good now; FLEET_IDENTITY_REFUSED; FLEET_REFUSED_OFTEN */
-export async function callerOf(parts: CallerParts, asking: Asking): Promise<Known> {
+export async function findCaller(parts: CallerParts, asking: CredentialRequest): Promise<IdentifiedCaller> {
   const { headers, ip: address } = asking;
-  const named = await namedByProxy(parts, asking, hasCredential(headers));
+  const named = await findProxyCaller(parts, asking, hasCredential(headers));
   if (named !== undefined) return named;
-  const bearer = bearerOf(headers);
-  const session = sessionOf(headers, parts.secure);
+  const bearer = readBearer(headers);
+  const session = readSession(headers, parts.secure);
   const credential = bearer ?? session;
   if (credential === undefined) throw tokenRefused('missing', 'people');
   return parts.bound.guard({ address, credential }, () =>
-    bearer === undefined ? ofSession(parts, credential) : ofToken(parts, bearer),
+    bearer === undefined ? findSessionCaller(parts, credential) : findTokenCaller(parts, bearer),
   );
 }
 
-/** No look into the store and no guess: a person whom a proxy names is kept out by nobody's refusals, and a word refused counts. */
-async function namedByProxy(
+/** Reads no store, so refusals of other callers do not delay a person whom a proxy names; a refused header counts as a refusal. */
+async function findProxyCaller(
   { identity: rule, bound }: CallerParts,
-  asking: Asking,
+  asking: CredentialRequest,
   isBeside: boolean,
-): Promise<Known | undefined> {
-  const found = rule && identityOf(rule, asking, isBeside);
+): Promise<IdentifiedCaller | undefined> {
+  const found = rule && readIdentity(rule, asking, isBeside);
   if (rule === undefined || found === undefined) return undefined;
   if ('person' in found) return { who: `person ${found.person}`, role: rule.role, by: 'proxy' };
   return bound.guard({ address: asking.ip, credential: `refused ${found.refused}` }, async () => {
@@ -89,17 +89,17 @@ async function namedByProxy(
   });
 }
 
-/** Also one that is malformed: it says that somebody meant to be known by it. */
+/** A malformed credential counts too, because its sender meant to be identified by it. */
 function hasCredential({ authorization = '', cookie = '' }: IncomingHttpHeaders): boolean {
   return /^\s*bearer\b/i.test(authorization) || /(?:^|;)\s*(?:__Host-)?writ_session=/.test(cookie);
 }
 
-async function ofToken({ db, nowMs }: CallerParts, bearer: string): Promise<Known> {
+async function findTokenCaller({ db, nowMs }: CallerParts, bearer: string): Promise<IdentifiedCaller> {
   const { id, role } = await checkToken(db, bearer, 'people', nowMs);
   return { who: `token ${id}`, role: role || 'view', by: 'token' };
 }
 
-async function ofSession({ db, nowMs }: CallerParts, session: string): Promise<Known> {
+async function findSessionCaller({ db, nowMs }: CallerParts, session: string): Promise<IdentifiedCaller> {
   const row = await db
     .selectFrom('sessions')
     .innerJoin('tokens', 'tokens.id', 'sessions.token_id')
@@ -119,7 +119,7 @@ export function requireRole(caller: Caller, needed: Role): void {
   });
 }
 
-/** A browser says where a request comes from, and no page can change that word: another site's form is refused. */
+/** A browser sends the origin of a request in this header, and no page can change it: a form of another site is refused. */
 export function requireSameOrigin(headers: IncomingHttpHeaders): void {
   if (headers['sec-fetch-site'] === 'same-origin') return;
   throw new WritError('FLEET_FORBIDDEN', 'a change without a token must come from a page of this server', {
@@ -128,13 +128,17 @@ export function requireSameOrigin(headers: IncomingHttpHeaders): void {
 }
 
 /**
- * @returns the text of the cookie, which nothing keeps
- * @throws FLEET_IDENTITY_REFUSED where a proxy names who asks: the session would be refused beside its word
+ * @returns the value of the cookie, which the server does not store
+ * @throws FLEET_IDENTITY_REFUSED where a proxy names a person: requests with both would be refused
  */
-export async function beginSession(parts: CallerParts, token: string, asking: Asking): Promise<string> {
+export async function beginSession(
+  parts: CallerParts,
+  token: string,
+  asking: CredentialRequest,
+): Promise<string> {
   const { db, bound, nowMs } = parts;
   const { ip: address } = asking;
-  await namedByProxy(parts, asking, true);
+  await findProxyCaller(parts, asking, true);
   const { id } = await bound.guard({ address, credential: token }, () =>
     checkToken(db, token, 'people', nowMs),
   );
@@ -153,31 +157,31 @@ export async function endSession(
   { db, secure }: Pick<CallerParts, 'db' | 'secure'>,
   headers: IncomingHttpHeaders,
 ): Promise<void> {
-  const session = sessionOf(headers, secure);
+  const session = readSession(headers, secure);
   if (session === undefined) return;
   const ended = tokenDigest(session);
   await transact(db, (trx) => trx.deleteFrom('sessions').where('digest', '=', ended).execute());
 }
 
-/** @param secure from hasSecurePage: without TLS a browser would not send the cookie back */
+/** @param secure from hasSecurePage; a browser does not return a Secure cookie without TLS */
 export function cookieText(session: string, secure: boolean): string {
-  const life = session === '' ? 0 : sessionMs / 1000;
+  const maxAgeSeconds = session === '' ? 0 : sessionMs / 1000;
   const parts = [
     `${cookieName(secure)}=${session}`,
     'Path=/',
     'HttpOnly',
     'SameSite=Strict',
-    `Max-Age=${life}`,
+    `Max-Age=${maxAgeSeconds}`,
   ];
   return [...parts, ...(secure ? ['Secure'] : [])].join('; ');
 }
 
-/** @returns undefined for anything but one token of printable characters */
-export function bearerOf({ authorization = '' }: IncomingHttpHeaders): string | undefined {
+/** @returns the bearer token; undefined unless there is exactly one, of printable characters */
+export function readBearer({ authorization = '' }: IncomingHttpHeaders): string | undefined {
   return /^Bearer ([\x21-\x7e]{1,200})$/i.exec(authorization)?.[1];
 }
 
-function sessionOf({ cookie = '' }: IncomingHttpHeaders, secure: boolean): string | undefined {
+function readSession({ cookie = '' }: IncomingHttpHeaders, secure: boolean): string | undefined {
   const begin = `${cookieName(secure)}=`;
   const found = cookie.split(/; */).find((part) => part.startsWith(begin));
   const text = found?.slice(begin.length) ?? '';

@@ -1,4 +1,4 @@
-// What only `operate` may: tokens, and hosts that wait or leave. Each change is in the audit under the name of who asked.
+// Routes for the role `operate`: tokens, and the approval and retirement of hosts. Each change is in the audit with its caller.
 import type { Kysely } from 'kysely';
 import { fleetBounds } from '../../core/fleet/report.js';
 import type { NewToken } from '../../core/fleet/token-answers.js';
@@ -9,10 +9,10 @@ import type { Tables } from '../store/tables.js';
 import { newTokenSchema } from '../tokens/new-token.js';
 import { shownToken } from '../tokens/shown-token.js';
 import { createToken, listTokens, revokeToken } from '../tokens/tokens.js';
-import { type Asked, object, type Route, textSchema } from './routes.js';
+import { object, type Route, type RouteRequest, textSchema } from './routes.js';
 
 export function changeRoutes(db: Kysely<Tables>, nowMs: () => number): readonly Route[] {
-  const change = ({ caller }: Asked) => ({ who: caller.who, nowMs: nowMs() });
+  const change = ({ caller }: RouteRequest) => ({ who: caller.who, nowMs: nowMs() });
   const ofHost = (verb: 'approve' | 'retire', act: typeof approveHost): Route => ({
     method: 'POST',
     url: `/v1/hosts/:key/${verb}`,

@@ -1,5 +1,5 @@
-// The routes as fastify serves them: bodies within their bounds, schemas before handlers, roles before both, errors in our words,
-// ETags, and headers that keep a browser from guessing. Owns no answer.
+// Serves the routes with fastify: roles are checked before schemas, schemas before handlers, bodies have bounds, errors have codes,
+// answers have ETags and headers that prevent content sniffing. Contains no answer of its own.
 import { createHash } from 'node:crypto';
 import type { RequestListener, Server } from 'node:http';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
@@ -13,7 +13,7 @@ import { BodyGate } from '../bodies/body-gate.js';
 import { countJsonValues, maxJsonValues } from '../bodies/count-values.js';
 import type { FleetStore } from '../store/open-store.js';
 import { errorAnswer } from './answer-error.js';
-import { type Caller, callerOf, requireRole, requireSameOrigin } from './callers.js';
+import { type Caller, findCaller, requireRole, requireSameOrigin } from './callers.js';
 import type { FleetMetrics } from './fleet-metrics.js';
 import type { IdentityRule } from './identity-rules.js';
 import type { RefusalBound } from './refusal-bound.js';
@@ -31,14 +31,14 @@ export interface AppOptions {
   readonly secure: boolean;
   readonly addPages: (app: FastifyInstance) => Promise<void>;
   readonly createServer: (handler: RequestListener) => Server;
-  /** True from the first word of an end on. */
+  /** True from the moment at which the server begins to close. */
   readonly isEnding: () => boolean;
 }
 
-const nobody: Caller = { who: '', role: 'view' };
-/** Of routes that name no other bound: a few fields. */
+const anonymousCaller: Caller = { who: '', role: 'view' };
+/** For routes without a bound of their own: a few fields. */
 const maxFieldsBytes = 8192;
-const guards = {
+const safetyHeaders = {
   'cache-control': 'no-store',
   'content-security-policy': "default-src 'self'; frame-ancestors 'none'; base-uri 'none'",
   'referrer-policy': 'no-referrer',
@@ -50,16 +50,16 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
     serverFactory: (handler) => options.createServer(handler),
     bodyLimit: maxFieldsBytes,
     routerOptions: { maxParamLength: 1000 },
-    // An address that cannot be read meets no hook.
+    // fastify runs no hook for a URL that it cannot parse.
     frameworkErrors: (error, _request, reply) =>
-      sendError(error, reply.headers(guards) as FastifyReply, options.log),
+      sendError(error, reply.headers(safetyHeaders) as FastifyReply, options.log),
     ajv: { customOptions: { removeAdditional: false, coerceTypes: true, allErrors: false } },
-    // The listener has them, before a request is understood.
+    // The listener has these timeouts, because they begin before a request is parsed.
     requestTimeout: 0,
     keepAliveTimeout: 0,
   });
-  readBodies(app);
-  watch(app, options);
+  addBodyParsers(app);
+  addRequestHooks(app, options);
   const gate = new BodyGate({ budget: new BodyBudget(), clock: options.clock });
   gate.addTo(app);
   app.setErrorHandler((error, _request, reply) => sendError(error, reply, options.log));
@@ -69,14 +69,14 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
     });
     void reply.code(404).send({ schema: 1, type: 'error', ...error.toJSON() });
   });
-  for (const route of options.routes) add(app, route, gate, options);
+  for (const route of options.routes) addRoute(app, route, gate, options);
   await options.addPages(app);
   await app.ready();
   return app;
 }
 
-/** JSON as an object, or as the bytes that were signed; a form as its fields; nothing else. */
-function readBodies(app: FastifyInstance): void {
+/** Parses JSON to an object, or keeps its bytes for a signature over them; parses a form to its fields; refuses other types. */
+function addBodyParsers(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(
     'application/json',
@@ -104,9 +104,9 @@ function withoutProto(key: string, value: unknown): unknown {
   return key === '__proto__' ? undefined : value;
 }
 
-function watch(app: FastifyInstance, { log, metrics, isEnding }: AppOptions): void {
+function addRequestHooks(app: FastifyInstance, { log, metrics, isEnding }: AppOptions): void {
   app.addHook('onRequest', async (_request, reply) => {
-    void reply.headers(guards);
+    void reply.headers(safetyHeaders);
     if (!isEnding()) return;
     void reply.header('connection', 'close');
     throw new WritError('FLEET_OVERLOADED', 'the server is stopping');
@@ -131,13 +131,13 @@ function watch(app: FastifyInstance, { log, metrics, isEnding }: AppOptions): vo
   });
 }
 
-/** Of what is said, not of when: an answer that only got older is the same. */
+/** Without the times of the answer, so that an answer that only became older keeps its ETag. */
 function etagOf(payload: object): string {
   const text = JSON.stringify({ ...payload, atMs: 0, countedAtMs: 0 });
   return `W/"${createHash('sha256').update(text).digest('base64url').slice(0, 27)}"`;
 }
 
-function add(
+function addRoute(
   app: FastifyInstance,
   route: Route,
   gate: BodyGate,
@@ -148,7 +148,7 @@ function add(
   const callers = new WeakMap<FastifyRequest, Caller>();
   const admit = async (request: FastifyRequest, needed: Role) => {
     const asked = { db: store.db, bound, nowMs: clock.nowMs(), secure, ...given({ identity }) };
-    const caller = await callerOf(asked, request);
+    const caller = await findCaller(asked, request);
     requireRole(caller, needed);
     return caller;
   };
@@ -162,12 +162,12 @@ function add(
       ...(params === undefined ? {} : { params }),
       ...(body === undefined ? {} : { body }),
     },
-    // Before the body is read: who may not ask is not listened to.
+    // Before the body is read, so that a caller without the role costs no memory.
     onRequest: async (request: FastifyRequest) => {
       if (route.admit !== undefined) gate.setTerms(request, await route.admit(request));
       if (isOpen) return;
       const caller = await admit(request, access);
-      // A proxy's own cookie goes along with another site's form, as a session's would.
+      // A browser sends the cookie of a proxy with a form of another site, as it would send a session.
       if (caller.by !== 'token' && method !== 'GET') requireSameOrigin(request.headers);
       callers.set(request, caller);
       const account = { kind: 'credential', id: caller.who, maxBytes: tokenShareBytes } as const;
@@ -176,8 +176,8 @@ function add(
     handler: (request: FastifyRequest, reply: FastifyReply) =>
       gate.keepDuring(request, async () =>
         route.handle({
-          ...{ request, reply, caller: callers.get(request) ?? nobody },
-          again: async () => (isOpen ? nobody : admit(request, access)),
+          ...{ request, reply, caller: callers.get(request) ?? anonymousCaller },
+          again: async () => (isOpen ? anonymousCaller : admit(request, access)),
         }),
       ),
   });

@@ -1,5 +1,5 @@
-// What a fleet server counts, by name. Labels come from fixed sets: neither a host nor a client can make a new one. Owns which
-// number goes where; what a summary says is summary-metrics'.
+// The metrics of a fleet server by name. Labels come from fixed sets, so that neither a host nor a client can add one. Assigns each
+// number to a metric; those of a summary are in summary-metrics.ts.
 import type { FleetSummary } from '../../core/fleet/answers.js';
 import { writVersion } from '../../core/version.js';
 import type { RefusedConnection } from '../../platform/serve/refused-connection.js';
@@ -10,8 +10,8 @@ import type { ReportVerdict } from '../hosts/report-plan.js';
 import { repositoryGauges } from './repository-metrics.js';
 import { namedGauges, plainGauges } from './summary-metrics.js';
 
-/** What the store says, for the gauges; undefined while it does not answer. */
-export type StoreFacts = { readonly summary: FleetSummary; readonly sessions: number } | undefined;
+/** The numbers of the store, for the gauges; undefined while it does not answer. */
+export type StoreNumbers = { readonly summary: FleetSummary; readonly sessions: number } | undefined;
 
 export interface FleetMetrics {
   request(route: string, status: number): void;
@@ -20,7 +20,7 @@ export interface FleetMetrics {
   batch(batch: CommittedBatch): void;
   webhook(result: 'ok' | 'failed'): void;
   /** @param names `shown`: also by bundle and channel */
-  text(facts: StoreFacts, names: 'hidden' | 'shown'): Promise<string>;
+  text(facts: StoreNumbers, names: 'hidden' | 'shown'): Promise<string>;
   readonly contentType: string;
 }
 

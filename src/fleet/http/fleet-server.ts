@@ -1,5 +1,5 @@
-// `writ fleet serve` as a function: a store, hosts that report to it and people who ask it. Puts the parts together and owns the
-// life of the server: start, reload of certificates, end. It holds no key that could sign policy.
+// `writ fleet serve` as a function: a store, hosts that report to it and callers that query it. Connects the parts; starts the server,
+// reloads its certificates and closes it. Has no key that could sign policy.
 import type { Server } from 'node:http';
 import type { WritError } from '../../core/errors.js';
 import { writVersion } from '../../core/version.js';
@@ -33,7 +33,7 @@ import type { IdentityRule } from './identity-rules.js';
 import { opaRoutes } from './opa-routes.js';
 import { openApi } from './open-api.js';
 import { ownRoutes } from './own-routes.js';
-import { addPages } from './page-doors.js';
+import { addPages } from './page-authentication.js';
 import { queryRoutes } from './query-routes.js';
 import { createRefusalBound } from './refusal-bound.js';
 import type { Route } from './routes.js';
@@ -49,18 +49,18 @@ export interface FleetServerOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly limits?: Partial<ServerLimits>;
-  /** Addresses that bring the connections of many clients. */
+  /** Addresses from which many clients connect. */
   readonly proxies?: readonly string[];
-  /** Whose word is taken for who a person is. */
+  /** The header in which a proxy names a person, and the addresses of the proxy. */
   readonly identity?: IdentityRule;
-  /** Who is told when the state of the fleet changes. */
+  /** The receiver that is notified when the state of the fleet changes. */
   readonly webhook?: WebhookTarget;
-  /** Where people reach this server, for links and cookies; without a slash at its end. Left out: the address that it listens on. */
+  /** Address under which people reach this server, for links and cookies; without a slash at its end. Left out: its own address. */
   readonly publicUrl?: string;
   readonly processMetrics: MetricsOptions['process'];
   /** How long ended intervals are kept; left out: 90 days. */
   readonly keepHistoryMs?: number;
-  /** Whose metadata is read, and where what is trusted of it is kept. */
+  /** The repositories that the server follows, and the directory of their trusted metadata. */
   readonly repositories?: Pick<FollowOptions, 'state' | 'everyMs'> & {
     readonly followed: readonly FollowedRepository[];
   };
@@ -72,13 +72,13 @@ export interface RunningFleetServer {
   readonly fleetId: string;
   /** @throws WritError TLS_INVALID; the old pair stays in use */
   reloadTls(): void;
-  /** Resolves when a server of a newer version has taken the store over (FLEET_STORE_NEWER): nothing is written from here any more. */
+  /** Resolves when a server of a newer version uses the store (FLEET_STORE_NEWER): this one writes nothing any more. */
   readonly overtaken: Promise<WritError>;
-  /** Takes no more requests, lets those under way finish until closeDeadlineMs; what was acknowledged is stored. */
+  /** Accepts no more requests, and waits for running ones until closeDeadlineMs; each acknowledged report is stored. */
   close(): Promise<void>;
 }
 
-/** A stream of events moves little; who takes nothing of it is ended by the bound on idle connections. */
+/** A stream of events sends little; the bound on idle connections ends the stream of a client that does not read. */
 const ownLimits: Partial<ServerLimits> = { minBytesPerWindow: 0, closeDeadlineMs: 10_000 };
 
 /** @throws WritError FLEET_STORE_*, TLS_INVALID, LISTEN_FAILED */
@@ -92,14 +92,14 @@ export async function startFleetServer(options: FleetServerOptions): Promise<Run
   try {
     return await serveStore(store, options, { tlsOptions, repositories, ending });
   } catch (error) {
-    // Whatever was begun ends, and the store is another server's to open.
+    // All started parts end, so that another server can open the store.
     ending.abort();
     await store.close();
     throw error;
   }
 }
 
-interface Begun {
+interface OpenedParts {
   readonly tlsOptions: ReturnType<typeof readTlsFiles> | undefined;
   readonly repositories: ReturnType<typeof openRepositories>;
   readonly ending: AbortController;
@@ -108,7 +108,7 @@ interface Begun {
 async function serveStore(
   store: FleetStore,
   options: FleetServerOptions,
-  { tlsOptions, repositories, ending }: Begun,
+  { tlsOptions, repositories, ending }: OpenedParts,
 ): Promise<RunningFleetServer> {
   const { clock, log, tls, keepHistoryMs } = options;
   const limits = serverLimits({ ...ownLimits, ...options.limits }, readMaxOpenFiles());
@@ -138,7 +138,7 @@ async function serveStore(
     isEnding,
   });
   const watching = listener.watchPace(clock, ending.signal);
-  // Before the first report: silence of before is the server's own.
+  // Before the first report, because hosts could not report while no server ran.
   await noteAccepting(store.db, clock.nowMs());
   let sweeping = Promise.resolve();
   const overtaken = new Promise<WritError>((onNewer) => {

@@ -1,6 +1,6 @@
 // Hosts and histories as CSV (RFC 4180), read a page at a time while they are sent: a line for each bundle of a host, or for each
-// interval. Names and labels are the hosts' own: what cannot be seen is written out, and a cell that a spreadsheet would take for a
-// formula begins with an apostrophe.
+// interval. Names and labels come from hosts: invisible characters are escaped, and a cell that a spreadsheet would read as a formula
+// begins with an apostrophe.
 import type { HostLine, Role } from '../../core/fleet/answers.js';
 import type { ReleaseInterval } from '../../core/fleet/history-answers.js';
 import type { HostFilter } from '../../core/fleet/host-filter.js';

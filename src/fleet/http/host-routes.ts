@@ -1,5 +1,5 @@
-// The requests of hosts: an enrolment, and reports. Their headers prove the sender before the body is read (ADR 0066); the answer comes
-// after the commit. Owns statuses and codes of the answers; the ingest decides what is stored.
+// Routes of hosts: an enrolment, and reports. Their headers prove the sender before the body is read (ADR 0066); the answer is sent
+// after the commit. Chooses statuses and codes of the answers; the ingest decides what is stored.
 import type { BlockList } from 'node:net';
 import { isIPv6 } from 'node:net';
 import type { FastifyRequest } from 'fastify';
@@ -19,10 +19,10 @@ import { hasSignedBody, keyIdOf, type SignedRequest, verifySignedHead } from '..
 import type { FleetStore } from '../store/open-store.js';
 import { stateOfToken } from '../tokens/token-rules.js';
 import { findToken, tokenRefused } from '../tokens/tokens.js';
-import { bearerOf } from './callers.js';
+import { readBearer } from './callers.js';
 import type { FleetMetrics } from './fleet-metrics.js';
 import type { RefusalBound } from './refusal-bound.js';
-import type { Asked, Route } from './routes.js';
+import type { Route, RouteRequest } from './routes.js';
 
 export interface HostRoutesOptions {
   readonly store: FleetStore;
@@ -30,11 +30,11 @@ export interface HostRoutesOptions {
   readonly bound: RefusalBound;
   readonly clock: Clock;
   readonly metrics: FleetMetrics;
-  /** Addresses of which each brings the requests of many hosts. */
+  /** Addresses from each of which many hosts send requests. */
   readonly shared: BlockList;
 }
 
-/** Of enrolments of one address at the same time, without a good token in the headers. */
+/** Simultaneous enrolments of one address without a valid token in the headers. */
 const maxEnrolmentsOfAddress = 4;
 
 export function hostRoutes(options: HostRoutesOptions): readonly Route[] {
@@ -52,14 +52,14 @@ function enrolRoute({ store, bound, clock, shared }: HostRoutesOptions): Route {
     maxBodyBytes: fleetBounds.maxReportBytes,
     raw: true,
     admit: async (request) => {
-      const bearer = bearerOf(request.headers);
+      const bearer = readBearer(request.headers);
       if (bearer === undefined) return unproven(request);
       const token = await bound.guard({ address: request.ip, credential: bearer }, async () => {
         const found = await findToken(store.db, bearer, 'hosts');
         if (found === undefined) throw tokenRefused('unknown', 'hosts');
         return found;
       });
-      // A host that lost its answer repeats the enrolment with a token that is used up by now.
+      // A host that did not receive the answer repeats the enrolment with a token that is used up now.
       if (stateOfToken(token, clock.nowMs()) !== 'good') return unproven(request);
       const account = { kind: 'credential', id: `token ${token.id}`, maxBytes: tokenShareBytes } as const;
       return { account, maxBytes: fleetBounds.maxReportBytes };
@@ -69,7 +69,7 @@ function enrolRoute({ store, bound, clock, shared }: HostRoutesOptions): Route {
       const read = readEnrolRequest(body);
       if (read.kind === 'refused') throw new WritError('FLEET_REPORT_INVALID', read.reason);
       const raw = Buffer.from(read.data.publicKey, 'base64');
-      // By the key that it is to be known by, and no other: a host cannot enrol the key of another one.
+      // Verified with the key that is enrolled, so that a host cannot enrol the key of another one.
       const own = async (keyId: string) => (keyIdOf(raw) === keyId ? raw : undefined);
       const signed = await verifyHead(request, own);
       requireSignedBody(signed, body);
@@ -98,7 +98,7 @@ function reportRoute({ store, ingest, bound, clock, metrics }: HostRoutesOptions
     raw: true,
     admit: async (request) => {
       const startedMs = clock.monotonicMs();
-      const from = { address: request.ip, credential: claimedKey(request) };
+      const from = { address: request.ip, credential: readClaimedKeyId(request) };
       const signed = await bound.guard(from, () => verifyHead(request, (keyId) => keys.keyOf(keyId)));
       if (signed.fleet !== store.fleetId)
         throw new WritError('FLEET_SIGNATURE_REFUSED', 'the report is for another fleet');
@@ -116,12 +116,12 @@ function reportRoute({ store, ingest, bound, clock, metrics }: HostRoutesOptions
       if (verdict.kind === 'accepted' || verdict.kind === 'refused')
         rate.note(signed.keyId, signed.counter, verdict.kind === 'accepted');
       metrics.report(verdict.kind, clock.monotonicMs() - startedMs);
-      return answerTo(verdict, asked);
+      return sendVerdict(verdict, asked);
     },
   };
 }
 
-/** A key that waits, was retired, or reported nothing yet since the start has what its address has. */
+/** A key that waits, is retired, or did not report since the start shares the budget of its address. */
 function accountOf({ ip }: FastifyRequest, keyId: string, rate: KeyRate): BodyTerms['account'] {
   return rate.isAccepted(keyId)
     ? { kind: 'credential', id: `host ${keyId}`, maxBytes: hostKeyShareBytes }
@@ -144,7 +144,7 @@ function requireSignedBody(signed: SignedRequest, body: Uint8Array): void {
   throw new WritError('FLEET_SIGNATURE_REFUSED', 'the digest of the body does not match the signed one');
 }
 
-function answerTo(verdict: ReportVerdict, { reply }: Asked): unknown {
+function sendVerdict(verdict: ReportVerdict, { reply }: RouteRequest): unknown {
   switch (verdict.kind) {
     case 'accepted':
       return verdict.answer;
@@ -157,12 +157,12 @@ function answerTo(verdict: ReportVerdict, { reply }: Asked): unknown {
   }
 }
 
-/** The key that the request names: nothing is proven by it. */
-function claimedKey({ headers }: FastifyRequest): string {
+/** The key id in the headers, which proves nothing. */
+function readClaimedKeyId({ headers }: FastifyRequest): string {
   return /;keyid="([0-9a-f]{64})"/.exec(String(headers['signature-input']))?.[1] ?? '';
 }
 
-/** A request without a body has none to digest. */
+/** The bytes of a body; none for a request without a body. */
 function bytesOf(body: unknown): Uint8Array {
   return Buffer.isBuffer(body) ? body : Buffer.alloc(0);
 }

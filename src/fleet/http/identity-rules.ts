@@ -1,11 +1,11 @@
-// Whether a request names a person by the word of a proxy: the header counts from the addresses that were named, and from no
-// other. Pure. Never guesses: a header that is there twice, or beside a credential, names nobody, since it is not known who wrote it.
+// Reads the person that a proxy names in a header of a request. The header counts only from the configured addresses. Pure. A header
+// that occurs twice, or beside a credential, names no person, because its sender may be the client.
 import type { IncomingHttpHeaders } from 'node:http';
 import { BlockList, isIP, isIPv6 } from 'node:net';
 import type { Role } from '../../core/fleet/answers.js';
 import { clientOf } from '../../platform/serve/admission.js';
 
-/** Whose word is taken for who a person is, and what such a person may. */
+/** The header in which a proxy names a person, the addresses of the proxy, and the role of each such person. */
 export interface IdentityRule {
   /** In lower case. */
   readonly header: string;
@@ -13,19 +13,19 @@ export interface IdentityRule {
   readonly role: Role;
 }
 
-/** Nobody: the request has no such header, or comes from elsewhere. */
+/** Undefined: the request has no such header, or comes from another address. */
 export type Identity = { readonly person: string } | { readonly refused: string } | undefined;
 
 const maxNetworks = 32;
-/** A network with more addresses than these is a whole internet, not somebody's proxies. */
+/** The widest network: one with more addresses is not a set of proxies. */
 const leastPrefix = { ipv4: 8, ipv6: 16 };
-/** No comma and no space: headers that are there twice arrive joined by both. */
+/** Without comma and space, which join a header that occurs twice. */
 const personPattern = /^[\w.@+:|/\\=-]{1,128}$/;
 /**
  * Headers with a meaning of their own: browsers and proxies send them with every request, so each client of the proxy would be signed
  * in. Node keeps only the first of some of them, so a second one would not be seen.
  */
-const takenNames = new Set(
+const reservedNames = new Set(
   (
     'accept age authorization baggage cache-control connection cookie date depth destination dnt dpop early-data etag expect ' +
     'expires forwarded from host keep-alive last-modified link location max-forwards origin overwrite pragma prefer priority ' +
@@ -33,24 +33,24 @@ const takenNames = new Set(
     'transfer-encoding upgrade upgrade-insecure-requests user-agent via warning x-csrf-token x-requested-with x-xsrf-token'
   ).split(' '),
 );
-const takenPrefixes =
+const reservedPrefixes =
   /^(?:accept|access-control|alt|b3|cdn|content|downlink|if|proxy|sec|signature|want|x-amz|x-amzn|x-b3|x-cache|x-envoy|x-http-method|x-original)-/;
 /** Facts about the connection or the request, which proxies add for each client. */
-const takenEndings =
+const reservedEndings =
   /(?:^|-)(?:ip|for|host|port|proto|protocol|scheme|server|prefix|path|uri|url|method|country|ipcountry|ray|ssl|trace|(?:request|correlation|trace|span)-id|addr|address)$/;
 
-/** @returns the name in lower case; undefined for none that could name a person */
-export function identityHeaderOf(text: string): string | undefined {
+/** @returns the name in lower case; undefined for a header that cannot name a person */
+export function parseIdentityHeader(text: string): string | undefined {
   const name = text.toLowerCase();
-  const isTaken = takenNames.has(name) || takenPrefixes.test(name) || takenEndings.test(name);
+  const isTaken = reservedNames.has(name) || reservedPrefixes.test(name) || reservedEndings.test(name);
   return /^[a-z][a-z0-9-]{0,63}$/.test(name) && !isTaken ? name : undefined;
 }
 
 /**
  * @param networks each an address, or a network as 10.0.0.0/24
- * @returns undefined where one is neither, is too wide, or where there are none or more than 32
+ * @returns undefined where an element is neither or is too wide, for an empty list, and for more than 32
  */
-export function identityNetworks(networks: readonly string[]): BlockList | undefined {
+export function parseIdentityNetworks(networks: readonly string[]): BlockList | undefined {
   if (networks.length === 0 || networks.length > maxNetworks) return undefined;
   const list = new BlockList();
   return networks.every((network) => addNetwork(list, network)) ? list : undefined;
@@ -68,10 +68,10 @@ function addNetwork(list: BlockList, network: string): boolean {
 }
 
 /**
- * @param hasCredential whether a bearer token or a session came along
- * @returns who asks by a proxy's word, or why that word is not taken
+ * @param hasCredential whether the request also has a bearer token or a session
+ * @returns the person that the proxy names, or the reason for which the header is refused
  */
-export function identityOf(
+export function readIdentity(
   { header, from }: IdentityRule,
   { headers, ip }: { readonly headers: IncomingHttpHeaders; readonly ip: string },
   hasCredential: boolean,
@@ -79,7 +79,7 @@ export function identityOf(
   const value = headers[header];
   if (value === undefined || !isFrom(from, ip)) return undefined;
   if (hasCredential) return { refused: 'with a token or a session' };
-  // An address names a connection: with it, a header for addresses would sign in each client.
+  // An IP address does not name a person: a header for addresses would authenticate each client of the proxy.
   const isPerson = typeof value === 'string' && personPattern.test(value) && isIP(value) === 0;
   if (!isPerson) return { refused: 'without a single name' };
   return { person: value };

@@ -1,5 +1,5 @@
-// Status reports of plain OPAs, in a namespace of their own: what they send is not signed, so it is shown beside hosts, marked,
-// and counted nowhere. A token names whose they are, and bounds how many.
+// Status reports of plain OPAs, in a namespace of their own: they are not signed, so they are shown beside hosts with a mark, and
+// counted nowhere. The token of an OPA bounds the number of OPAs.
 import type { FastifyRequest } from 'fastify';
 import type { Kysely } from 'kysely';
 import { WritError } from '../../core/errors.js';
@@ -12,15 +12,15 @@ import type { BodyTerms } from '../bodies/body-gate.js';
 import type { HostRow, Tables } from '../store/tables.js';
 import { transact } from '../store/transact.js';
 import { checkToken, tokenRefused } from '../tokens/tokens.js';
-import { bearerOf } from './callers.js';
+import { readBearer } from './callers.js';
 import type { RefusalBound } from './refusal-bound.js';
-import { type Asked, type Route, textSchema } from './routes.js';
+import { type Route, type RouteRequest, textSchema } from './routes.js';
 
 const maxOpasOfToken = 1000;
 const maxBundles = 100;
 const maxStatusBytes = 262_144;
 const maxMessageChars = 500;
-/** OPA reports when something happened, at the longest as often as it polls. */
+/** OPA reports after a change, and at least once in each of its polling intervals. */
 const everyMs = 300_000;
 
 interface OpaBundleStatus {
@@ -43,7 +43,7 @@ const bundleSchema = {
   },
 };
 const pattern = plainPattern;
-/** OPA adds members with its versions: what is not known is not read. */
+/** Newer versions of OPA add members: unknown members are ignored. */
 const statusSchema = {
   type: 'object',
   required: ['labels'],
@@ -63,7 +63,7 @@ const statusSchema = {
 export function opaRoutes(db: Kysely<Tables>, bound: RefusalBound, nowMs: () => number): readonly Route[] {
   const tokens = new WeakMap<FastifyRequest, string>();
   const admit = async (request: FastifyRequest): Promise<BodyTerms> => {
-    const bearer = bearerOf(request.headers);
+    const bearer = readBearer(request.headers);
     if (bearer === undefined) throw tokenRefused('missing', 'opa');
     const { id } = await bound.guard({ address: request.ip, credential: bearer }, () =>
       checkToken(db, bearer, 'opa', nowMs()),
@@ -74,7 +74,7 @@ export function opaRoutes(db: Kysely<Tables>, bound: RefusalBound, nowMs: () => 
       maxBytes: maxStatusBytes,
     };
   };
-  const take = async ({ request }: Asked): Promise<object> => {
+  const take = async ({ request }: RouteRequest): Promise<object> => {
     const id = tokens.get(request) ?? '';
     await transact(db, (trx) => storeStatus(trx, id, request.body as OpaStatus, nowMs()));
     return {};
@@ -125,12 +125,12 @@ async function storeStatus(
   await trx
     .insertInto('hosts')
     .values({ ...newRow(keyId, token, labels.id, nowMs), ...seen })
-    // Retired, or two reports at once: the row that is there stays.
+    // After a retirement, or two reports at the same time: the existing row stays.
     .onConflict((of) => of.column('key_id').doNothing())
     .execute();
 }
 
-/** OPA sends an empty code and an empty message where nothing is wrong. */
+/** OPA sends an empty code and an empty message without an error. */
 function opaBundleOf(name: string, { active_revision, code, message }: OpaBundleStatus): OpaBundle {
   return {
     name: name.slice(0, 255),

@@ -1,4 +1,4 @@
-// The description of the API (OpenAPI 3.1), made of the same table and schemas that requests are held to. Pure.
+// The description of the API (OpenAPI 3.1), made of the table and schemas by which requests are checked. Pure.
 import type { JsonSchema, Route } from './routes.js';
 
 export function openApi(routes: readonly Route[], version: string): object {

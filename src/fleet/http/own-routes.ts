@@ -1,5 +1,5 @@
-// How the server itself is: whether its store answers, and its numbers. Both are open to whoever reaches it, so neither asks the
-// store for each request: a flood of them costs one look in a few seconds. Names of bundles need a token.
+// Routes about the server itself: whether its store answers, and its metrics. Both are open to each client, so neither queries the
+// store for each request: a flood of requests costs one query in a few seconds. Names of bundles need a token.
 import { given } from '../../core/given.js';
 import { writVersion } from '../../core/version.js';
 import type { Clock } from '../../platform/time/clock.js';
@@ -7,12 +7,12 @@ import type { FleetQueries } from '../queries/fleet-queries.js';
 import { openRepositoryViews } from '../repositories/repository-views.js';
 import type { FleetStore } from '../store/open-store.js';
 import { requireVersion } from '../store/schema-version.js';
-import { callerOf } from './callers.js';
-import type { FleetMetrics, StoreFacts } from './fleet-metrics.js';
+import { cacheAnswer } from './cached-answer.js';
+import { findCaller } from './callers.js';
+import type { FleetMetrics, StoreNumbers } from './fleet-metrics.js';
 import type { IdentityRule } from './identity-rules.js';
 import type { RefusalBound } from './refusal-bound.js';
-import { remembered } from './remembered.js';
-import type { Asked, Route } from './routes.js';
+import type { Route, RouteRequest } from './routes.js';
 
 export interface OwnRoutesOptions {
   readonly store: Pick<FleetStore, 'db'>;
@@ -33,22 +33,22 @@ export function ownRoutes(options: OwnRoutesOptions): Route[] {
   const { store, queries, metrics, bound, clock, identity, secure } = options;
   const { db } = store;
   const views = openRepositoryViews(db);
-  const look = remembered(clock, health, async () => {
+  const look = cacheAnswer(clock, health, async () => {
     await requireVersion(db);
     return views.read(clock.nowMs());
   });
-  const count = remembered(clock, numbers, async () => {
+  const count = cacheAnswer(clock, numbers, async () => {
     const { sessions } = await db
       .selectFrom('sessions')
       .select((of) => of.fn.countAll<number>().as('sessions'))
       .executeTakeFirstOrThrow();
     return { summary: await queries.summary('view'), sessions: Number(sessions) };
   });
-  // What the server counted by itself is told also while its store does not answer: then it is wanted most.
-  const facts = (): Promise<StoreFacts> => count().catch(() => undefined);
+  // The server's own counters are shown also while its store does not answer, because they are needed most then.
+  const facts = (): Promise<StoreNumbers> => count().catch(() => undefined);
   const textOf = {
-    hidden: remembered(clock, texts, async () => metrics.text(await facts(), 'hidden')),
-    shown: remembered(clock, texts, async () => metrics.text(await facts(), 'shown')),
+    hidden: cacheAnswer(clock, texts, async () => metrics.text(await facts(), 'hidden')),
+    shown: cacheAnswer(clock, texts, async () => metrics.text(await facts(), 'shown')),
   };
   return [
     {
@@ -59,7 +59,7 @@ export function ownRoutes(options: OwnRoutesOptions): Route[] {
       access: 'anyone',
       handle: async () => {
         const read = await look();
-        // No names: who reaches the server may ask.
+        // Without names, because each client that reaches the server may read it.
         const unread = read.flatMap(({ failing }) => (failing === undefined ? [] : [failing.code]));
         const repositories = read.length === 0 ? {} : { repositories: read.length, unread };
         return { status: 'ok', version: writVersion, ...repositories };
@@ -70,11 +70,11 @@ export function ownRoutes(options: OwnRoutesOptions): Route[] {
       url: '/metrics',
       summary: 'Numbers for Prometheus, without any name; with a token for people also by bundle and channel',
       access: 'anyone',
-      handle: async ({ request, reply }: Asked) => {
+      handle: async ({ request, reply }: RouteRequest) => {
         const isNamed = request.headers.authorization !== undefined;
-        // A token that is not good is said, and not passed over: a dashboard would lose half of its numbers without a word.
+        // A token that is not valid is an error: otherwise a dashboard would lose half of its numbers without a reason.
         if (isNamed)
-          await callerOf({ db, bound, nowMs: clock.nowMs(), secure, ...given({ identity }) }, request);
+          await findCaller({ db, bound, nowMs: clock.nowMs(), secure, ...given({ identity }) }, request);
         return reply.type(metrics.contentType).send(await textOf[isNamed ? 'shown' : 'hidden']());
       },
     },

@@ -1,4 +1,4 @@
-// What may be asked with `view` and more: the answers of the queries, pages, CSV and the summary as it changes. Reads only.
+// Routes for the role `view` and above: answers of the queries, pages of hosts, CSV, and the stream of the summary. Reads only.
 import { Readable } from 'node:stream';
 import { parseHostFilter } from '../../core/fleet/host-filter.js';
 import { given } from '../../core/given.js';
@@ -192,7 +192,7 @@ function releaseRoutes(queries: FleetQueries, refreshTrigger: Pick<RefreshTrigge
       ]),
       type: 'fleet.wait',
       handle: ({ request }) => {
-        // A withdrawal is heard by who waits, and not half a minute later.
+        // So that a command that waits learns of a withdrawal at once, not half a minute later.
         refreshTrigger.request();
         const { bundle, channel, serial, since: sinceMs, exceptSilentMs } = request.query as WaitAsked;
         return queries.wait({ bundle, channel, serial, ...given({ sinceMs, exceptSilentMs }) });

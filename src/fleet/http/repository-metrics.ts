@@ -1,9 +1,9 @@
-// What a fleet server that reads repositories counts of them, by name. No URL and no role is a label: neither is from a fixed set.
+// Metrics of a fleet server about the repositories that it follows. Neither a URL nor a role is a label, because both have no fixed set.
 import { standings } from '../../core/fleet/signed-releases.js';
 import type { Metrics } from '../../platform/telemetry/metrics.js';
 import type { ShowSummary } from './summary-metrics.js';
 
-/** Without repositories they say nothing. */
+/** Without repositories the gauges have no value. */
 export function repositoryGauges(metrics: Metrics): ShowSummary {
   const repositories = metrics.gauge({
     name: 'writ_fleet_repositories',

@@ -1,5 +1,5 @@
-// What a route is: a place, who may ask, the schemas of what is asked, and the answer. A table of these is what fastify serves
-// and what the description of the API is made of. Types and small schemas only.
+// Types of a route: its URL, the role that it needs, the schemas of a request, and its handler. fastify serves a table of routes, and
+// the description of the API is made of the same table. Types and small schemas only.
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Role } from '../../core/fleet/answers.js';
 import { plainPattern } from '../../core/fleet/report-schema.js';
@@ -10,18 +10,18 @@ import type { Caller } from './callers.js';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-export interface Asked {
+export interface RouteRequest {
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
-  /** Nobody in particular where `access` is no role. */
+  /** Anonymous where `access` is not a role. */
   readonly caller: Caller;
-  /** For an answer that goes on: who asks by the same credential now. @throws as it did before the answer */
+  /** For a stream: finds the caller of the same credential now. @throws what it would throw before the answer */
   readonly again: () => Promise<Caller>;
 }
 
 export interface Route {
   readonly method: 'GET' | 'POST' | 'DELETE';
-  /** As fastify has it: `/v1/hosts/:key`. */
+  /** In the form of fastify: `/v1/hosts/:key`. */
   readonly url: string;
   readonly summary: string;
   /** `host`: by the signature of its key. `opa`: by a token of OPAs. */
@@ -33,11 +33,11 @@ export interface Route {
   readonly maxBodyBytes?: number;
   /** Verifies the sender by the headers, before the body is read. @throws where the sender may not send a body */
   readonly admit?: (request: FastifyRequest) => Promise<BodyTerms>;
-  /** Bytes as they came, for a signature over them. */
+  /** The handler gets the received bytes, for a signature over them. */
   readonly raw?: true;
-  /** Of the answer, as JSON has it in `type`; left out where it is no JSON. */
+  /** Member `type` of the answer; left out where the answer is not JSON. */
   readonly type?: string;
-  readonly handle: (asked: Asked) => unknown;
+  readonly handle: (asked: RouteRequest) => unknown;
 }
 
 export function object(properties: JsonSchema, required: readonly string[] = []): JsonSchema {
@@ -46,7 +46,7 @@ export function object(properties: JsonSchema, required: readonly string[] = [])
 
 export const nameSchema = { type: 'string', pattern: namePattern };
 export const serialSchema = { type: 'integer', minimum: 1, maximum: maxReadSerial };
-/** What can be seen, and no NUL, which PostgreSQL does not take. */
+/** Visible characters; without NUL, which PostgreSQL refuses. */
 export const textSchema = (maxLength: number): JsonSchema => {
   return { type: 'string', minLength: 1, maxLength, pattern: plainPattern };
 };

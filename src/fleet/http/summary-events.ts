@@ -1,5 +1,5 @@
-// The summary to whoever follows it: one look a second for all of them, sent where it changed, and to nobody whose credential is not
-// good any more. Owns the number of followers and how long one is followed.
+// Streams the summary to followers: one query a second for all of them, sent where it changed, and only while the credential of the
+// follower is valid. Bounds the number of followers and the length of a stream.
 import type { FastifyReply } from 'fastify';
 import { type ErrorCode, isWritError, WritError } from '../../core/errors.js';
 import type { FleetSummary, Role } from '../../core/fleet/answers.js';
@@ -8,17 +8,17 @@ import type { Clock } from '../../platform/time/clock.js';
 
 export interface SummaryEvents {
   /** @throws FLEET_OVERLOADED beyond the bound */
-  follow(reply: FastifyReply, who: FollowerOf): FastifyReply;
+  follow(reply: FastifyReply, who: FollowerIdentity): FastifyReply;
   close(): void;
 }
 
-export interface FollowerOf {
-  /** As the audit has it. */
+export interface FollowerIdentity {
+  /** Name of the caller in the audit. */
   readonly who: string;
-  /** Undefined behind a proxy that names people: all of them come from its address. */
+  /** Undefined behind a proxy that names persons: the requests of all of them have its address. */
   readonly address?: string | undefined;
   readonly role: Role;
-  /** @throws FLEET_TOKEN_REFUSED and the like, from when on the credential of the request is not good any more */
+  /** @throws FLEET_TOKEN_REFUSED or a similar code from the moment at which the credential of the request is not valid any more */
   readonly again: () => Promise<unknown>;
 }
 
@@ -29,19 +29,19 @@ export interface EventsOptions {
 }
 
 const maxFollowers = 200;
-/** No credential and no address keeps the others out. */
+/** So that no credential and no address takes all streams. */
 const maxOfCredential = 50;
 const maxOfAddress = 100;
 const everyMs = 1000;
-/** A comment, so that proxies and our own bound on idle connections see life. */
+/** Interval of a comment, so that neither a proxy nor our own bound on idle connections ends the stream. */
 const beatMs = 15_000;
 const followMs = 300_000;
-const awayCodes: readonly ErrorCode[] = [
+const temporaryCodes: readonly ErrorCode[] = [
   ...(['FLEET_REFUSED_OFTEN', 'FLEET_STORE_BUSY', 'FLEET_STORE_FAILED'] as const),
   ...(['FLEET_STORE_UNREACHABLE', 'FLEET_STORE_UNWRITABLE'] as const),
 ];
 
-interface Follower extends FollowerOf {
+interface Follower extends FollowerIdentity {
   readonly reply: FastifyReply;
   readonly sinceMs: number;
   lastMs: number;
@@ -55,44 +55,46 @@ export function createSummaryEvents({ summary, clock, log }: EventsOptions): Sum
   const run = async (): Promise<void> => {
     running = true;
     while (followers.size > 0 && !closing.signal.aborted) {
-      await look().catch((error: unknown) => log.error({ err: error }, 'no summary for its followers'));
+      await sendSummaries().catch((error: unknown) =>
+        log.error({ err: error }, 'no summary for its followers'),
+      );
       await clock.sleep(everyMs, closing.signal);
     }
     running = false;
   };
-  const look = async (): Promise<void> => {
+  const sendSummaries = async (): Promise<void> => {
     for (const role of ['view', 'detail'] as const) {
       const mine = [...followers].filter((one) => (one.role === 'view') === (role === 'view'));
       if (mine.length === 0) continue;
       const now = await summary(role);
-      // An age alone is no news.
-      const news = JSON.stringify({ ...now, atMs: 0, countedAtMs: 0 });
-      await Promise.all(mine.map((one) => tell(one, now, news)));
+      // An answer that only became older is not sent again.
+      const content = JSON.stringify({ ...now, atMs: 0, countedAtMs: 0 });
+      await Promise.all(mine.map((one) => sendSummary(one, now, content)));
     }
   };
-  const tell = async (one: Follower, now: FleetSummary, news: string): Promise<void> => {
+  const sendSummary = async (one: Follower, now: FleetSummary, content: string): Promise<void> => {
     const nowMs = clock.monotonicMs();
     if (nowMs - one.sinceMs > followMs) {
       one.reply.raw.end();
       return;
     }
-    if (news === one.sent && nowMs - one.lastMs < beatMs) return;
-    // Who does not read gets nothing more until he does: what waits is one summary.
+    if (content === one.sent && nowMs - one.lastMs < beatMs) return;
+    // Nothing more for a follower that does not read: at most one summary is buffered.
     if (one.reply.raw.writableLength > 0) return;
-    const still = await stillGood(one);
+    const still = await checkCredential(one);
     if (still === 'refused') one.reply.raw.end();
     if (still !== 'good' || one.reply.raw.writableEnded) return;
     one.reply.raw.write(
-      news === one.sent ? ': still the same\n\n' : `event: summary\ndata: ${JSON.stringify(now)}\n\n`,
+      content === one.sent ? ': still the same\n\n' : `event: summary\ndata: ${JSON.stringify(now)}\n\n`,
     );
-    one.sent = news;
+    one.sent = content;
     one.lastMs = nowMs;
   };
   return {
     follow: (reply, who) => {
       if (followers.size >= maxFollowers)
         throw new WritError('FLEET_OVERLOADED', `${maxFollowers} follow the summary already`);
-      requireRoom([...followers], who);
+      requireFollowerBounds([...followers], who);
       const nowMs = clock.monotonicMs();
       const follower = { ...who, reply, sinceMs: nowMs, lastMs: nowMs, sent: '' };
       reply.hijack();
@@ -116,7 +118,7 @@ export function createSummaryEvents({ summary, clock, log }: EventsOptions): Sum
 }
 
 /** @throws WritError FLEET_OVERLOADED */
-function requireRoom(followers: readonly Follower[], { who, address }: FollowerOf): void {
+function requireFollowerBounds(followers: readonly Follower[], { who, address }: FollowerIdentity): void {
   const ofCredential = followers.filter((one) => one.who === who).length;
   if (ofCredential >= maxOfCredential)
     throw new WritError('FLEET_OVERLOADED', `${maxOfCredential} follow the summary with this credential`);
@@ -126,14 +128,14 @@ function requireRoom(followers: readonly Follower[], { who, address }: FollowerO
     throw new WritError('FLEET_OVERLOADED', `${maxOfAddress} follow the summary from this address`);
 }
 
-/** Asked before each word: a token that was revoked, or a session that ended, hears nothing more. */
-async function stillGood({ again }: FollowerOf): Promise<'good' | 'refused' | 'unknown'> {
+/** Called before each event: a revoked token and an ended session receive no further one. */
+async function checkCredential({ again }: FollowerIdentity): Promise<'good' | 'refused' | 'unknown'> {
   try {
     await again();
     return 'good';
   } catch (error) {
-    // A store that is away, or a bound that others have used up, ends nobody.
-    const isAway = !isWritError(error) || awayCodes.includes(error.code);
+    // Neither an unreachable store nor a bound that other callers used up ends a stream.
+    const isAway = !isWritError(error) || temporaryCodes.includes(error.code);
     return isAway ? 'unknown' : 'refused';
   }
 }

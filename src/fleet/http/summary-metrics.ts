@@ -1,6 +1,6 @@
-// A summary as gauges. Two kinds: numbers without names, for whoever reaches the server, and those by bundle and channel, for who may
-// see the fleet. Values of labels come from fixed sets and from a bounded number of the largest channels: a host that invents
-// bundles or codes makes no series. What is not known is left out, never shown as it was.
+// Shows a summary as gauges: numbers without names for each client that reaches the server, and numbers by bundle and channel for
+// callers that may see the fleet. Values of labels come from fixed sets and from a bounded number of the largest channels: a host that
+// invents bundles or codes makes no series. A number that is not known is left out; its old value is not shown.
 import { errorCodes } from '../../core/error-codes.js';
 import type { FleetSummary, OfferGroup, ReleaseCount } from '../../core/fleet/answers.js';
 import { deliveryStates, hostsOfRelease } from '../../core/fleet/delivery-state.js';
@@ -103,7 +103,7 @@ function showChannel(gauges: ChannelGauges, { bundle, channel, releases, offers 
 
 type Counted = readonly (readonly [labels: MetricLabels, count: number])[];
 
-/** Each of its places and states, also those that nobody is in: an alarm sees a 0, and no gap. */
+/** All places and states, also those without a host: an alarm rule reads 0 in place of a missing series. */
 function placesOf(releases: readonly ReleaseCount[]): Counted {
   return places.flatMap((place) => {
     const there = releases.filter((one) => one.place === place);
@@ -153,7 +153,7 @@ function known(code: string): string {
   return Object.hasOwn(errorCodes, code) ? code : 'other';
 }
 
-/** Names of delegated roles are names of teams: of them the one that ends first, without its name. */
+/** The name of a delegated role is the name of a team: only the one that expires first is shown, without its name. */
 function roleEnds({ keys }: FleetSummary): ReadonlyMap<string, number> {
   const ends = new Map<string, number>();
   for (const { role, expiresAtMs } of keys) {
@@ -171,7 +171,7 @@ function sum<T>(list: readonly T[], of: (one: T) => number): number {
   return list.reduce((total, one) => total + of(one), 0);
 }
 
-/** Those with the same labels are one series. */
+/** Numbers with the same labels are one series. */
 function setSums(gauge: Gauge, counted: Counted): void {
   const sums = new Map<string, readonly [MetricLabels, number]>();
   for (const [labels, count] of counted) {

@@ -7,7 +7,7 @@ import { createApp } from '../../../src/fleet/http/fleet-app.js';
 import { createFleetMetrics } from '../../../src/fleet/http/fleet-metrics.js';
 import { hostRoutes } from '../../../src/fleet/http/host-routes.js';
 import { opaRoutes } from '../../../src/fleet/http/opa-routes.js';
-import { addPages } from '../../../src/fleet/http/page-doors.js';
+import { addPages } from '../../../src/fleet/http/page-authentication.js';
 import { createRefusalBound } from '../../../src/fleet/http/refusal-bound.js';
 import { createFleetQueries } from '../../../src/fleet/queries/fleet-queries.js';
 import type { FleetStore } from '../../../src/fleet/store/open-store.js';

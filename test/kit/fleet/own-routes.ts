@@ -2,7 +2,7 @@
 import { createFleetMetrics } from '../../../src/fleet/http/fleet-metrics.js';
 import { ownRoutes } from '../../../src/fleet/http/own-routes.js';
 import { createRefusalBound } from '../../../src/fleet/http/refusal-bound.js';
-import type { Asked } from '../../../src/fleet/http/routes.js';
+import type { RouteRequest } from '../../../src/fleet/http/routes.js';
 import { createFleetQueries } from '../../../src/fleet/queries/fleet-queries.js';
 import type { FleetBench } from './fleet-bench.js';
 
@@ -16,7 +16,7 @@ export async function ownRoutesOf({ store, clock }: Pick<FleetBench, 'store' | '
   const routes = ownRoutes({ store, queries, metrics, bound, clock, secure: false });
   return async (url, headers = {}) => {
     const reply = { type: () => ({ send: (text: string) => text }) };
-    const asked = { request: { headers, ip: '192.0.2.1' }, reply } as unknown as Asked;
+    const asked = { request: { headers, ip: '192.0.2.1' }, reply } as unknown as RouteRequest;
     return routes.find((one) => one.url === url)?.handle(asked);
   };
 }

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import {
   beginSession,
-  callerOf,
   cookieText,
   endSession,
+  findCaller,
   hasSecurePage,
 } from '../../../../src/fleet/http/callers.js';
 import { createRefusalBound } from '../../../../src/fleet/http/refusal-bound.js';
@@ -31,7 +31,7 @@ async function scene() {
       return { who: `token ${id}`, session, cookie: cookieText(session, secure) };
     },
     whoIs: async (secure: boolean, cookie: string) =>
-      (await callerOf(partsOf(secure), { headers: { cookie }, ip })).who,
+      (await findCaller(partsOf(secure), { headers: { cookie }, ip })).who,
     signOut: (secure: boolean, cookie: string) => endSession(partsOf(secure), { cookie }),
     [Symbol.asyncDispose]: async () => {
       await bench[Symbol.asyncDispose]();

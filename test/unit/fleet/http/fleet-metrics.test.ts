@@ -40,7 +40,7 @@ const has = (lines: readonly string[], ...wanted: string[]): void =>
   );
 
 describe('metrics of a fleet', () => {
-  it('say how it is in numbers, and no name of a bundle, channel, team or host', async () => {
+  it('show numbers without the name of a bundle, channel, team or host', async () => {
     const keys = [
       { role: 'timestamp', version: 9, expiresAtMs: 90_000 },
       { role: 'team-a', version: 1, expiresAtMs: 80_000 },
@@ -67,13 +67,13 @@ describe('metrics of a fleet', () => {
     assert.doesNotMatch(lines.join('\n'), /dns|stable|team-/);
   });
 
-  it('make no series of a code that a host invented', async () => {
+  it('have no series for a code that a host invented', async () => {
     const offers = ['X_1', 'X_2', 'X_3'].map((code) => ({ ...offer, code }));
     const coded = (await linesOf(summaryOf({ offers }))).filter((line) => line.includes('offers_by_code'));
     assert.deepEqual(coded, ['writ_fleet_offers_by_code{state="refused",code="other"} 9']);
   });
 
-  it('show who may see it each bundle and channel, the 100 with most hosts', async () => {
+  it('show each bundle and channel to a permitted caller, the 100 with most hosts', async () => {
     const small = Array.from({ length: 150 }, (_, at) => ({ ...release, bundle: `x${at}`, confirmed: 1 }));
     const tail = { ...release, serial: 41, confirmed: 4, place: 'tail' } as const;
     const lines = await linesOf(summaryOf({ releases: [...small, release, tail] }), 'shown');
@@ -88,7 +88,7 @@ describe('metrics of a fleet', () => {
     assert.equal(lines.filter((line) => line.startsWith('writ_fleet_channel_newest_serial')).length, 100);
   });
 
-  it('forget what the store said as soon as it says nothing, and go on with what the server counts', async () => {
+  it('drop the numbers of the store when it does not answer, and keep those of the server', async () => {
     const metrics = await createFleetMetrics({ process: 'omit' });
     await metrics.text({ summary: summaryOf(), sessions: 1 }, 'shown');
     metrics.batch({ reports: 3, durationMs: 20, result: 'failed' });

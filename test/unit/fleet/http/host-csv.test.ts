@@ -4,17 +4,17 @@ import type { HostLine } from '../../../../src/core/fleet/answers.js';
 import { csvCell, historyCsv, hostsCsv } from '../../../../src/fleet/http/host-csv.js';
 
 describe('a cell of CSV', () => {
-  it('is no formula, whatever a host calls itself', () => {
+  it('is not a formula for any name of a host', () => {
     for (const text of ['=1+1', '+1', '-1', '@SUM(A1)', '  =1', '＝1'])
       assert.ok(csvCell(text).startsWith(`"'`), text);
     assert.equal(csvCell('web-1'), '"web-1"');
   });
 
-  it('ends where it ends', () => {
+  it('escapes quotes, commas and line ends', () => {
     assert.equal(csvCell('a","b\n=c'), '"a"",""b\\u{a}=c"');
   });
 
-  it('shows what hides in it, turns it around or drives a terminal', () => {
+  it('escapes invisible characters, changes of direction and control characters', () => {
     assert.equal(csvCell('\u009b2J\u202e\u2066\u200b'), '"\\u{9b}2J\\u{202e}\\u{2066}\\u{200b}"');
     assert.equal(csvCell('\t=1'), '"\\u{9}=1"');
   });

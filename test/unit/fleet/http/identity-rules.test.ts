@@ -1,12 +1,12 @@
 // When the word of a proxy counts: from whom, for what, and never where it is not known who wrote it.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { callerOf } from '../../../../src/fleet/http/callers.js';
+import { findCaller } from '../../../../src/fleet/http/callers.js';
 import {
   type IdentityRule,
-  identityHeaderOf,
-  identityNetworks,
-  identityOf,
+  parseIdentityHeader,
+  parseIdentityNetworks,
+  readIdentity,
 } from '../../../../src/fleet/http/identity-rules.js';
 import { createRefusalBound } from '../../../../src/fleet/http/refusal-bound.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
@@ -15,7 +15,7 @@ import { memory, tempDir } from '../../../kit/disk/temp-dir.js';
 import { fleetBench } from '../../../kit/fleet/fleet-bench.js';
 
 function ruleOf(...networks: string[]): IdentityRule {
-  const from = identityNetworks(networks);
+  const from = parseIdentityNetworks(networks);
   assert.ok(from);
   return { header: 'x-remote-user', from, role: 'detail' };
 }
@@ -25,21 +25,21 @@ function asking(name: string | string[], ip = '10.0.0.2') {
 }
 
 describe('the name that a proxy gives', () => {
-  it('counts from the addresses that were named, however they are written', () => {
+  it('counts from the configured addresses in each of their spellings', () => {
     const rule = ruleOf('10.0.0.0/24', '192.0.2.7', '2001:db8::/64', 'fe80::1');
-    const counts = (ip: string) => identityOf(rule, asking('alice', ip), false) !== undefined;
+    const counts = (ip: string) => readIdentity(rule, asking('alice', ip), false) !== undefined;
     for (const ip of ['10.0.0.2', '::ffff:10.0.0.2', '192.0.2.7', '2001:db8::9', 'fe80::1%eth0'])
       assert.ok(counts(ip), ip);
     for (const ip of ['10.0.1.2', '192.0.2.8', '::ffff:10.0.1.2', '2001:db8:0:1::9', '::1', '127.0.0.1', ''])
       assert.ok(!counts(ip), ip);
-    assert.deepEqual(identityOf(rule, asking('alice'), false), { person: 'alice' });
-    assert.equal(identityOf(rule, { headers: {}, ip: '10.0.0.2' }, true), undefined);
+    assert.deepEqual(readIdentity(rule, asking('alice'), false), { person: 'alice' });
+    assert.equal(readIdentity(rule, { headers: {}, ip: '10.0.0.2' }, true), undefined);
   });
 
-  it('is refused twice, beside a credential, and as no name', () => {
+  it('is refused where it occurs twice, beside a credential, and where it is not a name', () => {
     const rule = ruleOf('10.0.0.2');
     const isRefused = (name: string | string[], isBeside = false) =>
-      'refused' in (identityOf(rule, asking(name), isBeside) ?? {});
+      'refused' in (readIdentity(rule, asking(name), isBeside) ?? {});
     for (const name of ['alice, bob', 'alice,alice', ['alice', 'bob'], '', ' ', '(null)', 'a b', 'a;b', 'é'])
       assert.ok(isRefused(name), String(name));
     for (const address of ['192.0.2.7', '2001:db8::7', '::1']) assert.ok(isRefused(address), address);
@@ -50,12 +50,12 @@ describe('the name that a proxy gives', () => {
   });
 
   it('stands in a header of its own', () => {
-    assert.equal(identityHeaderOf('X-Remote-User'), 'x-remote-user');
+    assert.equal(parseIdentityHeader('X-Remote-User'), 'x-remote-user');
     // Of these Node shows the first of two alone, or they say something else already.
     for (const name of ['From', 'User-Agent', 'Authorization', 'Cookie', 'Sec-Fetch-Site', 'Content-Digest'])
-      assert.equal(identityHeaderOf(name), undefined, name);
+      assert.equal(parseIdentityHeader(name), undefined, name);
     for (const name of ['', 'x user', 'x_user', 'x:', `x${'-'.repeat(64)}`])
-      assert.equal(identityHeaderOf(name), undefined, name);
+      assert.equal(parseIdentityHeader(name), undefined, name);
   });
 
   it('is never in a header that browsers or proxies send with every request', () => {
@@ -64,7 +64,7 @@ describe('the name that a proxy gives', () => {
       'CF-Connecting-IP CF-Ray CF-IPCountry X-Request-ID X-Correlation-ID X-Amzn-Trace-Id X-Envoy-External-Address ' +
       'X-Original-URL X-Forwarded-Proto X-Forwarded-Prefix Signature Signature-Input Traceparent Priority DNT ' +
       'Cache-Control If-Range Upgrade-Insecure-Requests X-Requested-With Front-End-Https-Port X-Scheme';
-    for (const name of common.split(' ')) assert.equal(identityHeaderOf(name), undefined, name);
+    for (const name of common.split(' ')) assert.equal(parseIdentityHeader(name), undefined, name);
   });
 
   it('may be in each header in which a usual proxy names a person', () => {
@@ -72,22 +72,22 @@ describe('the name that a proxy gives', () => {
       'Remote-User X-Remote-User X-Forwarded-User X-Forwarded-Email X-Forwarded-Preferred-Username X-Auth-Request-User ' +
       'X-Auth-Request-Email X-WEBAUTH-USER X-authentik-username X-Vouch-User X-Token-Subject X-User-Id X-SSL-Client-S-DN ' +
       'Tailscale-User-Login X-Goog-Authenticated-User-Email Cf-Access-Authenticated-User-Email X-MS-CLIENT-PRINCIPAL-NAME';
-    for (const name of usual.split(' ')) assert.equal(identityHeaderOf(name), name.toLowerCase(), name);
+    for (const name of usual.split(' ')) assert.equal(parseIdentityHeader(name), name.toLowerCase(), name);
   });
 
-  it('is taken from no whole internet, and from a bounded number of networks', () => {
+  it('counts from networks of a bounded width and number', () => {
     for (const network of ['0.0.0.0/0', '10.0.0.0/7', '::/0', '2000::/15', '10.0.0.0/33', '::ffff:10.0.0.2'])
-      assert.equal(identityNetworks([network]), undefined, network);
+      assert.equal(parseIdentityNetworks([network]), undefined, network);
     for (const network of ['', 'proxy', '10.0.0', '10.0.0.2/', '10.0.0.2/a', 'fe80::1%eth0'])
-      assert.equal(identityNetworks([network]), undefined, network);
-    assert.ok(identityNetworks(Array<string>(32).fill('10.0.0.0/8')));
-    assert.equal(identityNetworks(Array<string>(33).fill('10.0.0.0/8')), undefined);
-    assert.equal(identityNetworks([]), undefined);
+      assert.equal(parseIdentityNetworks([network]), undefined, network);
+    assert.ok(parseIdentityNetworks(Array<string>(32).fill('10.0.0.0/8')));
+    assert.equal(parseIdentityNetworks(Array<string>(33).fill('10.0.0.0/8')), undefined);
+    assert.equal(parseIdentityNetworks([]), undefined);
   });
 });
 
-describe('who asks through a proxy', () => {
-  it('is kept out by no refusals of others, and a word that is refused counts as one', async () => {
+describe('a person behind a proxy', () => {
+  it('is not refused for refusals of others, and a refused header counts as one', async () => {
     using directory = tempDir(memory());
     const clock = fakeClock();
     await using bench = await fleetBench(directory.join('store'), clock);
@@ -100,7 +100,7 @@ describe('who asks through a proxy', () => {
     const rule = ruleOf('10.0.0.2');
     const ask = (name: string, more: Record<string, string> = {}) => {
       const { headers, ip } = asking(name);
-      return callerOf({ ...parts, identity: rule }, { headers: { ...headers, ...more }, ip });
+      return findCaller({ ...parts, identity: rule }, { headers: { ...headers, ...more }, ip });
     };
     for (const more of [
       { authorization: 'Bearer writ_people_x' },
@@ -115,6 +115,6 @@ describe('who asks through a proxy', () => {
     assert.deepEqual(await ask('alice'), known);
     // The proxy's own password and cookie say nothing here.
     assert.deepEqual(await ask('alice', { authorization: 'Basic eDp5', cookie: '_proxy=1' }), known);
-    await rejectsCode('FLEET_TOKEN_REFUSED', callerOf(parts, { ...asking('alice'), ip: '10.0.0.3' }));
+    await rejectsCode('FLEET_TOKEN_REFUSED', findCaller(parts, { ...asking('alice'), ip: '10.0.0.3' }));
   });
 });

@@ -7,8 +7,8 @@ import { memory, tempDir } from '../../../kit/disk/temp-dir.js';
 import { fleetBench } from '../../../kit/fleet/fleet-bench.js';
 import { ownRoutesOf } from '../../../kit/fleet/own-routes.js';
 
-describe('what a fleet server says of itself', () => {
-  it('costs a flood of questions the statements of one', async () => {
+describe('the routes of a fleet server about itself', () => {
+  it('run the statements of one request for a flood of requests', async () => {
     using directory = tempDir(memory());
     let statements = 0;
     const clock = fakeClock();
@@ -29,7 +29,7 @@ describe('what a fleet server says of itself', () => {
     }
   });
 
-  it('is honest about a store that went away: no health, and metrics that say so', async () => {
+  it('report an unreachable store: no health, and a metric for it', async () => {
     using directory = tempDir(memory());
     const clock = fakeClock();
     const bench = await fleetBench(directory.join('store'), clock);
@@ -44,7 +44,7 @@ describe('what a fleet server says of itself', () => {
     assert.doesNotMatch(text, /^writ_fleet_hosts\{/m);
   });
 
-  it('has names for a token of people alone, and says that another one is not good', async () => {
+  it('show names for a token of people alone, and refuse another one', async () => {
     using directory = tempDir(memory());
     const clock = fakeClock();
     await using bench = await fleetBench(directory.join('store'), clock);

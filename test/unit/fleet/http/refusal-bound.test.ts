@@ -28,7 +28,7 @@ describe('credentials that are refused', () => {
   const good = (bound: RefusalBound, credential: string, address = flood) =>
     bound.guard({ address, credential }, () => Promise.resolve('in'));
 
-  it('are looked at a hundred times at once, and ten times a second from then on', async () => {
+  it('are checked a hundred times at once, and ten times a second from then on', async () => {
     const clock = fakeClock();
     const bound = createRefusalBound(clock);
     assert.equal(await refuse(bound, 150), 100);
@@ -38,7 +38,7 @@ describe('credentials that are refused', () => {
     assert.equal(await refuse(bound, 150), 100);
   });
 
-  it('of one address are no matter of another one, and an address of IPv6 is its first 64 bits', async () => {
+  it('of one address do not count for another one, and an address of IPv6 is its first 64 bits', async () => {
     const bound = createRefusalBound(fakeClock());
     await refuse(bound, 150);
     assert.equal(await refuse(bound, 100, '192.0.2.2'), 100);
@@ -47,7 +47,7 @@ describe('credentials that are refused', () => {
     assert.equal(await good(bound, 'new', '2001:db8:0:1::1'), 'in');
   });
 
-  it('keep nobody out who was let in lately, until it is refused itself', async () => {
+  it('do not refuse a recently accepted credential, until it is refused itself', async () => {
     const clock = fakeClock();
     const bound = createRefusalBound(clock);
     await good(bound, 'mine');
@@ -59,7 +59,7 @@ describe('credentials that are refused', () => {
     await rejectsCode('FLEET_REFUSED_OFTEN', good(bound, 'mine'));
   });
 
-  it('are not those that a store could not judge, nor those that were good', async () => {
+  it('do not include those that a store could not judge, and accepted ones', async () => {
     const bound = createRefusalBound(fakeClock());
     const away = () => Promise.reject(new WritError('FLEET_STORE_UNREACHABLE', 'away'));
     for (let at = 0; at < 150; at++) {
@@ -71,7 +71,7 @@ describe('credentials that are refused', () => {
     }
   });
 
-  it('are not yet those that are being looked at: a thousand who are new at once, and good, all come in', async () => {
+  it('do not include running checks: a thousand new valid credentials at once are all accepted', async () => {
     const bound = createRefusalBound(fakeClock());
     const look = () => new Promise<string>((resolve) => setImmediate(resolve, 'in'));
     const asked = Array.from({ length: 1000 }, (_, at) =>
@@ -81,7 +81,7 @@ describe('credentials that are refused', () => {
     assert.equal(await refuse(bound, 150), 100);
   });
 
-  it('are remembered of so many addresses, and no more', async () => {
+  it('are counted for a bounded number of addresses', async () => {
     const bound = createRefusalBound(fakeClock());
     await refuse(bound, 150);
     for (let at = 0; at < 10_000; at++) await good(bound, 'mine', `10.0.${at >> 8}.${at & 255}`);

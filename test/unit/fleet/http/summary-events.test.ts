@@ -23,8 +23,8 @@ function fakeReply() {
   return { reply: { raw, hijack: () => undefined } as unknown as Reply, raw, written };
 }
 
-describe('the summary to those who follow it', () => {
-  it('has a bound on how many they are: FLEET_OVERLOADED, until one leaves', () => {
+describe('the stream of the summary', () => {
+  it('has a bound on its followers: FLEET_OVERLOADED, until one leaves', () => {
     const summary = async () => ({}) as FleetSummary;
     const events = createSummaryEvents({ summary, clock: fakeClock(), log: silentLog() });
     const all = Array.from({ length: 200 }, fakeReply);
@@ -60,7 +60,7 @@ describe('the summary to those who follow it', () => {
     events.close();
   });
 
-  it('is one look a second for all of them, and an age alone is no news', async () => {
+  it('runs one query a second for all followers, and sends no answer that only became older', async () => {
     const clock = fakeClock();
     let looks = 0;
     const summary = async () => ({ atMs: ++looks, countedAtMs: looks, sentence: 'same' }) as FleetSummary;

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { remembered } from '../../../../src/fleet/http/remembered.js';
+import { cacheAnswer } from '../../../../src/fleet/http/cached-answer.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 
 const bounds = { forMs: 1000, waitMs: 3000 };
 
-describe('a look that is remembered', () => {
-  it('is one for all who ask at a time, and for a moment after it', async () => {
+describe('a query of simultaneous requests', () => {
+  it('runs once for all of them, and for a short time after it', async () => {
     const clock = fakeClock();
     let looks = 0;
-    const ask = remembered(clock, bounds, async () => ++looks);
+    const ask = cacheAnswer(clock, bounds, async () => ++looks);
     assert.deepEqual(await Promise.all(Array.from({ length: 1000 }, ask)), Array(1000).fill(1));
     await clock.advance(999);
     assert.equal(await ask(), 1);
@@ -19,10 +19,10 @@ describe('a look that is remembered', () => {
     assert.equal(clock.sleeping(), 0, 'nobody waits behind an answer');
   });
 
-  it('that failed fails those of the same moment, and is made anew', async () => {
+  it('fails for all of them, and runs again later', async () => {
     const clock = fakeClock();
     let looks = 0;
-    const ask = remembered(clock, bounds, async () => {
+    const ask = cacheAnswer(clock, bounds, async () => {
       if (++looks === 1) throw new Error('away');
       return 'here';
     });
@@ -33,11 +33,11 @@ describe('a look that is remembered', () => {
     assert.equal(looks, 2);
   });
 
-  it('that hangs is FLEET_STORE_UNREACHABLE for each who waited, and stays the only one', async () => {
+  it('is FLEET_STORE_UNREACHABLE for each caller where it hangs, and stays the only one', async () => {
     const clock = fakeClock();
     let looks = 0;
     let answer: (value: string) => void = () => undefined;
-    const ask = remembered(clock, bounds, () => {
+    const ask = cacheAnswer(clock, bounds, () => {
       looks++;
       return new Promise<string>((resolve) => {
         answer = resolve;

@@ -1,28 +1,28 @@
-// One look for all who ask at about the same time: an answer holds for a moment, a failure too, and nobody waits for one longer than
-// a bound. So a flood of questions costs one look, and a store that hangs has one question to answer. Owns no question.
+// Answers requests that arrive at about the same time by one query: its result, also a failure, is valid for a short time, and a
+// caller waits for it at most for a bound. So a flood of requests costs one query, also where the store hangs.
 import { WritError } from '../../core/errors.js';
 import type { Clock } from '../../platform/time/clock.js';
 
-export interface RememberedFor {
-  /** From the answer, or the failure, on. */
+export interface CacheTimes {
+  /** How long a result or a failure is valid, from its end. */
   readonly forMs: number;
-  /** How long one who asks waits for a look under way. */
+  /** How long a caller waits for a query that runs. */
   readonly waitMs: number;
 }
 
 /**
- * @returns asks, or gives what the last look answered or threw
- * @throws FLEET_STORE_UNREACHABLE where the look takes longer than `waitMs`; it goes on, and the next one waits for the same
+ * @returns a function that runs the query, or returns or throws the result of the last one
+ * @throws FLEET_STORE_UNREACHABLE where the query takes longer than `waitMs`; it continues, and the next caller waits for the same query
  */
-export function remembered<T>(
+export function cacheAnswer<T>(
   clock: Clock,
-  { forMs, waitMs }: RememberedFor,
-  look: () => Promise<T>,
+  { forMs, waitMs }: CacheTimes,
+  query: () => Promise<T>,
 ): () => Promise<T> {
   let last: { readonly answer: Promise<T>; untilMs: number } | undefined;
   return async () => {
     if (last === undefined || clock.monotonicMs() >= last.untilMs) {
-      const begun = { answer: look(), untilMs: Number.POSITIVE_INFINITY };
+      const begun = { answer: query(), untilMs: Number.POSITIVE_INFINITY };
       const ended = (): void => {
         begun.untilMs = clock.monotonicMs() + forMs;
       };
@@ -36,7 +36,7 @@ export function remembered<T>(
         facts: { expected: waitMs },
       });
     });
-    // Who was answered in time leaves it behind.
+    // After an answer in time nothing awaits this promise.
     late.catch(() => undefined);
     try {
       return await Promise.race([answer, late]);

@@ -1,5 +1,5 @@
-// What the pages ask of the API's own doors: who visits, a person's token for a cookie, the end of that session, and what may be
-// said of an error. Knows no page.
+// Connects the pages with the authentication of the API: the caller of a request, a session for a token, the end of a session, and the
+// public part of an error. Imports no single page.
 import type { FastifyInstance } from 'fastify';
 import { isWritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
@@ -9,7 +9,7 @@ import { registerPage } from '../page/routes.js';
 import type { FleetQueries } from '../queries/fleet-queries.js';
 import type { FleetStore } from '../store/open-store.js';
 import { errorAnswer } from './answer-error.js';
-import { beginSession, callerOf, cookieText, endSession, requireSameOrigin } from './callers.js';
+import { beginSession, cookieText, endSession, findCaller, requireSameOrigin } from './callers.js';
 import type { IdentityRule } from './identity-rules.js';
 import type { RefusalBound } from './refusal-bound.js';
 
@@ -24,7 +24,7 @@ export interface PageOptions {
   readonly secure: boolean;
 }
 
-/** Adds the pages to the app: they see what the API would answer the same caller. */
+/** Adds the pages to the app: they show what the API would answer to the same caller. */
 export function addPages(
   app: FastifyInstance,
   { store, clock, log, queries, bound, identity, secure }: PageOptions,
@@ -35,7 +35,7 @@ export function addPages(
     clock,
     queries,
     doors: {
-      visitorOf: (asking) => callerOf(parts(), asking).catch(nobodyOf),
+      visitorOf: (asking) => findCaller(parts(), asking).catch(ignoreMissingCredential),
       signIn: async (token, asking) => {
         requireSameOrigin(asking.headers);
         return cookieText(await beginSession(parts(), token, asking), secure);
@@ -54,8 +54,8 @@ export function addPages(
   });
 }
 
-/** Without credentials that are good now there is nobody; a store that does not answer is another matter. */
-function nobodyOf(error: unknown): undefined {
+/** A request without valid credentials has no visitor; a store that does not answer is an error. */
+function ignoreMissingCredential(error: unknown): undefined {
   if (isWritError(error) && error.code === 'FLEET_TOKEN_REFUSED') return undefined;
   throw error;
 }
