@@ -41,8 +41,12 @@ export interface DelegationPlan {
   readonly after?: DelegatedRole | undefined;
   /** Paths of releases that another role lists from now on. */
   readonly moved: readonly string[];
-  /** Releases that the new targets list or hand over because of this change. */
+  /** Those of `moved` that go from the targets to the role. */
+  readonly taken: readonly string[];
+  /** Releases that the new targets hand over to the role: hosts see each once the role has signed it. */
   readonly handedOver: readonly MarkedRelease[];
+  /** Releases that the new targets sign in place of the role: hosts see these with the next snapshot. */
+  readonly returned: readonly MarkedRelease[];
   /** Waiting releases of the role that no host has seen, and that are not handed over. */
   readonly leftOut: readonly ListedRelease[];
   /** The role lists nothing until its keys have signed: what it listed, or was handed over, waits in the targets. */
@@ -112,8 +116,12 @@ function planChange(
   const delegations = delegationsWith(targets, { role, after, added });
   const next = { ...targets, signed: { ...targets.signed, delegations } };
   const listed = targetsListedBy(state, role);
-  const own = isTrustedAfter(state, next, request) ? listed : publishedTargetsOf(state, role);
+  const published = publishedTargetsOf(state, role);
+  const kept = isTrustedAfter(state, next, request) ? listed : published;
   const isOwn = (path: string): boolean => after !== undefined && matchesPath(after, path);
+  // The targets publish a returned release without the team. A waiting one is therefore returned only on request.
+  const returned = request.shouldIncludeWaiting === true ? listed : published;
+  const own = { ...pick(kept, isOwn), ...pick(returned, (path) => !isOwn(path)) };
   const taken = pathsOf(targets.signed.targets).filter(isOwn);
   const left = pathsOf(own).filter((path) => !isOwn(path));
   requireHandOver(request, { taken, left, role });
@@ -135,10 +143,13 @@ function planChange(
     before,
     after,
     moved: [...taken, ...left],
-    handedOver: markListedReleases(state, role, {
-      ...(needsSignature ? handOver.targets : {}),
-      ...pick(own, (path) => left.includes(path)),
-    }),
+    taken,
+    handedOver: markListedReleases(state, role, needsSignature ? handOver.targets : {}),
+    returned: markListedReleases(
+      state,
+      'targets',
+      pick(own, (path) => left.includes(path)),
+    ),
     leftOut: readListedReleases(
       role,
       pick(listed, (path) => !isDeepStrictEqual(listed[path], own[path])),

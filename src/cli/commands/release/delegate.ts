@@ -36,7 +36,10 @@ const flags = {
   threshold: optional('--threshold <n>', 'how many of the keys must sign', numberFlag(1, 100)),
   life: optional('--life <duration>', 'time from signing to expiry', durationFlag),
   handOver: toggle('--hand-over', 'move existing releases to the role that now signs their path'),
-  includeWaiting: toggle('--include-waiting', 'also hand over releases of the role that no host has seen'),
+  includeWaiting: toggle(
+    '--include-waiting',
+    'also hand over or return releases of the role that no host has seen',
+  ),
   remove: toggle('--remove', 'end the delegation'),
   yes: toggle('-y, --yes', 'do not ask for confirmation'),
   dryRun: toggle('--dry-run', 'show what would change, and write nothing'),
@@ -90,7 +93,7 @@ function requestOf(role: string, flags: DelegateFlags, { at }: CommandContext): 
 }
 
 function planLines(plan: DelegationPlan, { repository }: DelegateFlags): string[] {
-  const { role, kind, before, after, names, moved, handedOver, leftOut } = plan;
+  const { role, kind, before, after, names, moved, handedOver, returned, leftOut } = plan;
   const described = after ?? before;
   const paths = described?.paths ?? [];
   const people = (described?.keyids ?? []).map((id) => `${names.get(id) ?? ''} (${id.slice(0, 8)})`);
@@ -100,6 +103,7 @@ function planLines(plan: DelegationPlan, { repository }: DelegateFlags): string[
     ...moved.slice(0, 20).map((path) => `  moves  ${path}`),
     ...(moved.length > 20 ? [`  (${moved.length - 20} more move)`] : []),
     ...releaseLines('hands over', handedOver),
+    ...releaseLines('returns to the targets', returned),
     ...releaseLines('leaves out', leftOut),
     ...(leftOut.length === 0 ? [] : [leftOutHint(repository)]),
   ];
@@ -107,7 +111,7 @@ function planLines(plan: DelegationPlan, { repository }: DelegateFlags): string[
 
 function leftOutHint(repository: string): string {
   const command = `writ repo log --repository ${shellWord(repository)}`;
-  return `  No host has seen these, and their signers are no longer trusted. \`${command}\` shows them; --include-waiting hands them over.`;
+  return `  No host has seen these, and the new targets would vouch for them. \`${command}\` shows them; --include-waiting includes them.`;
 }
 
 function planDetails({
@@ -117,6 +121,7 @@ function planDetails({
   moved,
   names,
   handedOver,
+  returned,
   leftOut,
 }: DelegationPlan): Record<string, unknown> {
   return {
@@ -126,7 +131,7 @@ function planDetails({
     threshold: after?.threshold ?? null,
     keys: (after?.keyids ?? []).map((keyId) => ({ keyId, name: names.get(keyId) ?? null })),
     moved,
-    handedOver: releaseDetails(handedOver),
+    handedOver: releaseDetails([...handedOver, ...returned]),
     leftOut: releaseDetails(leftOut),
   };
 }
@@ -156,7 +161,7 @@ function answer(result: DelegateResult, role: string, flags: DelegateFlags): Ans
     ...(plan === undefined ? [] : planLines(plan, flags)),
     ...releaseLines(result.kind === 'live' ? 'publishes' : 'waits', result.newReleases),
     ...leftOutLines(result.ignored, flags.repository),
-    ...(waitsForRole ? [waitText(plan?.moved.length ?? 0, role)] : []),
+    ...(waitsForRole ? [waitText(plan?.taken.length ?? 0, role)] : []),
   ];
   const { next: refresh, ...change } = changeAnswer(result, { outcome, details, what: role, lines }, flags);
   const waiting = result.kind === 'waiting' ? waitingText(result.missing) : '';
@@ -168,9 +173,10 @@ function answer(result: DelegateResult, role: string, flags: DelegateFlags): Ans
   };
 }
 
-function waitText(moved: number, role: string): string {
-  const what = moved === 0 ? '' : ` Hosts keep their ${counted(moved, 'release')} until then.`;
-  return `  ${role} lists nothing until its keys have signed.${what}`;
+/** @param taken the number of releases that move from the targets to the role */
+function waitText(taken: number, role: string): string {
+  const what = taken === 0 ? '' : ` Hosts keep their ${counted(taken, 'release')} until then.`;
+  return `  ${role} lists nothing new until its keys have signed.${what}`;
 }
 
 function signLine(plan: DelegationPlan | undefined, role: string, { repository }: DelegateFlags): string {

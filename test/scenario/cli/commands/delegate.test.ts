@@ -46,6 +46,7 @@ describe('writ delegate', () => {
     const run = await writ(dir, ...delegate, '--hand-over', '--yes');
     assert.equal(run.exitCode, 0, run.stderr);
     assert.match(run.stdout, /^DELEGATED dns-team\n/);
+    assert.match(run.stdout, /until its keys have signed\. Hosts keep their 1 release until then\.\n/);
     assert.match(
       run.stdout,
       /\nNext: writ sign --role dns-team --repository repo --keys DIR {3}\(holder of dns-team\)\n$/,
@@ -68,6 +69,21 @@ describe('writ delegate', () => {
     const status = await writ(dir, 'repo', 'status');
     assert.match(status.stdout, /\n {4}dns-team +2 +1 +1 /);
     assert.match(status.stdout, /\n {2}dns-edge {2}stable {3}2 /);
+  });
+
+  it('prints releases that the targets sign apart from those for which hosts wait', async () => {
+    using dir = tempDir();
+    const { repository, team } = await unsignedTeam(dir);
+    await repository.publish({ file: 'one' }, { keys: team.keys });
+    await repository.refresh();
+    await repository.publish({ file: 'two' }, { keys: team.keys });
+    const change = ['delegate', 'dns-team', '--keys', 'keys', '--paths', 'acl-*/*', '--hand-over', '--yes'];
+    const run = await writ(dir, ...change);
+    const serial = (number: number) => `dns-edge stable serial ${number}( r\\d)? sha256:[0-9a-f]{12}`;
+    assert.match(run.stdout, new RegExp(`\\n {2}returns to the targets {2}${serial(1)}\\n`), run.stderr);
+    assert.match(run.stdout, new RegExp(`\\n {2}leaves out {2}${serial(2)}\\n {2}No host has seen these`));
+    assert.match(run.stdout, /\n {2}dns-team lists nothing new until its keys have signed\.\n/);
+    assert.doesNotMatch(run.stdout, /Hosts keep/);
   });
 
   it('says nothing new, and removes the role again', async () => {

@@ -111,7 +111,7 @@ describe('a waiting release of a stolen team key', () => {
     const removed = await delegateRole(request, changeOptions(repository));
     assert.ok(removed.kind !== 'nothing-new' && removed.plan !== undefined);
     assert.deepEqual(
-      removed.plan.handedOver.map(({ release, isLive }) => [release.serial, isLive]),
+      removed.plan.returned.map(({ release, isLive }) => [release.serial, isLive]),
       [[2, false]],
     );
     assert.deepEqual(live(repository), ['dns-edge 2 targets']);
@@ -125,6 +125,39 @@ describe('a waiting release of a stolen team key', () => {
     assert.ok(changed.kind !== 'nothing-new' && changed.plan !== undefined);
     assert.deepEqual(texts(changed.plan.leftOut), []);
     assert.deepEqual(texts(changed.newReleases), ['dns-edge 2']);
+  });
+});
+
+describe('a waiting release at a path that a trusted team gives back to the targets', () => {
+  /** The path of the waiting release is no longer delegated. */
+  async function withoutPath(dir: TempDir, shouldIncludeWaiting: boolean) {
+    const { repository, team } = await publishedByTeam(dir);
+    await repository.publish({ file: 'waits' }, { keys: team.keys });
+    const change = { paths: ['acl-*/*'] };
+    const request = { role: 'dns-team', shouldHandOver: true, shouldIncludeWaiting, change } as const;
+    const changed = await delegateRole(request, changeOptions(repository));
+    assert.ok(changed.kind === 'live' && changed.plan !== undefined);
+    return { repository, team, plan: changed.plan };
+  }
+
+  it('is left out, and hosts keep the published release', async () => {
+    using dir = tempDir();
+    const { repository, team, plan } = await withoutPath(dir, false);
+    assert.deepEqual(texts(plan.leftOut), ['dns-edge 2']);
+    assert.deepEqual([texts(plan.returned), texts(plan.handedOver), plan.taken], [['dns-edge 1'], [], []]);
+    assert.deepEqual(live(repository), ['dns-edge 1 targets']);
+    await signAndRefresh(repository, team);
+    assert.deepEqual(live(repository), ['dns-edge 1 targets']);
+  });
+
+  it('is returned where the operator includes waiting releases', async () => {
+    using dir = tempDir();
+    const { repository, plan } = await withoutPath(dir, true);
+    assert.deepEqual(
+      plan.returned.map(({ release, isLive }) => [release.serial, isLive]),
+      [[2, false]],
+    );
+    assert.deepEqual(live(repository), ['dns-edge 2 targets']);
   });
 });
 
