@@ -555,6 +555,10 @@ export const errorCodes = {
     'This delegation would give one path to two roles, hide published releases, or have no effect.',
     'Change what the message names; give each team paths that no other role has.',
   ),
+  TEAM_KEY_UNCONFIRMED: usage(
+    'The root removes a targets key, which may have changed the keys of teams, and the keys of a team are not confirmed. Nothing was written.',
+    'Ask each team for its public key: `--team-key ROLE=FILE`. Correct another key first, with the old targets key: `writ delegate ROLE --key FILE`, or `--remove --hand-over`; then commit with `--include-waiting`.',
+  ),
   SIGNATURE_DISAGREEMENT: failed(
     'The two implementations of Ed25519 disagree about a signature. Nothing was published.',
     'Do not sign on this machine, and report the case.',

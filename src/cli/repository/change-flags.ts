@@ -13,7 +13,7 @@ import type { ChangeOptions, ChangeResult, SignedChange } from '../../publisher/
 import type { Answer, CommandContext, Reporter } from '../console/command.js';
 import { numberFlag } from '../console/flag-values.js';
 import { type FlagValues, preset, required } from '../console/flags.js';
-import { releaseDetails, shellWord } from '../show/show-repository.js';
+import { releaseDetails, releaseLines, shellWord } from '../show/show-repository.js';
 import { passphraseFlags, passphrasesFor } from './passphrase.js';
 import { clockFlag, lockWait, lockWaitFlag, repositoryFlag } from './repository-flags.js';
 import { externalCommands, signerFlags } from './signer-flags.js';
@@ -109,15 +109,21 @@ export interface Change {
   /** Behind the outcome in capitals, or behind SIGNED. */
   readonly what: string;
   readonly lines?: readonly string[];
+  /** The lines have the new releases already. */
+  readonly listsNewReleases?: true;
 }
 
 /** The answer to a change: it went live, or waits for the server's keys, and the line to paste there comes next. */
 export function changeAnswer(
   result: SignedChange<object>,
-  { outcome, details, what, lines = [] }: Change,
+  { outcome, details, what, lines: ownLines = [], listsNewReleases }: Change,
   { repository }: ChangeFlags,
 ): Answer {
-  const { signedAheadMs, newReleases, ignored } = result;
+  const { signedAheadMs, newReleases, ignored, includesWaiting } = result;
+  // A stolen key may have signed what waited: a person has to know that this change publishes it.
+  const isListed = includesWaiting === undefined || listsNewReleases === true;
+  const label = result.kind === 'live' ? 'publishes' : 'waits';
+  const lines = [...ownLines, ...(isListed ? [] : releaseLines(label, newReleases))];
   const published = { newReleases: releaseDetails(newReleases), ignored };
   const changed = { changed: true, ...details, ...published, ...given({ signedAheadMs }) };
   if (result.kind === 'live') {

@@ -1,4 +1,4 @@
-// Values of flags that name a role, or keys for a role, as `timestamp` and `targets=new.pub,spare.pub`.
+// Values of flags that name a role, or keys for a role, as `timestamp`, `targets=new.pub,spare.pub` and `dns-team=dns.pub`.
 import { InvalidArgumentError } from '#commander';
 import { WritError } from '../../core/errors.js';
 import { type TopLevelRole, topLevelRoles } from '../../core/tuf/tuf-metadata.js';
@@ -26,4 +26,32 @@ export function roleKeys(
     });
   }
   return { role, keys: files.split(',').map((path) => readPublicKey(at(path))) };
+}
+
+/**
+ * @param texts as `dns-team=dns.pub`, or with whole key ids in place of files; a role may be repeated
+ * @returns the key ids of each role
+ * @throws WritError USAGE, KEY_UNREADABLE
+ */
+export function teamKeysOf(
+  texts: readonly string[],
+  { at }: Pick<CommandContext, 'at'>,
+): ReadonlyMap<string, readonly string[]> {
+  const keys = new Map<string, readonly string[]>();
+  for (const text of texts) {
+    const [, role = '', list] = /^([^=]+)=(.+)$/s.exec(text) ?? [];
+    if (list === undefined) {
+      throw new WritError('USAGE', 'the key of a team is written ROLE=FILE, or ROLE=KEYID', {
+        facts: { actual: text.slice(0, 100) },
+        hint: 'As --team-key dns-team=dns-team.pub.',
+      });
+    }
+    const ids = list.split(',').map((one) => (isKeyId(one) ? one : readPublicKey(at(one)).keyId));
+    keys.set(role, [...(keys.get(role) ?? []), ...ids]);
+  }
+  return keys;
+}
+
+function isKeyId(text: string): boolean {
+  return /^[0-9a-f]{64}$/.test(text);
 }

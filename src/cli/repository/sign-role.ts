@@ -33,7 +33,8 @@ function answer(result: ResignRoleResult, flags: ChangeFlags): Answer {
   const others = newReleases.filter((entry) => entry.role !== role);
   const label = result.kind === 'live' ? 'publishes' : 'waits';
   const lines = [...contentLines(result, flags), ...releaseLines(label, others)];
-  const change = { outcome: 'signed', details: detailsOf(result), what: textOf(result), lines };
+  const texts = { what: textOf(result), lines, listsNewReleases: true } as const;
+  const change = { outcome: 'signed', details: detailsOf(result), ...texts };
   return { ...changeAnswer(result, change, flags), outcome: 'signed' };
 }
 

@@ -1,9 +1,16 @@
 // `writ repo log` for people: one line an act, the newest first, then what a machine signed, where the log begins, and what it
 // cannot say. Pure: a log in, lines out.
 
+import { shortKeyId } from '../../publisher/keys/signer-names.js';
 import type { OnlineSummary } from '../../publisher/upkeep/log-online.js';
 import type { LogProblem } from '../../publisher/upkeep/log-reading.js';
-import type { DelegationAct, LogAct, ReleaseAct, RootAct } from '../../publisher/upkeep/log-rules.js';
+import type {
+  DelegationAct,
+  KeyChange,
+  LogAct,
+  ReleaseAct,
+  RootAct,
+} from '../../publisher/upkeep/log-rules.js';
 import type { LogEntry, RepositoryLog } from '../../publisher/upkeep/repository-log.js';
 import { counted, secondTime, table } from './show-text.js';
 
@@ -100,13 +107,14 @@ function rootText({ roles }: RootAct): string {
   return parts.join('; ');
 }
 
-function keysText(keys: {
-  readonly addedKeys: readonly string[];
-  readonly removedKeys: readonly string[];
-}): string {
-  return [...keys.addedKeys.map((name) => `+${name}`), ...keys.removedKeys.map((name) => `-${name}`)].join(
-    ' ',
-  );
+/** With ids, because a key can have the name of the key that it replaces. */
+function keysText({ addedKeys, addedKeyIds, removedKeys, removedKeyIds }: KeyChange): string {
+  const texts = (sign: string, names: readonly string[], ids: readonly string[]): string[] =>
+    ids.map((id, index) => {
+      const name = names[index] ?? '';
+      return name === shortKeyId(id) ? `${sign}${name}` : `${sign}${name} ${shortKeyId(id)}`;
+    });
+  return [...texts('+', addedKeys, addedKeyIds), ...texts('-', removedKeys, removedKeyIds)].join(' ');
 }
 
 function onlineLine({

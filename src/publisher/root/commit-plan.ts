@@ -5,6 +5,7 @@ import { trustFirstRoot, trustNextRoot } from '../../core/tuf/trusted-set.js';
 import { type ParsedFile, parseEnvelope, type RootSigned } from '../../core/tuf/tuf-metadata.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { holderOf, type KeyDirectory, keysAtHand } from '../keys/key-directory.js';
+import { delegatedRolesOf } from '../repository/delegated-files.js';
 import { layoutOf } from '../repository/repository-layout.js';
 import {
   type LaterRole,
@@ -12,6 +13,7 @@ import {
   readRepositoryState,
   readRoots,
 } from '../repository/repository-state.js';
+import { listUnconfirmedTeams, removesTargetsKey, type TeamKeys } from './confirm-teams.js';
 import { type Proposal, rootDigest, trustBase, wrongBase } from './proposal-file.js';
 import { isComplete, tallySignatures, validSignatures, withSignatures } from './proposal-signatures.js';
 import { judgeRoot, requireSane } from './root-rules.js';
@@ -29,6 +31,8 @@ export interface PlanOptions {
   readonly clock: Clock;
   /** Sign waiting targets too, although the next root does not list their keys; false by default. */
   readonly shouldIncludeWaiting?: boolean | undefined;
+  /** Needed for each team where the root removes a targets key. */
+  readonly teamKeys?: TeamKeys | undefined;
 }
 
 /**
@@ -56,7 +60,12 @@ export function planCommit(options: PlanOptions) {
   const nextRoot = options.shouldIncludeWaiting === true ? undefined : root;
   const state = readRepositoryState(layout, keys?.path, { outdatedTargets: 'accepted', nextRoot });
   const roles = planRoles(state, root.signed, options);
-  return { base, proposal: complete, root, tallies, state, written, ...roles };
+  // The commit vouches for the delegations: new keys sign the targets, or kept keys signed them before.
+  const isVouching = !roles.missing.includes('targets') && (!written || roles.unvouched.includes('targets'));
+  const teams =
+    isVouching && removesTargetsKey(base.signed, root.signed) ? delegatedRolesOf(state.targets) : [];
+  const unconfirmedTeams = listUnconfirmedTeams(teams, options.teamKeys);
+  return { base, proposal: complete, root, tallies, state, written, unconfirmedTeams, ...roles };
 }
 
 /** The root before the proposed one, as the repository has it. */

@@ -17,6 +17,7 @@ import { verifyAsClient } from '../signing/self-check.js';
 import { writeRole } from '../signing/sign-role.js';
 import { type ClockCheck, requireReliableClock, type SigningClock } from '../signing/signing-time.js';
 import { type CommitPlan, type PlanOptions, planCommit } from './commit-plan.js';
+import { requireConfirmedTeams } from './confirm-teams.js';
 import { isComplete, labelOf, whoIsMissing } from './proposal-signatures.js';
 
 export interface CommitOptions extends PlanOptions, LockWait {
@@ -38,7 +39,7 @@ export interface CommitResult {
 }
 
 /**
- * @throws WritError as planCommit; SIGNATURE_THRESHOLD, KEYS_MISSING for new keys that are not here, REPOSITORY_LOCKED,
+ * @throws WritError as planCommit; SIGNATURE_THRESHOLD, TEAM_KEY_UNCONFIRMED, KEYS_MISSING for new keys that are not here, REPOSITORY_LOCKED,
  *   REPOSITORY_INVALID (nothing was written), SIGNATURE_DISAGREEMENT, DISK_*
  */
 export async function commitRoot(options: CommitOptions): Promise<CommitResult> {
@@ -61,7 +62,7 @@ export async function commitRoot(options: CommitOptions): Promise<CommitResult> 
   });
 }
 
-/** @throws WritError SIGNATURE_THRESHOLD naming who is missing, KEYS_MISSING naming what would break */
+/** @throws WritError SIGNATURE_THRESHOLD naming who is missing, TEAM_KEY_UNCONFIRMED, KEYS_MISSING naming what would break */
 export function requireCommittable(plan: CommitPlan, unsignedRoles: CommitOptions['unsignedRoles']): void {
   if (!plan.written && !isComplete(plan.tallies)) {
     const missing = whoIsMissing(plan.tallies);
@@ -73,6 +74,7 @@ export function requireCommittable(plan: CommitPlan, unsignedRoles: CommitOption
       hint: 'Send it to them: writ sign FILE --key KEY.',
     });
   }
+  requireConfirmedTeams(plan.unconfirmedTeams);
   if (plan.missing.length === 0 || unsignedRoles === 'accepted') return;
   const message = `the new keys of ${plan.missing.join(' and ')} are missing: hosts would refuse the current metadata`;
   throw new WritError('KEYS_MISSING', message, {

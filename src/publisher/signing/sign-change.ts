@@ -7,7 +7,7 @@ import type { WorkReport } from '../../core/work-report.js';
 import type { KeyDirectory } from '../keys/key-directory.js';
 import { type ListedRelease, listNewReleases } from '../repository/listing.js';
 import { layoutOf } from '../repository/repository-layout.js';
-import { type RepositoryState, readRepositoryState } from '../repository/repository-state.js';
+import { isWaiting, type RepositoryState, readRepositoryState } from '../repository/repository-state.js';
 import {
   type RepositoryWriter,
   type WriterOptions,
@@ -35,6 +35,8 @@ export type SignedChange<Done> = Done & {
   readonly signedAheadMs?: number;
   /** Releases that hosts see with this change, or once its snapshot is signed, and did not see before. */
   readonly newReleases: readonly ListedRelease[];
+  /** Present where newer files waited before this change: `newReleases` has their releases too. */
+  readonly includesWaiting?: true;
   /** Names of newer files that this change left out, because hosts would refuse them. */
   readonly ignored: readonly string[];
 } & (
@@ -80,6 +82,7 @@ export async function changeRepository<Done extends object>(
       ...done,
       ...given({ signedAheadMs: measureSignedAheadMs(before, clock.nowMs()) }),
       newReleases: listNewReleases(state),
+      ...(isWaiting(before) ? { includesWaiting: true as const } : {}),
       ignored: before.ignored,
     };
     if (!('signers' in online)) return { ...result, kind: 'waiting', missing: online.missing };

@@ -27,26 +27,31 @@ export interface ReleaseAct {
   readonly reason?: string;
 }
 
-export interface DelegationAct {
+/** The keys of a role that a version added and removed. */
+export interface KeyChange {
+  /** Names or beginnings of key ids. A thief can give a key any name. */
+  readonly addedKeys: readonly string[];
+  readonly removedKeys: readonly string[];
+  /** The ids of these keys, in the same order. */
+  readonly addedKeyIds: readonly string[];
+  readonly removedKeyIds: readonly string[];
+}
+
+export interface DelegationAct extends KeyChange {
   readonly kind: 'delegate';
   readonly team: string;
   readonly change: 'created' | 'changed' | 'removed';
-  /** Names or beginnings of key ids. */
-  readonly addedKeys: readonly string[];
-  readonly removedKeys: readonly string[];
   readonly threshold?: number;
   readonly paths?: readonly string[];
 }
 
 export interface RootAct {
   readonly kind: 'init' | 'root';
-  readonly roles: readonly {
+  readonly roles: readonly (KeyChange & {
     readonly role: string;
-    readonly addedKeys: readonly string[];
-    readonly removedKeys: readonly string[];
     readonly threshold: number;
     readonly thresholdBefore?: number;
-  }[];
+  })[];
 }
 
 /** Signed again: the same content under a new version and expiry. */
@@ -145,8 +150,6 @@ export function delegationActs(before: TargetsSigned | undefined, after: Targets
     const was = old.get(team);
     const is = next.get(team);
     if (JSON.stringify(was) === JSON.stringify(is)) return [];
-    const name = (id: string): string => nameOfKey(after, id);
-    const nameBefore = (id: string): string => nameOfKey(before ?? after, id);
     return {
       kind: 'delegate' as const,
       team,
@@ -156,8 +159,7 @@ export function delegationActs(before: TargetsSigned | undefined, after: Targets
           : is === undefined
             ? ('removed' as const)
             : ('changed' as const),
-      addedKeys: added(was?.keyids, is?.keyids).map(name),
-      removedKeys: added(is?.keyids, was?.keyids).map(nameBefore),
+      ...keyChange({ before, after }, was?.keyids, is?.keyids),
       ...(is === undefined ? {} : { threshold: is.threshold, paths: pathsOf(is) }),
     };
   });
@@ -171,14 +173,29 @@ function pathsOf({ paths, path_hash_prefixes }: DelegatedRole): readonly string[
 export function rootAct(before: RootSigned | undefined, after: RootSigned): RootAct {
   const roles = Object.entries(after.roles).flatMap(([role, { keyids, threshold }]) => {
     const was = before?.roles[role as keyof RootSigned['roles']];
-    const addedKeys = added(was?.keyids, keyids).map((id) => nameOfKey(after, id));
-    const removedKeys = added(keyids, was?.keyids).map((id) => nameOfKey(before ?? after, id));
-    if (addedKeys.length + removedKeys.length === 0 && was?.threshold === threshold) return [];
+    const keys = keyChange({ before, after }, was?.keyids, keyids);
+    if (keys.addedKeys.length + keys.removedKeys.length === 0 && was?.threshold === threshold) return [];
     const thresholdBefore =
       was === undefined || was.threshold === threshold ? {} : { thresholdBefore: was.threshold };
-    return [{ role, addedKeys, removedKeys, threshold, ...thresholdBefore }];
+    return [{ role, ...keys, threshold, ...thresholdBefore }];
   });
   return { kind: before === undefined ? 'init' : 'root', roles };
+}
+
+/** @param signed the files that name the keys. @param was the key ids before. @param is the key ids after */
+function keyChange(
+  { before, after }: { readonly before: object | undefined; readonly after: object },
+  was: readonly string[] | undefined,
+  is: readonly string[] | undefined,
+): KeyChange {
+  const addedKeyIds = added(was, is);
+  const removedKeyIds = added(is, was);
+  return {
+    addedKeys: addedKeyIds.map((id) => nameOfKey(after, id)),
+    removedKeys: removedKeyIds.map((id) => nameOfKey(before ?? after, id)),
+    addedKeyIds,
+    removedKeyIds,
+  };
 }
 
 function added(before: readonly string[] = [], after: readonly string[] = []): string[] {

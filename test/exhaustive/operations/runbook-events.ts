@@ -58,8 +58,13 @@ export const runbookEvents: Readonly<Record<string, Event>> = {
   },
   'the targets key is stolen and used': async (world) => {
     await typed(world, 'office', 'echo "example.com CNAME thief." > policy/block.rpz');
+    await delegateTo(world, 'dns-team', '/media/usb/dns-team.pub');
     await publish(world, 'stolen');
     assert.match(await typed(world, 'host', 'writ pull'), /ACTIVATED/);
+    // The thief replaces the key of a team, and leaves a release that waits.
+    await delegateTo(world, 'dora', '/media/usb/thief.pub');
+    await typed(world, 'office', 'echo "example.org CNAME thief." > policy/block.rpz');
+    await upload(world, 'waits');
     await typed(world, 'office', 'echo "app.example.com CNAME ." > policy/block.rpz');
   },
   'a host asks before the server has signed': async (world) => {
@@ -132,7 +137,21 @@ async function renewRoot(world: RunbookWorld): Promise<void> {
   await typed(world, 'office', upload);
 }
 
+/** Delegates `zones/*` to a new key of a machine, which hosts see after the next signature of the server. */
+async function delegateTo(world: RunbookWorld, machine: Machine, pub: string): Promise<void> {
+  const made = `writ key new team.key --name dns-team --no-passphrase && cp team.pub ${pub} && rm team.key team.pub`;
+  await typed(world, machine, made);
+  const change = `--paths 'zones/*' --key ${pub} --yes --repository repo --keys keys`;
+  await typed(world, 'office', `writ delegate dns-team ${change}`, 'of-the-office');
+}
+
 async function publish(world: RunbookWorld, revision: string): Promise<void> {
+  await upload(world, revision);
+  await typed(world, 'server', 'writ refresh --repository /srv/writ/repo --keys /etc/writ/online');
+}
+
+/** Publishes in the office and uploads: the release waits for the online keys. */
+async function upload(world: RunbookWorld, revision: string): Promise<void> {
   const places = '--repository repo --keys keys';
   for (const command of [
     'rsync -a writ@server:/srv/writ/repo/ repo/',
@@ -142,7 +161,6 @@ async function publish(world: RunbookWorld, revision: string): Promise<void> {
   ]) {
     await typed(world, 'office', command, 'of-the-office');
   }
-  await typed(world, 'server', 'writ refresh --repository /srv/writ/repo --keys /etc/writ/online');
 }
 
 async function typed(

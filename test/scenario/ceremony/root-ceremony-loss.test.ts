@@ -114,7 +114,7 @@ describe('a stolen targets key', () => {
     mail(dir, 'root-2.proposal', 'ben', 'founder');
     const commit = ['root', 'commit', 'root-2.proposal', ...places, '--keys', 'keys', ...confirm];
     const run = await writ(dir, 'founder', ...commit);
-    assert.match(run.stderr, /new keys sign targets, snapshot, timestamp\n.*dns-edge stable serial 1 /);
+    assert.match(run.stdout, /new keys sign targets, snapshot, timestamp\n.*dns-edge stable serial 1 /);
     assert.match(run.stdout, /signed by the new keys: targets v3, snapshot v3, timestamp v3/);
     assert.equal(await rootOn(host), 2);
     assert.equal((await host.target('dns-edge', 'stable'))?.release.serial, 1);

@@ -163,7 +163,8 @@ function answer(result: DelegateResult, role: string, flags: DelegateFlags): Ans
     ...leftOutLines(result.ignored, flags.repository),
     ...(waitsForRole ? [waitText(plan?.taken.length ?? 0, role)] : []),
   ];
-  const { next: refresh, ...change } = changeAnswer(result, { outcome, details, what: role, lines }, flags);
+  const texts = { what: role, lines, listsNewReleases: true } as const;
+  const { next: refresh, ...change } = changeAnswer(result, { outcome, details, ...texts }, flags);
   const waiting = result.kind === 'waiting' ? waitingText(result.missing) : '';
   return {
     ...change,

@@ -6,7 +6,7 @@ import { given } from '../../../core/given.js';
 import { timeLeft } from '../../../core/text/iso-time.js';
 import { keyId } from '../../../core/tuf/signature-schemes.js';
 import { isOnlineRole } from '../../../core/tuf/tuf-metadata.js';
-import { liveReleasesOf } from '../../../publisher/repository/listing.js';
+import { listNewReleases, liveReleasesOf } from '../../../publisher/repository/listing.js';
 import { layoutOf } from '../../../publisher/repository/repository-layout.js';
 import { type RepositoryState, readRepositoryState } from '../../../publisher/repository/repository-state.js';
 import { listWaitingRoles, type SignedRole } from '../../../publisher/signing/online-signing.js';
@@ -18,7 +18,7 @@ import { type DocsPlaces, docsPage } from '../../console/docs-address.js';
 import { durationFlag } from '../../console/flag-values.js';
 import { type FlagValues, preset } from '../../console/flags.js';
 import { ownRootFlag, repositoryFlag } from '../../repository/repository-flags.js';
-import { isoDay, shellWord, shortDigest } from '../../show/show-repository.js';
+import { isoDay, releaseDetails, releaseLines, shellWord, shortDigest } from '../../show/show-repository.js';
 import { table } from '../../show/show-text.js';
 
 const monthMs = 30 * 86_400_000;
@@ -111,6 +111,7 @@ function answer(
       repository: flags.repository,
       waiting,
       waitingRoles,
+      newReleases: releaseDetails(listNewReleases(state)),
       ignored: state.ignored,
       ...given({
         signedAheadMs: ahead,
@@ -127,7 +128,8 @@ function answer(
         roles.map((row) => roleRow(row, nowMs)),
       ),
       ...state.ignored.map((name) => `  ${name} is newer and does not verify: it cannot be published`),
-      ...releaseLines(state),
+      ...publishedLines(state),
+      ...releaseLines('waits', listNewReleases(state)),
     ],
     next: nextLine({ worst, newer, waitingRoles }, flags),
   };
@@ -232,7 +234,7 @@ function nextLine(
   return `writ sign --role ${role} ${place} --keys DIR   (holder of ${signers.slice(0, maxSignersShown).join(', ')})`;
 }
 
-function releaseLines(state: RepositoryState): string[] {
+function publishedLines(state: RepositoryState): string[] {
   const releases = liveReleasesOf(state);
   if (releases.length === 0) return ['  no bundle is published yet'];
   const rows = releases.map(({ role, release }) => {

@@ -18,10 +18,12 @@ import {
 } from '../../../publisher/root/proposal-file.js';
 import { compareRoots } from '../../../publisher/root/root-difference.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
+import { repeatedText } from '../../console/flag-values.js';
 import { type FlagValues, optional, toggle } from '../../console/flags.js';
 import { confirmCode } from '../../console/questions.js';
 import { passphraseFlags, passphrasesFor } from '../../repository/passphrase.js';
 import { clockFlag, lockWait, lockWaitFlag, repositoryFlag } from '../../repository/repository-flags.js';
+import { teamKeysOf } from '../../repository/role-keys.js';
 import { externalCommands, signerFlags } from '../../repository/signer-flags.js';
 import { differenceLines, proposalDetails, tallyText } from '../../show/show-proposal.js';
 import {
@@ -45,6 +47,11 @@ const flags = {
     'commit although new keys are missing: hosts accept nothing new until they have signed',
   ),
   includeWaiting: toggle('--include-waiting', 'sign waiting targets too, although their keys are replaced'),
+  teamKey: optional(
+    '--team-key <role=file>',
+    'where a targets key is removed: the public key of a team (or its whole key id), as the team gave it; may be repeated',
+    repeatedText,
+  ),
   dryRun: toggle('--dry-run', 'show what would happen, and write nothing'),
   lockWait: lockWaitFlag,
   clockIsRight: clockFlag,
@@ -61,7 +68,7 @@ export const command: CommandDefinition<CommitFlags> = {
   exitCodes: [
     '0  committed, or already committed and complete',
     '1  signatures or new keys are missing, the code differs, the repository does not verify; nothing is written',
-    '2  usage, or the change would be a mistake',
+    '2  usage, or the change would be a mistake; the keys of a team are not confirmed',
     '7  another process writes the repository',
   ],
   args: [['<files...>', 'the signed proposal, or copies of it that people signed side by side']],
@@ -75,12 +82,15 @@ export const command: CommandDefinition<CommitFlags> = {
     const { clock } = context;
     const keys = keysOf(flags, context);
     const repository = context.at(flags.repository);
-    const options = { proposal, repository, clock, keys, shouldIncludeWaiting: flags.includeWaiting };
+    const teamKeys = teamKeysOf(flags.teamKey ?? [], context);
+    const shouldIncludeWaiting = flags.includeWaiting;
+    const options = { proposal, repository, clock, keys, shouldIncludeWaiting, teamKeys };
     const unsignedRoles = flags.leaveUnsigned ? ('accepted' as const) : ('refused' as const);
     const plan = planCommit(options);
     if (flags.dryRun) return preview(plan, flags);
     requireCommittable(plan, unsignedRoles);
-    for (const line of planLines(plan, flags)) context.reporter.note(line);
+    // With --confirm nothing is asked, and the answer has these lines.
+    if (flags.confirm === undefined) for (const line of planLines(plan, flags)) context.reporter.note(line);
     await confirmCode(proposalCode(proposal), flags, context);
     const durableFs = createDurableFs();
     const result = await commitRoot({
@@ -104,14 +114,17 @@ function keysOf(flags: CommitFlags, context: CommandContext): KeyDirectory | und
 }
 
 function planLines(plan: CommitPlan, { repository }: CommitFlags): string[] {
-  const { base, root, tallies, toSign, missing, state } = plan;
+  const { base, root, toSign, missing, state } = plan;
   const signs = toSign.filter((role) => !missing.includes(role));
   return [
     ...differenceLines(compareRoots(base.signed, root.signed)),
-    `  ${tallyText(tallies)}, verified from root v${base.signed.version} and from scratch`,
+    verifiedLine(plan),
     ...(signs.length > 0 ? [`  new keys sign ${signs.join(', ')}`] : []),
     // Whoever stole the old key may have put something there: a person has to know this list.
     ...(signs.includes('targets') ? releaseTexts(state.targets.signed) : []),
+    ...plan.unconfirmedTeams.map(
+      ({ role }) => `  the keys of ${role} are not confirmed: --team-key ${role}=FILE`,
+    ),
     ...(signs.includes('snapshot') ? releaseLines('publishes', listNewReleases(state)) : []),
     ...leftOutLines(state.ignored, repository),
     ...(state.ignored.length > 0 ? [includeHint] : []),
@@ -121,6 +134,10 @@ function planLines(plan: CommitPlan, { repository }: CommitFlags): string[] {
         ]
       : []),
   ];
+}
+
+function verifiedLine({ base, tallies }: CommitPlan): string {
+  return `  ${tallyText(tallies)}, verified from root v${base.signed.version} and from scratch`;
 }
 
 function releaseTexts(targets: TargetsSigned): string[] {
@@ -146,6 +163,7 @@ function detailsOf(plan: CommitPlan): Record<string, unknown> {
     ...proposalDetails(compareRoots(base.signed, root.signed), tallies),
     toSign,
     missingKeys: missing,
+    unconfirmedTeams: plan.unconfirmedTeams.map(({ role }) => role),
     newReleases: toSign.includes('snapshot') ? releaseDetails(listNewReleases(state)) : [],
     ignored: state.ignored,
   };
@@ -177,7 +195,7 @@ function answer(result: CommitResult, flags: CommitFlags, file: string): Answer 
     details: { changed: kind !== 'unchanged', ...detailsOf(plan), signed, waiting, expired: expired ?? null },
     lines: [
       `${words[kind]} root v${version}. ${hosts}`,
-      `  ${tallyText(plan.tallies)}, verified from root v${plan.base.signed.version} and from scratch`,
+      ...(flags.confirm === undefined ? [verifiedLine(plan)] : planLines(plan, flags)),
       ...(news.length > 0 ? [`  signed by the new keys: ${news.join(', ')}`] : []),
       ...(waiting.length > 0 ? [`  not signed yet: ${waiting.join(', ')}`] : []),
       ...(expired === undefined

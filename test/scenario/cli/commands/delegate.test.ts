@@ -6,7 +6,7 @@ import { jsonOf, runWrit, type WritRun } from '../../../kit/cli/run-writ.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 import { writeTree } from '../../../kit/disk/write-tree.js';
 import { delegateTo, makeTeam, signByTeam } from '../../../kit/repository/delegated-repository.js';
-import { sampleRepository } from '../../../kit/repository/sample-repository.js';
+import { sampleRepository, someKeys } from '../../../kit/repository/sample-repository.js';
 
 function writ(dir: TempDir, ...args: readonly string[]): Promise<WritRun> {
   return runWrit([...args, '--repository', 'repo'], { cwd: dir.path });
@@ -156,5 +156,25 @@ describe('writ repo status', () => {
     assert.deepEqual(jsonOf(await writ(dir, 'repo', 'status', '--json'))['waitingRoles'], [
       { role: 'dns-team', version: 2 },
     ]);
+  });
+
+  it('lists a release that waits, and a withdrawal prints that it publishes it', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir, { clock: systemClock });
+    await repository.publish({ file: 'one' });
+    await repository.publish({ file: 'two' });
+    const keys = someKeys(dir, repository, 'targets.key', 'root.json');
+    await repository.publish({ file: 'of a thief' }, { keys });
+    const waits = /\n {2}waits {2}dns-edge stable serial 3 r\d sha256:[0-9a-f]{12}\n/;
+    assert.match((await writ(dir, 'repo', 'status')).stdout, waits);
+    const json = jsonOf(await writ(dir, 'repo', 'status', '--json'));
+    assert.deepEqual(
+      (json['newReleases'] as { bundle: string; serial: number }[]).map(({ serial }) => serial),
+      [3],
+    );
+    const withdraw = ['withdraw', '--bundle', 'dns-edge', '--serial', '2', '--keys'];
+    assert.match((await writ(dir, ...withdraw, keys)).stdout, waits);
+    await repository.refresh();
+    assert.doesNotMatch((await writ(dir, 'repo', 'status')).stdout, /waits/);
   });
 });

@@ -7,7 +7,7 @@ import { madeHere, writ } from '../../../kit/cli/publisher-cli.js';
 import { jsonOf } from '../../../kit/cli/run-writ.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 import { writeTree } from '../../../kit/disk/write-tree.js';
-import { makeTeam } from '../../../kit/repository/delegated-repository.js';
+import { delegateTo, makeTeam } from '../../../kit/repository/delegated-repository.js';
 
 interface Entry {
   readonly kind: string;
@@ -185,6 +185,17 @@ describe('writ repo log', () => {
     );
     assert.equal(read({ maxBytes: 1 }).entries.length, 1);
     assert.equal(read({ maxMs: -1 }).entries.length, 1);
+  });
+
+  it('shows the ids of keys where another key has the name of the one that it replaces', async () => {
+    using dir = tempDir();
+    const repository = madeHere(dir);
+    const team = makeTeam(dir, 'dns-team');
+    const other = makeTeam(dir, 'dns-team', 'other');
+    for (const one of [team, other]) await delegateTo(repository, one);
+    const [is, was] = [other, team].map(({ publicKey }) => publicKey.keyId.slice(0, 8));
+    const run = await writ(dir, 'repo', 'log', '--repository', 'repo');
+    assert.ok(run.stdout.includes(`(+dns-team ${is} -dns-team ${was}, 1 needed)`), run.stdout);
   });
 
   it('has a delegation as one, and what it hands over as no publish', async () => {

@@ -50,9 +50,12 @@ describe('a rotation of the root in the log', () => {
     assert.deepEqual(problemsOf(log), []);
     const [second, first] = rootActs(log);
     assert.deepEqual([second?.kind, second?.version, first?.kind, first?.version], ['root', 2, 'init', 1]);
-    assert.deepEqual(second?.roles, [
-      { role: 'root', addedKeys: ['dora'], removedKeys: ['root-3'], threshold: 2 },
-    ]);
+    assert.deepEqual(
+      second?.roles.map(({ role, addedKeys, removedKeys, threshold }) => {
+        return [role, addedKeys, removedKeys, threshold];
+      }),
+      [['root', ['dora'], ['root-3'], 2]],
+    );
     const entry = log.entries.find(({ role, version }) => role === 'root' && version === 2);
     assert.deepEqual(
       entry?.signers.map(({ name }) => name),
