@@ -74,3 +74,9 @@ export function leftOutLines(names: readonly string[], repository: string): stri
   const command = `writ repo log --repository ${shellWord(repository)}`;
   return names.map((name) => `  leaves out  ${name}: hosts do not accept it (${command})`);
 }
+
+/** @returns as `holder of dns-team`; a threshold above 1 needs its keys in one command */
+export function holdersText(threshold: number, names: readonly string[]): string {
+  const holders = names.join(', ');
+  return threshold === 1 ? `holder of ${holders}` : `one command with ${threshold} keys of ${holders}`;
+}

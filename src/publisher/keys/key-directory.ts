@@ -163,8 +163,10 @@ export function missingKeys(keys: KeyDirectory, holder: RoleHolder): WritError {
   const content = present.length === 0 ? 'it contains no .key file' : `it contains ${present.join(', ')}`;
   const others = describeForeignKey(keys.path, holder) ?? content;
   const message = `${keys.path} has ${found} of the ${threshold} ${name} keys that are needed: ${others}`;
+  const hint = `One command makes all ${threshold} signatures: put the keys into one directory, or give --signer '${name}=CMD' for a key that is elsewhere. With \`--threshold 1\` each holder signs alone.`;
   return new WritError('KEYS_MISSING', message, {
     facts: { role: name, expected: threshold, directory: keys.path, keyIds: keyids },
+    ...(threshold > 1 ? { hint } : {}),
   });
 }
 

@@ -1,6 +1,6 @@
 // Re-signs a role that lists releases, for `writ sign --role`: only version and expiry change. Also signs the first file of
 // a team, with the releases that were handed over to it.
-import { requireKeysOf } from '../keys/key-directory.js';
+import { keysAtHand, missingKeys, requireKeysOf } from '../keys/key-directory.js';
 import { markListedReleases, targetsListedBy } from '../repository/listing.js';
 import { metadataName, versionsOnDisk } from '../repository/repository-layout.js';
 import type { RepositoryState } from '../repository/repository-state.js';
@@ -45,11 +45,12 @@ export async function resignRole(role: string, options: ChangeOptions): Promise<
 /**
  * Opens no key and writes nothing.
  * @returns the description that resignRole would return
- * @throws WritError ROLE_UNKNOWN, REPOSITORY_INVALID
+ * @throws WritError ROLE_UNKNOWN, KEYS_MISSING, REPOSITORY_INVALID
  */
 export function previewResign(role: string, options: ChangeOptions): VersionedRole {
   const state = readStateBeforeLock(options);
-  findRoleHolder(state, role);
+  const holder = findRoleHolder(state, role);
+  if (!keysAtHand(options.keys, holder)) throw missingKeys(options.keys, holder);
   const highest = Math.max(0, ...versionsOnDisk(state.layout, role), findLiveVersion(state, role));
   return { ...describe(state, role, options.clock.nowMs()), version: highest + 1 };
 }

@@ -22,7 +22,13 @@ import {
   previewOf,
   waitingText,
 } from '../../repository/change-flags.js';
-import { leftOutLines, releaseDetails, releaseLines, shellWord } from '../../show/show-repository.js';
+import {
+  holdersText,
+  leftOutLines,
+  releaseDetails,
+  releaseLines,
+  shellWord,
+} from '../../show/show-repository.js';
 import { counted } from '../../show/show-text.js';
 
 const flags = {
@@ -33,7 +39,11 @@ const flags = {
     repeatedText,
   ),
   key: optional('--key <file>', 'public key of the team; may be repeated; default: unchanged', repeatedText),
-  threshold: optional('--threshold <n>', 'how many of the keys must sign', numberFlag(1, 100)),
+  threshold: optional(
+    '--threshold <n>',
+    'how many of the keys must sign; one command makes all signatures',
+    numberFlag(1, 100),
+  ),
   life: optional('--life <duration>', 'time from signing to expiry', durationFlag),
   handOver: toggle('--hand-over', 'move existing releases to the role that now signs their path'),
   includeWaiting: toggle(
@@ -100,6 +110,9 @@ function planLines(plan: DelegationPlan, { repository }: DelegateFlags): string[
   return [
     `  ${role}  ${paths.join(' ')}`,
     `  ${kind === 'removed' ? 'was signed' : 'signed'} by ${described?.threshold ?? 1} of ${people.join(', ')}`,
+    ...((after?.threshold ?? 1) > 1
+      ? [`  one command makes all ${after?.threshold} signatures: in one --keys, or by --signer`]
+      : []),
     ...moved.slice(0, 20).map((path) => `  moves  ${path}`),
     ...(moved.length > 20 ? [`  (${moved.length - 20} more move)`] : []),
     ...releaseLines('hands over', handedOver),
@@ -181,6 +194,6 @@ function waitText(taken: number, role: string): string {
 }
 
 function signLine(plan: DelegationPlan | undefined, role: string, { repository }: DelegateFlags): string {
-  const holders = [...(plan?.names.values() ?? [])].join(', ');
-  return `writ sign --role ${role} --repository ${shellWord(repository)} --keys DIR   (holder of ${holders})`;
+  const holders = holdersText(plan?.after?.threshold ?? 1, [...(plan?.names.values() ?? [])]);
+  return `writ sign --role ${role} --repository ${shellWord(repository)} --keys DIR   (${holders})`;
 }

@@ -18,7 +18,14 @@ import { type DocsPlaces, docsPage } from '../../console/docs-address.js';
 import { durationFlag } from '../../console/flag-values.js';
 import { type FlagValues, preset } from '../../console/flags.js';
 import { ownRootFlag, repositoryFlag } from '../../repository/repository-flags.js';
-import { isoDay, releaseDetails, releaseLines, shellWord, shortDigest } from '../../show/show-repository.js';
+import {
+  holdersText,
+  isoDay,
+  releaseDetails,
+  releaseLines,
+  shellWord,
+  shortDigest,
+} from '../../show/show-repository.js';
 import { table } from '../../show/show-text.js';
 
 const monthMs = 30 * 86_400_000;
@@ -223,7 +230,7 @@ function nextLine(
 ): string | undefined {
   const place = `--repository ${shellWord(repository)}`;
   if (worst === undefined && waitingRoles.length === 0) return undefined;
-  const { role = 'timestamp', signers = [] } = worst ?? {};
+  const { role = 'timestamp', signers = [], threshold = 1 } = worst ?? {};
   if (role === 'root') {
     const file = `root-${(worst?.version ?? 0) + 1}.proposal`;
     return `writ root rotate ${place} -o ${file}   (then each holder signs: writ sign ${file})`;
@@ -231,7 +238,7 @@ function nextLine(
   if (isOnlineRole(role) || newer !== undefined) {
     return `writ refresh ${place} --keys DIR   (where the online keys are)`;
   }
-  return `writ sign --role ${role} ${place} --keys DIR   (holder of ${signers.slice(0, maxSignersShown).join(', ')})`;
+  return `writ sign --role ${role} ${place} --keys DIR   (${holdersText(threshold, signers.slice(0, maxSignersShown))})`;
 }
 
 function publishedLines(state: RepositoryState): string[] {

@@ -123,6 +123,28 @@ describe('writ sign --role', () => {
   });
 });
 
+describe('a team role with threshold 2', () => {
+  it('is signed by one command with both keys, and the error for one key names that', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir, { clock: systemClock });
+    const [one, two] = [makeTeam(dir, 'dns-team', 'one'), makeTeam(dir, 'dns-team', 'two')];
+    await delegateTo(repository, one, { keys: [one.publicKey, two.publicKey], threshold: 2 });
+    const status = await writ(dir, 'repo', 'status');
+    assert.match(status.stdout, /\nNext: writ sign --role dns-team .* \(one command with 2 keys of /);
+    for (const flags of [[], ['--dry-run']]) {
+      const run = await writ(dir, 'sign', '--role', 'dns-team', '--keys', one.keys, ...flags, '--json');
+      assert.deepEqual([run.exitCode, jsonOf(run)['code']], [1, 'KEYS_MISSING']);
+      assert.match(
+        String(jsonOf(run)['hint']),
+        /^One command makes all 2 signatures: .*--signer 'dns-team=CMD'/,
+      );
+    }
+    fs.copyFileSync(`${two.keys}/dns-team.key`, `${one.keys}/dns-team-2.key`);
+    const both = await writ(dir, 'sign', '--role', 'dns-team', '--keys', one.keys);
+    assert.match(both.stdout, /^SIGNED dns-team v1: /, both.stderr);
+  });
+});
+
 async function unsignedTeam(dir: TempDir) {
   const repository = sampleRepository(dir, { clock: systemClock });
   const team = makeTeam(dir, 'dns-team');
