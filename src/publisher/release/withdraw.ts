@@ -14,6 +14,7 @@ import { pathOf, type RepositoryLayout } from '../repository/repository-layout.j
 import type { RepositoryState } from '../repository/repository-state.js';
 import { type ChangeOptions, readStateBeforeLock } from '../signing/sign-change.js';
 import { changeTargets, type TargetsChange, type TargetsResult } from './change-targets.js';
+import { formerReleases } from './former-releases.js';
 import type { MoveOptions, ReleaseMove } from './moved-deltas.js';
 import { releaseHistory } from './release-history.js';
 
@@ -145,6 +146,23 @@ function newNameHint({ release }: ListedRelease): string | undefined {
   return `No serial can follow ${release.serial}: publish the policy under a new bundle name, and change \`bundles\` on the hosts (docs/operations.md, "A stolen targets key").`;
 }
 
+/** Releases of the channel by replaced keys of its team, which `--to` may name. */
+function formerOf({ state, head, withdrawn }: Choice): readonly ListedRelease[] {
+  const { role, release } = head;
+  const { bundle, channel } = release;
+  if (role === 'targets') return [];
+  return formerReleases(state, { role, bundle }).filter((one) => {
+    return one.release.channel === channel && !withdrawn.includes(one.release.serial);
+  });
+}
+
+function formerHint(choice: Choice): string | undefined {
+  const [former] = formerOf(choice);
+  if (former === undefined) return undefined;
+  const { bundle, serial } = former.release;
+  return `\`--to ${serial}\` returns to a release that hosts saw before the key of ${former.role} was replaced; \`writ repo log --bundle ${bundle}\` shows it. Or publish a good tree first.`;
+}
+
 function chooseRelease(choice: Choice): ListedRelease {
   const { state, to, head, history, withdrawn } = choice;
   const { bundle, channel } = head.release;
@@ -158,7 +176,7 @@ function chooseRelease(choice: Choice): ListedRelease {
       const message = `${bundle} ${channel}: no release is left that is not withdrawn and is signed by current keys`;
       throw new WritError('RELEASE_UNAVAILABLE', message, {
         facts: { ...facts, withdrawn: withdrawn.slice(-20) },
-        ...given({ hint: otherChannel(choice) ?? newNameHint(head) }),
+        ...given({ hint: otherChannel(choice) ?? formerHint(choice) ?? newNameHint(head) }),
       });
     }
     requireFollowed(choice, newest.release.serial);
@@ -166,7 +184,8 @@ function chooseRelease(choice: Choice): ListedRelease {
   }
   requireFollowed(choice, to);
   // A release of another channel serves as well: its serial is the bundle's.
-  const chosen = [...standing, ...history].find(({ release }) => release.serial === to);
+  const isNamed = ({ release }: ListedRelease): boolean => release.serial === to;
+  const chosen = [...standing, ...history].find(isNamed) ?? formerOf(choice).find(isNamed);
   if (chosen === undefined) {
     const message = `${bundle} has no serial ${to} that current keys trust`;
     throw new WritError('RELEASE_UNKNOWN', message, { facts: { ...facts, serial: to } });

@@ -1,8 +1,15 @@
 // A waiting release that a stolen key signed: no command of the publisher takes it over, unless the operator asks for it.
 import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
+import { parseEnvelope } from '../../../../src/core/tuf/tuf-metadata.js';
+import { openKey } from '../../../../src/publisher/keys/key-directory.js';
+import { readKeyFile } from '../../../../src/publisher/keys/key-file.js';
+import { signMetadataNow } from '../../../../src/publisher/keys/signer.js';
+import { withdrawRelease } from '../../../../src/publisher/release/withdraw.js';
 import { delegateRole, previewDelegation } from '../../../../src/publisher/teams/delegate.js';
 import { readRepositoryLog } from '../../../../src/publisher/upkeep/repository-log.js';
+import { rejectsCode } from '../../../kit/assert/assert-code.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 import {
   delegateTo,
@@ -158,6 +165,49 @@ describe('a waiting release at a path that a trusted team gives back to the targ
       [[2, false]],
     );
     assert.deepEqual(live(repository), ['dns-edge 2 targets']);
+  });
+});
+
+describe('the withdrawal of a published release of a stolen team key', () => {
+  /** Serial 1 is of the team, serial 2 of the thief; the new key of the team has signed serial 2. */
+  async function replacedKey(dir: TempDir) {
+    const { repository, team: stolen } = await publishedByTeam(dir);
+    await repository.publish({ file: 'of a thief' }, { keys: stolen.keys });
+    await repository.refresh();
+    const team = makeTeam(dir, 'dns-team', 'next');
+    await delegateTo(repository, team);
+    await signAndRefresh(repository, team);
+    const withdraw = (serials: readonly number[], to?: number) =>
+      withdrawRelease(
+        { bundle: 'dns-edge', serials, reason: '', to },
+        changeOptions(repository, { keys: team.keys }),
+      );
+    return { repository, stolen, withdraw };
+  }
+
+  it('returns to the release of the replaced key that the operator names', async () => {
+    using dir = tempDir();
+    const { repository, withdraw } = await replacedKey(dir);
+    const error = await rejectsCode('RELEASE_UNAVAILABLE', withdraw([2]));
+    assert.match(error.hint, /^`--to 1` returns to a release that hosts saw before the key of dns-team was/);
+    await withdraw([2], 1);
+    await repository.refresh();
+    assert.deepEqual(live(repository), ['dns-edge 1 dns-team']);
+  });
+
+  it('returns to no release that the replaced key signed and no snapshot named', async () => {
+    using dir = tempDir();
+    const { repository, stolen, withdraw } = await replacedKey(dir);
+    const metadata = `${repository.directory}/metadata`;
+    const file = parseEnvelope(fs.readFileSync(`${metadata}/1.dns-team.json`), 'targets', 'dns-team');
+    const [path = ''] = Object.keys(file.signed.targets);
+    const signed = JSON.parse(JSON.stringify(file.signed));
+    signed.targets[path].custom.writ.revision = 'forged';
+    const seed = await openKey(readKeyFile(`${stolen.keys}/dns-team.key`) ?? assert.fail(), {
+      ask: async () => undefined,
+    });
+    fs.writeFileSync(`${metadata}/1.dns-team.json`, signMetadataNow(signed, [seed]));
+    await rejectsCode('RELEASE_UNKNOWN', withdraw([2], 1));
   });
 });
 
