@@ -17,7 +17,7 @@ import { createDurableFs } from '../../platform/disk/durable-fs.js';
 import { findLockHolder } from '../../platform/disk/find-lock-owner.js';
 import { agentOwners, requireSafePlace } from '../../platform/disk/safe-path.js';
 import { lookAt } from '../../platform/read-file.js';
-import { systemClock } from '../../platform/time/clock.js';
+import { type Clock, systemClock } from '../../platform/time/clock.js';
 import { knownTarget, recallRoles } from '../../trust/find-target.js';
 import { rememberVerdicts } from '../../trust/release-verdicts.js';
 import { openTrustStore } from '../../trust/store/trust-store.js';
@@ -39,7 +39,8 @@ import { findVanished } from '../state-mark/state-mark.js';
 export interface OfflineOptions {
   readonly configPath: string;
   readonly version: string;
-  readonly nowMs: number;
+  /** Read after each file, because another process may write a time between two readings. */
+  readonly clock: Pick<Clock, 'nowMs'>;
 }
 
 export interface OfflineStatusOptions extends OfflineOptions {
@@ -56,13 +57,13 @@ export interface LastWord {
 /** @returns what status.json says; undefined where there is none, or this user may not read it. @throws WritError CONFIG_*, PATH_UNSAFE */
 export function readLastWord({
   configPath,
-  nowMs,
-}: Pick<OfflineOptions, 'configPath' | 'nowMs'>): LastWord | undefined {
+  clock,
+}: Pick<OfflineOptions, 'configPath' | 'clock'>): LastWord | undefined {
   const { state, run, ...paths } = hostPaths(agentPlaces(configPath));
   // What is there is believed, as the answer of a socket is.
   requireSafePlace(run, agentOwners(state));
   const report = readStatusFile(paths);
-  return report && { report, ageMs: nowMs - report.atMs };
+  return report && { report, ageMs: clock.nowMs() - report.atMs };
 }
 
 interface StateOptions extends Pick<OfflineOptions, 'configPath'> {
@@ -124,7 +125,7 @@ export async function readOfflineRefusals(options: OfflineOptions): Promise<Refu
   return listRefusals(hostOnDisk(options));
 }
 
-function hostOnDisk({ configPath, nowMs }: OfflineOptions) {
+function hostOnDisk({ configPath, clock }: OfflineOptions) {
   const { config } = loadConfig(configPath);
   const paths = hostPaths(config);
   const durable = createDurableFs();
@@ -132,7 +133,7 @@ function hostOnDisk({ configPath, nowMs }: OfflineOptions) {
     config,
     paths,
     stateMark: { findVanished: () => findVanished(paths) },
-    clock: { nowMs: () => nowMs, monotonicMs: () => systemClock.monotonicMs() },
+    clock: { nowMs: () => clock.nowMs(), monotonicMs: systemClock.monotonicMs },
     client: storedTrust(paths.trust, config.root),
     // Where something is active there was a ledger.
     ledger: openLedger(paths.ledger, durable, () => lookAt(paths.current) === undefined),

@@ -90,7 +90,7 @@ export function readFacts(host: CollectableView): CollectionFacts {
     })),
     trees: listTrees(paths).map(({ bundle, path }) => ({
       name: treeName({ bundle, tree: basename(path) }),
-      madeAtMs: madeAtMs(path, host.clock.nowMs()),
+      madeAtMs: madeAtMs(path, host.clock),
     })),
     releases: listReleases(paths).map(({ bundle, name }) => `${bundle}/${name}`),
   };
@@ -109,10 +109,10 @@ function treesOf({ paths, ledger }: CollectableView, number: number): string[] {
 }
 
 /** A time ahead of the clock is of a clock that was wrong; nobody was notified of a tree that no generation names. */
-function madeAtMs(path: string, nowMs: number): number {
+function madeAtMs(path: string, clock: Pick<Clock, 'nowMs'>): number {
   try {
     const { ctimeMs } = fs.statSync(path);
-    return ctimeMs > nowMs ? 0 : Math.round(ctimeMs);
+    return ctimeMs > clock.nowMs() ? 0 : Math.round(ctimeMs);
   } catch (error) {
     // Removed meanwhile: a report may be made beside a collection.
     if (isSystemError(error, 'ENOENT')) return 0;

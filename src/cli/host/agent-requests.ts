@@ -135,7 +135,7 @@ export function standaloneOptions(
   { config }: ConfigFlags,
   { at, version, signal, env, clock }: CommandContext,
 ) {
-  return { configPath: at(config), version, signal, by: callerName(env), nowMs: clock.nowMs() };
+  return { configPath: at(config), version, signal, by: callerName(env), clock };
 }
 
 /** The time in which an agent that holds the lock opens its socket or ends. */

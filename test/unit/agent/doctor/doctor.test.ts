@@ -31,7 +31,7 @@ async function examine(
   const clock = { ...systemClock, nowMs: () => systemClock.nowMs() + aheadMs };
   const common = { configPath: host.config, version: '0.1.0' };
   const service = serviceLines('absent');
-  const hostStatus = await readOfflineStatus({ ...common, nowMs: clock.nowMs() }).then(
+  const hostStatus = await readOfflineStatus({ ...common, clock }).then(
     (report) => ({ kind: 'disk', report }) as const,
     (error: unknown) => ({ kind: 'failed', why: toWritError(error) }) as const,
   );
@@ -186,7 +186,7 @@ describe('writ doctor', () => {
     const report = await readOfflineStatus({
       configPath: host.config,
       version: '0.1.0',
-      nowMs: systemClock.nowMs(),
+      clock: systemClock,
     });
     const { level, findings } = judgeHealth(report);
     const codes = findings.map(({ code }) => code);
