@@ -14,7 +14,7 @@ import { clockWarnings } from '../../trust/trust-report.js';
 import { untrustedProblems } from '../generations/vouching.js';
 import { countConfined, findSandboxError } from '../hooks/sandbox-rules.js';
 import { pendingProblems } from '../notify/pending-problems.js';
-import { waitError } from '../select/why-not-now-rules.js';
+import { failedAttemptError } from '../select/why-not-now-rules.js';
 import { bakeError, failedIn } from '../settled/bake-failure.js';
 import { lostContactErrors } from '../settled/lost-contact.js';
 import type { Ledger } from '../state/ledger.js';
@@ -62,7 +62,7 @@ const judges: readonly Judge[] = [
   { codes: [], judge: sandboxProblems },
   // Said by the members `pause`, `waiting` and `refusals`.
   { codes: ['ACTIVATION_PAUSED', 'ACTIVATION_PACED', 'REMEMBERED_REFUSAL'], judge: () => [] },
-  { codes: unsaid, judge: ({ ledger }) => silenceProblems(ledger) },
+  { codes: unsaid, judge: silenceProblems },
 ];
 
 const judged: ReadonlySet<ErrorCode> = new Set(judges.flatMap(({ codes }) => codes));
@@ -118,10 +118,13 @@ function bakeProblems(host: Facts['host'], ledger: Ledger): Problem[] {
 }
 
 /** What was met with silence is left out, and stands beside what is active until it is taken, or another one is. */
-function silenceProblems({ waiting = {} }: Ledger): Problem[] {
-  return Object.entries(waiting)
-    .filter(([, { vain }]) => vain !== undefined && isUnsaidNo(vain.code))
-    .map(([bundle, wait]) => problemOf(waitError(bundle, wait)));
+function silenceProblems({ ledger: { waiting = {} }, nowMs }: Facts): Problem[] {
+  return Object.entries(waiting).flatMap(([bundle, wait]) => {
+    const { vain, untilMs = nowMs } = wait;
+    if (vain === undefined || !isUnsaidNo(vain.code)) return [];
+    const attempt = { vain, untilMs: untilMs > nowMs ? untilMs : undefined };
+    return problemOf(failedAttemptError(bundle, wait, attempt));
+  });
 }
 
 /** Until when the agent does not poll, as long as it does not; else what the last cycle has met. */

@@ -12,7 +12,7 @@ import type { WaitingRelease } from '../state/ledger.js';
 import { waitsUntilMs } from './pace-rules.js';
 import { holdBack, type Selection, taken } from './selection.js';
 import { withWaiting } from './waits.js';
-import { waitError } from './why-not-now-rules.js';
+import { pacedError } from './why-not-now-rules.js';
 
 /**
  * Before anything of a release is fetched: a group that watches all of a bundle is concerned by any change of it.
@@ -32,7 +32,7 @@ export function pacedUnseen(
   const wait = judgeWait(host, release, groups);
   if (wait?.untilMs === undefined) return undefined;
   noteWaits(host, { [release.bundle]: wait }, new Map([[release.bundle, active]]));
-  return waitError(release.bundle, wait);
+  return pacedError(release.bundle, wait, wait.untilMs);
 }
 
 export interface PaceOptions {
@@ -58,7 +58,7 @@ export function holdBackPaced(
     const wait = judgeWait(host, target.release, concerned);
     if (wait === undefined) continue;
     waits[bundle.name] = wait;
-    if (wait.untilMs !== undefined) held.set(bundle.name, waitError(bundle.name, wait));
+    if (wait.untilMs !== undefined) held.set(bundle.name, pacedError(bundle.name, wait, wait.untilMs));
   }
   noteWaits(host, waits, active?.bundles ?? new Map());
   return holdBack(host, selections, held);

@@ -2,7 +2,7 @@
 // behind the swap gave no verdict on them, or said "not now"; for how long these are left alone is said here.
 import { computeBackoffMs } from '../../core/backoff.js';
 import { type ErrorCode, isUnsaidNo } from '../../core/errors.js';
-import type { NewRelease } from '../../core/release/release.js';
+import type { NamedRelease, NewRelease } from '../../core/release/release.js';
 import type { WaitStatus } from '../../core/status/status.js';
 import type { Host } from '../state/host.js';
 import { type Ledger, ledgerSection, type WaitingRelease } from '../state/ledger.js';
@@ -23,7 +23,7 @@ const maxRepeatedTries = 5;
  */
 export function noteFailedAttempt(
   { ledger, clock, config }: Pick<Host, 'ledger' | 'clock' | 'config'>,
-  releases: readonly NewRelease[],
+  releases: readonly NamedRelease[],
   { code, groups }: { readonly code: ErrorCode; readonly groups: readonly string[] },
 ): number | undefined {
   const { waiting = {} } = ledger.read();

@@ -108,23 +108,44 @@ function stillWaiting(
 ): WritError | undefined {
   const wait = waiting[bundle];
   if (wait?.manifestDigest !== manifest.digest) return undefined;
-  if (wait.vain?.isHeld === true) return waitError(bundle, wait);
-  if (wait.untilMs === undefined) return undefined;
-  return wait.untilMs <= nowMs || wait.changedAtMs > nowMs ? undefined : waitError(bundle, wait);
+  const { vain, untilMs, changedAtMs } = wait;
+  if (vain?.isHeld === true) return failedAttemptError(bundle, wait, { vain, untilMs });
+  if (untilMs === undefined || untilMs <= nowMs || changedAtMs > nowMs) return undefined;
+  return vain === undefined
+    ? pacedError(bundle, wait, untilMs)
+    : failedAttemptError(bundle, wait, { vain, untilMs });
 }
 
-/** A release that waits for the pace of groups, or because it was tried and got no verdict. */
-export function waitError(bundle: string, { serial, groups, untilMs = 0, vain }: WaitingRelease): WritError {
-  if (vain?.isHeld === true) {
-    const text = `${bundle} ${serial} was rolled back ${vain.tries} times: ${groups.join(', ')} ${heldReason(vain.code)}`;
-    return new WritError(vain.code, text, { facts: { bundle, serial, groups, tries: vain.tries } });
+/** @returns ACTIVATION_PACED, for a release that waits for the pace of groups until a time */
+export function pacedError(
+  bundle: string,
+  { serial, groups }: Pick<WaitingRelease, 'serial' | 'groups'>,
+  untilMs: number,
+): WritError {
+  const text = `${bundle} ${serial} waits until ${utcTimeText(untilMs)}: ${groups.join(', ')} is not notified before that`;
+  return new WritError('ACTIVATION_PACED', text, { facts: { bundle, serial, groups, untilMs } });
+}
+
+export interface FailedAttempt {
+  readonly vain: NonNullable<WaitingRelease['vain']>;
+  /** Undefined where no time delays the next attempt: the release is held, or only a pause or a block delays it. */
+  readonly untilMs: number | undefined;
+}
+
+/** @returns the error for a release that was tried and got no verdict */
+export function failedAttemptError(
+  bundle: string,
+  { serial, groups }: Pick<WaitingRelease, 'serial' | 'groups'>,
+  { vain: { isHeld, tries, code }, untilMs }: FailedAttempt,
+): WritError {
+  const [what, names] = [`${bundle} ${serial}`, groups.join(', ')];
+  if (isHeld === true) {
+    const text = `${what} was rolled back ${tries} times: ${names} ${heldReason(code)}`;
+    return new WritError(code, text, { facts: { bundle, serial, groups, tries } });
   }
-  const until = `${bundle} ${serial} waits until ${utcTimeText(untilMs)}: ${groups.join(', ')}`;
-  const facts = { bundle, serial, groups, untilMs };
-  if (vain === undefined)
-    return new WritError('ACTIVATION_PACED', `${until} is not notified before that`, { facts });
-  const why = reasons[vain.code] ?? 'a command gave no verdict';
-  return new WritError(vain.code, `${until}: ${why}`, { facts });
+  const when = untilMs === undefined ? 'may be tried again' : `waits until ${utcTimeText(untilMs)}`;
+  const text = `${what} ${when}: ${names}: ${reasons[code] ?? 'a command gave no verdict'}`;
+  return new WritError(code, text, { facts: { bundle, serial, groups, ...given({ untilMs }) } });
 }
 
 function heldReason(code: ErrorCode): string {
