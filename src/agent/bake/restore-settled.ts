@@ -15,7 +15,7 @@ import { endOf, type Job, withJob } from '../job/job.js';
 import { newCycleId } from '../job/progress.js';
 import { createRecorder } from '../job/record.js';
 import { withHolds } from '../select/holds-and-blocks.js';
-import { bakeError, type FailedRelease } from '../settled/bake-failure.js';
+import { bakeError, type FailedRelease, isBlamed } from '../settled/bake-failure.js';
 import { withLostContacts, withLostSince } from '../settled/contact-ledger.js';
 import { wasTakenBack, withRestored } from '../settled/settled-ledger.js';
 import type { Host } from '../state/host.js';
@@ -134,7 +134,9 @@ function rememberFailed(host: Host, { refusal, releases, failed }: Failing): str
   const isLost = ({ bundle }: ReleaseInfo): boolean =>
     failed.some((one) => one.bundle === bundle && one.bake.failure.cause === 'CONTACT_LOST');
   rememberLost(host, releases.filter(isLost), failed);
-  const judged = releases.filter((one) => !isLost(one) && isBlamed(host, one, failed));
+  const groups = failed.flatMap(({ bake }) => bake.failure.groups);
+  // Remembered as refused, an innocent member of a set would keep out the corrected release of the member that failed.
+  const judged = releases.filter((one) => !isLost(one) && isBlamed(host.config, one.bundle, groups));
   const ledger = host.ledger.read();
   rememberBakeFailures(host, judged, {
     error: refusal,
@@ -150,18 +152,6 @@ function rememberFailed(host: Host, { refusal, releases, failed }: Failing): str
   });
   host.ledger.write(withRestored(ledger, restored, host.clock.nowMs()));
   return releases.map(({ bundle }) => bundle);
-}
-
-/**
- * A member of a set goes back with the others, and is not at fault where no failing group uses it: remembered as refused, it would
- * keep out the corrected release of the member that failed.
- */
-function isBlamed({ config }: Host, { bundle }: ReleaseInfo, failed: readonly FailedRelease[]): boolean {
-  const groups = failed.flatMap(({ bake }) => bake.failure.groups);
-  return (
-    groups.length === 0 ||
-    config.workers.some(({ name, uses }) => groups.includes(name) && uses.includes(bundle))
-  );
 }
 
 /** The server may have been away: that is no verdict yet, and the releases are only held. */

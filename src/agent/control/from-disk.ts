@@ -48,17 +48,17 @@ export interface OfflineStatusOptions extends OfflineOptions {
   readonly agent?: AgentState;
 }
 
-export interface LastReport {
+export interface AgedStatusReport {
   readonly report: StatusReport;
   /** Since it was written; less than 0 where a clock was set back. */
   readonly ageMs: number;
 }
 
 /** @returns what status.json says; undefined where there is none, or this user may not read it. @throws WritError CONFIG_*, PATH_UNSAFE */
-export function readLastReport({
+export function readAgedStatusReport({
   configPath,
   clock,
-}: Pick<OfflineOptions, 'configPath' | 'clock'>): LastReport | undefined {
+}: Pick<OfflineOptions, 'configPath' | 'clock'>): AgedStatusReport | undefined {
   const { state, run, ...paths } = hostPaths(agentPlaces(configPath));
   // What is there is believed, as the answer of a socket is.
   requireSafePlace(run, agentOwners(state));

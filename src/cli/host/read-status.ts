@@ -72,7 +72,7 @@ async function readStatusWithoutAgent(
   options: ReturnType<typeof standaloneOptions>,
 ): Promise<HostStatus> {
   const disk = await agentModules.fromDisk();
-  const last = disk.readLastReport(options);
+  const last = disk.readAgedStatusReport(options);
   const statusFile = last && { agent: last.report.agent, ageMs: last.ageMs };
   const source = chooseStatusSource({
     socket,

@@ -67,7 +67,7 @@ describe('a member of a set after its own bake time', () => {
     await host.pass(2 * second);
     assert.deepEqual([activeIn(host), host.restores.length], [['1', '1'], 1]);
     const [problem] = host.restores[0]?.result.problems ?? [];
-    assert.match(problem?.message ?? '', /^access 2, dns 2 failed .* app\/a ended abnormally once/);
+    assert.match(problem?.message ?? '', /^dns 2 failed .* app\/a ended abnormally once/);
   });
 
   it('is taken back with the set where its probe fails six times', async () => {

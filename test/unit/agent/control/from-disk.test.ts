@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { readLastReport, readOfflineStatus } from '../../../../src/agent/control/from-disk.js';
+import { readAgedStatusReport, readOfflineStatus } from '../../../../src/agent/control/from-disk.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 
 /** A pull in another process ends after each reading of the clock: it writes the time of its refresh. */
@@ -45,6 +45,6 @@ describe('the status of a host without an agent', () => {
 
   it('has an age that is never negative beside a pull that ends while its file is read', () => {
     using dir = tempDir();
-    assert.equal(readLastReport(hostBesidePulls(dir))?.ageMs, 0);
+    assert.equal(readAgedStatusReport(hostBesidePulls(dir))?.ageMs, 0);
   });
 });
