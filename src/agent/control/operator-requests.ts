@@ -3,6 +3,7 @@
 import { WritError } from '../../core/errors.js';
 import { describeCaller } from '../../core/names.js';
 import type { PauseResult, RefusalsResult, ResumeResult } from '../../core/protocol/control-protocol.js';
+import { activeGenerationNumber } from '../generations/generations.js';
 import { recordEvent } from '../job/record.js';
 import { listRefusals } from '../report/refusal-status.js';
 import { endPauseWhenOver, type PauseRequest, pause, pauseText, resume } from '../select/pause.js';
@@ -10,6 +11,7 @@ import { endWaitsThatAreOver } from '../select/waits.js';
 import type { Host } from '../state/host.js';
 import { isChosen, type RefusalChoice } from '../state/refusal-rules.js';
 import { forgetChosen } from '../state/refusals.js';
+import { endWayBackOfBlock } from '../state/way-back-disk.js';
 
 /** @throws WritError as pause */
 export function orderPause(host: Host, request: PauseRequest): PauseResult {
@@ -25,6 +27,8 @@ export function orderPause(host: Host, request: PauseRequest): PauseResult {
 /** @throws WritError STATE_DAMAGED, DISK_* */
 export function orderResume(host: Host, by: string): ResumeResult {
   const result = resume(host);
+  if (result.ended.some(({ kind }) => kind === 'block'))
+    endWayBackOfBlock(host, { active: activeGenerationNumber(host.paths), rest: 'notify' });
   const ended = result.ended.map((one) => `${one.kind} of ${one.what}`).join(', ');
   const event = { trigger: 'pause', by, reason: `ended: ${ended}`, pause: 'none', problems: [] } as const;
   if (ended !== '') recordEvent(host, event);

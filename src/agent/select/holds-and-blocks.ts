@@ -2,9 +2,11 @@
 // come to its end, counted and then blocked. Owns these members of the ledger; why-not-now-rules asks them.
 import type { Problem } from '../../core/cycle/cycle-report.js';
 import type { NewRelease } from '../../core/release/release.js';
+import { activeGenerationNumber } from '../generations/generations.js';
 import { type Commit, type CrashCount, type ReleaseDigests, stillSuspect } from '../state/crash-rules.js';
 import type { Host } from '../state/host.js';
 import { type AcceptedRelease, type Block, type Hold, type Ledger, ledgerSection } from '../state/ledger.js';
+import { endWayBackOfBlock } from '../state/way-back-disk.js';
 
 const changeRestrictions = ledgerSection('holds', 'crashes', 'blocked');
 
@@ -75,11 +77,13 @@ export function withBlock(
  * is active. What they refused is remembered apart.
  */
 export function endBlockOfWorkers(
-  { ledger, log }: Pick<Host, 'ledger' | 'log'>,
+  host: Pick<Host, 'ledger' | 'log' | 'paths' | 'durable'>,
   problems: readonly Problem[],
 ): void {
+  const { ledger, log } = host;
   const known = ledger.read();
   if (known.blocked?.until !== 'workers' || problems.length > 0) return;
+  endWayBackOfBlock(host, { active: activeGenerationNumber(host.paths), rest: 'nothing' });
   log.info({ reason: known.blocked.reason }, 'the block has ended: every worker uses the active generation');
   ledger.write(changeRestrictions(known, { blocked: undefined }));
 }

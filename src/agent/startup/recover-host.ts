@@ -17,6 +17,7 @@ import { clearJournal, readJournal, writeJournal } from '../state/journal.js';
 import {
   type DiskFacts,
   type Journal,
+  maxCrashes,
   planRecovery,
   type RecoveryPlan,
   rebuildJournal,
@@ -50,11 +51,13 @@ export async function recoverHost(host: Host, options: RecoveryOptions): Promise
     return undefined;
   }
   const candidate = candidateOf(host, journal);
-  const facts = await factsFor(host, journal, createLook(host, options));
-  const plan = planRecovery(journal, facts, crashesOf(host.ledger.read().crashes, candidate));
+  const crashes = crashesOf(host.ledger.read().crashes, candidate);
+  const isBlocked = crashes < maxCrashes && isBlockedAlready(host, journal, candidate);
+  const facts = { ...(await factsFor(host, journal, createLook(host, options))), isBlocked };
+  const plan = planRecovery(journal, facts, crashes);
   host.log.info({ plan, journal, facts }, 'recovery');
   const found = { active: facts.current, isDamageKnown: facts.isBackDamaged === true };
-  return perform(host, plan, { ...options, journal, candidate, back: facts.back, found });
+  return perform(host, plan, { ...options, journal, candidate, isBlocked, back: facts.back, found });
 }
 
 /**
@@ -93,8 +96,15 @@ async function factsFor(host: Host, journal: Journal, look: Wholeness): Promise<
   };
 }
 
+/** A block that is older than three crashes came from a way back that failed; the start tries that way back again. */
+function isBlockedAlready({ ledger }: Host, { direction }: Journal, candidate: ReleaseDigests): boolean {
+  const { blocked } = ledger.read();
+  return direction === 'back' && blocked !== undefined && sameReleases(blocked.releases, candidate);
+}
+
 interface Attempt extends InterruptedSwap, Pick<Undo, 'found'> {
   readonly candidate: ReleaseDigests;
+  readonly isBlocked: boolean;
 }
 
 async function perform(host: Host, plan: RecoveryPlan, attempt: Attempt): Promise<CycleEnd | undefined> {
@@ -115,8 +125,13 @@ async function perform(host: Host, plan: RecoveryPlan, attempt: Attempt): Promis
       // A start on a full disk goes back all the same.
       using _ = tolerateDisk(host);
       rememberUnrecorded(host, attempt.journal);
+      const { crashes } = host.ledger.read();
       noteCrash(host, attempt, plan.block);
-      return await undoSwap(host, { ...attempt, back: plan.to, block: plan.block, notify: plan.notify });
+      const undo = { ...attempt, back: plan.to, block: plan.block, notify: plan.notify };
+      const end = await undoSwap(host, undo);
+      // Counted for a crash in this start alone.
+      if (attempt.isBlocked) host.ledger.write(withCrashes(host.ledger.read(), crashes));
+      return end;
     }
     case 'stay':
       noteCrash(host, attempt, plan.block);

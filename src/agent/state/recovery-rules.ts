@@ -41,6 +41,8 @@ export interface DiskFacts {
   readonly isBackDamaged?: boolean;
   /** The ledger says that this very move reached its commit. */
   readonly isCommitted: boolean;
+  /** The way back failed without a crash: the ledger blocks its releases already. */
+  readonly isBlocked?: boolean;
 }
 
 export type RecoveryPlan =
@@ -78,7 +80,8 @@ export function planRecovery(journal: Journal | undefined, facts: DiskFacts, cra
   if (isForward && !linkMoved) return { action: 'discard' };
   if (isForward && facts.isCommitted) return { action: 'clear' };
   if (isForward && crashes === 0 && facts.isWhole) return { action: 'finish' };
-  const block = isMove(journal) && crashes + 1 >= maxCrashes ? 'yes' : 'no';
+  const isBlocked = facts.isBlocked === true || (isMove(journal) && crashes + 1 >= maxCrashes);
+  const block = isBlocked ? 'yes' : 'no';
   if (facts.back === 'lost') return { action: 'stay', block };
   // `back` with the link at its end: the undo had reached the link, the workers may not know it yet.
   const notify = crashes >= maxCrashes || facts.isBackDamaged === true ? 'no' : 'yes';

@@ -6,7 +6,7 @@ import { type ErrorCode, errorCodes } from '../../core/error-codes.js';
 import { WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
 import type { Host, UnrecordedRestore, WayBackMemory } from './host.js';
-import { clearJournal, journalText, writeJournal } from './journal.js';
+import { clearJournal, journalText, readJournal, writeJournal } from './journal.js';
 import type { Journal, JournalRefusal } from './recovery-rules.js';
 import { ensureReserve, releaseReserve, writeIntoReserve } from './reserve-file.js';
 import { isOfDisk } from './state-file.js';
@@ -126,6 +126,21 @@ export function endWayBack(host: DiskOf, journal: Journal, refusal?: WritError):
     if (!isOfDisk(error)) throw error;
     noteRestore(host, { journal, disk: error, ...given({ refusal }) });
   }
+}
+
+/**
+ * After the end of a block, its way back is no move that a start has to undo.
+ * @param rest `notify`: the next start still notifies all workers of the active generation
+ */
+export function endWayBackOfBlock(
+  { paths, durable }: Pick<Host, 'paths' | 'durable'>,
+  { active, rest }: { readonly active: number | undefined; readonly rest: 'nothing' | 'notify' },
+): void {
+  const journal = readJournal(paths);
+  // A link that is not back, or a refusal that no other file has, is for the next start.
+  if (journal?.direction !== 'back' || journal.from !== active || journal.refused !== undefined) return;
+  if (rest === 'nothing' || active === undefined) clearJournal(paths, durable);
+  else writeJournal(paths, durable, { ...journal, to: active });
 }
 
 /** Commits what the disk could not take, unless another generation is active by now. @throws WritError DISK_* */

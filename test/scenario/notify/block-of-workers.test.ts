@@ -1,7 +1,9 @@
 // A way back that failed because of a worker blocks the host for as long as that worker is not right again, and no longer.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { orderResume } from '../../../src/agent/control/operator-requests.js';
 import { createSettler } from '../../../src/agent/daemon/reconcile-loop.js';
+import { recoverHost } from '../../../src/agent/startup/recover-host.js';
 import { setLedger } from '../../kit/host/set-ledger.js';
 import { type TestHost, testHost } from '../../kit/host/test-host.js';
 import { confirms, refuses, type ScriptedDriver, scriptedDriver } from '../../kit/workers/scripted-driver.js';
@@ -19,9 +21,42 @@ async function blocked(): Promise<{ readonly test: TestHost; readonly driver: Sc
   return { test, driver };
 }
 
+const { signal } = new AbortController();
 const block = ({ host }: TestHost) => host.ledger.read().blocked;
 
 describe('a block that a worker has brought about', () => {
+  it('is reported by the next start, which restores again and counts no crash', async () => {
+    const { test, driver } = await blocked();
+    using _ = test;
+    driver.workers.set('a', confirms);
+    const again = test.reopen();
+    const end = await recoverHost(again, { cycle: 'c-ab', signal });
+    const codes = end?.result.problems.map(({ code }) => code);
+    assert.deepEqual([end?.result.outcome, codes], ['blocked', ['ACTIVATION_BLOCKED']]);
+    assert.deepEqual([again.ledger.read().crashes, driver.notified.at(-1)], [undefined, 'a 1']);
+    assert.equal(await recoverHost(again, { cycle: 'c-ac', signal }), undefined);
+  });
+
+  it('leaves nothing to a start once it has ended by itself', async () => {
+    const { test, driver } = await blocked();
+    using _ = test;
+    driver.workers.set('a', confirms);
+    await test.pull();
+    assert.equal(block(test), undefined);
+    assert.equal(await recoverHost(test.reopen(), { cycle: 'c-ab', signal }), undefined);
+  });
+
+  it('leaves to a start only that the workers are notified again, once a person has ended it', async () => {
+    const { test, driver } = await blocked();
+    using _ = test;
+    driver.workers.set('a', confirms);
+    orderResume(test.host, 'anna');
+    const again = test.reopen();
+    const end = await recoverHost(again, { cycle: 'c-ab', signal });
+    assert.deepEqual([end?.result.outcome, end?.result.problems], ['activated', []]);
+    assert.deepEqual([again.ledger.read().crashes, driver.notified.at(-1)], [undefined, 'a 1']);
+  });
+
   it('stands while the worker says no to what is active', async () => {
     const { test } = await blocked();
     using _ = test;

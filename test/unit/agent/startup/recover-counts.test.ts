@@ -47,6 +47,33 @@ describe('what a recovery notes', () => {
     assert.deepEqual(test.reopen().refusals.read().refusals, []);
   });
 
+  it('reports a way back that failed without a crash as its block, and counts no crash', async () => {
+    const { test, host } = await crashed({ direction: 'back' }, 2);
+    using _ = test;
+    const releases = crashCount(test, 0).crashes.manifestDigests;
+    const blocked = { reason: 'the rollback failed', atMs: 1, manifestDigests: [], releases };
+    setLedger(host.ledger, { blocked });
+    const result = await recover(host);
+    assert.deepEqual(codes(result), ['blocked', 'ACTIVATION_BLOCKED']);
+    assert.equal(result?.problems[0]?.message, 'the rollback failed');
+    assert.deepEqual([host.ledger.read().blocked, host.ledger.read().crashes], [blocked, undefined]);
+    assert.equal(activeGenerationNumber(host.paths), 1);
+  });
+
+  it('counts a start that is killed in the way back of a block', async () => {
+    const { test, host, driver } = await crashed({ direction: 'back' }, 2);
+    using _ = test;
+    const releases = crashCount(test, 0).crashes.manifestDigests;
+    setLedger(host.ledger, { blocked: { reason: 'no', atMs: 1, manifestDigests: [], releases } });
+    let counted: unknown;
+    driver.workers.set('a', (generation) => {
+      counted = JSON.parse(fs.readFileSync(host.paths.ledger, 'utf8')).crashes?.count;
+      return confirms(generation);
+    });
+    await recover(host);
+    assert.equal(counted, 1);
+  });
+
   it('keeps the time and the reason of a block that stands already', async () => {
     const { test, host } = await crashed({}, 2, 2);
     using _ = test;
