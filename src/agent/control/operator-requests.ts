@@ -11,7 +11,7 @@ import { endWaitsThatAreOver } from '../select/waits.js';
 import type { Host } from '../state/host.js';
 import { isChosen, type RefusalChoice } from '../state/refusal-rules.js';
 import { forgetChosen } from '../state/refusals.js';
-import { endWayBackOfBlock } from '../state/way-back-disk.js';
+import { endRestoreOfBlock } from '../state/way-back-disk.js';
 
 /** @throws WritError as pause */
 export function orderPause(host: Host, request: PauseRequest): PauseResult {
@@ -28,7 +28,7 @@ export function orderPause(host: Host, request: PauseRequest): PauseResult {
 export function orderResume(host: Host, by: string): ResumeResult {
   const result = resume(host);
   if (result.ended.some(({ kind }) => kind === 'block'))
-    endWayBackOfBlock(host, { active: activeGenerationNumber(host.paths), rest: 'notify' });
+    endRestoreOfBlock(host, { active: activeGenerationNumber(host.paths), rest: 'notify' });
   const ended = result.ended.map((one) => `${one.kind} of ${one.what}`).join(', ');
   const event = { trigger: 'pause', by, reason: `ended: ${ended}`, pause: 'none', problems: [] } as const;
   if (ended !== '') recordEvent(host, event);

@@ -6,7 +6,7 @@ import { activeGenerationNumber } from '../generations/generations.js';
 import { type Commit, type CrashCount, type ReleaseDigests, stillSuspect } from '../state/crash-rules.js';
 import type { Host } from '../state/host.js';
 import { type AcceptedRelease, type Block, type Hold, type Ledger, ledgerSection } from '../state/ledger.js';
-import { endWayBackOfBlock } from '../state/way-back-disk.js';
+import { endRestoreOfBlock } from '../state/way-back-disk.js';
 
 const changeRestrictions = ledgerSection('holds', 'crashes', 'blocked');
 
@@ -83,7 +83,7 @@ export function endBlockOfWorkers(
   const { ledger, log } = host;
   const known = ledger.read();
   if (known.blocked?.until !== 'workers' || problems.length > 0) return;
-  endWayBackOfBlock(host, { active: activeGenerationNumber(host.paths), rest: 'nothing' });
+  endRestoreOfBlock(host, { active: activeGenerationNumber(host.paths), rest: 'nothing' });
   log.info({ reason: known.blocked.reason }, 'the block has ended: every worker uses the active generation');
   ledger.write(changeRestrictions(known, { blocked: undefined }));
 }

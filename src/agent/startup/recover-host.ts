@@ -96,7 +96,7 @@ async function factsFor(host: Host, journal: Journal, look: Wholeness): Promise<
   };
 }
 
-/** A block that is older than three crashes came from a way back that failed; the start tries that way back again. */
+/** A block before the third crash came from a restore that failed; this start repeats that restore. */
 function isBlockedAlready({ ledger }: Host, { direction }: Journal, candidate: ReleaseDigests): boolean {
   const { blocked } = ledger.read();
   return direction === 'back' && blocked !== undefined && sameReleases(blocked.releases, candidate);

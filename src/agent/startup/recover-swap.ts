@@ -6,9 +6,16 @@ import { toWritError, WritError } from '../../core/errors.js';
 import { finishActivation } from '../activation/activate.js';
 import type { Move } from '../activation/move.js';
 import { type Restored, restoreLink } from '../activation/restore.js';
-import { releasesBrought } from '../generations/generation-contents.js';
+import { releasesBrought, releasesNamedBy } from '../generations/generation-contents.js';
 import { activeGenerationNumber } from '../generations/generations.js';
-import type { CycleEnd, MoveResult } from '../job/cycle-result.js';
+import {
+  bundleBefore,
+  bundleMoved,
+  type CycleEnd,
+  type CycleRecord,
+  type MoveResult,
+  noteBundles,
+} from '../job/cycle-result.js';
 import { endOf, withJob } from '../job/job.js';
 import type { CycleStory } from '../job/progress.js';
 import { withCrashes } from '../select/holds-and-blocks.js';
@@ -29,7 +36,21 @@ export interface InterruptedSwap {
 
 /** Notifies the workers (again), then commits. */
 export function finishSwap(host: Host, left: InterruptedSwap): Promise<CycleEnd> {
-  return inJob(host, left, 'load', finishActivation);
+  return inJob(host, left, 'load', async (_, story, move, record) => {
+    const { from } = left.journal;
+    const moved = await finishActivation(host, story, move);
+    // The cycle that began this move has no entry of its own: this one has what it changed.
+    record.fromGeneration = from;
+    const before = from === undefined ? [] : releasesNamedBy(host.paths, from);
+    const serialOf = (name: string) => before.find(({ bundle }) => bundle === name)?.serial;
+    noteBundles(
+      record,
+      releasesBrought(host.paths, left.journal).map((one) =>
+        bundleMoved(bundleBefore(one, serialOf(one.bundle)), moved),
+      ),
+    );
+    return moved;
+  });
 }
 
 export interface Undo extends InterruptedSwap {
@@ -57,12 +78,12 @@ async function inJob(
   host: Host,
   left: InterruptedSwap,
   firstStep: 'load' | 'swap',
-  act: (host: Host, story: CycleStory, move: Move) => Promise<MoveResult>,
+  act: (host: Host, story: CycleStory, move: Move, record: CycleRecord) => Promise<MoveResult>,
 ): Promise<CycleEnd> {
   return withJob(host, { cycle: left.cycle, trigger: 'recovery', firstStep }, async (job) => {
     const { story, record, area } = job;
     record.fromGeneration = activeGenerationNumber(host.paths);
-    record.moves.push(await act(host, story, moveOf(host, left, area.path())));
+    record.moves.push(await act(host, story, moveOf(host, left, area.path()), record));
     return isKnown(left) ? { ...endOf(job), recovers: left.journal.cycle } : endOf(job);
   });
 }

@@ -41,7 +41,7 @@ export interface DiskFacts {
   readonly isBackDamaged?: boolean;
   /** The ledger says that this very move reached its commit. */
   readonly isCommitted: boolean;
-  /** The way back failed without a crash: the ledger blocks its releases already. */
+  /** The restore failed without a crash: the ledger blocks its releases already. */
   readonly isBlocked?: boolean;
 }
 

@@ -129,10 +129,10 @@ export function endWayBack(host: DiskOf, journal: Journal, refusal?: WritError):
 }
 
 /**
- * After the end of a block, its way back is no move that a start has to undo.
+ * Ends the journal of a restore that failed, after the end of its block: no start has to repeat that restore.
  * @param rest `notify`: the next start still notifies all workers of the active generation
  */
-export function endWayBackOfBlock(
+export function endRestoreOfBlock(
   { paths, durable }: Pick<Host, 'paths' | 'durable'>,
   { active, rest }: { readonly active: number | undefined; readonly rest: 'nothing' | 'notify' },
 ): void {

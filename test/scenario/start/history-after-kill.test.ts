@@ -63,8 +63,12 @@ describe('the history of a host that was killed behind its swap', async () => {
         await start(test.reopen());
         const active = activeGenerationNumber(test.host.paths);
         const brought = linesOf(test).filter((one) => one.result.outcome === 'activated');
-        const generations = brought.map((one) => one.result.generation);
-        assert.deepEqual(generations, active === 2 ? [2, 1] : [1]);
+        const moves = brought.map(({ result }) => {
+          const serials = result.bundles.map(({ fromSerial, toSerial }) => [fromSerial, toSerial]);
+          return [result.changed, result.fromGeneration, result.generation, ...serials];
+        });
+        const first = [true, undefined, 1, [undefined, 1]];
+        assert.deepEqual(moves, active === 2 ? [[true, 1, 2, [1, 2]], first] : [first]);
         if (active === 2) assert.equal(readHistory(test.host.paths, { limit: 5, cycle: 'c-02' }).length, 1);
       });
     }

@@ -47,7 +47,7 @@ describe('what a recovery notes', () => {
     assert.deepEqual(test.reopen().refusals.read().refusals, []);
   });
 
-  it('reports a way back that failed without a crash as its block, and counts no crash', async () => {
+  it('reports a restore that failed without a crash as its block, and counts no crash', async () => {
     const { test, host } = await crashed({ direction: 'back' }, 2);
     using _ = test;
     const releases = crashCount(test, 0).crashes.manifestDigests;
@@ -60,7 +60,7 @@ describe('what a recovery notes', () => {
     assert.equal(activeGenerationNumber(host.paths), 1);
   });
 
-  it('counts a start that is killed in the way back of a block', async () => {
+  it('counts a start that is killed in the restore of a block', async () => {
     const { test, host, driver } = await crashed({ direction: 'back' }, 2);
     using _ = test;
     const releases = crashCount(test, 0).crashes.manifestDigests;
