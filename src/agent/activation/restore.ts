@@ -261,7 +261,7 @@ function block(
     errors: [first, again],
   }: { readonly story: CycleStory; readonly errors: readonly [WritError, WritError] },
 ): MoveResult {
-  const reason = `${first.message}; then the rollback failed: ${again.message}`;
+  const reason = blockReason(host, move, [first, again]);
   const error = new WritError('ACTIVATION_BLOCKED', reason, {
     facts: { first: first.code, again: again.code },
   });
@@ -272,4 +272,21 @@ function block(
   if (disk !== undefined) noteRestore(host, { journal: backOf(host, story, move), disk, refusal: first });
   const problems = [problemOf(error), problemOf(first), problemOf(again), ...unrecordedProblems(host)];
   return { outcome: 'blocked', workers: [], problems, warnings: [] };
+}
+
+/** @returns which generation failed, which one could not be restored, and which one is active, each with the releases of the move */
+function blockReason(
+  { paths }: Host,
+  { from, to, releases }: Move,
+  [first, again]: readonly [WritError, WritError],
+): string {
+  const names = releases.map(({ bundle }) => bundle);
+  const named = (generation: number): string => {
+    const brought = releasesNamedBy(paths, generation).filter(({ bundle }) => names.includes(bundle));
+    const texts = brought.map(({ bundle, serial }) => `${bundle} ${serial}`);
+    return texts.length === 0 ? `generation ${generation}` : `generation ${generation} (${texts.join(', ')})`;
+  };
+  const before = from === undefined ? '' : ` of ${named(from)}`;
+  const active = activeGenerationNumber(paths) ?? 'none';
+  return `${named(to)}: ${first.message}; then the restore${before} failed: ${again.message}; generation ${active} is active`;
 }

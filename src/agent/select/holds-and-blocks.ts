@@ -3,6 +3,7 @@
 import type { Problem } from '../../core/cycle/cycle-report.js';
 import type { NewRelease } from '../../core/release/release.js';
 import { activeGenerationNumber } from '../generations/generations.js';
+import { recordEvent } from '../job/record.js';
 import { type Commit, type CrashCount, type ReleaseDigests, stillSuspect } from '../state/crash-rules.js';
 import type { Host } from '../state/host.js';
 import { type AcceptedRelease, type Block, type Hold, type Ledger, ledgerSection } from '../state/ledger.js';
@@ -76,16 +77,14 @@ export function withBlock(
  * Ends a block that workers have brought about, where none of them is pending any more: who was down is back, and uses what
  * is active. What they refused is remembered apart.
  */
-export function endBlockOfWorkers(
-  host: Pick<Host, 'ledger' | 'log' | 'paths' | 'durable'>,
-  problems: readonly Problem[],
-): void {
-  const { ledger, log } = host;
+export function endBlockOfWorkers(host: Host, problems: readonly Problem[]): void {
+  const { ledger } = host;
   const known = ledger.read();
   if (known.blocked?.until !== 'workers' || problems.length > 0) return;
   endRestoreOfBlock(host, { active: activeGenerationNumber(host.paths), rest: 'nothing' });
-  log.info({ reason: known.blocked.reason }, 'the block has ended: every worker uses the active generation');
   ledger.write(changeRestrictions(known, { blocked: undefined }));
+  const reason = `the block has ended, every worker uses the active generation: ${known.blocked.reason}`;
+  recordEvent(host, { trigger: 'pending', by: 'writ', reason, problems: [] });
 }
 
 /** A candidate that reached its end is counted and blocked no more; one that only waited beside it still is. */

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { orderResume } from '../../../src/agent/control/operator-requests.js';
 import { createSettler } from '../../../src/agent/daemon/reconcile-loop.js';
+import { readHistory } from '../../../src/agent/job/history.js';
 import { recoverHost } from '../../../src/agent/startup/recover-host.js';
 import { setLedger } from '../../kit/host/set-ledger.js';
 import { type TestHost, testHost } from '../../kit/host/test-host.js';
@@ -57,6 +58,15 @@ describe('a block that a worker has brought about', () => {
     assert.deepEqual([again.ledger.read().crashes, driver.notified.at(-1)], [undefined, 'a 1']);
   });
 
+  it('names the releases of both generations, and the active generation', async () => {
+    const { test } = await blocked();
+    using _ = test;
+    assert.equal(
+      block(test)?.reason,
+      'generation 2 (access 2): app/a: bad syntax; then the restore of generation 1 (access 1) failed: app/a: out of memory; generation 1 is active',
+    );
+  });
+
   it('stands while the worker says no to what is active', async () => {
     const { test } = await blocked();
     using _ = test;
@@ -70,6 +80,11 @@ describe('a block that a worker has brought about', () => {
     driver.workers.set('a', confirms);
     await test.pull();
     assert.equal(block(test), undefined);
+    const [entry] = readHistory(test.host.paths, { limit: 9 });
+    assert.match(
+      entry?.reason ?? '',
+      /^the block has ended, every worker uses the active generation: generation 2 /,
+    );
     assert.deepEqual((await test.pull()).outcome, 'rejected');
     await test.publish('access', { 'policy.yaml': '3' }, { serial: 3 });
     assert.deepEqual((await test.pull()).outcome, 'activated');
