@@ -3,6 +3,7 @@
 // time, and judges a clock that was set back by the time that the repository has signed.
 import { type ErrorCode, WritError } from '../errors.js';
 import { withoutUndefined } from '../given.js';
+import { utcTimeText } from '../text/iso-time.js';
 
 /**
  * `fresh`: proven current not long ago. `stale`: not proven for longer than `staleAfter`. `frozen`: a role of the
@@ -187,9 +188,14 @@ function stateOf(
 
 /** @returns POLICY_STALE, as status, history and the log say it */
 export function staleError(report: FreshnessReport, maxStaleMs: number | undefined): WritError {
-  const { state, ageMs = 0, failing, refused } = report;
+  const { state, ageMs = 0, failing, refused, overdueSinceMs } = report;
   const code = refused?.code ?? failing?.code;
   const why = code === undefined ? '' : ` [${code}]`;
-  const message = `policy was last proven current ${Math.floor(ageMs / 60_000)} minutes ago, longer than maxStale${why}`;
-  return new WritError('POLICY_STALE', message, { facts: { state, ageMs, maxStaleMs, code } });
+  const age = ageMs < 120_000 ? `${Math.floor(ageMs / 1000)} s` : `${Math.floor(ageMs / 60_000)} minutes`;
+  // A refresh, or a clock that was set back, made the policy younger; only the agent ends the period.
+  const isYounger = overdueSinceMs !== undefined && maxStaleMs !== undefined && ageMs <= maxStaleMs;
+  const text = isYounger
+    ? `policy was older than maxStale from ${utcTimeText(overdueSinceMs)} on; the end is not recorded yet`
+    : `policy was last proven current ${age} ago, longer than maxStale`;
+  return new WritError('POLICY_STALE', `${text}${why}`, { facts: { state, ageMs, maxStaleMs, code } });
 }

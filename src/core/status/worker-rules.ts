@@ -229,7 +229,7 @@ function provedOnce(group: string, workers: readonly WorkerFacts[]): WorkerFindi
 function unprovenText(group: string, notified: number, all: number, hasProbe: 'yes' | 'no'): string {
   const who = `${notified} of ${all} workers of group ${group} were notified and proved nothing`;
   return hasProbe === 'yes'
-    ? `${who}; its probe did not show it`
+    ? `${who}; its probe has not shown it`
     : `${who}: a \`probe\` would show what they use`;
 }
 

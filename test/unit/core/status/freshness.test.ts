@@ -7,6 +7,7 @@ import {
   contactAfter,
   type FreshnessFacts,
   judgeFreshness,
+  staleError,
   troubleOf,
 } from '../../../../src/core/status/freshness.js';
 
@@ -153,5 +154,24 @@ describe('the age', () => {
   it('goes on while somebody holds the wall clock, in the process that saw the success', () => {
     const report = judge(after(attempt(0)), 1, { elapsedMs: 40 * minuteMs });
     assert.deepEqual([report.ageMs, report.state], [40 * minuteMs, 'stale']);
+  });
+});
+
+describe('POLICY_STALE', () => {
+  const textOf = (ageMs: number, maxStaleMs: number): string =>
+    staleError({ state: 'stale', ageMs, overdueSinceMs: t0 }, maxStaleMs).message;
+
+  it('has the age in seconds below two minutes, else in minutes', () => {
+    assert.match(textOf(45_000, 30_000), / 45 s ago, longer than maxStale$/);
+    assert.match(textOf(119_999, 30_000), / 119 s ago/);
+    assert.match(textOf(120_000, 30_000), / 2 minutes ago/);
+  });
+
+  it('names the start of the period where the policy is younger than maxStale again', () => {
+    const text =
+      'policy was older than maxStale from 2026-11-01 00:00:00 UTC on; the end is not recorded yet';
+    assert.equal(textOf(0, 30_000), text);
+    assert.equal(textOf(30_000, 30_000), text);
+    assert.notEqual(textOf(30_001, 30_000), text);
   });
 });

@@ -184,6 +184,6 @@ describe('what may be said of workers', () => {
     const text = (hasProbe: 'yes' | 'no'): string | undefined =>
       judgeWorkers([group([worker('notified')], { hasProbe })])[0]?.text;
     assert.match(text('no') ?? '', /a `probe` would show/);
-    assert.match(text('yes') ?? '', /its probe did not show it/);
+    assert.match(text('yes') ?? '', /its probe has not shown it/);
   });
 });
