@@ -13,7 +13,7 @@ import type { CycleStory } from '../job/progress.js';
 import { aliveWorkers, doubtReplaced, lookAfter, requireAlive } from '../notify/dead-workers.js';
 import { readSets } from '../notify/membership.js';
 import type { NotifyContext } from '../notify/notify-context.js';
-import { provenBy, resetWorkers } from '../notify/notify-steps.js';
+import { noteStep, provenBy, resetWorkers } from '../notify/notify-steps.js';
 import { verbsTo } from '../notify/notify-verbs.js';
 import { problemsIn, warningsIn, workerFindings } from '../notify/pending-problems.js';
 import { type Probed, runProbes } from '../notify/probe-workers.js';
@@ -127,6 +127,7 @@ async function notifyAndCommit(
       silence: 'is-a-no',
       notNow: 'is-waited-for',
       onNotify: (key, verb) => progress.notified?.set(key, verb),
+      onStep: (keys) => noteStep(host, keys),
       // A crash may have come between a stop and a start of ours.
       ...(move.swapCycle === undefined ? {} : { restartDead: 'yes' }),
     },

@@ -3,13 +3,14 @@
 // does not repair is thrown, and ends with a block.
 import type { WorkerResult } from '../../core/cycle/cycle-report.js';
 import { isWritError, toWritError, type WritError } from '../../core/errors.js';
+import { given } from '../../core/given.js';
 import { affectsGroup } from '../../core/release/affected-groups.js';
 import type { MoveResult } from '../job/cycle-result.js';
 import type { CycleStory } from '../job/progress.js';
 import { noteLoadPending, withLoaded } from '../notify/boot-loaders.js';
 import { livenessOf, lookAfter, revive } from '../notify/dead-workers.js';
 import type { NotifyContext } from '../notify/notify-context.js';
-import { notifyWorkers, provenBy, unreadOf } from '../notify/notify-steps.js';
+import { noteStep, notifyWorkers, provenBy, unreadOf } from '../notify/notify-steps.js';
 import { changesTo, verbsTo } from '../notify/notify-verbs.js';
 import { problemsIn, warningsIn, workerFindings } from '../notify/pending-problems.js';
 import { runProbes } from '../notify/probe-workers.js';
@@ -69,7 +70,9 @@ export async function notifyRestored(
   const living = await lookAfter(groups, notified, { clock, signal: context.signal });
   noteWorkers(host, living);
   const repeated =
-    forward === undefined ? none : await repeatedBack(host, move, { forward, results: living });
+    forward === undefined
+      ? none
+      : await repeatedBack(host, move, { forward, results: living, ...given({ before: progress?.before }) });
   const left = living.map((one) =>
     repeated.has(workerKey(one.group, one.worker)) && !isRestarted(groups, one) ? asNotReached(one) : one,
   );
@@ -87,9 +90,14 @@ const none: ReadonlySet<string> = new Set();
 async function repeatedBack(
   host: Host,
   { groups, from }: MoveBack,
-  { forward, results }: Pick<RefusalBack, 'forward' | 'results'>,
+  {
+    forward,
+    results,
+    before,
+  }: Pick<RefusalBack, 'forward' | 'results'> & Partial<Pick<MoveProgress, 'before'>>,
 ): Promise<ReadonlySet<string>> {
-  const { workers } = host.ledger.read();
+  // Before the move, because a worker that has taken the new generation took the previous one before.
+  const workers = { ...host.ledger.read().workers, ...before };
   const changedSince = changesTo(host, from);
   const hadAccepted = (one: WorkerResult): boolean => {
     const entry = workers[workerKey(one.group, one.worker)];
@@ -180,6 +188,7 @@ function contextBack(
       restartDead: 'yes',
       notNow: 'is-waited-for',
       proofs: 'last',
+      onStep: (keys) => noteStep(host, keys),
     },
   };
 }

@@ -35,8 +35,11 @@ export async function seenAlive(
 ): Promise<Pick<WorkerResult, 'lives'>> {
   const { pidFile } = hook ?? {};
   const liveness = pidFile === undefined ? driver && (await livenessOf(driver, worker)) : livenessIn(pidFile);
-  if (liveness === undefined || liveness === 'unknown') return {};
-  return { lives: liveness === 'alive' ? 'yes' : 'no' };
+  return liveness === undefined ? {} : knownLiveness(liveness);
+}
+
+export function knownLiveness(liveness: Liveness): Pick<WorkerResult, 'lives'> {
+  return liveness === 'unknown' ? {} : { lives: liveness === 'alive' ? 'yes' : 'no' };
 }
 
 /** @returns keys of the workers that live just now, as far as their drivers see it */

@@ -15,7 +15,7 @@ export interface NotifyTarget {
 export interface NotifyManner
   extends Pick<
     NotifyOptions,
-    'isSpared' | 'also' | 'verbOf' | 'alive' | 'restartDead' | 'onNotify' | 'silence' | 'notNow'
+    'isSpared' | 'also' | 'verbOf' | 'alive' | 'restartDead' | 'onNotify' | 'onStep' | 'silence' | 'notNow'
   > {
   /** `notified`: who appears while the others are notified is notified behind them, once. */
   readonly newcomers?: 'notified';

@@ -7,11 +7,11 @@ import { given } from '../../core/given.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { joinSignals } from '../../platform/time/join-signals.js';
 import { unreachable } from '../../workers/contract/answer.js';
-import type { Answer, Driver, Liveness, Target } from '../../workers/contract/driver.js';
+import type { Answer, Driver, Target } from '../../workers/contract/driver.js';
 import { type NotifyVerb, notifyWorker } from '../../workers/contract/notify-worker.js';
 import type { WorkerGroup } from '../state/host.js';
-import { livenessOf, seenAlive, startFailed, type Unanswered } from './dead-workers.js';
-import type { NoCode } from './refusal.js';
+import { knownLiveness, livenessOf, seenAlive, startFailed, type Unanswered } from './dead-workers.js';
+import type { No } from './refusal.js';
 import { type Member, mapBounded, maxParallelNotices, readMembers, workerResult } from './worker-groups.js';
 import { groupOf, hasAnswered, type VerbOf, workerKey, workerOf } from './worker-ledger.js';
 
@@ -41,14 +41,10 @@ export interface NotifyOptions {
   readonly restartDead?: 'yes';
   /** Before each notification. */
   readonly onNotify?: (key: string, verb: NotifyVerb) => void;
+  /** Called before each step with the keys of its workers. @returns what is called with each result as it arrives */
+  readonly onStep?: (keys: readonly string[]) => (result: WorkerResult) => void;
   /** Where more are notified after these: asked of those that answered. @throws WritError a refusal */
   readonly prove?: (group: WorkerGroup, results: readonly WorkerResult[]) => Promise<void>;
-}
-
-/** A worker that was notified, and cannot live with it. */
-export interface No {
-  readonly code: NoCode;
-  readonly result: WorkerResult;
 }
 
 export interface NotifiedGroup {
@@ -130,7 +126,12 @@ async function notifyInSteps(
   while (left.length > 0 && !options.stop.signal.aborted) {
     const isCanary = Number.isFinite(rolling) && !all.some(({ result }) => hasAnswered(result));
     const batch = left.splice(0, stepSize(left, isCanary ? 1 : rolling));
-    const said = await mapBounded(batch, maxParallelNotices, (worker) => notifyOne(one, worker));
+    const onResult = options.onStep?.(batch.map(({ worker }) => workerKey(group.config.name, worker)));
+    const said = await mapBounded(batch, maxParallelNotices, async (worker) => {
+      const end = await notifyOne(one, worker);
+      onResult?.(end.result);
+      return end;
+    });
     all.push(...said);
     const isNo = said.some(({ no }) => no !== undefined);
     failure = isNo || left.length === 0 ? undefined : await proofOf(one, said);
@@ -213,14 +214,15 @@ async function judgeUnanswered(
   const { driver, options } = one;
   const { worker, answer, verb } = unanswered;
   const liveness = await livenessOf(driver, worker);
-  if (answer.notNow === 'yes' && liveness !== 'dead') return { result: { ...result, ...livesIn(liveness) } };
+  if (answer.notNow === 'yes' && liveness !== 'dead')
+    return { result: { ...result, ...knownLiveness(liveness) } };
   const isDown = liveness === 'dead' || (verb === 'restart' && liveness === 'alive');
   if (lived && isDown) return { result, no: 'WORKER_DIED' };
   const isLeft = liveness !== 'dead' || options.restartDead === 'yes';
   const started = isLeft ? undefined : await startedAgain(one, unanswered, result);
   if (started !== undefined) return started;
   if (verb === 'restart') return { result, lost: 'yes' };
-  return { result: { ...result, ...livesIn(liveness) } };
+  return { result: { ...result, ...knownLiveness(liveness) } };
 }
 
 /** It was dead before it was notified. @returns undefined where its supervisor records no failure */
@@ -233,12 +235,8 @@ async function startedAgain(
   if (answer === undefined) return undefined;
   const { generation, worker } = result;
   const said = workerResult(group.config.name, worker, answer, generation, options.clock.nowMs());
-  const lives = hasAnswered(said) ? {} : livesIn('dead');
+  const lives = hasAnswered(said) ? {} : knownLiveness('dead');
   return { result: { ...said, ...given({ notificationId: result.notificationId }), ...lives } };
-}
-
-function livesIn(liveness: Liveness): Pick<WorkerResult, 'lives'> {
-  return liveness === 'unknown' ? {} : { lives: liveness === 'alive' ? 'yes' : 'no' };
 }
 
 const retryMs = 500;

@@ -1,7 +1,7 @@
 // The step reset for the groups that a generation concerns, and what all that was said proves. Each verdict binds: what says
-// no throws, and the caller puts the previous generation back. Writes nothing.
+// no throws, and the caller puts the previous generation back. Writes each answer as it arrives, where the caller wants it.
 import type { WorkerResult } from '../../core/cycle/cycle-report.js';
-import { WritError } from '../../core/errors.js';
+import { isWritError, WritError } from '../../core/errors.js';
 import type { Host, WorkerGroup } from '../state/host.js';
 import { seenAlive } from './dead-workers.js';
 import type { NotifyContext } from './notify-context.js';
@@ -9,7 +9,7 @@ import { type NotifiedGroup, notifyGroups } from './notify-group.js';
 import { asksEach, type Probed, runProbes } from './probe-workers.js';
 import { noCodes, refusal } from './refusal.js';
 import { mapBounded, maxParallelNotices, readMembers } from './worker-groups.js';
-import { hasAnswered, workerKey } from './worker-ledger.js';
+import { hasAnswered, noteWorkers, withNotificationBegun, workerKey } from './worker-ledger.js';
 
 export interface ResetReport {
   readonly results: readonly WorkerResult[];
@@ -81,6 +81,35 @@ export function notifyWorkers(host: Host, context: NotifyContext): Promise<Notif
     },
     ...manner,
   });
+}
+
+/** Notes one result of a step. */
+export type StepNote = (result: WorkerResult) => void;
+
+/**
+ * Notes that the notification of these workers begins, and each result as it arrives: status shows it, and it outlives a crash.
+ * The caller notes all results after the step. Hence an error of the disk is left to the caller.
+ * @returns what notes one result; of a step with more workers than are notified at a time, several in one write
+ */
+export function noteStep(host: Pick<Host, 'ledger' | 'clock'>, keys: readonly string[]): StepNote {
+  const collected: WorkerResult[] = [];
+  let awaited = keys.length;
+  ignoreDisk(() => host.ledger.write(withNotificationBegun(host.ledger.read(), keys, host.clock.nowMs())));
+  return (result) => {
+    awaited -= 1;
+    collected.push(result);
+    if (awaited >= maxParallelNotices && collected.length < maxParallelNotices) return;
+    const results = collected.splice(0);
+    ignoreDisk(() => noteWorkers(host, results));
+  };
+}
+
+function ignoreDisk(write: () => void): void {
+  try {
+    write();
+  } catch (error) {
+    if (!isWritError(error)) throw error;
+  }
 }
 
 /** A refusal stands over a death, and both over a probe: who said it is nearest to the cause. */

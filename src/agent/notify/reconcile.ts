@@ -10,7 +10,7 @@ import type { Host } from '../state/host.js';
 import type { Ledger } from '../state/ledger.js';
 import { readSets } from './membership.js';
 import type { NotifyContext, ReconcileOptions } from './notify-context.js';
-import { notifyWorkers, resetWorkers } from './notify-steps.js';
+import { noteStep, notifyWorkers, resetWorkers, type StepNote } from './notify-steps.js';
 import { verbsTo } from './notify-verbs.js';
 import { problemsIn, warningsIn, workerFindings } from './pending-problems.js';
 import { type Notified, problemsOf, proveFirst, proveNotified } from './prove.js';
@@ -18,7 +18,7 @@ import { resultsIn, standingRefusal } from './refusal.js';
 import { asNotReached, stillRefusesAll } from './repeated-refusal-rules.js';
 import { runPendingLoaders, unloadedWithNobody } from './run-loaders.js';
 import { type ActionOptions, nextWorkerActions, type WorkerAction } from './worker-action-rules.js';
-import { groupOf, noteWorkers, type VerbOf, workerKey } from './worker-ledger.js';
+import { groupOf, hasAnswered, noteWorkers, type VerbOf, workerKey } from './worker-ledger.js';
 
 export interface ReconcileResult {
   /** What those said that were notified now, or whose probe answered. */
@@ -117,7 +117,12 @@ function contextOf(
 async function notifyPending(host: Host, context: NotifyContext): Promise<Notified> {
   const { unreached, refusal: no } = await runPendingLoaders(host, context);
   try {
-    const { results } = await resetWorkers(host, { ...context, unreached });
+    const onStep = (keys: readonly string[]): StepNote => noteAnswers(host, keys);
+    const { results } = await resetWorkers(host, {
+      ...context,
+      unreached,
+      manner: { ...context.manner, onStep },
+    });
     const proven = await proveNotified(host, context, results);
     return no === undefined ? proven : { ...proven, refusal: no };
   } catch (error) {
@@ -131,6 +136,17 @@ async function notifyPending(host: Host, context: NotifyContext): Promise<Notifi
       refusal.code !== 'WORKER_REFUSED' || results.some(({ state }) => state === 'refused');
     return { results, ...(isAboutPolicy ? problemsOf([refusal]) : { problems: [] }) };
   }
+}
+
+/** Each answer as it arrives. A probe judges its group first, and a refusal is compared first. */
+function noteAnswers(host: Host, keys: readonly string[]): StepNote {
+  const note = noteStep(host, keys);
+  const probed = new Set(
+    host.groups.flatMap(({ config: { probe, name } }) => (probe === undefined ? [] : [name])),
+  );
+  return (result) => {
+    if (hasAnswered(result) && !probed.has(result.group)) note(result);
+  };
 }
 
 /**

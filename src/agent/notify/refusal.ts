@@ -11,6 +11,12 @@ import { groupOf, workerKey, workerOf } from './worker-ledger.js';
 export const noCodes = ['WORKER_REFUSED', 'WORKER_DIED', 'SILENT_REFUSAL'] as const;
 export type NoCode = (typeof noCodes)[number];
 
+/** A worker that was notified, and cannot live with it. */
+export interface No {
+  readonly code: NoCode;
+  readonly result: WorkerResult;
+}
+
 /**
  * What workers that could not live with a generation mean for it.
  * @param results every answer, theirs among them

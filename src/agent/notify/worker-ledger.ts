@@ -4,6 +4,7 @@ import { computeBackoffMs } from '../../core/backoff.js';
 import type { WorkerResult } from '../../core/cycle/cycle-report.js';
 import { given } from '../../core/given.js';
 import { steadyNotNowMs } from '../../core/limits.js';
+import { unknownAnswerText } from '../../core/status/worker-rules.js';
 import type { NotifyVerb } from '../../workers/contract/notify-worker.js';
 import type { Host, WorkerGroup } from '../state/host.js';
 import { type Ledger, ledgerSection, type UnreadSet, type WorkerLedger } from '../state/ledger.js';
@@ -12,6 +13,7 @@ import { secondProbeAfter, settledCounts, unheard } from './repeated-probe-rules
 const changeWorkers = ledgerSection('workers', 'unreadSets', 'movedAtMs');
 
 const maxTextCharacters = 500;
+const notNotifiedText = 'not notified yet';
 const backoff = { firstMs: 5000, maxMs: 300_000 };
 
 /** @returns milliseconds until a worker is notified again after so many tries in vain: 5 s doubling to 5 min */
@@ -35,7 +37,7 @@ export function wantGeneration(
   const workers = Object.entries(ledger.workers).map(([key, entry]): [string, WorkerLedger] => {
     const group = groups.find((one) => one.config.name === groupOf(key));
     if (group === undefined || entry.wanted === generation) return [key, entry];
-    const next = pending(entry, { wanted: generation, text: 'not notified yet', nowMs });
+    const next = pending(entry, { wanted: generation, text: notNotifiedText, nowMs });
     return [key, verbOf(group, workerOf(key)) === 'restart' ? { ...next, owed: 'restart' } : next];
   });
   const paced = groups.filter((one) => one.config.minIntervalMs !== undefined);
@@ -48,7 +50,7 @@ export function wantGeneration(
 /** A person has mended what made them refuse: what they said before is no reason any more to leave what is active. */
 export function withRefusedAskedAgain(ledger: Ledger, nowMs: number): Ledger {
   const refused = Object.entries(ledger.workers).filter(([, { state }]) => state === 'refused');
-  const text = 'not notified yet';
+  const text = notNotifiedText;
   return withWorkers(
     ledger,
     refused.map(([key, one]) => [key, pending(one, { wanted: one.wanted, text, nowMs })] as const),
@@ -103,6 +105,16 @@ export function noteWorkers(host: Pick<Host, 'ledger'>, results: readonly Worker
     workers[key] = entryOf(result, workers[key]);
   }
   host.ledger.write(changeWorkers(ledger, { workers }));
+}
+
+/** @returns the ledger in which the notification of these workers has begun, where they waited for it */
+export function withNotificationBegun(ledger: Ledger, keys: readonly string[], nowMs: number): Ledger {
+  const begun = keys.flatMap((key): [string, WorkerLedger][] => {
+    const entry = ledger.workers[key];
+    if (entry?.state !== 'pending' || entry.text !== notNotifiedText) return [];
+    return [[key, { ...entry, text: unknownAnswerText, atMs: nowMs }]];
+  });
+  return withWorkers(ledger, begun);
 }
 
 /** More than a set may have, with those that are gone. */

@@ -1,6 +1,7 @@
 // The workers of a status: what each uses, what it answered, and what the bake time of a release waits for. Pure: a report in,
 // lines out.
 import type { BundleStatus, StatusReport, WorkerStatus } from '../../core/protocol/control-protocol.js';
+import { unknownAnswerText } from '../../core/status/worker-rules.js';
 import { bakeWaitText, counted, indented, roughly, secondTime, table } from './show-text.js';
 
 /** @returns a table of the workers; nothing where there are none */
@@ -27,7 +28,7 @@ function answerText(worker: WorkerStatus, report: StatusReport): string {
       return `notified generation ${worker.wanted ?? 'none'} at ${at}, unconfirmed`;
     case 'pending':
       return worker.goneAtMs === undefined
-        ? `to be notified since ${at}`
+        ? `${worker.text === unknownAnswerText ? 'no answer known since a notification at' : 'to be notified since'} ${at}`
         : `not up since ${at}; notified when it appears`;
     case 'unreachable':
       return `${worker.code ?? 'WORKER_UNREACHABLE'} since ${at}${triesText(worker, report)}${saidText(worker)}`;

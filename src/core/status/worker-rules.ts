@@ -29,6 +29,9 @@ export interface WorkerFacts {
   readonly secondProbe?: { readonly atMs: number; readonly wrong: number } | undefined;
 }
 
+/** The text of a pending worker from the begin of its notification to its result, which a crash can prevent. */
+export const unknownAnswerText = 'its notification began, and its answer is not known';
+
 export interface ProbedFacts {
   /** Wrong answers in a row, and the last of them. */
   readonly wrong: number;

@@ -65,6 +65,18 @@ describe('a worker that is busy', () => {
     assert.equal(test.host.ledger.read().waiting, undefined);
   });
 
+  it('after it took the new release leads back without a block, because it had taken the previous release too', async () => {
+    const driver = scriptedDriver({ a: confirms, b: confirms });
+    using test = testHost({ groups: { app: { driver, config: { rolling: 1 } } } });
+    await publish(test, 1);
+    await test.pull();
+    driver.workers.set('a', (generation) => (generation === 2 ? confirms(2) : busy(generation)));
+    driver.workers.set('b', busy);
+    await publish(test, 2);
+    assert.deepEqual(ends(await test.pull()), ['rolled-back', 5, 1, 'REFUSAL_REPEATED']);
+    nothingRemembered(test);
+  });
+
   it('is asked again at growing intervals, and refuses nothing while it is busy', async () => {
     const { test, driver } = await scene();
     using _ = test;

@@ -3,6 +3,8 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import type { WorkerGroupConfig } from '../../../src/core/config/config.js';
+import { WritError } from '../../../src/core/errors.js';
+import { unknownAnswerText } from '../../../src/core/status/worker-rules.js';
 import type { Answer } from '../../../src/workers/contract/driver.js';
 import { settleNow } from '../../kit/agent/settle-now.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
@@ -142,6 +144,115 @@ describe('a rolling group', () => {
     using test = await secondRelease(driver, { rolling: 5 });
     assert.equal((await test.pull()).exitCode, 5);
     assert.deepEqual(driver.notified.slice(5), ['a 1', 'b 1', 'c 1', 'd 1', 'e 1']);
+  });
+});
+
+describe('the ledger during a rolling notification', () => {
+  const states = (test: TestHost): string[] =>
+    Object.values(test.host.ledger.read().workers).map(
+      ({ state, wanted, text }) => `${state} ${wanted}: ${text}`,
+    );
+
+  /** The ledger at each notification, as the state directory has it after a kill. */
+  function watched(driver: ScriptedDriver, onReset: (worker: string, generation: number) => void): void {
+    const notify = driver.reset;
+    driver.reset = async (worker, options) => {
+      onReset(worker, options.target.generation);
+      return notify(worker, options);
+    };
+  }
+
+  it('holds each answer as it arrives, and an unknown answer from the begin of a notification', async () => {
+    const driver = scriptedDriver({ a: confirms, b: only(1, unreachable), c: confirms });
+    using test = await secondRelease(driver, { rolling: 1 });
+    const seen: string[][] = [];
+    watched(driver, () => seen.push(states(test)));
+    assert.equal((await test.pull()).outcome, 'degraded');
+    const [a, begun, later] = [
+      'confirmed 2: uses 2',
+      `pending 2: ${unknownAnswerText}`,
+      'pending 2: not notified yet',
+    ];
+    assert.deepEqual(seen, [
+      [begun, later, later],
+      [a, begun, later],
+      [a, 'unreachable 2: ECONNREFUSED', begun],
+    ]);
+  });
+
+  it('holds each answer during a restore', async () => {
+    const driver = scriptedDriver({ a: confirms, b: only(1, refuses('no')) });
+    using test = await secondRelease(driver, { rolling: 1 });
+    const seen: string[][] = [];
+    watched(driver, (_, generation) => {
+      if (generation === 1) seen.push(states(test));
+    });
+    assert.equal((await test.pull()).outcome, 'rolled-back');
+    const begun = `pending 1: ${unknownAnswerText}`;
+    assert.deepEqual(seen, [
+      [begun, 'pending 1: not notified yet'],
+      ['confirmed 1: uses 1', begun],
+    ]);
+  });
+
+  it('holds no answer of a pending worker before its probe has judged it', async () => {
+    using dir = tempDir();
+    const probe = {
+      run: ['sh', '-c', `[ ! -e ${dir.join('wrong')} ]`] as const,
+      timeoutMs: 60_000,
+      retry: 0,
+    };
+    const driver = scriptedDriver({ a: only(1, unreachable), b: only(1, unreachable) });
+    using test = await secondRelease(driver, { rolling: 1, probe: { ...probe, run: [...probe.run] } });
+    await test.pull();
+    fs.writeFileSync(dir.join('wrong'), '');
+    for (const worker of ['a', 'b']) driver.workers.set(worker, confirms);
+    const seen: string[][] = [];
+    watched(driver, () => seen.push(states(test)));
+    await settleNow(test.host);
+    assert.equal(seen.length, 2);
+    assert.deepEqual(seen[1], seen[0]);
+  });
+
+  it('holds the answers of pending workers that are notified apart from a move', async () => {
+    const driver = scriptedDriver({ a: only(1, unreachable), b: only(1, unreachable) });
+    using test = await secondRelease(driver, { rolling: 1 });
+    await test.pull();
+    for (const worker of ['a', 'b']) driver.workers.set(worker, confirms);
+    const seen: string[][] = [];
+    watched(driver, () => seen.push(states(test)));
+    await settleNow(test.host);
+    assert.deepEqual(seen[1], ['confirmed 2: uses 2', 'unreachable 2: ECONNREFUSED']);
+  });
+
+  it('leaves an error of the disk to the end of the step: the other workers are notified first', async () => {
+    const driver = scriptedDriver({ a: confirms, b: confirms, c: confirms });
+    using test = await secondRelease(driver, { rolling: 1 });
+    const { ledger } = test.host;
+    const { write } = ledger;
+    watched(driver, (worker) => {
+      ledger.write = (next) => {
+        if (worker === 'c') return write(next);
+        throw new WritError('DISK_FULL', 'no space left on device');
+      };
+    });
+    assert.equal((await test.pull()).outcome, 'activated');
+    assert.deepEqual(driver.notified, ['a 2', 'b 2', 'c 2']);
+  });
+
+  it('is written once for several answers of a large step', async () => {
+    const names = Array.from({ length: 100 }, (_, index) => `w${100 + index}`);
+    const driver = scriptedDriver(Object.fromEntries(names.map((name) => [name, confirms])));
+    using test = await secondRelease(driver, {});
+    const { ledger } = test.host;
+    const { write } = ledger;
+    let writes = 0;
+    ledger.write = (next) => {
+      writes += 1;
+      write(next);
+    };
+    assert.equal((await test.pull()).outcome, 'activated');
+    assert.ok(writes < 60, `${writes} writes`);
   });
 });
 
