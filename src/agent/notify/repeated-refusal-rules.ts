@@ -3,6 +3,7 @@
 // A death is no such refusal, because a process that dies of a policy has judged it.
 import type { WorkerResult } from '../../core/cycle/cycle-report.js';
 import type { WritError } from '../../core/errors.js';
+import { refusesAllText } from '../../core/status/worker-rules.js';
 import type { WorkerLedger } from '../state/ledger.js';
 import { groupsIn, resultsIn } from './refusal.js';
 import { workerKey } from './worker-ledger.js';
@@ -59,15 +60,14 @@ export function isRepeatedByLoader(
   );
 }
 
-const mark = 'refuses what it had taken before: ';
-
 /** A worker that refuses everything counts as not reached: it stays pending, and is asked again at growing intervals. */
 export function asNotReached(result: WorkerResult): WorkerResult {
-  return { ...result, state: 'unreachable', text: `${mark}${result.text}` };
+  return { ...result, state: 'unreachable', text: `${refusesAllText}${result.text}` };
 }
 
 /** @returns true where a worker that refused everything does so still */
 export function stillRefusesAll(known: WorkerLedger | undefined, result: WorkerResult): boolean {
-  if (known === undefined || !known.text.startsWith(mark) || result.state !== 'refused') return false;
-  return comparableText(known.text.slice(mark.length)) === comparableText(result.text);
+  if (known === undefined || !known.text.startsWith(refusesAllText) || result.state !== 'refused')
+    return false;
+  return comparableText(known.text.slice(refusesAllText.length)) === comparableText(result.text);
 }

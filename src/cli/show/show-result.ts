@@ -7,6 +7,7 @@ import { type ErrorCode, errorCodes, isUnsaidNo } from '../../core/error-codes.j
 import type { Bounded } from '../../core/protocol/control-protocol.js';
 import { workerCodes } from '../../core/status/worker-rules.js';
 import { counted, indented, minuteTime, seconds, truncatedLines } from './show-text.js';
+import { isRefusing, missedText } from './show-workers.js';
 
 export interface Block {
   readonly lines: readonly string[];
@@ -130,17 +131,15 @@ function undoOf(left: readonly BundleResult[], fromGeneration: number | undefine
 }
 
 function showDegraded(result: CycleResult): Block {
-  const missed = result.workers.filter((worker) => worker.state === 'unreachable');
-  const of = `${missed.length} of ${counted(result.workers.length, 'worker')} not notified`;
-  const what = missed.length === 0 ? '' : `, ${of}`;
+  const missed = result.workers.filter(({ state }) => state === 'unreachable' || state === 'refused');
   const workers = missed.flatMap((worker) => indented(`${worker.worker}: ${worker.text}`, '  ', 3));
   const other = result.problems.filter(({ facts }) => !missed.some((one) => one.worker === facts['worker']));
   return {
     lines: [
-      `DEGRADED  ${activeText(result)}${what}${codeText(result)}`,
+      `DEGRADED  ${activeText(result)}${missedText(result.workers)}${codeText(result)}`,
       ...workers,
       ...other.flatMap((one) => indented(one.message, '  ', 3)),
-      ...(missed.length === 0
+      ...(missed.every(isRefusing)
         ? []
         : ['  A worker that runs and was not notified keeps its old policy; it is notified again.']),
     ],

@@ -29,7 +29,7 @@ import {
   table,
   truncatedLines,
 } from './show-text.js';
-import { bakeText, bakeWaitLines, workerLines } from './show-workers.js';
+import { bakeText, bakeWaitLines, missedText, workerLines } from './show-workers.js';
 
 /** What stands beside an active policy until it is repaired: a pull ends with 4 for the same. */
 const isDegraded = (code: ErrorCode): boolean => standingWorkerCodes.has(code) || isUnsaidNo(code);
@@ -106,15 +106,13 @@ function headOf(report: StatusReport): { readonly word: string; readonly sentenc
   const unconfirmed = word === 'active' && workers.length > 0 && !report.confirmed ? ' (unconfirmed)' : '';
   const active = generation === undefined ? 'no policy is active' : `generation ${generation} is active`;
   const damaged = isDamaged(report) ? ', and the policy on disk is damaged' : '';
-  const missed = missedOf(workers).length;
-  const notified = missed === 0 ? '' : `, ${missed} of ${counted(workers.length, 'worker')} not notified`;
   const agent = report.agent === 'run' || report.agent === 'stop' ? '' : ` (agent: ${report.agent})`;
   const downloading = lineOf(report.downloading, downloadText).join('');
   const stopped = report.agent === 'stop' ? 'the agent is not running; ' : '';
   const paused = report.pause === undefined ? '' : ' (paused)';
   return {
     word: `${word.toUpperCase()}${unconfirmed}${paused}`,
-    sentence: `${stopped}${active}${damaged}${notified}${downloading}${agent}`,
+    sentence: `${stopped}${active}${damaged}${missedText(workers)}${downloading}${agent}`,
   };
 }
 

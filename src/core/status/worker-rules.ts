@@ -32,6 +32,9 @@ export interface WorkerFacts {
 /** The text of a pending worker from the begin of its notification to its result, which a crash can prevent. */
 export const unknownAnswerText = 'its notification began, and its answer is not known';
 
+/** Begins the text of a worker that refuses each generation, and counts as unreachable: it was notified, and answered. */
+export const refusesAllText = 'refuses what it had taken before: ';
+
 export interface ProbedFacts {
   /** Wrong answers in a row, and the last of them. */
   readonly wrong: number;

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { showResult } from '../../../../src/cli/show/show-result.js';
 import type { CycleResult } from '../../../../src/core/cycle/cycle-report.js';
+import { refusesAllText } from '../../../../src/core/status/worker-rules.js';
 import { matchesFile } from '../../../kit/assert/golden.js';
 import { blockText } from '../../../kit/cli/block-text.js';
 import { bundleResult, cycleResult, problem, startedAtMs, worker } from '../../../kit/cli/cycle-results.js';
@@ -119,6 +120,17 @@ const cases: Readonly<Record<string, CycleResult>> = {
       worker('kresd@2', 'unreachable', 'connection refused on control/2'),
     ],
     problems: [unreachable],
+  }),
+  'degraded-refused': cycleResult('degraded', {
+    bundles: [bundleResult('degraded')],
+    workers: [
+      worker('kresd@1', 'confirmed', '0'),
+      worker('kresd@2', 'refused', 'rules line 3'),
+      worker('kresd@3', 'unreachable', `${refusesAllText}busy`),
+    ],
+    problems: [
+      { ...problem('WORKER_REFUSED', 'resolver/kresd@2: rules line 3'), facts: { worker: 'kresd@2' } },
+    ],
   }),
   'degraded-missing': cycleResult('degraded', {
     bundles: [bundleResult('degraded')],

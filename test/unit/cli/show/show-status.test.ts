@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import { showStatus, statusWord } from '../../../../src/cli/show/show-status.js';
 import type { BundleStatus, StatusReport } from '../../../../src/core/protocol/control-protocol.js';
 import type { BakeStatus } from '../../../../src/core/status/status.js';
+import { refusesAllText, unknownAnswerText } from '../../../../src/core/status/worker-rules.js';
 import { matchesFile } from '../../../kit/assert/golden.js';
 import { blockText } from '../../../kit/cli/block-text.js';
 import { problem, startedAtMs } from '../../../kit/cli/cycle-results.js';
@@ -289,6 +290,20 @@ describe('the status of a host', () => {
       lines.filter((line) => line.includes('refus')),
       ['  history   3 older refusals: writ refusals'],
     );
+  });
+
+  it('counts workers that refused apart from workers that were not notified', () => {
+    const refusesAll = workerStatus('c', 'unreachable', { text: `${refusesAllText}busy` });
+    const workers = [workerStatus('a', 'refused'), workerStatus('b', 'unreachable'), refusesAll];
+    const sentenceOf = (some: typeof workers) => showStatus(statusReport({ workers: some })).lines[0] ?? '';
+    assert.match(sentenceOf(workers), /, 2 of 3 workers refused, 1 of 3 workers not notified /);
+    assert.match(sentenceOf([refusesAll]), /active, 1 of 1 worker refused /);
+  });
+
+  it('shows that the answer to a notification is not known', () => {
+    const workers = [workerStatus('a', 'pending', { text: unknownAnswerText })];
+    const { lines } = showStatus(statusReport({ workers }));
+    assert.ok(lines.some((line) => line.includes('no answer known since a notification at ')));
   });
 
   it('is active again once those were told that the last cycle missed', () => {
