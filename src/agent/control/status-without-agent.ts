@@ -2,9 +2,11 @@
 import type { CycleResult, Problem } from '../../core/cycle/cycle-report.js';
 import { withoutUndefined } from '../../core/given.js';
 import type { StatusReport } from '../../core/status/status.js';
+import { readBootId } from '../../platform/process/boot-id.js';
 import { identityOf } from '../fleet/identity.js';
 import type { EndedPull } from '../fleet/report-once.js';
-import { type ContactMemory, contactIn } from '../freshness/contact-memory.js';
+import { type ContactKeeper, type ContactMemory, contactIn } from '../freshness/contact-memory.js';
+import { createStaleWatch } from '../freshness/stale-watch.js';
 import { openInstallId, thisMachine } from '../identity/install-id.js';
 import { readStatusFile, writeStatusFile } from '../report/status-file.js';
 import { statusReport } from '../report/status-report.js';
@@ -32,6 +34,36 @@ export function publishStatus(host: Host, version: string, end: CommandEnd): voi
 /** Writes a refresh into status.json during a download, unless it is the first pull: there is no older time to replace. */
 export function publishRefresh(host: Host, version: string, contact: ContactMemory): void {
   if (readStatusFile(host.paths) !== undefined) publishStatus(host, version, { contact });
+}
+
+export interface RefreshWatch {
+  onRefreshed(): void;
+  /** Resolves after the last check, which it makes itself. */
+  end(): Promise<void>;
+}
+
+/** Publishes each refresh of a standalone pull, and runs `onStale` when it is due: a download may take longer than `maxStale`. */
+export function watchRefreshes(
+  host: Host,
+  {
+    version,
+    contact,
+    signal,
+  }: { readonly version: string; readonly contact: ContactKeeper; readonly signal: AbortSignal },
+): RefreshWatch {
+  const stale = createStaleWatch(readBootId());
+  let checks: Promise<unknown> = Promise.resolve();
+  const check = (): Promise<unknown> => {
+    checks = checks.then(() => stale.check(host, contact, signal));
+    return checks;
+  };
+  return {
+    onRefreshed: () => {
+      publishRefresh(host, version, contact.read());
+      void check();
+    },
+    end: async () => void (await check()),
+  };
 }
 
 export function statusWithout(host: Host, version: string, { last, contact }: CommandEnd): StatusReport {

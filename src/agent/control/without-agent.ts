@@ -7,7 +7,6 @@ import { isWritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
 import type { PauseResult, RefusalsResult, ResumeResult } from '../../core/protocol/control-protocol.js';
 import type { VerifyResult } from '../../core/status/verify-report.js';
-import { readBootId } from '../../platform/process/boot-id.js';
 import { keepHeapSmall } from '../../platform/process/heap.js';
 import { silentLog } from '../../platform/telemetry/silent-log.js';
 import { systemClock } from '../../platform/time/clock.js';
@@ -19,7 +18,6 @@ import { createCollector } from '../cycle/collector.js';
 import { afterExit, afterRepair } from '../cycle/combined-result-rules.js';
 import { type RollbackRequest, rollBack } from '../cycle/rollback.js';
 import { keepContact } from '../freshness/contact-memory.js';
-import { createStaleWatch } from '../freshness/stale-watch.js';
 import { activeGenerationNumber } from '../generations/generations.js';
 import { lookAfterMismatch } from '../integrity/look-after-mismatch.js';
 import { scrub } from '../integrity/scrub.js';
@@ -44,10 +42,10 @@ import { lockAlone } from './lock-alone.js';
 import { orderForget, orderPause, orderResume, withNewState } from './operator-requests.js';
 import {
   type Done,
-  publishRefresh,
   publishStatus,
   reportToFleet,
   statusWithout,
+  watchRefreshes,
 } from './status-without-agent.js';
 import { inTurn, withoutAgent } from './wait-for-turn.js';
 
@@ -84,11 +82,11 @@ export function pullAlone(options: PullOptions): Promise<CycleResult> {
       record(host, end, asked);
     };
     const run = { trigger, by, signal, onEvent } as const;
-    const onRefreshed = () => publishRefresh(host, options.version, contact.read());
-    const cycle = () => runCycleAndExit(host, run, { contact, onRefreshed, exits, note });
+    const watch = watchRefreshes(host, { version: options.version, contact, signal });
+    const cycle = () => runCycleAndExit(host, run, { contact, onRefreshed: watch.onRefreshed, exits, note });
     const { result: ended, exit } = await inTurn(cycle, { trigger, clock: host.clock, stop: signal });
     await lookAfterMismatch(ended, { host: () => host, exclusive: exclusiveAlone, signal });
-    await createStaleWatch(readBootId()).check(host, contact, signal);
+    await watch.end();
     if (options.noBake === true) keepActive(host, ended, by);
     const result = afterExit(afterRepair(ended, (repair ?? repaired)?.result), exit);
     const warnings = [...notices, ...(notLoaded === undefined ? [] : [notLoaded]), ...result.warnings];

@@ -1,10 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { publishRefresh, publishStatus } from '../../../../src/agent/control/status-without-agent.js';
+import {
+  publishRefresh,
+  publishStatus,
+  watchRefreshes,
+} from '../../../../src/agent/control/status-without-agent.js';
 import { contactIn, keepContact } from '../../../../src/agent/freshness/contact-memory.js';
 import { readStatusFile } from '../../../../src/agent/report/status-file.js';
 import { statusReport } from '../../../../src/agent/report/status-report.js';
 import type { FreshnessReport } from '../../../../src/core/status/freshness.js';
+import { growOld, signal, site, stop } from '../../../kit/agent/stale-site.js';
+import { until } from '../../../kit/assert/until.js';
 import { type TestHost, testHost } from '../../../kit/host/test-host.js';
 
 const minute = 60_000;
@@ -42,6 +48,16 @@ describe('a host without an agent', () => {
       await test.clock.advance(4 * minute);
       assert.equal(freshness(test).state, 'stale');
     });
+
+  it('runs onStale at a refresh during a download that exceeds maxStale, and once', async () => {
+    using it = site(stop);
+    await growOld(it);
+    const watch = watchRefreshes(it.test.host, { version: '0.0.0', contact: it.contact, signal });
+    watch.onRefreshed();
+    await until(() => it.lines().length > 0);
+    await watch.end();
+    assert.deepEqual(it.lines(), ['stop']);
+  });
 
   it('has the time of a refresh during a download, but not before its first status', async () => {
     using test = testHost();
