@@ -10,6 +10,7 @@ import type { Answer, Driver, Liveness, SupervisorFailure, Target } from '../../
 import { type NotifyVerb, notifyWorker } from '../../workers/contract/notify-worker.js';
 import { livenessIn } from '../../workers/shared/pid-file.js';
 import type { WorkerGroup } from '../state/host.js';
+import type { WorkerLedger } from '../state/ledger.js';
 import { refusal } from './refusal.js';
 import { type Member, mapBounded, maxParallelNotices, readMembers, workerResult } from './worker-groups.js';
 import { hasAnswered, workerKey } from './worker-ledger.js';
@@ -119,8 +120,35 @@ export async function doubtReplaced(
     const { process } = result;
     const known = now.get(workerKey(result.group, result.worker)) ?? process;
     if (!hasAnswered(result) || process === undefined || known === process) return result;
-    return { ...result, state: 'unreachable', text: `answered, and is another process now: ${result.text}` };
+    const text = `answered, and ${otherProcessText(process, known)}: ${result.text}`;
+    return { ...result, state: 'unreachable', text };
   });
+}
+
+/** Long enough for a daemon that answers a reload with another process of itself. */
+const replacedWithinMs = 15_000;
+
+/**
+ * Where another process under the name of a worker comes from. After a proof, only a second notification in a row with another
+ * process shows that notifications replace it. Otherwise a daemon that ended and was started again would keep that proof.
+ * @returns `notification` where it counts as notified; `unknown` where a notification may have made it
+ */
+export function processOrigin(entry: WorkerLedger, nowMs: number): 'notification' | 'unknown' | 'other' {
+  const { state, notifiedAtMs, replacedAtMs, soonReplacedAtMs } = entry;
+  const isSoon = (atMs: number | undefined, untilMs: number): boolean =>
+    atMs !== undefined && atMs <= untilMs && untilMs - atMs <= replacedWithinMs;
+  // A second process was not made by the same notification.
+  if (!hasAnswered(entry) || replacedAtMs !== undefined || !isSoon(notifiedAtMs, nowMs)) return 'other';
+  return state === 'notified' || isSoon(soonReplacedAtMs, notifiedAtMs ?? nowMs) ? 'notification' : 'unknown';
+}
+
+/** @returns the text of a worker with another identity than before, which may be the same process on another connection */
+export function otherProcessText(before = '', now = ''): string {
+  const [known, connection] = before.split('/');
+  const isSameProcess = connection !== undefined && now.startsWith(`${known}/`);
+  return isSameProcess
+    ? 'has connected again, and has not answered since'
+    : 'is a different process than before';
 }
 
 /** @throws WritError WORKER_DIED for those that answered before and are dead after; `facts.results` has every answer */

@@ -7,7 +7,7 @@ import { affectsGroup } from '../../core/release/affected-groups.js';
 import { activeGenerationNumber } from '../generations/generations.js';
 import type { Host, WorkerGroup } from '../state/host.js';
 import type { Ledger, UnreadSet, WorkerLedger } from '../state/ledger.js';
-import { withoutDead } from './dead-workers.js';
+import { otherProcessText, processOrigin, withoutDead } from './dead-workers.js';
 import { changesTo } from './notify-verbs.js';
 import { type Member, readMembers } from './worker-groups.js';
 import {
@@ -158,30 +158,15 @@ function present(entry: WorkerLedger | undefined, process: string, look: Look): 
   const { goneAtMs, ...known } = entry;
   // Notified by an older version, or by itself: whose answer it was is not known, and asked from now on.
   const isSame = (entry.process ?? process) === process;
-  // Who is dead has no name, and has made nothing of anything.
-  const isReplaced = look.mayReplace && isNamed(process) && isReplacedByNotice(entry, nowMs);
-  if (!isSame && !isReplaced)
-    return renewed(isNamed(process) ? 'is a different process than before' : 'no longer has a process');
+  // A dead worker has no name, and no notification made it.
+  const origin = look.mayReplace && isNamed(process) ? processOrigin(entry, nowMs) : 'other';
+  if (!isSame && origin !== 'notification') {
+    const text = isNamed(process) ? otherProcessText(entry.process, process) : 'no longer has a process';
+    return { ...renewed(text), ...(origin === 'unknown' ? { soonReplacedAtMs: nowMs } : {}) };
+  }
   if (goneAtMs !== undefined && !isNamed(process)) return renewed('was gone, and is back');
-  return { ...known, process, ...(isSame ? {} : { replacedAtMs: nowMs }) };
-}
-
-/** Long enough for a daemon that answers a reload with another process of itself. */
-const replacedWithinMs = 15_000;
-
-/**
- * A daemon that replaces its own process at a notification would be notified for ever: who appears right behind its answer
- * is the one that answered, and has read what is active at its start. A second one was not made by this notification.
- */
-function isReplacedByNotice(entry: WorkerLedger, nowMs: number): boolean {
-  const { notifiedAtMs } = entry;
-  return (
-    hasAnswered(entry) &&
-    entry.replacedAtMs === undefined &&
-    notifiedAtMs !== undefined &&
-    notifiedAtMs <= nowMs &&
-    nowMs - notifiedAtMs <= replacedWithinMs
-  );
+  // The process that answered is not there any more: its proof is over.
+  return { ...known, process, ...(isSame ? {} : { state: 'notified', replacedAtMs: nowMs }) };
 }
 
 /** A process that its driver can tell from another. */

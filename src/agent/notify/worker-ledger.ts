@@ -159,7 +159,7 @@ function entryOf(result: WorkerResult, known: WorkerLedger | undefined): WorkerL
   const { generation, atMs, notificationId, process, provenAtMs } = result;
   const secondProbe = secondProbeAfter(result, known);
   const state = secondProbe !== undefined && result.state === 'confirmed' ? 'notified' : result.state;
-  const isSame = known?.state === state && known.wanted === generation;
+  const isSame = known?.state === state && known.wanted === generation && isSameProcess(known, process);
   const before = known?.wanted === generation ? known.probed : undefined;
   // Who was only notified proved nothing against its probe.
   const probed = state === 'confirmed' ? settledCounts(before) : before;
@@ -172,6 +172,7 @@ function entryOf(result: WorkerResult, known: WorkerLedger | undefined): WorkerL
     confirmed: state === 'confirmed' ? generation : known?.confirmed,
     accepted: hasAnswered(result) ? generation : known && acceptedGeneration(known),
     process,
+    soonReplacedAtMs: known?.soonReplacedAtMs,
     lives: result.lives,
     notNowSinceMs: notNowSince(result, known),
     code: result.code,
@@ -181,6 +182,11 @@ function entryOf(result: WorkerResult, known: WorkerLedger | undefined): WorkerL
     ...(notificationId === undefined ? {} : { notificationId, notifiedAtMs: atMs }),
     ...(state === 'unreachable' ? inVain(result, known) : {}),
   });
+}
+
+/** True also where no process is known. Another process has a proof of its own, since its own answer. */
+function isSameProcess(known: WorkerLedger, process: string | undefined): boolean {
+  return known.process === undefined || process === undefined || known.process === process;
 }
 
 /** A clock that was set back since must not make the time endless. */

@@ -39,6 +39,7 @@ export function workerStatus(
     lives: _lives,
     probed: _probed,
     secondProbe: _secondProbe,
+    soonReplacedAtMs: _soonReplacedAtMs,
     notifiedAtMs,
     ...one
   } = entry;

@@ -201,8 +201,8 @@ function isPendingSuccessor({ entry, runs }: BakingWorker): boolean {
   if (entry.appeared === true) return true;
   // The record of processes may be newer than the last reading of the members of the group.
   const answered = entry.process ?? '';
-  const withoutBoot = answered.slice(answered.indexOf(':') + 1);
-  return runs !== undefined && isAnotherProcess(withoutBoot, runs.process);
+  const [process = ''] = answered.slice(answered.indexOf(':') + 1).split('/');
+  return runs !== undefined && isAnotherProcess(process, runs.process);
 }
 
 /** @returns names of the groups with a process that replaced another one within the bake time, and was not notified yet */

@@ -57,7 +57,7 @@ export const ledgerSchema: object = record({
       state: oneOf('confirmed', 'notified', 'refused', 'unreachable', 'pending'),
       ...{ 'appeared?': { const: true }, 'owed?': { const: 'restart' }, 'notificationId?': text },
       ...{ 'notifiedAtMs?': number, 'tries?': number, 'goneAtMs?': number, 'lives?': oneOf('yes', 'no') },
-      ...{ 'notNowSinceMs?': number, 'replacedAtMs?': number },
+      ...{ 'notNowSinceMs?': number, 'replacedAtMs?': number, 'soonReplacedAtMs?': number },
       'secondProbe?': record({ atMs: number, wrong: number }),
       'probed?': record({
         ...{

@@ -105,7 +105,8 @@ export interface Driver {
   liveness?: ((worker: string) => Promise<Liveness>) | undefined;
   /**
    * What tells the process behind a worker from another one under the same name, as pid and start time: one that was
-   * restarted has confirmed nothing. Undefined when it cannot be seen just now. Left out where it never can be.
+   * restarted has confirmed nothing. A connection of a process is named after a slash, as `4711@88/2`. Undefined when it
+   * cannot be seen just now. Left out where it never can be.
    */
   identity?: ((worker: string) => Promise<string | undefined>) | undefined;
   /**

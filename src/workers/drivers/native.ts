@@ -51,6 +51,11 @@ interface Connected {
   id?: string;
 }
 
+/** A process that connects again has proved nothing: the connection is a part, after a slash. */
+function identityOf(one: Connected | undefined): string | undefined {
+  return one?.process === undefined ? one?.identity : `${one.process}/${one.identity}`;
+}
+
 function lifeOf(one: Connected | undefined): string | undefined {
   return one?.process ?? one?.identity;
 }
@@ -85,12 +90,12 @@ function createDriver(options: NativeOptions, context: DriverContext): Driver {
         if (active !== undefined) connection.notify(active);
       },
       onLateAnswer: (generation, answer) =>
-        context.onLateAnswer?.(worker.id ?? '', generation, judged(answer), worker.identity),
+        context.onLateAnswer?.(worker.id ?? '', generation, judged(answer), identityOf(worker)),
       onSilence: (reason) => {
-        const { id, identity } = worker;
+        const { id } = worker;
         if (id === undefined || active === undefined) return;
         // As an answer that was not given: its proof is over, and it is notified again until it answers.
-        context.onLateAnswer?.(id, active.generation, unreachable(reason), identity);
+        context.onLateAnswer?.(id, active.generation, unreachable(reason), identityOf(worker));
       },
       onClose: () => connections.delete(connection),
     });
@@ -117,7 +122,7 @@ function createDriver(options: NativeOptions, context: DriverContext): Driver {
       judged((await placeOf(worker)?.[0].ask(reset)) ?? unreachable('not connected')),
     keepsProcess: 'yes',
     mayComeForMs: timeToCome(context.clock),
-    identity: async (worker) => placeOf(worker)?.[1].identity,
+    identity: async (worker) => identityOf(placeOf(worker)?.[1]),
     lifeIdentity: async (worker) => lifeOf(placeOf(worker)?.[1]),
     liveness: (worker) =>
       livenessWithin({ clock: context.clock, graceMs: reconnectGraceMs }, async () =>

@@ -130,7 +130,7 @@ describe('a worker that is another process a moment after its answer', () => {
     ['is judged by its probe where it has one', probe('true'), false],
   ] as const) {
     it(what, async () => {
-      const driver = livingDriver({ a: confirms });
+      const driver = livingDriver({ a: () => ({ kind: 'notified', text: 'queued' }) });
       driver.processes.set('a', 'first');
       using test = testHost({ groups: { app: { driver, config } } });
       await test.publish('access', { 'policy.yaml': '1' }, { serial: 1 });

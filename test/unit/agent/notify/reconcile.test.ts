@@ -2,13 +2,17 @@
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
+import { readSets } from '../../../../src/agent/notify/membership.js';
 import type { ReconcileResult } from '../../../../src/agent/notify/reconcile.js';
 import { isPending, nextNotificationAtMs } from '../../../../src/agent/notify/worker-ledger.js';
+import type { Answer } from '../../../../src/workers/contract/driver.js';
 import { codes, entryOf, settle, world } from '../../../kit/agent/settled-world.js';
 import { directoryState } from '../../../kit/assert/directory-state.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 import { testHost } from '../../../kit/host/test-host.js';
 import { confirms, refuses, scriptedDriver, unreachable } from '../../../kit/workers/scripted-driver.js';
+
+const queued = (): Answer => ({ kind: 'notified', text: 'queued' });
 
 describe('a worker that could not be told', () => {
   it('is told again, it alone, until it confirms', async () => {
@@ -102,7 +106,7 @@ describe('a worker that appears', () => {
     assert.deepEqual(driver.notified, ['a 1', 'a 1']);
   });
 
-  it('as another process right behind its answer is what the tell has made of it, and not told for ever', async () => {
+  it('as another process soon after its proof is notified once more, and has proved nothing where that repeats', async () => {
     const { test, driver } = await world({ a: confirms });
     using _ = test;
     let processes = 1;
@@ -112,16 +116,33 @@ describe('a worker that appears', () => {
       return confirms(generation);
     });
     driver.processes.set('a', 'restarted by somebody');
-    for (let look = 0; look < 4; look++) {
+    for (let round = 0; round < 4; round++) {
       await settle(test.host);
       await test.clock.advance(5000);
     }
-    assert.deepEqual(driver.notified, ['a 1']);
+    assert.deepEqual(driver.notified, ['a 1', 'a 1']);
+    assert.equal(entryOf(test, 'app/a')?.state, 'notified');
   });
 
-  it('as a second process right behind its answer is notified: one notification makes one process', async () => {
+  it('as the successor of a process that ended soon after its proof proves the generation itself', async () => {
     const { test, driver } = await world({ a: confirms });
     using _ = test;
+    driver.processes.set('a', 'first');
+    await test.publish('access', { 'policy.yaml': '2' }, { serial: 2 });
+    await test.pull();
+    await test.clock.advance(5000);
+    driver.processes.set('a', 'second');
+    driver.notified.length = 0;
+    await settle(test.host);
+    const { state, atMs, process } = entryOf(test, 'app/a') ?? {};
+    assert.deepEqual([driver.notified, state, atMs], [['a 2'], 'confirmed', test.clock.nowMs()]);
+    assert.match(process ?? '', /second$/);
+  });
+
+  /** Answers without a proof, and the notification made another process of it. */
+  async function replacedOnce(): Promise<Awaited<ReturnType<typeof world>>> {
+    const scene = await world({ a: queued });
+    const { test, driver } = scene;
     await test.publish('access', { 'policy.yaml': '2' }, { serial: 2 });
     await test.pull();
     driver.notified.length = 0;
@@ -129,6 +150,12 @@ describe('a worker that appears', () => {
     await settle(test.host);
     assert.deepEqual(driver.notified, []);
     driver.processes.set('a', 'crashed and restarted');
+    return scene;
+  }
+
+  it('as a second process soon after its answer is notified: one notification makes one process', async () => {
+    const { test, driver } = await replacedOnce();
+    using _ = test;
     await settle(test.host);
     assert.deepEqual(driver.notified, ['a 2']);
     driver.processes.set('a', 'made by the second notification');
@@ -137,7 +164,7 @@ describe('a worker that appears', () => {
   });
 
   it('as another process is notified when the clock was put back since its answer', async () => {
-    const { test, driver } = await world({ a: confirms });
+    const { test, driver } = await world({ a: queued });
     using _ = test;
     await test.publish('access', { 'policy.yaml': '2' }, { serial: 2 });
     await test.pull();
@@ -148,18 +175,24 @@ describe('a worker that appears', () => {
     assert.deepEqual(driver.notified, ['a 2']);
   });
 
-  it('as a second process right behind its answer is notified by a restarted agent as well', async () => {
-    const { test, driver } = await world({ a: confirms });
+  it('as a second process soon after its answer is notified by a restarted agent as well', async () => {
+    const { test, driver } = await replacedOnce();
     using _ = test;
-    await test.publish('access', { 'policy.yaml': '2' }, { serial: 2 });
-    await test.pull();
-    driver.processes.set('a', 'made by the notification');
-    await settle(test.host);
-    driver.notified.length = 0;
-    driver.processes.set('a', 'crashed and restarted');
-    const restarted = test.reopen();
-    await settle(restarted);
+    await settle(test.reopen());
     assert.deepEqual(driver.notified, ['a 2']);
+  });
+
+  it('on another connection of the same process is not a different process', async () => {
+    const { test, driver } = await world({ a: unreachable });
+    using _ = test;
+    const textFor = async (process: string): Promise<string | undefined> => {
+      driver.processes.set('a', process);
+      await readSets(test.host, { active: 1, groups: test.host.groups, doubt: 'the-gone' });
+      return entryOf(test, 'app/a')?.text;
+    };
+    await textFor('4711@88/1000.1');
+    assert.equal(await textFor('4711@88/2000.1'), 'has connected again, and has not answered since');
+    assert.equal(await textFor('4712@99/2000.2'), 'is a different process than before');
   });
 
   it('as another process right behind its answer is told where no tell makes one: that one has answered nothing', async () => {
@@ -176,7 +209,7 @@ describe('a worker that appears', () => {
   });
 
   it('that is dead right behind its answer is no replacement of itself: it is pending', async () => {
-    const { test, driver } = await world({ a: confirms });
+    const { test, driver } = await world({ a: queued });
     using _ = test;
     driver.processes.set('a', 'first');
     await test.publish('access', { 'policy.yaml': '2' }, { serial: 2 });

@@ -70,6 +70,13 @@ describe('the ledger of workers', () => {
     assert.deepEqual([known?.atMs, known?.text.length], [7, 500]);
   });
 
+  it('has the time of the answer of a process, though another process proved the same generation before', () => {
+    using test = testHost();
+    noteWorkers(test.host, [{ ...result(1, 'confirmed'), process: 'first' }]);
+    noteLateAnswer(test.host, { ...result(1, 'confirmed'), process: 'second', atMs: 99 }, 1);
+    assert.equal(test.host.ledger.read().workers['app/a']?.atMs, 99);
+  });
+
   it('keeps the time of a proof by a probe beside the time of the notification', async () => {
     using test = testHost();
     const notified = { ...result(1, 'notified'), notificationId: 'c-1.1' };
