@@ -6,8 +6,15 @@ import { isNowActive, type Outcome } from '../../core/cycle/sync-machine.js';
 import { type ErrorCode, errorCodes, isUnsaidNo } from '../../core/error-codes.js';
 import type { Bounded } from '../../core/protocol/control-protocol.js';
 import { workerCodes } from '../../core/status/worker-rules.js';
-import { counted, indented, minuteTime, seconds, truncatedLines } from './show-text.js';
-import { isRefusing, missedText } from './show-workers.js';
+import {
+  counted,
+  indented,
+  isRefusing,
+  minuteTime,
+  missedText,
+  seconds,
+  truncatedLines,
+} from './show-text.js';
 
 export interface Block {
   readonly lines: readonly string[];
@@ -44,7 +51,7 @@ const blocks: Readonly<Record<Outcome, (result: CycleResult) => Block>> = {
   },
   deferred: (result) => {
     // Not where a rollback holds it: that would undo what a person has just ordered.
-    const isPaused = hasProblem(result, 'ACTIVATION_PAUSED');
+    const isPaused = result.problems.some(({ code }) => code === 'ACTIVATION_PAUSED');
     return showStopped(result, 'DEFERRED', isPaused ? 'writ resume' : 'writ status');
   },
   // Not `writ resume`, the last step of the hint: the cause comes first.
@@ -217,10 +224,6 @@ function factLines(problem: Problem | undefined): string[] {
   const { expected, actual } = problem?.facts ?? {};
   if (expected === undefined || actual === undefined) return [];
   return [...indented(`expected ${expected}`, '  ', 1), ...indented(`actual   ${actual}`, '  ', 1)];
-}
-
-function hasProblem({ problems }: CycleResult, code: Problem['code']): boolean {
-  return problems.some((one) => one.code === code);
 }
 
 /** What became of the running policy, without a full stop. */

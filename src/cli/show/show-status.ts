@@ -24,12 +24,13 @@ import {
   lineOf,
   logLines,
   minuteTime,
+  missedText,
   roughly,
   secondTime,
   table,
   truncatedLines,
 } from './show-text.js';
-import { bakeText, bakeWaitLines, missedText, workerLines } from './show-workers.js';
+import { bakeText, bakeWaitLines, workerLines } from './show-workers.js';
 
 /** What stands beside an active policy until it is repaired: a pull ends with 4 for the same. */
 const isDegraded = (code: ErrorCode): boolean => standingWorkerCodes.has(code) || isUnsaidNo(code);

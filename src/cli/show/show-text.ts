@@ -1,7 +1,9 @@
 // Words for times, durations and tables, as every command writes them: UTC always, aligned columns, no colour.
 // Pure text; knows no result.
+
 import type { Bounded, StatusReport } from '../../core/protocol/control-protocol.js';
-import type { BakeWait } from '../../core/status/status.js';
+import type { BakeWait, WorkerStatus } from '../../core/status/status.js';
+import { refusesAllText } from '../../core/status/worker-rules.js';
 import { isoTime } from '../../core/text/iso-time.js';
 import { printable } from '../../core/text/printable.js';
 import { columnsOf } from '../console/terminal-text.js';
@@ -103,4 +105,20 @@ export function bakeWaitText({ what, of = [] }: BakeWait): string {
     case 'set':
       return `the bake time of ${names}, which moves together with it`;
   }
+}
+
+type Answered = Pick<WorkerStatus, 'state' | 'text'>;
+
+/** A worker that was notified and refused. One that refuses each generation counts as unreachable. */
+export function isRefusing({ state, text }: Answered): boolean {
+  return state === 'refused' || (state === 'unreachable' && text.startsWith(refusesAllText));
+}
+
+/** @returns how many workers refused and how many were not notified, each after a comma; `''` for none */
+export function missedText(workers: readonly Answered[]): string {
+  const all = counted(workers.length, 'worker');
+  const refusing = workers.filter(isRefusing).length;
+  const missed = workers.filter((one) => one.state === 'unreachable' && !isRefusing(one)).length;
+  const refused = refusing === 0 ? '' : `, ${refusing} of ${all} refused`;
+  return missed === 0 ? refused : `${refused}, ${missed} of ${all} not notified`;
 }

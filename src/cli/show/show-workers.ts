@@ -1,7 +1,7 @@
 // The workers of a status: what each uses, what it answered, and what the bake time of a release waits for. Pure: a report in,
 // lines out.
 import type { BundleStatus, StatusReport, WorkerStatus } from '../../core/protocol/control-protocol.js';
-import { refusesAllText, unknownAnswerText } from '../../core/status/worker-rules.js';
+import { unknownAnswerText } from '../../core/status/worker-rules.js';
 import { bakeWaitText, counted, indented, roughly, secondTime, table } from './show-text.js';
 
 /** @returns a table of the workers; nothing where there are none */
@@ -41,22 +41,6 @@ function provenText({ provenAtMs, observed }: WorkerStatus, nowMs: number): stri
   if (provenAtMs === undefined) return '';
   const unobserved = observed === false ? ', not observed since' : '';
   return `, proved ${roughly(nowMs - provenAtMs)} ago${unobserved}`;
-}
-
-type Answered = Pick<WorkerStatus, 'state' | 'text'>;
-
-/** A worker that was notified and refused. One that refuses each generation counts as unreachable. */
-export function isRefusing({ state, text }: Answered): boolean {
-  return state === 'refused' || (state === 'unreachable' && text.startsWith(refusesAllText));
-}
-
-/** @returns how many workers refused and how many were not notified, each after a comma; `''` for none */
-export function missedText(workers: readonly Answered[]): string {
-  const all = counted(workers.length, 'worker');
-  const refusing = workers.filter(isRefusing).length;
-  const missed = workers.filter((one) => one.state === 'unreachable' && !isRefusing(one)).length;
-  const refused = refusing === 0 ? '' : `, ${refusing} of ${all} refused`;
-  return missed === 0 ? refused : `${refused}, ${missed} of ${all} not notified`;
 }
 
 /** Without an agent nothing notifies a worker until a person or a timer pulls. */
