@@ -3,15 +3,13 @@
 import { readBootId } from '../../platform/process/boot-id.js';
 import type { CycleEnd } from '../job/cycle-result.js';
 import type { Exclusive } from '../job/exclusive.js';
-import { newCycleId } from '../job/progress.js';
-import { recordEvent } from '../job/record.js';
 import { observeRuns } from '../runs/observe-runs.js';
 import type { FailedRelease } from '../settled/bake-failure.js';
 import { isUntaken } from '../settled/bake-rules.js';
 import type { Host } from '../state/host.js';
 import type { Bake } from '../state/ledger.js';
 import { restoreSettled } from './restore-settled.js';
-import { type BakeLook, type BakeReport, lookAtBakes } from './watch-bakes.js';
+import { type BakeLook, type BakeReport, lookAtBakes, recordSettled } from './watch-bakes.js';
 
 /** Within a bake time, and after an end: each end must be seen before its supervisor has restarted the process many times. */
 const busyGapMs = 2000;
@@ -97,17 +95,4 @@ function isBaking({ ledger, config }: Host, group: string): boolean {
   const { bakes = {} } = ledger.read();
   const uses = config.workers.find((one) => one.name === group)?.uses ?? [];
   return uses.some((bundle) => bakes[bundle] !== undefined);
-}
-
-function recordSettled(host: Host, { settled }: BakeReport): void {
-  const { settledReleases = {} } = host.ledger.read();
-  const texts = settled.flatMap((bundle) => {
-    const [newest] = settledReleases[bundle] ?? [];
-    return newest === undefined
-      ? []
-      : [`${bundle} ${newest.serial}${newest.isObserved ? '' : ' (not observed)'}`];
-  });
-  if (texts.length === 0) return;
-  const reason = `settled: ${texts.join(', ')}`;
-  recordEvent(host, { cycle: newCycleId(), trigger: 'pending', reason, problems: [] });
 }

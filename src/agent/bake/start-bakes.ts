@@ -6,7 +6,7 @@ import type { FailedRelease } from '../settled/bake-failure.js';
 import { withAbruptBoot } from '../settled/bake-rules.js';
 import { withBakes, withBakesAfterUpgrade } from '../settled/settled-ledger.js';
 import type { Host } from '../state/host.js';
-import { activeReleases, lookAtBakes } from './watch-bakes.js';
+import { activeReleases, lookAtBakes, recordSettled } from './watch-bakes.js';
 
 export interface StartOfBakes {
   readonly bootId: string;
@@ -43,5 +43,7 @@ export async function startBakes(
   if (ledger.bakes === undefined) return [];
   // A host whose pulls are started by a timer has no other moment to learn how its workers fared.
   const observed = await observeRuns(host, () => true);
-  return lookAtBakes(host, { observed, bootId, elapsedMs, unseenGroups }).failed;
+  const report = lookAtBakes(host, { observed, bootId, elapsedMs, unseenGroups });
+  recordSettled(host, report);
+  return report.failed;
 }

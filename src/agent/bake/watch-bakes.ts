@@ -4,6 +4,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { bakeOf, setOf } from '../../core/config/config.js';
 import { acceptedIn } from '../generations/generation-contents.js';
 import { activeGenerationNumber } from '../generations/generations.js';
+import { newCycleId } from '../job/progress.js';
+import { recordEvent } from '../job/record.js';
 import { withObservedRuns } from '../runs/note-runs.js';
 import type { ObservedRun } from '../runs/observe-runs.js';
 import { type FailedRelease, failedIn } from '../settled/bake-failure.js';
@@ -155,4 +157,18 @@ function failingBundles(
   const used = failure.groups.length === 0 ? Object.keys(bakes) : groups.flatMap((one) => one.uses);
   const names = [bundle, ...used].flatMap((one) => setOf(host.config, one));
   return [...new Set(names)].filter((one) => bakes[one] !== undefined);
+}
+
+/** Names in the history the releases that an observation settled. */
+export function recordSettled(host: Host, { settled }: BakeReport): void {
+  const { settledReleases = {} } = host.ledger.read();
+  const texts = settled.flatMap((bundle) => {
+    const [newest] = settledReleases[bundle] ?? [];
+    return newest === undefined
+      ? []
+      : [`${bundle} ${newest.serial}${newest.isObserved ? '' : ' (not observed)'}`];
+  });
+  if (texts.length === 0) return;
+  const reason = `settled: ${texts.join(', ')}`;
+  recordEvent(host, { cycle: newCycleId(), trigger: 'pending', reason, problems: [] });
 }

@@ -44,6 +44,7 @@ describe('writ pull --settled', () => {
     const run = await host.writ('pull', '--settled', '--wait', '2m');
     assert.equal(run.exitCode, 0, run.stdout + run.stderr);
     assert.match(run.stdout, /^SETTLED {2}dns-edge 2 settled$/m);
+    assert.match((await host.writ('history')).stdout, /settled: dns-edge 2/);
   });
 
   it('ends with 8 when its time is over first', async () => {
