@@ -28,7 +28,7 @@ const deadlineMs = 600_000;
 export async function playStory(play: Play): Promise<string> {
   mkdirSync(play.directory, { recursive: true });
   mkdirSync(play.records, { recursive: true });
-  const child = spawn('bash', ['-c', '. "$LIBRARY"; . "$0"; exit 0', play.script], {
+  const child = spawn('bash', ['--norc', '-c', '. "$LIBRARY"; . "$0"; exit 0', play.script], {
     cwd: play.directory,
     env: environmentOf(play),
     stdio: ['ignore', 'ignore', 'pipe'],

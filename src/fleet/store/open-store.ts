@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { type Dialect, Kysely, type LogEvent } from 'kysely';
 import { isSystemError, WritError } from '../../core/errors.js';
-import { diskErrorText } from '../../platform/disk/disk-error-text.js';
+import { diskErrorText } from '../../platform/disk/durable-fs.js';
 import type { Logger } from '../../platform/telemetry/log.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { migrate } from './migrate.js';

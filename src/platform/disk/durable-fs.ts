@@ -107,7 +107,7 @@ export interface DurableFs {
   flushTree(op: string, path: string): Promise<void>;
 }
 
-export { isTemporaryName };
+export { diskErrorText, isDirectoryThere, isTemporaryName };
 
 /** Turns the error of a file operation into a coded one: its message has what was tried and the path, its facts the label too. */
 export function diskError(error: unknown, operation: FileOperation): unknown {

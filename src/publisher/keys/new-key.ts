@@ -2,8 +2,7 @@
 // until a root, or a delegation, lists it.
 import * as fs from 'node:fs';
 import { dirname } from 'node:path';
-import { type DurableFs, diskError } from '../../platform/disk/durable-fs.js';
-import { isDirectoryThere } from '../../platform/disk/ensured-directory.js';
+import { type DurableFs, diskError, isDirectoryThere } from '../../platform/disk/durable-fs.js';
 import { createKeyFile, newSeed, requireNoKeys } from './key-file.js';
 import { requireKeyPlace } from './key-place.js';
 import { encodePublicKey, publicPathOf } from './public-key.js';

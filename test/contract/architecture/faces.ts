@@ -431,12 +431,10 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
   ],
   platform: ['bounded-pattern', 'read-file'],
   'platform/disk': [
-    'disk-error-text',
     'disk-guard',
     'disk-room',
     'durable-fs',
     'durable-rename',
-    'ensured-directory',
     'find-lock-owner',
     'mount-points',
     'open-below',

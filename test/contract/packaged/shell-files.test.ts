@@ -16,7 +16,7 @@ import { projectRoot } from '../../kit/sources/source-files.js';
 function bashOffers(file: string, ...words: readonly string[]): string[] {
   const call = 'COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _writ';
   const script = `source "$1"; shift; ${call}; printf "%s\\n" "\${COMPREPLY[@]}"`;
-  const text = execFileSync('bash', ['-c', script, 'bash', file, 'writ', ...words], {
+  const text = execFileSync('bash', ['--norc', '-c', script, 'bash', file, 'writ', ...words], {
     cwd: '/',
     encoding: 'utf8',
   });

@@ -25,7 +25,7 @@ export function lossyShell({ stdout, stderr, lines = 0 }: LossyStreams): readonl
   const out = stdout === undefined ? '' : `1>${redirection[stdout]}`;
   const err = stderr === undefined ? '' : `2>${redirection[stderr]}`;
   const end = hasReader ? `${out} ${err} 7>&-` : `${out} ${err}`;
-  return ['bash', '-c', `${hasReader ? readerEnds(lines) : ''} exec "$@" ${end}`, 'bash'];
+  return ['bash', '--norc', '-c', `${hasReader ? readerEnds(lines) : ''} exec "$@" ${end}`, 'bash'];
 }
 
 export interface LossyOptions {

@@ -11,7 +11,7 @@ import { parseReleaseInfo, type ReleaseInfo } from '../../../core/release/releas
 import { sizeText } from '../../../core/size-text.js';
 import { timeLeft } from '../../../core/text/iso-time.js';
 import { topLevelRoles } from '../../../core/tuf/tuf-metadata.js';
-import { diskErrorText } from '../../../platform/disk/disk-error-text.js';
+import { diskErrorText } from '../../../platform/disk/durable-fs.js';
 import { readSmallFile } from '../../../platform/read-file.js';
 import { type ArchiveReport, inspectArchive } from '../../../publisher/archive/archive-reader.js';
 import { type DeltaReport, inspectDelta } from '../../../publisher/upkeep/inspect-delta.js';

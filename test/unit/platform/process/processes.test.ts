@@ -90,7 +90,7 @@ describe('the children of a process', () => {
 
   it('say in their title that they take nothing new', async () => {
     const title = 'nginx: worker process is shutting down';
-    const draining = spawn('bash', ['-c', `exec -a "${title}" sleep 1000`], { stdio: 'ignore' });
+    const draining = spawn('bash', ['--norc', '-c', `exec -a "${title}" sleep 1000`], { stdio: 'ignore' });
     try {
       await until(() => isDraining(draining.pid ?? 0));
       assert.equal(isDraining(process.pid), false);

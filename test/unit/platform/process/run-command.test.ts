@@ -46,7 +46,7 @@ describe('what a command is given', () => {
       process.stdout.write((await runCommand({ argv, timeoutMs: 60_000, maxOutputBytes: 9999 })).stdout);`;
     // As scripts hold a lock while they run something: flock(1).
     const script = '{ "$1" --input-type=module -e "$2"; } 30>"$3" 200>"$3"';
-    const argv = ['-c', script, 'bash', process.execPath, ours, dir.join('lock')];
+    const argv = ['--norc', '-c', script, 'bash', process.execPath, ours, dir.join('lock')];
     const seen = execFileSync('bash', argv, { encoding: 'utf8' });
     assert.match(seen, /^socket:/m);
     assert.ok(!seen.includes(dir.path), seen);
