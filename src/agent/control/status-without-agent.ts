@@ -62,7 +62,9 @@ export function watchRefreshes(
       publishRefresh(host, version, contact.read());
       void check();
     },
-    end: async () => void (await check()),
+    end: async () => {
+      await check();
+    },
   };
 }
 

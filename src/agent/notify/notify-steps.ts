@@ -1,5 +1,5 @@
 // The step reset for the groups that a generation concerns, and what all that was said proves. Each verdict binds: what says
-// no throws, and the caller puts the previous generation back. Writes each answer as it arrives, where the caller wants it.
+// no throws, and the caller puts the previous generation back. Writes each answer as it arrives, for callers that ask for it.
 import type { WorkerResult } from '../../core/cycle/cycle-report.js';
 import { isWritError, WritError } from '../../core/errors.js';
 import type { Host, WorkerGroup } from '../state/host.js';

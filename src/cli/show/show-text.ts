@@ -1,6 +1,5 @@
-// Words for times, durations and tables, as every command writes them: UTC always, aligned columns, no colour.
+// Words for times, durations, tables and counts of workers, as every command writes them: UTC always, aligned columns, no colour.
 // Pure text; knows no result.
-
 import type { Bounded, StatusReport } from '../../core/protocol/control-protocol.js';
 import type { BakeWait, WorkerStatus } from '../../core/status/status.js';
 import { refusesAllText } from '../../core/status/worker-rules.js';

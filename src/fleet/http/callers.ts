@@ -73,7 +73,7 @@ export async function findCaller(parts: CallerParts, asking: CredentialRequest):
   );
 }
 
-/** Reads no store, so refusals of other callers do not delay a person whom a proxy names; a refused header counts as a refusal. */
+/** Without a query of the store: refusals of other callers do not delay a person in the header. A refused header counts as a refusal. */
 async function findProxyCaller(
   { identity: rule, bound }: CallerParts,
   asking: CredentialRequest,

@@ -28,6 +28,6 @@ function inTheWay(op: string, path: string): WritError {
     facts: { op, path, errno: 'ENOTDIR' },
     hint: isDevice
       ? 'Choose another path: this one is a device.'
-      : `Move it away: \`mv ${path} ${path}.damaged\`. The directory is created again.`,
+      : `Move it away: \`mv ${path} ${path}.damaged\`, or choose another path. The directory is created again.`,
   });
 }

@@ -182,14 +182,14 @@ export function rootAct(before: RootSigned | undefined, after: RootSigned): Root
   return { kind: before === undefined ? 'init' : 'root', roles };
 }
 
-/** @param signed the files that name the keys. @param was the key ids before. @param is the key ids after */
+/** @returns the difference of two lists of key ids, with the names that the two files give to the keys */
 function keyChange(
   { before, after }: { readonly before: object | undefined; readonly after: object },
-  was: readonly string[] | undefined,
-  is: readonly string[] | undefined,
+  idsBefore: readonly string[] | undefined,
+  idsAfter: readonly string[] | undefined,
 ): KeyChange {
-  const addedKeyIds = added(was, is);
-  const removedKeyIds = added(is, was);
+  const addedKeyIds = added(idsBefore, idsAfter);
+  const removedKeyIds = added(idsAfter, idsBefore);
   return {
     addedKeys: addedKeyIds.map((id) => nameOfKey(after, id)),
     removedKeys: removedKeyIds.map((id) => nameOfKey(before ?? after, id)),
