@@ -3,7 +3,7 @@
 import type { Problem } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { WritError } from '../../core/errors.js';
-import { endedText } from '../../core/status/host-health.js';
+import { formatWorkerEnds } from '../../core/status/host-health.js';
 import { readBootId } from '../../platform/process/boot-id.js';
 import { type RunsLook, withObservedRuns } from '../runs/note-runs.js';
 import { observeRuns } from '../runs/observe-runs.js';
@@ -43,7 +43,7 @@ export function withEndsInMove(
     const abnormal = count('abnormal');
     const unexplained = Math.max(0, count('unrecorded') - (isOurs ? 1 : 0));
     if (abnormal + unexplained === 0) return [];
-    const text = `${worker} ${endedText({ abnormal, unexplained })} while generation ${to} was activated`;
+    const text = `${worker} ${formatWorkerEnds({ abnormal, unexplained })} while generation ${to} was activated`;
     const facts = { worker, abnormal, unexplained, generation: to };
     return [problemOf(new WritError('WORKER_RESTARTED', text, { facts }))];
   });

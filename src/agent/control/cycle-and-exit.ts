@@ -1,6 +1,6 @@
 // A cycle, and the way out where what is active is trusted no more or withdrawn: the same with an agent and without one.
 import type { CycleResult } from '../../core/cycle/cycle-report.js';
-import type { Attempt } from '../../core/status/freshness.js';
+import type { RefreshAttempt } from '../../core/status/freshness.js';
 import type { PolicyLeft } from '../cycle/combined-result-rules.js';
 import type { PolicyExit } from '../cycle/policy-exit.js';
 import { waitForNextRefresh } from '../cycle/refresh-trust.js';
@@ -64,8 +64,8 @@ export async function runCycleAndExit(
 }
 
 /** @returns a function that notes each attempt of a cycle once, and returns whether this one is new */
-function attemptsOfCycle(contact: ContactKeeper): (attempt: Attempt | undefined) => boolean {
-  let last: Attempt | undefined;
+function attemptsOfCycle(contact: ContactKeeper): (attempt: RefreshAttempt | undefined) => boolean {
+  let last: RefreshAttempt | undefined;
   return (attempt) => {
     const isNoted = attempt?.atMs === last?.atMs && attempt?.error?.code === last?.error?.code;
     if (attempt === undefined || isNoted) return false;

@@ -13,7 +13,7 @@ import {
   type DiffSide,
   diffPolicies,
   maxTextBytes,
-  type ReadSide,
+  type ReadBundleFile,
 } from '../../core/status/policy-diff.js';
 import { createDurableFs, type DurableFs } from '../../platform/disk/durable-fs.js';
 import { readSmallFile } from '../../platform/read-file.js';
@@ -85,7 +85,7 @@ function compare(from: Policy, to: Policy, { texts }: DiffPolicyOptions): Bundle
 }
 
 /** What is on disk is shown only where it is what was signed. */
-function readerOf(policy: Policy): ReadSide {
+function readerOf(policy: Policy): ReadBundleFile {
   return (bundle, path) => {
     const part = policy.get(bundle);
     const file = part?.manifest.files.find((one) => one.path === path);

@@ -43,7 +43,7 @@ export function createLookAlone(): LookAlone {
     };
     try {
       return await withHost(
-        { ...options, looksLater: 'pull', observe },
+        { ...options, hasLaterScrub: true, observe },
         'pull',
         async (host, { restored }) => {
           await awaitContactVerdict(host, options.signal);

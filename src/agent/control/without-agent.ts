@@ -64,9 +64,9 @@ type PullOptions = AloneOptions & { readonly force: boolean; readonly noBake?: t
  * @throws WritError when it cannot begin: configuration, LOCK_HELD, ROOT_MISSING, STATE_DAMAGED
  */
 export function pullAlone(options: PullOptions): Promise<CycleResult> {
-  // A host that lives by cron is looked over by its pulls: each rests on the last full look until the next is due.
-  const looksLater = options.force ? 'nobody' : 'pull';
-  return withHost({ ...options, looksLater }, 'pull', async (host, started) => {
+  // Pulls of a host without an agent scrub its policy: each relies on the last full scan until the next is needed.
+  const hasLaterScrub = !options.force;
+  return withHost({ ...options, hasLaterScrub }, 'pull', async (host, started) => {
     const { damage, repaired, notices, notLoaded } = started;
     const { by, signal, onEvent, force } = options;
     await awaitWorkers(host, signal, awaitedIn(onEvent));
@@ -229,7 +229,7 @@ export function forgetAlone(options: Omit<AloneOptions, 'onEvent'> & RefusalChoi
 /** Runs a command under the lock, after the start of the host. @throws WritError as pullAlone */
 export async function withHost<T>(
   options: Omit<AloneOptions, 'onEvent'> &
-    Pick<StartOptions, 'looksLater' | 'observe'> &
+    Pick<StartOptions, 'hasLaterScrub' | 'observe'> &
     Pick<LockRequest, 'newState'>,
   holder: LockRequest['holder'],
   act: (host: Host, started: Started & Pick<RollbackRequest, 'left'>) => Promise<Done<T>>,
@@ -239,9 +239,9 @@ export async function withHost<T>(
   const before = activeNow(paths);
   try {
     return await underLock(config, options, holder, async (host) => {
-      const { signal, looksLater, observe = unaskedGroups } = options;
+      const { signal, hasLaterScrub, observe = unaskedGroups } = options;
       const start = { cycle: newCycleId(), signal, observe };
-      const started = await startHost(host, { ...start, ...given({ looksLater }) });
+      const started = await startHost(host, { ...start, ...given({ hasLaterScrub }) });
       if (started.recovered !== undefined) createRecorder().record(host, started.recovered, {});
       if (started.restored !== undefined) recordRestored(host, started.restored);
       return act(host, { ...started, ...given({ left: before }) });

@@ -4,7 +4,7 @@
 import type { Problem } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { toWritError } from '../../core/errors.js';
-import type { HeldStatus } from '../../core/status/status.js';
+import type { GenerationUserStatus } from '../../core/status/status.js';
 import { findHolders } from '../../platform/process/find-processes.js';
 import { collectGarbage } from '../generations/collect-garbage.js';
 import { type CollectableView, type FindHolders, lookForCollectable } from '../generations/collectable.js';
@@ -25,7 +25,7 @@ export interface Collector {
 }
 
 export interface CollectionReport {
-  readonly held: readonly HeldStatus[];
+  readonly held: readonly GenerationUserStatus[];
   readonly problems: readonly Problem[];
 }
 
@@ -83,7 +83,7 @@ async function collect(
 export async function heldNow(
   host: CollectableView,
   find: FindHolders = findHolders,
-): Promise<readonly HeldStatus[]> {
+): Promise<readonly GenerationUserStatus[]> {
   try {
     return (await lookForCollectable(host, find)).held;
   } catch (error) {

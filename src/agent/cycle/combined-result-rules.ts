@@ -3,7 +3,7 @@
 import type { BundleResult, CycleResult, Problem } from '../../core/cycle/cycle-report.js';
 import { exitCodeOfOutcome, isNowActive, worstOutcome } from '../../core/cycle/sync-machine.js';
 import { given } from '../../core/given.js';
-import { standingWorkerCodes } from '../../core/status/worker-rules.js';
+import { currentWorkerCodes } from '../../core/status/worker-rules.js';
 import type { PolicyExit } from './policy-exit.js';
 
 /** The rollback after a cycle, and what was wrong with the policy that it left. */
@@ -56,7 +56,7 @@ function joined(problems: readonly Problem[], later: readonly Problem[]): Proble
 /** @returns the warnings of the cycle without those about workers that the exit notified: its own warnings are newer */
 function notJudgedAgain(warnings: readonly Problem[], { workers }: CycleResult): Problem[] {
   const groups = new Set<unknown>(workers.map(({ group }) => group));
-  return warnings.filter(({ code, facts }) => !standingWorkerCodes.has(code) || !groups.has(facts['group']));
+  return warnings.filter(({ code, facts }) => !currentWorkerCodes.has(code) || !groups.has(facts['group']));
 }
 
 /** An activation may have an exit code of its own: that of the last one counts. */

@@ -1,6 +1,6 @@
 // What a cycle is asked for. Types alone; sync-cycle.ts has the order of its steps.
 import type { CycleEventLine, Trigger } from '../../core/cycle/cycle-report.js';
-import type { Attempt } from '../../core/status/freshness.js';
+import type { RefreshAttempt } from '../../core/status/freshness.js';
 import type { YieldTurn } from '../job/exclusive.js';
 
 export interface CycleRequest {
@@ -19,5 +19,5 @@ export interface CycleRequest {
   /** Resolves when metadata is to be refreshed during a download, or at the signal; left out: it is not. */
   readonly waitForRefresh?: (signal: AbortSignal) => Promise<void>;
   /** Called when a download begins, with the refresh before it, and after each refresh during the download. */
-  readonly onRefreshed?: (attempt: Attempt | undefined) => void;
+  readonly onRefreshed?: (attempt: RefreshAttempt | undefined) => void;
 }

@@ -4,7 +4,7 @@
 import type { Problem } from '../../core/cycle/cycle-report.js';
 import { WritError } from '../../core/errors.js';
 import type { ControlAnswer, StatusReport } from '../../core/protocol/control-protocol.js';
-import type { HeldStatus } from '../../core/status/status.js';
+import type { GenerationUserStatus } from '../../core/status/status.js';
 import { readBootId } from '../../platform/process/boot-id.js';
 import { createBakeTurn } from '../bake/bake-turn.js';
 import { keepActive } from '../bake/keep-release.js';
@@ -73,7 +73,7 @@ export interface AgentCalls {
   readonly host: () => Host;
   /** Of this installation; no reload changes it. */
   readonly installId: string;
-  readonly status: (held?: readonly HeldStatus[]) => StatusReport;
+  readonly status: (held?: readonly GenerationUserStatus[]) => StatusReport;
   readonly publishStatus: () => void;
   /** The end of a cycle or a rollback. */
   readonly note: (end: CycleEnd, asked: Asked) => void;

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { CycleResult } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { isWritError, toWritError, type WritError } from '../../core/errors.js';
-import type { AgentState, HeldStatus, StatusReport } from '../../core/status/status.js';
+import type { AgentState, GenerationUserStatus, StatusReport } from '../../core/status/status.js';
 import { lossesOfLog } from '../../platform/telemetry/log.js';
 import { silentLog } from '../../platform/telemetry/silent-log.js';
 import { changeOfFile, loadForAgent } from '../config/load-config.js';
@@ -139,7 +139,7 @@ export class RunningAgent {
     this.#publishStatus();
   }
 
-  #status(held: readonly HeldStatus[] = this.#parts.collector.report().held): StatusReport {
+  #status(held: readonly GenerationUserStatus[] = this.#parts.collector.report().held): StatusReport {
     const { contact, collector, poller, prober, downloads, fleet } = this.#parts;
     const { version, leftOut, configPath, log } = this.#options;
     // A reload that was refused says more of it.

@@ -1,7 +1,7 @@
 // Looks over the active policy from time to time, in the background and at a bounded rate, as long as the agent runs, and
 // when somebody asks. Owns the times; what a look finds and repairs is scrub's.
 import { isWritError } from '../../core/errors.js';
-import { nextLookMs } from '../../core/status/scrub-state.js';
+import { computeScrubDelayMs } from '../../core/status/scrub-state.js';
 import type { VerifyResult } from '../../core/status/verify-report.js';
 import { maxTimerMs } from '../../platform/time/clock.js';
 import { joinSignals } from '../../platform/time/join-signals.js';
@@ -90,7 +90,7 @@ function whilePresent(exclusive: Exclusive, { gone }: Pick<Caller, 'gone'>): Exc
 function untilNextLook({ clock, config, ledger }: Host): number {
   const { everyMs } = config.scrub;
   if (everyMs === undefined) return maxTimerMs;
-  return nextLookMs(ledger.read().scrub, { everyMs, nowMs: clock.nowMs() });
+  return computeScrubDelayMs(ledger.read().scrub, { everyMs, nowMs: clock.nowMs() });
 }
 
 /** What keeps it from looking now is no reason to end the agent: it looks again at the next time. */

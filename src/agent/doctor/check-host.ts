@@ -8,7 +8,7 @@ import { type ConfigMistake, mistakeLine } from '../../core/config/config-errors
 import { isSystemError, isWritError, orUndefined, toWritError } from '../../core/errors.js';
 import type { FreeSpace } from '../../core/release/disk-space.js';
 import { sizeText } from '../../core/size-text.js';
-import type { ServiceLines } from '../../core/status/agent-service.js';
+import type { ServiceCommands } from '../../core/status/agent-service.js';
 import type { AgentState } from '../../core/status/status.js';
 import { readFreeSpace } from '../../platform/disk/disk-room.js';
 import { isRenamed } from '../../platform/disk/durable-rename.js';
@@ -188,7 +188,7 @@ export interface AgentFactsSeen {
   /** Who holds the lock, for people; left out when nobody does. */
   readonly lockHolder?: string | undefined;
   readonly versions: { readonly agent?: string; readonly own: string };
-  readonly service: ServiceLines;
+  readonly service: ServiceCommands;
 }
 
 async function agentFacts({

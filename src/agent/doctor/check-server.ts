@@ -4,7 +4,7 @@ import type { AgentConfig, MirrorConfig } from '../../core/config/config.js';
 import { errorCodes } from '../../core/error-codes.js';
 import { toWritError } from '../../core/errors.js';
 import { maxCreatedAheadMs, metadataBytesByRole } from '../../core/limits.js';
-import { troubleOf } from '../../core/status/freshness.js';
+import { classifyRefreshFailure } from '../../core/status/freshness.js';
 import type { StatusReport } from '../../core/status/status.js';
 import { timeLeft, utcTimeText } from '../../core/text/iso-time.js';
 import { renewalOf } from '../../core/tuf/metadata-checks.js';
@@ -216,7 +216,9 @@ const rootCodes: ReadonlySet<string> = new Set(['ROOT_NOT_LINKED', 'ROOT_UNUSABL
 
 /** The problem names it in full; one that a later cycle has covered is remembered by its code alone. */
 function troubleIn({ problems, freshness }: StatusReport): Trouble | undefined {
-  const problem = problems.find(({ code }) => rootCodes.has(code) || troubleOf(code) === 'refused');
+  const problem = problems.find(
+    ({ code }) => rootCodes.has(code) || classifyRefreshFailure(code) === 'refused',
+  );
   if (problem !== undefined || freshness.refused === undefined) return problem;
   const { code } = freshness.refused;
   return { code, message: errorCodes[code].meaning, hint: errorCodes[code].hint };

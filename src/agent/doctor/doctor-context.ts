@@ -1,7 +1,7 @@
 // What every subject of `writ doctor` is given, the host it looks at, and what it answers: its checks.
 import type { AgentConfig } from '../../core/config/config.js';
 import type { WritError } from '../../core/errors.js';
-import type { ServiceLines } from '../../core/status/agent-service.js';
+import type { ServiceCommands } from '../../core/status/agent-service.js';
 import type { DoctorCheck } from '../../core/status/doctor.js';
 import type { StatusReport } from '../../core/status/status.js';
 import type { Clock } from '../../platform/time/clock.js';
@@ -24,7 +24,7 @@ export interface DoctorContext {
   /** When this program was released; left out: the clock is not compared with it. */
   readonly releasedAtMs?: number | undefined;
   /** What starts the agent of this host. */
-  readonly service: ServiceLines;
+  readonly service: ServiceCommands;
   /** Where resolv.conf, hosts and profiles are. */
   readonly etc: string;
 }

@@ -17,8 +17,8 @@ import type {
 import { fleetBounds } from '../../core/fleet/report.js';
 import { given, withoutUndefined } from '../../core/given.js';
 import { isName } from '../../core/names.js';
-import { judgeHealth } from '../../core/status/host-health.js';
-import { type MissedStatus, missedError } from '../../core/status/missed-release.js';
+import { judgeHostHealth } from '../../core/status/host-health.js';
+import { createMissedReleaseError, type MissedStatus } from '../../core/status/missed-release.js';
 import type { BundleStatus, StatusReport, WorkerStatus } from '../../core/status/status.js';
 import { fitted } from './fit-report.js';
 
@@ -62,7 +62,11 @@ const states = ['NOTHING_ACTIVE', 'NO_AGENT', 'STALE', 'FROZEN', 'REFUSED', 'EXP
 /** @param status of now; its own word on the fleet is left out, or each report would change the next one */
 export function makeReport(status: StatusReport, facts: ReportFacts): FleetReport {
   const problems = status.problems.filter(({ code }) => !code.startsWith('FLEET_'));
-  const health = judgeHealth({ ...status, problems, ...(facts.speaker === 'pull' ? { agent: 'run' } : {}) });
+  const health = judgeHostHealth({
+    ...status,
+    problems,
+    ...(facts.speaker === 'pull' ? { agent: 'run' } : {}),
+  });
   const { identity, dropped } = facts;
   const root = status.trust.find(({ role }) => role === 'root');
   const findings = [...new Set(health.findings.map(({ code }) => codeOf(code)))];
@@ -183,7 +187,7 @@ function missedWhy(bundle: string, missed: MissedStatus & Pick<Why, 'code'>): Wh
     state: 'failed',
     code,
     atMs: sinceMs,
-    text: missedError(bundle, missed).message.replace(/\n.*$/s, ''),
+    text: createMissedReleaseError(bundle, missed).message.replace(/\n.*$/s, ''),
   };
 }
 

@@ -4,12 +4,12 @@
 import type { CycleResult } from '../../core/cycle/cycle-report.js';
 import { withoutUndefined } from '../../core/given.js';
 import {
-  type Attempt,
   type Contact,
-  contactAfter,
+  classifyRefreshFailure,
   type FreshnessReport,
   judgeFreshness,
-  troubleOf,
+  type RefreshAttempt,
+  recordAttempt,
 } from '../../core/status/freshness.js';
 import type { StatusReport } from '../../core/status/status.js';
 import type { Clock } from '../../platform/time/clock.js';
@@ -23,7 +23,7 @@ export interface ContactMemory {
 
 export interface ContactKeeper {
   /** @param attempt left out for a cycle that did not come to a refresh, or was ended by us */
-  note(attempt: Attempt | undefined): void;
+  note(attempt: RefreshAttempt | undefined): void;
   read(): ContactMemory;
   /** A refresh has ended since this process began, or long enough none has: what was remembered may be acted on. */
   isSettled(): boolean;
@@ -45,7 +45,7 @@ export function keepContact(
     note: (attempt) => {
       if (attempt === undefined) return;
       tried = true;
-      contact = contactAfter(contact, attempt);
+      contact = recordAttempt(contact, attempt);
       if (attempt.error === undefined) verifiedMonotonicMs = clock.monotonicMs();
     },
     isSettled: () => tried || clock.monotonicMs() - startedMs > settledAfterMs,
@@ -93,7 +93,7 @@ export function isUnreached({ problems, bundles, startedAtMs }: CycleResult): bo
   const missed = bundles.filter(({ missedSinceMs = startedAtMs }) => missedSinceMs < startedAtMs);
   return problems.some(
     ({ code, message }) =>
-      troubleOf(code) === 'unreached' &&
+      classifyRefreshFailure(code) === 'unreached' &&
       !missed.some(({ problem }) => problem?.code === code && problem.message === message),
   );
 }

@@ -3,7 +3,11 @@
 import type { BundleResult } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { isWritError } from '../../core/errors.js';
-import { judgeMissed, type MissedRelease, type MissedStatus } from '../../core/status/missed-release.js';
+import {
+  judgeMissedRelease,
+  type MissedRelease,
+  type MissedStatus,
+} from '../../core/status/missed-release.js';
 import type { CycleRecord } from '../job/cycle-result.js';
 import { pauseNow } from '../select/why-not-now-rules.js';
 import type { Host } from '../state/host.js';
@@ -72,7 +76,7 @@ export function missedNow({
   const counting = config.bundles.flatMap(({ name }): [string, MissedStatus][] => {
     const one = missed[name];
     const isHeld = holds.some(({ bundle, serial }) => bundle === name && serial >= (one?.serial ?? Infinity));
-    return one === undefined || isHeld ? [] : [[name, judgeMissed(one, facts)]];
+    return one === undefined || isHeld ? [] : [[name, judgeMissedRelease(one, facts)]];
   });
   return new Map(counting);
 }

@@ -8,8 +8,8 @@ import type { Problem } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { toWritError, WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
-import { type FreshnessReport, staleError } from '../../core/status/freshness.js';
-import { type MissedStatus, missedError } from '../../core/status/missed-release.js';
+import { createStalePolicyError, type FreshnessReport } from '../../core/status/freshness.js';
+import { createMissedReleaseError, type MissedStatus } from '../../core/status/missed-release.js';
 import { utcTimeText } from '../../core/text/iso-time.js';
 import { activeGenerationNumber } from '../generations/generations.js';
 import { runHook } from '../hooks/run-hook.js';
@@ -114,8 +114,8 @@ async function keepPeriod(
   const { onStale: hook, maxStaleMs } = host.config.freshness;
   const stale = problemOf(
     overdue.of === 'metadata'
-      ? staleError(freshness, maxStaleMs)
-      : missedError(overdue.bundle, overdue.missed),
+      ? createStalePolicyError(freshness, maxStaleMs)
+      : createMissedReleaseError(overdue.bundle, overdue.missed),
   );
   if (hook === undefined) {
     if (known === undefined) recordStale(host, 'no onStale command', [stale]);

@@ -5,8 +5,8 @@ import { basename } from 'node:path';
 
 import { isSystemError, orUndefined } from '../../core/errors.js';
 import type { Digest } from '../../core/names.js';
-import type { Holder } from '../../core/status/mount-table.js';
-import type { HeldStatus } from '../../core/status/status.js';
+import type { GenerationUser } from '../../core/status/mount-table.js';
+import type { GenerationUserStatus } from '../../core/status/status.js';
 import type { findHolders, HolderReport } from '../../platform/process/find-processes.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { allSettled } from '../settled/settled-ledger.js';
@@ -35,7 +35,7 @@ export interface Collectable {
   readonly rules: KeepRules;
   readonly plan: CollectionPlan;
   /** What is kept for its holders alone. */
-  readonly held: readonly HeldStatus[];
+  readonly held: readonly GenerationUserStatus[];
   /** `no`: a bound ended the search for holders, so that the plan removes nothing. */
   readonly complete: 'yes' | 'no';
 }
@@ -50,7 +50,7 @@ export async function lookForCollectable(host: CollectableView, find: FindHolder
   if (wish.generations.length + wish.trees.length === 0)
     return { rules, plan: wish, held: [], complete: 'yes' };
   const report = await find({ policy: host.paths.policy, clock: host.clock });
-  return judge(facts, { ...rules, held: report.holders.map((one) => one.held) }, report);
+  return judge(facts, { ...rules, held: report.holders.map((one) => one.directory) }, report);
 }
 
 function judge(facts: CollectionFacts, rules: KeepRules, { holders, complete }: HolderReport): Collectable {
@@ -64,8 +64,8 @@ function judge(facts: CollectionFacts, rules: KeepRules, { holders, complete }: 
 function heldStatus(
   { generations, trees }: CollectionFacts,
   { heldBack }: CollectionPlan,
-  { held, ...holder }: Holder,
-): HeldStatus | undefined {
+  { directory: held, ...holder }: GenerationUser,
+): GenerationUserStatus | undefined {
   if (held.kind === 'generation') {
     const found = generations.find((one) => one.number === held.generation && heldBack.includes(one.number));
     return found && { generation: found.number, ...holder, sinceMs: found.leftAtMs };

@@ -1,6 +1,6 @@
 // What collection may remove: old generations, trees that no kept generation refers to, and releases of neither. A
 // verdict over facts of the disk, the ledger and who holds what. Pure; removes nothing.
-import type { Held } from '../../core/status/mount-table.js';
+import type { CollectableDirectory } from '../../core/status/mount-table.js';
 
 export interface GenerationFact {
   readonly number: number;
@@ -34,7 +34,7 @@ export interface KeepRules {
   readonly graceMs: number;
   readonly nowMs: number;
   /** Left out while nobody has looked. */
-  readonly held?: readonly Held[];
+  readonly held?: readonly CollectableDirectory[];
 }
 
 export interface CollectionPlan {
@@ -107,7 +107,7 @@ function ruledGenerations({ generations }: CollectionFacts, rules: KeepRules): R
  */
 function heldGenerations(
   { generations }: CollectionFacts,
-  held: readonly Held[],
+  held: readonly CollectableDirectory[],
   ruled: ReadonlySet<number>,
 ): ReadonlySet<number> {
   const numbers = held.flatMap((one) => (one.kind === 'generation' ? [one.generation] : []));

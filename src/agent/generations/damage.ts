@@ -1,13 +1,13 @@
 // The errors that say that a policy on disk is not whole, or not known to be. Reads nothing.
 import { WritError } from '../../core/errors.js';
-import { type DamageFound, damageSummary } from '../../core/status/scrub-state.js';
+import { type DamageFound, formatDamageSummary } from '../../core/status/scrub-state.js';
 import type { TreeProblem } from './verify-tree.js';
 
 const maxShown = 20;
 const hint = '`writ verify --repair` repairs it.';
 
 export function damageError(damage: readonly DamageFound[]): WritError {
-  return new WritError('STATE_DAMAGED', `the policy on disk is damaged: ${damageSummary(damage)}`, {
+  return new WritError('STATE_DAMAGED', `the policy on disk is damaged: ${formatDamageSummary(damage)}`, {
     facts: { found: damage.length, damage: damage.slice(0, maxShown) },
     hint,
   });

@@ -7,7 +7,7 @@ import { basename, join } from 'node:path';
 import { isSystemError, orUndefined } from '../../core/errors.js';
 import { type Digest, digestHex, isName } from '../../core/names.js';
 import type { Manifest } from '../../core/release/manifest.js';
-import type { DamageFound, DamageKind, LookDepth } from '../../core/status/scrub-state.js';
+import type { DamageFound, DamageKind, ScanDepth } from '../../core/status/scrub-state.js';
 import { diskError } from '../../platform/disk/durable-fs.js';
 import { lookAt } from '../../platform/read-file.js';
 import type { Pace } from '../../platform/time/rate-limit.js';
@@ -23,7 +23,7 @@ export type DiskView = Pick<Host, 'paths' | 'ledger' | 'config'>;
 
 export interface ExamineOptions {
   /** `sizes` is the quick look after a restart of the agent alone, `places` that of a pull with nothing to do. */
-  readonly contents: LookDepth;
+  readonly contents: ScanDepth;
   readonly pace: Pace;
 }
 

@@ -13,7 +13,7 @@ import {
   type ManifestFile,
   manifestDigest,
 } from '../../core/release/manifest.js';
-import type { DamageKind, LookDepth } from '../../core/status/scrub-state.js';
+import type { DamageKind, ScanDepth } from '../../core/status/scrub-state.js';
 import { diskError } from '../../platform/disk/durable-fs.js';
 import { type Pace, unboundedPace } from '../../platform/time/rate-limit.js';
 import { lookUpGroup } from '../../platform/users/group-id.js';
@@ -35,7 +35,7 @@ export interface VerifyOptions {
   /** Who may own it; not compared if left out. */
   readonly ownerIds?: readonly number[];
   /** Of `places` only the directory of the tree itself is looked at, whatever the manifest says of its files. */
-  readonly contents: LookDepth;
+  readonly contents: ScanDepth;
   /** Without one it reads as fast as it can, and lets others run in between. */
   readonly pace?: Pace;
 }

@@ -1,6 +1,6 @@
 // `writ pull --force` has staged every release again: what is damaged takes its new tree from there, by the same move as
 // any repair. Decides; writes nothing.
-import { isOfLinks } from '../../core/status/scrub-state.js';
+import { isLinkDamage } from '../../core/status/scrub-state.js';
 import { unboundedPace } from '../../platform/time/rate-limit.js';
 import type { CandidateBundle } from '../staging/candidate.js';
 import type { Host } from '../state/host.js';
@@ -26,6 +26,6 @@ export async function planForcedRepair(
   const active = await examineActive(host, { contents: 'digests', pace: unboundedPace(signal) });
   if (active === undefined || active.damage.length === 0) return undefined;
   const repair = await replaceDamaged(host, active.wanted.bundles, candidate);
-  const needsSwap = repair.replaced.length > 0 || active.damage.some(isOfLinks) ? 'yes' : 'no';
+  const needsSwap = repair.replaced.length > 0 || active.damage.some(isLinkDamage) ? 'yes' : 'no';
   return { active, ...repair, needsSwap };
 }

@@ -4,7 +4,7 @@ import type { BundleConfig } from '../../core/config/config.js';
 import type { BundleResult, Problem } from '../../core/cycle/cycle-report.js';
 import { outcomeOf, problemOf } from '../../core/cycle/problem.js';
 import { isWritError, WritError } from '../../core/errors.js';
-import { isOfLinks } from '../../core/status/scrub-state.js';
+import { isLinkDamage } from '../../core/status/scrub-state.js';
 import type { SignedTarget } from '../../trust/signed-target.js';
 import { affectedGroups } from '../activation/affected-groups.js';
 import type { Move } from '../activation/move.js';
@@ -205,7 +205,7 @@ export interface RepairMove {
  * already.
  */
 export function moveToRepaired(host: Host, { active, to, replaced, staging, signal }: RepairMove): Move {
-  const links = active.damage.filter(isOfLinks);
+  const links = active.damage.filter(isLinkDamage);
   const bundles = [...replaced, ...links.flatMap(({ bundle = '' }) => bundle)];
   const isAnybodys = links.some(({ bundle }) => bundle === undefined);
   const groups = isAnybodys ? host.groups : affectedGroups(host, { bundles });

@@ -6,7 +6,7 @@ import type { CycleEventLine, Problem } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { isActivation } from '../../core/cycle/sync-machine.js';
 import { isWritError, toWritError, WritError } from '../../core/errors.js';
-import { type DamageFound, damageSummary, isOfLinks } from '../../core/status/scrub-state.js';
+import { type DamageFound, formatDamageSummary, isLinkDamage } from '../../core/status/scrub-state.js';
 import { unboundedPace } from '../../platform/time/rate-limit.js';
 import { activate } from '../activation/activate.js';
 import { placeCandidate } from '../activation/place.js';
@@ -78,14 +78,14 @@ export async function repairActive(host: Host, options: RepairOptions): Promise<
 /** Said of what was found: the result's problems are what is wrong still. */
 function damageWarning(damage: readonly DamageFound[]): Problem {
   return problemOf(
-    new WritError('STATE_DAMAGED', damageSummary(damage), { facts: { found: damage.length } }),
+    new WritError('STATE_DAMAGED', formatDamageSummary(damage), { facts: { found: damage.length } }),
   );
 }
 
 function repairError(error: unknown, damage: readonly DamageFound[]): WritError {
   const cause = toWritError(error);
   if (cause.code === 'INTERRUPTED' || cause.code === 'REPAIR_FAILED') return cause;
-  const text = `${damageSummary(damage)}; it could not be repaired: ${cause.message}`;
+  const text = `${formatDamageSummary(damage)}; it could not be repaired: ${cause.message}`;
   return new WritError('REPAIR_FAILED', text, { facts: { because: cause.code }, cause });
 }
 
@@ -113,7 +113,7 @@ async function mend(job: Job, repair: Repair): Promise<void> {
   const { candidate, records, replaced } = await repairCandidate(host, made);
   const results = made.selections.map((one) => one.result);
   await skipSteps(story, ['verify', 'check', 'canary']);
-  if (replaced.length === 0 && !active.damage.some(isOfLinks)) {
+  if (replaced.length === 0 && !active.damage.some(isLinkDamage)) {
     keepRecords(host, records, staging);
     story.note({ type: 'nothing', outcome: 'unchanged' });
     return noteBundles(record, results);

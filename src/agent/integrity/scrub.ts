@@ -5,11 +5,11 @@
 import { problemOf } from '../../core/cycle/problem.js';
 import { isWritError } from '../../core/errors.js';
 import {
-  afterLook,
-  afterNothing,
   type DamageFound,
-  damageSummary,
-  type LookDepth,
+  formatDamageSummary,
+  recordEmptyScan,
+  recordScan,
+  type ScanDepth,
   type ScrubState,
 } from '../../core/status/scrub-state.js';
 import { type Pace, unboundedPace } from '../../platform/time/rate-limit.js';
@@ -26,7 +26,7 @@ import { type RepairEnd, type RepairOptions, repairActive } from './repair.js';
 const changeScrub = ledgerSection('scrub');
 
 export interface LookOptions extends RepairOptions {
-  readonly contents: LookDepth;
+  readonly contents: ScanDepth;
   readonly pace: Pace;
   readonly repair: 'yes' | 'no';
   /** The person who asked; left out for the agent's own. */
@@ -77,14 +77,14 @@ async function lookAgain(host: Host, options: LookOptions): Promise<Found> {
 }
 
 function noteNothing(host: Host, { contents }: LookOptions): Look {
-  if (contents === 'digests') writeState(host, afterNothing(host.ledger.read().scrub, host.clock.nowMs()));
+  if (contents === 'digests') writeState(host, recordEmptyScan(host.ledger.read().scrub, host.clock.nowMs()));
   return { damage: [], outcome: 'intact' };
 }
 
 function note(host: Host, found: Found, options: LookOptions): Look {
   const { damage, repair } = found;
   const before = host.ledger.read().scrub;
-  const state = afterLook(before, {
+  const state = recordScan(before, {
     atMs: host.clock.nowMs(),
     damage,
     repair: repair === undefined ? 'none' : didSucceed(repair) ? 'succeeded' : 'failed',
@@ -130,7 +130,7 @@ interface News {
 function report(host: Host, { before, state, found }: News, { by }: LookOptions): void {
   const { damage, repair } = found;
   if (damage.length === 0) return;
-  const reason = `damage on disk: ${damageSummary(damage)}`;
+  const reason = `damage on disk: ${formatDamageSummary(damage)}`;
   const isNews = before === undefined || JSON.stringify(before.damage) !== JSON.stringify(state.damage);
   if (repair !== undefined) {
     const isSame = !didSucceed(repair) && !isNews && by === undefined;

@@ -3,7 +3,11 @@
 import type { Problem } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { orUndefined, WritError } from '../../core/errors.js';
-import { type DamageFound, type InUse, standingDamage } from '../../core/status/scrub-state.js';
+import {
+  type ActiveDirectories,
+  type DamageFound,
+  selectCurrentDamage,
+} from '../../core/status/scrub-state.js';
 import { damageError } from '../generations/damage.js';
 import { notedLinks } from '../generations/generation-notes.js';
 import { activeGenerationNumber, readGeneration } from '../generations/generations.js';
@@ -14,7 +18,7 @@ type LedgerView = Pick<Host, 'paths' | 'ledger'>;
 /** @returns the damage that was found and stands */
 export function damageStanding(host: LedgerView): DamageFound[] {
   const { scrub } = host.ledger.read();
-  return scrub === undefined || scrub.damage.length === 0 ? [] : standingDamage(scrub, inUse(host));
+  return scrub === undefined || scrub.damage.length === 0 ? [] : selectCurrentDamage(scrub, inUse(host));
 }
 
 /** @returns what is wrong with the policy on disk, as far as it is known */
@@ -31,7 +35,7 @@ export function damageProblems(host: LedgerView): Problem[] {
   ];
 }
 
-function inUse({ paths, ledger }: LedgerView): InUse {
+function inUse({ paths, ledger }: LedgerView): ActiveDirectories {
   const generation = orUndefined(() => activeGenerationNumber(paths)) ?? ledger.read().settled;
   if (generation === undefined) return { generation, trees: new Map() };
   const read = (): [string, string][] =>

@@ -13,7 +13,7 @@ import {
 import { errorCodes } from '../../core/error-codes.js';
 import { type ErrorCode, exitCodeOfKind, isSystemError, type WritError } from '../../core/errors.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
-import type { Attempt } from '../../core/status/freshness.js';
+import type { RefreshAttempt } from '../../core/status/freshness.js';
 import { activeGenerationNumber } from '../generations/generations.js';
 import type { Host } from '../state/host.js';
 import { targetAt } from '../state/paths.js';
@@ -32,7 +32,7 @@ export interface CycleRecord {
   /** What ended the cycle as a whole. */
   error?: WritError;
   /** How the refresh ended; absent when it was not tested, or we ended it ourselves. */
-  refresh?: Attempt;
+  refresh?: RefreshAttempt;
   /** By Clock.bootMs: when the last refresh that succeeded ended. */
   refreshedAtBootMs?: number;
 }
@@ -188,7 +188,7 @@ export interface CycleEnd {
   readonly result: CycleResult;
   readonly story: CycleStory;
   /** How the refresh ended; absent where none was tried, or we ended it ourselves. */
-  readonly refresh?: Attempt;
+  readonly refresh?: RefreshAttempt;
   /** The interrupted cycle whose swap a recovery finished or undid. */
   readonly recovers?: string;
 }
@@ -197,7 +197,7 @@ export interface CycleEnd {
  * How the refresh of a cycle ended. A delegated role is asked for when a bundle is selected: its refusal is one of
  * metadata all the same.
  */
-export function attemptOf({ refresh, bundles }: CycleRecord): Attempt | undefined {
+export function attemptOf({ refresh, bundles }: CycleRecord): RefreshAttempt | undefined {
   return attemptWith(
     refresh,
     [...bundles.values()].map(({ problem }) => problem),
@@ -206,9 +206,9 @@ export function attemptOf({ refresh, bundles }: CycleRecord): Attempt | undefine
 
 /** @returns the refresh, failed where one of these problems of bundles is a refusal of metadata */
 export function attemptWith(
-  refresh: Attempt | undefined,
+  refresh: RefreshAttempt | undefined,
   problems: readonly (Pick<Problem, 'code' | 'facts'> | undefined)[],
-): Attempt | undefined {
+): RefreshAttempt | undefined {
   if (refresh === undefined || refresh.error !== undefined) return refresh;
   const error = problems.find((one) => isMetadataTrouble(one?.code));
   return error === undefined ? refresh : { ...refresh, error };

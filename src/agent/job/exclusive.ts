@@ -3,7 +3,7 @@
 import type { CycleEventLine, Problem } from '../../core/cycle/cycle-report.js';
 import type { Step } from '../../core/cycle/sync-machine.js';
 import { WritError } from '../../core/errors.js';
-import type { Downloading } from '../../core/status/status.js';
+import type { DownloadedBytes } from '../../core/status/status.js';
 
 /** Runs a job while nothing else changes the host; what the job tells of itself shows that it goes on. */
 export type Exclusive = <T>(job: (hear: Hear) => Promise<T>) => Promise<T>;
@@ -38,4 +38,4 @@ export const keepTurn: YieldTurn = (wait) => wait();
 export type Work =
   | { readonly kind: 'began' | 'ended' }
   /** What comes next may take as long as this step. */
-  | { readonly kind: 'step'; readonly step: Step | 'restore'; readonly download?: Downloading };
+  | { readonly kind: 'step'; readonly step: Step | 'restore'; readonly download?: DownloadedBytes };

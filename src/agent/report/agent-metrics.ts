@@ -2,7 +2,7 @@
 // report when somebody asks. Names are a promise. Labels come from the configuration and from fixed sets, never from
 // what workers, servers or bundles say, except for delegated roles, of which the first few have a series.
 import { outcomes } from '../../core/cycle/sync-machine.js';
-import { judgeHealth } from '../../core/status/host-health.js';
+import { judgeHostHealth } from '../../core/status/host-health.js';
 import type { StatusReport } from '../../core/status/status.js';
 import type { Counter, Metrics } from '../../platform/telemetry/metrics.js';
 import type { CycleEnd } from '../job/cycle-result.js';
@@ -120,7 +120,7 @@ function valuesOf(
   const trust = report.trust.slice(0, maxRoles);
   return {
     info: [[1, { version, host }]],
-    health: levels[judgeHealth(report).level],
+    health: levels[judgeHostHealth(report).level],
     problems: [...new Set(problems.map(({ code }) => code))].map((code) => [
       problems.filter((one) => one.code === code).length,
       { code },

@@ -6,9 +6,9 @@ import { type ErrorCode, errorCodes } from '../../core/error-codes.js';
 import { isUnsaidNo, WritError } from '../../core/errors.js';
 import { maxRetryAfterMs } from '../../core/limits.js';
 import { judgeRequires } from '../../core/release/requires.js';
-import { staleError } from '../../core/status/freshness.js';
-import { missedError } from '../../core/status/missed-release.js';
-import { standingWorkerCodes } from '../../core/status/worker-rules.js';
+import { createStalePolicyError } from '../../core/status/freshness.js';
+import { createMissedReleaseError } from '../../core/status/missed-release.js';
+import { currentWorkerCodes } from '../../core/status/worker-rules.js';
 import { utcTimeText } from '../../core/text/iso-time.js';
 import { clockWarnings } from '../../trust/trust-report.js';
 import { untrustedProblems } from '../generations/vouching.js';
@@ -38,7 +38,7 @@ const judges: readonly Judge[] = [
   // The last cycle names the releases that were kept off by it.
   { codes: [], judge: ({ ledger }) => blockProblems(ledger) },
   {
-    codes: [...standingWorkerCodes],
+    codes: [...currentWorkerCodes],
     judge: ({ host, active }) => (active === undefined || !areKnown(host) ? [] : pendingProblems(host)),
   },
   {
@@ -148,12 +148,14 @@ function sandboxProblems({ host, ledger }: Facts, last: AgentFacts['last']): Pro
 
 function staleProblems({ freshness, host }: Facts): Problem[] {
   if (freshness.overdueSinceMs === undefined) return [];
-  return [problemOf(staleError(freshness, host.config.freshness.maxStaleMs))];
+  return [problemOf(createStalePolicyError(freshness, host.config.freshness.maxStaleMs))];
 }
 
 function missedProblems({ bundles }: Facts): Problem[] {
   return bundles.flatMap(({ bundle, missed }) =>
-    missed === undefined || missed.state === 'waiting' ? [] : problemOf(missedError(bundle, missed)),
+    missed === undefined || missed.state === 'waiting'
+      ? []
+      : problemOf(createMissedReleaseError(bundle, missed)),
   );
 }
 

@@ -2,7 +2,7 @@
 // status, reloads, the end; and pings its watchdog while work goes on. An observer: it changes no outcome and delays none.
 import type { AgentConfig } from '../../core/config/config.js';
 import type { AgentState, StatusReport } from '../../core/status/status.js';
-import { servesVerifiedPolicy, statusLine } from '../../core/status/systemd-text.js';
+import { formatSystemdStatus, hasVerifiedPolicy } from '../../core/status/systemd-text.js';
 import { monotonicUsec, type Notifier, type NotifyLine } from '../../platform/telemetry/sd-notify.js';
 import { runWatchdog } from '../../platform/telemetry/watchdog.js';
 import type { Clock } from '../../platform/time/clock.js';
@@ -85,7 +85,7 @@ class Reporter implements ServiceManager {
   /** Says what has changed: that it is ready at once, another line of status when the last one is old enough. */
   #notifyNews(): void {
     if (this.#phase === 'stopping' || this.#report === undefined) return;
-    if (this.#phase === 'starting' && this.#state === 'run' && servesVerifiedPolicy(this.#report)) {
+    if (this.#phase === 'starting' && this.#state === 'run' && hasVerifiedPolicy(this.#report)) {
       this.#phase = 'ready';
       this.#pause?.abort();
       void this.#notifyReady();
@@ -122,7 +122,9 @@ class Reporter implements ServiceManager {
 
   #statusLine(): NotifyLine {
     const text =
-      this.#state === 'init' ? 'checking the state of this host' : this.#report && statusLine(this.#report);
+      this.#state === 'init'
+        ? 'checking the state of this host'
+        : this.#report && formatSystemdStatus(this.#report);
     this.#said = `STATUS=${text ?? 'starting'}`;
     return this.#said as NotifyLine;
   }

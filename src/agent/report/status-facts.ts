@@ -9,9 +9,9 @@ import { withdraws } from '../../core/release/withdrawn.js';
 import type {
   AgentState,
   BundleStatus,
-  Downloading,
+  DownloadedBytes,
   FleetStatus,
-  HeldStatus,
+  GenerationUserStatus,
   LogLosses,
   RememberedRefusal,
   StatusReport,
@@ -35,11 +35,11 @@ export interface AgentFacts {
   readonly last?: CycleResult | undefined;
   readonly contact: ContactMemory;
   readonly nextPollAtMs?: number | undefined;
-  readonly downloading?: Downloading | undefined;
+  readonly downloading?: DownloadedBytes | undefined;
   /** When a repeated probe last showed that a worker uses what it is to use, by its key. */
   readonly provenAtMs?: ReadonlyMap<string, number>;
   /** What collection keeps for its holders alone. */
-  readonly held?: readonly HeldStatus[];
+  readonly held?: readonly GenerationUserStatus[];
   /** Of the fleet server; left out where there is none. */
   readonly fleet?: FleetStatus | undefined;
   /** Of its log; undefined where it is not on stderr. */

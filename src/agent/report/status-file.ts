@@ -7,8 +7,8 @@ import { errorCodes } from '../../core/error-codes.js';
 import { orUndefined } from '../../core/errors.js';
 import { given } from '../../core/given.js';
 import type { StatusReport } from '../../core/protocol/control-protocol.js';
-import type { FleetStatus, GroupStatus, HeldStatus } from '../../core/status/status.js';
-import { statusNews } from '../../core/status/status-news.js';
+import type { FleetStatus, GenerationUserStatus, GroupStatus } from '../../core/status/status.js';
+import { fingerprintStatus } from '../../core/status/status-fingerprint.js';
 import { readSmallFile } from '../../platform/read-file.js';
 import { lookUpGroup } from '../../platform/users/group-id.js';
 import type { Host } from '../state/host.js';
@@ -29,7 +29,7 @@ export function writeStatusFile(
   const { downloading: _, ...next } = publicPart(report);
   try {
     const known = when === 'beat' ? undefined : readStatusFile(host.paths);
-    if (known !== undefined && statusNews(known) === statusNews(next)) return;
+    if (known !== undefined && fingerprintStatus(known) === fingerprintStatus(next)) return;
     host.durable.replaceFile(
       'status',
       host.paths.status,
@@ -80,7 +80,12 @@ function publicGroup({ findings, ...group }: GroupStatus): GroupStatus {
   return { ...group, findings: findings.map((one) => ({ ...one, text: errorCodes[one.code].meaning })) };
 }
 
-function publicHeld({ pid: _, command: _command, path: _path, ...one }: HeldStatus): HeldStatus {
+function publicHeld({
+  pid: _,
+  command: _command,
+  path: _path,
+  ...one
+}: GenerationUserStatus): GenerationUserStatus {
   return one;
 }
 

@@ -3,7 +3,7 @@
 import { computeBackoffMs } from '../../core/backoff.js';
 import { type ErrorCode, isUnsaidNo } from '../../core/errors.js';
 import type { NamedRelease, NewRelease } from '../../core/release/release.js';
-import type { WaitStatus } from '../../core/status/status.js';
+import type { DelayedReleaseStatus } from '../../core/status/status.js';
 import type { Host } from '../state/host.js';
 import { type Ledger, ledgerSection, type WaitingRelease } from '../state/ledger.js';
 
@@ -109,7 +109,7 @@ function endWaits(ledger: Host['ledger'], isOver: (wait: WaitingRelease) => bool
 }
 
 /** @returns the releases that wait just now */
-export function waitingNow({ waiting = {} }: Ledger, nowMs: number): WaitStatus[] {
+export function waitingNow({ waiting = {} }: Ledger, nowMs: number): DelayedReleaseStatus[] {
   return Object.entries(waiting).flatMap(([bundle, { serial, groups, untilMs = 0 }]) =>
     untilMs > nowMs ? [{ bundle, serial, groups, untilMs }] : [],
   );

@@ -3,7 +3,7 @@
 import * as fs from 'node:fs';
 import type { Problem } from '../../core/cycle/cycle-report.js';
 import { isWritError, toWritError, type WritError } from '../../core/errors.js';
-import { depthOfStart, isOfKept, type StartFacts } from '../../core/status/scrub-state.js';
+import { chooseStartScanDepth, isRetainedCopyDamage } from '../../core/status/scrub-state.js';
 import { readBootId } from '../../platform/process/boot-id.js';
 import { listEntries } from '../../platform/read-file.js';
 import { unboundedPace } from '../../platform/time/rate-limit.js';
@@ -91,8 +91,8 @@ async function restoreFailed(
 export type StartObservation = Pick<StartOfBakes, 'unseenGroups' | 'elapsedMs'>;
 
 export interface StartOptions extends RecoveryOptions {
-  /** Who looks over the policy from time to time from here on; left out: this start relies on nobody. */
-  readonly looksLater?: StartFacts['looksLater'];
+  /** Whether a later pull scrubs the policy when it is needed. Left out: false, and this start skips no scan. */
+  readonly hasLaterScrub?: boolean;
   /**
    * Of a command without an agent: called before the bake times are judged.
    * @returns what this start observes; no bake time passes for what unseen groups use
@@ -105,7 +105,7 @@ interface Verified extends Pick<Started, 'repaired' | 'damage'> {
   readonly mayLoad: 'yes' | 'no';
 }
 
-interface Verify extends Pick<StartOptions, 'looksLater'> {
+interface Verify extends Pick<StartOptions, 'hasLaterScrub'> {
   readonly bootId: string;
   readonly end: 'clean' | 'unclean';
   readonly signal: AbortSignal;
@@ -120,14 +120,14 @@ interface Verify extends Pick<StartOptions, 'looksLater'> {
  */
 async function verifyActive(
   host: Host,
-  { bootId, end, signal, examined, looksLater }: Verify,
+  { bootId, end, signal, examined, hasLaterScrub }: Verify,
 ): Promise<Verified> {
   const { scrub: state, verifiedBootId } = host.ledger.read();
-  const contents = depthOfStart({
+  const contents = chooseStartScanDepth({
     ended: end,
-    readSinceBoot: verifiedBootId === bootId ? 'yes' : 'no',
-    looksLater: looksLater ?? 'nobody',
-    isOwed: isOwed(host, bootId),
+    isReadSinceBoot: verifiedBootId === bootId,
+    hasLaterScrub: hasLaterScrub === true,
+    isNotificationPending: isNotificationPending(host, bootId),
     state,
     everyMs: host.config.scrub.everyMs,
     nowMs: host.clock.nowMs(),
@@ -145,7 +145,7 @@ async function verifyActive(
     });
     const repaired = look.repair;
     if (look.outcome === 'damaged') {
-      const mayLoad = look.damage.every(isOfKept) ? 'yes' : 'no';
+      const mayLoad = look.damage.every(isRetainedCopyDamage) ? 'yes' : 'no';
       return { repaired, damage: damageError(look.damage), mayLoad };
     }
     noteVerified(host, bootId);
@@ -156,10 +156,10 @@ async function verifyActive(
   }
 }
 
-/** Whoever is known to be about to read the policy is not sent to a tree of which a file may be missing. */
-function isOwed(host: Host, bootId: string): 'yes' | 'no' {
+/** A worker or loader that must still load the policy requires a scan, because a file of the tree can be missing. */
+function isNotificationPending(host: Host, bootId: string): boolean {
   const { workers } = host.ledger.read();
-  return isLoadPending(host, bootId) || Object.values(workers).some(isPending) ? 'yes' : 'no';
+  return isLoadPending(host, bootId) || Object.values(workers).some(isPending);
 }
 
 /** A disk that cannot take the note says nothing against what was read: the next start reads all of it again. */

@@ -3,7 +3,7 @@
 import type { WorkerGroupConfig } from '../../core/config/config.js';
 import { isWritError } from '../../core/errors.js';
 import { defaultProbeDeadlineMs, steadyNotNowMs } from '../../core/limits.js';
-import { type GroupFacts, isConfirmed, type WorkerFacts } from '../../core/status/worker-rules.js';
+import { isConfirmed, type WorkerFacts, type WorkerGroupFacts } from '../../core/status/worker-rules.js';
 import type { Clock } from '../../platform/time/clock.js';
 import type { Host } from './host.js';
 import { readJournal } from './journal.js';
@@ -39,8 +39,8 @@ export function groupFacts(
   }: Pick<Ledger, 'workers' | 'unreadSets' | 'unloaded' | 'unheardCanaries' | 'runs'>,
   { workers: groups }: Pick<Host['config'], 'workers'>,
   nowMs: number,
-): GroupFacts[] {
-  return groups.flatMap((config): GroupFacts[] => {
+): WorkerGroupFacts[] {
+  return groups.flatMap((config): WorkerGroupFacts[] => {
     const { name, reset, load, probe, canary, confirm } = config;
     if (reset === undefined && load === undefined && probe === undefined) return [];
     const isUnloaded = load !== undefined && unloaded.includes(name);
@@ -48,20 +48,20 @@ export function groupFacts(
     const own = Object.entries(workers).filter(([key]) => key.startsWith(`${name}/`));
     return [
       {
-        ...{ group: name, confirm, unread: unreadSets[name] },
-        isUnloaded: isUnloaded ? 'yes' : undefined,
+        ...{ group: name, confirm, listFailure: unreadSets[name] },
+        isUnloaded,
         canarySilence: canary === undefined ? undefined : unheardCanaries[name],
         // The one worker that stands for a loader or a probe is always there.
         min: reset?.min ?? 1,
-        hasProbe: probe === undefined ? 'no' : 'yes',
+        hasProbe: probe !== undefined,
         workers: own.map(([key, entry]): WorkerFacts => {
           const { wanted, state, text, goneAtMs, tries, probed, code, secondProbe } = entry;
           return {
             ...{ state, text, goneAtMs, tries, probed, code, secondProbe },
             worker: key.slice(name.length + 1),
             generation: wanted,
-            isLost: isLost(entry, lostAfterMs, nowMs) ? 'yes' : undefined,
-            isDead: isDead(entry) ? 'yes' : undefined,
+            isLost: isLost(entry, lostAfterMs, nowMs),
+            isDead: isDead(entry),
             failure: goneAtMs === undefined ? undefined : runs[key]?.failure,
           };
         }),

@@ -10,7 +10,7 @@ import {
   type ControlRequest,
   requireAnswer,
 } from '../../core/protocol/control-protocol.js';
-import { agentUnit, type ServiceLines, serviceLines } from '../../core/status/agent-service.js';
+import { agentUnit, chooseServiceCommands, type ServiceCommands } from '../../core/status/agent-service.js';
 import { askAgent } from '../../platform/net/control-client.js';
 import { findUnit } from '../../platform/process/find-unit.js';
 import type { Answer, CommandContext } from '../console/command.js';
@@ -36,8 +36,8 @@ function pasteable(text: string, configPath: string): string {
 }
 
 /** @returns the commands that start the agent of this host: those of its systemd unit if it is installed */
-export function agentService({ surroundings }: CommandContext): ServiceLines {
-  return serviceLines(findUnit(agentUnit, surroundings.unitFolders));
+export function agentService({ surroundings }: CommandContext): ServiceCommands {
+  return chooseServiceCommands(findUnit(agentUnit, surroundings.unitFolders));
 }
 
 /** A check or a loader may take an hour, in which the agent sends nothing. */

@@ -4,7 +4,7 @@ import type { CycleResult } from '../../core/cycle/cycle-report.js';
 import { waitDelayMs } from '../../core/cycle/schedule.js';
 import { isWritError, type WritError } from '../../core/errors.js';
 import type { StatusReport } from '../../core/status/status.js';
-import { servesVerifiedPolicy } from '../../core/status/systemd-text.js';
+import { hasVerifiedPolicy } from '../../core/status/systemd-text.js';
 import type { Answer, CommandContext } from '../console/command.js';
 import { deniedOr } from '../console/denied.js';
 import { counted, roughly } from '../show/show-text.js';
@@ -68,7 +68,7 @@ async function readVerifiedStatus(
 ): Promise<StatusReport | undefined> {
   if (last.generation === undefined) return undefined;
   const report = await readStatus();
-  return servesVerifiedPolicy(report) ? report : undefined;
+  return hasVerifiedPolicy(report) ? report : undefined;
 }
 
 async function pause(

@@ -1,7 +1,11 @@
 // `writ pull --settled`: waits until the active releases have settled, or one was rolled back. Decides the interval and the answer.
 // The agent observes the workers; in a standalone run each observation of this command does.
 import { given } from '../../core/given.js';
-import { type JudgedRelease, judgeReleases, watchedReleases } from '../../core/status/settled-verdict.js';
+import {
+  judgeAwaitedReleases,
+  listAwaitedReleases,
+  type SettleVerdict,
+} from '../../core/status/settled-verdict.js';
 import type { BakeWait, StatusReport } from '../../core/status/status.js';
 import type { Answer, CommandContext } from '../console/command.js';
 import { bakeWaitText, roughly } from '../show/show-text.js';
@@ -38,13 +42,13 @@ export async function waitForSettled(options: SettledWaitOptions): Promise<Answe
   const { clock, signal, reporter } = options.context;
   const startMs = clock.monotonicMs();
   let observation = await options.observe();
-  let watched = watchedReleases(observation.report);
+  let watched = listAwaitedReleases(observation.report);
   const waitMs = options.waitMs ?? defaultWaitFactor * longestBakeMs(observation.report);
   let failedAtMs: number | undefined;
   for (;;) {
     const nowMs = clock.monotonicMs();
     const { by, waits } = observation;
-    const judged = judgeReleases(watched, observation.report).map((release) =>
+    const judged = judgeAwaitedReleases(watched, observation.report).map((release) =>
       by === 'agent' ? release : withWaitOfCommand(release, waits?.get(release.bundle)),
     );
     watched = judged;
@@ -67,14 +71,14 @@ export async function waitForSettled(options: SettledWaitOptions): Promise<Answe
 
 /** Replaces the reason of the report: this command observes the workers, so a bake time waits for an agent only if `waitsFor` names it. */
 function withWaitOfCommand(
-  { waitsFor: _, ...judged }: JudgedRelease,
+  { waitsFor: _, ...judged }: SettleVerdict,
   waitsFor: BakeWait | undefined,
-): JudgedRelease {
+): SettleVerdict {
   return judged.state === 'baking' ? { ...judged, ...given({ waitsFor }) } : judged;
 }
 
 /** The interval, or less if a bake time ends sooner. The end of a bake time that does not pass is not counted. */
-function nextObservationDelayMs(judged: readonly JudgedRelease[], by: SettledWaitObservation['by']): number {
+function nextObservationDelayMs(judged: readonly SettleVerdict[], by: SettledWaitObservation['by']): number {
   const left = judged.flatMap(({ leftMs, waitsFor }) =>
     leftMs === undefined || waitsFor !== undefined ? [] : [leftMs],
   );
@@ -88,10 +92,10 @@ function longestBakeMs({ bundles }: StatusReport): number {
 type SettleEnd = 'settled' | 'rolled-back' | 'blocked' | 'baking' | 'interrupted';
 
 function endOf(
-  judged: readonly JudgedRelease[],
+  judged: readonly SettleVerdict[],
   { isOver, isStuck }: { readonly isOver: boolean; readonly isStuck: boolean },
 ): SettleEnd | undefined {
-  const hasRelease = (state: JudgedRelease['state']): boolean =>
+  const hasRelease = (state: SettleVerdict['state']): boolean =>
     judged.some((release) => release.state === state);
   if (hasRelease('taken-back')) return 'rolled-back';
   if (hasRelease('failed')) return isStuck || isOver ? 'blocked' : undefined;
@@ -121,7 +125,7 @@ function settledAnswer(
     end,
     judged,
     report,
-  }: { readonly end: SettleEnd; readonly judged: readonly JudgedRelease[]; readonly report: StatusReport },
+  }: { readonly end: SettleEnd; readonly judged: readonly SettleVerdict[]; readonly report: StatusReport },
 ): Answer {
   // A worker that the pull did not notify may be notified by now.
   const unconfirmedExitCode =
@@ -141,7 +145,7 @@ function settledAnswer(
 }
 
 /** @returns the code of the answer: a rollback by an operator or a withdrawal by the publisher is no failure of the release */
-function codeOf(end: SettleEnd, judged: readonly JudgedRelease[]): string | undefined {
+function codeOf(end: SettleEnd, judged: readonly SettleVerdict[]): string | undefined {
   if (end === 'blocked') return 'BAKE_FAILED';
   if (end !== 'rolled-back') return undefined;
   const causes = judged.flatMap(({ state, cause }) => (state === 'taken-back' ? (cause ?? []) : []));
@@ -156,7 +160,7 @@ function pullOf({ outcome, exitCode }: Answer): object {
   return { outcome, exitCode };
 }
 
-function releaseText({ bundle, serial, state, leftMs = 0, waitsFor, cause, text }: JudgedRelease): string {
+function releaseText({ bundle, serial, state, leftMs = 0, waitsFor, cause, text }: SettleVerdict): string {
   const name = `${bundle} ${serial}`;
   const reason = cause === undefined ? '' : ` [${cause}] ${text?.split('\n', 1)[0] ?? ''}`;
   switch (state) {

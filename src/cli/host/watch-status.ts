@@ -4,7 +4,7 @@ import { statSync } from 'node:fs';
 import { agentPlaces } from '../../agent/config/config-file.js';
 import { hostPaths } from '../../agent/state/paths.js';
 import { isWritError } from '../../core/errors.js';
-import { statusNews } from '../../core/status/status-news.js';
+import { fingerprintStatus } from '../../core/status/status-fingerprint.js';
 import type { CommandContext } from '../console/command.js';
 import { type ConfigFlags, connectFailureReason, sendRequest, standaloneOptions } from './agent-requests.js';
 import { type KnownStatus, readKnownStatus } from './read-status.js';
@@ -75,7 +75,7 @@ async function watchAgent(
 function createChangeDetector(onStatus: StatusWatchOptions['onStatus']): (status: KnownStatus) => void {
   let shown: string | undefined;
   return (status) => {
-    const content = statusNews(status.report);
+    const content = fingerprintStatus(status.report);
     const hasChanged = content !== shown;
     shown = content;
     onStatus(status, hasChanged);

@@ -9,10 +9,10 @@ import type {
   WorkerStatus,
 } from '../../core/protocol/control-protocol.js';
 import { sizeText } from '../../core/size-text.js';
-import { type ServiceLines, serviceLines } from '../../core/status/agent-service.js';
-import { endsInBake } from '../../core/status/host-health.js';
-import type { Downloading, HoldStatus } from '../../core/status/status.js';
-import { standingWorkerCodes } from '../../core/status/worker-rules.js';
+import { chooseServiceCommands, type ServiceCommands } from '../../core/status/agent-service.js';
+import { findWorkerEnds } from '../../core/status/host-health.js';
+import type { DownloadedBytes, HoldStatus } from '../../core/status/status.js';
+import { currentWorkerCodes } from '../../core/status/worker-rules.js';
 import { timeLeft } from '../../core/text/iso-time.js';
 import { fleetLines } from './show-fleet-door.js';
 import { freshnessLines } from './show-freshness.js';
@@ -33,7 +33,7 @@ import {
 import { bakeText, bakeWaitLines, workerLines } from './show-workers.js';
 
 /** What stands beside an active policy until it is repaired: a pull ends with 4 for the same. */
-const isDegraded = (code: ErrorCode): boolean => standingWorkerCodes.has(code) || isUnsaidNo(code);
+const isDegraded = (code: ErrorCode): boolean => currentWorkerCodes.has(code) || isUnsaidNo(code);
 
 /** Nothing is activated while one of them stands. */
 const blockingCodes: ReadonlySet<ErrorCode> = new Set(['ACTIVATION_BLOCKED', 'STATE_VANISHED']);
@@ -61,7 +61,10 @@ function isDamaged({ problems }: StatusReport): boolean {
 }
 
 /** @param service what starts the agent of this host; left out: its unit */
-export function showStatus(report: Bounded<StatusReport>, service = serviceLines('installed')): Block {
+export function showStatus(
+  report: Bounded<StatusReport>,
+  service = chooseServiceCommands('installed'),
+): Block {
   const { word, sentence } = headOf(report);
   return {
     lines: [
@@ -117,7 +120,7 @@ function headOf(report: StatusReport): { readonly word: string; readonly sentenc
   };
 }
 
-function downloadText({ doneBytes, totalBytes }: Downloading): string {
+function downloadText({ doneBytes, totalBytes }: DownloadedBytes): string {
   return `, downloading (${sizeText(doneBytes)} of ${sizeText(totalBytes)})`;
 }
 
@@ -215,7 +218,7 @@ function warningLines(report: StatusReport): string[] {
   const { groups = [], problems } = report;
   const known = new Set(problems.map(({ code }) => code));
   const found = groups.flatMap(({ findings }) => findings).filter(({ code }) => !known.has(code));
-  return [...found, ...endsInBake(report)].map(({ code, text }) => `  warning   ${text} [${code}]`);
+  return [...found, ...findWorkerEnds(report)].map(({ code, text }) => `  warning   ${text} [${code}]`);
 }
 
 function untrustedLines({ untrusted = [] }: StatusReport): string[] {
@@ -277,7 +280,7 @@ function problemLines(report: StatusReport): string[] {
   ];
 }
 
-function nextStep(report: StatusReport, { start }: ServiceLines): Pick<Block, 'next' | 'undo'> {
+function nextStep(report: StatusReport, { start }: ServiceCommands): Pick<Block, 'next' | 'undo'> {
   if (report.agent === 'stop') return { next: start };
   if (report.generation === undefined) return report.downloading === undefined ? { next: 'writ pull' } : {};
   return report.pause !== undefined || report.holds.some((one) => isOffered(one, report))

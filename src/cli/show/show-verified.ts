@@ -1,6 +1,6 @@
 // `writ verify` for people: the outcome, what is damaged or was repaired, and one line to go on with. Pure.
 import type { Bounded } from '../../core/protocol/control-protocol.js';
-import { damageText } from '../../core/status/scrub-state.js';
+import { formatDamage } from '../../core/status/scrub-state.js';
 import type { VerifiedGeneration, VerifyResult } from '../../core/status/verify-report.js';
 import { type Block, showResult } from './show-result.js';
 import { counted, seconds, truncatedLines } from './show-text.js';
@@ -40,7 +40,7 @@ function listed(generations: readonly VerifiedGeneration[]): string {
 }
 
 function damageLines(damage: VerifyResult['found']): string[] {
-  const shown = damage.slice(0, maxShown).map((one) => `  ${damageText(one)}`);
+  const shown = damage.slice(0, maxShown).map((one) => `  ${formatDamage(one)}`);
   const more = damage.length - shown.length;
   return more > 0 ? [...shown, `  ${counted(more, 'thing')} more`] : shown;
 }

@@ -2,7 +2,7 @@
 // request parser, which knows no other word, and the answer to `health`; no socket is opened. Greeting, lines and bounds are
 // those of the control protocol.
 import { WritError } from '../errors.js';
-import { type HostHealth, judgeHealth } from '../status/host-health.js';
+import { type HostHealth, judgeHostHealth } from '../status/host-health.js';
 import type { StatusReport } from '../status/status.js';
 import type { SocketMessage } from './socket-protocol.js';
 
@@ -34,5 +34,5 @@ export function parseReadRequest({ type }: SocketMessage): ReadRequest {
 export function healthResult(report: StatusReport): HealthResult {
   const { host, agent, generation, atMs } = report;
   const known = generation === undefined ? {} : { generation };
-  return { schema: 1, type: 'health.result', ...judgeHealth(report), host, agent, ...known, atMs };
+  return { schema: 1, type: 'health.result', ...judgeHostHealth(report), host, agent, ...known, atMs };
 }

@@ -1,7 +1,7 @@
-// What `writ doctor` finds: one line a check, how bad it is, and what to do next. Owns the shape and the exit code; what
-// the facts of a check mean is judged beside this file, how they are gathered is the agent's. Pure.
+// The result of `writ doctor`: one finding for each check, with its state and the next step. Defines the shape and the exit
+// code. The agent collects the facts of each check and judges them.
 
-/** `skip`: there is nothing to look at here. What could not be looked at is a warning. */
+/** `skip`: the check does not apply to this host. A check that could not be made is `warn`. */
 export type DoctorState = 'ok' | 'warn' | 'FAIL' | 'skip';
 
 export type DoctorCheck =
@@ -25,11 +25,11 @@ export type DoctorCheck =
 export interface DoctorFinding {
   readonly check: DoctorCheck;
   readonly state: DoctorState;
-  /** For people, in one line. */
+  /** One line for operators. */
   readonly text: string;
-  /** What to do about it. */
+  /** The next step of the operator. */
   readonly next?: string;
-  /** The error code behind it, where there is one. */
+  /** Error code of the cause, if there is one. */
   readonly code?: string;
 }
 
@@ -40,7 +40,7 @@ export interface Diagnosis {
   readonly warnings: number;
 }
 
-/** @returns 0 when all is well, 1 with warnings, 2 with failures */
+/** @returns exit code 2 with failures, 1 with warnings, otherwise 0; and the counts */
 export function diagnose(findings: readonly DoctorFinding[]): Diagnosis {
   const count = (state: DoctorState): number => findings.filter((one) => one.state === state).length;
   const counts = { failures: count('FAIL'), warnings: count('warn') };

@@ -1,51 +1,51 @@
-// How fresh is what a host trusts: what each attempt to refresh leaves behind, and what follows from it now. Owns
-// the words fresh, stale, frozen and refused, and the age that `maxStale` is held against. Pure: never asks the
-// time, and judges a clock that was set back by the time that the repository has signed.
+// The freshness of the metadata that a host trusts: the record of the refresh attempts, and the state that follows from it now.
+// Defines fresh, stale, frozen and refused, and the age that `maxStale` limits. The caller passes the time; after the clock was
+// set back, the greatest time that the repository signed replaces it.
 import { type ErrorCode, WritError } from '../errors.js';
 import { withoutUndefined } from '../given.js';
 import { utcTimeText } from '../text/iso-time.js';
 
 /**
- * `fresh`: proven current not long ago. `stale`: not proven for longer than `staleAfter`. `frozen`: a role of the
- * trusted metadata has expired, by an attack or a publisher asleep. `refused`: the server's metadata was refused,
- * an attack or a fault, and none was accepted since.
+ * `fresh`: proven current within `staleAfter`. `stale`: not proven current for longer. `frozen`: a role of the trusted or the
+ * offered metadata has expired, by a freeze attack or because the publisher did not re-sign. `refused`: the server's metadata
+ * was refused, by an attack or a fault, and none was accepted since.
  */
 export type Freshness = 'fresh' | 'stale' | 'frozen' | 'refused';
 
-/** Attempts to refresh that failed one after the other; the code is the last one's. */
+/** Consecutive failed attempts to refresh; code and role are those of the last attempt. */
 export interface FailedAttempts {
   readonly code: ErrorCode;
-  /** The role that the last one fell over, where it was about one. */
+  /** The role that the last attempt failed at; left out if the failure names none. */
   readonly role?: string;
-  /** The first of them. Epoch milliseconds. */
+  /** Epoch milliseconds of the first failure. */
   readonly sinceMs: number;
-  /** The last of them. */
+  /** Epoch milliseconds of the last failure. */
   readonly atMs: number;
   readonly times: number;
 }
 
-/** What is remembered of the attempts so far. Times are local readings, epoch milliseconds. */
+/** The record of the refresh attempts. Times are readings of the local clock, epoch milliseconds. */
 export interface Contact {
-  /** The server last answered, whatever became of its answer. */
+  /** When the server last answered, also if its answer was refused. */
   readonly lastContactAtMs?: number;
-  /** A refresh was last verified to its end. */
+  /** When a refresh was last verified completely. */
   readonly verifiedAtMs?: number;
-  /** Every failure since then. */
+  /** All failures since then. */
   readonly failing?: FailedAttempts;
-  /** Those of them in which metadata came and was refused: an attacker cannot silence this by cutting the line. */
+  /** The failures with refused metadata. Kept apart, so that an attacker cannot hide them by cutting the connection. */
   readonly refused?: FailedAttempts;
 }
 
-export interface Attempt {
+export interface RefreshAttempt {
   readonly atMs: number;
-  /** Left out when the refresh was verified to its end. */
+  /** Left out if the refresh was verified completely. */
   readonly error?: { readonly code: ErrorCode; readonly facts: Readonly<Record<string, unknown>> };
 }
 
-/** What a failed refresh says about the server: not heard, expired, heard and refused; or it was this host. */
-export type TroubleKind = 'unreached' | 'expired' | 'refused' | 'host';
+/** The cause of a failed refresh: no answer of the server, expired metadata, refused metadata; or a failure of this host. */
+export type RefreshFailureKind = 'unreached' | 'expired' | 'refused' | 'host';
 
-const kinds: Readonly<Partial<Record<ErrorCode, TroubleKind>>> = {
+const failureKinds: Readonly<Partial<Record<ErrorCode, RefreshFailureKind>>> = {
   SERVER_UNREACHABLE: 'unreached',
   PROXY_REFUSED: 'unreached',
   SERVER_ERROR: 'unreached',
@@ -67,15 +67,15 @@ const kinds: Readonly<Partial<Record<ErrorCode, TroubleKind>>> = {
   DOWNLOAD_DIGEST: 'refused',
 };
 
-/** @returns what a failed attempt says: that the server was away, its answer was refused, or this host is at fault */
-export function troubleOf(code: ErrorCode): TroubleKind {
-  return kinds[code] ?? 'host';
+/** @returns the cause of a failed attempt; `host` for a code that no answer of a server causes */
+export function classifyRefreshFailure(code: ErrorCode): RefreshFailureKind {
+  return failureKinds[code] ?? 'host';
 }
 
-/** @returns what is known after an attempt. One that we ended ourselves is none, and must not come here. */
-export function contactAfter(before: Contact, { atMs, error }: Attempt): Contact {
+/** @returns the record after an attempt. The caller leaves out an attempt that this host stopped, because it proves nothing. */
+export function recordAttempt(before: Contact, { atMs, error }: RefreshAttempt): Contact {
   if (error === undefined) return { lastContactAtMs: atMs, verifiedAtMs: atMs };
-  const kind = troubleOf(error.code);
+  const kind = classifyRefreshFailure(error.code);
   const { role } = error.facts;
   const failed = (earlier: FailedAttempts | undefined): FailedAttempts =>
     withoutUndefined<FailedAttempts>({
@@ -103,56 +103,56 @@ export interface TrustedRole {
 export interface FreshnessFacts {
   readonly contact: Contact;
   readonly nowMs: number;
-  /** By a clock that nobody can set: since `verifiedAtMs`, where the same process saw both. */
+  /** Milliseconds since `verifiedAtMs` by the monotonic clock; undefined if another process recorded that time. */
   readonly elapsedMs?: number | undefined;
-  /** Greatest time that the repository has signed. */
+  /** Greatest time that the repository signed. */
   readonly clockFloorMs?: number | undefined;
-  /** When the trusted timestamp was signed: a proof of age that outlives every restart. */
+  /** When the trusted timestamp was signed: a proof of age that a restart does not lose. */
   readonly signedAtMs?: number | undefined;
   /** The metadata that this host trusts. */
   readonly roles: readonly TrustedRole[];
   readonly staleAfterMs: number;
   readonly maxStaleMs?: number | undefined;
-  /** Known to be older than `maxStale` since then; only a success ends it, and no clock. */
+  /** When the metadata was first recorded as older than `maxStale`. Only a verified refresh ends this, never the clock. */
   readonly overdueNotedMs?: number | undefined;
 }
 
 export interface FreshnessReport extends Contact {
   readonly state: Freshness;
-  /** Since the metadata was last proven current; left out when it never was. */
+  /** Milliseconds since the metadata was last proven current; left out if it never was. */
   readonly ageMs?: number;
-  /** Since when it is not fresh; left out while it is, and when it never was. */
+  /** Since when the metadata is not fresh; left out while it is fresh, and if it never was. */
   readonly sinceMs?: number;
   /** The role that expired first. */
   readonly expired?: TrustedRole;
-  /** Older than `maxStale`: since when. */
+  /** Since when the metadata is older than `maxStale`; left out if it is not. */
   readonly overdueSinceMs?: number;
 }
 
-/** @returns the judgement at `nowMs`, or at the clock floor where the clock is behind it */
+/** @returns the freshness at `nowMs`, or at the clock floor if the clock is behind it */
 export function judgeFreshness(facts: FreshnessFacts): FreshnessReport {
   const nowMs = Math.max(facts.nowMs, facts.clockFloorMs ?? 0);
   const { contact, staleAfterMs, maxStaleMs } = facts;
-  const lastGoodMs = lastGood(facts, nowMs);
-  const ageMs = lastGoodMs === undefined ? undefined : Math.max(nowMs - lastGoodMs, facts.elapsedMs ?? 0);
-  const expired = firstExpired(facts.roles, nowMs);
+  const lastProofMs = findLastProofMs(facts, nowMs);
+  const ageMs = lastProofMs === undefined ? undefined : Math.max(nowMs - lastProofMs, facts.elapsedMs ?? 0);
+  const expired = findFirstExpired(facts.roles, nowMs);
   const staleAfter = Math.min(staleAfterMs, maxStaleMs ?? staleAfterMs);
   const isOverdue = maxStaleMs !== undefined && ageMs !== undefined && ageMs > maxStaleMs;
   const overdueSinceMs = facts.overdueNotedMs ?? (isOverdue ? nowMs - ageMs + maxStaleMs : undefined);
   const isStale = ageMs === undefined || ageMs > staleAfter || overdueSinceMs !== undefined;
-  const state = stateOf(contact, expired, isStale);
+  const state = judgeState(contact, expired, isStale);
   const since: Readonly<Record<Freshness, number | undefined>> = {
     fresh: undefined,
     refused: contact.refused?.sinceMs,
-    frozen: frozenSince(facts, expired),
+    frozen: findFrozenSinceMs(facts, expired),
     stale: ageMs === undefined ? undefined : nowMs - ageMs + staleAfter,
   };
   const sinceMs = since[state];
   return withoutUndefined<FreshnessReport>({ ...contact, state, ageMs, sinceMs, expired, overdueSinceMs });
 }
 
-/** A role that expired by the clock floor alone has an end in the future of this host: the first failure counts then. */
-function frozenSince(
+/** Uses the first failure for a role that expired only by the clock floor, because its expiry is in the future of this host. */
+function findFrozenSinceMs(
   { contact, nowMs }: FreshnessFacts,
   expired: TrustedRole | undefined,
 ): number | undefined {
@@ -161,38 +161,38 @@ function frozenSince(
 }
 
 /**
- * The greater of the last success and the signature of the timestamp in use. A success in the future is a clock
- * that was set back: it proves nothing about how long ago it was.
+ * @returns the later of the last success and the signature of the trusted timestamp. A time in the future is ignored, because
+ *   the clock was set back and the age of that success is unknown
  */
-function lastGood({ contact, signedAtMs }: FreshnessFacts, nowMs: number): number | undefined {
+function findLastProofMs({ contact, signedAtMs }: FreshnessFacts, nowMs: number): number | undefined {
   const { verifiedAtMs } = contact;
   const known = [verifiedAtMs, signedAtMs].filter((one) => one !== undefined && one <= nowMs);
   return known.length === 0 ? undefined : Math.max(...known.map(Number));
 }
 
-function firstExpired(roles: readonly TrustedRole[], nowMs: number): TrustedRole | undefined {
+function findFirstExpired(roles: readonly TrustedRole[], nowMs: number): TrustedRole | undefined {
   return roles.filter((one) => one.expiresAtMs <= nowMs).sort((a, b) => a.expiresAtMs - b.expiresAtMs)[0];
 }
 
-/** An alarm outranks a freeze, a freeze outranks silence. */
-function stateOf(
+/** Refused metadata outranks expired metadata, because it can be an attack; both outrank age. */
+function judgeState(
   { failing, refused }: Contact,
   expired: TrustedRole | undefined,
   isStale: boolean,
 ): Freshness {
   if (refused !== undefined) return 'refused';
-  // What the server offers may have expired while what we trust has not.
+  // The offered metadata can be expired while the trusted metadata is not.
   if (expired !== undefined || failing?.code === 'METADATA_EXPIRED') return 'frozen';
   return isStale ? 'stale' : 'fresh';
 }
 
-/** @returns POLICY_STALE, as status, history and the log say it */
-export function staleError(report: FreshnessReport, maxStaleMs: number | undefined): WritError {
+/** @returns POLICY_STALE, as status, history and the log report it */
+export function createStalePolicyError(report: FreshnessReport, maxStaleMs: number | undefined): WritError {
   const { state, ageMs = 0, failing, refused, overdueSinceMs } = report;
   const code = refused?.code ?? failing?.code;
   const why = code === undefined ? '' : ` [${code}]`;
   const age = ageMs < 120_000 ? `${Math.floor(ageMs / 1000)} s` : `${Math.floor(ageMs / 60_000)} minutes`;
-  // A refresh, or a clock that was set back, made the policy younger; only the agent ends the period.
+  // After a refresh, or after the clock was set back, the age is below `maxStale`; only the agent ends the period.
   const isYounger = overdueSinceMs !== undefined && maxStaleMs !== undefined && ageMs <= maxStaleMs;
   const text = isYounger
     ? `policy was older than maxStale from ${utcTimeText(overdueSinceMs)} on; the end is not recorded yet`

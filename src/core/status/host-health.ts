@@ -1,8 +1,8 @@
-// The health of a host, judged from its status report: one table of rules, used by `writ health`, `writ status` and
-// the image's health check. Pure. A poll that was missed once is no news; metadata that was refused is.
+// The health of a host, judged from its status report by one table of rules, which `writ health`, `writ status` and the
+// image's health check use. One missed poll is not a finding; refused metadata is.
 import type { ErrorCode } from '../errors.js';
 import { describeCaller } from '../names.js';
-import { troubleOf } from './freshness.js';
+import { classifyRefreshFailure } from './freshness.js';
 import type { StatusReport } from './status.js';
 import { workerCodes } from './worker-rules.js';
 
@@ -10,27 +10,34 @@ export type HealthLevel = 'ok' | 'warning' | 'critical';
 
 export interface HealthFinding {
   readonly level: Exclude<HealthLevel, 'ok'>;
-  /** An error code, or one of the few that are states and no errors. */
+  /** An error code, or the code of a state that is not an error. */
   readonly code: ErrorCode | 'NOTHING_ACTIVE' | 'NO_AGENT' | 'STALE' | 'FROZEN' | 'REFUSED' | 'EXPIRES_SOON';
-  /** For people, in few words. */
+  /** One short line for operators. */
   readonly text: string;
 }
 
 export interface HostHealth {
   readonly level: HealthLevel;
-  /** The worst first. */
+  /** Critical findings first. */
   readonly findings: readonly HealthFinding[];
 }
 
 type Rule = (report: StatusReport) => readonly HealthFinding[];
 
 const rules: readonly Rule[] = [
-  ...[nothingActive, problems, freshness, refusals, workers, endsInBake],
-  ...[paused, held, roleEnds, noAgent],
+  ...[
+    findNothingActive,
+    findProblems,
+    findStaleMetadata,
+    findRefusedReleases,
+    findWorkerProblems,
+    findWorkerEnds,
+  ],
+  ...[findEndlessPause, findHeldOffers, findExpiringRoles, findMissingAgent],
 ];
 
-/** @returns the judgement; the level is that of the worst finding */
-export function judgeHealth(report: StatusReport): HostHealth {
+/** @returns the findings, each once, and the level of the worst of them */
+export function judgeHostHealth(report: StatusReport): HostHealth {
   const found = rules.flatMap((rule) => rule(report));
   const unique = found.filter(
     (one, index) => found.findIndex((other) => other.code === one.code && other.text === one.text) === index,
@@ -41,7 +48,7 @@ export function judgeHealth(report: StatusReport): HostHealth {
   return { level: findings[0]?.level ?? 'ok', findings };
 }
 
-function nothingActive({ generation }: StatusReport): HealthFinding[] {
+function findNothingActive({ generation }: StatusReport): HealthFinding[] {
   if (generation !== undefined) return [];
   return [{ level: 'critical', code: 'NOTHING_ACTIVE', text: 'no policy is active' }];
 }
@@ -56,8 +63,8 @@ const criticalCodes: ReadonlySet<ErrorCode> = new Set([
   'RESTORE_UNRECORDED',
 ]);
 
-/** What is as somebody wished it, or said by another rule. */
-const quietCodes: ReadonlySet<ErrorCode> = new Set([
+/** States that an operator requested, and problems that another rule reports. */
+const ignoredCodes: ReadonlySet<ErrorCode> = new Set([
   'CHECK_DEFERRED',
   'RELEASE_HELD',
   'LOADER_DEFERRED',
@@ -65,35 +72,43 @@ const quietCodes: ReadonlySet<ErrorCode> = new Set([
   'ACTIVATION_PACED',
   'BAKE_GAP',
   'REMEMBERED_REFUSAL',
-  // Said by the rule of the workers, with its level.
+  // The rule of the workers reports these with their level.
   ...workerCodes,
   'AGENT_STOPPING',
   'INTERRUPTED',
 ]);
 
-function problems(report: StatusReport): HealthFinding[] {
+function findProblems(report: StatusReport): HealthFinding[] {
   return report.problems.flatMap(({ code, message, facts }): HealthFinding[] => {
-    // A server that did not answer once: `staleAfter` and `release.staleAfter` say when that is news.
-    if (quietCodes.has(code) || troubleOf(code) === 'unreached') return [];
-    // Until a cycle has tried it, a withdrawal is only on its way.
+    // One failed contact is not a finding: `staleAfter` and `release.staleAfter` decide when it becomes a finding.
+    if (ignoredCodes.has(code) || classifyRefreshFailure(code) === 'unreached') return [];
+    // A withdrawal is critical only after a cycle could not follow it.
     const isStuck = code === 'ACTIVE_WITHDRAWN' && 'why' in facts;
     const isOverdue = code === 'RELEASE_STALE' && facts['state'] === 'overdue';
     const level = criticalCodes.has(code) || isStuck || isOverdue ? 'critical' : 'warning';
-    return [{ level, code, text: headOf(message, code === 'RELEASE_STALE' ? maxWithUrl : undefined) }];
+    return [
+      {
+        level,
+        code,
+        text: truncateToLine(message, code === 'RELEASE_STALE' ? maxCharactersWithUrl : undefined),
+      },
+    ];
   });
 }
 
-/** A URL that is cut cannot be asked for. */
-const maxWithUrl = 700;
+/** Enough for a URL, because an operator cannot request a truncated URL. */
+const maxCharactersWithUrl = 700;
 
-function headOf(message: string, maxCharacters = 200): string {
+function truncateToLine(message: string, maxCharacters = 200): string {
   const [text = ''] = message.split('\n', 1);
   return text.slice(0, maxCharacters);
 }
 
-const staleCode = { stale: 'STALE', frozen: 'FROZEN', refused: 'REFUSED' } as const;
+const freshnessCodes = { stale: 'STALE', frozen: 'FROZEN', refused: 'REFUSED' } as const;
 
-function freshness({ freshness: { state, expired, refused, failing } }: StatusReport): HealthFinding[] {
+function findStaleMetadata({
+  freshness: { state, expired, refused, failing },
+}: StatusReport): HealthFinding[] {
   if (state === 'fresh') return [];
   const attempt = refused ?? failing;
   const why = [
@@ -103,10 +118,10 @@ function freshness({ freshness: { state, expired, refused, failing } }: StatusRe
       : [attempt.times === 1 ? attempt.code : `${attempt.times} times ${attempt.code}`]),
   ];
   const text = `metadata is ${state}${why.length === 0 ? '' : ` (${why.join(', ')})`}`;
-  return [{ level: 'warning', code: staleCode[state], text }];
+  return [{ level: 'warning', code: freshnessCodes[state], text }];
 }
 
-function refusals(report: StatusReport): HealthFinding[] {
+function findRefusedReleases(report: StatusReport): HealthFinding[] {
   return report.refusals.map(({ bundle, serial, code }) => ({
     level: 'warning',
     code: 'REMEMBERED_REFUSAL',
@@ -114,83 +129,86 @@ function refusals(report: StatusReport): HealthFinding[] {
   }));
 }
 
-function workers({ groups = [] }: StatusReport): HealthFinding[] {
+function findWorkerProblems({ groups = [] }: StatusReport): HealthFinding[] {
   return groups.flatMap(({ findings }) =>
-    findings.map(({ level, code, text }) => ({ level, code, text: headOf(text) })),
+    findings.map(({ level, code, text }) => ({ level, code, text: truncateToLine(text) })),
   );
 }
 
 /**
- * @returns a warning for each worker with ends in the bake time of a release. A person may have restarted it, or it may be the first
- * sign of a fault of the release
+ * @returns a warning for each worker with a process that ended within the bake time of a release. It is only a warning, because an
+ *   operator can have restarted the worker; it can also be the first sign of a faulty release
  */
-export function endsInBake({ bundles }: Pick<StatusReport, 'bundles'>): HealthFinding[] {
+export function findWorkerEnds({ bundles }: Pick<StatusReport, 'bundles'>): HealthFinding[] {
   return bundles.flatMap(({ bundle, serial, bake }) =>
     (bake?.ends ?? []).map(({ worker, abnormal, unexplained }): HealthFinding => {
-      const text = `${worker} ${endedText({ abnormal, unexplained })} since ${bundle} ${serial} became active`;
+      const text = `${worker} ${formatWorkerEnds({ abnormal, unexplained })} since ${bundle} ${serial} became active`;
       return { level: 'warning', code: 'WORKER_RESTARTED', text };
     }),
   );
 }
 
 /** @returns as `had 1 abnormal end and 2 unexplained restarts` */
-export function endedText(counts: { readonly abnormal: number; readonly unexplained: number }): string {
+export function formatWorkerEnds(counts: {
+  readonly abnormal: number;
+  readonly unexplained: number;
+}): string {
   const { abnormal, unexplained } = counts;
   const parts = [
-    ...(abnormal === 0 ? [] : [countOf(abnormal, 'abnormal end')]),
-    ...(unexplained === 0 ? [] : [countOf(unexplained, 'unexplained restart')]),
+    ...(abnormal === 0 ? [] : [formatCount(abnormal, 'abnormal end')]),
+    ...(unexplained === 0 ? [] : [formatCount(unexplained, 'unexplained restart')]),
   ];
   return `had ${parts.join(' and ')}`;
 }
 
-function countOf(count: number, what: string): string {
+function formatCount(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? '' : 's'}`;
 }
 
-/** One that ends by itself was meant so; one that nobody ends is a policy that never changes again. */
-function paused({ pause }: StatusReport): HealthFinding[] {
+/** Warns only of a pause without an end, because the policy stays unchanged until an operator ends it. */
+function findEndlessPause({ pause }: StatusReport): HealthFinding[] {
   if (pause === undefined || pause.untilMs !== undefined) return [];
   const text = `this host was paused without an end by ${describeCaller(pause.by)}`;
   return [{ level: 'warning', code: 'ACTIVATION_PAUSED', text }];
 }
 
-/** A hold of what nobody offers any more keeps nothing out. */
-function held({ holds, bundles }: StatusReport): HealthFinding[] {
+/** Warns only of a held release that is still offered, because another hold blocks no release. */
+function findHeldOffers({ holds, bundles }: StatusReport): HealthFinding[] {
   return holds.flatMap(({ bundle, serial, by }): HealthFinding[] => {
-    const waits = bundles.some((one) => one.bundle === bundle && one.server?.serial === serial);
-    if (!waits) return [];
+    const isOffered = bundles.some((one) => one.bundle === bundle && one.server?.serial === serial);
+    if (!isOffered) return [];
     const text = `${bundle} ${serial}, which the server offers, is held by ${describeCaller(by)}`;
     return [{ level: 'warning', code: 'RELEASE_HELD', text }];
   });
 }
 
 const dayMs = 86_400_000;
-/** Offline roles need people, online ones a server that runs. */
+/** Longer for offline roles, because a person signs them; a running server signs the online roles. */
 const offlineMarginMs = 14 * dayMs;
 const snapshotMarginMs = 3 * dayMs;
 const timestampMarginMs = dayMs;
 
-function roleEnds({ trust, atMs }: StatusReport): HealthFinding[] {
+function findExpiringRoles({ trust, atMs }: StatusReport): HealthFinding[] {
   return trust.flatMap(({ role, expiresAtMs, signedAtMs }): HealthFinding[] => {
     const leftMs = expiresAtMs - atMs;
-    const lifeMs = signedAtMs === undefined ? Number.POSITIVE_INFINITY : expiresAtMs - signedAtMs;
-    // What has expired is said as frozen.
-    if (leftMs <= 0 || leftMs >= marginMs(role, lifeMs)) return [];
+    const validityMs = signedAtMs === undefined ? Number.POSITIVE_INFINITY : expiresAtMs - signedAtMs;
+    // An expired role is reported as frozen.
+    if (leftMs <= 0 || leftMs >= warningMarginMs(role, validityMs)) return [];
     const text = `${role} expires in ${Math.floor(leftMs / 3_600_000)} h`;
     return [{ level: 'warning', code: 'EXPIRES_SOON', text }];
   });
 }
 
-/** A role that lives for a day would warn for ever of ending within one. */
-function marginMs(role: string, lifeMs: number): number {
-  if (role === 'timestamp') return Math.min(timestampMarginMs, lifeMs / 4);
+/** At most a quarter of the validity period of a timestamp, because one that is valid for a day would always warn. */
+function warningMarginMs(role: string, validityMs: number): number {
+  if (role === 'timestamp') return Math.min(timestampMarginMs, validityMs / 4);
   return role === 'snapshot' ? snapshotMarginMs : offlineMarginMs;
 }
 
-function noAgent({ agent, bundles }: StatusReport): HealthFinding[] {
+function findMissingAgent({ agent, bundles }: StatusReport): HealthFinding[] {
   if (agent !== 'stop') return [];
   const waiting = bundles.filter(({ bake }) => bake?.waitsFor?.what === 'agent').map(({ bundle }) => bundle);
   const bakes = waiting.length === 0 ? '' : `, and the bake time of ${waiting.join(', ')} does not pass`;
-  const text = headOf(`no agent runs, nothing is pulled automatically${bakes}`);
+  const text = truncateToLine(`no agent runs, nothing is pulled automatically${bakes}`);
   return [{ level: 'warning', code: 'NO_AGENT', text }];
 }

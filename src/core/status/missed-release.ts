@@ -1,22 +1,22 @@
-// A release that verified metadata offers and that this host does not have, although nothing keeps it off on purpose. Owns
-// how long that may last: the freshness of the release, beside that of the metadata. Pure: never asks the time.
+// A missed release: verified metadata offers it, and this host does not have it although no operator or rule blocks it. Decides
+// when it becomes stale and overdue, as freshness.ts does for the metadata. The caller passes the time.
 import { type ErrorCode, WritError } from '../errors.js';
 import { withoutUndefined } from '../given.js';
 import { utcTimeText } from '../text/iso-time.js';
 
-/** What a host remembers of one bundle until it has what is offered. */
+/** The state of one bundle that a host keeps until it has the offered release. */
 export interface MissedRelease {
-  /** The newest serial that was offered; left out where the role that lists the bundle could not be fetched. */
+  /** The newest offered serial; left out if the role that lists the bundle could not be fetched. */
   readonly serial?: number;
-  /** When the first release was offered that this host missed; it has not had the newest one since. Epoch milliseconds. */
+  /** Epoch milliseconds: when the first missed release was offered; this host has not had the newest release since. */
   readonly sinceMs: number;
-  /** Why the last attempt failed; left out while the first one runs. */
+  /** Error code of the last attempt; left out while the first attempt runs. */
   readonly code?: ErrorCode;
-  /** Of the file that could not be had. */
+  /** URL of the file that could not be fetched. */
   readonly url?: string;
 }
 
-/** `waiting`: not for longer than `release.staleAfter`. `stale`: for longer. `overdue`: for longer than `release.maxStale`. */
+/** `waiting`: missed for at most `release.staleAfter`. `stale`: longer. `overdue`: for `release.maxStale` or longer. */
 export type MissedState = 'waiting' | 'stale' | 'overdue';
 
 export interface MissedStatus extends MissedRelease {
@@ -24,16 +24,16 @@ export interface MissedStatus extends MissedRelease {
 }
 
 export interface MissedFacts {
-  /** Not before the greatest time that the repository has signed. */
+  /** Epoch milliseconds, at least the greatest time that the repository signed. */
   readonly nowMs: number;
   readonly staleAfterMs: number;
-  /** Left out: it is never overdue. */
+  /** Left out: the release is never overdue. */
   readonly maxStaleMs?: number | undefined;
-  /** When a release was first known to be overdue; no clock that is set back ends that. */
+  /** When a release first became overdue; it stays overdue after the clock was set back. */
   readonly overdueNotedMs?: number | undefined;
 }
 
-export function judgeMissed(missed: MissedRelease, facts: MissedFacts): MissedStatus {
+export function judgeMissedRelease(missed: MissedRelease, facts: MissedFacts): MissedStatus {
   const { nowMs, staleAfterMs, maxStaleMs = Number.POSITIVE_INFINITY, overdueNotedMs = 0 } = facts;
   const ageMs = Math.max(nowMs, overdueNotedMs) - missed.sinceMs;
   const isStale = ageMs > Math.min(staleAfterMs, maxStaleMs);
@@ -41,8 +41,11 @@ export function judgeMissed(missed: MissedRelease, facts: MissedFacts): MissedSt
   return { ...missed, state };
 }
 
-/** @returns RELEASE_STALE, as status, health and history say it. @param bundle its name */
-export function missedError(bundle: string, { serial, sinceMs, code, url, state }: MissedStatus): WritError {
+/** @returns RELEASE_STALE, as status, health and history report it. @param bundle its name */
+export function createMissedReleaseError(
+  bundle: string,
+  { serial, sinceMs, code, url, state }: MissedStatus,
+): WritError {
   const what =
     serial === undefined ? `${bundle}: newer releases` : `${bundle} ${serial} is not active: newer releases`;
   const offered = `${serial === undefined ? 'may be' : 'are'} offered since ${utcTimeText(sinceMs)}`;

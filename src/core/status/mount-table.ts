@@ -1,45 +1,45 @@
-// Which part of `policy/` a mount or a path of another process belongs to: reads the kernel's table of mounts and
-// translates paths into places of a file system, where a bind mount, another mount namespace, a subvolume and a
-// state directory that is mounted itself all look the same. Pure: text in, verdicts out; never reads /proc.
+// Finds the generation or tree of `policy/` that a mount or a path of another process uses. It parses the kernel's mount
+// table and translates each path into a file system and a path within it, because this location is the same for a bind mount,
+// another mount namespace, a subvolume and a mounted state directory. Never reads /proc: its callers pass the text.
 
-/** One line of mountinfo (proc(5)), as far as it matters here. */
+/** The members of one line of mountinfo (proc(5)) that the translation needs. */
 export interface Mount {
   /** `major:minor` of the file system. */
   readonly device: string;
-  /** Which directory (or file) of the file system is mounted. */
+  /** Directory or file of the file system that is mounted. */
   readonly root: string;
   readonly mountPoint: string;
-  /** Of an overlay: what is below it. */
+  /** Absolute paths of the lower directories of an overlay; empty for other types. */
   readonly lowerDirectories: readonly string[];
 }
 
-/** A file by its file system and the path within it: the same from every mount namespace. */
-export interface FilePlace {
+/** The file system of a file and its path within it: the same in every mount namespace. */
+export interface FileLocation {
   readonly device: string;
   readonly path: string;
 }
 
-/** A directory that collection would remove. */
-export type Held =
+/** A directory that garbage collection can remove. */
+export type CollectableDirectory =
   | { readonly kind: 'generation'; readonly generation: number }
   | { readonly kind: 'tree'; readonly bundle: string; readonly tree: string };
 
-/** `mount`: mounted somewhere; `cwd`, `root`: of a process; `open`: a directory or file that a process has open. */
-export type HoldKind = 'mount' | 'cwd' | 'root' | 'open';
+/** `mount`: a mount; `cwd`, `root`: a directory of a process; `open`: a file or directory that a process has open. */
+export type UseKind = 'mount' | 'cwd' | 'root' | 'open';
 
-export interface Holder {
-  readonly held: Held;
-  readonly what: HoldKind;
-  /** Where it is mounted, or the path as the kernel names it. */
+export interface GenerationUser {
+  readonly directory: CollectableDirectory;
+  readonly what: UseKind;
+  /** The mount point, or the path as the kernel names it. */
   readonly path: string;
-  /** Left out for a mount of the host itself, which no process owns. */
+  /** Left out for a mount of the host itself, because no process owns it. */
   readonly pid?: number;
   readonly command?: string;
 }
 
 /**
- * Reads a table of mounts; a line that is not one (the last of a text that was cut) is left out.
- * @param under root directory of the process whose table it is: its mount points are relative to that
+ * Parses a mount table. It skips malformed lines, because the last line of a truncated text is incomplete.
+ * @param under root directory of the process that the table belongs to: mount points are relative to it
  */
 export function parseMountInfo(text: string, under = '/'): Mount[] {
   return text.split('\n').flatMap((line) => parseMount(line, under) ?? []);
@@ -79,38 +79,41 @@ function joinPath(directory: string, path: string): string {
 
 /**
  * @param path absolute, without links, as the kernel names it
- * @param mounts the table of the mount namespace that the path is of
- * @returns undefined where no mount of the table has the path
+ * @param mounts the table of the mount namespace of the path
+ * @returns undefined if no mount of the table contains the path
  */
-export function placeOf(path: string, mounts: readonly Mount[]): FilePlace | undefined {
+export function locateFile(path: string, mounts: readonly Mount[]): FileLocation | undefined {
   let found: Mount | undefined;
-  // Of two mounts on one point the later one is on top.
+  // The later of two mounts on one mount point covers the earlier.
   for (const mount of mounts) {
     if (mount.mountPoint.length < (found?.mountPoint.length ?? 0)) continue;
-    if (restBelow(path, mount.mountPoint) !== undefined) found = mount;
+    if (relativePathIn(path, mount.mountPoint) !== undefined) found = mount;
   }
   if (found === undefined) return undefined;
-  return { device: found.device, path: joinPath(found.root, `/${restBelow(path, found.mountPoint)}`) };
+  return { device: found.device, path: joinPath(found.root, `/${relativePathIn(path, found.mountPoint)}`) };
 }
 
-/** @returns what follows the directory in the path, without a slash; undefined for a path that is not in it */
-function restBelow(path: string, directory: string): string | undefined {
+/** @returns the path relative to the directory, `''` for the directory itself; undefined for a path outside it */
+function relativePathIn(path: string, directory: string): string | undefined {
   if (directory === '/') return path.slice(1);
   if (path === directory) return '';
   return path.startsWith(`${directory}/`) ? path.slice(directory.length + 1) : undefined;
 }
 
-/** Behind the path of what was removed while somebody had it: links of /proc, and mountinfo. */
-const removed = /(?: \(deleted\)|\/\/deleted)$/;
+/** The kernel's mark after the path of a removed file that is still open: in links of /proc, and in mountinfo. */
+const deletedSuffix = /(?: \(deleted\)|\/\/deleted)$/;
 
 /**
- * @param policy the place of `policy/`
- * @returns the generation or tree that the place is, or is in; undefined for `policy/` itself, what is above it and
- *   all else: who holds those holds no generation
+ * @param policy location of `policy/`
+ * @returns the generation or tree at or above the location. Undefined for `policy/` itself, the directories above it and
+ *   all other files, because a use of these keeps no generation
  */
-export function heldAt(place: FilePlace, policy: FilePlace): Held | undefined {
-  if (place.device !== policy.device) return undefined;
-  const rest = restBelow(place.path.replace(removed, ''), policy.path);
+export function findCollectableDirectory(
+  location: FileLocation,
+  policy: FileLocation,
+): CollectableDirectory | undefined {
+  if (location.device !== policy.device) return undefined;
+  const rest = relativePathIn(location.path.replace(deletedSuffix, ''), policy.path);
   const [kind, first = '', second] = rest?.split('/') ?? [];
   if (kind === 'generations' && /^[1-9][0-9]{0,15}$/.test(first)) {
     return { kind: 'generation', generation: Number(first) };

@@ -1,38 +1,41 @@
-// What a look over the policy on disk can find, what the host remembers of it, and when it looks again. Pure: how files
-// are read, and how damage is repaired, is the agent's. A file that somebody edited is simply "changed on disk".
+// The damage that a scan of the policy on disk can find, the state that the host records about it, and the time of the next
+// scrub. The agent reads the files and repairs the damage. An edited file is reported as "changed on disk".
 import { computeBackoffMs } from '../backoff.js';
 
 export type DamagedPart = 'current' | 'generation' | 'tree' | 'manifest' | 'record' | 'archive';
 
 export type DamageKind = 'missing' | 'extra' | 'changed' | 'type' | 'mode' | 'owner' | 'unreadable';
 
-/** One thing on disk that is not what was signed, or not as Writ left it. */
+/** A file, link or directory that differs from what was signed or from what Writ wrote. */
 export interface DamageFound {
   readonly generation: number;
   readonly part: DamagedPart;
   readonly kind: DamageKind;
-  /** Left out where it is of no one bundle. */
+  /** Left out for damage that does not belong to one bundle. */
   readonly bundle?: string;
-  /** Directory of the tree, as `41-2c26b46b68ff.7`: the damage stands as long as a generation in use names it. */
+  /** Directory of the tree, as `41-2c26b46b68ff.7`: the damage is current while the active generation uses it. */
   readonly tree?: string;
-  /** Below the tree, the generation or the kept release; `.` for the whole of it. */
+  /** Relative to the tree, the generation or the retained release; `.` for all of it. */
   readonly path: string;
 }
 
-/** What the ledger keeps of the last look, and of all looks. */
+/** The ledger's record of the last scan, and the counts of all scans. */
 export interface ScrubState {
-  /** Epoch milliseconds: when the last look ended. Of no look yet: when nothing was active, and all that is was staged later. */
+  /**
+   * Epoch milliseconds: when the last scan ended. Before the first scan: a time at which no generation was active, so that
+   * everything that is active was staged later.
+   */
   readonly atMs: number;
   readonly outcome: 'intact' | 'damaged' | 'repaired';
-  /** What is damaged still, at most `maxKeptDamage` of it. */
+  /** Damage that is not repaired, at most `maxRecordedDamage` entries. */
   readonly damage: readonly DamageFound[];
-  /** How many there were in all, when it was last looked. */
+  /** Number of differences that the last scan found. */
   readonly found: number;
-  /** Since this host has its state directory. */
+  /** Since the state directory was created. */
   readonly counts: ScrubCounts;
-  /** Repairs in a row that did not succeed. */
+  /** Consecutive failed repairs. */
   readonly failures: number;
-  /** An older generation had to take the damaged one's place; it is so while this one is active. */
+  /** The older generation that replaced a damaged one, as long as it is active; and the reason. */
   readonly behind?: { readonly generation: number; readonly text: string };
 }
 
@@ -45,19 +48,19 @@ export interface ScrubCounts {
 
 export const noScrubCounts: ScrubCounts = { looks: 0, damaged: 0, repaired: 0, failed: 0 };
 
-export const maxKeptDamage = 20;
+export const maxRecordedDamage = 20;
 
-/** True for damage that only a swap repairs: a link leads elsewhere, or a generation has other entries. */
-export function isOfLinks({ part }: DamageFound): boolean {
+/** @returns true for damage that only a swap repairs: a link with another target, or a generation with other entries */
+export function isLinkDamage({ part }: DamageFound): boolean {
   return part === 'current' || part === 'generation';
 }
 
-/** True for damage to a copy that is kept to make a tree again: the tree that is in use may be complete. */
-export function isOfKept({ part }: DamageFound): boolean {
+/** @returns true for damage to a retained copy, from which a tree can be restored; the active tree can still be complete */
+export function isRetainedCopyDamage({ part }: DamageFound): boolean {
   return part === 'manifest' || part === 'record' || part === 'archive';
 }
 
-const words: Readonly<Record<DamageKind, string>> = {
+const kindTexts: Readonly<Record<DamageKind, string>> = {
   missing: 'is missing',
   extra: 'does not belong there',
   changed: 'changed on disk',
@@ -67,39 +70,45 @@ const words: Readonly<Record<DamageKind, string>> = {
   unreadable: 'cannot be read',
 };
 
-/** @returns one line for people, as `dns-edge: views/a.rpz changed on disk` */
-export function damageText({ part, kind, bundle, path, generation }: DamageFound): string {
+/** @returns one line for operators, as `dns-edge: views/a.rpz changed on disk` */
+export function formatDamage({ part, kind, bundle, path, generation }: DamageFound): string {
   const what = path === '.' ? '' : `${path} `;
   switch (part) {
     case 'current':
-      return `the link \`current\` ${words[kind]}`;
+      return `the link \`current\` ${kindTexts[kind]}`;
     case 'generation':
-      return `generation ${generation}: ${what === '' ? 'it' : `the entry ${path}`} ${words[kind]}`;
+      return `generation ${generation}: ${what === '' ? 'it' : `the entry ${path}`} ${kindTexts[kind]}`;
     case 'tree':
-      return `${bundle}: ${what === '' ? 'its tree ' : what}${words[kind]}`;
+      return `${bundle}: ${what === '' ? 'its tree ' : what}${kindTexts[kind]}`;
     case 'manifest':
     case 'record':
     case 'archive':
-      return `${bundle}: the kept ${part} ${words[kind]}`;
+      return `${bundle}: the kept ${part} ${kindTexts[kind]}`;
   }
 }
 
-/** @returns the first of them in words, and how many more there are */
-export function damageSummary(damage: readonly DamageFound[], found: number = damage.length): string {
-  const shown = damage.slice(0, 3).map(damageText);
+/**
+ * @param found number of all differences, of which `damage` lists the first
+ * @returns the texts of the first three, and the number of the others
+ */
+export function formatDamageSummary(damage: readonly DamageFound[], found: number = damage.length): string {
+  const shown = damage.slice(0, 3).map(formatDamage);
   const more = found - shown.length;
   return more > 0 ? `${shown.join('; ')}; ${more} more` : shown.join('; ');
 }
 
-/** A repair has repaired it, or a cycle has replaced it: only what is in use now counts. */
-export interface InUse {
+/** The directories that the active generation uses. Only damage to these is current, because a move replaces the others. */
+export interface ActiveDirectories {
   readonly generation: number | undefined;
   /** Directory of each active tree, by bundle. */
   readonly trees: ReadonlyMap<string, string>;
 }
 
-/** @returns what of the remembered damage still concerns the generation in use */
-export function standingDamage(state: ScrubState | undefined, { generation, trees }: InUse): DamageFound[] {
+/** @returns the recorded damage that affects the active generation */
+export function selectCurrentDamage(
+  state: ScrubState | undefined,
+  { generation, trees }: ActiveDirectories,
+): DamageFound[] {
   return (state?.damage ?? []).filter((one) =>
     one.tree === undefined || one.bundle === undefined
       ? one.generation === generation
@@ -108,49 +117,49 @@ export function standingDamage(state: ScrubState | undefined, { generation, tree
 }
 
 /**
- * What of the policy a look reads: every byte; names, types, sizes and modes; or the links, and what they and the records
- * name: trees, manifests and archives, without what is in them.
+ * `digests`: every byte. `sizes`: names, types, sizes and modes. `places`: the links, and that each tree, manifest and archive
+ * which they and the records name exists, without its contents.
  */
-export type LookDepth = 'digests' | 'sizes' | 'places';
+export type ScanDepth = 'digests' | 'sizes' | 'places';
 
-export interface StartFacts {
+export interface StartScanFacts {
   readonly ended: 'clean' | 'unclean';
-  /** Whether the active policy was read in full since the host booted. */
-  readonly readSinceBoot: 'yes' | 'no';
-  /** Whether the next pull of a host that lives by cron looks when it is due; an agent looks by itself, and rests on nothing at its start. */
-  readonly looksLater: 'pull' | 'nobody';
-  /** Whether a loader or a worker is still to be brought to what is there. */
-  readonly isOwed: 'yes' | 'no';
+  /** Whether a full scan of the active policy was completed since the host booted. */
+  readonly isReadSinceBoot: boolean;
+  /** Whether a later `writ pull` without an agent scrubs when it is needed. False for an agent: its start skips no scan. */
+  readonly hasLaterScrub: boolean;
+  /** Whether a loader or a worker must still load the active generation. */
+  readonly isNotificationPending: boolean;
   readonly state: ScrubState | undefined;
-  /** Undefined where no look is wanted in between. */
+  /** Interval of scrubs; undefined if periodic scrubs are switched off. */
   readonly everyMs: number | undefined;
   readonly nowMs: number;
 }
 
 /**
- * @returns how much a start looks at. What no later look would see in its time is looked at now: only a pull whose host was
- *   read in full less than `everyMs` ago, and found whole, may rest on that.
+ * @returns the depth of the scan at a start. A start skips only what a later scrub finds in time: `places` requires a later
+ *   pull, and a full scan without damage less than `everyMs` ago
  */
-export function depthOfStart(facts: StartFacts): LookDepth {
-  const { ended, readSinceBoot, looksLater, isOwed, state, everyMs, nowMs } = facts;
-  if (ended === 'unclean' || readSinceBoot === 'no') return 'digests';
-  if (looksLater !== 'pull' || everyMs === undefined) return 'sizes';
+export function chooseStartScanDepth(facts: StartScanFacts): ScanDepth {
+  const { ended, isReadSinceBoot, hasLaterScrub, isNotificationPending, state, everyMs, nowMs } = facts;
+  if (ended === 'unclean' || !isReadSinceBoot) return 'digests';
+  if (!hasLaterScrub || everyMs === undefined) return 'sizes';
   const ageMs = nowMs - (state?.atMs ?? 0);
-  // A clock that was set back says nothing of how long ago it was.
+  // After the clock was set back, the age of the last scan is unknown.
   const isDue = state === undefined || state.damage.length > 0 || ageMs < 0 || ageMs >= everyMs;
   if (isDue) return 'digests';
-  return isOwed === 'yes' ? 'sizes' : 'places';
+  return isNotificationPending ? 'sizes' : 'places';
 }
 
 const firstRetryMs = 60_000;
-/** A host that starts has better things to do at once. */
-const leastWaitMs = 10_000;
+/** Delays an overdue scrub, because a start has more urgent work. */
+const minDelayMs = 10_000;
 
 /**
- * @returns milliseconds until the next look. After a repair that failed sooner: 1 min, doubling, never later than the
- *   interval. A clock that was set back makes nobody wait longer than one interval.
+ * @returns milliseconds until the next scrub. After a failed repair: 1 minute, doubled for each failure, at most the interval.
+ *   Never more than one interval, also after the clock was set back
  */
-export function nextLookMs(
+export function computeScrubDelayMs(
   state: ScrubState | undefined,
   { everyMs, nowMs }: { readonly everyMs: number; readonly nowMs: number },
 ): number {
@@ -158,47 +167,47 @@ export function nextLookMs(
   const { failures, atMs } = state;
   const delayMs =
     failures === 0 ? everyMs : computeBackoffMs(failures, { firstMs: firstRetryMs, maxMs: everyMs });
-  return Math.min(Math.max(atMs + delayMs - nowMs, Math.min(everyMs, leastWaitMs)), delayMs);
+  return Math.min(Math.max(atMs + delayMs - nowMs, Math.min(everyMs, minDelayMs)), delayMs);
 }
 
 /**
- * @returns what is remembered of a full look at a host on which nothing is active. It finds no damage, and is no look to count;
- *   but whatever is active later was staged behind it, and staging digests every byte: the next pulls rest on that.
+ * @returns the state after a full scan of a host without an active generation. The scan is not counted. Its time is recorded,
+ *   because everything that becomes active later is staged after it, and staging verifies every byte
  */
-export function afterNothing(state: ScrubState | undefined, atMs: number): ScrubState {
+export function recordEmptyScan(state: ScrubState | undefined, atMs: number): ScrubState {
   const counts = state?.counts ?? noScrubCounts;
   return { atMs, outcome: 'intact', damage: [], found: 0, counts, failures: 0 };
 }
 
-/** The part of a look that the next state is made of. */
-export interface LookEnd {
+/** The result of one scan and of its repair. */
+export interface ScanResult {
   readonly atMs: number;
-  /** What was found. */
+  /** The damage that the scan found. */
   readonly damage: readonly DamageFound[];
-  /** `none`: nothing was tried. */
+  /** `none`: no repair was attempted. */
   readonly repair: 'none' | 'succeeded' | 'failed';
   readonly behind?: ScrubState['behind'];
 }
 
-/** @returns what is remembered after a look */
-export function afterLook(state: ScrubState | undefined, look: LookEnd): ScrubState {
-  const { atMs, damage, repair } = look;
+/** @returns the state after a scan */
+export function recordScan(state: ScrubState | undefined, scan: ScanResult): ScrubState {
+  const { atMs, damage, repair } = scan;
   const { looks, damaged, repaired, failed } = state?.counts ?? noScrubCounts;
   const isDamaged = damage.length > 0;
-  const isMended = repair === 'succeeded';
-  const behind = look.behind ?? (isMended ? undefined : state?.behind);
+  const isRepaired = repair === 'succeeded';
+  const behind = scan.behind ?? (isRepaired ? undefined : state?.behind);
   return {
     atMs,
-    outcome: isMended ? 'repaired' : isDamaged ? 'damaged' : 'intact',
-    damage: isMended ? [] : damage.slice(0, maxKeptDamage),
+    outcome: isRepaired ? 'repaired' : isDamaged ? 'damaged' : 'intact',
+    damage: isRepaired ? [] : damage.slice(0, maxRecordedDamage),
     found: damage.length,
     counts: {
       looks: looks + 1,
       damaged: damaged + Number(isDamaged),
-      repaired: repaired + Number(isMended),
+      repaired: repaired + Number(isRepaired),
       failed: failed + Number(repair === 'failed'),
     },
-    failures: isDamaged && !isMended ? (state?.failures ?? 0) + Number(repair === 'failed') : 0,
+    failures: isDamaged && !isRepaired ? (state?.failures ?? 0) + Number(repair === 'failed') : 0,
     ...(behind === undefined ? {} : { behind }),
   };
 }

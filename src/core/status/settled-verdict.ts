@@ -1,62 +1,68 @@
-// Whether the releases that were active when a wait began have settled, read from one status report. Pure.
+// Decides from one status report whether the releases that were active when a wait began have settled.
 import { given } from '../given.js';
 import type { BakeStatus, BakeWait, StatusReport } from './status.js';
 
-/** A release that a wait is about. */
-export interface WatchedRelease {
+/** A release that a wait covers. */
+export interface AwaitedRelease {
   readonly bundle: string;
   readonly serial: number;
 }
 
 /**
- * `none`: it has no bake time. `taken-back`: an older release, or none, is active in its place. `failed`: it failed, and is
- * active still.
+ * `none`: it has no bake time. `taken-back`: an older release, or none, is active in its place. `failed`: it failed within its
+ * bake time and is still active. `unobserved`: it settled, but no agent observed its bake time.
  */
-export type ReleaseFate = 'baking' | 'settled' | 'unobserved' | 'none' | 'taken-back' | 'failed';
+export type SettleState = 'baking' | 'settled' | 'unobserved' | 'none' | 'taken-back' | 'failed';
 
-export interface JudgedRelease extends WatchedRelease {
-  readonly state: ReleaseFate;
-  /** Of a bake that goes on. */
+export interface SettleVerdict extends AwaitedRelease {
+  readonly state: SettleState;
+  /** Milliseconds until the bake time ends; only while it bakes. */
   readonly leftMs?: number;
-  /** There while the bake time does not pass, or is over and the release has not settled. */
+  /** Present while the bake time does not pass, or after it ended and the release has not settled. */
   readonly waitsFor?: BakeWait;
   /**
-   * Error code and text of a failure. Of a release that is not active any more, as far as it is known: its refusal, CONTACT_LOST,
-   * RELEASE_HELD after a rollback by a person, RELEASE_WITHDRAWN.
+   * Error code and text of a failure. For a release that is not active any more, if the cause is known: its refusal,
+   * CONTACT_LOST, RELEASE_HELD after a rollback by an operator, or RELEASE_WITHDRAWN.
    */
   readonly cause?: string;
   readonly text?: string;
 }
 
-export function watchedReleases({ bundles }: Pick<StatusReport, 'bundles'>): WatchedRelease[] {
+export function listAwaitedReleases({ bundles }: Pick<StatusReport, 'bundles'>): AwaitedRelease[] {
   return bundles.flatMap(({ bundle, serial }) => (serial === undefined ? [] : [{ bundle, serial }]));
 }
 
 /**
- * A newer release that became active meanwhile takes the place of the one that was watched: the question is whether what the
- * host has now is good.
+ * Judges each awaited release. A newer release that became active in the meantime is judged instead, because the caller waits
+ * until the releases in use are proved good.
+ * @returns one verdict for each awaited release, in their order
  */
-export function judgeReleases(
-  watched: readonly WatchedRelease[],
-  { bundles, ...reasons }: Pick<StatusReport, 'bundles'> & LeaveReasons,
-): JudgedRelease[] {
-  return watched.map(({ bundle, serial }): JudgedRelease => {
+export function judgeAwaitedReleases(
+  awaited: readonly AwaitedRelease[],
+  { bundles, ...reasons }: Pick<StatusReport, 'bundles'> & DeactivationEvidence,
+): SettleVerdict[] {
+  return awaited.map(({ bundle, serial }): SettleVerdict => {
     const now = bundles.find((one) => one.bundle === bundle);
     if (now?.serial === undefined || now.serial < serial) {
-      const cause = causeOf({ bundle, serial }, { ...reasons, offered: now?.server?.serial });
+      const cause = findCause({ bundle, serial }, { ...reasons, offered: now?.server?.serial });
       return { bundle, serial, state: 'taken-back', ...cause };
     }
-    return { bundle, serial: now.serial, ...fateOf(now.bake) };
+    return { bundle, serial: now.serial, ...judgeBake(now.bake) };
   });
 }
 
-type LeaveReasons = Pick<StatusReport, 'refusals' | 'problems' | 'holds'>;
+type DeactivationEvidence = Pick<StatusReport, 'refusals' | 'problems' | 'holds'>;
 
-/** A release that lost contact is held, and not remembered as refused. */
-function causeOf(
-  { bundle, serial }: WatchedRelease,
-  { refusals, problems, holds, offered = serial }: LeaveReasons & { readonly offered: number | undefined },
-): Pick<JudgedRelease, 'cause' | 'text'> {
+/** Compares lost contact before the holds, because a release that lost contact is held and not refused. */
+function findCause(
+  { bundle, serial }: AwaitedRelease,
+  {
+    refusals,
+    problems,
+    holds,
+    offered = serial,
+  }: DeactivationEvidence & { readonly offered: number | undefined },
+): Pick<SettleVerdict, 'cause' | 'text'> {
   const refusal = refusals.find((one) => one.bundle === bundle && one.serial === serial);
   if (refusal !== undefined) return { cause: refusal.code, text: refusal.reason };
   const lost = problems.find(
@@ -68,13 +74,13 @@ function causeOf(
     const reason = hold.reason === undefined || hold.reason === '' ? '' : `: ${hold.reason}`;
     return { cause: 'RELEASE_HELD', text: `was rolled back by user ${hold.by}${reason}` };
   }
-  // Only a withdrawal makes a channel offer an older release.
+  // A channel offers an older release only after a withdrawal.
   return offered < serial
     ? { cause: 'RELEASE_WITHDRAWN', text: `was withdrawn by its publisher, which offers ${offered} again` }
     : {};
 }
 
-function fateOf(bake: BakeStatus | undefined): Omit<JudgedRelease, 'bundle' | 'serial'> {
+function judgeBake(bake: BakeStatus | undefined): Omit<SettleVerdict, 'bundle' | 'serial'> {
   if (bake === undefined) return { state: 'none' };
   const { state, leftMs = 0, waitsFor, observed, cause, text } = bake;
   switch (state) {

@@ -1,5 +1,5 @@
-// What `writ status` and status.json say of a host. Owns the shape; its members are a promise (additive within
-// schema 1). Who asks and how is control-protocol's.
+// The status report of a host, for `writ status` and status.json. The members are part of schema 1, which only gets new members.
+// The protocol of the request is in control-protocol.
 import type { SandboxMode } from '../config/config.js';
 import type { Problem, Trigger, WorkerState } from '../cycle/cycle-report.js';
 import type { Outcome } from '../cycle/sync-machine.js';
@@ -7,7 +7,7 @@ import type { ErrorCode } from '../error-codes.js';
 import type { ProxyUse } from '../proxy-rules.js';
 import type { BundleStatus } from './bundle-status.js';
 import type { FreshnessReport } from './freshness.js';
-import type { HoldKind } from './mount-table.js';
+import type { UseKind } from './mount-table.js';
 import type { DamageFound, ScrubCounts } from './scrub-state.js';
 
 export type { BakeStatus, BakeWait, BundleStatus } from './bundle-status.js';
@@ -17,38 +17,38 @@ export type AgentState = 'init' | 'run' | 'shutdown' | 'stop';
 export interface WorkerStatus {
   readonly group: string;
   readonly worker: string;
-  /** Generation it should use; left out when none is active. */
+  /** Generation that the worker should use; left out if none is active. */
   readonly wanted?: number;
-  /** Generation it last proved; left out when it never did. */
+  /** Generation for which the worker was last confirmed; left out if it never was. */
   readonly confirmed?: number;
-  /** Generation that it was last notified of, whatever it made of it; left out where the last notification did not reach it. */
+  /** Generation of the last notification, with any result; left out if that did not reach the worker. */
   readonly notified?: number;
-  /** `pending`: not up yet, notified when it appears. */
+  /** `pending`: not started yet; it is notified when it appears. */
   readonly state: WorkerState | 'pending';
   readonly text: string;
-  /** Since when it is in this state. */
+  /** Epoch milliseconds: since when the worker is in this state. */
   readonly atMs: number;
-  /** Id of the last notification; left out when it was never notified. */
+  /** Id of the last notification; left out before the first. */
   readonly notificationId?: string;
-  /** When that was answered; left out when it was not. */
+  /** When the worker answered it; left out without an answer. */
   readonly notifiedAtMs?: number;
-  /** When it last proved what it uses, by its answer or its probe; left out where it did not. */
+  /** When an answer or a probe last confirmed the worker; left out if none did. */
   readonly provenAtMs?: number;
-  /** `false`: neither its process nor a repeated probe would show that this proof is over. */
+  /** `false`: neither its process nor a repeated probe would show that this confirmation is not valid any more. */
   readonly observed?: false;
-  /** Notifications in vain, and when the next one comes, in epoch milliseconds; left out while nothing is pending. */
+  /** Number of failed notifications, and epoch milliseconds of the next; left out if none is pending. */
   readonly tries?: number;
   readonly nextNotificationAtMs?: number;
-  /** Since when its set does not list it. */
+  /** Epoch milliseconds: when the worker left its group; left out for a member. */
   readonly goneAtMs?: number;
-  /** Why it could not be reached, where more is known than that. */
+  /** A more exact cause of an unreachable worker, if it is known. */
   readonly code?: 'PROCESS_UNKNOWN' | 'SUPERVISOR_GAVE_UP';
 }
 
-/** A group of workers, and what is wrong with it. */
+/** A worker group and its problems. */
 export interface GroupStatus {
   readonly group: string;
-  /** How many workers are there, how many of them proved what is active, and how many there must be. */
+  /** Number of members, of members that are confirmed for the active generation, and of required members. */
   readonly workers: number;
   readonly confirmed: number;
   readonly min: number;
@@ -72,11 +72,11 @@ export interface RefusalStatus {
 
 /** A refusal as `writ refusals` lists it. */
 export interface RememberedRefusal extends RefusalStatus {
-  /** `standing`: its release is what the channel offers. `older`: it is not tried any more. */
+  /** `standing`: the channel offers its release. `older`: its release is not tried any more. */
   readonly state: 'standing' | 'older';
-  /** How often it was refused. */
+  /** Number of attempts that were refused. */
   readonly tries: number;
-  /** Bundles whose releases were refused with it. */
+  /** Bundles with releases that were refused together with it. */
   readonly refusedWith: readonly string[];
 }
 
@@ -88,119 +88,119 @@ export interface HoldStatus {
   readonly reason?: string;
 }
 
-/** Nothing is activated until it ends. */
+/** A pause: no release is activated until it ends. */
 export interface PauseStatus {
   readonly by: string;
   readonly reason: string;
   readonly atMs: number;
-  /** Left out: until `writ resume`. */
+  /** Left out for a pause until `writ resume`. */
   readonly untilMs?: number;
 }
 
-/** A release that a worker group keeps waiting. */
-export interface WaitStatus {
+/** A release with an activation delay, and the groups that cause it. */
+export interface DelayedReleaseStatus {
   readonly bundle: string;
   readonly serial: number;
   readonly groups: readonly string[];
   readonly untilMs: number;
 }
 
-/** What is under way from the server just now, for all bundles together. */
-export interface Downloading {
+/** Bytes of the current downloads of all bundles together. */
+export interface DownloadedBytes {
   readonly doneBytes: number;
   readonly totalBytes: number;
 }
 
 export interface MirrorReport {
   readonly url: string;
-  /** `used`: the last one that something came from. `failed`: when it was last asked. */
+  /** `used`: the last mirror that sent a file. `failed`: the last request failed. */
   readonly state: 'used' | 'failed' | 'idle';
   /** Error code of the last failure. */
   readonly code?: string;
-  /** Epoch milliseconds: since when it fails. */
+  /** Epoch milliseconds of the first of the consecutive failures. */
   readonly sinceMs?: number;
 }
 
-/** A kept release that keys of today no longer vouch for. */
+/** A retained release that does not verify against the current keys. */
 export interface UntrustedStatus {
   readonly bundle: string;
   readonly serial: number;
   readonly generation: number;
-  /** In use now: an alarm. The others are only never rolled back to. */
+  /** True for a release in use, which is a critical problem. No rollback goes to the others. */
   readonly active: boolean;
   readonly reason: string;
 }
 
-/** What collection would have removed, did nobody hold it. */
-export interface HeldStatus {
-  /** Left out for a tree that no generation has. */
+/** A generation or tree that is retained only because of its user. */
+export interface GenerationUserStatus {
+  /** Left out for a tree that belongs to no generation. */
   readonly generation?: number;
-  /** Where one tree of it is held. */
+  /** Present if only one tree is in use. */
   readonly bundle?: string;
-  readonly what: HoldKind;
-  /** Where it is mounted, or which part of it is held, as the kernel names it; left out in status.json. */
+  readonly what: UseKind;
+  /** The mount point, or the path in use as the kernel names it; left out in status.json. */
   readonly path?: string;
   /** Left out for a mount of the host itself, and in status.json. */
   readonly pid?: number;
   readonly command?: string;
-  /** Epoch milliseconds: since when it is not current any more. */
+  /** Epoch milliseconds: since when it is not active any more. */
   readonly sinceMs: number;
 }
 
-/** The last look over the policy on disk. */
+/** The last scan of the policy on disk. */
 export interface ScrubStatus {
   readonly atMs: number;
   readonly outcome: 'intact' | 'damaged' | 'repaired';
-  /** How many damaged things that look found. */
+  /** Number of differences that the scan found. */
   readonly found: number;
-  /** What is damaged still; at most 20. */
+  /** Damage that is not repaired; at most 20 entries. */
   readonly damage: readonly DamageFound[];
   readonly counts: ScrubCounts;
 }
 
-/** How commands are confined on this host, and which bounds are really kept. */
+/** How commands are confined on this host, and which limits the kernel enforces. */
 export interface SandboxStatus {
   readonly mode: SandboxMode;
-  /** `missing`: not installed. `unusable`: the kernel or a container refuses it. `unknown`: not looked for yet. */
+  /** `missing`: not installed. `unusable`: the kernel or a container refuses it. `unknown`: not checked yet. */
   readonly state: 'on' | 'off' | 'missing' | 'unusable' | 'unknown';
-  /** Why it is not on. */
+  /** Why the sandbox is not on. */
   readonly reason?: string;
-  /** Where a trial failed: whether commands do not run, or run as the agent. */
+  /** After a failed trial: `refused`: commands do not run. `unconfined`: they run as the agent's user. */
   readonly withoutIt?: 'refused' | 'unconfined';
-  /** What to change on the host, where the kernel says why it is not on. */
+  /** The setting to change on the host, if the kernel names why the sandbox is not on. */
   readonly hint?: string;
-  /** Who commands are, where they do not say: nobody, or the agent's own user. The next members are there when it is on. */
+  /** User of commands without a configured one: `nobody` or the agent's user. This and the next members require `on`. */
   readonly user?: 'nobody' | 'agent';
   readonly userNamespace?: 'yes' | 'no';
-  /** Each process for itself has the bound, or all of a command together. */
+  /** Whether the memory limit applies to each process, or to all processes of a command together. */
   readonly memory?: 'each-process' | 'each-command';
-  /** What `processes` counts: those of the command, or all of its user. */
+  /** Whether the limit `processes` counts the processes of the command, or all of its user. */
   readonly processes?: 'each-command' | 'each-user';
-  /** Whether the system calls by which a command leaves its namespaces are refused, and those of another architecture. */
+  /** `filtered`: system calls to leave the namespaces, and those of another architecture, are refused. */
   readonly systemCalls?: 'filtered' | 'open';
 }
 
-/** What is known of the fleet server that this host reports to. */
+/** The fleet server of this host, and the state of its reports. */
 export interface FleetStatus {
   readonly url: string;
-  /** `waiting`: a person approves the host first. */
+  /** `waiting`: an operator has not approved the host yet. */
   readonly state: 'enrolling' | 'waiting' | 'reporting';
-  /** By which the fleet knows this host; left out before it has enrolled. */
+  /** Id of this host's key in the fleet; left out before the enrolment. */
   readonly keyId?: string;
-  /** When a report was last stored there. */
+  /** When the server last stored a report. */
   readonly acknowledgedAtMs?: number;
-  /** Time between two reports, as the server granted it. */
+  /** Interval of reports, as the server set it. */
   readonly everyMs?: number;
-  /** Outcomes that no server has stored yet. */
+  /** Number of outcomes that the server has not stored yet. */
   readonly pending: number;
-  /** What stops it. */
+  /** The problem that prevents reports. */
   readonly problem?: Problem;
 }
 
 /** Lines of the agent's log that could not be written since it started. */
 export interface LogLosses {
   readonly lines: number;
-  /** Error code of the system for the last of them, as ENOSPC. */
+  /** System error code of the last loss, as ENOSPC. */
   readonly code?: string;
 }
 
@@ -210,10 +210,10 @@ export interface StatusReport {
   /** Version of the agent. */
   readonly version: string;
   readonly host: string;
-  /** `host.labels`; left out where there are none. */
+  /** `host.labels`; left out if there are none. */
   readonly labels?: Readonly<Record<string, string>>;
   readonly atMs: number;
-  /** `stop` in a report that was read without a running agent. */
+  /** `stop` in a report that a command made without a running agent. */
   readonly agent: AgentState;
   /** The last cycle; left out before the first. */
   readonly last?: {
@@ -222,56 +222,56 @@ export interface StatusReport {
     readonly outcome: Outcome;
     readonly atMs: number;
   };
-  /** Somebody is there, and everybody proved the active generation; false where there is nobody to prove it. */
+  /** True if every worker is confirmed for the active generation; false on a host without workers. */
   readonly confirmed: boolean;
-  /** Left out when nothing is active. */
+  /** Left out if no generation is active. */
   readonly generation?: number;
   readonly activatedAtMs?: number;
   readonly bundles: readonly BundleStatus[];
   readonly workers: readonly WorkerStatus[];
-  /** In the order of the configuration; left out where there are none. */
+  /** In the order of the configuration; left out if there are none. */
   readonly groups?: readonly GroupStatus[];
   readonly freshness: FreshnessReport;
-  /** Left out while the clock of this host is right, or nothing signed tells. */
+  /** Left out unless the clock is behind a signed time. */
   readonly clock?: {
-    /** Greatest time that the repository has signed; it is used for expiry. */
+    /** Greatest time that the repository signed; expiry is judged by it. */
     readonly floorMs: number;
     readonly behindMs: number;
   };
   readonly nextPollAtMs?: number;
-  /** Left out while nothing is downloaded, and where no agent answers. */
-  readonly downloading?: Downloading;
-  /** In the order of the configuration; left out where there is one, or none was asked yet. */
+  /** Left out without a download, and without an agent. */
+  readonly downloading?: DownloadedBytes;
+  /** In the order of the configuration; left out for a single mirror, and before the first request. */
   readonly mirrors?: readonly MirrorReport[];
-  /** The metadata this host trusts, in the order timestamp, snapshot, targets, root. */
+  /** The metadata that this host trusts, in the order timestamp, snapshot, targets, root. */
   readonly trust: readonly {
     readonly role: string;
     readonly version: number;
     readonly expiresAtMs: number;
-    /** Where the metadata says so: the timestamp's. */
+    /** Only for the timestamp, because no other role has this time. */
     readonly signedAtMs?: number;
   }[];
   readonly untrusted?: readonly UntrustedStatus[];
-  /** Left out when nothing is kept for its holders alone. */
-  readonly held?: readonly HeldStatus[];
-  /** Left out before the first look. */
+  /** Left out if nothing is retained for its users alone. */
+  readonly held?: readonly GenerationUserStatus[];
+  /** Left out before the first scan. */
   readonly scrub?: ScrubStatus;
-  /** Left out where no agent has looked. */
+  /** Left out before an agent has checked it. */
   readonly sandbox?: SandboxStatus;
-  /** Of releases that could be tried still: the others are history. */
+  /** Refusals of releases that can still be tried. */
   readonly refusals: readonly RefusalStatus[];
-  /** How many refusals are remembered of releases that are tried no more; left out where there are none. */
+  /** Number of recorded refusals of releases that are not tried any more; left out if there are none. */
   readonly olderRefusals?: number;
   readonly holds: readonly HoldStatus[];
-  /** Left out while nothing is paused. */
+  /** Left out without a pause. */
   readonly pause?: PauseStatus;
-  /** Left out while nothing waits. */
-  readonly waiting?: readonly WaitStatus[];
-  /** Left out where `fleet` is not configured, and where no agent has looked. */
+  /** Left out if no release is delayed. */
+  readonly waiting?: readonly DelayedReleaseStatus[];
+  /** Left out if `fleet` is not configured, and before an agent has read it. */
   readonly fleet?: FleetStatus;
-  /** How the process reaches repository and fleet; left out where nothing names a proxy. */
+  /** The proxies to repository and fleet; left out if no setting names a proxy. */
   readonly proxies?: readonly ProxyUse[];
-  /** Left out while nothing was lost, and where no agent runs. */
+  /** Left out if no line was lost, and without an agent. */
   readonly logLosses?: LogLosses;
   readonly problems: readonly Problem[];
 }

@@ -1,24 +1,24 @@
-// What `writ verify` answers: each generation that this host relies on, what is damaged in it, and what a repair did.
-// Owns the shape; its members are a promise (additive within schema 1).
+// The result of `writ verify`: each generation that this host relies on, its damage, and the result of a repair. The members are
+// part of schema 1, which only gets new members.
 import type { CycleResult, Problem } from '../cycle/cycle-report.js';
 import type { DamageFound } from './scrub-state.js';
 import type { UntrustedStatus } from './status.js';
 
-/** `active` first; `previous` and `last-known-good` are what a rollback can go to, where they are others. */
+/** `active` first; `previous` and `last-known-good` are the backups for a rollback, if they are other generations. */
 export type VerifiedRole = 'active' | 'previous' | 'last-known-good';
 
 export interface VerifiedGeneration {
   readonly generation: number;
   readonly role: VerifiedRole;
-  /** As it is at the end. */
+  /** Damage after the repair, if one was made. */
   readonly damage: readonly DamageFound[];
 }
 
-/** A damaged backup that a repair could not make again. */
+/** A damaged backup that a repair could not complete. */
 export interface UnrepairedBackup {
   readonly generation: number;
   readonly role: Exclude<VerifiedRole, 'active'>;
-  /** `given-up`: nobody can have it again, and it is no backup any more. `kept`: it is named as it is, and looked at again. */
+  /** `given-up`: it can never be completed and is not a backup any more. `kept`: it stays damaged and is scanned again. */
   readonly end: 'given-up' | 'kept';
   readonly problem: Problem;
 }
@@ -26,18 +26,18 @@ export interface UnrepairedBackup {
 export interface VerifyResult {
   readonly schema: 1;
   readonly type: 'verify.result';
-  /** `empty`: nothing is active. `repaired`: damage was found, and all is complete now. */
+  /** `empty`: no generation is active. `repaired`: damage was found, and every generation is complete now. */
   readonly outcome: 'intact' | 'repaired' | 'damaged' | 'empty';
-  /** 0 when all that this host relies on is complete in the end, otherwise 1. */
+  /** 0 if every generation that this host relies on is complete at the end, otherwise 1. */
   readonly exitCode: 0 | 1;
   readonly generations: readonly VerifiedGeneration[];
-  /** What was damaged before a repair. */
+  /** Damage before a repair. */
   readonly found: readonly DamageFound[];
-  /** Kept releases that keys of today do not vouch for; an active one is `damaged`. */
+  /** Retained releases that do not verify against the current keys. With an active one, the outcome is `damaged`. */
   readonly untrusted: readonly UntrustedStatus[];
-  /** What a repair of the active policy did. */
+  /** Result of a repair of the active policy. */
   readonly repair?: CycleResult;
-  /** Left out when there is none. */
+  /** Left out if there are none. */
   readonly unrepaired?: readonly UnrepairedBackup[];
   readonly durationMs: number;
 }

@@ -13,7 +13,7 @@ import {
   parseHello,
   type SocketMessage,
 } from '../../core/protocol/socket-protocol.js';
-import { type ServiceLines, serviceLines } from '../../core/status/agent-service.js';
+import { chooseServiceCommands, type ServiceCommands } from '../../core/status/agent-service.js';
 import { agentOwners, requireSafePath } from '../disk/safe-path.js';
 import { type Clock, letOthersRun } from '../time/clock.js';
 import { joinSignals } from '../time/join-signals.js';
@@ -32,7 +32,7 @@ export interface AskOptions {
   /** What was typed, as `writ pull`: a hint repeats it behind sudo. */
   readonly commandLine: string;
   /** What starts the agent of this host; left out: its unit. */
-  readonly service?: ServiceLines;
+  readonly service?: ServiceCommands;
   /** Told once, when the agent has another version. */
   readonly onOtherVersion: (agentVersion: string) => void;
   /** Aborting ends the wait; the agent finishes what it does. */
@@ -207,6 +207,6 @@ function unreachable(reason: UnreachableReason, text: string, options: AskOption
 
 function hintOf(reason: UnreachableReason, { commandLine, service }: AskOptions): string {
   if (reason === 'denied') return `sudo ${commandLine}`;
-  const { start, look } = service ?? serviceLines('installed');
+  const { start, inspect: look } = service ?? chooseServiceCommands('installed');
   return reason === 'not-running' ? start : look;
 }

@@ -5,8 +5,8 @@
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { given } from '../../core/given.js';
-import type { FilePlace, Holder, Mount } from '../../core/status/mount-table.js';
-import { heldAt, parseMountInfo, placeOf } from '../../core/status/mount-table.js';
+import type { FileLocation, GenerationUser, Mount } from '../../core/status/mount-table.js';
+import { findCollectableDirectory, locateFile, parseMountInfo } from '../../core/status/mount-table.js';
 import { readSmallFile } from '../read-file.js';
 import { type Clock, letOthersRun } from '../time/clock.js';
 import { listPids, listProcNames, readCommand, readProcLink, readProcText } from './proc-files.js';
@@ -32,7 +32,7 @@ export interface HolderSearch {
 }
 
 export interface HolderReport {
-  readonly holders: readonly Holder[];
+  readonly holders: readonly GenerationUser[];
   /** `no`: a bound ended the walk, and who was not found may hold something all the same. */
   readonly complete: 'yes' | 'no';
   /** Processes looked at. */
@@ -73,7 +73,7 @@ const sliceMs = 5;
 function startWalk({ policy, clock, proc = '/proc', limits: own }: HolderSearch) {
   const limits = { ...defaultHolderLimits, ...own };
   const ownMounts = parseMountInfo(readProcText(join(proc, 'self', 'mountinfo'), limits.maxBytes) ?? '');
-  const place = placeOf(fs.realpathSync(policy), ownMounts);
+  const place = locateFile(fs.realpathSync(policy), ownMounts);
   if (place === undefined) return undefined;
   const { text: ownNamespace } = readProcLink(join(proc, 'self', 'ns', 'mnt'));
   const begunMs = clock.monotonicMs();
@@ -90,7 +90,7 @@ function startWalk({ policy, clock, proc = '/proc', limits: own }: HolderSearch)
     mounts: new Map<string | undefined, readonly Mount[]>([[ownNamespace, ownMounts]]),
     /** Tables that were read: of each namespace one for each root directory, as a table ends at the root. */
     tables: new Set<string>(),
-    holders: new Map<string, Holder>(),
+    holders: new Map<string, GenerationUser>(),
     bytesLeft: limits.maxBytes,
     unseen: 0,
     complete: true,
@@ -150,7 +150,7 @@ function noteMounts(walk: Walk, mounts: readonly Mount[], pid?: number): void {
   for (const { device, root, mountPoint, lowerDirectories } of mounts) {
     const of = { what: 'mount', path: mountPoint, ...given({ pid }) } as const;
     note(walk, { device, path: root }, of);
-    for (const lower of lowerDirectories) note(walk, placeOf(lower, walk.ownMounts), of);
+    for (const lower of lowerDirectories) note(walk, locateFile(lower, walk.ownMounts), of);
   }
 }
 
@@ -172,22 +172,22 @@ async function lookAtLinks(walk: Walk, { pid, namespace }: ProcessPlace): Promis
   return walk.mayGoOn(2);
 }
 
-type HoldOf = Omit<Holder, 'held' | 'command'>;
+type HoldOf = Omit<GenerationUser, 'directory' | 'command'>;
 
 /** @param link its path is that of the link; who holds what it leads to is noted */
 function noteLink(walk: Walk, mounts: readonly Mount[], link: HoldOf): void {
   const { text } = readProcLink(link.path);
   // Sockets, pipes and the like have no path; devices are nobody's policy.
   if (text?.startsWith('/') !== true || text.startsWith('/dev/')) return;
-  note(walk, placeOf(text, mounts), { ...link, path: text });
+  note(walk, locateFile(text, mounts), { ...link, path: text });
 }
 
-function note(walk: Walk, place: FilePlace | undefined, of: HoldOf): void {
-  const held = place && heldAt(place, walk.policy);
+function note(walk: Walk, place: FileLocation | undefined, of: HoldOf): void {
+  const held = place && findCollectableDirectory(place, walk.policy);
   if (held === undefined || walk.holders.size >= walk.limits.maxHolders) return;
   // A mount of the host is in the table of every namespace that was made after it: it counts once.
   const key = JSON.stringify([held, of.what, of.what === 'mount' ? of.path : of.pid]);
   if (walk.holders.has(key)) return;
   const command = of.pid === undefined ? undefined : readCommand(walk.proc, of.pid);
-  walk.holders.set(key, { held, ...of, ...given({ command }) });
+  walk.holders.set(key, { directory: held, ...of, ...given({ command }) });
 }

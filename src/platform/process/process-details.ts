@@ -3,7 +3,7 @@
 import * as fs from 'node:fs';
 import { basename, join } from 'node:path';
 import { isSystemError } from '../../core/errors.js';
-import { type FilePlace, type Mount, parseMountInfo, placeOf } from '../../core/status/mount-table.js';
+import { type FileLocation, locateFile, type Mount, parseMountInfo } from '../../core/status/mount-table.js';
 import { printable } from '../../core/text/printable.js';
 import { listPids, readCommand, readProcLink, readProcText } from './proc-files.js';
 
@@ -47,10 +47,10 @@ export function seesFile(pid: number, path: string, file: FileIdentity): boolean
   });
 }
 
-function placeHere(path: string): FilePlace | undefined {
+function placeHere(path: string): FileLocation | undefined {
   try {
     const real = fs.realpathSync(path);
-    return placeOf(real, parseMountInfo(readProcText('/proc/self/mountinfo', maxMountBytes) ?? ''));
+    return locateFile(real, parseMountInfo(readProcText('/proc/self/mountinfo', maxMountBytes) ?? ''));
   } catch (error) {
     if (isSystemError(error)) return undefined;
     throw error;
@@ -58,7 +58,7 @@ function placeHere(path: string): FilePlace | undefined {
 }
 
 /** @returns the path below the mount point; undefined where this mount does not have the file */
-function restIn({ device, root }: Mount, place: FilePlace): string | undefined {
+function restIn({ device, root }: Mount, place: FileLocation): string | undefined {
   if (device !== place.device) return undefined;
   if (root === '/' || place.path === root) return root === '/' ? place.path : '';
   return place.path.startsWith(`${root}/`) ? place.path.slice(root.length) : undefined;

@@ -397,7 +397,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'scrub-state',
     'settled-verdict',
     'status',
-    'status-news',
+    'status-fingerprint',
     'systemd-text',
     'verify-report',
     'worker-rules',

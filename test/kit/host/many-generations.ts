@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { type Collected, collectGarbage } from '../../../src/agent/generations/collect-garbage.js';
 import type { FindHolders } from '../../../src/agent/generations/collectable.js';
 import type { Host } from '../../../src/agent/state/host.js';
-import type { Holder } from '../../../src/core/status/mount-table.js';
+import type { GenerationUser } from '../../../src/core/status/mount-table.js';
 import { type TestHost, type TestHostOptions, testHost } from './test-host.js';
 
 export const keepAll = { keep: { generations: 1000, graceMs: 0 } };
@@ -31,7 +31,7 @@ export function later(host: Host, keep = { generations: 1, graceMs: 600_000 }, a
 }
 
 /** Collects, with these holders. */
-export function collect(host: Host, ...holders: Holder[]): Promise<Collected> {
+export function collect(host: Host, ...holders: GenerationUser[]): Promise<Collected> {
   const find: FindHolders = async () => ({ holders, complete: 'yes', processes: 1, unseen: 0 });
   return collectGarbage(host, { staging: () => staging(host), find });
 }

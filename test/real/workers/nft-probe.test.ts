@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { describe, it } from 'node:test';
-import { judgeHealth } from '../../../src/core/status/host-health.js';
+import { judgeHostHealth } from '../../../src/core/status/host-health.js';
 import { agentSite } from '../../kit/agent/agent-in-process.js';
 import { until } from '../../kit/assert/until.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
@@ -74,7 +74,7 @@ describe('real nftables with a probe that is asked again', options, () => {
     await using agent = site.start();
     await agent.ready;
     await agent.hasEnded(1);
-    const healthOf = async () => judgeHealth(await agent.status());
+    const healthOf = async () => judgeHostHealth(await agent.status());
     assert.equal((await agent.status()).confirmed, true);
     const nft = (...args: string[]): string => {
       const [program, ...rest] = apart.inside('nft', ...args);

@@ -4,7 +4,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { statusReport } from '../../../src/agent/report/status-report.js';
-import { judgeHealth } from '../../../src/core/status/host-health.js';
+import { judgeHostHealth } from '../../../src/core/status/host-health.js';
 import { supervisord } from '../../../src/workers/drivers/supervisord.js';
 import { until } from '../../kit/assert/until.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
@@ -104,7 +104,7 @@ describe('the real supervisord', needs('supervisord', 'supervisor'), () => {
     assert.deepEqual([outcome, problems.map(({ code }) => code)], ['degraded', ['SUPERVISOR_GAVE_UP']]);
     assert.match(problems[0]?.message ?? '', /startretries.*supervisorctl start worker:worker_0/);
     const report = { version: '', state: 'run', contact: { contact: {} }, problems: [] } as const;
-    assert.equal(judgeHealth(statusReport(test.host, report)).level, 'critical');
+    assert.equal(judgeHostHealth(statusReport(test.host, report)).level, 'critical');
   });
 
   it('has a FATAL worker started before its notification where onDead says so, and no stopped one', async () => {

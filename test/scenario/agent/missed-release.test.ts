@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { judgeHealth } from '../../../src/core/status/host-health.js';
+import { judgeHostHealth } from '../../../src/core/status/host-health.js';
 import { agentSite } from '../../kit/agent/agent-in-process.js';
 import { active, minuteMs, zone } from '../../kit/agent/agent-with-release.js';
 import { until } from '../../kit/assert/until.js';
@@ -47,7 +47,7 @@ async function begin(dir: TempDir, keys: Readonly<Record<string, unknown>> = {})
     await site.clock.advance(Number((await agent.status()).nextPollAtMs) - site.clock.nowMs());
     await agent.hasEnded(before + 1);
   };
-  const health = async () => judgeHealth(await agent.status());
+  const health = async () => judgeHostHealth(await agent.status());
   const missed = async () => (await agent.status()).bundles[0]?.missed;
   return { site, agent, server, state, poll, health, missed };
 }
@@ -121,7 +121,7 @@ describe('an agent whose server offers a release', () => {
     assert.equal((await agent.status()).bundles[0]?.missed?.sinceMs, sinceMs);
     for (let minutes = 0; minutes < 20; minutes += 1) await site.clock.advance(minuteMs);
     await until(() => existsSync(out));
-    const { findings } = judgeHealth(await agent.status());
+    const { findings } = judgeHostHealth(await agent.status());
     assert.deepEqual([findings[0]?.code, findings[0]?.level], ['RELEASE_STALE', 'critical']);
     assert.equal((await agent.status()).freshness.overdueSinceMs, undefined);
     state.targets = undefined;

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { statusReport } from '../../../src/agent/report/status-report.js';
 import type { Host } from '../../../src/agent/state/host.js';
-import { judgeHealth } from '../../../src/core/status/host-health.js';
+import { judgeHostHealth } from '../../../src/core/status/host-health.js';
 import { cycleOn } from '../../kit/agent/cycle-on.js';
 import { writSite } from '../../kit/agent/writ-site.js';
 import { standingPolicy } from '../../kit/assert/standing-policy.js';
@@ -62,7 +62,7 @@ describe('a release that requires what this Writ does not know', () => {
     const last = await test.pull();
     const report = look(test.host);
     assert.deepEqual(report.bundles[0]?.server, { serial: 2, revision: 'test', requires: known });
-    const { level, findings } = judgeHealth(report);
+    const { level, findings } = judgeHostHealth(report);
     assert.deepEqual([level, findings.map(({ code }) => code)], ['warning', ['REQUIRES_UNKNOWN']]);
     assert.match(findings[0]?.text ?? '', /^access 2 requires waves-1/);
     // The last cycle met it; a Writ that knows it says at once that it is over.

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { describe, it } from 'node:test';
-import { judgeHealth } from '../../../src/core/status/host-health.js';
+import { judgeHostHealth } from '../../../src/core/status/host-health.js';
 import { type AgentInProcess, agentSite } from '../../kit/agent/agent-in-process.js';
 import { until } from '../../kit/assert/until.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
@@ -95,7 +95,7 @@ describe('a watched agent', () => {
     const report = await agent.status();
     assert.equal(report.generation, 1, 'policy does not wait for it');
     assert.deepEqual(fs.readdirSync(open), []);
-    const { findings } = judgeHealth(report);
+    const { findings } = judgeHostHealth(report);
     const found = findings.filter(({ code }) => code === 'PATH_UNSAFE');
     assert.deepEqual(
       found.map(({ level, text }) => [level, text]),

@@ -17,8 +17,8 @@ import { showStatus, statusWord } from '../../../src/cli/show/show-status.js';
 import type { CycleResult, Problem } from '../../../src/core/cycle/cycle-report.js';
 import { type ErrorCode, errorCodes } from '../../../src/core/error-codes.js';
 import { WritError } from '../../../src/core/errors.js';
-import { troubleOf } from '../../../src/core/status/freshness.js';
-import { judgeHealth } from '../../../src/core/status/host-health.js';
+import { classifyRefreshFailure } from '../../../src/core/status/freshness.js';
+import { judgeHostHealth } from '../../../src/core/status/host-health.js';
 import type { RepositorySource } from '../../../src/trust/sources/source.js';
 import { publishNext } from '../../kit/assert/fault-table.js';
 import { logLines } from '../../kit/assert/log-lines.js';
@@ -137,12 +137,12 @@ describe('a refresh that fails is seen by its code', () => {
     it(code, async () => {
       const report = await failsWith('fetch', code);
       const { state, failing: attempts, refused } = report.freshness;
-      const kind = troubleOf(code);
+      const kind = classifyRefreshFailure(code);
       const expected = { refused: 'refused', expired: 'frozen', unreached: 'fresh', host: 'fresh' }[kind];
       assert.deepEqual([state, attempts?.code, attempts?.times], [expected, code, 1]);
       assert.equal(refused?.code, kind === 'refused' ? code : undefined);
       if (kind === 'refused') assert.deepEqual([statusWord(report), refused?.role], ['alarm', 'timestamp']);
-      assert.equal(judgeHealth(report).level, kind === 'unreached' ? 'ok' : 'warning');
+      assert.equal(judgeHostHealth(report).level, kind === 'unreached' ? 'ok' : 'warning');
     });
   }
 });

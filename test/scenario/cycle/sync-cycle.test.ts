@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { statusReport } from '../../../src/agent/report/status-report.js';
 import { WritError } from '../../../src/core/errors.js';
-import { judgeHealth } from '../../../src/core/status/host-health.js';
+import { judgeHostHealth } from '../../../src/core/status/host-health.js';
 import type { Driver } from '../../../src/workers/contract/driver.js';
 import { inodeState } from '../../kit/assert/directory-state.js';
 import { type TestHost, testHost } from '../../kit/host/test-host.js';
@@ -287,7 +287,7 @@ describe('a cycle', () => {
     const facts = { version: '0', state: 'run', contact: { contact: {} }, problems: [] } as const;
     const report = statusReport(strict.host, facts);
     assert.deepEqual(
-      [report.confirmed, report.problems.map((one) => one.code), judgeHealth(report).level],
+      [report.confirmed, report.problems.map((one) => one.code), judgeHostHealth(report).level],
       [false, ['WORKER_UNCONFIRMED'], 'warning'],
     );
   });

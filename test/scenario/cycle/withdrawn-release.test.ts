@@ -6,7 +6,7 @@ import { rollBack } from '../../../src/agent/cycle/rollback.js';
 import { statusReport } from '../../../src/agent/report/status-report.js';
 import { pause, resume } from '../../../src/agent/select/pause.js';
 import type { CycleResult } from '../../../src/core/cycle/cycle-report.js';
-import { judgeHealth } from '../../../src/core/status/host-health.js';
+import { judgeHostHealth } from '../../../src/core/status/host-health.js';
 import { promoteRelease } from '../../../src/publisher/release/promote.js';
 import { withdrawRelease } from '../../../src/publisher/release/withdraw.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
@@ -160,7 +160,7 @@ describe('a withdrawal of what is active', () => {
   /** Of the finding that the active release is withdrawn. */
   const level = ({ host }: TestHost, last?: CycleResult): string | undefined => {
     const facts = { version: '', state: 'run', contact: { contact: {} }, problems: [], last } as const;
-    const { findings } = judgeHealth(statusReport(host, facts));
+    const { findings } = judgeHostHealth(statusReport(host, facts));
     return findings.find(({ code }) => code === 'ACTIVE_WITHDRAWN')?.level;
   };
   const withdrawnBy = ({ host }: TestHost): number | undefined => {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import type { CycleResult } from '../../../src/core/cycle/cycle-report.js';
 import type { HistoryEntry } from '../../../src/core/protocol/control-protocol.js';
-import { judgeHealth } from '../../../src/core/status/host-health.js';
+import { judgeHostHealth } from '../../../src/core/status/host-health.js';
 import type { StatusReport } from '../../../src/core/status/status.js';
 import type { VerifyResult } from '../../../src/core/status/verify-report.js';
 import { systemClock } from '../../../src/platform/time/clock.js';
@@ -89,7 +89,7 @@ describe('the timer', () => {
     assert.equal(fs.readFileSync(file(site), 'utf8'), 'VERSION 1\n');
     const report = await agent.status();
     assert.deepEqual([report.generation, report.problems.map((one) => one.code)], [1, ['STATE_DAMAGED']]);
-    assert.equal(judgeHealth(report).level, 'critical');
+    assert.equal(judgeHostHealth(report).level, 'critical');
     const said = (await history(agent)).filter((one) => one.result.trigger === 'verify');
     assert.deepEqual(
       said.map((one) => one.result.problems[0]?.code),

@@ -6,7 +6,7 @@ import { describe, it } from 'node:test';
 import { noteLateAnswer } from '../../../src/agent/notify/worker-ledger.js';
 import { statusReport } from '../../../src/agent/report/status-report.js';
 import type { HookConfig } from '../../../src/core/config/config.js';
-import { judgeHealth } from '../../../src/core/status/host-health.js';
+import { judgeHostHealth } from '../../../src/core/status/host-health.js';
 import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
 import { type TestHost, testHost } from '../../kit/host/test-host.js';
 import { confirms, scriptedDriver } from '../../kit/workers/scripted-driver.js';
@@ -24,7 +24,7 @@ const release = (test: TestHost, serial: number): Promise<unknown> =>
 const warningsOf = async (test: TestHost): Promise<string[]> =>
   (await test.pull()).warnings.map(({ code }) => code);
 const health = ({ host }: TestHost): string[] =>
-  judgeHealth(
+  judgeHostHealth(
     statusReport(host, { version: '', state: 'run', contact: { contact: {} }, problems: [] }),
   ).findings.map(({ level, code }) => `${level} ${code}`);
 

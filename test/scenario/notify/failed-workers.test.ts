@@ -5,7 +5,7 @@ import { describe, it } from 'node:test';
 import { statusReport } from '../../../src/agent/report/status-report.js';
 import type { Host } from '../../../src/agent/state/host.js';
 import type { WorkerGroupConfig } from '../../../src/core/config/config.js';
-import { judgeHealth } from '../../../src/core/status/host-health.js';
+import { judgeHostHealth } from '../../../src/core/status/host-health.js';
 import type { Answer, SupervisorFailure } from '../../../src/workers/contract/driver.js';
 import { settleNow } from '../../kit/agent/settle-now.js';
 import { testHost } from '../../kit/host/test-host.js';
@@ -47,7 +47,7 @@ async function failedWorker(
 
 const health = (host: Host): readonly string[] => {
   const report = statusReport(host, { version: '', state: 'run', contact: { contact: {} }, problems: [] });
-  return judgeHealth(report).findings.map(({ level, code }) => `${level} ${code}`);
+  return judgeHostHealth(report).findings.map(({ level, code }) => `${level} ${code}`);
 };
 const ended: Answer = { kind: 'refused', text: 'ended while it started' };
 const up: Answer = { kind: 'notified', text: 'restart done' };

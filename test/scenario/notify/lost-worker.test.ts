@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { statusReport } from '../../../src/agent/report/status-report.js';
-import { judgeHealth } from '../../../src/core/status/host-health.js';
+import { judgeHostHealth } from '../../../src/core/status/host-health.js';
 import type { Liveness } from '../../../src/workers/contract/driver.js';
 import { type TestHost, testHost } from '../../kit/host/test-host.js';
 import { confirms, scriptedDriver, unreachable } from '../../kit/workers/scripted-driver.js';
@@ -27,7 +27,7 @@ async function scene(liveness: Liveness): Promise<TestHost> {
 }
 
 const levels = ({ host }: TestHost) =>
-  judgeHealth(
+  judgeHostHealth(
     statusReport(host, { version: '', state: 'run', contact: { contact: {} }, problems: [] }),
   ).findings.map(({ level, code }) => `${level} ${code}`);
 

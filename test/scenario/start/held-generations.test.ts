@@ -6,7 +6,7 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { listGenerations, listTrees } from '../../../src/agent/generations/generations.js';
-import type { HeldStatus } from '../../../src/core/status/status.js';
+import type { GenerationUserStatus } from '../../../src/core/status/status.js';
 import { type AgentInProcess, type AgentSite, agentSite } from '../../kit/agent/agent-in-process.js';
 import { until } from '../../kit/assert/until.js';
 import { jsonOf, runWrit } from '../../kit/cli/run-writ.js';
@@ -51,8 +51,8 @@ async function advanceUntil(site: AgentSite, condition: () => boolean): Promise<
   });
 }
 
-function heldOf(json: Readonly<Record<string, unknown>>): readonly HeldStatus[] {
-  return (json['held'] ?? []) as readonly HeldStatus[];
+function heldOf(json: Readonly<Record<string, unknown>>): readonly GenerationUserStatus[] {
+  return (json['held'] ?? []) as readonly GenerationUserStatus[];
 }
 
 describe('a held generation', () => {

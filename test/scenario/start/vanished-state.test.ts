@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { statusWord } from '../../../src/cli/show/show-status.js';
 import type { WritError } from '../../../src/core/errors.js';
-import { judgeHealth } from '../../../src/core/status/host-health.js';
+import { judgeHostHealth } from '../../../src/core/status/host-health.js';
 import { agentSite } from '../../kit/agent/agent-in-process.js';
 import { copyHost, type InstalledHost, installHost } from '../../kit/agent/installed-host.js';
 import { until } from '../../kit/assert/until.js';
@@ -52,7 +52,7 @@ describe('a running agent whose state directory is moved away', () => {
     );
     await site.clock.advance(60_000);
     const report = await agent.status();
-    const [finding] = judgeHealth(report).findings.filter(({ code }) => code === 'STATE_VANISHED');
+    const [finding] = judgeHostHealth(report).findings.filter(({ code }) => code === 'STATE_VANISHED');
     assert.deepEqual([finding?.level, report.confirmed, statusWord(report)], ['critical', false, 'blocked']);
     assert.deepEqual(
       report.workers.flatMap(({ provenAtMs }) => provenAtMs ?? []),

@@ -3,7 +3,7 @@
 import { Option } from '#commander';
 import { toWritError, type WritError } from '../../../core/errors.js';
 import { given } from '../../../core/given.js';
-import { judgeHealth } from '../../../core/status/host-health.js';
+import { judgeHostHealth } from '../../../core/status/host-health.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import { type DocsPlaces, docsPage } from '../../console/docs-address.js';
 import type { Flag, FlagValues } from '../../console/flags.js';
@@ -49,7 +49,7 @@ async function judge(flags: HealthFlags, context: CommandContext): Promise<Answe
     if (seen.kind !== 'unknown') return answerOf(seen);
     // Of an agent that has gone without a word the disk may know the worst.
     const { report } = seen;
-    if (report !== undefined && judgeHealth(report).level === 'critical')
+    if (report !== undefined && judgeHostHealth(report).level === 'critical')
       return answerOf({ kind: 'disk', report });
     return unanswered('unknown', unknownExitCode, seen.why, context.surroundings);
   } catch (error) {
@@ -60,7 +60,7 @@ async function judge(flags: HealthFlags, context: CommandContext): Promise<Answe
 
 function answerOf(seen: KnownStatus): Answer {
   const { kind, report } = seen;
-  const { level, findings } = judgeHealth(report);
+  const { level, findings } = judgeHostHealth(report);
   const { host, generation, agent, freshness, atMs, pause } = report;
   const age = seen.kind === 'file' ? { ageMs: seen.ageMs } : {};
   const details = { host, agent, generation, freshness: freshness.state, atMs, pause, findings };

@@ -1,8 +1,8 @@
 // `writ status`: what this host uses, who answered for it, and what is wrong. Loads the parser and a socket.
 import { WritError } from '../../../core/errors.js';
 import { given } from '../../../core/given.js';
-import type { ServiceLines } from '../../../core/status/agent-service.js';
-import { judgeHealth } from '../../../core/status/host-health.js';
+import type { ServiceCommands } from '../../../core/status/agent-service.js';
+import { judgeHostHealth } from '../../../core/status/host-health.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import { type FlagValues, optional, toggle } from '../../console/flags.js';
 import { agentService, type ConfigFlags, configFlag, withConfig } from '../../host/agent-requests.js';
@@ -47,10 +47,10 @@ export const command: CommandDefinition<FlagValues<typeof flags>> = {
   },
 };
 
-function answerOf(status: KnownStatus, flags: ConfigFlags, service: ServiceLines): Answer {
+function answerOf(status: KnownStatus, flags: ConfigFlags, service: ServiceCommands): Answer {
   const { report, kind: source } = status;
   const { schema: _schema, type: _type, ...rest } = report;
-  const { level } = judgeHealth(report);
+  const { level } = judgeHostHealth(report);
   const ageMs = status.kind === 'file' ? status.ageMs : undefined;
   const details = { ...rest, health: level, source, ...given({ ageMs }) };
   const { lines, ...shown } = showStatus(report, service);

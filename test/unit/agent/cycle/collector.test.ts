@@ -5,7 +5,7 @@ import { describe, it } from 'node:test';
 import { createCollector, heldNow } from '../../../../src/agent/cycle/collector.js';
 import type { FindHolders } from '../../../../src/agent/generations/collectable.js';
 import { listGenerations } from '../../../../src/agent/generations/generations.js';
-import type { Holder } from '../../../../src/core/status/mount-table.js';
+import type { GenerationUser } from '../../../../src/core/status/mount-table.js';
 import type { FileOperation } from '../../../../src/platform/disk/durable-fs.js';
 import { type TestHost, testHost } from '../../../kit/host/test-host.js';
 
@@ -22,7 +22,7 @@ async function generations(count: number, before?: (operation: FileOperation) =>
 }
 
 /** @returns a search that finds these, and counts how often it was asked */
-function finds(holders: readonly Holder[] = []): FindHolders & { asked: () => number } {
+function finds(holders: readonly GenerationUser[] = []): FindHolders & { asked: () => number } {
   let asked = 0;
   const find: FindHolders = async () => {
     asked += 1;
@@ -31,7 +31,12 @@ function finds(holders: readonly Holder[] = []): FindHolders & { asked: () => nu
   return Object.assign(find, { asked: () => asked });
 }
 
-const holder: Holder = { held: { kind: 'generation', generation: 2 }, what: 'cwd', path: '/x', pid: 7 };
+const holder: GenerationUser = {
+  directory: { kind: 'generation', generation: 2 },
+  what: 'cwd',
+  path: '/x',
+  pid: 7,
+};
 
 describe('the collector', () => {
   it('collects at its first call what an earlier process left', async () => {

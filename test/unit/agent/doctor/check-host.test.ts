@@ -7,7 +7,7 @@ import {
   judgeState,
   type StateFacts,
 } from '../../../../src/agent/doctor/check-host.js';
-import { serviceLines } from '../../../../src/core/status/agent-service.js';
+import { chooseServiceCommands } from '../../../../src/core/status/agent-service.js';
 
 const GB = 1e9;
 const free = { bytes: 41 * GB, inodes: 1e6, totalInodes: 2e6, blockBytes: 4096, totalBytes: 100 * GB };
@@ -87,7 +87,7 @@ describe('the state directory', () => {
 });
 
 describe('the agent', () => {
-  const service = serviceLines('installed');
+  const service = chooseServiceCommands('installed');
   const running: AgentFactsSeen = {
     service,
     socket: '/run/writ/agent.sock',
@@ -128,7 +128,7 @@ describe('the agent', () => {
   });
 
   it('is started as a program where no unit of it is installed', () => {
-    const bare = { ...running, service: serviceLines('absent') };
+    const bare = { ...running, service: chooseServiceCommands('absent') };
     assert.equal(judgeAgent({ ...bare, state: 'stop' }).next, 'writ agent');
     const old = judgeAgent({ ...bare, versions: { agent: '0.9.0', own: '1.0.0' } });
     assert.doesNotMatch(String(old.next), /systemctl/);

@@ -10,9 +10,9 @@ import { after, before, describe, it } from 'node:test';
 import { readOfflineStatus } from '../../../../src/agent/control/from-disk.js';
 import { runDoctor } from '../../../../src/agent/doctor/doctor.js';
 import { toWritError } from '../../../../src/core/errors.js';
-import { serviceLines } from '../../../../src/core/status/agent-service.js';
+import { chooseServiceCommands } from '../../../../src/core/status/agent-service.js';
 import type { DoctorCheck, DoctorFinding } from '../../../../src/core/status/doctor.js';
-import { judgeHealth } from '../../../../src/core/status/host-health.js';
+import { judgeHostHealth } from '../../../../src/core/status/host-health.js';
 import { systemClock } from '../../../../src/platform/time/clock.js';
 import { startServer } from '../../../../src/server/server.js';
 import { copyHost, type InstalledHost, installHost } from '../../../kit/agent/installed-host.js';
@@ -30,7 +30,7 @@ async function examine(
 ): Promise<DoctorFinding[]> {
   const clock = { ...systemClock, nowMs: () => systemClock.nowMs() + aheadMs };
   const common = { configPath: host.config, version: '0.1.0' };
-  const service = serviceLines('absent');
+  const service = chooseServiceCommands('absent');
   const hostStatus = await readOfflineStatus({ ...common, clock }).then(
     (report) => ({ kind: 'disk', report }) as const,
     (error: unknown) => ({ kind: 'failed', why: toWritError(error) }) as const,
@@ -188,7 +188,7 @@ describe('writ doctor', () => {
       version: '0.1.0',
       clock: systemClock,
     });
-    const { level, findings } = judgeHealth(report);
+    const { level, findings } = judgeHostHealth(report);
     const codes = findings.map(({ code }) => code);
     assert.deepEqual([level, codes.includes('STATE_DAMAGED')], ['critical', true]);
     assert.ok(report.problems.some((one) => one.code === 'STATE_DAMAGED' && /is gone/.test(one.message)));

@@ -5,7 +5,7 @@ import { missedAfter } from '../../../../src/agent/freshness/missed-release-rule
 import type { BundleResult } from '../../../../src/core/cycle/cycle-report.js';
 import { outcomeOf, problemOf } from '../../../../src/core/cycle/problem.js';
 import { type ErrorCode, WritError } from '../../../../src/core/errors.js';
-import { judgeMissed, missedError } from '../../../../src/core/status/missed-release.js';
+import { createMissedReleaseError, judgeMissedRelease } from '../../../../src/core/status/missed-release.js';
 
 const atMs = 1_800_000_000_000;
 const before = { serial: 2, sinceMs: atMs - 5000, code: 'SERVER_ERROR', url: 'https://a/2' } as const;
@@ -61,9 +61,9 @@ describe('a bundle at the end of a cycle', () => {
     const missed = missedAfter(undefined, unknown, { atMs });
     assert.deepEqual(missed, { sinceMs: atMs, code: 'SERVER_ERROR', url: 'https://a/3' });
     assert.ok(missed !== undefined);
-    const stale = judgeMissed(missed, { nowMs: atMs + 10, staleAfterMs: 5 });
+    const stale = judgeMissedRelease(missed, { nowMs: atMs + 10, staleAfterMs: 5 });
     assert.match(
-      missedError('b', stale).message,
+      createMissedReleaseError('b', stale).message,
       /^b: newer releases may be offered since .*\[SERVER_ERROR\]/,
     );
   });
@@ -82,8 +82,10 @@ describe('a bundle at the end of a cycle', () => {
 
 describe('a missed release', () => {
   const state = (ageMs: number, maxStaleMs?: number, overdueNotedMs?: number) =>
-    judgeMissed({ sinceMs: atMs }, { nowMs: atMs + ageMs, staleAfterMs: 100, maxStaleMs, overdueNotedMs })
-      .state;
+    judgeMissedRelease(
+      { sinceMs: atMs },
+      { nowMs: atMs + ageMs, staleAfterMs: 100, maxStaleMs, overdueNotedMs },
+    ).state;
 
   it('waits, then is stale, then overdue; by the smaller limit where maxStale is smaller', () => {
     assert.deepEqual([state(100), state(101), state(1e9)], ['waiting', 'stale', 'stale']);

@@ -90,7 +90,7 @@ describe('a holder', () => {
     using test = await generations(5);
     const { paths } = test.host;
     const host = later(test.host);
-    const end = await collect(host, { held: { kind: 'generation', generation: 2 }, ...cwd });
+    const end = await collect(host, { directory: { kind: 'generation', generation: 2 }, ...cwd });
     const sinceMs = test.clock.nowMs();
     assert.deepEqual([end.removed, end.held], [2, [{ generation: 2, ...cwd, sinceMs }]]);
     assert.deepEqual(listGenerations(paths), [2, 4, 5]);
@@ -105,7 +105,11 @@ describe('a holder', () => {
     using test = await generations(5);
     const tree = (serial: number) =>
       ({ kind: 'tree', bundle: 'access', tree: treeOf(test.host, serial) }) as const;
-    const end = await collect(later(test.host), { held: tree(2), ...cwd }, { held: tree(5), ...cwd });
+    const end = await collect(
+      later(test.host),
+      { directory: tree(2), ...cwd },
+      { directory: tree(5), ...cwd },
+    );
     assert.deepEqual(
       end.held.map(({ generation, bundle }) => [generation, bundle]),
       [[2, 'access']],
@@ -117,7 +121,7 @@ describe('a holder', () => {
     using test = await generations(2);
     fs.mkdirSync(join(test.host.paths.bundles, 'access', orphanTree));
     const held = { kind: 'tree', bundle: 'access', tree: orphanTree } as const;
-    const end = await collect(later(test.host), { held, ...cwd });
+    const end = await collect(later(test.host), { directory: held, ...cwd });
     assert.deepEqual(
       end.held.map(({ generation, bundle }) => [generation, bundle]),
       [[undefined, 'access']],

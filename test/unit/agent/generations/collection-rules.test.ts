@@ -8,7 +8,7 @@ import {
   type KeepRules,
   planCollection,
 } from '../../../../src/agent/generations/collection-rules.js';
-import type { Held } from '../../../../src/core/status/mount-table.js';
+import type { CollectableDirectory } from '../../../../src/core/status/mount-table.js';
 
 /** Generation n has tree `access/n-abc.n` and, never changed, `dns/1-abc.1`; each was left at its number. */
 function generations(count: number): CollectionFacts {
@@ -32,8 +32,8 @@ function plan(facts: CollectionFacts, rules: Partial<KeepRules> = {}): Collectio
   return planCollection(facts, { ...none, newest: 1, graceMs: 0, nowMs: 1000, ...rules });
 }
 
-const generation = (number: number): Held => ({ kind: 'generation', generation: number });
-const tree = (bundle: string, name: string): Held => ({ kind: 'tree', bundle, tree: name });
+const generation = (number: number): CollectableDirectory => ({ kind: 'generation', generation: number });
+const tree = (bundle: string, name: string): CollectableDirectory => ({ kind: 'tree', bundle, tree: name });
 
 describe('planCollection', () => {
   it('takes what is neither new nor named, with its trees and releases', () => {

@@ -7,7 +7,7 @@ import { createSandboxTurn, noteSandbox } from '../../../../src/agent/hooks/watc
 import { exclusiveAlone } from '../../../../src/agent/job/exclusive.js';
 import { statusReport } from '../../../../src/agent/report/status-report.js';
 import type { SandboxMode } from '../../../../src/core/config/config.js';
-import { judgeHealth } from '../../../../src/core/status/host-health.js';
+import { judgeHostHealth } from '../../../../src/core/status/host-health.js';
 import { silentLog } from '../../../../src/platform/telemetry/silent-log.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 import { type TestHost, testHost } from '../../../kit/host/test-host.js';
@@ -63,7 +63,7 @@ function scene(mode: SandboxMode): Scene {
       const report = statusReport(test.host, {
         ...{ version: '0.1.0', state: 'run', contact: { contact: {} }, problems: [] },
       });
-      const { findings } = judgeHealth(report);
+      const { findings } = judgeHostHealth(report);
       return findings.flatMap(({ code, text }) => (code.startsWith('SANDBOX') ? [`${code} ${text}`] : []));
     },
     [Symbol.dispose]: () => {

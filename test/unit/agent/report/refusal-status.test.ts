@@ -7,7 +7,7 @@ import { readHistory } from '../../../../src/agent/job/history.js';
 import { listRefusals } from '../../../../src/agent/report/refusal-status.js';
 import { statusReport } from '../../../../src/agent/report/status-report.js';
 import type { CycleResult } from '../../../../src/core/cycle/cycle-report.js';
-import { judgeHealth } from '../../../../src/core/status/host-health.js';
+import { judgeHostHealth } from '../../../../src/core/status/host-health.js';
 import type { StatusReport } from '../../../../src/core/status/status.js';
 import { throwsCode } from '../../../kit/assert/assert-code.js';
 import { type TestHost, testHost } from '../../../kit/host/test-host.js';
@@ -32,7 +32,7 @@ function statusOf({ host }: TestHost, last: CycleResult): StatusReport {
 }
 
 function healthOf(report: StatusReport): string {
-  return judgeHealth({ ...report, trust: [] })
+  return judgeHostHealth({ ...report, trust: [] })
     .findings.map(({ code }) => code)
     .join();
 }

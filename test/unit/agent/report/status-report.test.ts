@@ -10,8 +10,8 @@ import { resume } from '../../../../src/agent/select/pause.js';
 import type { Host } from '../../../../src/agent/state/host.js';
 import { WritError } from '../../../../src/core/errors.js';
 import { manifestDigest } from '../../../../src/core/release/manifest.js';
-import { judgeHealth } from '../../../../src/core/status/host-health.js';
-import { afterLook, afterNothing } from '../../../../src/core/status/scrub-state.js';
+import { judgeHostHealth } from '../../../../src/core/status/host-health.js';
+import { recordEmptyScan, recordScan } from '../../../../src/core/status/scrub-state.js';
 import { settleNow } from '../../../kit/agent/settle-now.js';
 import { cycleResult, problem } from '../../../kit/cli/cycle-results.js';
 import { statusReport as sampleReport } from '../../../kit/cli/status-reports.js';
@@ -33,10 +33,10 @@ describe('the status of a host', () => {
 
   it('says of no look over the policy, where a start has found nothing to look over', async () => {
     using test = testHost();
-    const scrub = afterNothing(undefined, test.clock.nowMs());
+    const scrub = recordEmptyScan(undefined, test.clock.nowMs());
     setLedger(test.host.ledger, { scrub });
     assert.equal(statusReport(test.host, facts).scrub, undefined);
-    const looked = afterLook(scrub, { atMs: test.clock.nowMs(), damage: [], repair: 'none' });
+    const looked = recordScan(scrub, { atMs: test.clock.nowMs(), damage: [], repair: 'none' });
     setLedger(test.host.ledger, { scrub: looked });
     assert.equal(statusReport(test.host, facts).scrub?.counts.looks, 1);
   });
@@ -213,7 +213,7 @@ describe('the workers of a host', () => {
     const report = statusReport(test.host, { ...facts, last });
     assert.deepEqual([report.confirmed, report.workers[1]?.state], [false, 'pending']);
     assert.deepEqual(
-      judgeHealth(report).findings.map(({ level, code }) => [level, code]),
+      judgeHostHealth(report).findings.map(({ level, code }) => [level, code]),
       [['warning', 'WORKERS_MISSING']],
     );
     assert.equal(report.workers[1]?.goneAtMs, test.clock.nowMs());

@@ -18,7 +18,7 @@ const small = { 'policy.yaml': 'version: 1\n', 'views/eu.yaml': 'eu: 1\n' };
 
 /** As `writ pull` without an agent does it. */
 function pullStarts(host: Host, more: Partial<StartOptions> = {}) {
-  return startHost(host, { cycle: 'c-ab', signal, looksLater: 'pull', ...more });
+  return startHost(host, { cycle: 'c-ab', signal, hasLaterScrub: true, ...more });
 }
 
 interface Standing {

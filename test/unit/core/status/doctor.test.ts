@@ -5,7 +5,7 @@ import { type DoctorFinding, type DoctorState, diagnose } from '../../../../src/
 const finding = (state: DoctorState): DoctorFinding => ({ check: 'state', state, text: 'text' });
 
 describe('the diagnosis', () => {
-  it('is as bad as the worst finding, and counts', () => {
+  it('has the outcome of the worst finding and the counts', () => {
     assert.deepEqual(diagnose(['ok', 'skip'].map((one) => finding(one as DoctorState))), {
       outcome: 'ok',
       exitCode: 0,

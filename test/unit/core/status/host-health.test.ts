@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { judgeHealth } from '../../../../src/core/status/host-health.js';
+import { judgeHostHealth } from '../../../../src/core/status/host-health.js';
 import type { StatusReport } from '../../../../src/core/status/status.js';
 import { problem, startedAtMs } from '../../../kit/cli/cycle-results.js';
 import { statusReport } from '../../../kit/cli/status-reports.js';
@@ -14,8 +14,8 @@ function without(key: keyof StatusReport, report = statusReport()): StatusReport
   return rest as StatusReport;
 }
 
-function trust(role: string, leftMs: number, lifeMs?: number): Partial<StatusReport> {
-  const signed = lifeMs === undefined ? {} : { signedAtMs: atMs + leftMs - lifeMs };
+function trust(role: string, leftMs: number, validityMs?: number): Partial<StatusReport> {
+  const signed = validityMs === undefined ? {} : { signedAtMs: atMs + leftMs - validityMs };
   return { trust: [{ role, version: 1, expiresAtMs: atMs + leftMs, ...signed }] };
 }
 
@@ -29,9 +29,9 @@ function groupWith(
 type Row = readonly [name: string, report: StatusReport, level: string, codes: readonly string[]];
 
 const rows: readonly Row[] = [
-  ['a host at rest', statusReport(), 'ok', []],
+  ['a host without problems', statusReport(), 'ok', []],
   [
-    'a release that was rolled back, and polls that find nothing new since',
+    'a release that was rolled back, and later polls without a change',
     statusReport({
       last: { cycle: 'c-2', trigger: 'poll', outcome: 'unchanged', atMs },
       refusals: [
@@ -60,13 +60,13 @@ const rows: readonly Row[] = [
     ['WORKER_RESTARTED', 'WORKER_RESTARTED'],
   ],
   [
-    'a release that failed in its bake time and could not be taken back',
+    'a release that failed within its bake time and could not be rolled back',
     statusReport({ problems: [problem('BAKE_FAILED', 'dns-edge 42 failed')] }),
     'critical',
     ['BAKE_FAILED'],
   ],
   [
-    'a check that said not now, as its owner wished',
+    'a check that deferred the release',
     statusReport({
       last: { cycle: 'c-2', trigger: 'poll', outcome: 'deferred', atMs },
       problems: [problem('CHECK_DEFERRED', 'not now')],
@@ -75,31 +75,31 @@ const rows: readonly Row[] = [
     [],
   ],
   [
-    'a host that somebody paused until a time',
+    'a pause until a time',
     statusReport({ pause: { by: 'anna', reason: 'freeze', atMs, untilMs: atMs + dayMs } }),
     'ok',
     [],
   ],
   [
-    'a host that somebody paused without an end',
+    'a pause without an end',
     statusReport({ pause: { by: 'anna', reason: 'freeze', atMs } }),
     'warning',
     ['ACTIVATION_PAUSED'],
   ],
   [
-    'a hold of what the server offers',
+    'a hold of an offered release',
     statusReport({ holds: [{ bundle: 'access', serial: 10, by: 'anna', atMs }] }),
     'warning',
     ['RELEASE_HELD'],
   ],
   [
-    'a hold of what nobody offers any more',
+    'a hold of a release that is not offered any more',
     statusReport({ holds: [{ bundle: 'access', serial: 9, by: 'anna', atMs }] }),
     'ok',
     [],
   ],
   [
-    'a cycle that failed for its own sake',
+    'a cycle that failed because of this host',
     statusReport({
       last: { cycle: 'c-2', trigger: 'poll', outcome: 'failed', atMs },
       problems: [problem('DISK_FULL', 'full')],
@@ -107,7 +107,7 @@ const rows: readonly Row[] = [
     'warning',
     ['DISK_FULL'],
   ],
-  ['nothing active', without('generation'), 'critical', ['NOTHING_ACTIVE']],
+  ['no active generation', without('generation'), 'critical', ['NOTHING_ACTIVE']],
   [
     'a block',
     statusReport({ problems: [problem('ACTIVATION_BLOCKED', 'x')] }),
@@ -115,7 +115,7 @@ const rows: readonly Row[] = [
     ['ACTIVATION_BLOCKED'],
   ],
   [
-    'an untrusted release',
+    'an untrusted active release',
     statusReport({ problems: [problem('UNTRUSTED_ACTIVE', 'x')] }),
     'critical',
     ['UNTRUSTED_ACTIVE'],
@@ -128,7 +128,7 @@ const rows: readonly Row[] = [
   ],
   ['damage', statusReport({ problems: [problem('STATE_DAMAGED', 'x')] }), 'critical', ['STATE_DAMAGED']],
   [
-    'a poll that was missed once',
+    'one missed poll',
     statusReport({
       freshness: { state: 'fresh', failing: { ...attempt, code: 'SERVER_UNREACHABLE' } },
       problems: [problem('SERVER_UNREACHABLE', 'x')],
@@ -147,7 +147,7 @@ const rows: readonly Row[] = [
     ['METADATA_EXPIRED', 'FROZEN'],
   ],
   [
-    'metadata that was refused, with the server away since',
+    'refused metadata, and an unreachable server since',
     statusReport({
       freshness: { state: 'refused', refused: { ...attempt, code: 'METADATA_MIX' } },
       problems: [problem('SERVER_BUSY', 'x')],
@@ -181,7 +181,7 @@ const rows: readonly Row[] = [
     ['REMEMBERED_REFUSAL'],
   ],
   [
-    'workers that were not told',
+    'workers that were not notified',
     statusReport({ groups: [groupWith('WORKER_UNREACHABLE')] }),
     'warning',
     ['WORKER_UNREACHABLE'],
@@ -193,27 +193,27 @@ const rows: readonly Row[] = [
     ['WORKER_REFUSED'],
   ],
   [
-    'a group of which nobody is left',
+    'a group without a worker',
     statusReport({ groups: [groupWith('WORKERS_MISSING', 'critical')] }),
     'critical',
     ['WORKERS_MISSING'],
   ],
   ['a full disk', statusReport({ problems: [problem('DISK_FULL', 'x')] }), 'warning', ['DISK_FULL']],
-  ['what somebody wished', statusReport({ problems: [problem('RELEASE_HELD', 'x')] }), 'ok', []],
+  ['a hold that an operator requested', statusReport({ problems: [problem('RELEASE_HELD', 'x')] }), 'ok', []],
   ['no agent', statusReport({ agent: 'stop' }), 'warning', ['NO_AGENT']],
-  ['a root near its end', statusReport(trust('root', 13 * dayMs)), 'warning', ['EXPIRES_SOON']],
+  ['a root near its expiry', statusReport(trust('root', 13 * dayMs)), 'warning', ['EXPIRES_SOON']],
   [
-    'a root that has ended, which is said as frozen',
+    'an expired root, which is reported as frozen',
     statusReport({ ...trust('root', 0), freshness: { state: 'frozen' } }),
     'warning',
     ['FROZEN'],
   ],
-  ['a root with time', statusReport(trust('root', 15 * dayMs)), 'ok', []],
-  ['a snapshot near its end', statusReport(trust('snapshot', 2 * dayMs)), 'warning', ['EXPIRES_SOON']],
-  ['a timestamp near its end', statusReport(trust('timestamp', 0.9 * dayMs)), 'warning', ['EXPIRES_SOON']],
-  ['a young timestamp that lives a day', statusReport(trust('timestamp', 0.9 * dayMs, dayMs)), 'ok', []],
+  ['a root that expires later', statusReport(trust('root', 15 * dayMs)), 'ok', []],
+  ['a snapshot near its expiry', statusReport(trust('snapshot', 2 * dayMs)), 'warning', ['EXPIRES_SOON']],
+  ['a timestamp near its expiry', statusReport(trust('timestamp', 0.9 * dayMs)), 'warning', ['EXPIRES_SOON']],
+  ['a new timestamp that is valid for a day', statusReport(trust('timestamp', 0.9 * dayMs, dayMs)), 'ok', []],
   [
-    'the same when it is old',
+    'the same timestamp near its expiry',
     statusReport(trust('timestamp', 0.2 * dayMs, dayMs)),
     'warning',
     ['EXPIRES_SOON'],
@@ -223,13 +223,13 @@ const rows: readonly Row[] = [
 describe('the health of a host', () => {
   for (const [name, report, level, codes] of rows) {
     it(`is ${level}: ${name}`, () => {
-      const health = judgeHealth(report);
+      const health = judgeHostHealth(report);
       assert.deepEqual([health.level, health.findings.map((one) => one.code)], [level, codes]);
     });
   }
 
-  it('has the worst first, and each finding once', () => {
-    const { findings, level } = judgeHealth(
+  it('lists critical findings first, and each finding once', () => {
+    const { findings, level } = judgeHostHealth(
       statusReport({
         agent: 'stop',
         problems: [problem('DISK_FULL', 'a'), problem('DISK_FULL', 'a'), problem('UNTRUSTED_ACTIVE', 'b')],
@@ -242,11 +242,11 @@ describe('the health of a host', () => {
     );
   });
 
-  it('counts what was refused where it was more than once', () => {
+  it('counts the refusals if there are several', () => {
     const text = (times: number) => {
       const refused = { ...attempt, code: 'SIGNATURE_WRONG_KEY', times } as const;
       const report = statusReport({ freshness: { state: 'refused', refused } });
-      return judgeHealth(report).findings.map((one) => one.text);
+      return judgeHostHealth(report).findings.map((one) => one.text);
     };
     assert.deepEqual(text(1), ['metadata is refused (SIGNATURE_WRONG_KEY)']);
     assert.deepEqual(text(3), ['metadata is refused (3 times SIGNATURE_WRONG_KEY)']);

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import {
-  type FilePlace,
-  type Held,
-  heldAt,
+  type CollectableDirectory,
+  type FileLocation,
+  findCollectableDirectory,
+  locateFile,
   parseMountInfo,
-  placeOf,
 } from '../../../../src/core/status/mount-table.js';
 
 const table = (...lines: string[]) => parseMountInfo(`${lines.join('\n')}\n`);
@@ -28,7 +28,7 @@ describe('parseMountInfo', () => {
     assert.deepEqual([mount?.root, mount?.mountPoint], ['/a b\tc', '/x\ny\\z#']);
   });
 
-  it('leaves out what is no line: empty, cut off, without its dash', () => {
+  it('skips a malformed line: empty, truncated, without its dash', () => {
     assert.deepEqual(parseMountInfo(''), []);
     assert.deepEqual(parseMountInfo('27 1 254:0 / / rw,relatime\n27 1 254'), []);
   });
@@ -41,7 +41,7 @@ describe('parseMountInfo', () => {
     );
   });
 
-  it('reads what lies below an overlay', () => {
+  it('reads the lower directories of an overlay', () => {
     const [mount] = table(
       '9 1 0:44 / /merged rw - overlay overlay rw,lowerdir=/a\\134:b:/c\\040d::/data,upperdir=/u,workdir=/w',
     );
@@ -53,7 +53,7 @@ describe('parseMountInfo', () => {
   });
 });
 
-describe('placeOf', () => {
+describe('locateFile', () => {
   const mounts = table(
     '27 1 254:0 / / rw - ext4 /dev/vda rw',
     '28 27 254:3 /@state /var/lib/writ rw - btrfs /dev/vdb rw,subvol=/@state',
@@ -62,7 +62,7 @@ describe('placeOf', () => {
     '31 28 254:9 /later /var/lib/writ/x rw - ext4 /dev/vdc rw',
   );
 
-  const cases: readonly (readonly [path: string, place: string])[] = [
+  const cases: readonly (readonly [path: string, location: string])[] = [
     ['/', '254:0 /'],
     ['/etc/passwd', '254:0 /etc/passwd'],
     ['/var/lib/writ', '254:3 /@state'],
@@ -72,24 +72,24 @@ describe('placeOf', () => {
     ['/var/lib/writ/x/y', '254:9 /later/y'],
   ];
   for (const [path, expected] of cases) {
-    it(`says of ${path}: ${expected}`, () => {
-      const place = placeOf(path, mounts);
-      assert.equal(`${place?.device} ${place?.path}`, expected);
+    it(`locates ${path} at ${expected}`, () => {
+      const location = locateFile(path, mounts);
+      assert.equal(`${location?.device} ${location?.path}`, expected);
     });
   }
 
-  it('says nothing of a path that no mount has', () => {
-    assert.equal(placeOf('/etc', []), undefined);
-    assert.equal(placeOf('/etc', table('2 1 0:9 / /proc rw - proc proc rw')), undefined);
+  it('returns undefined for a path outside every mount', () => {
+    assert.equal(locateFile('/etc', []), undefined);
+    assert.equal(locateFile('/etc', table('2 1 0:9 / /proc rw - proc proc rw')), undefined);
   });
 });
 
-describe('heldAt', () => {
-  const policy: FilePlace = { device: '254:0', path: '/var/lib/writ/policy' };
-  const generation = (number: number): Held => ({ kind: 'generation', generation: number });
-  const tree: Held = { kind: 'tree', bundle: 'access', tree: '3-abc.7' };
+describe('findCollectableDirectory', () => {
+  const policy: FileLocation = { device: '254:0', path: '/var/lib/writ/policy' };
+  const generation = (number: number): CollectableDirectory => ({ kind: 'generation', generation: number });
+  const tree: CollectableDirectory = { kind: 'tree', bundle: 'access', tree: '3-abc.7' };
 
-  const cases: readonly (readonly [rest: string, held: Held | undefined])[] = [
+  const cases: readonly (readonly [rest: string, directory: CollectableDirectory | undefined])[] = [
     ['', undefined],
     ['/current', undefined],
     ['/generations', undefined],
@@ -108,15 +108,21 @@ describe('heldAt', () => {
     ['/bundles/access/3-abc.7/gone (deleted)', tree],
     ['-old/generations/41', undefined],
   ];
-  for (const [rest, held] of cases) {
-    it(`says of policy${rest}: ${held === undefined ? 'nobody holds by it' : JSON.stringify(held)}`, () => {
-      assert.deepEqual(heldAt({ device: '254:0', path: `${policy.path}${rest}` }, policy), held);
+  for (const [rest, directory] of cases) {
+    it(`finds for policy${rest}: ${directory === undefined ? 'no directory' : JSON.stringify(directory)}`, () => {
+      assert.deepEqual(
+        findCollectableDirectory({ device: '254:0', path: `${policy.path}${rest}` }, policy),
+        directory,
+      );
     });
   }
 
-  it('knows the file system apart, and finds policy at its root', () => {
-    assert.equal(heldAt({ device: '254:1', path: `${policy.path}/generations/1` }, policy), undefined);
+  it('compares the file system, and finds policy at its root', () => {
+    assert.equal(
+      findCollectableDirectory({ device: '254:1', path: `${policy.path}/generations/1` }, policy),
+      undefined,
+    );
     const own = { device: '0:9', path: '/' };
-    assert.deepEqual(heldAt({ device: '0:9', path: '/generations/2' }, own), generation(2));
+    assert.deepEqual(findCollectableDirectory({ device: '0:9', path: '/generations/2' }, own), generation(2));
   });
 });

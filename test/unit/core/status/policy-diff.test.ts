@@ -36,12 +36,12 @@ function diff(before: Files, after: Files) {
 }
 
 describe('the difference of two policies', () => {
-  it('is nothing for the same one', () => {
+  it('is empty for equal policies', () => {
     const one = new Map([['dns', side(1, { a: '1' })]]);
     assert.deepEqual(diffPolicies({ from: one, to: one }), []);
   });
 
-  it('names what is new, gone and changed, with sizes and texts', () => {
+  it('names added, removed and changed files, with sizes and texts', () => {
     const [bundle, ...more] = diff({ a: 'x\n', b: 'old\n' }, { b: 'new one\n', c: '' });
     assert.deepEqual(more, []);
     assert.deepEqual(bundle, {
@@ -66,7 +66,7 @@ describe('the difference of two policies', () => {
     });
   });
 
-  it('says why there is no text', () => {
+  it('names the reason for a missing text', () => {
     const large = 'x'.repeat(maxTextBytes + 1);
     const many = (word: string): string => `${word}\n`.repeat(1).concat(`${word}1\n`.repeat(400));
     const [bundle] = diff(
@@ -84,7 +84,7 @@ describe('the difference of two policies', () => {
     );
   });
 
-  it('ends after so many texts, also where none of them can be shown', () => {
+  it('omits texts after a bound, also if no text can be shown', () => {
     const rewritten = (word: string): Files =>
       Object.fromEntries(
         Array.from({ length: 7 }, (_, index) => [`f${index}`, `${word}\n`.repeat(700).concat(`${index}`)]),
@@ -96,7 +96,7 @@ describe('the difference of two policies', () => {
     );
   });
 
-  it('shows nothing that is not what was signed', () => {
+  it('omits a text that differs from what was signed', () => {
     const [bundle] = diffPolicies({
       from: new Map([['dns', side(1, { a: 'one\n' })]]),
       to: new Map([['dns', side(2, { a: 'two\n' })]]),
@@ -105,7 +105,7 @@ describe('the difference of two policies', () => {
     assert.equal(bundle?.files[0]?.noText, 'damaged on disk');
   });
 
-  it('tells a file that may now be run', () => {
+  it('names a file that became executable', () => {
     const [bundle] = diffPolicies({
       from: new Map([['dns', side(1, { a: '' })]]),
       to: new Map([['dns', side(2, { a: '' }, true)]]),
@@ -115,7 +115,7 @@ describe('the difference of two policies', () => {
     ]);
   });
 
-  it('has bundles that came and went, and those with a new serial alone', () => {
+  it('contains added and removed bundles, and those with only a new serial', () => {
     const bundles = diffPolicies({
       from: new Map([
         ['gone', side(1, { a: '' })],
@@ -136,7 +136,7 @@ describe('the difference of two policies', () => {
     );
   });
 
-  it('lists a bounded number of files, and counts them all', () => {
+  it('lists a bounded number of files, and counts all of them', () => {
     const many = Object.fromEntries(
       Array.from({ length: maxListedFiles + 5 }, (_, index) => [`f${index}`, '']),
     );

@@ -1,189 +1,204 @@
-// The one rule of the workers as a table: what is known on the left, what may be said on the right.
+// The decision about workers as a table: the facts, whether they are confirmed, and the findings.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import {
-  type GroupFacts,
   isConfirmed,
   judgeWorkers,
   type WorkerFacts,
+  type WorkerGroupFacts,
 } from '../../../../src/core/status/worker-rules.js';
 
 const worker = (state: WorkerFacts['state'], more: Partial<WorkerFacts> = {}): WorkerFacts => {
-  return { worker: 'a', state, text: 'its words', generation: 4, ...more };
+  return { worker: 'a', state, text: 'a line', generation: 4, ...more };
 };
 const gone = (state: WorkerFacts['state'] = 'confirmed'): WorkerFacts => worker(state, { goneAtMs: 1 });
-const group = (workers: readonly WorkerFacts[], more: Partial<GroupFacts> = {}): GroupFacts => {
-  return { group: 'ns', min: 1, confirm: 'warn', hasProbe: 'no', workers, ...more };
+const group = (workers: readonly WorkerFacts[], more: Partial<WorkerGroupFacts> = {}): WorkerGroupFacts => {
+  return { group: 'ns', min: 1, confirm: 'warn', hasProbe: false, workers, ...more };
 };
 
-const doubted = (name: string): WorkerFacts =>
+const suspect = (name: string): WorkerFacts =>
   worker('notified', { worker: name, probed: { wrong: 1, text: 'ns: exit 1' } });
 
-type Said = readonly [code: string, effect: 'degraded' | 'warning', level: 'critical' | 'warning'];
+type ExpectedFinding = readonly [code: string, effect: 'degraded' | 'warning', level: 'critical' | 'warning'];
 type Row = readonly [
   name: string,
-  groups: readonly GroupFacts[],
+  groups: readonly WorkerGroupFacts[],
   confirmed: boolean,
-  findings: readonly Said[],
+  findings: readonly ExpectedFinding[],
 ];
 
-const missing: Said = ['WORKERS_MISSING', 'degraded', 'warning'];
-const unreachable: Said = ['WORKER_UNREACHABLE', 'degraded', 'warning'];
+const missing: ExpectedFinding = ['WORKERS_MISSING', 'degraded', 'warning'];
+const unreachable: ExpectedFinding = ['WORKER_UNREACHABLE', 'degraded', 'warning'];
 
 const rows: readonly Row[] = [
-  ['no group at all', [], false, []],
-  ['a group that proved it', [group([worker('confirmed')])], true, []],
-  ['nobody was ever there: a typo in a glob, a daemon that is not up', [group([])], false, [missing]],
-  ['nobody was ever there, and nobody must be', [group([], { min: 0 })], false, []],
-  ['the only one ended', [group([gone()])], false, [['WORKERS_MISSING', 'degraded', 'critical']]],
+  ['without any group', [], false, []],
+  ['with a confirmed group', [group([worker('confirmed')])], true, []],
   [
-    'the only one ended, and nobody must be there',
+    'with a group that never had a worker: a typo in a glob, a daemon that is not started',
+    [group([])],
+    false,
+    [missing],
+  ],
+  ['with a group that never had a worker and requires none', [group([], { min: 0 })], false, []],
+  ['after the only worker ended', [group([gone()])], false, [['WORKERS_MISSING', 'degraded', 'critical']]],
+  [
+    'after the only worker of a group that requires none ended',
     [group([gone()], { min: 0 })],
     false,
     [['WORKERS_MISSING', 'warning', 'warning']],
   ],
   [
-    'one of two ended, and one is enough',
+    'after one of two workers ended, if one is required',
     [group([worker('confirmed'), gone()])],
     true,
     [['WORKERS_MISSING', 'warning', 'warning']],
   ],
   [
-    'one of two ended, and two must be there',
+    'after one of two workers ended, if two are required',
     [group([worker('confirmed'), gone()], { min: 2 })],
     false,
     [missing],
   ],
-  ['one is there, and two must be', [group([worker('confirmed')], { min: 2 })], false, [missing]],
+  ['with one worker, if two are required', [group([worker('confirmed')], { min: 2 })], false, [missing]],
   [
-    'it was told, and a probe would show it',
+    'with a notified worker that a probe could confirm',
     [group([worker('notified')])],
     false,
     [['WORKER_UNCONFIRMED', 'warning', 'warning']],
   ],
   [
-    'it was told, and must prove it',
+    'with a notified worker, if confirmation is required',
     [group([worker('notified')], { confirm: 'required' })],
     false,
     [['WORKER_UNCONFIRMED', 'degraded', 'warning']],
   ],
-  ['it was told, and that is accepted', [group([worker('notified')], { confirm: 'accept' })], false, []],
-  ['it could not be reached', [group([worker('unreachable')])], false, [unreachable]],
   [
-    'its process is dead, and so is the whole group',
-    [group([worker('unreachable', { isDead: 'yes' })])],
+    'with a notified worker, if a notification is accepted',
+    [group([worker('notified')], { confirm: 'accept' })],
+    false,
+    [],
+  ],
+  ['with an unreachable worker', [group([worker('unreachable')])], false, [unreachable]],
+  [
+    'with a dead worker and no other',
+    [group([worker('unreachable', { isDead: true })])],
     false,
     [['WORKERS_MISSING', 'degraded', 'critical']],
   ],
   [
-    'one of two is dead',
-    [group([worker('unreachable', { isDead: 'yes' }), worker('confirmed')])],
+    'with one dead worker of two',
+    [group([worker('unreachable', { isDead: true }), worker('confirmed')])],
     false,
     [['WORKERS_MISSING', 'degraded', 'warning']],
   ],
   [
-    'it lives, and answers nobody since a release',
-    [group([worker('unreachable', { isLost: 'yes' })])],
+    'with a worker that is alive and has been unreachable since a release',
+    [group([worker('unreachable', { isLost: true })])],
     false,
     [['WORKER_LOST_AFTER', 'degraded', 'critical']],
   ],
-  ['it has just appeared', [group([worker('pending')])], false, [unreachable]],
+  ['with a worker that has just appeared', [group([worker('pending')])], false, [unreachable]],
   [
-    'its probe failed by now, though nobody asks for proofs',
+    'with a suspect worker, if a notification is accepted',
     [group([worker('notified', { probed: { wrong: 1, text: 'ns: exit 1' } })], { confirm: 'accept' })],
     false,
     [['PROBE_CHANGED', 'degraded', 'warning']],
   ],
   [
-    'one question was about two of them',
-    [group([doubted('a'), doubted('b')])],
+    'with one wrong probe for two workers',
+    [group([suspect('a'), suspect('b')])],
     false,
     [['PROBE_CHANGED', 'degraded', 'warning']],
   ],
   [
-    'its probe failed whatever it is told',
+    'with a suspect worker after the last notification that its probe may cause',
     [group([worker('notified', { probed: { wrong: 9, text: 'ns: exit 1', notices: 5 } })])],
     false,
     [['PROBE_CHANGED', 'degraded', 'critical']],
   ],
   [
-    'its probe failed, and its last notification is on its way',
+    'with a suspect worker before its last notification',
     [group([worker('pending', { probed: { wrong: 9, text: 'ns: exit 1', notices: 5 } })])],
     false,
     [['PROBE_CHANGED', 'degraded', 'warning']],
   ],
   [
-    'its probe failed, and it could not be notified because of it',
+    'with a suspect worker that is unreachable',
     [group([worker('unreachable', { probed: { wrong: 4, text: 'ns: exit 1', notices: 1 } })])],
     false,
     [unreachable, ['PROBE_CHANGED', 'degraded', 'warning']],
   ],
   [
-    'its loader reached nobody, and nobody is there who would say so',
-    [group([], { min: 0, isUnloaded: 'yes' }), group([worker('confirmed')], { group: 'app' })],
+    'with an unloaded group without workers',
+    [group([], { min: 0, isUnloaded: true }), group([worker('confirmed')], { group: 'app' })],
     false,
     [unreachable],
   ],
   [
-    'its loader reached nobody, as each of them says',
-    [group([worker('unreachable')], { isUnloaded: 'yes' })],
+    'with an unloaded group and an unreachable worker',
+    [group([worker('unreachable')], { isUnloaded: true })],
     false,
     [unreachable],
   ],
   [
-    'its canary reached nobody, and it proved the policy itself',
+    'with a silent canary and a confirmed worker',
     [group([worker('confirmed')], { canarySilence: 'ns: its canary: exit 1' })],
     true,
     [['CANARY_SILENT', 'warning', 'warning']],
   ],
   [
-    'its probe gave no verdict since it proved it',
+    'with a silent probe of a confirmed worker',
     [group([worker('confirmed', { probed: { wrong: 0, silence: 'ns: timed out' } })])],
     true,
     [['PROBE_SILENT', 'warning', 'warning']],
   ],
   [
-    'its probe said no before it ended',
-    [group([{ ...doubted('a'), goneAtMs: 1 }, worker('confirmed')])],
+    'with a departed worker that was suspect',
+    [group([{ ...suspect('a'), goneAtMs: 1 }, worker('confirmed')])],
     true,
     [['WORKERS_MISSING', 'warning', 'warning']],
   ],
-  ['it said no', [group([worker('refused')])], false, [['WORKER_REFUSED', 'degraded', 'warning']]],
   [
-    'nobody can say who they are, and those that were known are no news',
-    [group([worker('confirmed')], { unread: { text: 'EACCES', sinceMs: 1 } })],
+    'with a worker that refused',
+    [group([worker('refused')])],
+    false,
+    [['WORKER_REFUSED', 'degraded', 'warning']],
+  ],
+  [
+    'with a group without a member list, although a worker was confirmed',
+    [group([worker('confirmed')], { listFailure: { text: 'EACCES', sinceMs: 1 } })],
     false,
     [unreachable],
   ],
   [
-    'one group proved it, another one may be empty',
+    'with a confirmed group and an empty one that requires no worker',
     [group([worker('confirmed')]), group([], { group: 'batch', min: 0 })],
     true,
     [],
   ],
   [
-    'one group proved it, another one has nobody',
+    'with a confirmed group and one that lacks workers',
     [group([worker('confirmed')]), group([], { group: 'b' })],
     false,
     [missing],
   ],
 ];
 
-describe('what may be said of workers', () => {
+describe('the judgement of workers', () => {
   for (const [name, groups, confirmed, findings] of rows) {
     it(name, () => {
       assert.equal(isConfirmed(groups), confirmed);
       assert.deepEqual(
-        judgeWorkers(groups).map(({ code, effect, level }): Said => [code, effect, level]),
+        judgeWorkers(groups).map(({ code, effect, level }): ExpectedFinding => [code, effect, level]),
         findings,
       );
     });
   }
 
-  it('names a probe that would show it, where there is none', () => {
-    const text = (hasProbe: 'yes' | 'no'): string | undefined =>
+  it('suggests a probe for a group without one', () => {
+    const text = (hasProbe: boolean): string | undefined =>
       judgeWorkers([group([worker('notified')], { hasProbe })])[0]?.text;
-    assert.match(text('no') ?? '', /a `probe` would show/);
-    assert.match(text('yes') ?? '', /its probe has not shown it/);
+    assert.match(text(false) ?? '', /a `probe` would show/);
+    assert.match(text(true) ?? '', /its probe has not shown it/);
   });
 });
