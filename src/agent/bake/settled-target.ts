@@ -111,7 +111,7 @@ export async function isAcceptedByChecks(
     selections,
     {
       ...{ staging, generation, mtimeSeconds: 0, signal: new AbortController().signal },
-      ...{ staged: new Map(), active: bundles, current: active.generation, prefer: 'kept' },
+      ...{ staged: new Map(), active: bundles, current: active.generation, prefer: 'retained' },
     },
     join(staging, 'candidate-0'),
   );

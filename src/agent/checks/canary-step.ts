@@ -5,8 +5,8 @@ import type { WritError } from '../../core/errors.js';
 import { affectsGroup } from '../../core/release/affected-groups.js';
 import type { StepAnswer } from '../job/progress.js';
 import { holdBack, taken } from '../select/selection.js';
-import { assembleCandidate, type CandidateBundle, changedBy } from '../staging/candidate.js';
-import { failuresOr, stepVerdict } from '../staging/step-text.js';
+import { assembleCandidate, type CandidateBundle, listChangedPaths } from '../staging/candidate.js';
+import { formatFailures, judgeStep } from '../staging/step-text.js';
 import type { Host } from '../state/host.js';
 import { type CheckAllOptions, candidateContext } from './candidate-context.js';
 import { type CheckedCandidate, checkAll } from './check-candidate.js';
@@ -49,7 +49,7 @@ async function askOnce(
   options: CanaryStepOptions & { readonly reports: CanaryReport[] },
 ): Promise<ReadonlyMap<string, WritError>> {
   const bundles = assembleCandidate(selections, options.staged, options.active);
-  const changed = changedBy(options.active, bundles);
+  const changed = listChangedPaths(options.active, bundles);
   const fresh = options.force === 'yes' ? taken(selections).map((one) => one.bundle.name) : [];
   const groups = host.config.workers.filter((group) => affectsGroup(group, changed, fresh));
   if (groups.every((one) => one.canary === undefined)) return new Map();
@@ -104,10 +104,10 @@ function textOf(
   const lines = reports.map(({ group, verdict: { kind, reason } }) => {
     return `${group}: ${kind === 'ok' ? 'ok' : `${kind} (${reason})`}`;
   });
-  const verdict = stepVerdict(change);
+  const verdict = judgeStep(change);
   // Who could not be asked has refused nothing: the group is asked again behind the swap, or is missed there.
   const isWarning = ({ verdict: { kind } }: CanaryReport): boolean =>
     kind === 'warned' || kind === 'unreachable';
   const isWarned = verdict === 'ok' && reports.some(isWarning);
-  return { text: failuresOr(change, lines.join(', ')), verdict: isWarned ? 'warn' : verdict };
+  return { text: formatFailures(change, lines.join(', ')), verdict: isWarned ? 'warn' : verdict };
 }

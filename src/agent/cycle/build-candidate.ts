@@ -22,14 +22,20 @@ import { pausedError } from '../select/why-not-now-rules.js';
 import { allSettled } from '../settled/settled-ledger.js';
 import type { CandidateOptions } from '../staging/candidate.js';
 import {
-  type Beside,
   type FetchedReleases,
-  fetchAll,
+  type FetchWarnings,
+  fetchSelections,
   type StagedTrees,
-  stageAll,
+  stageSelections,
 } from '../staging/fetch-and-stage.js';
-import { keptFirst } from '../staging/kept-archives.js';
-import { countText, failuresOr, fetchedText, selectText, stepVerdict } from '../staging/step-text.js';
+import { preferRetainedArchives } from '../staging/retained-archives.js';
+import {
+  countText,
+  formatFailures,
+  formatFetched,
+  formatSelections,
+  judgeStep,
+} from '../staging/step-text.js';
 import type { Host } from '../state/host.js';
 import type { CycleRequest } from './cycle-request.js';
 import { fetchWhileWanted, findOffersOf } from './fetch-while-wanted.js';
@@ -56,7 +62,7 @@ export function select(
       ...{ active: active.policy?.bundles ?? new Map(), force: request.force, refusedNow, leavable },
     });
     noteSelections(job, selections);
-    return { value: { active, selections, refusedNow, leavable }, text: selectText(selections) };
+    return { value: { active, selections, refusedNow, leavable }, text: formatSelections(selections) };
   });
 }
 
@@ -109,8 +115,8 @@ export function openDraft(
     staging: area.directory(String(generation)),
     active: bundlesToKeep(host, active),
     settled: allSettled(host.ledger.read()),
-    client: keptHelps ? keptFirst(host, { download: 'yes' }) : host.client,
-    prefer: force === 'yes' ? 'archive' : keptHelps ? 'kept' : 'difference',
+    client: keptHelps ? preferRetainedArchives(host, { canDownload: true }) : host.client,
+    prefer: force === 'yes' ? 'archive' : keptHelps ? 'retained' : 'delta',
     ...(policy === undefined ? {} : { current: policy.generation }),
   };
 }
@@ -131,7 +137,7 @@ export async function fetchReleases(
     isStillWanted(host, request.force, selected) &&
     (offers === undefined || isStillOffered(host, request.force, { ...selected, offers }));
   const download = (signal: AbortSignal): Promise<FetchedReleases> =>
-    fetchAll({ ...host, client: draft.client }, story, before, { ...draft, signal });
+    fetchSelections({ ...host, client: draft.client }, story, before, { ...draft, signal });
   return story.step<FetchedReleases | undefined>('fetch', async () => {
     const value = await withoutTurn(job, request, (signal) =>
       fetchWhileWanted(job, { ...request, signal }, { download, isWanted }),
@@ -140,7 +146,7 @@ export async function fetchReleases(
       return { value: undefined, text: 'not wanted any more, so selected again', verdict: 'warn' };
     noteBeside(job, value);
     const change = { before, after: value.selections };
-    return { value, text: failuresOr(change, fetchedText(value)), verdict: stepVerdict(change) };
+    return { value, text: formatFailures(change, formatFetched(value)), verdict: judgeStep(change) };
   });
 }
 
@@ -148,15 +154,15 @@ export function stageTrees(job: Job, draft: Draft, fetched: FetchedReleases): Pr
   const { host, story } = job;
   const before = fetched.selections;
   return story.step('stage', async () => {
-    const value = await stageAll({ ...host, client: draft.client }, story, fetched, draft);
+    const value = await stageSelections({ ...host, client: draft.client }, story, fetched, draft);
     noteBeside(job, value);
     const change = { before, after: value.selections };
     const text = `${countText(value.staged.size, 'bundle')} unpacked`;
-    return { value, text: failuresOr(change, text), verdict: stepVerdict(change) };
+    return { value, text: formatFailures(change, text), verdict: judgeStep(change) };
   });
 }
 
-function noteBeside(job: Job, { mirrorFailures, warnings }: Beside): void {
+function noteBeside(job: Job, { mirrorFailures, warnings }: FetchWarnings): void {
   noteMirrorFailures(job, mirrorFailures);
   job.record.warnings.push(...warnings);
 }
@@ -178,7 +184,7 @@ export function check(
   return story.step('check', async () => {
     const value = await checkAll(host, before, draft);
     record.warnings.push(...warnOfSandbox(host));
-    const verdict = stepVerdict({ before, after: value.selections });
+    const verdict = judgeStep({ before, after: value.selections });
     return { value, ...checkStep(value.checks, verdict) };
   });
 }

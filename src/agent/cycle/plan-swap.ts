@@ -14,9 +14,9 @@ import { withCorrection } from '../settled/settled-ledger.js';
 import {
   type CandidateBundle,
   type CandidateOptions,
-  changedBy,
+  hasSameContent,
+  listChangedPaths,
   type PlacedBundle,
-  sameContent,
 } from '../staging/candidate.js';
 import type { StagedBundle } from '../staging/staged-bundle.js';
 import type { Host } from '../state/host.js';
@@ -43,7 +43,7 @@ export async function planSwap(host: Host, facts: SwapFacts): Promise<SwapPlan> 
   const records = repair?.records ?? [];
   // Damage is no reason to swap to a generation without a bundle.
   if (candidate.length === 0) return { kind: 'none', records };
-  if (!sameContent(candidate, policy))
+  if (!hasSameContent(candidate, policy))
     return { kind: 'swap', records: [], candidate, move: moveTo(host, facts, repair?.replaced ?? []) };
   if (repair?.needsSwap !== 'yes') return { kind: 'none', records };
   const move = moveToRepaired(host, { ...repair, to: generation, staging, signal });
@@ -57,7 +57,7 @@ function moveTo(
   damaged: readonly string[],
 ): Move {
   const releases = candidate.flatMap(({ staged }) => (staged ? [staged.release] : []));
-  const paths = changedBy(policy?.bundles ?? new Map(), candidate);
+  const paths = listChangedPaths(policy?.bundles ?? new Map(), candidate);
   return {
     kind: 'update',
     from: policy?.generation.number,

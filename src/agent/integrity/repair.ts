@@ -18,8 +18,8 @@ import { type Job, runJob } from '../job/job.js';
 import { skipSteps } from '../job/progress.js';
 import type { Selection } from '../select/selection.js';
 import type { StagingOptions } from '../staging/candidate.js';
-import { fetchAll, type StagedTrees, stageAll } from '../staging/fetch-and-stage.js';
-import { keptFirst } from '../staging/kept-archives.js';
+import { fetchSelections, type StagedTrees, stageSelections } from '../staging/fetch-and-stage.js';
+import { preferRetainedArchives } from '../staging/retained-archives.js';
 import { countText } from '../staging/step-text.js';
 import type { Host } from '../state/host.js';
 import { type ExaminedActive, examineActive } from './examine-active.js';
@@ -156,21 +156,21 @@ export async function stageDamaged(
 ): Promise<RepairedTrees> {
   const { signal, download } = options;
   const stagingOptions: StagingOptions = {
-    ...{ staging, mtimeSeconds, signal, active: new Map(), prefer: 'kept' },
+    ...{ staging, mtimeSeconds, signal, active: new Map(), prefer: 'retained' },
   };
   const renewing = { generation: wanted.generation, staging, signal };
-  const keepers = { ...host, client: keptFirst(host, { download }) };
+  const keepers = { ...host, client: preferRetainedArchives(host, { canDownload: download !== 'no' }) };
   let parts = partsOf(host, wanted);
   const fetched = await story.step('fetch', async () => {
     parts = await renewKept(host, parts, renewing);
     const selections = await selectDamaged(host, parts, async () => {
       await refreshIfAllowed(host, options);
     });
-    const value = await fetchAll(keepers, story, selections, stagingOptions);
+    const value = await fetchSelections(keepers, story, selections, stagingOptions);
     return { value, text: countText(value.fetched.size, 'release'), verdict: verdictOf(value.selections) };
   });
   return story.step('stage', async () => {
-    const value = await stageAll(keepers, story, fetched, stagingOptions);
+    const value = await stageSelections(keepers, story, fetched, stagingOptions);
     const text = `${countText(value.staged.size, 'bundle')} unpacked`;
     return { value: { ...value, parts }, text, verdict: verdictOf(value.selections) };
   });

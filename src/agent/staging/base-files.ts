@@ -1,5 +1,5 @@
-// Files of a tree that a new one is made of. The tree is in use, and may be anything by now: what is opened is a regular file of
-// the size of its row, no more is believed of it, and whoever makes something of it digests that. Reads only.
+// Reads the files of the active tree from which a delta makes a new one. The tree is in use and can be damaged, so each file must be
+// regular and have the size in the manifest. Its bytes are not trusted: the caller verifies the digest of the result.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import type { DeltaRelease } from '../../core/delta/delta-format.js';
@@ -7,7 +7,7 @@ import { isSystemError, WritError } from '../../core/errors.js';
 import type { ManifestFile } from '../../core/release/manifest.js';
 import { diskError, type OpenFile } from '../../platform/disk/durable-fs.js';
 
-/** What a delta is applied to. */
+/** The tree that a delta is applied to. */
 export interface BaseTree extends DeltaRelease {
   readonly treePath: string;
 }
@@ -16,37 +16,37 @@ export interface BaseTree extends DeltaRelease {
 export function openBaseFile(treePath: string, file: ManifestFile): OpenFile {
   const path = join(treePath, file.path);
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = fs.constants;
-  // O_NONBLOCK: a FIFO put in place of the file would hold us for ever.
-  const descriptor = reading(path, () => fs.openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK));
+  // O_NONBLOCK, because a FIFO in place of the file would block this process.
+  const descriptor = convertReadErrors(path, () => fs.openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK));
   const stats = fs.fstatSync(descriptor);
   if (stats.isFile() && stats.size === file.sizeBytes) return { descriptor, path };
   fs.closeSync(descriptor);
-  throw mismatch(path, stats.isFile() ? 'has a different size' : 'is not a regular file');
+  throw createDeltaMismatch(path, stats.isFile() ? 'has a different size' : 'is not a regular file');
 }
 
-/** Fills the buffer. @throws WritError DELTA_MISMATCH for a file that ends before that, or that the disk cannot give */
-export function readBase({ descriptor, path }: OpenFile, buffer: Buffer, offset: number): void {
+/** Fills the buffer. @throws WritError DELTA_MISMATCH if the file ends before, or cannot be read */
+export function readBaseFile({ descriptor, path }: OpenFile, buffer: Buffer, offset: number): void {
   for (let done = 0; done < buffer.length; ) {
-    const count = reading(path, () =>
+    const count = convertReadErrors(path, () =>
       fs.readSync(descriptor, buffer, done, buffer.length - done, offset + done),
     );
-    if (count === 0) throw mismatch(path, 'ends too early');
+    if (count === 0) throw createDeltaMismatch(path, 'ends too early');
     done += count;
   }
 }
 
-/** @returns the error for what was made of this file and is not what was signed */
-export function mismatch(path: string, what: string, cause?: unknown): WritError {
+/** @returns the error for a base file, or a file made of it, that does not match what was signed */
+export function createDeltaMismatch(path: string, what: string, cause?: unknown): WritError {
   return new WritError('DELTA_MISMATCH', `${path} ${what}`, { facts: { path }, cause });
 }
 
-function reading<T>(path: string, act: () => T): T {
+function convertReadErrors<T>(path: string, act: () => T): T {
   try {
     return act();
   } catch (error) {
     if (!isSystemError(error)) throw error;
     if (error.code === 'EMFILE' || error.code === 'ENFILE')
       throw diskError(error, { op: 'stage.base', path });
-    throw mismatch(path, `cannot be read: ${error.code}`, error);
+    throw createDeltaMismatch(path, `cannot be read: ${error.code}`, error);
   }
 }

@@ -1,32 +1,32 @@
-// What a cycle may swap in: bundles that were kept and bundles that are new, whole. Plain values; reads and writes nothing.
+// The bundles of a candidate generation: those that were staged, and those that stay active.
 import { type BundleFiles, changedPaths, type PolicyFiles } from '../../core/release/affected-groups.js';
 import type { ActiveBundle, ActivePolicy } from '../generations/generation-contents.js';
 import type { Selection } from '../select/selection.js';
+import type { FetchStrategyOptions } from './fetch-strategy.js';
 import type { StagedBundle } from './staged-bundle.js';
-import type { WayOptions } from './ways.js';
 
-/** One bundle of the candidate generation: staged now, or active already. */
+/** One bundle of the candidate generation: staged by this cycle, or active already. */
 export interface CandidateBundle extends PlacedBundle, BundleFiles {}
 
-/** Of a bundle, what placing it needs. */
+/** The part of a bundle that the activation needs. */
 export interface PlacedBundle {
   readonly selection: Selection;
   readonly treePath: string;
   readonly staged?: StagedBundle;
 }
 
-export interface StagingOptions extends WayOptions {
+export interface StagingOptions extends FetchStrategyOptions {
   readonly staging: string;
   readonly mtimeSeconds: number;
   readonly signal: AbortSignal;
 }
 
 export interface CandidateOptions extends StagingOptions {
-  /** The number that the candidate will have. */
+  /** Number of the candidate generation. */
   readonly generation: number;
 }
 
-/** @returns the bundles of a candidate generation: what is staged, and what is active already */
+/** @returns for each selection the staged tree or, without one, the active tree; nothing for a bundle with neither */
 export function assembleCandidate(
   selections: readonly Selection[],
   staged: ReadonlyMap<string, StagedBundle>,
@@ -45,8 +45,8 @@ export function assembleCandidate(
   });
 }
 
-/** Same bundles, same releases: activating it would change nothing that a worker can see. */
-export function sameContent(
+/** @returns true if serial and manifest of each bundle are the same, so that an activation would change nothing for a worker */
+export function hasSameContent(
   candidate: readonly CandidateBundle[],
   active: ActivePolicy | undefined,
 ): boolean {
@@ -60,7 +60,7 @@ export function sameContent(
   });
 }
 
-/** @returns paths that a candidate changes, as changedPaths */
-export function changedBy(active: PolicyFiles, candidate: readonly CandidateBundle[]): string[] {
+/** @returns the paths that a candidate changes, as changedPaths does */
+export function listChangedPaths(active: PolicyFiles, candidate: readonly CandidateBundle[]): string[] {
   return changedPaths(active, new Map(candidate.map((one) => [one.selection.bundle.name, one])));
 }

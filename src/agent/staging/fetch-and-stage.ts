@@ -1,6 +1,6 @@
-// The steps fetch and stage: from selections to verified trees. Everything happens in the cycle's staging directory; the active
-// policy is not touched. A bundle that fails drops out with its set. Where another way than the archive's leads nowhere, the
-// archive is taken in the same cycle.
+// The steps fetch and stage: from selections to verified trees, in the staging directory of the cycle. They never change the active
+// policy. A bundle that fails is excluded with its `together` set. After a failed delta or retained copy, the same cycle fetches
+// the archive.
 import { join } from 'node:path';
 import type { Problem } from '../../core/cycle/cycle-report.js';
 import { WritError } from '../../core/errors.js';
@@ -13,137 +13,146 @@ import { dropPartials } from '../partials/partials.js';
 import { holdBackSets, refuse, type Selection, type Taken, taken } from '../select/selection.js';
 import type { Host } from '../state/host.js';
 import { isDiskFull } from '../state/state-file.js';
+import { withArchiveFallback } from './archive-fallback.js';
 import type { StagingOptions } from './candidate.js';
-import { elseArchive } from './else-archive.js';
-import { type FetchOptions, fetchArchive, fetchDelta, type VerifiedArchive } from './fetch-archive.js';
-import { rebuildKept } from './rebuild-kept.js';
+import { type ArchiveFetchOptions, fetchArchive, fetchDelta, type VerifiedArchive } from './fetch-archive.js';
+import { chooseFetchStrategy, countBytesToFetch, type FetchStrategy } from './fetch-strategy.js';
+import { rebuildRelease } from './rebuild-release.js';
 import { stageBundle } from './stage-bundle.js';
-import { stageByDifference } from './stage-by-difference.js';
+import { stageDelta } from './stage-delta.js';
 import type { StagedBundle } from './staged-bundle.js';
-import { bytesOfWay, type Way, wayTo } from './ways.js';
 
-type WayOf<Kind extends Way['kind']> = Extract<Way, { kind: Kind }>;
+type StrategyOf<Kind extends FetchStrategy['kind']> = Extract<FetchStrategy, { kind: Kind }>;
 
-/** One release, as far as it was fetched. */
-export type Fetched =
-  | { readonly way: WayOf<'archive'>; readonly archive: VerifiedArchive }
-  | { readonly way: WayOf<'difference'>; readonly delta: KeptFile }
-  | { readonly way: WayOf<'kept'> };
+/** The fetched files of one release, with the strategy that fetched them. */
+export type FetchedRelease =
+  | { readonly strategy: StrategyOf<'archive'>; readonly archive: VerifiedArchive }
+  | { readonly strategy: StrategyOf<'delta'>; readonly delta: KeptFile }
+  | { readonly strategy: StrategyOf<'retained'> };
 
-/** What a step found beside its result. */
-export interface Beside {
-  /** Mirrors that failed, where another one had what was wanted. */
+/** The warnings of a step. */
+export interface FetchWarnings {
+  /** Mirrors that failed before another mirror sent the file. */
   readonly mirrorFailures: readonly MirrorFailure[];
-  /** Ways that led nowhere. */
+  /** Failed strategies. */
   readonly warnings: readonly Problem[];
 }
 
-export interface FetchedReleases extends Beside {
-  /** Those that failed are held back. */
+export interface FetchedReleases extends FetchWarnings {
+  /** A selection that failed keeps the active release. */
   readonly selections: Selection[];
-  /** By bundle: from which byte on it came, where a transfer was cut before. */
+  /** By bundle: offset at which a partial download continued. */
   readonly resumedFrom: ReadonlyMap<string, number>;
   /** By bundle. */
-  readonly fetched: ReadonlyMap<string, Fetched>;
+  readonly fetched: ReadonlyMap<string, FetchedRelease>;
 }
 
-const byArchive: WayOf<'archive'> = { kind: 'archive' };
+const archiveStrategy: StrategyOf<'archive'> = { kind: 'archive' };
 
-/** The `fetch` step. */
-export async function fetchAll(
+/** The `fetch` step: fetches the archive or delta of each selection. */
+export async function fetchSelections(
   host: Host,
-  story: CycleStory,
+  cycleProgress: CycleStory,
   selections: readonly Selection[],
   options: StagingOptions,
 ): Promise<FetchedReleases> {
-  const fetched = new Map<string, Fetched>();
+  const fetched = new Map<string, FetchedRelease>();
   const resumedFrom = new Map<string, number>();
   const [mirrorFailures, warnings]: [MirrorFailure[], Problem[]] = [[], []];
-  const ways = new Map(taken(selections).map((one) => [one.target, wayTo(host, one, options)]));
-  const totalBytes = [...ways].reduce((sum, [target, way]) => sum + bytesOfWay(way, target), 0);
+  const strategies = new Map(
+    taken(selections).map((one) => [one.target, chooseFetchStrategy(host, one, options)]),
+  );
+  const totalBytes = [...strategies].reduce(
+    (sum, [target, strategy]) => sum + countBytesToFetch(strategy, target),
+    0,
+  );
   let doneBefore = 0;
   let claimedBytes = 0;
-  const tried = await tryEach(host, selections, async (one) => {
+  const results = await forEachTaken(host, selections, async (one) => {
     const { bundle, target } = one;
-    const from: FetchOptions = {
-      ...fetching(host, one, { ...options, mirrorFailures }),
+    const fetchOptions: ArchiveFetchOptions = {
+      ...createFetchOptions(host, one, { ...options, mirrorFailures }),
       directory: makeDirectory(host, options.staging, `fetch-${bundle.name}`),
       claimedBytes,
-      onProgress: (doneBytes) => story.progress('fetch', doneBefore + doneBytes, totalBytes),
+      onProgress: (doneBytes) => cycleProgress.progress('fetch', doneBefore + doneBytes, totalBytes),
       onResume: (fromByte) => {
-        story.resumes(fromByte);
+        cycleProgress.resumes(fromByte);
         resumedFrom.set(bundle.name, fromByte);
       },
     };
-    const archive = async () => {
+    const fetchAsArchive = async () => {
       resumedFrom.delete(bundle.name);
-      return { way: byArchive, archive: await fetchArchive(from) };
+      return { strategy: archiveStrategy, archive: await fetchArchive(fetchOptions) };
     };
-    const way = ways.get(target) ?? byArchive;
-    const delta = async (by: WayOf<'difference'>): Promise<Fetched> => {
-      return { way: by, delta: await fetchDelta({ ...from, delta: by.delta }) };
+    const strategy = strategies.get(target) ?? archiveStrategy;
+    const fetchAsDelta = async (by: StrategyOf<'delta'>): Promise<FetchedRelease> => {
+      return { strategy: by, delta: await fetchDelta({ ...fetchOptions, delta: by.delta }) };
     };
-    const got =
-      way.kind === 'difference'
-        ? await elseArchive<Fetched>({ host, target, warnings }, () => delta(way), archive)
-        : way.kind === 'kept'
-          ? { way }
-          : await archive();
-    fetched.set(bundle.name, got);
-    doneBefore += bytesOfWay(way, target);
-    // Its tree is at least as large.
+    const release =
+      strategy.kind === 'delta'
+        ? await withArchiveFallback<FetchedRelease>(
+            { host, target, warnings },
+            () => fetchAsDelta(strategy),
+            fetchAsArchive,
+          )
+        : strategy.kind === 'retained'
+          ? { strategy }
+          : await fetchAsArchive();
+    fetched.set(bundle.name, release);
+    doneBefore += countBytesToFetch(strategy, target);
+    // Reserves space for its tree, which is at least as large as its archive.
     claimedBytes += target.length;
   });
-  const kept = holdBackSets(tried, host.config.together);
-  return { selections: kept, fetched, resumedFrom, mirrorFailures, warnings };
+  const remaining = holdBackSets(results, host.config.together);
+  return { selections: remaining, fetched, resumedFrom, mirrorFailures, warnings };
 }
 
 export interface StagedTrees {
-  /** Those that failed are held back. */
+  /** A selection that failed keeps the active release. */
   readonly selections: Selection[];
   /** By bundle. */
   readonly staged: ReadonlyMap<string, StagedBundle>;
 }
 
 /** The `stage` step: makes and verifies the tree of each release. */
-export async function stageAll(
+export async function stageSelections(
   host: Host,
-  story: CycleStory,
+  cycleProgress: CycleStory,
   { selections, fetched }: Pick<FetchedReleases, 'selections' | 'fetched'>,
   options: StagingOptions,
-): Promise<StagedTrees & Beside> {
+): Promise<StagedTrees & FetchWarnings> {
   const staged = new Map<string, StagedBundle>();
   const [mirrorFailures, warnings]: [MirrorFailure[], Problem[]] = [[], []];
-  const tried = await tryEach(host, selections, async (one) => {
+  const results = await forEachTaken(host, selections, async (one) => {
     const { bundle, target } = one;
-    const got = fetched.get(bundle.name);
-    if (got === undefined) throw new WritError('INTERNAL', `nothing of ${bundle.name} was fetched`);
-    const place = placeOf(host, one, options);
+    const release = fetched.get(bundle.name);
+    if (release === undefined) throw new WritError('INTERNAL', `nothing of ${bundle.name} was fetched`);
+    const treeOptions = createTreeOptions(host, one, options);
     const unpack = async (archive: VerifiedArchive | Promise<VerifiedArchive>) =>
-      stageBundle({ ...place, archive: await archive });
+      stageBundle({ ...treeOptions, archive: await archive });
     const fetchNow = (): Promise<VerifiedArchive> =>
       fetchArchive({
-        ...fetching(host, one, { ...options, mirrorFailures }),
+        ...createFetchOptions(host, one, { ...options, mirrorFailures }),
         directory: join(options.staging, `fetch-${bundle.name}`),
-        onProgress: (doneBytes) => story.progress('stage', doneBytes, target.length),
-        onResume: story.resumes,
+        onProgress: (doneBytes) => cycleProgress.progress('stage', doneBytes, target.length),
+        onResume: cycleProgress.resumes,
       });
     const tree =
-      'archive' in got
-        ? await unpack(got.archive)
-        : await elseArchive(
+      'archive' in release
+        ? await unpack(release.archive)
+        : await withArchiveFallback(
             { host, target, warnings },
-            () => stageBy(host, place, got),
+            () => stageWithoutArchive(host, treeOptions, release),
             () => unpack(fetchNow()),
           );
     staged.set(bundle.name, tree);
   });
-  return { selections: holdBackSets(tried, host.config.together), staged, mirrorFailures, warnings };
+  return { selections: holdBackSets(results, host.config.together), staged, mirrorFailures, warnings };
 }
 
-type Place = ReturnType<typeof placeOf>;
+type StageTreeOptions = ReturnType<typeof createTreeOptions>;
 
-function placeOf(
+function createTreeOptions(
   { config, durable }: Host,
   { bundle, target }: Taken,
   { staging, mtimeSeconds, signal }: StagingOptions,
@@ -157,22 +166,22 @@ function placeOf(
   };
 }
 
-function stageBy(
+function stageWithoutArchive(
   host: Host,
-  place: Place,
-  got: Exclude<Fetched, { archive: unknown }>,
+  treeOptions: StageTreeOptions,
+  release: Exclude<FetchedRelease, { archive: unknown }>,
 ): Promise<StagedBundle> {
-  if ('delta' in got) {
-    const { way, delta } = got;
-    const copy = { ...way.kept, deltas: [...way.kept.deltas, delta] };
-    return stageByDifference({ ...place, base: way.base, delta, copy });
+  if ('delta' in release) {
+    const { strategy, delta } = release;
+    const copy = { ...strategy.baseCopy, deltas: [...strategy.baseCopy.deltas, delta] };
+    return stageDelta({ ...treeOptions, base: strategy.base, delta, copy });
   }
-  host.durable.makeDirectory('fetch.directory', place.scratch, 0o700);
-  return rebuildKept({ ...place, copy: got.way.copy });
+  host.durable.makeDirectory('fetch.directory', treeOptions.scratch, 0o700);
+  return rebuildRelease({ ...treeOptions, copy: release.strategy.copy });
 }
 
-/** What fetching a release needs wherever it is done. */
-function fetching(
+/** @returns the options that each fetch of a release needs */
+function createFetchOptions(
   host: Host,
   { target }: Taken,
   { signal, mirrorFailures }: { readonly signal: AbortSignal; readonly mirrorFailures: MirrorFailure[] },
@@ -190,25 +199,29 @@ function makeDirectory(host: Host, staging: string, name: string): string {
   return path;
 }
 
-/** Runs `act` for each taken selection; what throws keeps its active release, with the error as its result. */
-async function tryEach(
+/** Runs `act` for each taken selection. After an error, the bundle keeps its active release and has the error as its result. */
+async function forEachTaken(
   host: Host,
   selections: readonly Selection[],
   act: (one: Taken) => Promise<void>,
 ): Promise<Selection[]> {
   const results: Selection[] = [];
   for (const selection of selections) {
-    results.push(selection.kind === 'keep' ? selection : await tryOne(host, selection, act));
+    results.push(selection.kind === 'keep' ? selection : await keepActiveOnError(host, selection, act));
   }
   return results;
 }
 
-async function tryOne(host: Host, selection: Taken, act: (one: Taken) => Promise<void>): Promise<Selection> {
+async function keepActiveOnError(
+  host: Host,
+  selection: Taken,
+  act: (one: Taken) => Promise<void>,
+): Promise<Selection> {
   try {
     await act(selection);
     return selection;
   } catch (error) {
-    // What was begun elsewhere is the first to give way.
+    // A full disk: partial downloads of all releases are removed.
     if (isDiskFull(error)) dropPartials(host);
     return refuse(selection, error);
   }

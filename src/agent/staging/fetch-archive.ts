@@ -1,6 +1,6 @@
-// Brings one archive or delta into staging: room first, then its bytes, bounded by the signed length and digested while they stream.
-// The only maker of a VerifiedArchive: bytes under the signed digest, flushed. Never looks inside, and leaves nothing in staging
-// when it fails; what was cut stays among the partials.
+// Fetches one archive or delta into staging: requires free space first, then receives at most the signed length and verifies the
+// digest. The only function that creates a VerifiedArchive: bytes that match the signed digest, flushed. It never parses them. A
+// failure leaves no file in staging; a partial download is retained for the next run.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { isWritError, WritError } from '../../core/errors.js';
@@ -18,32 +18,32 @@ import type { RepositoryClient } from '../../trust/repository-client.js';
 import { deltaLocation, type SignedTarget } from '../../trust/signed-target.js';
 import type { KeptFile } from '../generations/kept-copies.js';
 import { dropPartials, openPartial, type Partial, type PartialsHost } from '../partials/partials.js';
-import { beginDownload, type Download, receiveVerified } from './receive-target.js';
+import { beginDownload, receiveVerified, type TargetDownload } from './receive-target.js';
 
 declare const verified: unique symbol;
 
-/** An archive on disk whose every byte is under the signed digest. */
+/** An archive on disk that matches its signed digest. */
 export interface VerifiedArchive {
   readonly path: string;
   readonly target: SignedTarget;
   readonly [verified]: true;
 }
 
-export interface FetchOptions {
+export interface ArchiveFetchOptions {
   readonly client: Pick<RepositoryClient, 'download'>;
   readonly target: SignedTarget;
-  /** Inside staging; the archive becomes a new file in it. */
+  /** Directory in staging for the new file. */
   readonly directory: string;
   readonly fs: DurableFs;
   readonly limits: ArchiveLimits;
-  /** Still to be written for what was fetched before, and not to be given away twice. */
+  /** Bytes that the trees of earlier fetches still need, so that the same space is not used twice. */
   readonly claimedBytes?: number;
-  /** Where a cut transfer is kept for the next run; left out for what is on this host, or fetched for one look. */
+  /** Where a partial download is retained; left out for a file of this host, or for a single use. */
   readonly partials?: PartialsHost;
   readonly onProgress?: (doneBytes: number, totalBytes: number) => void;
-  /** Told from where on bytes are received, where some were here; 0 when those turned out to be of no use. */
+  /** Called with the offset at which a partial download continues; 0 if it was useless. */
   readonly onResume?: (fromByte: number) => void;
-  /** Told of each mirror that failed before another one brought the archive. */
+  /** Called for each mirror that failed before another mirror sent the archive. */
   readonly onMirrorFailed?: (failure: MirrorFailure) => void;
   readonly signal?: AbortSignal;
 }
@@ -53,113 +53,120 @@ const deltaName = 'delta';
 
 /**
  * Fetches, digests and flushes an archive.
- * @throws WritError ARCHIVE_LIMIT or DISK_FULL before a byte is asked for; DOWNLOAD_DIGEST, DOWNLOAD_TRUNCATED,
+ * @throws WritError ARCHIVE_LIMIT or DISK_FULL before the first request; DOWNLOAD_DIGEST, DOWNLOAD_TRUNCATED,
  *   DOWNLOAD_TOO_LARGE; INTERRUPTED; DISK_*; and what the client throws
  */
-export async function fetchArchive(options: FetchOptions): Promise<VerifiedArchive> {
+export async function fetchArchive(options: ArchiveFetchOptions): Promise<VerifiedArchive> {
   const { target, limits, claimedBytes = 0 } = options;
-  requireLength(target, limits);
+  requireLengths(target, limits);
   const space = spaceForArchive(target.length + claimedBytes, target.release.manifest.length);
-  const path = await fetchSigned(options, { name: archiveName, space });
+  const path = await fetchSignedFile(options, { name: archiveName, space });
   return { path, target } as VerifiedArchive;
 }
 
 /**
- * Fetches one of the deltas of a release, as an archive is fetched: no tree comes by it that its archive could not bring.
- * @returns the delta, its every byte under the signed digest. @throws WritError as fetchArchive
+ * Fetches one delta of a release, with the limits of its archive, so that a delta makes no tree that the archive could not make.
+ * @returns the delta, which matches its signed digest. @throws WritError as fetchArchive
  */
-export async function fetchDelta(options: FetchOptions & { readonly delta: DeltaInfo }): Promise<KeptFile> {
+export async function fetchDelta(
+  options: ArchiveFetchOptions & { readonly delta: DeltaInfo },
+): Promise<KeptFile> {
   const { target, delta, limits, claimedBytes = 0 } = options;
-  requireLength(target, limits);
+  requireLengths(target, limits);
   const { length, digest } = delta;
   const { manifest } = target.release;
-  // A tree at least as large as its archive, as for an archive; exactly when the manifest is made.
+  // The tree is at least as large as the archive; its exact size is known from the manifest.
   const bytes = length + target.length + 2 * claimedBytes + manifest.length;
   const { inodes } = spaceForArchive(length, manifest.length);
   const archivePath = deltaLocation(target, delta);
   const file = { length, hashes: { sha256: digestHex(digest) } };
-  const asTarget = { ...target, path: archivePath, archivePath, file, length, digest };
-  const path = await fetchSigned(
-    { ...options, target: asTarget },
+  const deltaTarget = { ...target, path: archivePath, archivePath, file, length, digest };
+  const path = await fetchSignedFile(
+    { ...options, target: deltaTarget },
     { name: deltaName, space: { bytes, inodes } },
   );
   return { path, length, digest, manifest };
 }
 
-/** @returns where it lies */
-async function fetchSigned(
-  options: FetchOptions,
+/** @returns the path of the new file */
+async function fetchSignedFile(
+  options: ArchiveFetchOptions,
   { name, space }: { readonly name: string; readonly space: Space },
 ): Promise<string> {
   const { target, directory, client, fs: durable, onMirrorFailed, signal } = options;
   const path = join(directory, name);
-  const room = { path: directory, what: `${target.release.bundle} ${target.release.serial}`, space };
-  const file = openReceived(options, path);
-  let download: Download | undefined;
+  const need = { path: directory, what: `${target.release.bundle} ${target.release.serial}`, space };
+  const file = openDestination(options, path);
+  let download: TargetDownload | undefined;
   try {
-    requireRoomFor(options, { ...room, written: { bytes: file.foundBytes, inodes: 0 } });
+    requireSpaceFor(options, { ...need, written: { bytes: file.foundBytes, inodes: 0 } });
     download = await beginDownload({ ...options, file, durable }, signal);
-    if (download.wasWhole === 'no') {
-      const failures = await client.download(target, receiveInto(download), signal);
+    if (!download.isComplete) {
+      const failures = await client.download(target, createReceiver(download), signal);
       for (const failure of failures) onMirrorFailed?.(failure);
     }
     durable.flushDescriptor('fetch.archive:flush', file.descriptor, file.path);
     file.take(path);
     return path;
   } catch (error) {
-    const told = withNeed(error, room);
+    const failure = withNeed(error, need);
     const received = download ?? { doneBytes: file.foundBytes };
-    if (!isWorthKeeping(told, received)) {
+    if (!canContinueLater(failure, received)) {
       file.discard();
-      throw told;
+      throw failure;
     }
     file.keep();
-    throw options.partials === undefined ? told : withKept(told, received, target);
+    throw options.partials === undefined ? failure : withRetainedBytes(failure, received, target);
   } finally {
     fs.closeSync(file.descriptor);
   }
 }
 
-/** What comes of this host itself, or for nobody's next run, lies where it is wanted from the start. */
-function openReceived({ partials, target, fs: durable }: FetchOptions, path: string): Partial {
+/** Opens the partial download or, if no run will continue it, a new file at its final path. */
+function openDestination({ partials, target, fs: durable }: ArchiveFetchOptions, path: string): Partial {
   if (partials !== undefined) return openPartial(partials, target);
   const discard = (): void => durable.discardFile('fetch.archive:discard', path);
-  const nothing = (): void => undefined;
+  const doNothing = (): void => undefined;
   const descriptor = durable.openNew('fetch.archive:create', path, { mode: 0o600 });
   return {
     path,
     descriptor,
     foundBytes: 0,
     seen: undefined,
-    note: nothing,
-    take: nothing,
+    note: doNothing,
+    take: doNothing,
     keep: discard,
     discard,
   };
 }
 
-function receiveInto(download: Download): Receive {
-  return (open, signal, others) => receiveVerified({ download, open, signal, others });
+function createReceiver(download: TargetDownload): Receive {
+  return (open, signal, others) =>
+    receiveVerified({ download, open, signal, hasOtherMirrors: others === 'yes' });
 }
 
-/** What else was begun gives way to what is wanted now. */
-function requireRoomFor({ partials, target }: FetchOptions, room: RoomOptions): void {
+/** Removes the partial downloads of other releases if their space is needed. */
+function requireSpaceFor({ partials, target }: ArchiveFetchOptions, need: RoomOptions): void {
   try {
-    requireRoom(room);
+    requireRoom(need);
   } catch (error) {
     if (partials === undefined || !isWritError(error) || error.code !== 'DISK_FULL') throw error;
     dropPartials(partials, [target.digest]);
-    requireRoom(room);
+    requireRoom(need);
   }
 }
 
-/** Of a disk that refused nobody knows what it holds; and a full one gets its room back. */
-function isWorthKeeping(error: unknown, { doneBytes }: Pick<Download, 'doneBytes'>): boolean {
+/** False after an error of the disk, because the written bytes are unknown and a full disk needs the space. */
+function canContinueLater(error: unknown, { doneBytes }: Pick<TargetDownload, 'doneBytes'>): boolean {
   return doneBytes > 0 && isWritError(error) && !error.code.startsWith('DISK_');
 }
 
-/** Who has ended it wants to know what that costs. */
-function withKept(error: unknown, { doneBytes }: Pick<Download, 'doneBytes'>, target: SignedTarget): unknown {
+/** Adds the retained bytes to an interruption, because the operator who caused it needs to know its cost. */
+function withRetainedBytes(
+  error: unknown,
+  { doneBytes }: Pick<TargetDownload, 'doneBytes'>,
+  target: SignedTarget,
+): unknown {
   if (!isWritError(error) || error.code !== 'INTERRUPTED') return error;
   const kept = `${sizeText(doneBytes)} of ${sizeText(target.length)} kept`;
   return new WritError('INTERRUPTED', `${error.message}: ${kept}; the next pull continues from there`, {
@@ -168,8 +175,8 @@ function withKept(error: unknown, { doneBytes }: Pick<Download, 'doneBytes'>, ta
   });
 }
 
-/** By signed lengths alone: what is too long is nobody's full disk, and nobody's memory. */
-function requireLength(target: SignedTarget, limits: ArchiveLimits): void {
+/** Compares the signed lengths first, so that a too large release is not reported as a full disk. */
+function requireLengths(target: SignedTarget, limits: ArchiveLimits): void {
   if (target.length <= limits.maxArchiveBytes) {
     requireManifestLength(target.release.manifest.length, target.length, limits);
     return;

@@ -1,6 +1,6 @@
-// Takes the bytes of one signed file from a mirror, at their place in an open file: bounded by the signed length, digested while they
-// come, over as many cuts as a transfer may have. What is there already is digested before anything is asked for. Owns when it
-// begins again; where the file lies, and what becomes of it, is its caller's.
+// Receives one signed file from a mirror into an open file: at most the signed length, digested while the bytes arrive, with a
+// bounded number of resumptions. A partial download is digested before the first request. Decides when a download restarts; the
+// caller opens the file and keeps or discards it.
 import * as fs from 'node:fs';
 import { isWritError, toWritError, WritError } from '../../core/errors.js';
 import { maxResumptions } from '../../core/limits.js';
@@ -10,56 +10,59 @@ import { unboundedPace } from '../../platform/time/rate-limit.js';
 import type { OpenTransfer, SeenVersion } from '../../trust/download.js';
 import type { SignedTarget } from '../../trust/signed-target.js';
 
-/** An open file, as far as it was received by an earlier run. */
+/** An open file with the bytes that an earlier run received. */
 export interface ReceivedFile extends OpenFile {
   readonly foundBytes: number;
-  /** Which version they are of. */
+  /** Version of these bytes; undefined if the mirror named none. */
   readonly seen: SeenVersion | undefined;
-  /** Told which version a mirror sends; undefined where it names none. */
+  /** Records the version that a mirror sends; undefined if it names none. */
   note(seen: SeenVersion | undefined): void;
 }
 
-export interface DownloadOptions {
+export interface TargetDownloadOptions {
   readonly file: ReceivedFile;
   readonly target: SignedTarget;
   readonly durable: DurableFs;
   readonly onProgress?: (doneBytes: number, totalBytes: number) => void;
-  /** Told from where on bytes are received, where some were here; 0 when those turned out to be of no use. */
+  /** Called with the offset at which a partial download continues; 0 if it was useless. */
   readonly onResume?: (fromByte: number) => void;
 }
 
-export interface Download extends DownloadOptions {
+export interface TargetDownload extends TargetDownloadOptions {
   digest: TargetDigest;
   doneBytes: number;
-  /** Of an earlier run, and in use. */
+  /** Number of bytes of an earlier run that are in use. */
   fromByte: number;
-  /** Of whoever was asked before, in this turn of a mirror. */
+  /** Number of bytes from before the attempt of the current mirror. */
   inheritedBytes: number;
   seen: SeenVersion | undefined;
-  /** `yes`: all of it was here, under the signed digest. */
-  wasWhole: 'yes' | 'no';
+  /** True: the partial download was complete and matched the signed digest. */
+  isComplete: boolean;
 }
 
 /**
- * Digests what is there; a whole that lacks the signed digest is thrown away.
+ * Digests the partial download. A complete one with another digest is discarded.
  * @throws WritError INTERRUPTED, DISK_*
  */
-export async function beginDownload(options: DownloadOptions, signal?: AbortSignal): Promise<Download> {
+export async function beginDownload(
+  options: TargetDownloadOptions,
+  signal?: AbortSignal,
+): Promise<TargetDownload> {
   const { file, target, onProgress, onResume } = options;
   const { foundBytes, seen } = file;
-  const download: Download = { ...options, ...nothingYet(target), seen, wasWhole: 'no' };
+  const download: TargetDownload = { ...options, ...createEmptyDownload(target), seen, isComplete: false };
   if (foundBytes === 0) return download;
-  await digestFound(download, signal);
+  await digestPartial(download, signal);
   onResume?.(foundBytes);
   onProgress?.(foundBytes, target.length);
   Object.assign(download, { doneBytes: foundBytes, fromByte: foundBytes });
   if (foundBytes < target.length) return download;
-  if (wrongWhole(download) === undefined) download.wasWhole = 'yes';
-  else startOver(download);
+  if (findDigestError(download) === undefined) download.isComplete = true;
+  else restartDownload(download);
   return download;
 }
 
-function nothingYet({ path, file }: SignedTarget) {
+function createEmptyDownload({ path, file }: SignedTarget) {
   return {
     digest: openTargetDigest(path, file),
     doneBytes: 0,
@@ -71,13 +74,16 @@ function nothingYet({ path, file }: SignedTarget) {
 
 const pieceBytes = 262_144;
 
-async function digestFound({ file, digest }: Download, signal: AbortSignal | undefined): Promise<void> {
+async function digestPartial(
+  { file, digest }: TargetDownload,
+  signal: AbortSignal | undefined,
+): Promise<void> {
   const pace = unboundedPace(signal);
   const buffer = Buffer.allocUnsafe(Math.min(pieceBytes, file.foundBytes));
   for (let done = 0; done < file.foundBytes; ) {
     const wanted = Math.min(buffer.length, file.foundBytes - done);
     const count = fs.readSync(file.descriptor, buffer, 0, wanted, done);
-    // Somebody has cut it meanwhile: what is missing is seen at the end, as any other wrong byte.
+    // The file was truncated meanwhile: the digest at the end shows it, as it shows a wrong byte.
     if (count === 0) return;
     digest.update(buffer.subarray(0, count));
     done += count;
@@ -85,39 +91,39 @@ async function digestFound({ file, digest }: Download, signal: AbortSignal | und
   }
 }
 
-/** One mirror's turn: the file so far, and the way to the rest of it. */
-export interface Turn {
-  readonly download: Download;
+/** One attempt with one mirror: the download so far, and the transfer for the rest. */
+export interface MirrorAttempt {
+  readonly download: TargetDownload;
   readonly open: OpenTransfer;
   readonly signal: AbortSignal;
-  /** Whether another mirror is left. */
-  readonly others: 'yes' | 'no';
+  /** Whether there is another mirror to try. */
+  readonly hasOtherMirrors: boolean;
 }
 
 /**
- * Takes what is missing from one mirror. When the whole lacks the signed digest, the bytes from before may be at fault. Those
- * of an earlier run may be this mirror's own, so the next one is asked for the whole, or this one where it is the last; beside
- * those of a mirror before, this one is judged by its own alone, or a liar's half would discredit the honest.
+ * Receives the missing bytes from one mirror. If the complete file has another digest, the earlier bytes can be wrong. Bytes of an
+ * earlier run can come from this mirror, so the next mirror is asked for the complete file, or this one if it is the last. After
+ * bytes of another mirror, this mirror sends the complete file, because a malicious half must not discredit an honest mirror.
  * @throws WritError DOWNLOAD_DIGEST, and what the transfer throws
  */
-export async function receiveVerified(turn: Turn): Promise<void> {
-  const { download, others } = turn;
+export async function receiveVerified(attempt: MirrorAttempt): Promise<void> {
+  const { download, hasOtherMirrors } = attempt;
   download.inheritedBytes = download.doneBytes;
-  await receive(turn);
-  const wrong = wrongWhole(download);
+  await receiveWithinLength(attempt);
+  const wrong = findDigestError(download);
   if (wrong === undefined) return;
   const { inheritedBytes, fromByte } = download;
-  startOver(download);
-  if (inheritedBytes === 0 || (fromByte > 0 && others === 'yes')) throw wrong;
-  await receive(turn);
-  const alone = wrongWhole(download);
+  restartDownload(download);
+  if (inheritedBytes === 0 || (fromByte > 0 && hasOtherMirrors)) throw wrong;
+  await receiveWithinLength(attempt);
+  const alone = findDigestError(download);
   if (alone === undefined) return;
-  startOver(download);
+  restartDownload(download);
   throw alone;
 }
 
-/** @returns undefined when all is there and right; asked once for a digest */
-function wrongWhole({ digest }: Download): WritError | undefined {
+/** @returns undefined if the complete file matches its digest. Called once for a digest. */
+function findDigestError({ digest }: TargetDownload): WritError | undefined {
   try {
     digest.requireSame();
     return undefined;
@@ -126,53 +132,54 @@ function wrongWhole({ digest }: Download): WritError | undefined {
   }
 }
 
-/** Not a byte of what was wrong stays: a process that dies now would leave it to the next one. */
-function startOver(download: Download): void {
+/** Removes every wrong byte, because a process that crashes now would leave them to the next run. */
+function restartDownload(download: TargetDownload): void {
   const { target, fromByte, onResume } = download;
   if (fromByte > 0) onResume?.(0);
-  goBackTo(download, nothingYet(target));
+  restoreCheckpoint(download, createEmptyDownload(target));
 }
 
-/** A place to go back to. */
-type Mark = Pick<Download, 'digest' | 'doneBytes' | 'fromByte' | 'seen'>;
+/** A state of the download that can be restored. */
+type Checkpoint = Pick<TargetDownload, 'digest' | 'doneBytes' | 'fromByte' | 'seen'>;
 
-function markOf({ digest, ...here }: Download): Mark {
+function createCheckpoint({ digest, ...here }: TargetDownload): Checkpoint {
   const { doneBytes, fromByte, seen } = here;
   return { digest: digest.copy(), doneBytes, fromByte, seen };
 }
 
-function goBackTo(download: Download, mark: Mark): void {
+function restoreCheckpoint(download: TargetDownload, checkpoint: Checkpoint): void {
   const { durable, file } = download;
-  durable.truncate('fetch.archive:restart', file, mark.doneBytes);
-  file.note(mark.seen);
-  Object.assign(download, mark);
+  durable.truncate('fetch.archive:restart', file, checkpoint.doneBytes);
+  file.note(checkpoint.seen);
+  Object.assign(download, checkpoint);
 }
 
-/** Who sends more than was signed has sent something else: nothing of it stays, and all that was here before. */
-async function receive(turn: Turn): Promise<void> {
-  const before = markOf(turn.download);
+/** Restores the earlier bytes if a mirror sends more than the signed length, because it sent another file. */
+async function receiveWithinLength(attempt: MirrorAttempt): Promise<void> {
+  const before = createCheckpoint(attempt.download);
   try {
-    await receiveAll(turn);
+    await receiveWithResumptions(attempt);
   } catch (error) {
-    if (isWritError(error) && error.code === 'DOWNLOAD_TOO_LARGE') goBackTo(turn.download, before);
+    if (isWritError(error) && error.code === 'DOWNLOAD_TOO_LARGE')
+      restoreCheckpoint(attempt.download, before);
     throw error;
   }
 }
 
-/** The digest goes on over a cut: what is there is not written or digested twice. */
-async function receiveAll(turn: Turn): Promise<void> {
-  const { download, signal } = turn;
+/** Continues after a cut with the same digest, so that no byte is written or digested twice. */
+async function receiveWithResumptions(attempt: MirrorAttempt): Promise<void> {
+  const { download, signal } = attempt;
   const { target } = download;
   for (let resumptions = 0; download.doneBytes < target.length; resumptions += 1) {
-    const problem = await receiveUntilCut(turn);
+    const problem = await receiveUntilCut(attempt);
     if (download.doneBytes === target.length && problem === undefined) return;
     if (signal.aborted) throw new WritError('INTERRUPTED', `${target.path}: the transfer was interrupted`);
-    if (resumptions === maxResumptions || !isCut(problem)) throw problem ?? truncated(download);
+    if (resumptions === maxResumptions || !isCut(problem)) throw problem ?? createTruncatedError(download);
   }
 }
 
-/** @returns what ended the stream, undefined when it ended by itself */
-async function receiveUntilCut({ download, open, signal }: Turn): Promise<unknown> {
+/** @returns the error that ended the stream; undefined if it ended without one */
+async function receiveUntilCut({ download, open, signal }: MirrorAttempt): Promise<unknown> {
   const { target, durable, file, onProgress, onResume } = download;
   let at = download.doneBytes;
   const onBegin: Parameters<OpenTransfer>[0]['onBegin'] = ({ offset, seen }) => {
@@ -184,11 +191,11 @@ async function receiveUntilCut({ download, open, signal }: Turn): Promise<unknow
   try {
     const start = { offset: at, seen: download.seen, onBegin };
     for await (const chunk of open(start, signal)) {
-      if (at + chunk.length > target.length) throw tooLarge(target);
-      // Who begins at the start may be cut, or lie: what is here stays until a whole has another digest.
+      if (at + chunk.length > target.length) throw createTooLargeError(target);
+      // A response that begins at offset 0 can be cut or wrong: earlier bytes stay until the complete file has another digest.
       const fresh = chunk.subarray(Math.max(0, download.doneBytes - at));
       at += chunk.length;
-      // An empty one only says that the transfer goes on.
+      // An empty chunk only shows that the transfer continues.
       if (fresh.length > 0) durable.write('fetch.archive:write', file, fresh, download.doneBytes);
       download.digest.update(fresh);
       download.doneBytes += fresh.length;
@@ -208,18 +215,18 @@ const cutCodes: ReadonlySet<string> = new Set([
   'DOWNLOAD_TIMEOUT',
 ]);
 
-/** Only what the way here did is worth another try: a full disk or a body too long would end the same way. */
+/** True for failures of the connection, because a full disk or a too long body would fail again. */
 function isCut(problem: unknown): boolean {
   return problem === undefined || (isWritError(problem) && cutCodes.has(problem.code));
 }
 
-function truncated({ target, doneBytes }: Download): WritError {
+function createTruncatedError({ target, doneBytes }: TargetDownload): WritError {
   return new WritError('DOWNLOAD_TRUNCATED', `${target.path}: it is shorter than its signed length`, {
     facts: { target: target.path, expected: target.length, actual: doneBytes },
   });
 }
 
-function tooLarge(target: SignedTarget): WritError {
+function createTooLargeError(target: SignedTarget): WritError {
   return new WritError('DOWNLOAD_TOO_LARGE', `${target.path}: more bytes than were signed`, {
     facts: { target: target.path, expected: target.length },
   });

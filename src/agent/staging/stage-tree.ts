@@ -1,6 +1,6 @@
-// Writes the files of a candidate tree into the jail, or copies them there: each created exclusively, digested, given its mode
-// and time and closed before the next. Knows nothing of archives; its paths have passed the entry rules. Flushes
-// nothing: one `sync -f` does that for the whole tree, before the swap.
+// Writes or copies the files of a candidate tree into staging. Each file is created exclusively, digested, gets its mode and time,
+// and is closed before the next. The callers have verified the paths. No file is flushed here: one `sync -f` flushes the tree
+// before the swap.
 import { createHash, hash } from 'node:crypto';
 import { closeSync, readSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -20,43 +20,43 @@ export interface TreeOptions {
   readonly fs: DurableFs;
   /** Mode of plain files, as 0644. */
   readonly mode: number;
-  /** Group that owns the tree; the agent's own if left out. */
+  /** Group that owns the tree; the group of the agent if left out. */
   readonly groupId?: number;
   /** Modification time of every file, epoch seconds. */
   readonly mtimeSeconds: number;
-  /** For people, as `access 7`. */
+  /** Name of the release in errors, as `access 7`. */
   readonly what: string;
-  /** What the release will have on the disk beside its tree, and what of that is there already. */
-  readonly beside: { readonly written: Space; readonly toCome: Space };
+  /** Disk space of the release without its tree: written already, and still to be written. */
+  readonly otherSpace: { readonly written: Space; readonly pending: Space };
 }
 
-/** First the room for all, then one file at a time: open, write, close. */
+/** Requires the space for all files first, then writes one file at a time: open, write, close. */
 export interface TreeWriter {
-  /** Asked before the first file. @throws WritError DISK_FULL when there is no room for all of them */
-  requireRoom(manifest: Manifest): void;
-  /** @returns the error, and for a disk that filled up meanwhile one that says what is needed */
+  /** Called before the first file. @throws WritError DISK_FULL if there is no space for all of them */
+  requireSpace(manifest: Manifest): void;
+  /** @returns the error; for a disk that became full meanwhile, an error with the needed space */
   explain(error: unknown): unknown;
   open(file: ManifestFile): void;
   write(chunk: Buffer): void;
-  /** @throws WritError MANIFEST_MISMATCH when the content is not what the manifest says */
+  /** @throws WritError MANIFEST_MISMATCH if the content does not match the manifest */
   close(): void;
   /**
-   * In place of open, write and close: a copy of a file of this disk, digested as it is there now.
-   * @throws WritError as close; and what the pace throws
+   * Replaces open, write and close: copies a file of this disk, and digests the new file.
+   * @throws WritError as close; and the errors of the pace
    */
   copy(file: ManifestFile, from: OpenFile, pace: Pace): Promise<void>;
-  /** Closes what is open; for the way out after an error. */
+  /** Closes the open file after an error. */
   abandon(): void;
 }
 
-/** All that a release needs, and how much of it is there already. */
-function roomFor(
-  { treePath, what, beside: { written, toCome } }: Pick<TreeOptions, 'treePath' | 'what' | 'beside'>,
+/** @returns the space that a release needs in all, and the part that is written already */
+function computeSpaceNeed(
+  { treePath, what, otherSpace: { written, pending } }: Pick<TreeOptions, 'treePath' | 'what' | 'otherSpace'>,
   manifest: Manifest,
 ): RoomOptions {
   const path = dirname(treePath);
   const tree = spaceForTree(manifest, readFreeSpace(path).blockBytes);
-  return { path, what, written, space: addSpace(tree, toCome) };
+  return { path, what, written, space: addSpace(tree, pending) };
 }
 
 interface CurrentFile extends OpenFile {
@@ -69,7 +69,7 @@ export function createTreeWriter(options: TreeOptions): TreeWriter {
   const { treePath, mtimeSeconds, fs: durable } = options;
   const directories = new Set<string>();
   let current: CurrentFile | undefined;
-  let room: RoomOptions | undefined;
+  let need: RoomOptions | undefined;
   const buffer = Buffer.allocUnsafe(bufferBytes);
   makeDirectory(options, treePath);
 
@@ -86,11 +86,11 @@ export function createTreeWriter(options: TreeOptions): TreeWriter {
     if (open !== undefined) closeSync(open.descriptor);
   };
   return {
-    requireRoom: (manifest) => {
-      room = roomFor(options, manifest);
-      requireRoom(room);
+    requireSpace: (manifest) => {
+      need = computeSpaceNeed(options, manifest);
+      requireRoom(need);
     },
-    explain: (error) => (room === undefined ? error : withNeed(error, room)),
+    explain: (error) => (need === undefined ? error : withNeed(error, need)),
     open: (file) => {
       ensureParent(file.path);
       const path = join(treePath, file.path);
@@ -120,12 +120,12 @@ export function createTreeWriter(options: TreeOptions): TreeWriter {
         'stage.copy',
         { descriptor: from.descriptor, sizeBytes: file.sizeBytes, buffer },
         path,
-        rightsOf(options, file),
+        permissionsOf(options, file),
       );
-      // Of what is read at once a byte too many is seen at once.
+      // A file that one read covers needs one digest call, because that read also shows an additional byte.
       const digest = file.sizeBytes < buffer.length ? createContentDigest(file) : digestInPieces();
       current = { file, path, descriptor, digest };
-      // Never what was read of the other one: only what lies here can be vouched for.
+      // Digests the new file and not the bytes read from the base, because only this proves the bytes on disk.
       await digestAll(current, buffer, pace);
       durable.setTime('stage.copy:time', current, mtimeSeconds);
       closeDescriptor();
@@ -136,17 +136,20 @@ export function createTreeWriter(options: TreeOptions): TreeWriter {
 }
 
 function createFile(options: TreeOptions, path: string, file: ManifestFile): number {
-  return options.fs.openNew('stage.file:create', path, rightsOf(options, file));
+  return options.fs.openNew('stage.file:create', path, permissionsOf(options, file));
 }
 
-function rightsOf({ mode, groupId }: TreeOptions, file: ManifestFile): { mode: number; groupId?: number } {
+function permissionsOf(
+  { mode, groupId }: TreeOptions,
+  file: ManifestFile,
+): { mode: number; groupId?: number } {
   return { mode: file.executable ? executableMode(mode) : mode, ...given({ groupId }) };
 }
 
 /** Smaller files are copied and digested by one read each. */
 const bufferBytes = 131_072;
 
-/** At most one byte more than the file has: what grew is another file. */
+/** Reads at most one byte more than the size in the manifest, because a longer file has another digest anyway. */
 async function digestAll(
   { file, descriptor, digest }: CurrentFile,
   buffer: Buffer,
@@ -157,7 +160,7 @@ async function digestAll(
     const length = Math.min(buffer.length, end - at);
     const count = readSync(descriptor, buffer, 0, length, at);
     if (count > 0) digest.update(buffer.subarray(0, count));
-    // Of a regular file that is its end.
+    // A short read of a regular file is its end.
     if (count < length) return;
     at += count;
     await pace.spent(count);
@@ -172,7 +175,7 @@ function makeDirectory({ fs: durable, mode, groupId }: TreeOptions, path: string
 /** SHA-256 over the bytes of one file, in pieces of any size. */
 interface ContentDigest {
   update(piece: Buffer): void;
-  /** @returns of all pieces; asked once */
+  /** @returns the digest of all pieces; called once */
   hex(): string;
 }
 
@@ -181,22 +184,22 @@ function digestInPieces(): ContentDigest {
   return { update: (piece) => void streamed.update(piece), hex: () => streamed.digest('hex') };
 }
 
-/** Most files of a policy arrive in one piece: one call for it costs a fifth of a Hash that is made, fed and asked. */
+/** Digests a file in one piece by one call, because most files are one piece and a Hash object costs five times as much. */
 function createContentDigest({ sizeBytes }: ManifestFile): ContentDigest {
   let streamed: ContentDigest | undefined;
-  let whole: string | undefined;
+  let completeDigest: string | undefined;
   return {
     update: (piece) => {
-      // What came behind it would be written, and be in no digest.
-      if (whole !== undefined) throw new WritError('INTERNAL', 'content after the end of a file');
+      // Later bytes would be written and not digested.
+      if (completeDigest !== undefined) throw new WritError('INTERNAL', 'content after the end of a file');
       if (streamed === undefined && piece.length === sizeBytes) {
-        whole = hash('sha256', piece, 'hex');
+        completeDigest = hash('sha256', piece, 'hex');
         return;
       }
       streamed ??= digestInPieces();
       streamed.update(piece);
     },
-    hex: () => whole ?? (streamed ?? digestInPieces()).hex(),
+    hex: () => completeDigest ?? (streamed ?? digestInPieces()).hex(),
   };
 }
 

@@ -1,18 +1,18 @@
-// A tree in staging, however it was made: held to its signed manifest file by file, and to its stamps. The only maker of a
-// StagedBundle. Whatever goes wrong, the tree is removed.
+// Creates a staged tree from an archive or a delta, and verifies each file against the signed manifest, and the stamps. The only
+// function that creates a StagedBundle. It removes the tree after every error.
 import { isWritError } from '../../core/errors.js';
 import type { Manifest } from '../../core/release/manifest.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import type { SignedTarget } from '../../trust/signed-target.js';
 import type { KeptCopy } from '../generations/kept-copies.js';
-import { proveStamps } from './prove-stamps.js';
 import { createTreeWriter, type TreeOptions, type TreeWriter } from './stage-tree.js';
-import type { ProvenManifest } from './verify-entries.js';
+import type { VerifiedManifest } from './verify-entries.js';
+import { verifyStamps } from './verify-stamps.js';
 
 declare const staged: unique symbol;
 
-/** A tree in staging that is, file by file, what the signed manifest says. Not yet flushed. */
+/** A staged tree in which each file matches the signed manifest. Not flushed yet. */
 export interface StagedBundle {
   readonly bundle: string;
   readonly release: ReleaseInfo;
@@ -20,14 +20,14 @@ export interface StagedBundle {
   readonly manifest: Manifest;
   readonly stamped: ReleaseInfo['stamped'];
   readonly manifestBytes: Buffer;
-  /** What it was made of, to be kept. */
+  /** The files that it was made of, which become its retained copy. */
   readonly copy: KeptCopy;
   readonly target: SignedTarget;
   readonly [staged]: true;
 }
 
-export interface TreePlace {
-  /** The tree itself: a path in staging where nothing is yet. */
+export interface StagedTreeOptions {
+  /** Path of the new tree in staging; it must not exist. */
   readonly directory: string;
   readonly fs: DurableFs;
   /** Mode of plain files, as 0644; directories and executables are derived from it. */
@@ -38,51 +38,56 @@ export interface TreePlace {
   readonly signal?: AbortSignal;
 }
 
-export interface MakeOptions extends TreePlace {
+export interface StagedBundleOptions extends StagedTreeOptions {
   readonly target: SignedTarget;
   readonly copy: KeptCopy;
-  /** Of the copy, what is in staging already. */
+  /** Bytes of the copy that are in staging already. */
   readonly fetchedBytes: number;
 }
 
 /**
- * @param fill writes every file of the manifest, which it has proven before
- * @throws WritError MANIFEST_MISMATCH for stamps that are not true; DISK_*; and what `fill` throws
+ * @param fill verifies the manifest first, then writes each of its files
+ * @throws WritError MANIFEST_MISMATCH for wrong stamps; DISK_*; and what `fill` throws
  */
-export async function makeStagedBundle(
-  options: MakeOptions,
-  fill: (tree: TreeWriter) => Promise<ProvenManifest>,
+export async function createStagedBundle(
+  options: StagedBundleOptions,
+  fill: (tree: TreeWriter) => Promise<VerifiedManifest>,
 ): Promise<StagedBundle> {
   const { target, directory, copy } = options;
   const { release } = target;
   const what = `${release.bundle} ${release.serial}`;
-  const tree = createTreeWriter({ ...options, treePath: directory, what, beside: spaceBeside(options) });
+  const tree = createTreeWriter({
+    ...options,
+    treePath: directory,
+    what,
+    otherSpace: computeOtherSpace(options),
+  });
   try {
     const { manifest, bytes: manifestBytes } = await fill(tree);
-    proveStamps(release, manifest, directory);
+    verifyStamps(release, manifest, directory);
     const { bundle, stamped } = release;
     const treePath = directory;
     return { bundle, release, treePath, manifest, stamped, manifestBytes, copy, target } as StagedBundle;
   } catch (error) {
-    const told = tree.explain(error);
+    const explained = tree.explain(error);
     tree.abandon();
     discard(options);
-    throw told;
+    throw explained;
   }
 }
 
-/** What was fetched is there already; the manifest and what vouches for it are kept with it. */
-function spaceBeside({ fetchedBytes, target }: MakeOptions): TreeOptions['beside'] {
+/** @returns the fetched bytes as written; and, still to be written, the retained copy with its manifest and provenance */
+function computeOtherSpace({ fetchedBytes, target }: StagedBundleOptions): TreeOptions['otherSpace'] {
   const { release, vouchedBy } = target;
-  const vouchers = vouchedBy.chain.reduce((sum, { bytes }) => sum + bytes.length, 0);
+  const provenanceBytes = vouchedBy.chain.reduce((sum, { bytes }) => sum + bytes.length, 0);
   return {
     written: { bytes: fetchedBytes, inodes: 0 },
-    toCome: { bytes: fetchedBytes + release.manifest.length + vouchers, inodes: 0 },
+    pending: { bytes: fetchedBytes + release.manifest.length + provenanceBytes, inodes: 0 },
   };
 }
 
-/** What made staging fail is the news, not that its rest could not be removed: the cycle removes its jail. */
-function discard({ fs: durableFs, directory }: TreePlace): void {
+/** Ignores a failed removal, because the first error is reported and the cycle removes its staging directory. */
+function discard({ fs: durableFs, directory }: StagedTreeOptions): void {
   try {
     durableFs.removeTree('stage.discard', directory);
   } catch (error) {

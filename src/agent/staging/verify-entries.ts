@@ -1,5 +1,5 @@
-// Holds every entry of an archive to the rules, in this order: path, mode, the signed manifest, its next file.
-// Decides; the tree writer writes. Nothing is written before the manifest has the signed digest.
+// Verifies each entry of an archive, in this order: path, mode, the signed manifest, its next file. The tree writer writes the
+// files, and none before the manifest matches the signed digest.
 
 import { WritError } from '../../core/errors.js';
 import type { ArchiveLimits } from '../../core/limits.js';
@@ -16,7 +16,7 @@ import type { ReleaseInfo } from '../../core/release/release.js';
 import type { TarEntry, TarVisitor } from '../../core/release/tar-reader.js';
 import type { TreeWriter } from './stage-tree.js';
 
-export interface ProvenManifest {
+export interface VerifiedManifest {
   readonly manifest: Manifest;
   readonly bytes: Buffer;
 }
@@ -30,8 +30,8 @@ export interface BundleVisitorOptions {
 }
 
 export interface BundleVisitor extends TarVisitor {
-  /** Says that the archive has ended. @throws WritError MANIFEST_MISMATCH, ARCHIVE_MALFORMED if something is missing */
-  finish(): ProvenManifest;
+  /** Called at the end of the archive. @throws WritError MANIFEST_MISMATCH, ARCHIVE_MALFORMED for a missing file or manifest */
+  finish(): VerifiedManifest;
 }
 
 const plainMode = 0o644;
@@ -46,7 +46,7 @@ class Visitor implements BundleVisitor {
   readonly #options: BundleVisitorOptions;
   #manifest = Buffer.alloc(0);
   #manifestDone = 0;
-  #proven: ProvenManifest | undefined;
+  #proven: VerifiedManifest | undefined;
   #next = 0;
 
   constructor(options: BundleVisitorOptions) {
@@ -60,18 +60,18 @@ class Visitor implements BundleVisitor {
 
   #beginFile(entry: TarEntry, manifest: Manifest): void {
     const file = manifest.files[this.#next];
-    // A path of the manifest was judged when that was parsed: only another one is judged here, to say what is wrong with it.
+    // The parser of the manifest judged the paths in it. Only another path is judged here, for an exact error.
     const isNext = file !== undefined && entry.path.equals(Buffer.from(file.path));
-    const path = isNext ? file.path : acceptedPath(entry.path, this.#options.limits);
+    const path = isNext ? file.path : requirePath(entry.path, this.#options.limits);
     requireMode(path, entry.mode);
-    requireSame(file, entry, path);
+    requireManifestRow(file, entry, path);
     this.#next += 1;
     this.#options.tree.open(file);
   }
 
   data(chunk: Buffer): void {
     if (this.#proven !== undefined) this.#options.tree.write(chunk);
-    // The reader lends its bytes; the manifest must outlive the chunk.
+    // Copies the bytes, because the reader reuses its buffer after this call.
     else this.#manifestDone += chunk.copy(this.#manifest, this.#manifestDone);
   }
 
@@ -82,23 +82,23 @@ class Visitor implements BundleVisitor {
 
   #endManifest(): void {
     this.#proven = { bytes: this.#manifest, manifest: this.#proveManifest(this.#manifest) };
-    this.#options.tree.requireRoom(this.#proven.manifest);
+    this.#options.tree.requireSpace(this.#proven.manifest);
   }
 
-  finish(): ProvenManifest {
-    if (this.#proven === undefined) throw notFirst('nothing');
+  finish(): VerifiedManifest {
+    if (this.#proven === undefined) throw createMissingManifestError('nothing');
     const missing = this.#proven.manifest.files[this.#next];
-    if (missing !== undefined) throw mismatch(`${missing.path} is missing`, { path: missing.path });
+    if (missing !== undefined) throw createMismatch(`${missing.path} is missing`, { path: missing.path });
     return this.#proven;
   }
 
   #beginManifest({ path, sizeBytes, mode }: TarEntry): void {
     const { release, limits, archiveBytes } = this.#options;
-    if (path.toString('latin1') !== manifestName) throw notFirst(acceptedPath(path, limits));
+    if (path.toString('latin1') !== manifestName) throw createMissingManifestError(requirePath(path, limits));
     requireMode(manifestName, mode);
     requireManifestLength(sizeBytes, archiveBytes, limits);
     if (sizeBytes !== release.manifest.length) {
-      throw wrongManifest(release.manifest.length, sizeBytes);
+      throw createManifestDigestError(release.manifest.length, sizeBytes);
     }
     this.#manifest = Buffer.alloc(sizeBytes);
   }
@@ -106,17 +106,17 @@ class Visitor implements BundleVisitor {
   #proveManifest(bytes: Buffer): Manifest {
     const { release, limits, archiveBytes } = this.#options;
     const digest = manifestDigest(bytes);
-    // Before it is parsed: what nobody signed is not looked into.
-    if (digest !== release.manifest.digest) throw wrongManifest(release.manifest.digest, digest);
+    // Before the parser, because unsigned bytes are never parsed.
+    if (digest !== release.manifest.digest) throw createManifestDigestError(release.manifest.digest, digest);
     const manifest = parseManifest(bytes, limits);
     const unpackedBytes = manifest.files.reduce((total, file) => total + file.sizeBytes, bytes.length);
-    // Every later entry is held to its size in the manifest, so this one sum bounds all that is unpacked.
+    // Each later entry must have its size in the manifest, so this sum bounds all unpacked bytes.
     requireRatio(unpackedBytes, archiveBytes, limits);
     return manifest;
   }
 }
 
-function acceptedPath(bytes: Buffer, limits: ArchiveLimits): string {
+function requirePath(bytes: Buffer, limits: ArchiveLimits): string {
   const verdict = judgeEntryPath(bytes, limits);
   if (verdict.kind === 'accepted') return verdict.path;
   const shown = JSON.stringify(bytes.toString('utf8').slice(0, 200));
@@ -125,7 +125,7 @@ function acceptedPath(bytes: Buffer, limits: ArchiveLimits): string {
   });
 }
 
-/** Two modes exist. Anything else is a set-uid bit, a file for everybody to write, or somebody else's tar. */
+/** Two modes are accepted. Another one is a set-uid bit, a world-writable file, or an archive of another program. */
 function requireMode(path: string, mode: number): void {
   if (mode === plainMode || mode === executableFileMode) return;
   throw new WritError('ENTRY_REFUSED', `${path} has the mode ${mode.toString(8)}`, {
@@ -133,38 +133,42 @@ function requireMode(path: string, mode: number): void {
   });
 }
 
-function requireSame(
+function requireManifestRow(
   file: ManifestFile | undefined,
   { sizeBytes, mode }: TarEntry,
   path: string,
 ): asserts file is ManifestFile {
-  if (file === undefined) throw mismatch(`${path} is not in the manifest`, { path });
+  if (file === undefined) throw createMismatch(`${path} is not in the manifest`, { path });
   if (file.path !== path) {
-    throw mismatch(`${path} is where the manifest has ${file.path}`, {
+    throw createMismatch(`${path} is where the manifest has ${file.path}`, {
       path,
       expected: file.path,
       actual: path,
     });
   }
   if (file.sizeBytes !== sizeBytes) {
-    throw mismatch(`${path} has a different size`, { path, expected: file.sizeBytes, actual: sizeBytes });
+    throw createMismatch(`${path} has a different size`, {
+      path,
+      expected: file.sizeBytes,
+      actual: sizeBytes,
+    });
   }
   if (file.executable !== (mode === executableFileMode)) {
-    throw mismatch(`the executable bit of ${path} differs`, { path, actual: mode.toString(8) });
+    throw createMismatch(`the executable bit of ${path} differs`, { path, actual: mode.toString(8) });
   }
 }
 
-function mismatch(what: string, facts: Record<string, unknown>): WritError {
+function createMismatch(what: string, facts: Record<string, unknown>): WritError {
   return new WritError('MANIFEST_MISMATCH', `archive and manifest differ: ${what}`, { facts });
 }
 
-function wrongManifest(expected: string | number, actual: string | number): WritError {
+function createManifestDigestError(expected: string | number, actual: string | number): WritError {
   return new WritError('MANIFEST_DIGEST', 'the manifest in the archive is not the signed one', {
     facts: { expected, actual },
   });
 }
 
-function notFirst(actual: string): WritError {
+function createMissingManifestError(actual: string): WritError {
   return new WritError('ARCHIVE_MALFORMED', 'the archive does not begin with its manifest', {
     facts: { expected: manifestName, actual },
   });

@@ -59,7 +59,7 @@ export const confined: readonly Confined[] = [
     used: usingOfFs('readFile|createReadStream|open'),
     // Trees, archives and repositories, read in pieces up to a signed length or a bound; the configuration likewise. A store
     // makes its own file, and reads it by SQLite.
-    only: /^(?:(?:platform|server|publisher|cli|sdk)\/|fleet\/store\/store-directory\.ts$|trust\/sources\/file-source\.ts$|agent\/(?:generations\/verify-tree|staging\/(?:base-files|decompress|kept-archives)|checks\/parse-check-worker|config\/config-file)\.ts$)/,
+    only: /^(?:(?:platform|server|publisher|cli|sdk)\/|fleet\/store\/store-directory\.ts$|trust\/sources\/file-source\.ts$|agent\/(?:generations\/verify-tree|staging\/(?:base-files|decompress|retained-archives)|checks\/parse-check-worker|config\/config-file)\.ts$)/,
     because: 'somebody may have put a FIFO or a giant in its place: platform/read-file reads it',
   },
   {

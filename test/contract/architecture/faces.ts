@@ -153,7 +153,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'candidate',
     'fetch-and-stage',
     'fetch-archive',
-    'kept-archives',
+    'retained-archives',
     'stage-bundle',
     'staged-bundle',
     'step-text',

@@ -1,7 +1,7 @@
 // One archive to be fetched among the partials of a host, without the rest of a host.
 import * as fs from 'node:fs';
 import type { PartialsHost } from '../../../src/agent/partials/partials.js';
-import type { FetchOptions } from '../../../src/agent/staging/fetch-archive.js';
+import type { ArchiveFetchOptions } from '../../../src/agent/staging/fetch-archive.js';
 import { hostPaths } from '../../../src/agent/state/paths.js';
 import { defaultArchiveLimits } from '../../../src/core/limits.js';
 import { createDurableFs, type DurableFs } from '../../../src/platform/disk/durable-fs.js';
@@ -15,7 +15,7 @@ import { memorySource } from '../repository/memory-source.js';
 export const archive: Buffer = Buffer.from(Array.from({ length: 100_000 }, (_, index) => index % 251));
 
 export interface FetchBench {
-  readonly options: FetchOptions & { readonly partials: PartialsHost };
+  readonly options: ArchiveFetchOptions & { readonly partials: PartialsHost };
   /** The directory of partials. */
   readonly partials: string;
   /** What `onResume` was told. */

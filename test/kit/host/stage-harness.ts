@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { fetchArchive } from '../../../src/agent/staging/fetch-archive.js';
-import { type StageOptions, stageBundle } from '../../../src/agent/staging/stage-bundle.js';
+import { type StageBundleOptions, stageBundle } from '../../../src/agent/staging/stage-bundle.js';
 import type { StagedBundle } from '../../../src/agent/staging/staged-bundle.js';
 import { type ArchiveLimits, defaultArchiveLimits } from '../../../src/core/limits.js';
 import type { ReleaseInfo } from '../../../src/core/release/release.js';
@@ -61,7 +61,7 @@ export interface StageInput {
   readonly limits?: Partial<ArchiveLimits>;
   readonly target?: Partial<SignedTarget>;
   readonly release?: Partial<ReleaseInfo>;
-  readonly options?: Partial<Pick<StageOptions, 'mode' | 'groupId' | 'mtimeSeconds' | 'signal'>>;
+  readonly options?: Partial<Pick<StageBundleOptions, 'mode' | 'groupId' | 'mtimeSeconds' | 'signal'>>;
 }
 
 /** Fetches and stages into `<staging>/tree`. */

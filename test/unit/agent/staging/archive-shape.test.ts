@@ -1,4 +1,4 @@
-// Archives that are cut, doubled, padded, bombed or over a limit.
+// Archives that are truncated, doubled, padded, too large for a limit, or bombs.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
@@ -25,8 +25,8 @@ const manifest = manifestOf(files);
 const tar = bundleTar(files);
 const gzipTarget = { path: 'dns-edge/stable.tar.gz' };
 
-describe('an archive that is cut', () => {
-  it('is refused at every border of a block', async () => {
+describe('a truncated archive', () => {
+  it('is refused at each block boundary', async () => {
     for (let end = 0; end < tar.length; end += 512) {
       await assertRefused({ tar: tar.subarray(0, end), manifest }, [
         'ARCHIVE_MALFORMED',
@@ -35,13 +35,13 @@ describe('an archive that is cut', () => {
     }
   });
 
-  it('is refused inside of a block', async () => {
+  it('is refused within a block', async () => {
     for (let end = 1; end < tar.length; end += 397) {
       await assertRefused({ tar: tar.subarray(0, end), manifest }, 'ARCHIVE_MALFORMED');
     }
   });
 
-  it('is refused when the compressed stream is cut', async () => {
+  it('is refused with a truncated compressed stream', async () => {
     for (const [packed, target] of [
       [pack(tar), {}],
       [gzipSync(tar), gzipTarget],
@@ -53,7 +53,7 @@ describe('an archive that is cut', () => {
   });
 });
 
-describe('an archive with more behind it', () => {
+describe('an archive with trailing bytes', () => {
   const trailing: Readonly<Record<string, Buffer>> = {
     'a byte': Buffer.from('x'),
     'a block of data': Buffer.alloc(512, 'x'),
@@ -63,25 +63,25 @@ describe('an archive with more behind it', () => {
     'half a block of zeros': Buffer.alloc(100),
   };
   for (const [name, bytes] of Object.entries(trailing)) {
-    it(`is refused with ${name} behind its end`, async () => {
+    it(`is refused with ${name} after its end`, async () => {
       await assertRefused({ tar: Buffer.concat([tar, bytes]), manifest }, 'ARCHIVE_MALFORMED');
     });
   }
 
-  it('is refused with an entry behind one end block', async () => {
+  it('is refused with an entry after one end block', async () => {
     const early = Buffer.concat([tar.subarray(0, -512), fileEntry({ path: 'z', content: '' }), endOfArchive]);
     await assertRefused({ tar: early, manifest }, 'ARCHIVE_MALFORMED');
   });
 
-  it('is refused with bytes behind the compressed stream', async () => {
+  it('is refused with bytes after the compressed stream', async () => {
     for (const extra of [Buffer.from('x'), pack(tar), Buffer.alloc(300_000, 'x')]) {
       const archive = Buffer.concat([pack(tar), extra]);
       await assertRefused({ tar, manifest, archive }, 'ARCHIVE_MALFORMED');
     }
   });
 
-  // Decoders pass over a zero there. A short stream is refused before anybody can look, as one that was aborted.
-  it('is refused with a zero behind a compressed stream that was read to its end', async () => {
+  // A decoder ignores a zero byte there. A short stream fails first, as an aborted stream does.
+  it('is refused with a zero byte after a compressed stream that was read completely', async () => {
     const large: readonly BundleFile[] = [{ path: 'a', content: seededBytes(1_000_000) }];
     const input = { tar: bundleTar(large), manifest: manifestOf(large) };
     for (const [packed, target] of [
@@ -93,7 +93,7 @@ describe('an archive with more behind it', () => {
     }
   });
 
-  it('is refused with bytes or another member behind a gzip stream', async () => {
+  it('is refused with bytes or another member after a gzip stream', async () => {
     for (const extra of [Buffer.from('x'), gzipSync(tar), Buffer.alloc(300_000, 'x')]) {
       const archive = Buffer.concat([gzipSync(tar), extra]);
       await assertRefused({ tar, manifest, archive, target: gzipTarget }, 'ARCHIVE_MALFORMED');
@@ -101,7 +101,7 @@ describe('an archive with more behind it', () => {
   });
 });
 
-describe('an archive that is none', () => {
+describe('a file that is not an archive', () => {
   const cases: Readonly<Record<string, Partial<StageInput>>> = {
     'noise under Brotli': { tar: seededBytes(5000) },
     'noise instead of Brotli': { archive: Buffer.alloc(5000, 0xfe) },
@@ -125,7 +125,7 @@ function spoilt(bytes: Buffer): Buffer {
   return copy;
 }
 
-describe('a header that lies about sizes', () => {
+describe('a header with wrong sizes', () => {
   const head = tarEntry({ path: manifestName, content: manifest });
   const cases: Readonly<Record<string, readonly [Buffer, string]>> = {
     'more than the body has': [tarEntry({ path: 'a', content: 'alpha', size: 5000 }), 'MANIFEST_MISMATCH'],
@@ -162,20 +162,20 @@ describe('the limits of an archive', () => {
     ['maxManifestBytes', manifest.length],
   ] as const;
   for (const [name, value] of table) {
-    it(`holds to ${name}, to the byte`, async () => {
+    it(`apply ${name}, to the byte`, async () => {
       await fits({ [name]: value });
       await assertRefused({ tar, manifest, limits: { [name]: value - 1 } }, 'ARCHIVE_LIMIT');
     });
   }
 
-  it('refuses a bomb before a file is written', async () => {
+  it('refuse a bomb before a file is written', async () => {
     const bomb = [{ path: 'zeros', content: Buffer.alloc(5_000_000) }];
     const packed = pack(bundleTar(bomb));
     assert.ok(packed.length < 5000);
     await assertRefused({ tar: bundleTar(bomb), manifest: manifestOf(bomb) }, 'ARCHIVE_LIMIT');
   });
 
-  it('refuses a bomb of many files', async () => {
+  it('refuse a bomb of many files', async () => {
     const bomb = Array.from({ length: 300 }, (_, index) => ({
       path: `f${1000 + index}`,
       content: Buffer.alloc(20_000),
@@ -184,12 +184,12 @@ describe('the limits of an archive', () => {
     await assertRefused(input, 'ARCHIVE_LIMIT');
   });
 
-  it('refuses a bomb behind the end without unpacking it', async () => {
+  it('refuse a bomb after the end without unpacking it', async () => {
     const archive = pack(Buffer.concat([tar, Buffer.alloc(200_000_000)]));
     await assertRefused({ tar, manifest, archive }, 'ARCHIVE_MALFORMED');
   });
 
-  it('takes a small tree whatever it was packed into', async () => {
+  it('accept a small tree with any compression ratio', async () => {
     using place = jail();
     const small = [{ path: 'zeros', content: Buffer.alloc(900_000) }];
     const { treePath } = await stage(place, { tar: bundleTar(small), manifest: manifestOf(small) });

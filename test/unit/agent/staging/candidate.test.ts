@@ -1,8 +1,8 @@
-// When a candidate has the same content as what is active: the same bundles, each with the same serial and tree.
+// Whether a candidate has the content of the active policy: the same bundles, each with the same serial and tree.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { ActivePolicy } from '../../../../src/agent/generations/generation-contents.js';
-import { type CandidateBundle, sameContent } from '../../../../src/agent/staging/candidate.js';
+import { type CandidateBundle, hasSameContent } from '../../../../src/agent/staging/candidate.js';
 
 const release = (serial: number, digest: string) => ({ serial, manifest: { digest } });
 const active = {
@@ -15,10 +15,10 @@ const candidate = (...staged: readonly ReturnType<typeof release>[]) =>
   })) as unknown as CandidateBundle[];
 
 describe('a candidate', () => {
-  it('has the content of the active policy only where serial and tree of each bundle are the same', () => {
-    assert.equal(sameContent(candidate(release(1, 'one')), active), true);
-    assert.equal(sameContent(candidate(release(2, 'one')), active), false);
-    assert.equal(sameContent(candidate(release(1, 'two')), active), false);
-    assert.equal(sameContent([], active), false);
+  it('has the content of the active policy only if serial and tree of each bundle are the same', () => {
+    assert.equal(hasSameContent(candidate(release(1, 'one')), active), true);
+    assert.equal(hasSameContent(candidate(release(2, 'one')), active), false);
+    assert.equal(hasSameContent(candidate(release(1, 'two')), active), false);
+    assert.equal(hasSameContent([], active), false);
   });
 });

@@ -1,4 +1,4 @@
-// Names that would leave the jail, or be two files on another file system, in every place an archive has a name.
+// Names that would leave the staged tree, or be two files on another file system, at each place of a name in an archive.
 import { describe, it } from 'node:test';
 import { manifestName } from '../../../../src/core/release/manifest.js';
 import { assertRefused } from '../../../kit/host/stage-harness.js';
@@ -72,7 +72,7 @@ describe('a hostile path in the header', () => {
     await refusedEverywhere(tarEntry({ path: '', content: 'evil' }), 'ENTRY_REFUSED');
   });
 
-  it('refuses a parent that only prefix and name make together', async () => {
+  it('refuses a parent directory that prefix and name form together', async () => {
     const entry = tarEntry({
       path: '../victim',
       content: 'evil',
@@ -81,7 +81,7 @@ describe('a hostile path in the header', () => {
     await refusedEverywhere(entry, 'ENTRY_REFUSED');
   });
 
-  it('refuses bytes behind a NUL', async () => {
+  it('refuses bytes after a NUL', async () => {
     const path = Buffer.from('a\0/../../victim');
     await refusedEverywhere(tarEntry({ path, content: 'evil' }), 'ARCHIVE_MALFORMED');
   });
@@ -104,20 +104,20 @@ describe('a hostile path in a PAX header', () => {
     });
   }
 
-  it('refuses a path of ten megabytes without keeping it', async () => {
+  it('refuses a path of ten megabytes without storing it', async () => {
     const pax = paxEntry([['path', 'x'.repeat(10_000_000)]]);
     const tar = Buffer.concat([head, pax, fileEntry(honest), endOfArchive]);
     await assertRefused({ tar, manifest }, 'ARCHIVE_MALFORMED');
   });
 
-  it('refuses a number that another reader takes for a path', async () => {
+  it('refuses a number that another reader parses as a path', async () => {
     const tar = Buffer.concat([head, paxEntry([['path', '1234']]), fileEntry(honest), endOfArchive]);
     await assertRefused({ tar, manifest }, 'MANIFEST_MISMATCH');
   });
 });
 
 describe('a hostile path in a signed manifest', () => {
-  // Whoever holds the targets key can sign anything; hosts believe no path for that.
+  // The holder of the targets key can sign any manifest, so a host does not trust a path because it is signed.
   const cases: Readonly<Record<string, readonly string[]>> = {
     parent: ['../victim'],
     absolute: ['/etc/victim'],

@@ -21,7 +21,7 @@ function between(entry: Buffer): { tar: Buffer; manifest: Buffer } {
   return { tar: Buffer.concat([head, ...files.slice(0, 1).map(fileEntry), entry, endOfArchive]), manifest };
 }
 
-describe('an entry that is no regular file', () => {
+describe('an entry that is not a regular file', () => {
   const cases: Readonly<Record<string, Parameters<typeof tarEntry>[0]>> = {
     'a symbolic link out of the jail': { path: 'b', type: '2', link: '../../victim' },
     'an absolute symbolic link': { path: 'b', type: '2', link: '/etc' },
@@ -51,7 +51,7 @@ describe('an entry that is no regular file', () => {
     });
   }
 
-  it('refuses a file that a symbolic link was put ahead of', async () => {
+  it('refuses a file after a symbolic link with the same path', async () => {
     const link = tarEntry({ path: 'b', type: '2', link: '../../../..' });
     const through = tarEntry({ path: 'b/victim', content: 'evil' });
     await assertRefused(
@@ -92,7 +92,7 @@ describe('the mode of an entry', () => {
     await assertRefused({ tar, manifest }, 'ENTRY_REFUSED');
   });
 
-  it('refuses an executable bit that the manifest does not give', async () => {
+  it('refuses an executable bit that the manifest lacks', async () => {
     await assertRefused(between(tarEntry({ path: 'b', mode: 0o755 })), 'MANIFEST_MISMATCH');
   });
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import { type FetchOptions, fetchArchive } from '../../../../src/agent/staging/fetch-archive.js';
+import { type ArchiveFetchOptions, fetchArchive } from '../../../../src/agent/staging/fetch-archive.js';
 import { WritError } from '../../../../src/core/errors.js';
 import { defaultArchiveLimits } from '../../../../src/core/limits.js';
 import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
@@ -13,7 +13,7 @@ import { memorySource, type Transfer } from '../../../kit/repository/memory-sour
 const archive = Buffer.from(Array.from({ length: 100_000 }, (_, index) => index % 251));
 const target = signedTarget(archive, Buffer.from('{}'));
 
-function options(dir: TempDir, changes: Partial<FetchOptions> = {}): FetchOptions {
+function options(dir: TempDir, changes: Partial<ArchiveFetchOptions> = {}): ArchiveFetchOptions {
   return {
     client: memorySource(archive),
     target,
@@ -24,7 +24,7 @@ function options(dir: TempDir, changes: Partial<FetchOptions> = {}): FetchOption
   };
 }
 
-async function assertFails(dir: TempDir, changes: Partial<FetchOptions>, code: string): Promise<void> {
+async function assertFails(dir: TempDir, changes: Partial<ArchiveFetchOptions>, code: string): Promise<void> {
   await assert.rejects(fetchArchive(options(dir, changes)), { code });
   assert.equal(existsSync(dir.join('archive')), false, 'the file is left behind');
 }
@@ -34,7 +34,7 @@ function cut(bytes: number): Transfer {
 }
 
 describe('fetchArchive', () => {
-  it('brings the bytes, private and flushed', async () => {
+  it('fetches the bytes into a private file and flushes it', async () => {
     using dir = tempDir();
     const seen = new Set<string>();
     const fs = createDurableFs({ before: ({ op, path }) => void seen.add(`${op} ${path}`) });
@@ -49,7 +49,7 @@ describe('fetchArchive', () => {
     );
   });
 
-  it('tells how far it is', async () => {
+  it('reports its progress', async () => {
     using dir = tempDir();
     const notified: [number, number][] = [];
     await fetchArchive(options(dir, { onProgress: (done, total) => void notified.push([done, total]) }));
@@ -57,7 +57,7 @@ describe('fetchArchive', () => {
     assert.deepEqual(notified.at(-1), [100_000, 100_000]);
   });
 
-  it('goes on after a cut, from where it was', async () => {
+  it('continues after a cut at the same offset', async () => {
     using dir = tempDir();
     const client = memorySource(archive, [cut(30_000), cut(5), { bytes: 0 }]);
     const got = await fetchArchive(options(dir, { client }));
@@ -65,20 +65,20 @@ describe('fetchArchive', () => {
     assert.deepEqual(readFileSync(got.path), archive);
   });
 
-  it('gives up after three resumptions with the error of the last', async () => {
+  it('fails after three resumptions with the last error', async () => {
     using dir = tempDir();
     const client = memorySource(archive, [cut(10), cut(10), cut(10), cut(10)]);
     await assertFails(dir, { client }, 'SERVER_UNREACHABLE');
     assert.equal(client.offsets.length, 4);
   });
 
-  it('says truncated when the bytes just end', async () => {
+  it('fails with DOWNLOAD_TRUNCATED if the stream ends early', async () => {
     using dir = tempDir();
     const client = memorySource(archive, [{ bytes: 10 }, { bytes: 10 }, { bytes: 10 }, { bytes: 10 }]);
     await assertFails(dir, { client }, 'DOWNLOAD_TRUNCATED');
   });
 
-  it('does not ask again where an answer would be the same', async () => {
+  it('sends no second request if the response would be the same', async () => {
     using dir = tempDir();
     const client = memorySource(archive, [{ bytes: 10, error: new WritError('SERVER_BUSY', 'later') }]);
     await assertFails(dir, { client }, 'SERVER_BUSY');
@@ -101,7 +101,7 @@ describe('fetchArchive', () => {
       calls += 1;
       return (calls === 1 ? first : memorySource(other)).open(start, signal);
     };
-    const client: FetchOptions['client'] = {
+    const client: ArchiveFetchOptions['client'] = {
       download: async (_target, receive) => {
         await receive(open, new AbortController().signal, 'no');
         return [];
@@ -110,13 +110,13 @@ describe('fetchArchive', () => {
     await assertFails(dir, { client }, 'DOWNLOAD_DIGEST');
   });
 
-  it('leaves nothing of a liar in the file that an honest mirror brought, and names the liar', async () => {
+  it('keeps no byte of a malicious mirror in the file of an honest mirror, and reports the malicious mirror', async () => {
     using dir = tempDir();
     // The lie is longer than what comes first from the honest one: no byte of it may show through.
     const liar = memorySource(Buffer.alloc(archive.length, 1), Array(4).fill(cut(20_000)));
     const honest = memorySource(archive);
     const failure = { mirror: 'https://a/', error: new WritError('SERVER_UNREACHABLE', 'cut') };
-    const client: FetchOptions['client'] = {
+    const client: ArchiveFetchOptions['client'] = {
       download: async (_target, receive) => {
         const { signal } = new AbortController();
         await assert.rejects(receive(liar.open, signal, 'yes'), { code: 'SERVER_UNREACHABLE' });
@@ -131,11 +131,11 @@ describe('fetchArchive', () => {
     assert.deepEqual(failed, [failure]);
   });
 
-  it('blames a mirror whose own bytes alone are wrong, and begins anew at the next one', async () => {
+  it('reports a mirror with wrong bytes of its own, and restarts with the next mirror', async () => {
     using dir = tempDir();
     const liar = memorySource(Buffer.alloc(archive.length, 1));
     const honest = memorySource(archive);
-    const client: FetchOptions['client'] = {
+    const client: ArchiveFetchOptions['client'] = {
       download: async (_target, receive) => {
         const { signal } = new AbortController();
         await assert.rejects(receive(liar.open, signal, 'yes'), { code: 'DOWNLOAD_DIGEST' });
@@ -154,7 +154,7 @@ describe('fetchArchive', () => {
     await assertFails(dir, { client: endless }, 'DOWNLOAD_TOO_LARGE');
   });
 
-  it('asks for nothing when the signed length is over the limit', async () => {
+  it('sends no request if the signed length exceeds the limit', async () => {
     using dir = tempDir();
     const client = memorySource(archive);
     const limits = { ...defaultArchiveLimits, maxArchiveBytes: archive.length - 1 };
@@ -164,7 +164,7 @@ describe('fetchArchive', () => {
     await fetchArchive(options(dir, { client, limits: enough }));
   });
 
-  it('asks for nothing when the disk has no room for it', async () => {
+  it('sends no request if the disk lacks space', async () => {
     using dir = tempDir();
     const client = memorySource(archive);
     const limits = { ...defaultArchiveLimits, maxArchiveBytes: 2 ** 53 };
@@ -172,7 +172,7 @@ describe('fetchArchive', () => {
     assert.deepEqual(client.offsets, []);
   });
 
-  it('says that the disk is full when flushing finds out', async () => {
+  it('fails with DISK_FULL if the flush fails', async () => {
     using dir = tempDir();
     const fs = createDurableFs({
       before: ({ op }) => {
@@ -182,28 +182,28 @@ describe('fetchArchive', () => {
     await assertFails(dir, { fs }, 'DISK_FULL');
   });
 
-  it('never writes over something that is there', async () => {
+  it('never overwrites an existing file', async () => {
     using dir = tempDir();
     writeFileSync(dir.join('archive'), 'before');
     await assert.rejects(fetchArchive(options(dir)), { code: 'DISK_FAILED' });
     assert.equal(readFileSync(dir.join('archive'), 'utf8'), 'before');
   });
 
-  it('ends at once when it is interrupted', async () => {
+  it('stops at once after an interruption', async () => {
     using dir = tempDir();
     const abort = new AbortController();
     const onProgress = (): void => abort.abort();
     await assertFails(dir, { signal: abort.signal, onProgress }, 'INTERRUPTED');
   });
 
-  it('lets an error of no kind of ours through as it is', async () => {
+  it('throws an unknown error unchanged', async () => {
     using dir = tempDir();
     const client = memorySource(archive, [{ bytes: 10, error: new TypeError('a bug') }]);
     await assert.rejects(fetchArchive(options(dir, { client })), TypeError);
     assert.equal(existsSync(dir.join('archive')), false);
   });
 
-  it('digests what it wrote, also over a cut', async () => {
+  it('digests the written bytes, also after a cut', async () => {
     using dir = tempDir();
     const client = memorySource(archive, [cut(12_345)]);
     const got = await fetchArchive(options(dir, { client }));
@@ -211,8 +211,8 @@ describe('fetchArchive', () => {
   });
 });
 
-describe('a manifest that no such archive can hold', () => {
-  const manifest = (length: number): Partial<FetchOptions> => ({
+describe('a manifest that is too long for its archive', () => {
+  const manifest = (length: number): Partial<ArchiveFetchOptions> => ({
     target: signedTarget(archive, Buffer.from('{}'), {
       release: { manifest: { digest: sha256('{}'), length } },
     }),
@@ -228,7 +228,7 @@ describe('a manifest that no such archive can hold', () => {
     'over the ratio': archive.length * defaultArchiveLimits.maxRatio + 1,
   };
   for (const [name, length] of Object.entries(lengths)) {
-    it(`${name} is the release's fault, and no disk is full`, async () => {
+    it(`${name} is a failure of the release, and not a full disk`, async () => {
       using dir = tempDir();
       await assertFails(dir, manifest(length), 'ARCHIVE_LIMIT');
     });

@@ -1,8 +1,8 @@
-// A delta passes what an archive passes on its way to a host: signed lengths, room, length and digest of its bytes.
+// A delta passes the checks of an archive: signed lengths, free space, length and digest of its bytes.
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import { type FetchOptions, fetchDelta } from '../../../../src/agent/staging/fetch-archive.js';
+import { type ArchiveFetchOptions, fetchDelta } from '../../../../src/agent/staging/fetch-archive.js';
 import { defaultArchiveLimits } from '../../../../src/core/limits.js';
 import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
@@ -17,19 +17,19 @@ const withManifest = (length: number) => {
   return { ...target, release: { ...release, manifest: { ...release.manifest, length } } };
 };
 
-function options(dir: TempDir, changes: Partial<FetchOptions> = {}) {
+function options(dir: TempDir, changes: Partial<ArchiveFetchOptions> = {}) {
   const client = memorySource(bytes);
   const limits = defaultArchiveLimits;
   return { ...{ client, target, delta, limits }, directory: dir.path, fs: createDurableFs(), ...changes };
 }
 
-async function assertFails(dir: TempDir, changes: Partial<FetchOptions>, code: string): Promise<void> {
+async function assertFails(dir: TempDir, changes: Partial<ArchiveFetchOptions>, code: string): Promise<void> {
   await assert.rejects(fetchDelta(options(dir, changes)), { code });
   assert.equal(existsSync(dir.join('delta')), false, 'the file is left behind');
 }
 
 describe('fetchDelta', () => {
-  it('brings the bytes, private, and what is signed of them', async () => {
+  it('fetches the bytes into a private file and returns the signed length and digest', async () => {
     using dir = tempDir();
     const got = await fetchDelta(options(dir));
     assert.deepEqual([readFileSync(got.path), statSync(got.path).mode & 0o777], [bytes, 0o600]);
@@ -45,7 +45,7 @@ describe('fetchDelta', () => {
     await assertFails(dir, { client: memorySource(Buffer.concat([bytes, bytes])) }, 'DOWNLOAD_TOO_LARGE');
   });
 
-  it('asks for nothing when archive or manifest of its release are over a limit, or the disk has no room', async () => {
+  it('sends no request if archive or manifest of its release exceed a limit, or the disk lacks space', async () => {
     using dir = tempDir();
     const client = memorySource(bytes);
     const limits = { ...defaultArchiveLimits, maxArchiveBytes: target.length - 1 };
@@ -59,7 +59,7 @@ describe('fetchDelta', () => {
     assert.deepEqual(client.offsets, []);
   });
 
-  it('never writes over something that is there, and ends at once when it is interrupted', async () => {
+  it('never overwrites an existing file, and stops at once after an interruption', async () => {
     using dir = tempDir();
     const abort = new AbortController();
     const onProgress = (): void => abort.abort();

@@ -1,4 +1,4 @@
-// Archives that are not what their manifest says, and manifests that are not the signed one.
+// Archives that differ from their manifest, and manifests that differ from the signed one.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
@@ -49,25 +49,25 @@ describe('an archive that differs from its manifest', () => {
 });
 
 describe('the manifest in the archive', () => {
-  it('must be there', async () => {
+  it('is required', async () => {
     await assertRefused(archive(), 'ARCHIVE_MALFORMED');
     await assertRefused(archive(fileEntry(a), fileEntry(b)), 'ARCHIVE_MALFORMED');
   });
 
-  it('must be first', async () => {
+  it('is required as the first entry', async () => {
     await assertRefused(archive(fileEntry(a), head, fileEntry(b)), 'ARCHIVE_MALFORMED');
   });
 
-  it('must have the signed digest, even when the archive agrees with it', async () => {
+  it('is refused without the signed digest, although the archive matches it', async () => {
     const other = { ...a, content: 'OTHER' };
     await assertRefused({ tar: bundleTar([other, b]), manifest }, 'MANIFEST_DIGEST');
   });
 
-  it('must have the signed length', async () => {
+  it('is refused without the signed length', async () => {
     await assertRefused({ tar: bundleTar([a]), manifest }, 'MANIFEST_DIGEST');
   });
 
-  it('is not parsed before its digest holds', async () => {
+  it('is not parsed before its digest is verified', async () => {
     const garbage = Buffer.alloc(manifest.length, '[');
     const tar = Buffer.concat([tarEntry({ path: manifestName, content: garbage }), endOfArchive]);
     await assertRefused({ tar, manifest }, 'MANIFEST_DIGEST');

@@ -1,4 +1,4 @@
-// A fetch that dies or fails at each of its operations on the disk, and the one behind it: whatever is left, the archive comes.
+// A fetch that is killed or fails at each of its operations on the disk, and the next fetch: it always completes the archive.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
@@ -49,8 +49,8 @@ async function operationsOfStory(): Promise<string[]> {
   return operations;
 }
 
-describe('a fetch that goes on', () => {
-  it('comes to its end behind a kill before or after any of its operations', async () => {
+describe('a fetch that continues a partial download', () => {
+  it('succeeds after a kill before or after each of its operations', async () => {
     const operations = await operationsOfStory();
     for (const label of ['partial.note:write', 'partial.time', 'fetch.archive:restart', 'fetch.archive:link'])
       assert.ok(operations.includes(label), label);
@@ -65,7 +65,7 @@ describe('a fetch that goes on', () => {
     }
   });
 
-  it('comes to its end behind a disk that fails any of its operations, once or for good', async () => {
+  it('succeeds after a disk failure of each of its operations, once or repeated', async () => {
     const operations = await operationsOfStory();
     for (const index of operations.keys()) {
       for (const last of [index, Number.POSITIVE_INFINITY]) {

@@ -1,10 +1,10 @@
-// An archive of which an earlier run has left a part.
+// An archive with a partial download of an earlier run.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { sweepPartials } from '../../../../src/agent/partials/partials.js';
-import { type FetchOptions, fetchArchive } from '../../../../src/agent/staging/fetch-archive.js';
+import { type ArchiveFetchOptions, fetchArchive } from '../../../../src/agent/staging/fetch-archive.js';
 import { WritError } from '../../../../src/core/errors.js';
 import { digestHex } from '../../../../src/core/names.js';
 import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
@@ -26,15 +26,15 @@ async function cutAfter(it: FetchBench, bytes: number, from = archive): Promise<
 }
 
 /** A cycle that comes to its end: what it fetched is kept elsewhere when it sweeps. */
-async function run({ options }: FetchBench, client: FetchOptions['client']): Promise<void> {
+async function run({ options }: FetchBench, client: ArchiveFetchOptions['client']): Promise<void> {
   const { path } = await fetchArchive({ ...options, client });
   assert.deepEqual(fs.readFileSync(path), archive);
   sweepPartials(options.partials);
   fs.rmSync(path);
 }
 
-describe('an archive that was cut', () => {
-  it('is gone on with by the next run, which asks with the version that was named, and leaves nothing', async () => {
+describe('a partial download', () => {
+  it('is continued by the next run, which requests the named version and leaves no partial download', async () => {
     using dir = tempDir();
     const it = fetchBench(dir);
     await cutAfter(it, 60_000);
@@ -49,7 +49,7 @@ describe('an archive that was cut', () => {
     assert.deepEqual(fs.readdirSync(it.partials), []);
   });
 
-  it('is gone on with after each of several cuts', async () => {
+  it('is continued after each of several cuts', async () => {
     using dir = tempDir();
     const it = fetchBench(dir);
     await cutAfter(it, 20_000);
@@ -59,7 +59,7 @@ describe('an archive that was cut', () => {
     assert.deepEqual([last.offsets, it.told], [[40_000], [20_000, 40_000]]);
   });
 
-  it('is kept by an interruption, and by an end while what is there is digested', async () => {
+  it('is retained after an interruption, also while its bytes are digested', async () => {
     using dir = tempDir();
     const it = fetchBench(dir);
     const abort = new AbortController();
@@ -71,7 +71,7 @@ describe('an archive that was cut', () => {
     assert.equal(fs.statSync(join(it.partials, hex)).size, 10_000);
   });
 
-  it('that came whole, and whose cycle was ended behind that, is asked of nobody by the next', async () => {
+  it('that was completed before an interruption causes no request of the next run', async () => {
     using dir = tempDir();
     const it = fetchBench(dir);
     await fetchArchive(it.options);
@@ -85,7 +85,7 @@ describe('an archive that was cut', () => {
     assert.deepEqual(fs.readdirSync(it.partials), [], 'kept elsewhere, it is no partial any more');
   });
 
-  it('that is whole already is asked of nobody', async () => {
+  it('that is complete causes no request', async () => {
     using dir = tempDir();
     const it = fetchBench(dir);
     fs.writeFileSync(join(it.partials, hex), archive, { mode: 0o600 });
@@ -94,7 +94,7 @@ describe('an archive that was cut', () => {
     assert.deepEqual(client.offsets, []);
   });
 
-  it('stays where an answer begins at the start: what that brings behind it is taken, and it says that all came', async () => {
+  it('is retained if a response begins at offset 0: only later bytes are written, and the offset is reported as 0', async () => {
     using dir = tempDir();
     const it = fetchBench(dir);
     await cutAfter(it, 65_000);
@@ -107,7 +107,7 @@ describe('an archive that was cut', () => {
     assert.equal(progress.at(-1), archive.length);
   });
 
-  it('is no shorter behind an answer that begins at the start, lies, and is cut', async () => {
+  it('stays as long as before after a response that begins at offset 0, is wrong, and is cut', async () => {
     using dir = tempDir();
     const it = fetchBench(dir);
     await cutAfter(it, 60_000);
@@ -118,7 +118,7 @@ describe('an archive that was cut', () => {
     assert.deepEqual(fs.readdirSync(it.partials), [hex], 'the version of before is no longer noted');
   });
 
-  it('loses what came of who sends more than was signed, and nothing else', async () => {
+  it('loses only the bytes of a mirror that sends more than the signed length', async () => {
     using dir = tempDir();
     const it = fetchBench(dir);
     await cutAfter(it, 60_000);
@@ -130,7 +130,7 @@ describe('an archive that was cut', () => {
     assert.deepEqual(honest.offsets, [60_000]);
   });
 
-  it('is none where nothing else was there than what came of who sends more than was signed', async () => {
+  it('is not retained if its only mirror sends more than the signed length', async () => {
     using dir = tempDir();
     const it = fetchBench(dir);
     const long = memorySource(Buffer.alloc(archive.length + 1, 1));
@@ -138,7 +138,7 @@ describe('an archive that was cut', () => {
     assert.deepEqual(fs.readdirSync(it.partials), []);
   });
 
-  it('says behind an interruption how much of it is kept', async () => {
+  it('is named with its retained bytes after an interruption', async () => {
     using dir = tempDir();
     const it = fetchBench(dir);
     const abort = new AbortController();
@@ -154,7 +154,7 @@ describe('an archive that was cut', () => {
   });
 
   const nothingComes = { bytes: 0, error: down() };
-  it('leaves no empty file where nothing came', async () => {
+  it('leaves no file without bytes', async () => {
     using dir = tempDir();
     const it = fetchBench(dir);
     await rejectsCode('SERVER_UNREACHABLE', run(it, memorySource(archive, Array(4).fill(nothingComes))));
@@ -162,11 +162,11 @@ describe('an archive that was cut', () => {
   });
 });
 
-describe('a partial with wrong bytes', () => {
+describe('a partial download with wrong bytes', () => {
   /** Mirrors that are asked in their order, and which of them failed. */
   function mirrors(...sources: readonly MemorySource[]) {
     const failed: string[] = [];
-    const client: FetchOptions['client'] = {
+    const client: ArchiveFetchOptions['client'] = {
       download: async (_target, receive, signal = new AbortController().signal) => {
         for (const [index, source] of sources.entries()) {
           const others = index < sources.length - 1 ? 'yes' : 'no';
@@ -184,7 +184,7 @@ describe('a partial with wrong bytes', () => {
     return { client, failed };
   }
 
-  it('is thrown away, and the next mirror is asked for the whole', async () => {
+  it('is discarded, and the next mirror is asked for the complete file', async () => {
     using dir = tempDir();
     const it = fetchBench(dir);
     await cutAfter(it, 60_000, other);
@@ -194,7 +194,7 @@ describe('a partial with wrong bytes', () => {
     assert.deepEqual([first.offsets, next.offsets, failed], [[60_000], [0], ['0 DOWNLOAD_DIGEST']]);
   });
 
-  it('is thrown away, and the only mirror is asked once for the whole', async () => {
+  it('is discarded, and a single mirror is asked once for the complete file', async () => {
     using dir = tempDir();
     const it = fetchBench(dir);
     await cutAfter(it, 60_000, other);
@@ -203,7 +203,7 @@ describe('a partial with wrong bytes', () => {
     assert.deepEqual(only.offsets, [60_000, 0]);
   });
 
-  it('is asked for once, and never kept, where the whole is wrong too', async () => {
+  it('is not retained if the complete file is wrong too', async () => {
     using dir = tempDir();
     const it = fetchBench(dir);
     await cutAfter(it, 60_000, other);
@@ -213,7 +213,7 @@ describe('a partial with wrong bytes', () => {
     assert.deepEqual(fs.readdirSync(it.partials), []);
   });
 
-  it('of the whole length is thrown away before anybody is asked, and nobody is blamed', async () => {
+  it('of the complete length is discarded before the first request, and no mirror is reported', async () => {
     using dir = tempDir();
     const it = fetchBench(dir);
     fs.writeFileSync(join(it.partials, hex), other, { mode: 0o600 });
@@ -224,7 +224,7 @@ describe('a partial with wrong bytes', () => {
   });
 });
 
-describe('a disk in trouble', () => {
+describe('a failing disk', () => {
   const failing = (label: string) =>
     createDurableFs({
       before: ({ op }) => {
@@ -232,7 +232,7 @@ describe('a disk in trouble', () => {
       },
     });
 
-  it('that failed in a write or a flush keeps no partial: nobody knows what it holds', async () => {
+  it('that failed in a write or a flush retains no partial download, because its bytes are unknown', async () => {
     for (const label of ['fetch.archive:write', 'fetch.archive:flush', 'fetch.archive:link']) {
       using dir = tempDir();
       await cutAfter(fetchBench(dir), 60_000);
@@ -242,7 +242,7 @@ describe('a disk in trouble', () => {
     }
   });
 
-  it('that is full lets go of everything that was begun, its own at last', async () => {
+  it('that is full removes every partial download, its own last', async () => {
     using dir = tempDir();
     const it = fetchBench(dir);
     await cutAfter(it, 60_000);

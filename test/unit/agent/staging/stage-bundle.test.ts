@@ -25,7 +25,7 @@ function modesOf(root: string): Record<string, string> {
 }
 
 describe('stageBundle', () => {
-  it('makes exactly the files of SOURCE, without the manifest', async () => {
+  it('creates exactly the files of SOURCE, without the manifest', async () => {
     using place = jail();
     const staged = await stage(place, { tar, manifest });
     assert.equal(staged.treePath, join(place.staging, 'tree'));
@@ -42,7 +42,7 @@ describe('stageBundle', () => {
     assert.deepEqual(found.sort(), files.map((file) => file.path).sort());
   });
 
-  it('gives every file the time it is told', async () => {
+  it('sets the configured time of each file', async () => {
     using place = jail();
     const { treePath } = await stage(place, { tar, manifest, options: { mtimeSeconds: 1_234_567_890 } });
     for (const { path } of files) {
@@ -89,7 +89,7 @@ describe('stageBundle', () => {
     assert.equal(output.trim(), '755 755 644 755');
   });
 
-  it('gives the tree to a group', async (t) => {
+  it('sets the group of the tree', async (t) => {
     if (process.getuid?.() !== 0) return t.skip('needs root');
     using place = jail();
     const { treePath } = await stage(place, { tar, manifest, options: { groupId: 4242 } });
@@ -99,20 +99,20 @@ describe('stageBundle', () => {
     assert.equal(modesOf(treePath)['bin/check'], '755');
   });
 
-  it('reads gzip where the target says so', async () => {
+  it('reads gzip if the name of the target ends with .gz', async () => {
     using place = jail();
     const path = 'dns-edge/stable.tar.gz';
     const { treePath } = await stage(place, { tar, manifest, archive: gzipSync(tar), target: { path } });
     assert.equal(fs.readFileSync(join(treePath, 'bin/check'), 'utf8'), '#!/bin/sh\n');
   });
 
-  it('takes a bundle without files', async () => {
+  it('accepts a bundle without files', async () => {
     using place = jail();
     const { treePath } = await stage(place, { tar: bundleTar([]), manifest: manifestOf([]) });
     assert.deepEqual(fs.readdirSync(treePath), []);
   });
 
-  it('lets the event loop run meanwhile', async () => {
+  it('keeps the event loop free', async () => {
     using place = jail();
     let turns = 0;
     const timer = setInterval(() => {
@@ -124,11 +124,11 @@ describe('stageBundle', () => {
     assert.ok(turns > 3, `the loop turned ${turns} times`);
   });
 
-  it('removes the tree and says so when it is interrupted', async () => {
+  it('removes the tree and fails with INTERRUPTED after an interruption', async () => {
     await assertRefused({ tar, manifest, options: { signal: AbortSignal.abort() } }, 'INTERRUPTED');
   });
 
-  it('removes the tree when the disk is full in the middle', async () => {
+  it('removes the tree after the disk becomes full', async () => {
     using place = jail(
       createDurableFs({
         before: ({ op, path }) => {
@@ -142,7 +142,7 @@ describe('stageBundle', () => {
     assert.deepEqual(fs.readdirSync(place.staging), ['archive']);
   });
 
-  it('keeps the first error when the tree cannot be removed either', async () => {
+  it('throws the first error if the tree cannot be removed either', async () => {
     using place = jail(
       createDurableFs({
         before: ({ op }) => {
@@ -153,7 +153,7 @@ describe('stageBundle', () => {
     await assert.rejects(stage(place, { tar: Buffer.alloc(1024), manifest }), { code: 'ARCHIVE_MALFORMED' });
   });
 
-  it('writes into no directory that was there before', async () => {
+  it('never writes into an existing directory', async () => {
     using place = jail();
     fs.mkdirSync(join(place.staging, 'tree'));
     fs.writeFileSync(join(place.staging, 'tree', 'kept'), 'x');
@@ -161,7 +161,7 @@ describe('stageBundle', () => {
     assert.deepEqual(fs.readdirSync(join(place.staging, 'tree')), ['kept']);
   });
 
-  it('writes through no link in place of the tree', async () => {
+  it('never writes through a link in place of the tree', async () => {
     using place = jail();
     fs.symlinkSync(place.dir.join('policy'), join(place.staging, 'tree'));
     const before = snapshot(place.dir.join('policy'));

@@ -31,7 +31,7 @@ function write(act: (writer: TreeWriter) => void, look: (written: Written) => vo
   const nothing = { bytes: 0, inodes: 0 };
   const writer = createTreeWriter({
     ...{ treePath: tree, fs: durable, mode: 0o644, mtimeSeconds: 1, what: 'dns-edge 1' },
-    beside: { written: nothing, toCome: nothing },
+    otherSpace: { written: nothing, pending: nothing },
   });
   try {
     act(writer);
@@ -54,7 +54,7 @@ describe('createTreeWriter', () => {
     ['a piece for each byte', [...content].map((byte) => Buffer.from([byte]))],
   ] as const;
   for (const [name, pieces] of cuts) {
-    it(`takes a file in ${name} for what the manifest says`, () => {
+    it(`accepts a file in ${name} that matches the manifest`, () => {
       write(
         (writer) => writeFile(writer, fileOf('a', content), pieces),
         ({ tree }) => assert.deepEqual(fs.readFileSync(join(tree, 'a')), content),
@@ -70,7 +70,7 @@ describe('createTreeWriter', () => {
     });
   }
 
-  it('takes an empty file', () => {
+  it('accepts an empty file', () => {
     const empty = Buffer.alloc(0);
     write((writer) => writeFile(writer, fileOf('empty', empty), []));
     write((writer) => {
@@ -79,14 +79,14 @@ describe('createTreeWriter', () => {
     });
   });
 
-  it('takes no content behind a file that was whole', () => {
+  it('rejects content after a complete file', () => {
     write((writer) => {
       const pieces = [content, Buffer.from('more')];
       assert.throws(() => writeFile(writer, fileOf('a', content), pieces), { code: 'INTERNAL' });
     });
   });
 
-  it('does three things to a small file, and makes a directory once', () => {
+  it('needs three operations for a small file, and creates a directory once', () => {
     write(
       (writer) => {
         for (const name of ['a', 'b', 'c']) writeFile(writer, fileOf(`rules/${name}`, content), [content]);
@@ -107,7 +107,7 @@ describe('a copy into a tree', () => {
     const nothing = { bytes: 0, inodes: 0 };
     const writer = createTreeWriter({
       ...{ treePath: place.join('tree'), fs: durable, mode: 0o644, mtimeSeconds: 1, what: 'dns-edge 1' },
-      beside: { written: nothing, toCome: nothing },
+      otherSpace: { written: nothing, pending: nothing },
     });
     const path = place.join('base');
     fs.writeFileSync(path, bytes);
@@ -123,11 +123,11 @@ describe('a copy into a tree', () => {
 
   for (const sizeBytes of [0, 7, 131_071, 131_072, 300_000]) {
     const bytes = Buffer.alloc(sizeBytes, 'zone');
-    it(`is what the manifest says: ${sizeBytes} bytes`, async () => {
+    it(`matches the manifest: ${sizeBytes} bytes`, async () => {
       await copied(bytes, () => undefined);
     });
 
-    it(`is digested as it lies there, and not as it was read: ${sizeBytes} bytes`, async () => {
+    it(`is digested from the new file, and not from the bytes that were read: ${sizeBytes} bytes`, async () => {
       const grown = copied(bytes, (path) => fs.appendFileSync(path, 'x'));
       await assert.rejects(grown, { code: 'MANIFEST_MISMATCH' });
       const other = Buffer.alloc(sizeBytes, 'enoz');

@@ -8,7 +8,7 @@ function report(name: string, kind: CheckReport['verdict']['kind'], text = ''): 
   return { bundle: 'dns-edge', name, verdict: { kind, reason: 'exit 1' }, text, durationMs: 1 };
 }
 
-describe('the words of a step', () => {
+describe('the texts of a step', () => {
   it('count in singular and plural', () => {
     assert.deepEqual(
       [countText(0, 'file'), countText(1, 'file'), countText(2, 'file')],

@@ -7,7 +7,7 @@ import { refuses, scriptedDriver } from '../../../kit/workers/scripted-driver.js
 
 const source = { zone: '; @writ.serial@ of @writ.source@ and @writ.serial@', notes: 'plain' };
 
-/** What a host makes of a release whose files and stamps are these. */
+/** Publishes a release with these files and stamps, and pulls it. @returns outcome, and code of the first problem */
 async function pulled(test: TestHost, files: Readonly<Record<string, string>>, stamped: Stamped) {
   await test.publish('access', files, { serial: 12, stamped });
   const { outcome, problems } = await test.pull();
@@ -15,7 +15,7 @@ async function pulled(test: TestHost, files: Readonly<Record<string, string>>, s
 }
 
 describe('stamps of a release on a host', () => {
-  it('are taken where each file becomes the one of before, and the source is that tree', async () => {
+  it('are accepted if each file without its stamps, and the tree, have the signed digests', async () => {
     using test = testHost();
     const { files, stamped } = stampedFiles(source, 12);
     assert.match(files['zone'] ?? '', /^; 12 of [0-9a-f]{16} and 12$/);
@@ -39,7 +39,7 @@ describe('stamps of a release on a host', () => {
     ],
     ['another file that is new', stamped, { ...files, notes: 'bad' }],
   ] as const) {
-    it(`that say ${what} are refused, before anybody is asked`, async () => {
+    it(`with ${what} are refused before any check runs`, async () => {
       const driver = scriptedDriver({ a: refuses('asked') });
       using test = testHost({ groups: { app: { driver } } });
       assert.deepEqual(await pulled(test, changed, lie), ['rejected', 'MANIFEST_MISMATCH']);
@@ -53,7 +53,7 @@ describe('marks', () => {
   const fill = (text: string): string =>
     text.replaceAll('@writ.serial@', values.serial).replaceAll('@writ.source@', values.source);
 
-  it('are found in their order and put back, at the ends and side by side too', () => {
+  it('are found in their order and replaced, also at the ends and side by side', () => {
     for (const text of [
       '@writ.serial@',
       'a@writ.source@@writ.serial@',
@@ -64,13 +64,13 @@ describe('marks', () => {
     }
   });
 
-  it('are none in a file without them, and too many in one with more than a thousand', () => {
+  it('are absent in a file without them, and too many in a file with more than a thousand', () => {
     assert.equal(findMarks(Buffer.from('@writ.serial')), undefined);
     assert.equal(findMarks(Buffer.from('@writ.serial@'.repeat(1001))), undefined);
     assert.equal(findMarks(Buffer.from('@writ.serial@'.repeat(1000)))?.length, 1000);
   });
 
-  it('are not put back where another value stands, behind the end, or over one another', () => {
+  it('are not replaced at another value, after the end, or if they overlap', () => {
     const at = [{ offset: 2, mark: 'serial' }] as const;
     assert.equal(unfilled(Buffer.from('x 8'), at, values), undefined);
     assert.equal(unfilled(Buffer.from('x'), at, values), undefined);

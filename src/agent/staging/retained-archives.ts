@@ -1,5 +1,5 @@
-// A client that takes an archive from this host itself before it asks a mirror: what was kept is held to the signed
-// digest like any other transfer, and what of it is damaged is taken from the next place.
+// A repository client that reads a retained archive of this host before it requests one from a mirror. A retained archive is
+// verified against the signed digest as a transfer is; the mirrors replace a damaged one.
 import * as fs from 'node:fs';
 import { isWritError, WritError } from '../../core/errors.js';
 import { diskError } from '../../platform/disk/durable-fs.js';
@@ -10,18 +10,21 @@ import { archivePathOf } from '../generations/release-records.js';
 import type { Host } from '../state/host.js';
 import { releaseName } from '../state/paths.js';
 
-/** @param download `no`: nothing is asked of the network */
-export function keptFirst(host: Host, { download }: { readonly download: 'yes' | 'no' }): RepositoryClient {
+/** @param canDownload false: the client sends no request. @throws (its methods) WritError STATE_DAMAGED then, for a lost archive */
+export function preferRetainedArchives(
+  host: Host,
+  { canDownload }: { readonly canDownload: boolean },
+): RepositoryClient {
   return {
     ...host.client,
     download: async (target, receive, signal) => {
       try {
         const { bundle, serial, manifest } = target.release;
         const path = archivePathOf(host.paths, bundle, releaseName(serial, manifest.digest));
-        return await fromKept(path).download(target, receive, signal);
+        return await createFileClient(path).download(target, receive, signal);
       } catch (error) {
-        if (signal?.aborted || isOurDisk(error)) throw error;
-        if (download === 'no') throw lost(target, error);
+        if (signal?.aborted || isStagingFailure(error)) throw error;
+        if (!canDownload) throw createLostError(target, error);
         host.log.warn({ err: error, target: target.path }, 'the kept archive cannot be used');
         return host.client.download(target, receive, signal);
       }
@@ -29,12 +32,12 @@ export function keptFirst(host: Host, { download }: { readonly download: 'yes' |
   };
 }
 
-/** Staging cannot be written: no other place of the archive helps. */
-function isOurDisk(error: unknown): boolean {
+/** True if staging cannot be written, because another source of the archive would fail too. */
+function isStagingFailure(error: unknown): boolean {
   return isWritError(error) && error.code.startsWith('DISK_') && error.facts['op'] !== readOp;
 }
 
-function lost({ path, release }: SignedTarget, cause: unknown): WritError {
+function createLostError({ path, release }: SignedTarget, cause: unknown): WritError {
   const why = cause instanceof Error ? cause.message : String(cause);
   return new WritError('STATE_DAMAGED', `the kept archive of ${release.bundle} cannot be used: ${why}`, {
     facts: { target: path },
@@ -44,17 +47,17 @@ function lost({ path, release }: SignedTarget, cause: unknown): WritError {
 
 const readOp = 'repair.kept-archive';
 
-/** @returns a client that has this one file for every target */
-export function fromKept(path: string): Pick<RepositoryClient, 'download'> {
+/** @returns a client that sends this file for every target */
+export function createFileClient(path: string): Pick<RepositoryClient, 'download'> {
   return {
     download: async (_, receive, signal = new AbortController().signal) => {
-      await receive((start) => readKept(path, start), signal, 'no');
+      await receive((start) => readRetainedFile(path, start), signal, 'no');
       return [];
     },
   };
 }
 
-async function* readKept(path: string, { offset, onBegin }: TransferStart): AsyncGenerator<Buffer> {
+async function* readRetainedFile(path: string, { offset, onBegin }: TransferStart): AsyncGenerator<Buffer> {
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = fs.constants;
   try {
     const descriptor = fs.openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);

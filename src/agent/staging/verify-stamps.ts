@@ -1,5 +1,5 @@
-// Proves what a release says of its stamps: each stamped file becomes the one of before again, and the source is the digest of
-// that tree. What is not so would let whoever signs it pass a new policy for an old one, by every check of a change. Reads only.
+// Verifies the stamps of a release: without them, each stamped file has the signed digest, and the tree has the digest of the source.
+// Otherwise a signer could present a new policy as an old one to every check that judges a change.
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { WritError } from '../../core/errors.js';
@@ -11,9 +11,9 @@ import { readSmallFile } from '../../platform/read-file.js';
 
 /**
  * @param tree directory with the files of the manifest, all of them verified
- * @throws WritError MANIFEST_MISMATCH for a row that is not so, or a source that is another one
+ * @throws WritError MANIFEST_MISMATCH for a wrong stamp or another source
  */
-export function proveStamps(release: ReleaseInfo, manifest: Manifest, tree: string): void {
+export function verifyStamps(release: ReleaseInfo, manifest: Manifest, tree: string): void {
   const { stamped, bundle, serial } = release;
   if (stamped === undefined) return;
   const malformed = (what: string): WritError =>
@@ -24,14 +24,14 @@ export function proveStamps(release: ReleaseInfo, manifest: Manifest, tree: stri
   for (const stamp of stamped.stamps) {
     const file = manifest.files.find(({ path }) => path === stamp.path);
     if (file === undefined) throw malformed(`there is no file ${stamp.path}`);
-    if (!isTrue(join(tree, stamp.path), stamp, values))
+    if (!isStampCorrect(join(tree, stamp.path), stamp, values))
       throw malformed(`${stamp.path} was a different file before`);
   }
   const digest = manifestDigest(encodeManifest(unstamped(manifest, stamped.stamps)));
   if (digest !== stamped.source) throw malformed('the source digest is of another tree');
 }
 
-function isTrue(path: string, stamp: Stamp, values: Parameters<typeof unfilled>[2]): boolean {
+function isStampCorrect(path: string, stamp: Stamp, values: Parameters<typeof unfilled>[2]): boolean {
   const read = readSmallFile(path, { maxBytes: maxFilledBytes });
   const before = read.kind === 'read' ? unfilled(read.bytes, stamp.at, values) : undefined;
   if (before === undefined || before.length !== stamp.length) return false;

@@ -1,6 +1,6 @@
-// Makes a tree of a base and a verified delta, in the jail: what the delta carries by its instructions, everything else by a copy
-// of the base's file. Each file is a new inode, digested against the signed manifest, which the delta's reader has proven
-// before the first instruction. Nothing of the base is believed, and nothing is written there.
+// Builds a staged tree from a base tree and a verified delta: files in the delta by its instructions, the others by a copy of the
+// file of the base. Each file is a new inode and is verified against the signed manifest, which the delta reader verifies before
+// the first instruction. Bytes of the base are not trusted, and the base is never written.
 import { closeSync } from 'node:fs';
 import { createDeltaReader, type DeltaVisitor } from '../../core/delta/delta-reader.js';
 import { isWritError, WritError } from '../../core/errors.js';
@@ -11,49 +11,49 @@ import type { OpenFile } from '../../platform/disk/durable-fs.js';
 import { type Pace, unboundedPace } from '../../platform/time/rate-limit.js';
 import type { SignedTarget } from '../../trust/signed-target.js';
 import type { KeptCopy, KeptFile } from '../generations/kept-copies.js';
-import { type BaseTree, mismatch, openBaseFile, readBase } from './base-files.js';
-import { decompress } from './decompress.js';
+import { type BaseTree, createDeltaMismatch, openBaseFile, readBaseFile } from './base-files.js';
+import { decompressFile } from './decompress.js';
 import type { TreeWriter } from './stage-tree.js';
-import { makeStagedBundle, type StagedBundle, type TreePlace } from './staged-bundle.js';
-import type { ProvenManifest } from './verify-entries.js';
+import { createStagedBundle, type StagedBundle, type StagedTreeOptions } from './staged-bundle.js';
+import type { VerifiedManifest } from './verify-entries.js';
 
-export interface DifferenceOptions extends TreePlace {
+export interface StageDeltaOptions extends StagedTreeOptions {
   readonly target: SignedTarget;
   readonly base: BaseTree;
-  /** Its every byte is under the signed digest. */
+  /** A file that matches its signed digest. */
   readonly delta: KeptFile;
   readonly copy: KeptCopy;
   readonly limits: ArchiveLimits;
 }
 
 /**
- * @throws WritError DELTA_MALFORMED; DELTA_MISMATCH where base and delta do not make what was signed; MANIFEST_MALFORMED,
- *   MANIFEST_MISMATCH for stamps that are not true; ARCHIVE_LIMIT; INTERRUPTED; DISK_*
+ * @throws WritError DELTA_MALFORMED; DELTA_MISMATCH if the result does not match what was signed; MANIFEST_MALFORMED,
+ *   MANIFEST_MISMATCH for wrong stamps; ARCHIVE_LIMIT; INTERRUPTED; DISK_*
  */
-export function stageByDifference(options: DifferenceOptions): Promise<StagedBundle> {
+export function stageDelta(options: StageDeltaOptions): Promise<StagedBundle> {
   const { target, base, delta, limits, signal } = options;
-  return makeStagedBundle({ ...options, fetchedBytes: delta.length }, async (tree) => {
-    const maker = new TreeMaker({ base, tree, pace: unboundedPace(signal), target, limits });
+  return createStagedBundle({ ...options, fetchedBytes: delta.length }, async (tree) => {
+    const builder = new DeltaTreeBuilder({ base, tree, pace: unboundedPace(signal), target, limits });
     try {
       const { manifest } = target.release;
-      const reader = createDeltaReader({ base, manifest, deltaBytes: delta.length, limits }, maker);
+      const reader = createDeltaReader({ base, manifest, deltaBytes: delta.length, limits }, builder);
       const packed = { ...delta, target: `a delta of ${target.path}`, what: 'delta', signal } as const;
-      await decompress(packed, async (chunk) => {
+      await decompressFile(packed, async (chunk) => {
         reader.write(chunk);
-        await maker.make();
+        await builder.runTasks();
       });
       reader.finish();
-      return await maker.finish();
+      return await builder.finish();
     } finally {
-      maker.closeBase();
+      builder.closeBase();
     }
   });
 }
 
-/** One thing to do, as it was told. */
+/** One instruction of the delta. */
 type Task = () => Promise<void> | undefined | void;
 
-interface Work {
+interface DeltaContext {
   readonly base: BaseTree;
   readonly tree: TreeWriter;
   readonly pace: Pace;
@@ -61,32 +61,32 @@ interface Work {
   readonly limits: ArchiveLimits;
 }
 
-/** Bytes that are read of a base at a time. */
+/** Bytes of one read of a base file. */
 const pieceBytes = 262_144;
-/** Of work, that a file costs beside its bytes: others run between two hundred small ones. */
-const bytesOfAFile = 40_000;
+/** Work of a file in addition to its bytes, in bytes. It lets other tasks run after about two hundred small files. */
+const workBytesPerFile = 40_000;
 
-/** Notes what the reader tells of one piece of the delta, and does it with pauses: a copy may be as long as its file. */
-class TreeMaker implements DeltaVisitor {
-  readonly #work: Work;
+/** Queues the instructions of one piece of the delta and then runs them with pauses, because a copy can be as long as its file. */
+class DeltaTreeBuilder implements DeltaVisitor {
+  readonly #work: DeltaContext;
   readonly #buffer = Buffer.allocUnsafe(pieceBytes);
   #tasks: Task[] = [];
-  #proven: ProvenManifest | undefined;
+  #proven: VerifiedManifest | undefined;
   readonly #carried = new Set<string>();
-  /** What the file that is being made is copied from. */
+  /** Base file of the current file. */
   #from: OpenFile | undefined;
   #path = '';
 
-  constructor(work: Work) {
+  constructor(work: DeltaContext) {
     this.#work = work;
   }
 
   manifest(manifest: Manifest, bytes: Buffer): void {
     const { target, limits, tree } = this.#work;
     const total = manifest.files.reduce((sum, file) => sum + file.sizeBytes, bytes.length);
-    // As for the archive, and in its bytes: what copies make says nothing of how long the delta is.
+    // Against the length of the archive, because the length of a delta does not bound what its copies make.
     requireRatio(total, target.length, limits);
-    tree.requireRoom(manifest);
+    tree.requireSpace(manifest);
     this.#proven = { manifest, bytes };
   }
 
@@ -112,8 +112,8 @@ class TreeMaker implements DeltaVisitor {
     this.#tasks.push(() => this.#endFile());
   }
 
-  /** Does what was told since the last time. */
-  async make(): Promise<void> {
+  /** Runs the queued instructions. */
+  async runTasks(): Promise<void> {
     const tasks = this.#tasks;
     this.#tasks = [];
     for (const task of tasks) {
@@ -122,20 +122,20 @@ class TreeMaker implements DeltaVisitor {
     }
   }
 
-  /** Called when all of the delta was read. */
-  async finish(): Promise<ProvenManifest> {
+  /** Called after the end of the delta: copies the files that the delta does not contain. */
+  async finish(): Promise<VerifiedManifest> {
     const { base } = this.#work;
     if (this.#proven === undefined) throw new WritError('INTERNAL', 'a delta ended without a manifest');
-    const ofDigest = new Map(base.manifest.files.map((file) => [file.digest, file]));
+    const baseFilesByDigest = new Map(base.manifest.files.map((file) => [file.digest, file]));
     for (const file of this.#proven.manifest.files) {
-      const from = ofDigest.get(file.digest);
+      const from = baseFilesByDigest.get(file.digest);
       if (this.#carried.has(file.path) || from === undefined) continue;
       await this.#copyWhole(file, from);
     }
     return this.#proven;
   }
 
-  /** For every way out. */
+  /** Called after success and after every error. */
   closeBase(): void {
     const from = this.#from;
     this.#from = undefined;
@@ -147,7 +147,7 @@ class TreeMaker implements DeltaVisitor {
     if (this.#from === undefined) throw new WritError('INTERNAL', 'a copy without a base');
     for (let done = 0; done < length; ) {
       const piece = this.#buffer.subarray(0, Math.min(pieceBytes, length - done));
-      readBase(this.#from, piece, offset + done);
+      readBaseFile(this.#from, piece, offset + done);
       tree.write(piece);
       done += piece.length;
       await pace.spent(piece.length);
@@ -156,8 +156,8 @@ class TreeMaker implements DeltaVisitor {
 
   #endFile(): Promise<void> {
     this.closeBase();
-    proven(this.#path, () => this.#work.tree.close());
-    return this.#work.pace.spent(bytesOfAFile);
+    convertErrors(this.#path, () => this.#work.tree.close());
+    return this.#work.pace.spent(workBytesPerFile);
   }
 
   async #copyWhole(file: ManifestFile, row: ManifestFile): Promise<void> {
@@ -166,26 +166,27 @@ class TreeMaker implements DeltaVisitor {
     try {
       await tree.copy(file, this.#from, pace);
     } catch (error) {
-      throw explained(file.path, error);
+      throw toDeltaError(file.path, error);
     }
     this.closeBase();
-    await pace.spent(bytesOfAFile);
+    await pace.spent(workBytesPerFile);
   }
 }
 
-function proven(path: string, act: () => void): void {
+function convertErrors(path: string, act: () => void): void {
   try {
     act();
   } catch (error) {
-    throw explained(path, error);
+    throw toDeltaError(path, error);
   }
 }
 
-/** The base was changed, or the delta is another one's: which, is for a look over the base to say. */
-function explained(path: string, error: unknown): unknown {
+/** A changed base and a wrong delta cause the same error; a scan of the base shows which. */
+function toDeltaError(path: string, error: unknown): unknown {
   if (!isWritError(error)) return error;
-  if (error.code === 'MANIFEST_MISMATCH') return mismatch(path, 'does not match what was signed', error);
-  // The disk gave back what it never got, or did not: of the base as of the copy.
-  if (error.code === 'DISK_FAILED') return mismatch(path, 'could not be copied', error);
+  if (error.code === 'MANIFEST_MISMATCH')
+    return createDeltaMismatch(path, 'does not match what was signed', error);
+  // The disk failed to read the base or the copy.
+  if (error.code === 'DISK_FAILED') return createDeltaMismatch(path, 'could not be copied', error);
   return error;
 }

@@ -1,11 +1,8 @@
-// A tree that is made of a base and a delta passes what a tree of an archive passes: its place, its rights, its end.
+// A tree of a base and a delta has the guarantees of a tree of an archive: its path, its permissions, its removal after errors.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
-import {
-  type DifferenceOptions,
-  stageByDifference,
-} from '../../../../src/agent/staging/stage-by-difference.js';
+import { type StageDeltaOptions, stageDelta } from '../../../../src/agent/staging/stage-delta.js';
 import { defaultArchiveLimits } from '../../../../src/core/limits.js';
 import { createDurableFs, type DurableFs } from '../../../../src/platform/disk/durable-fs.js';
 import { compress, plainDelta, publishedTree } from '../../../kit/delta/served-deltas.js';
@@ -14,7 +11,7 @@ import { writeTree } from '../../../kit/disk/write-tree.js';
 import { sha256, signedTarget } from '../../../kit/repository/archive-builder.js';
 
 /** A base of two files, of which the delta changes one. */
-async function withDelta(dir: TempDir, durable: DurableFs = createDurableFs()): Promise<DifferenceOptions> {
+async function withDelta(dir: TempDir, durable: DurableFs = createDurableFs()): Promise<StageDeltaOptions> {
   const base = await publishedTree(
     writeTree(dir.join('base'), { 'a/kept': 'kept\n', list: 'one\n'.repeat(50) }),
   );
@@ -44,12 +41,12 @@ function rightsOf(root: string): string[] {
   });
 }
 
-describe('stageByDifference', () => {
-  it('gives what it copies and what it makes the mode, the group and the time of the tree', async () => {
+describe('stageDelta', () => {
+  it('sets mode, group and time of copied and of new files', async () => {
     using dir = tempDir();
     const options = await withDelta(dir);
     const groupId = process.getuid?.() === 0 ? 12_345 : (process.getgid?.() ?? 0);
-    await stageByDifference({ ...options, groupId });
+    await stageDelta({ ...options, groupId });
     const own = (mode: number): string => `${mode} ${groupId}`;
     assert.deepEqual(rightsOf(options.directory), [own(750), own(750), own(640), own(640)]);
     for (const name of ['a/kept', 'list'])
@@ -57,7 +54,7 @@ describe('stageByDifference', () => {
     assert.equal(fs.readFileSync(`${options.directory}/list`, 'utf8'), 'two\n'.repeat(50));
   });
 
-  it('removes the tree when it is interrupted, and when the disk is full in the middle', async () => {
+  it('removes the tree after an interruption, and after the disk becomes full', async () => {
     using dir = tempDir();
     const full = createDurableFs({
       before: ({ op }) => {
@@ -65,22 +62,22 @@ describe('stageByDifference', () => {
       },
     });
     const options = await withDelta(dir, full);
-    await assert.rejects(stageByDifference(options), { code: 'DISK_FULL' });
+    await assert.rejects(stageDelta(options), { code: 'DISK_FULL' });
     const signal = AbortSignal.abort();
-    await assert.rejects(stageByDifference({ ...options, signal }), { code: 'INTERRUPTED' });
+    await assert.rejects(stageDelta({ ...options, signal }), { code: 'INTERRUPTED' });
     assert.deepEqual(fs.readdirSync(dir.join('staging')), []);
   });
 
-  it('writes into no directory that was there before, and through no link in place of the tree', async () => {
+  it('never writes into an existing directory, or through a link in place of the tree', async () => {
     using dir = tempDir();
     const options = await withDelta(dir);
     fs.mkdirSync(options.directory);
     fs.writeFileSync(`${options.directory}/own`, 'x');
-    await assert.rejects(stageByDifference(options), { code: 'DISK_FAILED' });
+    await assert.rejects(stageDelta(options), { code: 'DISK_FAILED' });
     assert.deepEqual(fs.readdirSync(options.directory), ['own']);
     fs.rmSync(options.directory, { recursive: true });
     fs.symlinkSync(dir.join('next'), options.directory);
-    await assert.rejects(stageByDifference(options), { code: 'DISK_FAILED' });
+    await assert.rejects(stageDelta(options), { code: 'DISK_FAILED' });
     assert.equal(fs.readFileSync(dir.join('next', 'list'), 'utf8'), 'two\n'.repeat(50));
   });
 });

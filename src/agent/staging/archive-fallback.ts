@@ -1,5 +1,5 @@
-// What becomes of a way that leads nowhere: the archive of the same release is taken, which alone decides about it, and the cycle
-// says so. Nothing is remembered against a release for its deltas.
+// The fallback for a failed fetch strategy: fetches the archive of the same release and reports a warning. Only the archive
+// decides about the release, because a wrong delta is not a verdict on it.
 import type { Problem } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import type { ErrorCode } from '../../core/errors.js';
@@ -7,8 +7,8 @@ import { toWritError, WritError } from '../../core/errors.js';
 import type { SignedTarget } from '../../trust/signed-target.js';
 import type { Host } from '../state/host.js';
 
-/** Of this host, or asked for: the archive would end the same way. */
-const notTheWays: ReadonlySet<ErrorCode> = new Set([
+/** Failures of this host, and interruptions: the archive would fail in the same way. */
+const finalCodes: ReadonlySet<ErrorCode> = new Set([
   'INTERRUPTED',
   'DISK_FULL',
   'DISK_QUOTA',
@@ -18,19 +18,20 @@ const notTheWays: ReadonlySet<ErrorCode> = new Set([
 ]);
 
 /**
- * @param warnings gets a word of a way that led nowhere
- * @throws what the way throws where no archive can help, and what the archive's throws
+ * @param attempt runs the chosen strategy
+ * @param warnings receives the failure of the strategy
+ * @throws the error of the strategy if the archive would fail too, or the error of the archive
  */
-export async function elseArchive<T>(
+export async function withArchiveFallback<T>(
   { host, target, warnings }: { host: Pick<Host, 'log'>; target: SignedTarget; warnings: Problem[] },
-  way: () => Promise<T>,
+  attempt: () => Promise<T>,
   archive: () => Promise<T>,
 ): Promise<T> {
   try {
-    return await way();
+    return await attempt();
   } catch (thrown) {
     const cause = toWritError(thrown);
-    if (notTheWays.has(cause.code)) throw cause;
+    if (finalCodes.has(cause.code)) throw cause;
     const { bundle, serial } = target.release;
     const code = cause.code === 'DELTA_MISMATCH' ? 'DELTA_MISMATCH' : 'DELTA_FAILED';
     const warning = new WritError(code, `${bundle} ${serial} is fetched as an archive: ${cause.message}`, {
