@@ -43,7 +43,8 @@ export async function startBakes(
   if (ledger.bakes === undefined) return [];
   // A host whose pulls are started by a timer has no other moment to learn how its workers fared.
   const observed = await observeRuns(host, () => true);
-  const report = lookAtBakes(host, { observed, bootId, elapsedMs, unseenGroups });
+  const isEachWritten = elapsedMs !== undefined;
+  const report = lookAtBakes(host, { observed, bootId, elapsedMs, isEachWritten, unseenGroups });
   recordSettled(host, report);
   return report.failed;
 }

@@ -31,6 +31,8 @@ export interface BakeLook {
   readonly elapsedMs: number | undefined;
   /** The bakes after that look, which may not have been written. */
   readonly unwritten?: Readonly<Record<string, Bake>> | undefined;
+  /** True for a command, because it keeps no bakes between its observations. Left out: observed time is written every 30 s. */
+  readonly isEachWritten?: boolean;
   /** Names of groups that this look could not observe: the bake time of what they use does not pass. Left out: none. */
   readonly unseenGroups?: readonly string[];
 }
@@ -49,7 +51,7 @@ const noteEveryMs = 30_000;
 
 /** Notes a look and judges each bake. @throws WritError DISK_* */
 export function lookAtBakes(host: Host, look: BakeLook): BakeReport {
-  const { observed, bootId, elapsedMs, unwritten, unseenGroups = [] } = look;
+  const { observed, bootId, elapsedMs, unwritten, isEachWritten = false, unseenGroups = [] } = look;
   const nowMs = host.clock.nowMs();
   const before = host.ledger.read();
   const active = bakingReleases(host, before);
@@ -94,7 +96,7 @@ export function lookAtBakes(host: Host, look: BakeLook): BakeReport {
     const settling = { active, config: host.config, generation, nowMs, isObserved };
     ledger = withSettled(ledger, ready, settling);
   }
-  if (isWorthNoting(before, ledger)) host.ledger.write(ledger);
+  if (isWorthNoting(before, ledger, isEachWritten ? 1 : noteEveryMs)) host.ledger.write(ledger);
   return {
     bakes: ledger.bakes,
     failed: failedIn(ledger).filter((one) => bakes.some(([bundle]) => bundle === one.bundle)),
@@ -119,7 +121,7 @@ function isUndecided(
  * Observed time alone does not justify a write at each look. Evidence is: a look writes it before anything acts on it, so that a
  * crash of the agent cannot make it forgotten.
  */
-function isWorthNoting(before: Ledger, after: Ledger): boolean {
+function isWorthNoting(before: Ledger, after: Ledger, gapMs: number): boolean {
   const withoutTimes = ({ bakes = {}, settledReleases, runs }: Ledger): unknown => [
     Object.entries(bakes).map(([bundle, bake]) => {
       const { observedMs: _, seenAtMs: __, untakenAtMs: ___, ...rest } = bake;
@@ -129,7 +131,7 @@ function isWorthNoting(before: Ledger, after: Ledger): boolean {
   ];
   if (!isDeepStrictEqual(withoutTimes(before), withoutTimes(after))) return true;
   return Object.entries(after.bakes ?? {}).some(
-    ([bundle, { seenAtMs }]) => seenAtMs - (before.bakes?.[bundle]?.seenAtMs ?? 0) >= noteEveryMs,
+    ([bundle, { seenAtMs }]) => seenAtMs - (before.bakes?.[bundle]?.seenAtMs ?? 0) >= gapMs,
   );
 }
 

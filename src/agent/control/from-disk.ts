@@ -27,6 +27,7 @@ import { loadConfig } from '../config/load-config.js';
 import { heldNow } from '../cycle/collector.js';
 import { contactIn } from '../freshness/contact-memory.js';
 import { readHistory, requireHistory } from '../job/history.js';
+import { readObservation } from '../report/bake-status.js';
 import { listRefusals } from '../report/refusal-status.js';
 import type { HostView } from '../report/status-facts.js';
 import { readStatusFile } from '../report/status-file.js';
@@ -107,6 +108,7 @@ export async function readOfflineStatus(options: OfflineStatusOptions): Promise<
     version: options.version,
     state: options.agent ?? 'stop',
     contact: { contact: contactIn(known) },
+    observation: readObservation(known, host.clock.nowMs()),
     held: await heldNow(host),
     problems: known?.problems ?? [],
   });

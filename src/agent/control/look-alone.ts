@@ -12,7 +12,7 @@ import { newCycleId, notificationIds } from '../job/progress.js';
 import { createRecorder } from '../job/record.js';
 import { openStagingArea } from '../job/staging-area.js';
 import { reconcileWorkers } from '../notify/reconcile.js';
-import { bakeStatus } from '../report/bake-status.js';
+import { bakeStatus, startObservation } from '../report/bake-status.js';
 import { isSeenByConnection } from '../runs/observe-runs.js';
 import { bakingBundles, probeGapMs } from '../settled/probe-gap-rules.js';
 import type { StartObservation } from '../startup/start-host.js';
@@ -47,7 +47,8 @@ export function createLookAlone(): LookAlone {
         'pull',
         async (host, { restored }) => {
           await awaitContactVerdict(host, options.signal);
-          return { answer: { waits: waitsOf(host) }, ...given({ last: restored?.result }) };
+          const observation = startObservation(findObservableBundles(host), host.clock.nowMs());
+          return { answer: { waits: waitsOf(host) }, observation, ...given({ last: restored?.result }) };
         },
       );
     } catch (error) {
@@ -62,13 +63,20 @@ function unseenGroups({ groups }: Host): string[] {
   return groups.filter(({ driver }) => isSeenByConnection(driver)).map(({ config }) => config.name);
 }
 
+function findObservableBundles(host: Host): string[] {
+  const { bundles, workers } = host.config;
+  const unseen = workers.filter(({ name }) => unseenGroups(host).includes(name));
+  return bundles
+    .map(({ name }) => name)
+    .filter((bundle) => !unseen.some(({ uses }) => uses.includes(bundle)));
+}
+
 function waitsOf(host: Host): ReadonlyMap<string, BakeWait> {
-  const { config, clock } = host;
   const ledger = host.ledger.read();
-  const unseen = config.workers.filter(({ name }) => unseenGroups(host).includes(name));
-  const isUnseen = (bundle: string): boolean => unseen.some(({ uses }) => uses.includes(bundle));
+  const nowMs = host.clock.nowMs();
+  const observable = findObservableBundles(host);
   const waits = Object.entries(ledger.bakes ?? {}).flatMap(([bundle, bake]): [string, BakeWait][] => {
-    const facts = { bundle, release: bake, nowMs: clock.nowMs(), isObserved: !isUnseen(bundle) };
+    const facts = { bundle, release: bake, nowMs, isObserved: observable.includes(bundle) };
     const { waitsFor } = bakeStatus(host, ledger, facts) ?? {};
     return waitsFor === undefined ? [] : [[bundle, waitsFor]];
   });

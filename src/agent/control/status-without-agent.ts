@@ -1,13 +1,14 @@
 // The status of a host after a command without an agent: written for `writ status`, and reported to a fleet server.
 import type { CycleResult, Problem } from '../../core/cycle/cycle-report.js';
 import { withoutUndefined } from '../../core/given.js';
-import type { StatusReport } from '../../core/status/status.js';
+import type { CommandObservation, StatusReport } from '../../core/status/status.js';
 import { readBootId } from '../../platform/process/boot-id.js';
 import { identityOf } from '../fleet/identity.js';
 import type { EndedPull } from '../fleet/report-once.js';
 import { type ContactKeeper, type ContactMemory, contactIn } from '../freshness/contact-memory.js';
 import { createStaleWatch } from '../freshness/stale-watch.js';
 import { openInstallId, thisMachine } from '../identity/install-id.js';
+import { readObservation } from '../report/bake-status.js';
 import { readStatusFile, writeStatusFile } from '../report/status-file.js';
 import { statusReport } from '../report/status-report.js';
 import type { Host } from '../state/host.js';
@@ -16,6 +17,8 @@ import type { Host } from '../state/host.js';
 export interface CommandEnd {
   readonly last?: CycleResult | undefined;
   readonly contact?: ContactMemory;
+  /** Of a command that observes bake times; left out for the others. */
+  readonly observation?: CommandObservation;
 }
 
 /** What a command ends with: its answer, and what the status reports from then on. */
@@ -25,10 +28,12 @@ export interface Done<T> extends CommandEnd {
 
 /**
  * Writes status.json. After an attempt to reach the server it is written even if nothing else changed, because no other file has
- * the time of the last success, by which `staleAfter` and `maxStale` are judged.
+ * the time of the last success, by which `staleAfter` and `maxStale` are judged. An observation is
+ * written, because its end is later than before.
  */
 export function publishStatus(host: Host, version: string, end: CommandEnd): void {
-  writeStatusFile(host, statusWithout(host, version, end), end.contact === undefined ? 'news' : 'beat');
+  const isBeat = end.contact !== undefined || end.observation !== undefined;
+  writeStatusFile(host, statusWithout(host, version, end), isBeat ? 'beat' : 'news');
 }
 
 /** Writes a refresh into status.json during a download, unless it is the first pull: there is no older time to replace. */
@@ -68,10 +73,11 @@ export function watchRefreshes(
   };
 }
 
-export function statusWithout(host: Host, version: string, { last, contact }: CommandEnd): StatusReport {
+export function statusWithout(host: Host, version: string, end: CommandEnd): StatusReport {
   const known = readStatusFile(host.paths);
+  const { last, contact, observation = readObservation(known, host.clock.nowMs()) } = end;
   const report = statusReport(host, {
-    ...{ version, state: 'stop', last, problems: [] },
+    ...{ version, state: 'stop', last, observation, problems: [] },
     contact: contact ?? { contact: contactIn(known) },
   });
   const mirrors = host.config.repository.length < 2 ? undefined : known?.mirrors;

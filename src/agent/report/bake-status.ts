@@ -2,7 +2,7 @@
 // nothing. Reads the ledger alone.
 import { bakeOf, setOf } from '../../core/config/config.js';
 import { given } from '../../core/given.js';
-import type { BakeStatus, BakeWait } from '../../core/status/status.js';
+import type { BakeStatus, BakeWait, CommandObservation, StatusReport } from '../../core/status/status.js';
 import { groupOf } from '../notify/worker-ledger.js';
 import { bakeLeftMs, isSameRelease, isUnseen, isUntaken } from '../settled/bake-rules.js';
 import { isContactOpen } from '../settled/contact-rules.js';
@@ -18,11 +18,30 @@ import {
 import type { Host } from '../state/host.js';
 import type { AcceptedRelease, Bake, Ledger } from '../state/ledger.js';
 
+/** Three observations of a command that makes one each 10 s. */
+const observationValidMs = 30_000;
+
+/** @returns what a command publishes after each observation of these bundles */
+export function startObservation(bundles: readonly string[], nowMs: number): CommandObservation {
+  return { untilMs: nowMs + observationValidMs, bundles };
+}
+
+/** @returns the observation that a command published; undefined where the command made none lately, or the clock was set back */
+export function readObservation(
+  known: Pick<StatusReport, 'observation'> | undefined,
+  nowMs: number,
+): CommandObservation | undefined {
+  const { observation } = known ?? {};
+  if (observation === undefined) return undefined;
+  const leftMs = observation.untilMs - nowMs;
+  return leftMs > 0 && leftMs <= observationValidMs ? observation : undefined;
+}
+
 export interface BakeFacts {
   readonly bundle: string;
   readonly release: AcceptedRelease;
   readonly nowMs: number;
-  /** True while an agent runs. */
+  /** True while an agent runs, or a command observes this bake time. */
   readonly isObserved: boolean;
 }
 

@@ -9,6 +9,7 @@ import { withdraws } from '../../core/release/withdrawn.js';
 import type {
   AgentState,
   BundleStatus,
+  CommandObservation,
   DownloadedBytes,
   FleetStatus,
   GenerationUserStatus,
@@ -44,6 +45,8 @@ export interface AgentFacts {
   readonly fleet?: FleetStatus | undefined;
   /** Of its log; undefined where it is not on stderr. */
   readonly logLosses?: LogLosses | undefined;
+  /** Of a command without an agent that observes bake times; left out where there is none. */
+  readonly observation?: CommandObservation | undefined;
   /** What the agent met outside a cycle, as a damaged tree at its start; undefined for what is over. */
   readonly problems: readonly (Problem | undefined)[];
 }
@@ -78,7 +81,7 @@ export interface Facts extends Pick<StatusReport, 'bundles' | 'freshness' | 'tru
   readonly vanished: Problem | undefined;
 }
 
-export function readFacts(host: HostView, { contact, state }: AgentFacts): Facts {
+export function readFacts(host: HostView, { contact, state, observation }: AgentFacts): Facts {
   const unreadable: Problem[] = [];
   const attempt = <T>(read: () => T, otherwise: T): T => {
     try {
@@ -95,22 +98,16 @@ export function readFacts(host: HostView, { contact, state }: AgentFacts): Facts
   const missed = attempt(() => missedNow(host), new Map());
   const isObserved = state !== 'stop';
   return {
-    ...{
-      host,
-      nowMs: host.clock.nowMs(),
-      ledger,
-      isObserved,
-      active,
-      unreadable,
-      vanished: vanished && problemOf(vanished),
-    },
+    ...{ host, nowMs: host.clock.nowMs(), ledger, isObserved, active, unreadable },
+    vanished: vanished && problemOf(vanished),
     freshness: attempt(() => freshnessOf(host, contact), { state: 'stale' }),
     untrusted: attempt(() => findUntrusted(host), []),
     clock: attempt(() => clockOf(host), undefined),
     bundles: host.config.bundles.map((one) => {
       const lag = missed.get(one.name);
       const offered = attempt(() => host.client.knownTarget(one.name, one.channel)?.release, undefined);
-      const known = { active, ledger, isObserved };
+      const isObservedByCommand = observation?.bundles.includes(one.name) === true;
+      const known = { active, ledger, isObserved: isObserved || isObservedByCommand };
       return { ...bundleStatus(host, one, offered, known), ...given({ missed: lag }) };
     }),
     trust: attempt(() => trustOf(host), []),

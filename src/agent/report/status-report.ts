@@ -44,6 +44,7 @@ export function statusReport(host: HostView, agent: AgentFacts): StatusReport {
     // The link's own time is the time of the swap.
     activatedAtMs: active && Math.round(fs.lstatSync(host.paths.current).mtimeMs),
     bundles: facts.bundles,
+    observation: agent.observation,
     workers,
     groups: unlessEmpty(groupStatus(host, active)),
     freshness: facts.freshness,

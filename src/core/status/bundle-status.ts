@@ -37,6 +37,14 @@ export interface BakeWait {
   readonly of?: readonly string[];
 }
 
+/** A command without an agent, as `writ pull --settled`, observes these bake times. */
+export interface CommandObservation {
+  /** Epoch milliseconds: without a later observation the bake times wait for an agent from then on. */
+  readonly untilMs: number;
+  /** Names of bundles: the command can observe all their workers. */
+  readonly bundles: readonly string[];
+}
+
 /** The state of a release after its activation. */
 export interface BakeStatus {
   /** `failed`: it failed within its bake time, and no generation could be restored. */

@@ -13,6 +13,7 @@ export function fingerprintStatus(report: StatusReport): string {
     fleet,
     logLosses,
     bundles,
+    observation,
     ...rest
   } = report;
   const { state, failing, refused, expired, overdueSinceMs } = freshness;
@@ -24,6 +25,7 @@ export function fingerprintStatus(report: StatusReport): string {
   const fleetState = [fleet?.url, fleet?.state, fleet?.problem?.code];
   // Only the first lost line of a log is a change.
   const lost = logLosses?.code;
+  // The end of an observation moves with each one.
   // The time that is left of a bake time changes at every poll.
   const bakeStates = bundles.map((one) =>
     one.bake === undefined ? one : { ...one, bake: withoutTimeLeft(one.bake) },
@@ -31,6 +33,7 @@ export function fingerprintStatus(report: StatusReport): string {
   return JSON.stringify({
     ...rest,
     bakeStates,
+    observed: observation?.bundles,
     scrub,
     clock,
     fleetState,

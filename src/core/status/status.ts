@@ -5,12 +5,12 @@ import type { Problem, Trigger, WorkerState } from '../cycle/cycle-report.js';
 import type { Outcome } from '../cycle/sync-machine.js';
 import type { ErrorCode } from '../error-codes.js';
 import type { ProxyUse } from '../proxy-rules.js';
-import type { BundleStatus } from './bundle-status.js';
+import type { BundleStatus, CommandObservation } from './bundle-status.js';
 import type { FreshnessReport } from './freshness.js';
 import type { UseKind } from './mount-table.js';
 import type { DamageFound, ScrubCounts } from './scrub-state.js';
 
-export type { BakeStatus, BakeWait, BundleStatus } from './bundle-status.js';
+export type { BakeStatus, BakeWait, BundleStatus, CommandObservation } from './bundle-status.js';
 
 export type AgentState = 'init' | 'run' | 'shutdown' | 'stop';
 
@@ -228,6 +228,8 @@ export interface StatusReport {
   readonly generation?: number;
   readonly activatedAtMs?: number;
   readonly bundles: readonly BundleStatus[];
+  /** Left out where an agent runs, and where no command observes bake times. */
+  readonly observation?: CommandObservation;
   readonly workers: readonly WorkerStatus[];
   /** In the order of the configuration; left out if there are none. */
   readonly groups?: readonly GroupStatus[];

@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { readOfflineStatus } from '../../../src/agent/control/from-disk.js';
 import { createLookAlone } from '../../../src/agent/control/look-alone.js';
 import type { Bake, Ledger } from '../../../src/agent/state/ledger.js';
 import { sealed, unsealed } from '../../../src/agent/state/sealed-json.js';
@@ -128,12 +129,19 @@ function lookOnce(host: InstalledHost) {
   return lookAlone({ configPath: host.config, by: 'test', version: '0.0.0', signal });
 }
 
-function changeBake(host: InstalledHost, change: (bake: Bake) => Bake): void {
-  const path = join(host.paths.state, 'ledger.json');
-  const ledger = unsealed(readFileSync(path, 'utf8')) as Ledger;
-  const bake = ledger.bakes?.['dns-edge'];
+function readLedger(host: InstalledHost): Ledger {
+  return unsealed(readFileSync(join(host.paths.state, 'ledger.json'), 'utf8')) as Ledger;
+}
+
+function bakeOf(host: InstalledHost): Bake {
+  const bake = readLedger(host).bakes?.['dns-edge'];
   assert.ok(bake);
-  writeFileSync(path, sealed({ ...ledger, bakes: { 'dns-edge': change(bake) } }));
+  return bake;
+}
+
+function changeBake(host: InstalledHost, change: (bake: Bake) => Bake): void {
+  const bakes = { 'dns-edge': change(bakeOf(host)) };
+  writeFileSync(join(host.paths.state, 'ledger.json'), sealed({ ...readLedger(host), bakes }));
 }
 
 /** Moves the last wrong answer back by a tenth of the bake time. */
@@ -220,18 +228,36 @@ describe('a look without an agent', () => {
     const lookAlone = createLookAlone();
     const { signal } = new AbortController();
     const observed: number[] = [];
-    for (let looks = 0; looks < 2; looks += 1) {
-      changeBake(host, ({ startedAtMs, seenAtMs, ...bake }) => {
-        return { ...bake, startedAtMs: startedAtMs - 40_000, seenAtMs: seenAtMs - 40_000 };
-      });
+    for (let looks = 0; looks < 3; looks += 1) {
       await lookAlone({ configPath: host.config, by: 'test', version: '0.0.0', signal });
-      changeBake(host, (bake) => {
-        observed.push(bake.observedMs);
-        return bake;
-      });
+      observed.push(bakeOf(host).observedMs);
     }
-    assert.equal(observed[0], 0);
-    assert.ok((observed[1] ?? 0) > 0);
+    const [first, second = 0, third = 0] = observed;
+    assert.equal(first, 0);
+    assert.ok(second > 0 && third > second, observed.join());
+  });
+
+  it('makes status and health show that the bake time passes, until 30 s after the observation', async () => {
+    using host = await installHost();
+    host.configure({ bundles: [{ name: 'dns-edge', bake: { for: '1h' } }] });
+    await host.writ('pull', '--json');
+    await lookOnce(host);
+    assert.match((await host.writ('status')).stdout, /baking, 59 min \d+ s left/);
+    const health = await host.writ('health');
+    assert.match(health.stdout, /no agent runs, nothing is pulled automatically \[NO_AGENT\]/);
+    const paused = await host.writ('pause', '--reason', 'test');
+    assert.equal(paused.exitCode, 0, paused.stderr);
+    assert.doesNotMatch((await host.writ('status')).stdout, /waits for an agent/);
+    const at = (afterMs: number) => {
+      const clock = { nowMs: () => Date.now() + afterMs };
+      return readOfflineStatus({ configPath: host.config, version: '0.0.0', clock });
+    };
+    for (const [afterMs, waitsFor] of [
+      [10_000, undefined],
+      [31_000, { what: 'agent' }],
+      [-60_000, { what: 'agent' }],
+    ] as const)
+      assert.deepEqual((await at(afterMs)).bundles[0]?.bake?.waitsFor, waitsFor, `after ${afterMs} ms`);
   });
 
   it('asks the server of bake.contact, takes a release back that it is not reached with, and holds it', async () => {
@@ -269,6 +295,7 @@ describe('a look without an agent', () => {
     await host.writ('pull', '--json');
     const { waits } = await lookOnce(host);
     assert.deepEqual(waits, new Map([['dns-edge', { what: 'agent' }]]));
+    assert.match((await host.writ('status')).stdout, /waits for an agent/);
     const run = await host.writ('pull', '--settled', '--wait', '1m');
     assert.equal(run.exitCode, 0, run.stdout);
     assert.match(run.stdout, /^SETTLED {2}dns-edge 2 settled, but no agent observed its bake time$/m);

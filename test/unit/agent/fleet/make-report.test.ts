@@ -157,6 +157,7 @@ const full: Full<StatusReport> = {
     { url: 'https://policy.test/', proxy: 'http://proxy.test:3128', from: 'HTTPS_PROXY', why: 'none' },
   ],
   logLosses: { lines: 1, code: 'ENOSPC' },
+  observation: { untilMs: atMs, bundles: ['dns-edge'] },
   problems: [problem('CHECK_FAILED')],
 };
 
