@@ -9,7 +9,14 @@ import { recordEvent } from '../job/record.js';
 import { withObservedRuns } from '../runs/note-runs.js';
 import type { ObservedRun } from '../runs/observe-runs.js';
 import { type FailedRelease, failedIn } from '../settled/bake-failure.js';
-import { isSameRelease, isUntaken, judgeBake, withLaterLook, withObserved } from '../settled/bake-rules.js';
+import {
+  isSameRelease,
+  isUnobservedYet,
+  isUntaken,
+  judgeBake,
+  withLaterLook,
+  withObserved,
+} from '../settled/bake-rules.js';
 import { isContactOpen } from '../settled/contact-rules.js';
 import {
   type BakingGroup,
@@ -125,7 +132,7 @@ function isWorthNoting(before: Ledger, after: Ledger, gapMs: number): boolean {
   const withoutTimes = ({ bakes = {}, settledReleases, runs }: Ledger): unknown => [
     Object.entries(bakes).map(([bundle, bake]) => {
       const { observedMs: _, seenAtMs: __, untakenAtMs: ___, ...rest } = bake;
-      return [bundle, rest, isUntaken(bake)];
+      return [bundle, rest, isUntaken(bake), isUnobservedYet(bake)];
     }),
     ...[settledReleases, runs],
   ];

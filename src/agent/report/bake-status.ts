@@ -4,7 +4,7 @@ import { bakeOf, setOf } from '../../core/config/config.js';
 import { given } from '../../core/given.js';
 import type { BakeStatus, BakeWait, CommandObservation, StatusReport } from '../../core/status/status.js';
 import { groupOf } from '../notify/worker-ledger.js';
-import { bakeLeftMs, isSameRelease, isUnseen, isUntaken } from '../settled/bake-rules.js';
+import { bakeLeftMs, isSameRelease, isUnobservedYet, isUnseen, isUntaken } from '../settled/bake-rules.js';
 import { isContactOpen } from '../settled/contact-rules.js';
 import {
   type BakingGroup,
@@ -76,8 +76,8 @@ export function bakeStatus(
 
 /** An agent writes observed time to the ledger now and then. While the bake time passes, the time since then has passed too. */
 function leftNow(bake: Bake, facts: BakeWaitFacts): number {
-  const isPassing = findStop(bake, facts) === undefined && !isUntaken(bake);
-  const sinceMs = isPassing ? Math.max(0, facts.nowMs - bake.seenAtMs) : 0;
+  const isStopped = isUntaken(bake) || isUnobservedYet(bake) || findStop(bake, facts) !== undefined;
+  const sinceMs = isStopped ? 0 : Math.max(0, facts.nowMs - bake.seenAtMs);
   return Math.max(0, bakeLeftMs(bake, facts.forMs) - sinceMs);
 }
 

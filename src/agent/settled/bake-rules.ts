@@ -41,8 +41,8 @@ export function withObserved(
   // A clock that was set back would prolong the bake time by as much.
   const startedAtMs = Math.min(bake.startedAtMs, nowMs);
   if (!isTaken) return { ...bake, startedAtMs, ...seen, untakenAtMs: nowMs };
-  // Between two looks that are a minute apart the release was taken at a time that nobody knows.
-  if (isUntaken(bake) || isSilent) return { ...bake, startedAtMs, ...seen };
+  // Workers took the release at an unknown time: since the last observation, or within a move that notified them for minutes.
+  if (isUntaken(bake) || isUnobservedYet(bake) || isSilent) return { ...bake, startedAtMs, ...seen };
   // The last observation may have been long before this bake began; and wall time alone may jump forward.
   const addedMs = Math.min(elapsedMs, nowMs - bake.seenAtMs);
   return {
@@ -62,6 +62,11 @@ export function withLaterLook(bake: Bake, later: Bake | undefined): Bake {
 /** True where the last look found a group of which no living worker has taken the release. */
 export function isUntaken({ untakenAtMs, seenAtMs }: Bake): boolean {
   return untakenAtMs === seenAtMs;
+}
+
+/** True until the first observation after the start of the bake. */
+export function isUnobservedYet({ startedAtMs, seenAtMs }: Bake): boolean {
+  return seenAtMs <= startedAtMs;
 }
 
 /** True where no agent has looked at the release for so long that the time since does not count. */

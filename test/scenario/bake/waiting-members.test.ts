@@ -129,7 +129,7 @@ describe('a member of a set after its own bake time', () => {
 
   it('settles in the same moment as the last member, and the history names both releases', async () => {
     using host = await waitingMember();
-    await host.pass(bakeMs / 2 - 12 * second);
+    await host.pass(bakeMs / 2 - 10 * second);
     assert.deepEqual(settledIn(host), ['access 1', 'dns 1']);
     await host.pass(2 * second);
     assert.deepEqual(settledIn(host), ['access 2', 'access 1', 'dns 2', 'dns 1']);

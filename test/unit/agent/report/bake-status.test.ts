@@ -79,8 +79,8 @@ describe('findBakeWait', () => {
 
 describe('bakeStatus', () => {
   const config = { bundles: [{ name: 'dns', bake: { forMs, restarts: 2 } }], workers: [], together: [] };
-  const left = (atMs: number, isObserved = true) => {
-    const ledger = { bakes: { dns: bake() }, workers: {} } as unknown as Ledger;
+  const left = (atMs: number, isObserved = true, more: Partial<Bake> = {}) => {
+    const ledger = { bakes: { dns: bake(more) }, workers: {} } as unknown as Ledger;
     const host = { config } as unknown as Parameters<typeof bakeStatus>[0];
     return bakeStatus(host, ledger, { bundle: 'dns', release: plain, nowMs: atMs, isObserved })?.leftMs;
   };
@@ -89,6 +89,11 @@ describe('bakeStatus', () => {
     assert.equal(left(nowMs), forMs / 2);
     assert.equal(left(nowMs + 20_000), forMs / 2 - 20_000);
     assert.equal(left(nowMs - 20_000), forMs / 2, 'a clock that was set back');
+  });
+
+  it('subtracts nothing before the first observation, because a move may notify workers for minutes', () => {
+    const started = { startedAtMs: nowMs, seenAtMs: nowMs, observedMs: 0 };
+    assert.equal(left(nowMs + 20_000, true, started), forMs);
   });
 
   it('subtracts nothing where no agent observes the release', () => {

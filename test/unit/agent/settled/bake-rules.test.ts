@@ -19,7 +19,7 @@ const forMs = 600_000;
 
 describe('the time of a bake', () => {
   it('counts what was observed since the last look, and never more than has passed since the bake began', () => {
-    const bake = startBake(release, start);
+    const bake = { ...startBake(release, { ...start, nowMs: start.nowMs - 1 }), seenAtMs: start.nowMs };
     const seen = (nowMs: number, elapsedMs: number | undefined) =>
       withObserved(bake, { nowMs, bootId: 'b', elapsedMs, isTaken: true, isSilent: false }).observedMs;
     assert.equal(seen(start.nowMs + 2000, 2000), 2000);
@@ -37,6 +37,15 @@ describe('the time of a bake', () => {
       }).observedMs;
     assert.deepEqual([after(59_999), after(1000), after(-1)], [0, 0, 0]);
     assert.equal(after(-1, 2000), 0, 'the clock was set back');
+  });
+
+  it('counts nothing at the first observation, because the move may have notified the workers for minutes', () => {
+    const moveMs = 120_000;
+    const facts = { bootId: 'b', elapsedMs: moveMs, isTaken: true, isSilent: false };
+    const first = withObserved(startBake(release, start), { ...facts, nowMs: start.nowMs + moveMs });
+    assert.equal(first.observedMs, 0);
+    const second = withObserved(first, { ...facts, elapsedMs: 2000, nowMs: start.nowMs + moveMs + 2000 });
+    assert.equal(second.observedMs, 2000);
   });
 
   it('ends after the observed time, or after three times as long on the clock', () => {
