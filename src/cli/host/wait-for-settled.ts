@@ -130,18 +130,44 @@ function settledAnswer(
   // A worker that the pull did not notify may be notified by now.
   const unconfirmedExitCode =
     end === 'settled' && answer.exitCode !== 0 && !report.confirmed ? answer.exitCode : undefined;
-  const code = codeOf(end, judged);
-  const { hint: _, code: __, ...details } = answer.details;
+  const { code: codeOfPull, hint, fromGeneration, tries } = answer.details;
+  const isUnconfirmed = unconfirmedExitCode !== undefined;
+  const code = isUnconfirmed ? codeOfPull : codeOf(end, judged);
+  const { generation, confirmed } = report;
   const texts = judged.length === 0 ? ['nothing is active'] : judged.map(releaseText);
-  const kept = unconfirmedExitCode === undefined ? details : answer.details;
   return {
-    ...answer,
     outcome: end,
     exitCode: unconfirmedExitCode ?? exitCodes[end],
-    details: { ...kept, ...given({ code }), releases: judged, pull: pullOf(answer) },
-    lines: [`${headlines[end]}  ${texts.join('; ')}`, ...answer.lines.map((line) => `  ${line}`)],
-    next: end === 'settled' ? answer.next : 'writ status',
+    details: {
+      ...given({ code, hint: isUnconfirmed ? hint : undefined, fromGeneration, generation, tries }),
+      ...{ confirmed, changed: generation !== fromGeneration, releases: judged },
+      pull: { outcome: answer.outcome, exitCode: answer.exitCode, ...answer.details },
+    },
+    lines: [`${headlines[end]}  ${texts.join('; ')}`, ...linesOfPull(answer, report)],
+    next: end === 'settled' && !isUnconfirmed ? undefined : 'writ status',
+    docs: isUnconfirmed ? answer.docs : undefined,
   };
+}
+
+/** True while the answer of the pull describes the host as it is. */
+function isSameState({ details }: Answer, { generation, confirmed }: StatusReport): boolean {
+  return details['generation'] === generation && details['confirmed'] === confirmed;
+}
+
+/** The lines of the pull; below the present state where that has changed since. */
+function linesOfPull(answer: Answer, report: StatusReport): string[] {
+  if (isSameState(answer, report)) return answer.lines.map((line) => `  ${line}`);
+  const { generation, confirmed, bundles } = report;
+  const active = bundles.flatMap(({ bundle, serial }) => (serial === undefined ? [] : `${bundle} ${serial}`));
+  const now =
+    generation === undefined
+      ? 'no policy is active'
+      : `generation ${generation} is active (${active.join('; ')})`;
+  return [
+    `  now: ${now}${confirmed ? ', confirmed by every worker' : ''}`,
+    '  at the end of the pull:',
+    ...answer.lines.map((line) => `    ${line}`),
+  ];
 }
 
 /** @returns the code of the answer: a rollback by an operator or a withdrawal by the publisher is no failure of the release */
@@ -154,10 +180,6 @@ function codeOf(end: SettleEnd, judged: readonly SettleVerdict[]): string | unde
 
 function isDeliberate(cause: string | undefined): boolean {
   return cause === 'RELEASE_HELD' || cause === 'RELEASE_WITHDRAWN';
-}
-
-function pullOf({ outcome, exitCode }: Answer): object {
-  return { outcome, exitCode };
 }
 
 function releaseText({ bundle, serial, state, leftMs = 0, waitsFor, cause, text }: SettleVerdict): string {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { Answer } from '../../../../src/cli/console/command.js';
 import { cycleAnswer } from '../../../../src/cli/host/cycle-command.js';
 import { type SettledWaitObservation, waitForSettled } from '../../../../src/cli/host/wait-for-settled.js';
 import type { BakeStatus, StatusReport } from '../../../../src/core/status/status.js';
@@ -63,7 +64,8 @@ describe('waiting for a release to settle', () => {
     const { outcome, exitCode, lines, details } = await answer();
     assert.deepEqual([outcome, exitCode, lines[0]], ['settled', 0, 'SETTLED  dns-edge 7 settled']);
     assert.deepEqual(details['releases'], [{ bundle: 'dns-edge', serial: 7, state: 'settled' }]);
-    assert.deepEqual(details['pull'], { outcome: 'activated', exitCode: 0 });
+    const { outcome: outcomeOfPull, exitCode: exitCodeOfPull } = details['pull'] as Answer;
+    assert.deepEqual([outcomeOfPull, exitCodeOfPull], ['activated', 0]);
     assert.deepEqual(texts.slice(0, 1), ['dns-edge 7 bakes, 10 min left']);
   });
 
@@ -182,6 +184,33 @@ describe('waiting for a release to settle', () => {
     );
     const back = await settling([hostWith(7, baking), hostWith(8, baking), hostWith(7, settled)]).answer();
     assert.equal(back.exitCode, 5);
+  });
+
+  it('reports the present generation, and what the pull did apart from it, after a restore', async () => {
+    const back = hostWith(6, settled, { generation: 19, confirmed: true });
+    const { details, lines } = await settling([hostWith(7, baking, { generation: 18 }), back]).answer();
+    const { generation, changed, confirmed, bundles, pull } = details;
+    assert.deepEqual([generation, changed, confirmed, bundles], [19, true, true, undefined]);
+    assert.equal((pull as { generation: number }).generation, 18);
+    assert.deepEqual(lines.slice(1, 4), [
+      '  now: generation 19 is active (dns-edge 6), confirmed by every worker',
+      '  at the end of the pull:',
+      '    ACTIVATED generation 18 (dns-edge 42, 4f1c2e9) in 1.1 s',
+    ]);
+    const unchanged = { pull: cycleResult('unchanged', { fromGeneration: 18, generation: 18 }) };
+    const same = settling([hostWith(7, settled, { generation: 18, confirmed: true })], unchanged);
+    const { lines: plain, details: kept } = await same.answer();
+    assert.deepEqual([kept['changed'], plain.length], [false, 2]);
+  });
+
+  it('reports that workers have confirmed since a pull that could not notify them', async () => {
+    const settledNow = hostWith(7, settled, { generation: 18, confirmed: true });
+    const { details, lines } = await settling([settledNow], { pull: cycleResult('degraded') }).answer();
+    assert.deepEqual(
+      [details['confirmed'], details['code'], details['problems']],
+      [true, undefined, undefined],
+    );
+    assert.match(lines[1] ?? '', /^ {2}now: generation 18 is active .* confirmed by every worker$/);
   });
 
   it('keeps the exit code of a pull that missed a worker, unless the worker is confirmed later', async () => {
