@@ -101,7 +101,7 @@ describe('a release whose probe gives no answer', () => {
   it('settles unobserved: silence is no failure, and no proof', async () => {
     using scene = await onTwo();
     const settled = () => scene.host.test.host.ledger.read().settledReleases?.['access']?.[0];
-    await scene.answerProbe(bakeMs / (60 * second) + 4, timedOut, false);
+    await scene.answerProbe(bakeMs / (60 * second) + 2, timedOut, false);
     assert.equal(settled()?.serial, 1, 'its bake time is over');
     await scene.answerProbe(2 * (bakeMs / (60 * second)), timedOut, false);
     assert.deepEqual([settled()?.serial, settled()?.isObserved, scene.host.active()], [2, false, '2']);

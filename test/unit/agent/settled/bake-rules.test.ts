@@ -48,6 +48,13 @@ describe('the time of a bake', () => {
     assert.equal(second.observedMs, 2000);
   });
 
+  it('counts nothing while a probe that had passed gives no answer', () => {
+    const bake = { ...startBake(release, start), seenAtMs: start.nowMs + 2000 };
+    const next = { nowMs: start.nowMs + 4000, bootId: 'b', elapsedMs: 2000, isTaken: true };
+    assert.equal(withObserved(bake, { ...next, isSilent: true }).observedMs, 0);
+    assert.equal(withObserved(bake, { ...next, isSilent: false }).observedMs, 2000);
+  });
+
   it('ends after the observed time, or after three times as long on the clock', () => {
     const bake = { ...startBake(release, start), observedMs: forMs };
     const judge = (more: object, nowMs: number, isDoubted = false, isSilent = false) =>
