@@ -10,7 +10,7 @@ import type {
   OpaBundle,
   RepositoryStatus,
 } from '../../core/fleet/answers.js';
-import { deliveryState, deliveryStates } from '../../core/fleet/delivery-state.js';
+import { deliveryState, deliveryStates, provenStates } from '../../core/fleet/delivery-state.js';
 import type { ReleaseInterval } from '../../core/fleet/history-answers.js';
 import type { ActiveState } from '../../core/fleet/report.js';
 import { knownError } from '../../core/known-error.js';
@@ -104,7 +104,7 @@ function hostsOf(release: FleetSummary['releases'][number]): number {
 
 function releasesTable(releases: FleetSummary['releases']): string[] {
   const states = deliveryStates.filter(
-    (state) => !['silent', 'stopped'].includes(state) || releases.some((one) => (one[state] ?? 0) > 0),
+    (state) => provenStates.includes(state) || releases.some((one) => (one[state] ?? 0) > 0),
   );
   return table(
     ['bundle', 'channel', ...['serial', ...states].map((right) => ({ right })), 'bake time', '', ''],
@@ -176,7 +176,7 @@ function seenText({ lastSeenMs, presence }: HostLine, nowMs: number): string {
 
 function bundleText(
   { bundle, active, offered, signed }: HostBundle,
-  host: Pick<HostLine, 'presence' | 'lastSeenMs'>,
+  host: Pick<HostLine, 'presence' | 'lastSeenMs' | 'cloned'>,
   nowMs: number,
   ...channel: readonly string[]
 ): string {
@@ -189,13 +189,15 @@ function bundleText(
   return `${[bundle, ...channel].join(' ')} ${now}${offered === undefined ? '' : ` (${offered.serial} ${offered.state} ${offered.code})`}`;
 }
 
-/** @returns a state of the past with the time of its report */
+/** @returns a state of the past with the time of its report; a state of one of two machines with a key */
 function activeText(
   state: ActiveState,
-  { presence, lastSeenMs }: Pick<HostLine, 'presence' | 'lastSeenMs'>,
+  { presence, lastSeenMs, cloned }: Pick<HostLine, 'presence' | 'lastSeenMs' | 'cloned'>,
   nowMs: number,
 ): string {
-  if (deliveryState({ state, presence }) === state) return state;
+  const present = deliveryState({ state, presence, cloned });
+  if (present === state) return state;
+  if (present === 'cloned') return `${state} on one of two machines`;
   return `${state}, last report ${roughly(nowMs - lastSeenMs)} ago`;
 }
 

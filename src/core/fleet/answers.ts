@@ -43,9 +43,13 @@ export interface ReleaseCount {
   readonly confirmed: number;
   readonly notified: number;
   readonly unconfirmed: number;
-  /** Reported that they have it, and are silent, or ended in order: in no number above; left out for none, and by older servers. */
+  /**
+   * Reported that they have it, and are silent, ended in order, or share their key with a clone: in no number above; left out for
+   * none, and by older servers.
+   */
   readonly silent?: number;
   readonly stopped?: number;
+  readonly cloned?: number;
   /** The first three by where it stands in its bake time; states that none reports are left out, as are hosts of older versions. */
   readonly bakes?: BakeCounts;
   /** `tail`: hosts are known to run a later serial of the same channel. */

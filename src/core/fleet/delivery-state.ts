@@ -4,22 +4,36 @@ import type { HostLine, ReleaseCount, WaitFacts } from './answers.js';
 import type { ActiveState, BakeState } from './report.js';
 
 /**
- * `silent`: the host reported that it has the release, and is silent now. `stopped`: its agent ended in order. What both run now
- * is not known, whatever they had proved before.
+ * `silent`: the host reported that it has the release, and is silent now. `stopped`: its agent ended in order. `cloned`: two
+ * machines report with its key, and the other machine may have refused the release. What these run now is not known.
  */
 export type DeliveryState = (typeof deliveryStates)[number];
 
-export const deliveryStates = ['confirmed', 'notified', 'unconfirmed', 'silent', 'stopped'] as const;
+export const deliveryStates = [
+  'confirmed',
+  'notified',
+  'unconfirmed',
+  'silent',
+  'stopped',
+  'cloned',
+] as const;
 
-/** @param presence as the server knows it now; @param state of the last report */
+/** The states of hosts that report by themselves now. */
+export const provenStates: readonly DeliveryState[] = ['confirmed', 'notified', 'unconfirmed'];
+
+/** @param presence as the server knows it now; @param state of the last report; @param cloned left out: false */
 export function deliveryState({
   state,
   presence,
+  cloned = false,
 }: {
   readonly state: ActiveState;
   readonly presence: HostLine['presence'];
+  readonly cloned?: boolean;
 }): DeliveryState {
-  return presence === 'silent' || presence === 'stopped' ? presence : state;
+  if (presence === 'stopped') return presence;
+  if (cloned) return 'cloned';
+  return presence === 'silent' ? presence : state;
 }
 
 /** Hosts with the same last report of one release. */
@@ -64,15 +78,19 @@ function sumOf(groups: readonly ReportedHosts[]): number {
   return groups.reduce((sum, { hosts }) => sum + hosts, 0);
 }
 
-type ReleaseStates = Pick<ReleaseCount, 'confirmed' | 'notified' | 'unconfirmed' | 'silent' | 'stopped'>;
+type ReleaseStates = Pick<
+  ReleaseCount,
+  'confirmed' | 'notified' | 'unconfirmed' | 'silent' | 'stopped' | 'cloned'
+>;
 
-/** @returns hosts that have a release, in whatever state; @param release of any server: older ones leave out two states */
+/** @returns hosts that have a release, in whatever state; @param release of any server: older ones leave out three states */
 export function hostsOfRelease({
   confirmed,
   notified,
   unconfirmed,
   silent = 0,
   stopped = 0,
+  cloned = 0,
 }: ReleaseStates): number {
-  return confirmed + notified + unconfirmed + silent + stopped;
+  return confirmed + notified + unconfirmed + silent + stopped + cloned;
 }

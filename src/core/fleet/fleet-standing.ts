@@ -9,10 +9,11 @@ export function standingText(facts: FleetFacts): string {
   const shares = channelsOf(facts);
   const worst = shares.toSorted((a, b) => b.of - b.confirmed - (a.of - a.confirmed))[0];
   if (worst === undefined) return '';
-  const { confirmed, notified, silent, of, bundle, serial } = worst;
+  const { confirmed, notified, silent, cloned, of, bundle, serial } = worst;
   const others = [
     notified === 0 ? '' : `, ${grouped(notified)} ${notified === 1 ? 'has' : 'have'} nothing to confirm it`,
     silent === 0 ? '' : `, ${grouped(silent)} had it and ${silent === 1 ? 'is' : 'are'} silent`,
+    cloned === 0 ? '' : `, ${grouped(cloned)} ${cloned === 1 ? 'shares' : 'share'} a key with a clone`,
   ].join('');
   const should = worst.basis === 'signed' ? ', the release that should be in use' : '';
   return `${grouped(confirmed)} of ${grouped(of)} confirmed ${bundle} ${serial}${should}${others}.`;
@@ -45,6 +46,8 @@ interface ChannelShare {
   readonly notified: number;
   /** Reported that they have it, and are silent now. */
   readonly silent: number;
+  /** One of two machines with one key reported that it has it. */
+  readonly cloned: number;
   /** Which release is meant: the signed one, or the newest that hosts know. */
   readonly basis: 'signed' | 'reported';
 }
@@ -72,6 +75,7 @@ function channelsOf({ releases, idle = [], repositories = [] }: FleetFacts): Cha
       confirmed: sum(newest, (one) => one.confirmed),
       notified: sum(newest, (one) => one.notified),
       silent: sum(newest, (one) => one.silent ?? 0),
+      cloned: sum(newest, (one) => one.cloned ?? 0),
     };
   });
 }

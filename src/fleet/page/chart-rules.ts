@@ -6,6 +6,7 @@ import {
   type DeliveryState,
   deliveryStates,
   hostsOfRelease as hostsOf,
+  provenStates,
 } from '../../core/fleet/delivery-state.js';
 import { grouped } from '../../core/text/grouped.js';
 
@@ -65,10 +66,10 @@ function partsOf(releases: readonly ReleaseCount[]): Part[] {
   return [...newest, ...parts, shared].filter(({ hosts }) => hosts > 0);
 }
 
-/** @returns the states that have a column: silent and stopped only where a host is in them */
+/** @returns the states that have a column: silent, stopped and cloned only where a host is in them */
 export function shownStates(releases: readonly ReleaseCount[]): readonly DeliveryState[] {
   return deliveryStates.filter(
-    (state) => !['silent', 'stopped'].includes(state) || releases.some((one) => (one[state] ?? 0) > 0),
+    (state) => provenStates.includes(state) || releases.some((one) => (one[state] ?? 0) > 0),
   );
 }
 

@@ -29,16 +29,22 @@ export function stateTone(state: string): Tone {
 }
 
 type Active = Pick<NonNullable<HostBundle['active']>, 'state'>;
-type Known = Pick<HostLine, 'presence' | 'lastSeenMs'>;
+type Known = Pick<HostLine, 'presence' | 'lastSeenMs' | 'cloned'>;
 
-/** @returns `confirmed`, or where that is of the past `confirmed, last report 5 min ago` */
-export function activeText({ state }: Active, { presence, lastSeenMs }: Known, nowMs: number): string {
-  if (deliveryState({ state, presence }) === state) return state;
+/** @returns `confirmed`; of the past `confirmed, last report 5 min ago`; of a clone `confirmed on one of two machines` */
+export function activeText(
+  { state }: Active,
+  { presence, lastSeenMs, cloned }: Known,
+  nowMs: number,
+): string {
+  const present = deliveryState({ state, presence, cloned });
+  if (present === state) return state;
+  if (present === 'cloned') return `${state} on one of two machines`;
   return `${state}, last report ${ageText(nowMs - lastSeenMs)} ago`;
 }
 
-export function activeTone({ state }: Active, { presence }: Pick<Known, 'presence'>): Tone {
-  return stateTone(deliveryState({ state, presence }));
+export function activeTone({ state }: Active, { presence, cloned }: Omit<Known, 'lastSeenMs'>): Tone {
+  return stateTone(deliveryState({ state, presence, cloned }));
 }
 
 /** @returns what the server knows of it without its own words */

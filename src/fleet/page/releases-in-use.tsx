@@ -32,7 +32,7 @@ function Legend(): VNode {
       <li class="confirmed">newest, confirmed by its workers</li>
       <li class="notified">newest, notified: nothing there can confirm</li>
       <li class="unconfirmed">newest, not confirmed</li>
-      <li class="silent">newest, as of a last report: silent or stopped now</li>
+      <li class="silent">newest, as of a last report: silent, stopped or cloned now</li>
       <li class="tail">older releases</li>
     </ul>
   );

@@ -7,7 +7,7 @@ import type { Tables } from '../store/tables.js';
 import type { Asking } from './host-lines.js';
 import { releaseName } from './standing-query.js';
 
-type Builder = ExpressionBuilder<Tables, 'hosts'>;
+export type Builder = ExpressionBuilder<Tables, 'hosts'>;
 type Condition = ReturnType<Builder['and']>;
 
 type At = Omit<Asking, 'role' | 'views'>;
@@ -77,8 +77,9 @@ export function matching(
   if (filter.kind !== undefined) conditions.push(eb.and([eb('hosts.kind', '=', filter.kind as 'writ')]));
   for (const [name, value] of Object.entries(filter.labels)) conditions.push(hasLabel(eb, name, value));
   if (Object.keys(filter.bundle).length > 0) conditions.push(hasBundle(eb, filter.bundle, releases));
-  // As every count has it: a host that is silent or stopped is in a state of its own.
-  if (filter.bundle.active !== undefined) conditions.push(isReportOfNow(eb, asking));
+  // As every count has it: a host that is silent, stopped or cloned is in a state of its own.
+  if (filter.bundle.active !== undefined)
+    conditions.push(isReportOfNow(eb, asking), eb('hosts.cloned', '=', 0));
   return eb.and(conditions);
 }
 

@@ -1,9 +1,9 @@
-// Hosts whose last report says nothing about now, because they are silent or stopped, by the release of that report. It costs a row
-// of each such host, so its caller bounds how often it asks.
+// Hosts whose last report says nothing about now, because they are silent, stopped or cloned, by the release of that report. It costs
+// a row of each such host, so its caller bounds how often it asks.
 import type { Kysely } from 'kysely';
 import type { ReportedHosts } from '../../core/fleet/delivery-state.js';
 import type { Tables } from '../store/tables.js';
-import { isSilentRow, isStoppedRow } from './host-where.js';
+import { type Builder, isSilentRow, isStoppedRow } from './host-where.js';
 
 export interface ReleaseFilter {
   readonly bundle?: string;
@@ -17,7 +17,7 @@ export interface PastReports extends Pick<ReportedHosts, 'bake' | 'hosts'> {
   readonly serial: number;
   readonly manifest: string;
   readonly state: ReportedHosts['state'] | 'none';
-  readonly presence: 'silent' | 'stopped';
+  readonly presence: 'silent' | 'stopped' | 'cloned';
 }
 
 export async function readPastReports(
@@ -35,13 +35,36 @@ export async function readPastReports(
   if (bundle !== undefined) query = query.where('bundle', '=', bundle);
   if (channel !== undefined) query = query.where('channel', '=', channel);
   if (serial !== undefined) query = query.where('serial', '=', serial);
-  const of = async (presence: PastReports['presence']): Promise<PastReports[]> => {
-    const rows = await query
-      .where((eb) => (presence === 'silent' ? isSilentRow(eb, at) : isStoppedRow(eb)))
-      .execute();
+  const read = async (
+    presence: PastReports['presence'],
+    isIncluded: (eb: Builder) => ReturnType<Builder['and']>,
+  ): Promise<PastReports[]> => {
+    const rows = await query.where(isIncluded).execute();
     return rows.map(({ counted, serial: of, ...row }) => {
       return { ...row, serial: Number(of), presence, hosts: Number(counted) };
     });
   };
-  return [...(await of('silent')), ...(await of('stopped'))];
+  // Each host has one presence, in the order of deliveryState.
+  return [
+    ...(await read('silent', (eb) => eb.and([isSilentRow(eb, at), eb('hosts.cloned', '=', 0)]))),
+    ...(await read('stopped', isStoppedRow)),
+    ...((await hasClones(db)) ? await read('cloned', isClonedRow) : []),
+  ];
+}
+
+/** No index finds clones: without any, the hosts are not read for them. */
+async function hasClones(db: Kysely<Tables>): Promise<boolean> {
+  const found = await db
+    .selectFrom('host_counters')
+    .select('count')
+    .where('cloned', '=', 1)
+    .where('count', '>', 0)
+    .limit(1)
+    .executeTakeFirst();
+  return found !== undefined;
+}
+
+function isClonedRow(eb: Builder) {
+  const isAccepted = eb('hosts.state', '=', 'accepted');
+  return eb.and([isAccepted, eb('hosts.agent', '!=', 'stop'), eb('hosts.cloned', '=', 1)]);
 }

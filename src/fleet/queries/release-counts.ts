@@ -25,6 +25,7 @@ type Found = Counted & {
   readonly bakes: Partial<Record<BakeState, number>>;
   silent: number;
   stopped: number;
+  cloned: number;
 };
 
 /**
@@ -81,7 +82,7 @@ export interface ReleaseCounts {
 
 /**
  * @param views of the repositories that are read: each release is held to them
- * @param past hosts that are silent or stopped: counted apart from those whose report is of now
+ * @param past hosts that are silent, stopped or cloned: counted apart from those whose report is of now
  * @returns by bundle and channel, the newest serial first
  */
 export async function countReleases(
@@ -107,7 +108,14 @@ function foundReleases(counted: readonly Counted[]): ReadonlyMap<string, Found> 
   for (const row of counted) {
     const [kind, state = ''] = row.state.split(':');
     if (kind === 'offered') continue;
-    const found = releases.get(keyOf(row)) ?? { ...row, counts: {}, bakes: {}, silent: 0, stopped: 0 };
+    const found = releases.get(keyOf(row)) ?? {
+      ...row,
+      counts: {},
+      bakes: {},
+      silent: 0,
+      stopped: 0,
+      cloned: 0,
+    };
     if (kind === 'active') addTo(found.counts, state as ActiveState, row.hosts);
     if (kind === 'bake') addTo(found.bakes, state as BakeState, row.hosts);
     releases.set(keyOf(row), found);
@@ -154,7 +162,7 @@ function withPlaces(found: readonly Found[], views: readonly RepositoryView[]): 
     newest.set(name, Math.max(newest.get(name) ?? 0, serial));
   }
   return found.map((one) => {
-    const { bundle, channel, serial, manifest, counts, bakes, silent, stopped } = one;
+    const { bundle, channel, serial, manifest, counts, bakes, silent, stopped, cloned } = one;
     const { confirmed = 0, notified = 0, unconfirmed = 0 } = counts;
     const isNewest = newest.get(JSON.stringify([bundle, channel])) === serial;
     const place = isNewest ? 'newest' : 'tail';
@@ -168,7 +176,7 @@ function withPlaces(found: readonly Found[], views: readonly RepositoryView[]): 
       confirmed,
       notified,
       unconfirmed,
-      ...given({ silent: silent || undefined, stopped: stopped || undefined }),
+      ...given({ silent: silent || undefined, stopped: stopped || undefined, cloned: cloned || undefined }),
       ...baking,
       place,
       ...judged,

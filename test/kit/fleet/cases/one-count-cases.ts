@@ -12,9 +12,9 @@ import { silentLog } from '../../../../src/platform/telemetry/silent-log.js';
 import { fakeClock } from '../../clock/fake-clock.js';
 import { bundleAt, fleetBench, type NewLocation, reportOf, send } from '../fleet-bench.js';
 
-type Presence = 'heard' | 'silent' | 'stopped';
+type Presence = 'heard' | 'silent' | 'stopped' | 'cloned';
 const states = ['confirmed', 'notified', 'unconfirmed', 'none'] as const;
-const presences = ['heard', 'silent', 'stopped'] as const;
+const presences = ['heard', 'silent', 'stopped', 'cloned'] as const;
 
 function reportIn(name: string, state: ActiveState | 'none', presence: Presence): FleetReport {
   const { active, ...bundle } = bundleAt(2);
@@ -36,6 +36,10 @@ async function scene(newLocation: NewLocation) {
   return {
     ...{ queries, clock },
     report: async (name: string, report: FleetReport) => send(ingest, await bench.enrol(token, name), report),
+    markClones: async () => {
+      await db.updateTable('hosts').set({ cloned: 1 }).where('host', 'like', '%-cloned-%').execute();
+      await db.updateTable('host_counters').set({ cloned: 1 }).execute();
+    },
     pass: async () => {
       for (let passedMs = 0; passedMs < 660_000; passedMs += 20_000) {
         await clock.advance(20_000);
@@ -60,7 +64,9 @@ export function oneCountCases(newLocation: NewLocation): void {
         presences.map((presence, b) => ({ state, presence, hosts: 1 + a + 4 * b })),
       );
       const reportAll = async (isOld: boolean): Promise<void> => {
-        for (const { state, presence, hosts } of all.filter((one) => (one.presence === 'heard') !== isOld))
+        for (const { state, presence, hosts } of all.filter(
+          (one) => ['silent', 'stopped'].includes(one.presence) === isOld,
+        ))
           for (let at = 0; at < hosts; at++) {
             const name = `${state}-${presence}-${at}`;
             await f.report(name, reportIn(name, state, presence));
@@ -69,17 +75,19 @@ export function oneCountCases(newLocation: NewLocation): void {
       await reportAll(true);
       await f.pass();
       await reportAll(false);
+      await f.markClones();
       const { releases, idle, sentence } = await f.queries.summary('view');
       const [release] = releases as [ReleaseCount];
       const counts = deliveryStates.map((state) => release[state] ?? 0);
-      assert.deepEqual(counts, [1, 2, 3, 5 + 6 + 7, 9 + 10 + 11]);
+      assert.deepEqual(counts, [1, 2, 3, 5 + 6 + 7, 9 + 10 + 11, 13 + 14 + 15]);
       const wait = await f.queries.wait({ bundle: 'dns', channel: 'stable', serial: 2 });
-      assert.deepEqual([wait.confirmed, wait.notified, wait.unconfirmed, wait.silent], counts.slice(0, 4));
-      assert.deepEqual(idle, [{ bundle: 'dns', channel: 'stable', hosts: 4 + 8 }]);
-      assert.equal(wait.of, hostsOfRelease(release) - (release.stopped ?? 0) + 12);
+      const { confirmed, notified, unconfirmed, silent, cloned } = wait;
+      assert.deepEqual([confirmed, notified, unconfirmed, silent, 30, cloned], counts);
+      assert.deepEqual(idle, [{ bundle: 'dns', channel: 'stable', hosts: 4 + 8 + 16 }]);
+      assert.equal(wait.of, hostsOfRelease(release) - (release.stopped ?? 0) + 28);
       assert.match(
         sentence,
-        / 1 of 36 confirmed dns 2, 2 have nothing to confirm it, 18 had it and are silent\.$/,
+        / 1 of 94 confirmed dns 2, 2 have nothing to confirm it, 18 had it and are silent, 42 share a key with a clone\.$/,
       );
       for (const [at, state] of deliveryStates.entries())
         assert.equal(await f.countHosts(`state=${state},${of}`), counts[at], state);

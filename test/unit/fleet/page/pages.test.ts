@@ -149,7 +149,7 @@ describe('the list of hosts', () => {
     const text = textOf(hostsPage({ where: '' }, hosts(host), frame));
     assert.match(
       text,
-      /a heard cloned dns-edge 42 confirmed 43 refused CHECK_FAILED 4 s ago clock 1 min behind/,
+      /a heard cloned dns-edge 42 confirmed on one of two machines 43 refused CHECK_FAILED 4 s ago clock 1 min behind/,
     );
   });
 
