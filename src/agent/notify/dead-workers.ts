@@ -128,18 +128,42 @@ export async function doubtReplaced(
 /** Long enough for a daemon that answers a reload with another process of itself. */
 const replacedWithinMs = 15_000;
 
+/** So many processes in a row that ended soon after a notification: the next one is notified only after it has lived for a while. */
+const soonReplacedTimes = 2;
+
 /**
- * Where another process under the name of a worker comes from. After a proof, only a second notification in a row with another
- * process shows that notifications replace it. Otherwise a daemon that ended and was started again would keep that proof.
+ * Where another process under the name of a worker comes from. A daemon that is killed soon after two notifications is like one that
+ * notifications replace. The third notification therefore waits, and only its process shows that notifications replace it, because
+ * that process had lived until then.
  * @returns `notification` where it counts as notified; `unknown` where a notification may have made it
  */
 export function processOrigin(entry: WorkerLedger, nowMs: number): 'notification' | 'unknown' | 'other' {
-  const { state, notifiedAtMs, replacedAtMs, soonReplacedAtMs } = entry;
+  const { state, notifiedAtMs, replacedAtMs } = entry;
   const isSoon = (atMs: number | undefined, untilMs: number): boolean =>
     atMs !== undefined && atMs <= untilMs && untilMs - atMs <= replacedWithinMs;
   // A second process was not made by the same notification.
   if (!hasAnswered(entry) || replacedAtMs !== undefined || !isSoon(notifiedAtMs, nowMs)) return 'other';
-  return state === 'notified' || isSoon(soonReplacedAtMs, notifiedAtMs ?? nowMs) ? 'notification' : 'unknown';
+  return state === 'notified' || (notifiedAtMs ?? 0) >= aloneAtMs(entry) ? 'notification' : 'unknown';
+}
+
+/** @returns the entry members of the successor of a process that ended soon after its notification */
+export function soonReplaced(
+  entry: WorkerLedger | undefined,
+  nowMs: number,
+): Pick<WorkerLedger, 'soonReplacedAtMs' | 'soonReplacements'> {
+  return { soonReplacedAtMs: nowMs, soonReplacements: (entry?.soonReplacements ?? 0) + 1 };
+}
+
+/** @returns epoch milliseconds before which the successor is not notified; 0 where it may be now */
+export function successorAloneAtMs(entry: WorkerLedger | undefined): number {
+  const atMs = entry === undefined ? Number.POSITIVE_INFINITY : aloneAtMs(entry);
+  return Number.isFinite(atMs) ? atMs : 0;
+}
+
+function aloneAtMs({ soonReplacedAtMs, soonReplacements = 0 }: WorkerLedger): number {
+  return soonReplacedAtMs === undefined || soonReplacements < soonReplacedTimes
+    ? Number.POSITIVE_INFINITY
+    : soonReplacedAtMs + replacedWithinMs;
 }
 
 /** @returns the text of a worker with another identity than before, which may be the same process on another connection */

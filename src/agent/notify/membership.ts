@@ -7,7 +7,7 @@ import { affectsGroup } from '../../core/release/affected-groups.js';
 import { activeGenerationNumber } from '../generations/generations.js';
 import type { Host, WorkerGroup } from '../state/host.js';
 import type { Ledger, UnreadSet, WorkerLedger } from '../state/ledger.js';
-import { otherProcessText, processOrigin, withoutDead } from './dead-workers.js';
+import { otherProcessText, processOrigin, soonReplaced, withoutDead } from './dead-workers.js';
 import { changesTo } from './notify-verbs.js';
 import { type Member, readMembers } from './worker-groups.js';
 import {
@@ -162,7 +162,7 @@ function present(entry: WorkerLedger | undefined, process: string, look: Look): 
   const origin = look.mayReplace && isNamed(process) ? processOrigin(entry, nowMs) : 'other';
   if (!isSame && origin !== 'notification') {
     const text = isNamed(process) ? otherProcessText(entry.process, process) : 'no longer has a process';
-    return { ...renewed(text), ...(origin === 'unknown' ? { soonReplacedAtMs: nowMs } : {}) };
+    return { ...renewed(text), ...(origin === 'unknown' ? soonReplaced(entry, nowMs) : {}) };
   }
   if (goneAtMs !== undefined && !isNamed(process)) return renewed('was gone, and is back');
   // The process that answered is not there any more: its proof is over.

@@ -8,6 +8,7 @@ import { readActive } from '../generations/generations.js';
 import { successorNoticeAtMs } from '../settled/successor-rules.js';
 import type { Host } from '../state/host.js';
 import type { Ledger } from '../state/ledger.js';
+import { successorAloneAtMs } from './dead-workers.js';
 import { readSets } from './membership.js';
 import type { NotifyContext, ReconcileOptions } from './notify-context.js';
 import { noteStep, notifyWorkers, resetWorkers, type StepNote } from './notify-steps.js';
@@ -79,15 +80,16 @@ type Actions = ReturnType<typeof nextWorkerActions>;
 
 function successorTimes(
   { config }: Host,
-  { runs = {}, bakes = {} }: Ledger,
+  { workers, runs = {}, bakes = {} }: Ledger,
 ): NonNullable<ActionOptions['successorAtMs']> {
   return ({ config: { uses } }, key) => {
     const starts = uses.flatMap((bundle) => bakes[bundle]?.startedAtMs ?? []);
-    return successorNoticeAtMs(runs[key], {
+    const noticeAtMs = successorNoticeAtMs(runs[key], {
       // Without a bake time a daemon may die of notifications all the same.
       forMs: Math.max(0, ...uses.map((bundle) => bakeOf(config, bundle).forMs)) || defaultBake.forMs,
       bakeStartedAtMs: starts.length === 0 ? undefined : Math.max(...starts),
     });
+    return Math.max(noticeAtMs, successorAloneAtMs(workers[key]));
   };
 }
 

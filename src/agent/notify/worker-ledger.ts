@@ -173,6 +173,7 @@ function entryOf(result: WorkerResult, known: WorkerLedger | undefined): WorkerL
     accepted: hasAnswered(result) ? generation : known && acceptedGeneration(known),
     process,
     soonReplacedAtMs: known?.soonReplacedAtMs,
+    soonReplacements: known?.soonReplacements,
     lives: result.lives,
     notNowSinceMs: notNowSince(result, known),
     code: result.code,

@@ -40,6 +40,7 @@ export function workerStatus(
     probed: _probed,
     secondProbe: _secondProbe,
     soonReplacedAtMs: _soonReplacedAtMs,
+    soonReplacements: _soonReplacements,
     notifiedAtMs,
     ...one
   } = entry;

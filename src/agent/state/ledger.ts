@@ -63,8 +63,9 @@ export interface WorkerLedger {
   readonly notifiedAtMs?: number;
   /** When a process was taken for what this notification had made; left out where none was. */
   readonly replacedAtMs?: number;
-  /** When it was another process soon after it had proved a generation; a further notification shows whether notifications replace it. */
+  /** When it was another process soon after it had proved a generation, and how often in a row. */
   readonly soonReplacedAtMs?: number;
+  readonly soonReplacements?: number;
   /** Whether its process was seen alive when it could not be reached. */
   readonly lives?: 'yes' | 'no';
   /** Since when it has said "not now" to what it is to use, each time it was asked. */

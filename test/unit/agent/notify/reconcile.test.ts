@@ -106,7 +106,7 @@ describe('a worker that appears', () => {
     assert.deepEqual(driver.notified, ['a 1', 'a 1']);
   });
 
-  it('as another process soon after its proof is notified once more, and has proved nothing where that repeats', async () => {
+  it('as another process soon after its proof is notified twice more, and has proved nothing where that repeats', async () => {
     const { test, driver } = await world({ a: confirms });
     using _ = test;
     let processes = 1;
@@ -116,12 +116,33 @@ describe('a worker that appears', () => {
       return confirms(generation);
     });
     driver.processes.set('a', 'restarted by somebody');
-    for (let round = 0; round < 4; round++) {
-      await settle(test.host);
+    for (let round = 0; round < 12; round++) {
+      await settle(test.host, { who: 'whose-turn-it-is' });
       await test.clock.advance(5000);
     }
-    assert.deepEqual(driver.notified, ['a 1', 'a 1']);
+    assert.deepEqual(driver.notified, ['a 1', 'a 1', 'a 1']);
     assert.equal(entryOf(test, 'app/a')?.state, 'notified');
+  });
+
+  it('as the second successor of a process that was killed soon after each notification proves the generation itself', async () => {
+    const { test, driver } = await world({ a: confirms });
+    using _ = test;
+    driver.processes.set('a', 'first');
+    await test.publish('access', { 'policy.yaml': '2' }, { serial: 2 });
+    await test.pull();
+    driver.notified.length = 0;
+    for (const process of ['second', 'third']) {
+      await test.clock.advance(4000);
+      driver.processes.set('a', process);
+      await settle(test.host, { who: 'whose-turn-it-is' });
+    }
+    const { state: stateBefore } = entryOf(test, 'app/a') ?? {};
+    assert.deepEqual([driver.notified, stateBefore], [['a 2'], 'pending']);
+    await test.clock.advance(15_000);
+    await settle(test.host, { who: 'whose-turn-it-is' });
+    const { state, process } = entryOf(test, 'app/a') ?? {};
+    assert.deepEqual([driver.notified, state], [['a 2', 'a 2'], 'confirmed']);
+    assert.match(process ?? '', /third$/);
   });
 
   it('as the successor of a process that ended soon after its proof proves the generation itself', async () => {
