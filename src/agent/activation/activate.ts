@@ -124,7 +124,7 @@ async function notifyAndCommit(
       alive,
       verbOf,
       newcomers: 'notified',
-      silence: 'is-a-no',
+      isSilenceRefusal: () => true,
       notNow: 'is-waited-for',
       onNotify: (key, verb) => progress.notified?.set(key, verb),
       onStep: (keys) => noteStep(host, keys),

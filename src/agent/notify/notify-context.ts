@@ -15,7 +15,15 @@ export interface NotifyTarget {
 export interface NotifyManner
   extends Pick<
     NotifyOptions,
-    'isSpared' | 'also' | 'verbOf' | 'alive' | 'restartDead' | 'onNotify' | 'onStep' | 'silence' | 'notNow'
+    | 'isSpared'
+    | 'also'
+    | 'verbOf'
+    | 'alive'
+    | 'restartDead'
+    | 'onNotify'
+    | 'onStep'
+    | 'isSilenceRefusal'
+    | 'notNow'
   > {
   /** `notified`: who appears while the others are notified is notified behind them, once. */
   readonly newcomers?: 'notified';

@@ -33,8 +33,8 @@ export interface NotifyOptions {
   readonly verbOf?: VerbOf;
   /** Who lived before anything was changed; left out: who lives when it is notified. */
   readonly alive?: ReadonlySet<string>;
-  /** `is-a-no`: who is known to refuse by silence has refused. Left out: it is only away, for it may use this already. */
-  readonly silence?: 'is-a-no';
+  /** Whether a worker that is known to refuse by silence refuses with it, by its key. Left out: it may use this already. */
+  readonly isSilenceRefusal?: (key: string) => boolean;
   /** `is-waited-for`: a busy worker is asked again, for as long as its group waits for such. Left out: it is asked once. */
   readonly notNow?: 'is-waited-for';
   /** `yes`: who is to be restarted is started where it is down, for it may be us who took it down. */
@@ -202,7 +202,8 @@ async function notifyOne(one: OneGroup, { worker, verb, process }: Wanted): Prom
   };
   if (answer.kind === 'refused') return { result, no: 'WORKER_REFUSED' };
   if (answer.kind !== 'unreachable') return { result };
-  if (answer.silence !== undefined && options.silence === 'is-a-no') return { result, no: 'SILENT_REFUSAL' };
+  if (answer.silence !== undefined && options.isSilenceRefusal?.(key) === true)
+    return { result, no: 'SILENT_REFUSAL' };
   return judgeUnanswered(one, { worker, answer, verb: done }, { result, lived });
 }
 

@@ -19,7 +19,11 @@ export interface Notified {
 
 /** @returns the errors as problems, and the first of them that is a worker's no */
 export function problemsOf(errors: readonly WritError[]): Pick<Notified, 'problems' | 'refusal'> {
-  return { problems: errors.map(problemOf), refusal: errors.find((one) => one.kind === 'rolled-back') };
+  return { problems: errors.map(problemOf), refusal: errors.find(isRefusal) };
+}
+
+function isRefusal({ kind, code }: WritError): boolean {
+  return kind === 'rolled-back' || code === 'SILENT_REFUSAL';
 }
 
 /**

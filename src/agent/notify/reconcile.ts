@@ -4,6 +4,7 @@
 import { bakeOf, defaultBake } from '../../core/config/config.js';
 import type { Problem, WorkerResult } from '../../core/cycle/cycle-report.js';
 import { toWritError } from '../../core/errors.js';
+import { affectsGroup } from '../../core/release/affected-groups.js';
 import { readActive } from '../generations/generations.js';
 import { successorNoticeAtMs } from '../settled/successor-rules.js';
 import type { Host } from '../state/host.js';
@@ -12,14 +13,21 @@ import { successorAloneAtMs } from './dead-workers.js';
 import { readSets } from './membership.js';
 import type { NotifyContext, ReconcileOptions } from './notify-context.js';
 import { noteStep, notifyWorkers, resetWorkers, type StepNote } from './notify-steps.js';
-import { verbsTo } from './notify-verbs.js';
+import { changesTo, verbsTo } from './notify-verbs.js';
 import { problemsIn, warningsIn, workerFindings } from './pending-problems.js';
 import { type Notified, problemsOf, proveFirst, proveNotified } from './prove.js';
 import { resultsIn, standingRefusal } from './refusal.js';
 import { asNotReached, stillRefusesAll } from './repeated-refusal-rules.js';
 import { runPendingLoaders, unloadedWithNobody } from './run-loaders.js';
 import { type ActionOptions, nextWorkerActions, type WorkerAction } from './worker-action-rules.js';
-import { groupOf, hasAnswered, noteWorkers, type VerbOf, workerKey } from './worker-ledger.js';
+import {
+  acceptedGeneration,
+  groupOf,
+  hasAnswered,
+  noteWorkers,
+  type VerbOf,
+  workerKey,
+} from './worker-ledger.js';
 
 export interface ReconcileResult {
   /** What those said that were notified now, or whose probe answered. */
@@ -63,7 +71,9 @@ export async function reconcileWorkers(host: Host, options: ReconcileOptions): P
   const reminded = toRemind === undefined ? [] : await remind(host, toRemind);
   noteWorkers(host, reminded);
   // The ledger names each worker that refuses.
-  const others = notified.problems.filter((one) => one.code !== 'WORKER_REFUSED');
+  const others = notified.problems.filter(
+    ({ code }) => code !== 'WORKER_REFUSED' && code !== 'SILENT_REFUSAL',
+  );
   const findings = workerFindings(host);
   const problems = [...others, ...problemsIn(findings)];
   const refusal = notified.refusal ?? standingRefusal(host, active.number);
@@ -123,7 +133,11 @@ async function notifyPending(host: Host, context: NotifyContext): Promise<Notifi
     const { results } = await resetWorkers(host, {
       ...context,
       unreached,
-      manner: { ...context.manner, onStep },
+      manner: {
+        ...context.manner,
+        onStep,
+        isSilenceRefusal: usesOlderFiles(host, context.target.generation),
+      },
     });
     const proven = await proveNotified(host, context, results);
     return no === undefined ? proven : { ...proven, refusal: no };
@@ -138,6 +152,21 @@ async function notifyPending(host: Host, context: NotifyContext): Promise<Notifi
       refusal.code !== 'WORKER_REFUSED' || results.some(({ state }) => state === 'refused');
     return { results, ...(isAboutPolicy ? problemsOf([refusal]) : { problems: [] }) };
   }
+}
+
+/** @returns whether the process of a worker, by its key, took a generation in which the files of its group differ */
+function usesOlderFiles(host: Host, active: number): (key: string) => boolean {
+  const { workers } = host.ledger.read();
+  const changedSince = changesTo(host, active);
+  return (key) => {
+    const entry = workers[key];
+    const group = host.config.workers.find(({ name }) => name === groupOf(key));
+    // A process that started after the swap may have read the active generation.
+    if (entry === undefined || entry.appeared === true || group === undefined) return false;
+    const accepted = acceptedGeneration(entry);
+    const changed = accepted === undefined ? undefined : changedSince(accepted);
+    return changed !== undefined && affectsGroup(group, changed);
+  };
 }
 
 /** Each answer as it arrives. A probe judges its group first, and a refusal is compared first. */

@@ -66,6 +66,17 @@ describe('a release that a daemon meets with silence', () => {
     );
   });
 
+  it('is taken back also where the daemon was stopped while it was notified', async () => {
+    const one = await scene();
+    using test = one.test;
+    one.driver.workers.set('a', () => ({ kind: 'unreachable', text: 'stopped' }));
+    assert.equal((await test.pull()).generation, 2);
+    one.driver.workers.set('a', (generation) => (generation === 2 ? silence : confirms(generation)));
+    assert.deepEqual(ends(await test.pull()), takenBack);
+    assert.deepEqual(test.host.refusals.read().refusals, []);
+    assert.deepEqual(ends(await test.pull()), left);
+  });
+
   it('is tried again after a minute, then after two, and not before', async () => {
     const one = await scene();
     using test = one.test;
@@ -131,6 +142,28 @@ describe('silence that is no no', () => {
     assert.deepEqual(ends(result), takenBack);
     assert.equal(test.host.ledger.read().blocked, undefined);
     assert.equal(test.host.ledger.read().workers['web/a']?.state, 'unreachable');
+  });
+
+  it('of a worker that took the active release before takes nothing back', async () => {
+    const one = await scene();
+    using test = one.test;
+    one.driver.workers.set('a', () => ({ kind: 'notified', text: 'its children are not visible' }));
+    await test.pull();
+    one.driver.workers.set('a', () => silence);
+    await one.publish(3);
+    assert.equal((await test.pull()).generation, 2);
+    assert.equal((await test.pull()).generation, 2);
+  });
+
+  it('of a process that started after the swap takes nothing back', async () => {
+    const one = await scene();
+    using test = one.test;
+    one.driver.workers.set('a', () => ({ kind: 'unreachable', text: 'stopped' }));
+    await test.pull();
+    one.driver.processes.set('a', 'started after the swap');
+    one.driver.workers.set('a', () => silence);
+    const { outcome, generation } = await test.pull();
+    assert.deepEqual([outcome, generation], ['degraded', 2]);
   });
 
   it('of a worker that is notified apart takes nothing back, and keeps nobody else waiting', async () => {
