@@ -12,7 +12,7 @@ import {
   type ActivePolicy,
   readActivePolicy,
 } from '../generations/generation-contents.js';
-import { chooseTarget, type Wish } from '../generations/rollback-target.js';
+import { chooseTarget, hasSameReleases, type Wish } from '../generations/rollback-target.js';
 import { touchTrees } from '../generations/touch-trees.js';
 import { bundleBefore, bundleMoved, type CycleEnd, noteBundles } from '../job/cycle-result.js';
 import { type Job, runJob } from '../job/job.js';
@@ -120,7 +120,8 @@ async function chooseWorking(
   const settled = exit?.target.bundles;
   const found =
     active && (await (settled ? settledGeneration(job, active, settled) : settledTarget(job, active)));
-  return found ?? (await chooseTarget(job.host, active, { force, refused: 'skipped' }));
+  const isAllowed = (policy: ActivePolicy): boolean => !hasSameReleases(active, policy);
+  return found ?? (await chooseTarget(job.host, active, { force, refused: 'skipped', isAllowed }));
 }
 
 /** Where nobody can say what the repository offers, its last word may be what is left. */

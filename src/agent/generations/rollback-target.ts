@@ -46,6 +46,16 @@ export async function chooseTarget(
   throw first ?? noPrevious(host, active, undefined);
 }
 
+/** A restore makes a new generation with the releases of an older one. A rollback between the two would leave no release. */
+export function hasSameReleases(active: ActivePolicy | undefined, { bundles }: ActivePolicy): boolean {
+  if (active?.bundles.size !== bundles.size) return false;
+  return [...bundles].every(([bundle, { record }]) => {
+    const { serial, manifest } = record.release;
+    const other = active.bundles.get(bundle)?.record.release;
+    return other?.serial === serial && other.manifest.digest === manifest.digest;
+  });
+}
+
 /** The previous one, then the older ones from the newest down. */
 function candidatesOf(host: Host, active: ActivePolicy | undefined): number[] {
   const { previous } = host.ledger.read();

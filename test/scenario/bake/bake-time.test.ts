@@ -237,6 +237,21 @@ describe('releases of a bundle that fails again and again', () => {
 });
 
 describe('the last release that settled', () => {
+  it('is left by a rollback after a failed release, because the settled generation before has the same releases', async () => {
+    using baking = bakingHost(supervisedDriver(['a']));
+    for (const serial of [1, 2]) {
+      await baking.take(serial);
+      await baking.pass(bakeMs + 10 * second);
+    }
+    await baking.take(3);
+    baking.driver.replace('a');
+    await baking.pass(2 * second);
+    assert.equal(baking.active(), '2');
+    const { signal } = new AbortController();
+    const end = await rollBack(baking.test.host, { by: 'anna', signal });
+    assert.deepEqual([end.result.outcome, baking.active()], ['activated', '1']);
+  });
+
   it('is kept and restored by a rollback after 22 releases that did not', async () => {
     using baking = bakingHost(supervisedDriver(['a']), { config: { keep: { generations: 3, graceMs: 0 } } });
     await baking.take(1);
