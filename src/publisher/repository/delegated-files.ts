@@ -14,9 +14,9 @@ import {
 import {
   metadataName,
   type RepositoryLayout,
+  reachableVersions,
   readRepositoryFile,
   unlessRefused,
-  versionsOnDisk,
 } from './repository-layout.js';
 
 /** Newest file of each role that has one, by name. */
@@ -76,7 +76,7 @@ export function findNewest(
   read: (version: number) => ParsedFile<'targets'> | undefined,
 ): { readonly file?: ParsedFile<'targets'>; readonly ignored: readonly string[] } {
   const ignored: string[] = [];
-  const newer = versionsOnDisk(layout, role).filter((version) => version > above);
+  const newer = reachableVersions(layout, role, above).filter((version) => version > above);
   for (const version of newer.reverse().slice(0, maxNewerFiles)) {
     const file = read(version);
     if (file !== undefined) return { file, ignored };

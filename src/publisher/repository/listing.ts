@@ -5,6 +5,7 @@ import { WritError } from '../../core/errors.js';
 import { targetPath } from '../../core/names.js';
 import { parseReleaseInfo, type ReleaseInfo } from '../../core/release/release.js';
 import { maxSerial, withdrawCommand } from '../../core/release/serial.js';
+import { beginsAgain } from '../../core/tuf/metadata-version.js';
 import { matchesPath } from '../../core/tuf/target-search.js';
 import type { ParsedFile, TargetFile } from '../../core/tuf/tuf-metadata.js';
 import { delegatedRolesOf } from './delegated-files.js';
@@ -43,7 +44,11 @@ export function handedOverBy({ signed }: ParsedFile<'targets'>): HandedOver {
 
 /** @returns true while the role has signed nothing since the hand-over: what it signed before is older news */
 export function isInForce({ after }: HandOver, own: ParsedFile<'targets'> | undefined): boolean {
-  return own === undefined || own.signed.version <= after;
+  if (own === undefined) return true;
+  const { version } = own.signed;
+  // The versions of the role began again after the hand-over.
+  if (beginsAgain(after) && !beginsAgain(version)) return false;
+  return version <= after;
 }
 
 /**

@@ -5,6 +5,12 @@ import { basename, dirname, join, relative } from 'node:path';
 import { isSystemError, isWritError, WritError } from '../../core/errors.js';
 import { type Digest, deltaPath, digestHex, targetPath } from '../../core/names.js';
 import { roleFileName } from '../../core/tuf/delegations.js';
+import {
+  isReachableVersion,
+  maxVersion,
+  parseVersion,
+  versionPattern,
+} from '../../core/tuf/metadata-version.js';
 import { diskError, isTemporaryName } from '../../platform/disk/durable-fs.js';
 import { readSmallFile } from '../../platform/read-file.js';
 
@@ -47,15 +53,51 @@ export function isReleaseFile(name: string): boolean {
   return name.endsWith('.tar.br') || name.endsWith('.delta');
 }
 
-const numbered = /^([1-9][0-9]{0,9})\.(.+)\.json$/;
+const numbered = new RegExp(`^(${versionPattern})\\.(.+)\\.json$`);
 
 /** @returns the versions of a role that are there, ascending; whatever wrote them */
 export function versionsOnDisk(layout: RepositoryLayout, role: string): number[] {
   const versions = listNames(layout.metadata).flatMap((name) => {
     const match = numbered.exec(name);
-    return match?.[2] === roleFileName(role) ? [Number(match[1])] : [];
+    return match?.[2] === roleFileName(role) ? (parseVersion(match[1]) ?? []) : [];
   });
   return versions.sort((a, b) => a - b);
+}
+
+/**
+ * A version that cannot be reached is left out, because a thief of a key may have signed any number.
+ * @param published the version that hosts see; 0 before they see any
+ * @returns the versions of a role that may be published or are published, ascending
+ */
+export function reachableVersions(layout: RepositoryLayout, role: string, published: number): number[] {
+  return versionsOnDisk(layout, role).filter((version) => isReachableVersion(version, published));
+}
+
+/**
+ * @param published as for reachableVersions
+ * @returns the version above the published one and each reachable one, else the lowest unused version that is reachable
+ * @throws WritError REPOSITORY_INVALID where no version can follow the published one
+ */
+export function nextVersionOf(layout: RepositoryLayout, role: string, published: number): number {
+  if (published >= maxVersion) throw noVersionFollows(role, published);
+  const highest = reachableVersions(layout, role, published).at(-1) ?? 0;
+  const next = Math.max(published, highest) + 1;
+  if (isReachableVersion(next, published) && next <= maxVersion) return next;
+  const used = new Set(versionsOnDisk(layout, role));
+  let unused = published + 1;
+  while (used.has(unused)) unused += 1;
+  if (unused <= maxVersion) return unused;
+  throw noVersionFollows(role, published);
+}
+
+export function noVersionFollows(role: string, version: number): WritError {
+  const keys = role === 'snapshot' || role === 'timestamp' ? [role] : ['snapshot'];
+  const also = role === 'targets' ? ['targets', ...keys] : keys;
+  const flags = also.map((name) => `--replace ${name}=NEW.pub`).join(' ');
+  return new WritError('REPOSITORY_INVALID', `no version can follow the published ${role}`, {
+    facts: { role, version },
+    hint: `A thief signed it. Replace keys with \`writ root rotate ${flags}\`: hosts then forget the version numbers.`,
+  });
 }
 
 /** @returns names of the roles that have numbered files there, those that nobody lists any more too */

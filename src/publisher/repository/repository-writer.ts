@@ -13,11 +13,11 @@ import {
   type FilePlace,
   layoutOf,
   metadataName,
+  nextVersionOf,
   noRepository,
   pathOf,
   type RepositoryLayout,
   removeLeftovers,
-  versionsOnDisk,
 } from './repository-layout.js';
 import { requireOwnRepository } from './repository-owner.js';
 
@@ -89,9 +89,8 @@ export function createWriter(
       const [from, copy] = [place, { ...place, channel }].map((one) => join(layout.targets, pathOf(one)));
       if (from !== undefined && copy !== undefined) durableFs.linkFile(`repo.${place.kind}-copy`, from, copy);
     },
-    /** @returns a version above every one that was ever used for this role */
-    nextVersion: (role: string, liveVersion: number): number =>
-      Math.max(liveVersion, ...versionsOnDisk(layout, role).slice(-1)) + 1,
+    /** @returns as nextVersionOf. @throws WritError REPOSITORY_INVALID */
+    nextVersion: (role: string, liveVersion: number): number => nextVersionOf(layout, role, liveVersion),
     writeMetadata: (role: string, version: number, bytes: Uint8Array): void => {
       const path = join(layout.metadata, metadataName(role, version));
       // A second content under one version is what clients call an attack.

@@ -147,12 +147,13 @@ async function writeAll(
 /** The same targets and delegations under the new keys. */
 function signTargets(
   writer: RepositoryWriter,
-  { state, root }: CommitPlan,
+  { state, root, unvouched }: CommitPlan,
   signers: readonly Signer[],
   clock: SigningClock,
 ): Promise<ParsedFile<'targets'>> {
   const { targets } = state;
-  const next = { ...state, live: { ...state.live, root } };
+  // A new snapshot or timestamp key makes hosts forget the versions.
+  const next = { ...state, live: { ...state.live, root }, outdated: unvouched };
   return writeRole({ writer, state: next, role: 'targets', signers, clock }, targets.signed.targets, targets);
 }
 

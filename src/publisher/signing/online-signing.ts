@@ -2,8 +2,9 @@
 // accept signers of these two roles only, so that a server never needs a root or targets key.
 import { WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
+import { beginsAgain, maxVersion } from '../../core/tuf/metadata-version.js';
 import { keyId } from '../../core/tuf/signature-schemes.js';
-import { type OnlineRole, onlineRoles, type ParsedFile } from '../../core/tuf/tuf-metadata.js';
+import { type MetaFile, type OnlineRole, onlineRoles, type ParsedFile } from '../../core/tuf/tuf-metadata.js';
 import { holderOf, type KeyDirectory, openKeysOf, requireKeysOf } from '../keys/key-directory.js';
 import { type Signer, signMetadata } from '../keys/signer.js';
 import { listNewReleases } from '../repository/listing.js';
@@ -13,7 +14,7 @@ import {
   snapshotContent,
   timestampContent,
 } from '../repository/metadata-content.js';
-import { layoutOf } from '../repository/repository-layout.js';
+import { layoutOf, noVersionFollows } from '../repository/repository-layout.js';
 import {
   isSameFile,
   isWaiting,
@@ -85,7 +86,8 @@ export interface OnlineSigningOptions {
  * @throws WritError REPOSITORY_INVALID (nothing was published), SIGNATURE_DISAGREEMENT, DISK_*
  */
 export async function signOnline(options: OnlineSigningOptions) {
-  const { writer, state, signers, roles = onlineRoles, clock, next } = options;
+  const { writer, signers, roles = onlineRoles, clock, next } = options;
+  const state = withoutHighVersions(options.state);
   const { live, targets } = state;
   const root = next?.root ?? live.root;
   const time = describeSigningTime(state, clock, root);
@@ -133,22 +135,35 @@ function listNewestFiles({ targets, delegated }: RepositoryState): ReadonlyMap<s
   );
 }
 
-/** No repository reaches this version without an attack: one signature a second for 30,000 years. */
-const maxHonestVersion = 1e12;
-
 /**
- * Fast-forward attack: a stolen key signed a version so high that no version can follow. A root that removes the key
- * makes hosts delete both files (specification 5.3.11), so that versions may begin at 1 again.
+ * Fast-forward attack: a stolen key signed a version so high that no version can follow. A root that removes the key of the
+ * snapshot or timestamp makes hosts delete both files (specification 5.3.11), so that versions may begin again.
+ * @param outdated the roles with keys that the root no longer lists
  */
+export function forgetsVersions(outdated: RepositoryState['outdated']): boolean {
+  return outdated.includes('timestamp') || outdated.includes('snapshot');
+}
+
 function requireLiveVersion({ live, outdated }: RepositoryState, role: OnlineRole): number {
   const { version } = live[role].signed;
-  const forgotten = outdated.includes('timestamp') || outdated.includes('snapshot');
-  if (forgotten && version > maxHonestVersion) return 0;
-  if (version < Number.MAX_SAFE_INTEGER) return version;
-  throw new WritError('REPOSITORY_INVALID', `no version can follow the published ${role}`, {
-    facts: { role, version },
-    hint: `Its key was stolen: replace it with \`writ root rotate --replace ${role}=NEW.pub\`.`,
-  });
+  if (forgetsVersions(outdated) && beginsAgain(version)) return 0;
+  if (version < maxVersion) return version;
+  throw noVersionFollows(role, version);
+}
+
+/**
+ * A file of a delegated role is left out if the versions begin again, so that the next signature of the role is version 1 or more.
+ * @returns the state that the next snapshot lists
+ */
+function withoutHighVersions(state: RepositoryState): RepositoryState {
+  const { live, outdated, delegated } = state;
+  if (!forgetsVersions(outdated)) return state;
+  const isKept = ([name, { version }]: [string, MetaFile]): boolean =>
+    name === 'targets.json' || !beginsAgain(version);
+  const meta = Object.fromEntries(Object.entries(live.snapshot.signed.meta).filter(isKept));
+  const snapshot = { ...live.snapshot, signed: { ...live.snapshot.signed, meta } };
+  const files = [...delegated].filter(([, { signed }]) => !beginsAgain(signed.version));
+  return { ...state, live: { ...live, snapshot }, delegated: new Map(files) };
 }
 
 export interface ResignOptions extends WriterOptions {

@@ -2,7 +2,7 @@
 // a team, with the releases that were handed over to it.
 import { keysAtHand, missingKeys, requireKeysOf } from '../keys/key-directory.js';
 import { markListedReleases, targetsListedBy } from '../repository/listing.js';
-import { metadataName, versionsOnDisk } from '../repository/repository-layout.js';
+import { metadataName, nextVersionOf, versionsOnDisk } from '../repository/repository-layout.js';
 import type { RepositoryState } from '../repository/repository-state.js';
 import {
   type ChangeOptions,
@@ -51,8 +51,8 @@ export function previewResign(role: string, options: ChangeOptions): VersionedRo
   const state = readStateBeforeLock(options);
   const holder = findRoleHolder(state, role);
   if (!keysAtHand(options.keys, holder)) throw missingKeys(options.keys, holder);
-  const highest = Math.max(0, ...versionsOnDisk(state.layout, role), findLiveVersion(state, role));
-  return { ...describe(state, role, options.clock.nowMs()), version: highest + 1 };
+  const version = nextVersionOf(state.layout, role, findLiveVersion(state, role));
+  return { ...describe(state, role, options.clock.nowMs()), version };
 }
 
 function describe(state: RepositoryState, role: string, nowMs: number) {

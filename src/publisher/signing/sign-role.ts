@@ -2,6 +2,7 @@
 // the validity period and the members that the version before passes on. Hosts see the version with the next snapshot.
 import { WritError } from '../../core/errors.js';
 import { delegationAuthority, isVouched } from '../../core/tuf/metadata-checks.js';
+import { beginsAgain } from '../../core/tuf/metadata-version.js';
 import { matchesPath } from '../../core/tuf/target-search.js';
 import {
   type Delegations,
@@ -16,7 +17,7 @@ import { type HandedOver, handedOverBy, isInForce, targetsListedBy } from '../re
 import { livesOf, targetsContent } from '../repository/metadata-content.js';
 import type { RepositoryState } from '../repository/repository-state.js';
 import type { RepositoryWriter } from '../repository/repository-writer.js';
-import type { SignedRole } from './online-signing.js';
+import { forgetsVersions, type SignedRole } from './online-signing.js';
 import { describeSigningTime, type SigningClock } from './signing-time.js';
 
 /** @returns the keys and threshold of a role that lists releases. @throws WritError ROLE_UNKNOWN */
@@ -140,10 +141,12 @@ export function describeNewestVersion(state: RepositoryState, role: string): Sig
   return { role, version: findNewestFile(state, role)?.signed.version ?? 0 };
 }
 
-/** @returns the version of a role that hosts see; 0 before they see any */
-export function findLiveVersion({ live }: RepositoryState, role: string): number {
+/** @returns the version of a role that hosts see; 0 before they see any, and where versions begin again */
+export function findLiveVersion({ live, outdated }: RepositoryState, role: string): number {
   const { targets, snapshot } = live;
-  return role === 'targets' ? targets.signed.version : versionIn(snapshot.signed.meta, role);
+  if (role !== 'targets') return versionIn(snapshot.signed.meta, role);
+  const { version } = targets.signed;
+  return forgetsVersions(outdated) && beginsAgain(version) ? 0 : version;
 }
 
 /** Without this check a version after a lost or damaged file would not list its releases, and would use their serials again. */

@@ -14,6 +14,7 @@ import {
   requireVersion,
   rootAuthority,
 } from '../../core/tuf/metadata-checks.js';
+import { isReachableVersion, maxVersionStep } from '../../core/tuf/metadata-version.js';
 import { trustFirstRoot, trustNextRoot } from '../../core/tuf/trusted-set.js';
 import {
   type DelegatedRole,
@@ -127,12 +128,28 @@ export function checkRoles(
   const timestamp = check('timestamp.json', () => readRole(layout, root, 'timestamp', 'timestamp.json'));
   const snapshot = checkNamed('snapshot', timestamp?.signed.meta['snapshot.json']);
   const targets = checkNamed('targets', snapshot?.signed.meta['targets.json']);
+  for (const [name, { version }] of Object.entries(snapshot?.signed.meta ?? {})) {
+    noteUnreachable(layout, findings, name.replace(/\.json$/, ''), version);
+  }
   for (const role of targets === undefined ? [] : delegatedRolesOf(targets)) {
     const meta = snapshot?.signed.meta[`${role.name}.json`];
     if (targets === undefined || meta === undefined) findings.note(`${role.name} has signed nothing yet`);
     else check(metadataName(role.name, meta.version), () => readTeam(layout, targets, role, meta));
   }
   return { counts, releases: [...releases].map(([path, file]) => ({ path, file })) };
+}
+
+function noteUnreachable(
+  layout: RepositoryLayout,
+  findings: Findings,
+  role: string,
+  published: number,
+): void {
+  for (const version of versionsOnDisk(layout, role)) {
+    if (isReachableVersion(version, published)) continue;
+    const text = `is more than ${maxVersionStep} above the published version ${published}, and is never published. A stolen key may have signed it; \`writ repo gc\` removes it`;
+    findings.note(`metadata/${metadataName(role, version)} ${text}`);
+  }
 }
 
 function readTeam(

@@ -1,6 +1,8 @@
 // What a request target names, by allow-list: the files of a TUF repository with consistent snapshots and two
 // addresses of our own; everything else is `none`. Pure: it never asks the disk, and never repairs a path.
 
+import { parseVersion, versionPattern } from '../../core/tuf/metadata-version.js';
+
 export type RequestPath =
   | { readonly kind: 'timestamp' | 'health' | 'metrics' | 'none' }
   /** `N.root.json`: the next one is asked for by every poll, and is usually not there yet. */
@@ -18,10 +20,9 @@ const ownAddresses: ReadonlyMap<string, RequestPath> = new Map([
 const maxSegments = 16;
 const maxSegmentBytes = 255;
 const absoluteForm = /^https?:\/\/[^/?#]*/i;
-const plainRoot = /^\/metadata\/[1-9][0-9]{0,9}\.root\.json$/;
-const rootName = /^[1-9][0-9]{0,9}\.root\.json$/;
+const plainRoot = new RegExp(`^/metadata/(${versionPattern})\\.root\\.json$`);
 /** `timestamp.json` is the only metadata name that is not immutable, so it is the only one without a number. */
-const versionedName = /^[1-9][0-9]{0,9}\.[^.].*\.json$/;
+const versionedName = new RegExp(`^(${versionPattern})\\.([^.].*\\.json)$`);
 /** sha256 or sha512 in hex, as consistent snapshots name targets. */
 const digestName = /^(?:[0-9a-f]{64}|[0-9a-f]{128})\.[^.].*$/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it refuses
@@ -34,7 +35,7 @@ const forbidden = /[\u0000-\u001f\u007f/\\]/;
 export function parseRequestPath(url: string): RequestPath {
   // The two that every poll asks for come first, in the form in which hosts write them: nothing is split or decoded.
   if (url === '/metadata/timestamp.json') return timestamp;
-  if (plainRoot.test(url)) return { kind: 'root', file: url.slice(1) };
+  if (parseVersion(plainRoot.exec(url)?.[1]) !== undefined) return { kind: 'root', file: url.slice(1) };
   const segments = pathSegments(url);
   if (segments === undefined) return none;
   const [folder = '', ...rest] = segments;
@@ -48,8 +49,9 @@ export function parseRequestPath(url: string): RequestPath {
 function metadataPath(name: string): RequestPath {
   if (name === 'timestamp.json') return timestamp;
   const file = `metadata/${name}`;
-  if (rootName.test(name)) return { kind: 'root', file };
-  return versionedName.test(name) ? { kind: 'metadata', file } : none;
+  const [, version, rest] = versionedName.exec(name) ?? [];
+  if (parseVersion(version) === undefined) return none;
+  return { kind: rest === 'root.json' ? 'root' : 'metadata', file };
 }
 
 /** The decoded segments, or undefined when one of them is no plain file name. */

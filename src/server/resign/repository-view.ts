@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { type ErrorCode, isSystemError, toWritError, WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
 import { defaultMetadataLimits, metadataBytesByRole } from '../../core/limits.js';
+import { isReachableVersion, parseVersion, versionPattern } from '../../core/tuf/metadata-version.js';
 import type { TopLevelRole } from '../../core/tuf/tuf-metadata.js';
 import { isSameStamp, type Stamp, stampOf } from '../files/live-file.js';
 import { parseRoleFile, type RoleFile } from '../files/role-file.js';
@@ -94,8 +95,8 @@ function readState(repository: string): RepositoryState {
       return undefined;
     }
   };
-  const newest = newestVersions(metadataNames(repository));
-  const newestRoot = newest.get('root.json');
+  const versions = versionsByFile(metadataNames(repository));
+  const newestRoot = versions.get('root.json')?.reduce((highest, next) => Math.max(highest, next));
   const root = load('root', newestRoot === undefined ? undefined : `${newestRoot}.root.json`);
   const timestamp = load('timestamp', 'timestamp.json');
   const snapshot = load('snapshot', numbered(timestamp, 'snapshot'));
@@ -103,7 +104,11 @@ function readState(repository: string): RepositoryState {
   problems.push(...outdatedRoles(root, { timestamp, snapshot, targets }));
   // A role that the targets no longer delegate to stays in every snapshot, and nobody signs for it any more.
   const waiting = ['targets', ...(targets?.delegated ?? [])];
-  return { roles, problems, pending: snapshot === undefined ? [] : pendingFiles(newest, snapshot, waiting) };
+  return {
+    roles,
+    problems,
+    pending: snapshot === undefined ? [] : pendingFiles(versions, snapshot, waiting),
+  };
 }
 
 /**
@@ -160,25 +165,32 @@ function metadataNames(repository: string): string[] {
   }
 }
 
-const versionedFile = /^([1-9][0-9]{0,9})\.([^.].*\.json)$/;
+const versionedFile = new RegExp(`^(${versionPattern})\\.([^.].*\\.json)$`);
 
+/** The newest file of each role that a refresh could publish; a version that is not reachable is left out. */
 function pendingFiles(
-  newest: ReadonlyMap<string, number>,
+  versions: ReadonlyMap<string, readonly number[]>,
   snapshot: RoleFile,
   roles: readonly string[],
 ): string[] {
   return roles.flatMap((role) => {
     const file = `${encodeURIComponent(role)}.json`;
-    const version = newest.get(file) ?? 0;
-    return version > (snapshot.meta.get(`${role}.json`) ?? 0) ? [`${version}.${file}`] : [];
+    const published = snapshot.meta.get(`${role}.json`) ?? 0;
+    const reachable = (versions.get(file) ?? []).filter((version) => isReachableVersion(version, published));
+    const version = reachable.reduce((highest, next) => Math.max(highest, next), 0);
+    return version > published ? [`${version}.${file}`] : [];
   });
 }
 
-function newestVersions(names: readonly string[]): Map<string, number> {
-  const newest = new Map<string, number>();
+function versionsByFile(names: readonly string[]): Map<string, number[]> {
+  const versions = new Map<string, number[]>();
   for (const file of names) {
-    const [, version, name = ''] = versionedFile.exec(file) ?? [];
-    if (version !== undefined) newest.set(name, Math.max(newest.get(name) ?? 0, Number(version)));
+    const [, digits, name = ''] = versionedFile.exec(file) ?? [];
+    const version = parseVersion(digits);
+    if (version === undefined) continue;
+    const known = versions.get(name);
+    if (known === undefined) versions.set(name, [version]);
+    else known.push(version);
   }
-  return newest;
+  return versions;
 }

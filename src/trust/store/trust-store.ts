@@ -7,6 +7,7 @@ import { errorCodes } from '../../core/error-codes.js';
 import { isSystemError, isWritError, WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
 import { roleFileName } from '../../core/tuf/delegations.js';
+import { versionPattern } from '../../core/tuf/metadata-version.js';
 import { type StoredFiles, type TrustedSet, trustFirstRoot } from '../../core/tuf/trusted-set.js';
 import { type DurableFs, diskError } from '../../platform/disk/durable-fs.js';
 import { readSmallFile } from '../../platform/read-file.js';
@@ -64,7 +65,7 @@ interface TrustStoreOptions {
 }
 
 const maxStoredBytes = 16_000_000;
-const rootName = /^([1-9][0-9]{0,15})\.root\.json$/;
+const rootName = new RegExp(`^(${versionPattern})\\.root\\.json$`);
 
 /** Opens the store without touching the disk. */
 export function openTrustStore(options: TrustStoreOptions): TrustStore {

@@ -420,6 +420,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
   'core/tuf': [
     'delegations',
     'metadata-checks',
+    'metadata-version',
     'pattern-overlap',
     'signature-schemes',
     'still-verifies',

@@ -1,0 +1,216 @@
+// A stolen key signs a version number that is far above the published one: the documented recovery works for each role
+// and each number.
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { describe, it } from 'node:test';
+import { defaultArchiveLimits } from '../../../src/core/limits.js';
+import { maxVersion, maxVersionStep } from '../../../src/core/tuf/metadata-version.js';
+import { openKey } from '../../../src/publisher/keys/key-directory.js';
+import { readKeyFile } from '../../../src/publisher/keys/key-file.js';
+import { signMetadata } from '../../../src/publisher/keys/signer.js';
+import { checkRepository } from '../../../src/publisher/upkeep/check-repository.js';
+import { planCollection } from '../../../src/publisher/upkeep/collect-repository.js';
+import { parseRequestPath } from '../../../src/server/files/request-path.js';
+import { createRepositoryView } from '../../../src/server/resign/repository-view.js';
+import { rejectsCode } from '../../kit/assert/assert-code.js';
+import { tempDir } from '../../kit/disk/temp-dir.js';
+import { commit, noPassphrases } from '../../kit/repository/ceremony.js';
+import { complete, hostOf, replacing, versionsOf } from '../../kit/repository/committed-root.js';
+import {
+  delegateTo,
+  makeTeam,
+  publishedByTeam,
+  signByTeam,
+} from '../../kit/repository/delegated-repository.js';
+import { live } from '../../kit/repository/delegating.js';
+import {
+  metadataPath,
+  type SampleRepository,
+  sampleRepository,
+} from '../../kit/repository/sample-repository.js';
+
+interface Forged {
+  /** The file that the thief changes. */
+  readonly from: string;
+  readonly to: string;
+  /** A key file of the role. */
+  readonly key: string;
+  readonly members: object;
+}
+
+/** Writes metadata with other members, signed by a stolen key. */
+async function forge(repository: SampleRepository, { from, to, key, members }: Forged): Promise<void> {
+  const { signed } = JSON.parse(fs.readFileSync(metadataPath(repository, from), 'utf8'));
+  const signer = await openKey(readKeyFile(key)!, noPassphrases);
+  fs.writeFileSync(metadataPath(repository, to), await signMetadata({ ...signed, ...members }, [signer]));
+}
+
+/** The thief has the online keys too, and publishes the version of a role. */
+async function forgeOnline(repository: SampleRepository, role: string, version: number): Promise<void> {
+  const { signed } = JSON.parse(fs.readFileSync(metadataPath(repository, 'timestamp.json'), 'utf8'));
+  const before: number = signed.meta['snapshot.json'].version;
+  const from = `${before}.snapshot.json`;
+  const { meta } = JSON.parse(fs.readFileSync(metadataPath(repository, from), 'utf8')).signed;
+  const next = role === 'snapshot' ? version : before + 1;
+  const listed = role === 'snapshot' ? meta : { ...meta, [`${role}.json`]: { version } };
+  const key = (name: string): string => `${repository.keys}/${name}.key`;
+  const snapshot = { version: next, meta: listed };
+  await forge(repository, { from, to: `${next}.snapshot.json`, key: key('snapshot'), members: snapshot });
+  const members = { version: signed.version + 1, meta: { 'snapshot.json': { version: next } } };
+  await forge(repository, { from: 'timestamp.json', to: 'timestamp.json', key: key('timestamp'), members });
+}
+
+function check(repository: SampleRepository) {
+  const report = { begin: () => undefined, progress: () => undefined };
+  const { directory, keys, clock } = repository;
+  return checkRepository({
+    repository: directory,
+    keysDirectory: keys,
+    limits: defaultArchiveLimits,
+    clock,
+    report,
+  });
+}
+
+const highVersions = [maxVersionStep + 10, 9_999_999_999, 10_000_000_000, maxVersion];
+
+describe('a version far above the published one', () => {
+  for (const version of highVersions) {
+    it(`is not published as ${version} of a team, and a new key signs the next version`, async () => {
+      using dir = tempDir();
+      const { repository, team: stolen } = await publishedByTeam(dir);
+      const to = `${version}.dns-team.json`;
+      const key = `${stolen.keys}/dns-team.key`;
+      await forge(repository, { from: '1.dns-team.json', to, key, members: { version } });
+      assert.deepEqual(createRepositoryView(repository.directory).read().pending, []);
+      await repository.refresh();
+      const { notes } = await check(repository);
+      assert.match(
+        notes.join('\n'),
+        new RegExp(`metadata/${version}.dns-team.json is more than 1000000 above`),
+      );
+      const team = makeTeam(dir, 'dns-team', 'next');
+      await delegateTo(repository, team);
+      assert.equal((await signByTeam(repository, team)).version, 2);
+      await repository.refresh();
+      await repository.publish({ file: 'two' }, { keys: team.keys });
+      await repository.refresh();
+      assert.deepEqual(live(repository), ['dns-edge 2 dns-team']);
+      assert.equal((await versionsOf(hostOf(repository)))['root'], 1);
+      const options = { repository: repository.directory, keep: 1, graceMs: 0, clock: repository.clock };
+      const paths = planCollection(options).map(({ path }) => path);
+      assert.ok(paths.includes(`metadata/${to}`));
+    });
+
+    it(`is not published as ${version} of the targets, and the publisher goes on`, async () => {
+      using dir = tempDir();
+      const repository = sampleRepository(dir);
+      await repository.publish({ a: 'a' });
+      const key = `${repository.keys}/targets.key`;
+      await forge(repository, {
+        from: '2.targets.json',
+        to: `${version}.targets.json`,
+        key,
+        members: { version },
+      });
+      assert.deepEqual(createRepositoryView(repository.directory).read().pending, []);
+      await repository.publish({ a: 'b' });
+      await commit(repository, await complete(repository, { replace: [replacing(dir, 'targets')] }));
+      assert.deepEqual(await versionsOf(hostOf(repository)), {
+        root: 2,
+        timestamp: 4,
+        snapshot: 4,
+        targets: 4,
+      });
+    });
+  }
+
+  it('is followed by a version that is served, counted and checked where 9999999999 is published', async () => {
+    using dir = tempDir();
+    const { repository, team } = await publishedByTeam(dir);
+    const version = 9_999_999_999;
+    const to = `${version}.dns-team.json`;
+    await forge(repository, {
+      from: '1.dns-team.json',
+      to,
+      key: `${team.keys}/dns-team.key`,
+      members: { version },
+    });
+    await forgeOnline(repository, 'dns-team', version);
+    await repository.publish({ file: 'two' }, { keys: team.keys });
+    const next = '10000000000.dns-team.json';
+    assert.deepEqual(createRepositoryView(repository.directory).read().pending, [next]);
+    assert.equal(parseRequestPath(`/metadata/${next}`).kind, 'metadata');
+    await repository.refresh();
+    assert.deepEqual(live(repository), ['dns-edge 2 dns-team']);
+    await repository.publish({ file: 'three' }, { keys: team.keys });
+    assert.deepEqual((await check(repository)).problems, []);
+  });
+
+  it('of a file that does not verify is passed over by the next version', async () => {
+    using dir = tempDir();
+    const { repository, team } = await publishedByTeam(dir);
+    fs.writeFileSync(metadataPath(repository, `${maxVersionStep + 1}.dns-team.json`), '{}');
+    await repository.publish({ file: 'two' }, { keys: team.keys });
+    await repository.refresh();
+    assert.deepEqual(live(repository), ['dns-edge 2 dns-team']);
+    assert.ok(fs.existsSync(metadataPath(repository, '2.dns-team.json')));
+  });
+});
+
+describe('the highest version that is published by stolen online keys', () => {
+  it('of a team begins again after a new snapshot key, and hosts follow', async () => {
+    using dir = tempDir();
+    const { repository, team: stolen } = await publishedByTeam(dir);
+    const host = hostOf(repository);
+    const to = `${maxVersion}.dns-team.json`;
+    const members = { version: maxVersion };
+    await forge(repository, { from: '1.dns-team.json', to, key: `${stolen.keys}/dns-team.key`, members });
+    await forgeOnline(repository, 'dns-team', maxVersion);
+    await versionsOf(host);
+    const team = makeTeam(dir, 'dns-team', 'next');
+    await delegateTo(repository, team);
+    const error = await rejectsCode('REPOSITORY_INVALID', signByTeam(repository, team));
+    assert.match(error.hint, /`writ root rotate --replace snapshot=NEW.pub`/);
+    const replace = [replacing(dir, 'snapshot'), replacing(dir, 'timestamp')];
+    await commit(repository, await complete(repository, { replace }));
+    await signByTeam(repository, team);
+    await repository.refresh();
+    assert.deepEqual(live(repository), ['dns-edge 1 dns-team']);
+    await repository.publish({ file: 'two' }, { keys: team.keys });
+    await repository.refresh();
+    assert.deepEqual(live(repository), ['dns-edge 2 dns-team']);
+    assert.equal((await versionsOf(host))['root'], 2);
+    assert.deepEqual((await check(repository)).problems, []);
+  });
+
+  it('of the targets begins again where one root replaces their key and that of the snapshot', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    await repository.publish({ a: 'a' });
+    const host = hostOf(repository);
+    const to = `${maxVersion}.targets.json`;
+    const key = `${repository.keys}/targets.key`;
+    await forge(repository, { from: '2.targets.json', to, key, members: { version: maxVersion } });
+    await forgeOnline(repository, 'targets', maxVersion);
+    assert.equal((await versionsOf(host))['targets'], maxVersion);
+    const error = await rejectsCode('REPOSITORY_INVALID', repository.publish({ a: 'b' }));
+    assert.match(error.hint, /--replace targets=NEW.pub --replace snapshot=NEW.pub/);
+    const replace = [replacing(dir, 'targets'), replacing(dir, 'snapshot')];
+    await commit(repository, await complete(repository, { replace }));
+    assert.deepEqual((await versionsOf(host))['targets'], 3);
+    await repository.publish({ a: 'b' });
+    assert.deepEqual((await versionsOf(host))['targets'], 4);
+  });
+
+  it('of the snapshot leaves versions that a server serves', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    await repository.publish({ a: 'a' });
+    await forgeOnline(repository, 'snapshot', maxVersion);
+    const host = hostOf(repository);
+    assert.equal((await versionsOf(host))['snapshot'], maxVersion);
+    await commit(repository, await complete(repository, { replace: [replacing(dir, 'snapshot')] }));
+    assert.equal((await versionsOf(host))['snapshot'], 3);
+  });
+});
