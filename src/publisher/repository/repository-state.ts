@@ -138,7 +138,7 @@ function outdatedTargets(): WritError {
   const message = 'the targets are signed by keys that the root no longer lists';
   return new WritError('REPOSITORY_INVALID', `the repository does not verify: ${message}`, {
     facts: { role: 'targets', clientCode: 'SIGNATURE_THRESHOLD' },
-    hint: "Run `writ root commit` with the same proposal again and with the new targets key: in --keys, or --signer 'targets=CMD'.",
+    hint: "Run `writ root commit` with the same proposal again and with the new targets key: in --keys, or --signer 'targets=CMD'. A wrong key of a team is corrected after that: docs/operations.md, A stolen targets key.",
   });
 }
 

@@ -60,8 +60,9 @@ export function planCommit(options: PlanOptions) {
   const nextRoot = options.shouldIncludeWaiting === true ? undefined : root;
   const state = readRepositoryState(layout, keys?.path, { outdatedTargets: 'accepted', nextRoot });
   const roles = planRoles(state, root.signed, options);
-  // The commit vouches for the delegations: new keys sign the targets, or kept keys signed them before.
-  const isVouching = !roles.missing.includes('targets') && (!written || roles.unvouched.includes('targets'));
+  // Without a new targets key too: the old key signs nothing after the commit, so that a wrong key could not be corrected.
+  const isSigning = !roles.missing.includes('targets') && roles.unvouched.includes('targets');
+  const isVouching = !written || isSigning;
   const teams =
     isVouching && removesTargetsKey(base.signed, root.signed) ? delegatedRolesOf(state.targets) : [];
   const unconfirmedTeams = listUnconfirmedTeams(teams, options.teamKeys);

@@ -74,7 +74,7 @@ export function requireCommittable(plan: CommitPlan, unsignedRoles: CommitOption
       hint: 'Send it to them: writ sign FILE --key KEY.',
     });
   }
-  requireConfirmedTeams(plan.unconfirmedTeams);
+  requireConfirmedTeams(plan.unconfirmedTeams, plan.written);
   if (plan.missing.length === 0 || unsignedRoles === 'accepted') return;
   const message = `the new keys of ${plan.missing.join(' and ')} are missing: hosts would refuse the current metadata`;
   throw new WritError('KEYS_MISSING', message, {

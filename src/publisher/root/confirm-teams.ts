@@ -39,8 +39,15 @@ function hasSameIds(one: readonly string[], other: readonly string[]): boolean {
 
 const maxNamed = 20;
 
-/** @throws WritError TEAM_KEY_UNCONFIRMED; the message has no whole id, which could be copied into the flag */
-export function requireConfirmedTeams(teams: readonly UnconfirmedTeam[]): void {
+const askHint = 'Ask each team for its public key: `--team-key ROLE=FILE`.';
+const writtenHint =
+  'The root is committed, so only the new targets key can correct another key. Give the whole id of that other key (`writ repo log --json`), with --leave-unsigned and --keys without online keys. Then `writ delegate ROLE --key FILE` with the same --keys, before `writ refresh`: docs/operations.md, A stolen targets key.';
+
+/**
+ * @param isWritten whether the repository has the root already, so that the old targets key cannot sign a correction
+ * @throws WritError TEAM_KEY_UNCONFIRMED; the message has no whole id, which could be copied into the flag
+ */
+export function requireConfirmedTeams(teams: readonly UnconfirmedTeam[], isWritten: boolean): void {
   const [first] = [...teams.filter(({ isOther }) => isOther), ...teams];
   if (first === undefined) return;
   const { role, keyIds, isOther } = first;
@@ -49,5 +56,8 @@ export function requireConfirmedTeams(teams: readonly UnconfirmedTeam[]): void {
   const message = isOther
     ? `the targets delegate to ${role} with ${found}, and these are not the keys that you gave`
     : `the root removes a targets key, and the keys of ${roles.join(', ')} are not confirmed`;
-  throw new WritError('TEAM_KEY_UNCONFIRMED', message, { facts: { role, roles, count: teams.length } });
+  throw new WritError('TEAM_KEY_UNCONFIRMED', message, {
+    facts: { role, roles, count: teams.length },
+    ...(isWritten ? { hint: `${askHint} ${writtenHint}` } : {}),
+  });
 }

@@ -179,7 +179,9 @@ describe('the highest version that is published by stolen online keys', () => {
     assert.deepEqual(live(repository), ['dns-edge 1 dns-team']);
     await repository.publish({ file: 'two' }, { keys: team.keys });
     await repository.refresh();
-    assert.deepEqual(live(repository), ['dns-edge 2 dns-team']);
+    assert.equal((await repository.publish({ file: 'three' }, { keys: team.keys })).release.serial, 3);
+    await repository.refresh();
+    assert.deepEqual(live(repository), ['dns-edge 3 dns-team']);
     assert.equal((await versionsOf(host))['root'], 2);
     assert.deepEqual((await check(repository)).problems, []);
   });

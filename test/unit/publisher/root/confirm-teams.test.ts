@@ -6,7 +6,7 @@ import type { TeamKeys } from '../../../../src/publisher/root/confirm-teams.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
 import { directoryState } from '../../../kit/assert/directory-state.js';
 import { type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
-import { commit, newKey } from '../../../kit/repository/ceremony.js';
+import { commit, keysAt, newKey } from '../../../kit/repository/ceremony.js';
 import { complete, replacing } from '../../../kit/repository/committed-root.js';
 import {
   delegatedRepository,
@@ -91,10 +91,48 @@ describe('a root that replaces the targets key', () => {
     using dir = tempDir();
     const { repository, team } = await delegatedRepository(dir);
     const signed = await complete(repository, { replace: [replacing(dir, 'targets', 'anna')] });
-    await commit(repository, signed, { unsignedRoles: 'accepted' });
+    await commit(repository, signed, { unsignedRoles: 'accepted', teamKeys: given(team) });
     fs.cpSync(dir.join('anna'), repository.keys, { recursive: true });
     await rejectsCode('TEAM_KEY_UNCONFIRMED', commit(repository, signed));
     assert.equal((await commit(repository, signed, { teamKeys: given(team) })).kind, 'completed');
+  });
+});
+
+describe('a root that replaces the targets key by a key on another computer', () => {
+  it('is committed only with the key of each team, because the old key cannot correct a delegation later', async () => {
+    using dir = tempDir();
+    const { repository, team } = await delegatedRepository(dir);
+    await delegateTo(repository, makeTeam(dir, 'dns-team', 'thief'));
+    const signed = await complete(repository, { replace: [replacing(dir, 'targets', 'anna')] });
+    const before = directoryState(`${repository.directory}/metadata`);
+    for (const teamKeys of [undefined, given(team)])
+      await rejectsCode(
+        'TEAM_KEY_UNCONFIRMED',
+        commit(repository, signed, { unsignedRoles: 'accepted', teamKeys }),
+      );
+    assert.deepEqual(directoryState(`${repository.directory}/metadata`), before);
+  });
+
+  it('is corrected by the new key where it is committed with the key of a thief', async () => {
+    using dir = tempDir();
+    const { repository, team } = await delegatedRepository(dir);
+    const thief = makeTeam(dir, 'dns-team', 'thief');
+    await delegateTo(repository, thief);
+    const signed = await complete(repository, { replace: [replacing(dir, 'targets', 'anna')] });
+    // As a version without the check left it.
+    fs.writeFileSync(`${repository.directory}/metadata/2.root.json`, signed.root.bytes);
+    fs.copyFileSync(`${repository.keys}/root.json`, dir.join('anna', 'root.json'));
+    const keys = keysAt(dir.join('anna'));
+    const later = { keys, unsignedRoles: 'accepted', teamKeys: given(team) } as const;
+    const error = await rejectsCode('TEAM_KEY_UNCONFIRMED', commit(repository, signed, later));
+    assert.match(error.hint, /only the new targets key can correct another key\. Give the whole id/);
+    const early = delegateTo(repository, team, { keysDirectory: keys.path });
+    assert.match((await rejectsCode('REPOSITORY_INVALID', early)).hint, /is corrected after that/);
+    await commit(repository, signed, { ...later, teamKeys: given(thief) });
+    await delegateTo(repository, team, { keysDirectory: keys.path });
+    await repository.refresh();
+    const [role] = stateOf(repository).live.targets.signed.delegations?.roles ?? [];
+    assert.deepEqual(role?.keyids, [team.publicKey.keyId]);
   });
 });
 
