@@ -154,8 +154,11 @@ export async function requireKeysOf(keys: KeyDirectory, holder: RoleHolder): Pro
   throw missingKeys(keys, holder);
 }
 
-/** @returns KEYS_MISSING: the role, and what its directory has instead */
-export function missingKeys(keys: KeyDirectory, holder: RoleHolder): WritError {
+/**
+ * @param further a sentence that follows the hint of the error
+ * @returns KEYS_MISSING: the role, and what its directory has instead
+ */
+export function missingKeys(keys: KeyDirectory, holder: RoleHolder, further?: string): WritError {
   const { name, role } = holder;
   const { threshold, keyids } = role;
   const found = findKeyFiles(keys.path, holder).length;
@@ -166,7 +169,9 @@ export function missingKeys(keys: KeyDirectory, holder: RoleHolder): WritError {
   const hint = `One command makes all ${threshold} signatures: put the keys into one directory, or give --signer '${name}=CMD' for a key that is elsewhere. With \`--threshold 1\` each holder signs alone.`;
   return new WritError('KEYS_MISSING', message, {
     facts: { role: name, expected: threshold, directory: keys.path, keyIds: keyids },
-    ...(threshold > 1 ? { hint } : {}),
+    ...(threshold > 1 || further !== undefined
+      ? { hint: `${threshold > 1 ? hint : ''} ${further ?? ''}`.trim() }
+      : {}),
   });
 }
 

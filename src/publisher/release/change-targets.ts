@@ -4,14 +4,13 @@ import { targetPath } from '../../core/names.js';
 import type { DeltaInfo } from '../../core/release/deltas.js';
 import { encodeReleaseInfo, type ReleaseInfo } from '../../core/release/release.js';
 import type { TargetFile } from '../../core/tuf/tuf-metadata.js';
-import { requireKeysOf } from '../keys/key-directory.js';
 import type { Signer } from '../keys/signer.js';
 import { roleOfPath } from '../repository/listing.js';
 import type { FilePlace } from '../repository/repository-layout.js';
 import { isWaiting, type RepositoryState } from '../repository/repository-state.js';
 import type { SignedRole } from '../signing/online-signing.js';
 import { type ChangeResult, changeRepository, readStateBeforeLock } from '../signing/sign-change.js';
-import { describeNewestVersion, findRoleHolder, signRole } from '../signing/sign-role.js';
+import { describeNewestVersion, requireRoleSigners, signRole } from '../signing/sign-role.js';
 import { type MoveOptions, makeMovedDeltas, type ReleaseMove } from './moved-deltas.js';
 
 export interface TargetsChange<Info> {
@@ -51,7 +50,7 @@ export async function changeTargets<Info>(
   if (first === undefined && !isWaiting(seen)) return { kind: 'nothing-new' };
   const opened = new Map<string, readonly Signer[]>();
   for (const role of rolesOf(seen, first?.moves)) {
-    opened.set(role, await requireKeysOf(keys, findRoleHolder(seen, role)));
+    opened.set(role, await requireRoleSigners(keys, seen, role));
   }
   return changeRepository<ChangedTargets<Info>>(options, seen, async (writer, before, clock) => {
     const again = await plan(before);

@@ -17,14 +17,13 @@ import { type PackedTree, readSourceTree, requireFiles, type SourceTree } from '
 import { fillStamps, readStamps, type StampSource } from '../archive/stamp-tree.js';
 import { type DeltaPlace, makeDeltas } from '../delta/make-deltas.js';
 import { treeOfSource } from '../delta/new-tree.js';
-import { requireKeysOf } from '../keys/key-directory.js';
 import { requireSourceApart } from '../keys/key-place.js';
 import { findHead, nextSerial, roleOfPath, unionOf } from '../repository/listing.js';
 import { entryOf, requireText } from '../repository/metadata-content.js';
 import { isWaiting, type RepositoryState } from '../repository/repository-state.js';
 import type { RepositoryWriter } from '../repository/repository-writer.js';
 import { type ChangeOptions, changeRepository, readStateBeforeLock } from '../signing/sign-change.js';
-import { describeNewestVersion, findRoleHolder, signRole } from '../signing/sign-role.js';
+import { describeNewestVersion, requireRoleSigners, signRole } from '../signing/sign-role.js';
 import { chooseSigningTimeMs } from '../signing/signing-time.js';
 import { type ChangedLines, countChangedLines } from './changed-lines.js';
 import { type BoundedChange, compareToHeads, type Head, type HeadChange, readHead } from './head-change.js';
@@ -81,7 +80,7 @@ export async function publishBundle(given: PublishOptions) {
   const first = known === undefined ? await compareTree(seen, tree, options) : undefined;
   requireFiles(tree);
   const path = targetPath(options.bundle, options.channel);
-  const signers = await requireKeysOf(keys, findRoleHolder(seen, roleOfPath(seen, path)));
+  const signers = await requireRoleSigners(keys, seen, roleOfPath(seen, path));
   return changeRepository(options, seen, async (writer, before, clock) => {
     // A publish that was cut off, or made without the online keys, left this release signed: it only goes live now.
     const waiting = sameRelease(before, source, options);

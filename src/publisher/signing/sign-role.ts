@@ -10,7 +10,14 @@ import {
   parseEnvelope,
   type TargetFile,
 } from '../../core/tuf/tuf-metadata.js';
-import { holderOf, type RoleHolder } from '../keys/key-directory.js';
+import {
+  holderOf,
+  type KeyDirectory,
+  keysAtHand,
+  missingKeys,
+  openKeysOf,
+  type RoleHolder,
+} from '../keys/key-directory.js';
 import { type Signer, signMetadata } from '../keys/signer.js';
 import { delegatedRolesOf, versionIn } from '../repository/delegated-files.js';
 import { type HandedOver, handedOverBy, isInForce, targetsListedBy } from '../repository/listing.js';
@@ -31,6 +38,26 @@ export function findRoleHolder({ live, targets }: RepositoryState, role: string)
   throw new WritError('ROLE_UNKNOWN', `the repository has no role ${role} that lists releases`, {
     facts: { role, known: known.slice(0, 50) },
   });
+}
+
+/**
+ * Opens the keys of a role. Where the targets key is in the directory, the error names how a delegation of a thief ends.
+ * @throws WritError ROLE_UNKNOWN, KEYS_MISSING, KEY_UNREADABLE, PASSPHRASE_*
+ */
+export async function requireRoleSigners(
+  keys: KeyDirectory,
+  state: RepositoryState,
+  role: string,
+): Promise<readonly Signer[]> {
+  const holder = findRoleHolder(state, role);
+  const signers = await openKeysOf(keys, holder);
+  if (signers !== undefined) return signers;
+  const canDelegate = role !== 'targets' && keysAtHand(keys, findRoleHolder(state, 'targets'));
+  throw missingKeys(keys, holder, canDelegate ? endHint(role) : undefined);
+}
+
+function endHint(role: string): string {
+  return `Ask the holder of its keys to run the command. If ${role} is not a team of yours, \`writ delegate ${role} --remove --hand-over\` returns its bundles to the targets: then run the command again.`;
 }
 
 /** Milliseconds from a delegated role's signing to its expiry, by role; `writ.livesMs` of the delegating targets. */

@@ -18,7 +18,12 @@ import {
   signByTeam,
 } from '../../../kit/repository/delegated-repository.js';
 import { live } from '../../../kit/repository/delegating.js';
-import { changeOptions, type SampleRepository, someKeys } from '../../../kit/repository/sample-repository.js';
+import {
+  changeOptions,
+  type SampleRepository,
+  sampleRepository,
+  someKeys,
+} from '../../../kit/repository/sample-repository.js';
 
 /** @returns a repository where serial 1 is published and serial 2, signed by the stolen key, waits; and the new key of the team */
 async function stolenKey(dir: TempDir) {
@@ -290,5 +295,24 @@ describe('the log after a theft of a team key', () => {
     using dir = tempDir();
     const { repository } = await stolenKey(dir);
     assert.deepEqual(await removeRole(repository, true), ['targets.3 publish 2']);
+  });
+});
+
+describe('the withdrawal of a release by a role that a thief of the targets key delegated to', () => {
+  it('names how the delegation ends, and succeeds after it', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    await repository.publish({ file: 'one' });
+    const thief = makeTeam(dir, 'evil-team');
+    await delegateTo(repository, thief, { shouldHandOver: true });
+    await repository.publish({ file: 'of a thief' }, { keys: thief.keys });
+    await repository.refresh();
+    const withdraw = () =>
+      withdrawRelease({ bundle: 'dns-edge', serials: [2], reason: '' }, changeOptions(repository));
+    const error = await rejectsCode('KEYS_MISSING', withdraw());
+    assert.match(error.hint, /`writ delegate evil-team --remove --hand-over` returns its bundles/);
+    await delegateRole({ role: 'evil-team', shouldHandOver: true }, changeOptions(repository));
+    await withdraw();
+    assert.deepEqual(live(repository), ['dns-edge 1 targets']);
   });
 });
