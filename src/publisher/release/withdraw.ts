@@ -6,11 +6,12 @@ import { WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
 import { maxSerial } from '../../core/release/serial.js';
+import { delegatedRolesOf } from '../repository/delegated-files.js';
 import { headsOf, highestSerial, type ListedRelease, unionOf } from '../repository/listing.js';
 import { serialsListed } from '../repository/loose-metadata.js';
 import { requireText } from '../repository/metadata-content.js';
 import { archiveOf, filesOf, isThere, standingDeltas } from '../repository/release-files.js';
-import { pathOf, type RepositoryLayout } from '../repository/repository-layout.js';
+import { pathOf, type RepositoryLayout, rolesOnDisk } from '../repository/repository-layout.js';
 import type { RepositoryState } from '../repository/repository-state.js';
 import { type ChangeOptions, readStateBeforeLock } from '../signing/sign-change.js';
 import { changeTargets, type TargetsChange, type TargetsResult } from './change-targets.js';
@@ -146,21 +147,32 @@ function newNameHint({ release }: ListedRelease): string | undefined {
   return `No serial can follow ${release.serial}: publish the policy under a new bundle name, and change \`bundles\` on the hosts (docs/operations.md, "A stolen targets key").`;
 }
 
-/** Releases of the channel by replaced keys of its team, which `--to` may name. */
+/** Releases of the channel by replaced keys of its team, or by a removed team, which `--to` may name. */
 function formerOf({ state, head, withdrawn }: Choice): readonly ListedRelease[] {
   const { role, release } = head;
   const { bundle, channel } = release;
-  if (role === 'targets') return [];
-  return formerReleases(state, { role, bundle }).filter((one) => {
+  const roles = role === 'targets' ? removedRoles(state) : [role];
+  const releases = roles.flatMap((one) => formerReleases(state, { role: one, bundle }));
+  return releases.filter((one) => {
     return one.release.channel === channel && !withdrawn.includes(one.release.serial);
   });
+}
+
+function removedRoles({ layout, targets }: RepositoryState): readonly string[] {
+  const current = new Set([
+    'root',
+    'snapshot',
+    'targets',
+    ...delegatedRolesOf(targets).map(({ name }) => name),
+  ]);
+  return rolesOnDisk(layout).filter((role) => !current.has(role));
 }
 
 function formerHint(choice: Choice): string | undefined {
   const [former] = formerOf(choice);
   if (former === undefined) return undefined;
   const { bundle, serial } = former.release;
-  return `\`--to ${serial}\` returns to a release that hosts saw before the key of ${former.role} was replaced; \`writ repo log --bundle ${bundle}\` shows it. Or publish a good tree first.`;
+  return `\`--to ${serial}\` returns to a release that hosts saw before the key of ${former.role} was replaced or its delegation ended; \`writ repo log --bundle ${bundle}\` shows it. Or publish a good tree first.`;
 }
 
 function chooseRelease(choice: Choice): ListedRelease {

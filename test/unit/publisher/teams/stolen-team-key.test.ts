@@ -316,3 +316,19 @@ describe('the withdrawal of a release by a role that a thief of the targets key 
     assert.deepEqual(live(repository), ['dns-edge 1 targets']);
   });
 });
+
+describe('the withdrawal of a published release of a removed team', () => {
+  it('returns to the release of the removed team that the operator names', async () => {
+    using dir = tempDir();
+    const { repository, team } = await publishedByTeam(dir);
+    await repository.publish({ file: 'of a thief' }, { keys: team.keys });
+    await repository.refresh();
+    await delegateRole({ role: team.role, shouldHandOver: true }, changeOptions(repository));
+    const withdraw = (to?: number) =>
+      withdrawRelease({ bundle: 'dns-edge', serials: [2], reason: '', to }, changeOptions(repository));
+    const error = await rejectsCode('RELEASE_UNAVAILABLE', withdraw());
+    assert.match(error.hint, /^`--to 1` returns to a release that hosts saw before/);
+    await withdraw(1);
+    assert.deepEqual(live(repository), ['dns-edge 1 targets']);
+  });
+});
