@@ -1,5 +1,5 @@
 // Reads text that is encoded in base64 or compressed by gzip, one inside the other too, so that secrets in it are found. Pure;
-// work is bounded: each byte is decoded once for each level, and gzip gives up to a fixed number of bytes.
+// work is bounded: each byte is decoded at most twice for each level, and gzip gives up to a fixed number of bytes.
 import { constants, gunzipSync } from 'node:zlib';
 
 export interface EncodedText {
@@ -13,18 +13,23 @@ export interface EncodedText {
 
 /** Of the output of one gzip file or of one base64 value. */
 const maxInflatedBytes = 4_194_304;
+/** A private key in DER or a packet of OpenPGP is known by so many bytes. */
+export const keyBeginBytes = 58;
 /** Input of gzip that is tried at first; it is halved while the output is above the bound. */
 const maxHalvings = 10;
 
-/** Shorter values contain no secret with a known form. */
-const base64Run = /(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{20,}={0,2}/g;
+/** Shorter values contain no secret with a known form. The `n` of an escaped line break is no part of a value. */
+const base64Run = /(?<![A-Za-z0-9+/])(?:(?<=\\)[nr])?([A-Za-z0-9+/]{20,}={0,2})/g;
 const lineBreak = /^\r?\n[ \t]{0,40}$/;
-const maxLineBreakCharacters = 42;
+/** Also spaces, the quotes and escapes of string literals, and the begin of a line of a comment. */
+const anySeparator = /^[\s\\nr"'+,#>|*/]{1,60}$/;
+const maxSeparatorCharacters = 60;
 
 /**
  * Decodes one value after the other, because all decoded values of a text together may take a thousand times its memory.
  * @param isCut the text begins in the middle of a line, so that the first value may begin at any of four positions of a group
- * @returns the base64 values of a text, decoded; lines of one wrapped value are one text
+ * @returns the base64 values of a text, decoded; lines of one wrapped value are one text, and values between which are only
+ *   quotes, spaces or marks of a comment are one more text, because they may be the lines of one
  */
 export function* decodeBase64In(text: string, isCut: boolean): Generator<EncodedText> {
   for (const { runs, index } of findRuns(text, isCut)) yield* decodeRuns(runs.join(''), index);
@@ -45,50 +50,72 @@ interface OpenValue extends Base64Value {
 
 function findRuns(text: string, isCut: boolean): readonly Base64Value[] {
   const found: Base64Value[] = [];
-  let last: OpenValue | undefined;
-  for (const { 0: run, index } of text.matchAll(base64Run)) {
-    const end = index + run.length;
+  const wrapped = new Joined(text, lineBreak);
+  const separated = new Joined(text, anySeparator);
+  for (const { 0: whole, 1: run = '', index: from } of text.matchAll(base64Run)) {
+    const index = from + whole.length - run.length;
     if (isCut && index === 0) {
       // A value that begins with the text has no begin that a next line could continue.
       for (const start of [0, 1, 2, 3]) found.push({ index, runs: [run.slice(start)] });
       continue;
     }
-    if (last !== undefined && isContinuedBy(last, text.slice(last.end, index))) {
+    wrapped.add(run, index);
+    separated.add(run, index);
+  }
+  const runsAt = new Map(wrapped.values.map(({ index, runs }) => [index, runs.length]));
+  const others = separated.values.filter(({ index, runs }) => runsAt.get(index) !== runs.length);
+  return [...found, ...wrapped.values, ...others];
+}
+
+/** Values of which each is continued by the next run, if only this separator is between them. */
+class Joined {
+  readonly values: OpenValue[] = [];
+  readonly #text: string;
+  readonly #separator: RegExp;
+
+  constructor(text: string, separator: RegExp) {
+    this.#text = text;
+    this.#separator = separator;
+  }
+
+  add(run: string, index: number): void {
+    const end = index + run.length;
+    const last = this.values.at(-1);
+    if (last !== undefined && this.#isContinued(last, index)) {
       last.runs.push(run);
       last.characters += run.length;
       last.end = end;
-      continue;
-    }
-    last = { index, runs: [run], characters: run.length, end };
-    found.push(last);
+    } else this.values.push({ index, runs: [run], characters: run.length, end });
   }
-  return found;
-}
 
-/** @param between the text from the end of the value to the next run */
-function isContinuedBy({ runs, characters }: OpenValue, between: string): boolean {
-  const isWhole = characters % 4 === 0 && runs.at(-1)?.endsWith('=') === false;
-  return isWhole && between.length <= maxLineBreakCharacters && lineBreak.test(between);
+  #isContinued({ runs, characters, end }: OpenValue, index: number): boolean {
+    const isWhole = characters % 4 === 0 && runs.at(-1)?.endsWith('=') === false;
+    const isNear = index - end <= maxSeparatorCharacters;
+    return isWhole && isNear && this.#separator.test(this.#text.slice(end, index));
+  }
 }
 
 function decodeRuns(runs: string, index: number): readonly EncodedText[] {
   const bytes = Buffer.from(runs, 'base64');
   const inflated = inflate(bytes);
-  const text = bytes.toString('latin1');
+  const text = (decoderWithoutMark(bytes) ?? decodeBytes)(bytes);
   return [
     { text, index, encoding: 'in base64' },
     ...(inflated === undefined ? [] : [{ text: inflated, index, encoding: 'in gzip and base64' }]),
   ];
 }
 
-/** @returns the begin of a gzip file as text, also of a file that is cut; undefined for anything else, and for a program or an image */
+/**
+ * @returns the begin of a gzip file as text, also of a file that is cut; of a program, an image or a key in DER the first bytes
+ *   alone; undefined for anything else
+ */
 export function inflate(bytes: Buffer): string | undefined {
   if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) return undefined;
   for (let halvings = 0; halvings < maxHalvings; halvings += 1) {
     const input = bytes.subarray(0, Math.ceil(bytes.length / 2 ** halvings));
     const inflated = tryInflate(input);
     if (inflated === 'too-large') continue;
-    return inflated === undefined || isBinary(inflated) ? undefined : inflated.toString('latin1');
+    return inflated && textOf(inflated);
   }
   return undefined;
 }
@@ -101,11 +128,38 @@ function tryInflate(input: Buffer): Buffer | 'too-large' | undefined {
   }
 }
 
-const firstBytes = 8192;
+/** NUL in the first bytes: a program or an image, which may contain `BEGIN PRIVATE KEY` as a constant. */
+const binaryBytes = 8192;
 const tarMagicAt = 257;
 
 /** A tar file has NULs in its headers, and text between them. */
-function isBinary(bytes: Buffer): boolean {
+function textOf(bytes: Buffer): string {
   const isTar = bytes.toString('latin1', tarMagicAt, tarMagicAt + 5) === 'ustar';
-  return !isTar && bytes.subarray(0, firstBytes).includes(0);
+  const decode = isTar ? decodeBytes : (decoderWithoutMark(bytes) ?? decoderOf(bytes));
+  return decode === undefined ? bytes.toString('latin1', 0, keyBeginBytes) : decode(bytes);
+}
+
+export function decodeBytes(bytes: Buffer): string {
+  return bytes.toString('latin1');
+}
+
+/** @returns undefined for a binary file. Text of Windows is UTF-16, every second byte of it a NUL. */
+export function decoderOf(bytes: Buffer): ((bytes: Buffer) => string) | undefined {
+  return decoderOfMark(bytes) ?? (bytes.subarray(0, binaryBytes).includes(0) ? undefined : decodeBytes);
+}
+
+function decoderOfMark(bytes: Buffer): ((bytes: Buffer) => string) | undefined {
+  if (bytes[0] === 0xff && bytes[1] === 0xfe) return (chunk) => chunk.toString('utf16le');
+  if (bytes[0] === 0xfe && bytes[1] === 0xff)
+    return (chunk) =>
+      Buffer.from(chunk.subarray(0, chunk.length & ~1))
+        .swap16()
+        .toString('utf16le');
+  return undefined;
+}
+
+/** PowerShell encodes UTF-16 without a byte order mark. @returns undefined for anything but UTF-16 */
+function decoderWithoutMark(bytes: Buffer): ((bytes: Buffer) => string) | undefined {
+  const isUtf16 = bytes[0] !== 0 && [1, 3, 5, 7].every((at) => bytes[at] === 0);
+  return isUtf16 ? (chunk) => chunk.toString('utf16le') : decoderOfMark(bytes);
 }

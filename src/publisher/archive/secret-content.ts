@@ -3,7 +3,7 @@
 // never a byte of the secret. Pure; memory and time are bounded by the chunk that is read, because each repeat is bounded,
 // and none depends on the length of a line.
 
-import { decodeBase64In, inflate } from './encoded-text.js';
+import { decodeBase64In, decodeBytes, decoderOf, inflate, keyBeginBytes } from './encoded-text.js';
 
 export interface FoundSecret {
   readonly line: number;
@@ -21,8 +21,6 @@ export interface SecretScan {
 
 /** Beyond it a file is a list, as of blocked names; a key is at the top of its file, or in a small one. */
 export const maxScannedBytes = 4_194_304;
-/** NUL in the first bytes: a program or an image, which may contain `BEGIN PRIVATE KEY` as a constant. */
-const binaryBytes = 8192;
 /** The longest pattern: a secret on the border of two chunks is in the next text as a whole. */
 const overlapCharacters = 4096;
 /** Of one file: the decoded text that is searched, and how often base64 in base64 is decoded. */
@@ -132,10 +130,13 @@ const binaryKeys: readonly BinaryKey[] = [
 ];
 /** The shortest private key is one of Ed25519; a text that ends before is the prefix by which a rule finds keys. */
 const minKeyBytes = 48;
+/** The length is two bytes, as of RSA: the base64 begins with `MII`, and one line of PEM alone shows nothing secret (keyBody). */
+const longDer = /^3082/;
 
 function findBinaryKey(text: string): BinaryKey | undefined {
   if (text.length < minKeyBytes) return undefined;
-  const hex = Buffer.from(text.slice(0, minKeyBytes), 'latin1').toString('hex');
+  const hex = Buffer.from(text.slice(0, keyBeginBytes), 'latin1').toString('hex');
+  if (longDer.test(hex) && text.length < keyBeginBytes) return undefined;
   return binaryKeys.find(({ begin }) => begin.test(hex));
 }
 
@@ -201,7 +202,7 @@ function findIn(text: string, { patterns, budget, isCut, levels }: Search): Matc
 /** @returns a secret in a gzip file, or a binary private key, by the first bytes of the file */
 function findInBinary(chunk: Buffer, search: Search): Match | undefined {
   const { patterns } = search;
-  const key = patterns === all ? findBinaryKey(chunk.toString('latin1', 0, minKeyBytes)) : undefined;
+  const key = patterns === all ? findBinaryKey(chunk.toString('latin1', 0, keyBeginBytes)) : undefined;
   if (key !== undefined) return { index: 0, kind: key.kind, encoding: key.encoding };
   const inflated = inflate(chunk);
   const match = inflated === undefined ? undefined : findIn(inflated, search);
@@ -246,21 +247,6 @@ export function scanForSecrets(secrets: 'all' | 'own'): SecretScan {
     isOver = state.scannedBytes >= maxScannedBytes;
   };
   return { add, found: () => found };
-}
-
-function decodeBytes(bytes: Buffer): string {
-  return bytes.toString('latin1');
-}
-
-/** @returns undefined for a binary file. Text of Windows is UTF-16, every second byte of it a NUL. */
-function decoderOf(chunk: Buffer): ((bytes: Buffer) => string) | undefined {
-  if (chunk[0] === 0xff && chunk[1] === 0xfe) return (bytes) => bytes.toString('utf16le');
-  if (chunk[0] === 0xfe && chunk[1] === 0xff)
-    return (bytes) =>
-      Buffer.from(bytes.subarray(0, bytes.length & ~1))
-        .swap16()
-        .toString('utf16le');
-  return chunk.subarray(0, binaryBytes).includes(0) ? undefined : decodeBytes;
 }
 
 function countLines(text: string): number {

@@ -67,6 +67,20 @@ describe('a private key without PEM', () => {
     });
 });
 
+const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey;
+
+describe('an RSA key', () => {
+  for (const type of ['pkcs1', 'pkcs8'] as const)
+    it(`in ${type} is an example while only its first line is shown, and a key with one character more`, () => {
+      const pem = rsa.export({ format: 'pem', type }) as string;
+      const [header, first = '', second = ''] = pem.split('\n');
+      const example = `${header}\n${first}\n...\n${pem.trimEnd().split('\n').at(-1)}\n`;
+      assert.equal(found(example), undefined);
+      assert.equal(found(`key: ${first}${second.slice(0, 12)}\n`), undefined);
+      assert.equal(found(`key: ${first}${second.slice(0, 16)}\n`)?.what, 'a private key in base64');
+    });
+});
+
 describe('a private key in a binary file', () => {
   it('encrypted, is found in DER', () => {
     for (const [, key] of keys) assert.equal(found(der(key, encrypted))?.what, 'a private key in DER');
@@ -113,6 +127,39 @@ describe('a secret in an encoding', () => {
     assert.equal(found(gzipSync(secret))?.what, 'a GitHub token in gzip');
     assert.equal(found(base64(gzipSync(secret)))?.what, 'a GitHub token in gzip and base64');
     assert.equal(found(gzipSync(base64(secret)))?.what, 'a GitHub token in base64 in gzip');
+  });
+
+  it('is found in base64 whose lines are quoted, in a comment, escaped, or joined by a space', () => {
+    const pem = rsa.export({ format: 'pem', type: 'pkcs8' }) as string;
+    const lines = base64(pem).match(/.{1,76}/g) ?? [];
+    for (const separator of ['"\n  "', '" +\n "', '",\n "', '\n# ', '\n // ', '\\\n', '\\n', '\\r\\n', ' '])
+      assert.equal(
+        found(`x: "${lines.join(separator)}"\n`)?.what,
+        'a private key in base64',
+        JSON.stringify(separator),
+      );
+  });
+
+  it('is found in a base64 value that a comma separates from another value', () => {
+    const other = base64(randomBytes(48));
+    assert.equal(found(`["${other}", "${base64(der(rsa, pkcs8))}"]`)?.what, 'a private key in base64');
+  });
+
+  it('is found as a key in DER in gzip, and in that in base64', () => {
+    for (const [, key] of keys) {
+      assert.equal(found(gzipSync(der(key, pkcs8)))?.what, 'a private key in gzip');
+      assert.equal(found(base64(gzipSync(der(key, pkcs8))))?.what, 'a private key in gzip and base64');
+    }
+  });
+
+  it('is found in UTF-16 in base64 and in gzip, with and without a byte order mark', () => {
+    const pem = rsa.export({ format: 'pem', type: 'pkcs8' }) as string;
+    const little = Buffer.from(`\ufeff${pem}`, 'utf16le');
+    for (const bytes of [little, Buffer.from(little).swap16(), little.subarray(2)]) {
+      assert.equal(found(base64(bytes))?.what, 'a private key in base64');
+      assert.equal(found(gzipSync(bytes))?.what, 'a private key in gzip');
+      assert.equal(found(base64(gzipSync(bytes)))?.what, 'a private key in gzip and base64');
+    }
   });
 
   it('is found in a base64 value on the line after another value', () => {
