@@ -129,7 +129,7 @@ describe('a secret in an encoding', () => {
     assert.equal(found(gzipSync(base64(secret)))?.what, 'a GitHub token in base64 in gzip');
   });
 
-  it('is found in base64 whose lines are quoted, in a comment, escaped, or joined by a space', () => {
+  it('is found in base64 with lines that are quoted, in a comment, escaped, or joined by a space', () => {
     const pem = rsa.export({ format: 'pem', type: 'pkcs8' }) as string;
     const lines = base64(pem).match(/.{1,76}/g) ?? [];
     for (const separator of ['"\n  "', '" +\n "', '",\n "', '\n# ', '\n // ', '\\\n', '\\n', '\\r\\n', ' '])

@@ -139,6 +139,7 @@ describe('scanForSecrets', () => {
     `-----${'BEGIN'} PRIVATE KEY-----\n${body}\n...\n-----END PRIVATE KEY-----`,
     `-----${'BEGIN'} OPENSSH PRIVATE KEY-----\nb3Bl${many('bnNzaC1r', 66)}\nQyNTUxOQAAACD... (snip)`,
     `content:"MIIEvQIBADANBgkqhkiG9w0BAQEFAASC";`,
+    `content:"MC4CAQAwBQYDK2VwBCIE";`,
     `Bearer ghp_${'x'.repeat(36)}`,
     `aws_secret_access_key = ${'X'.repeat(40)}`,
     `PrivateKey = ${'A'.repeat(43)}=`,
