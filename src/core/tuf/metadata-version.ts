@@ -4,9 +4,6 @@
 /** The highest version: the parser of metadata refuses each number that is not a safe integer. */
 export const maxVersion: number = Number.MAX_SAFE_INTEGER;
 
-/** A version in the name of a file. Each such number up to maxVersion is one; parseVersion decides. */
-export const versionPattern = '[1-9][0-9]{0,15}';
-
 /** @returns the version that the name of a file has; undefined for a number above maxVersion */
 export function parseVersion(digits: string | undefined): number | undefined {
   const version = Number(digits);

@@ -10,6 +10,9 @@ import * as at from './metadata-members.js';
 
 export const specVersion = '1.0.34';
 
+/** A version in the name of a file. Each such number up to maxVersion of metadata-version is one. */
+export const versionPattern = '[1-9][0-9]{0,15}';
+
 export const topLevelRoles = ['root', 'timestamp', 'snapshot', 'targets'] as const;
 export type TopLevelRole = (typeof topLevelRoles)[number];
 

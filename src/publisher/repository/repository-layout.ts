@@ -5,12 +5,8 @@ import { basename, dirname, join, relative } from 'node:path';
 import { isSystemError, isWritError, WritError } from '../../core/errors.js';
 import { type Digest, deltaPath, digestHex, targetPath } from '../../core/names.js';
 import { roleFileName } from '../../core/tuf/delegations.js';
-import {
-  isReachableVersion,
-  maxVersion,
-  parseVersion,
-  versionPattern,
-} from '../../core/tuf/metadata-version.js';
+import { isReachableVersion, maxVersion, parseVersion } from '../../core/tuf/metadata-version.js';
+import { versionPattern } from '../../core/tuf/tuf-metadata.js';
 import { diskError, isTemporaryName } from '../../platform/disk/durable-fs.js';
 import { readSmallFile } from '../../platform/read-file.js';
 

@@ -1,7 +1,8 @@
 // What a request target names, by allow-list: the files of a TUF repository with consistent snapshots and two
 // addresses of our own; everything else is `none`. Pure: it never asks the disk, and never repairs a path.
 
-import { parseVersion, versionPattern } from '../../core/tuf/metadata-version.js';
+import { parseVersion } from '../../core/tuf/metadata-version.js';
+import { versionPattern } from '../../core/tuf/tuf-metadata.js';
 
 export type RequestPath =
   | { readonly kind: 'timestamp' | 'health' | 'metrics' | 'none' }
