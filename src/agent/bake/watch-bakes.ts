@@ -103,7 +103,11 @@ export function lookAtBakes(host: Host, look: BakeLook): BakeReport {
     const settling = { active, config: host.config, generation, nowMs, isObserved };
     ledger = withSettled(ledger, ready, settling);
   }
-  if (isWorthNoting(before, ledger, isEachWritten ? 1 : noteEveryMs)) host.ledger.write(ledger);
+  // A status subtracts the time since the first observation: that one is written by a process that goes on to observe.
+  const isFirst = ({ bakes = {} }: Ledger, bundle: string): boolean =>
+    elapsedMs !== undefined && bakes[bundle] !== undefined && isUnobservedYet(bakes[bundle]);
+  const gapMs = (bundle: string): number => (isEachWritten || isFirst(before, bundle) ? 1 : noteEveryMs);
+  if (isWorthNoting(before, ledger, gapMs)) host.ledger.write(ledger);
   return {
     bakes: ledger.bakes,
     failed: failedIn(ledger).filter((one) => bakes.some(([bundle]) => bundle === one.bundle)),
@@ -128,17 +132,17 @@ function isUndecided(
  * Observed time alone does not justify a write at each look. Evidence is: a look writes it before anything acts on it, so that a
  * crash of the agent cannot make it forgotten.
  */
-function isWorthNoting(before: Ledger, after: Ledger, gapMs: number): boolean {
+function isWorthNoting(before: Ledger, after: Ledger, gapMs: (bundle: string) => number): boolean {
   const withoutTimes = ({ bakes = {}, settledReleases, runs }: Ledger): unknown => [
     Object.entries(bakes).map(([bundle, bake]) => {
       const { observedMs: _, seenAtMs: __, untakenAtMs: ___, ...rest } = bake;
-      return [bundle, rest, isUntaken(bake), isUnobservedYet(bake)];
+      return [bundle, rest, isUntaken(bake)];
     }),
     ...[settledReleases, runs],
   ];
   if (!isDeepStrictEqual(withoutTimes(before), withoutTimes(after))) return true;
   return Object.entries(after.bakes ?? {}).some(
-    ([bundle, { seenAtMs }]) => seenAtMs - (before.bakes?.[bundle]?.seenAtMs ?? 0) >= gapMs,
+    ([bundle, { seenAtMs }]) => seenAtMs - (before.bakes?.[bundle]?.seenAtMs ?? 0) >= gapMs(bundle),
   );
 }
 

@@ -37,7 +37,7 @@ export function createLookAlone(): LookAlone {
       await askDueProbes(host, askedAtMs, options.signal);
       await contactTurnOf(host, options.signal)();
       const nowMs = host.clock.monotonicMs();
-      const elapsedMs = observedAtMs && nowMs - observedAtMs;
+      const elapsedMs = nowMs - (observedAtMs ?? nowMs);
       observedAtMs = nowMs;
       return { unseenGroups: unseenGroups(host), elapsedMs };
     };
