@@ -22,7 +22,7 @@ import {
   type BakingGroup,
   bakingGroups,
   findFailure,
-  groupsWithSuccessors,
+  findSuccessors,
   isDoubted,
   isSilent,
   isTaken,
@@ -117,7 +117,7 @@ export function lookAtBakes(host: Host, look: BakeLook): BakeReport {
 
 /** True while a probe gives no answer, or a process that replaced another one is not notified yet. */
 function isUnobserved(groups: readonly BakingGroup[], bake: Bake): boolean {
-  return isSilent(groups) || groupsWithSuccessors(groups, bake).length > 0;
+  return isSilent(groups) || findSuccessors(groups, bake).length > 0;
 }
 
 /** True while a probe fails, or the server is silent: that is decided before the bake time ends. */

@@ -10,7 +10,7 @@ import {
   type BakingGroup,
   bakingGroups,
   doubtedWorkers,
-  groupsWithSuccessors,
+  findSuccessors,
   isInBake,
   silentWorkers,
   untakenGroups,
@@ -139,9 +139,10 @@ function findStop(bake: Bake, { groups, nowMs, isObserved }: BakeWaitFacts): Bak
     // Where the last look found a process dead, the ledger does not have it.
     return { what: 'worker', of: untaken.length > 0 ? untaken : groups.map(({ group }) => group) };
   }
-  if (isUnseen(bake, nowMs)) return { what: 'agent' };
-  const successors = groupsWithSuccessors(groups, bake);
-  if (successors.length > 0) return { what: 'worker', of: successors };
+  // The agent has started a moment ago, or notifies workers for long.
+  if (isUnseen(bake, nowMs)) return { what: 'observation' };
+  const successors = findSuccessors(groups, bake);
+  if (successors.length > 0) return { what: 'successor', of: successors };
   const silent = silentWorkers(groups);
   return silent.length > 0 ? { what: 'probe', of: silent } : undefined;
 }

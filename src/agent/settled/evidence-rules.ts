@@ -205,13 +205,13 @@ function isPendingSuccessor({ entry, runs }: BakingWorker): boolean {
   return runs !== undefined && isAnotherProcess(process, runs.process);
 }
 
-/** @returns names of the groups with a process that replaced another one within the bake time, and was not notified yet */
-export function groupsWithSuccessors(groups: readonly BakingGroup[], { startedAtMs }: Bake): string[] {
+/** @returns keys of the workers with a process that replaced another one within the bake time, and was not notified yet */
+export function findSuccessors(groups: readonly BakingGroup[], { startedAtMs }: Bake): string[] {
   const isInTime = ({ runs }: BakingWorker): boolean =>
     runs?.ends.some(({ atMs }) => atMs > startedAtMs) === true;
   const isSuccessor = (one: BakingWorker): boolean =>
     one.entry.goneAtMs === undefined && !one.isDead && isPendingSuccessor(one) && isInTime(one);
-  return groups.filter(({ workers }) => workers.some(isSuccessor)).map(({ group }) => group);
+  return groups.flatMap(({ workers }) => workers.filter(isSuccessor).map(({ key }) => key));
 }
 
 /** True while the probe of a worker that has passed it for this release gives no answer. */

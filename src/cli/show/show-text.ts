@@ -95,6 +95,10 @@ export function bakeWaitText({ what, of = [] }: BakeWait): string {
   switch (what) {
     case 'worker':
       return `a living worker that has taken the release, of ${names}`;
+    case 'successor':
+      return `a notification of the new process of ${names}`;
+    case 'observation':
+      return 'the next observation by the agent, which has started now or notifies workers';
     case 'probe':
       return `a right answer of the probe of ${names}`;
     case 'contact':

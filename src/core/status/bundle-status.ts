@@ -29,10 +29,12 @@ export interface BundleStatus {
 /** The condition that a bake time waits for. */
 export interface BakeWait {
   /**
-   * `worker`: a living worker of these groups that accepted the release. `probe`: a right probe of these workers. `contact`: an
-   * answer of the server. `agent`: an agent that observes. `set`: the bake time of these bundles of its `together` set.
+   * `worker`: a living worker of these groups that accepted the release. `successor`: a notification of the new process of these
+   * workers. `probe`: a right probe of these workers. `contact`: an answer of the server. `observation`: the next one by the agent,
+   * which has started or notifies workers. `agent`: an agent that observes. `set`: the bake time of these bundles of its
+   * `together` set.
    */
-  readonly what: 'worker' | 'probe' | 'contact' | 'agent' | 'set';
+  readonly what: 'worker' | 'successor' | 'probe' | 'contact' | 'observation' | 'agent' | 'set';
   /** Names of groups, of workers as `group/worker`, or of bundles; left out for the others. */
   readonly of?: readonly string[];
 }

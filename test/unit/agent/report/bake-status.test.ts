@@ -34,8 +34,19 @@ describe('findBakeWait', () => {
     assert.deepEqual(wait(untaken, [group('dns')]), { what: 'worker', of: ['dns'] });
   });
 
-  it('names the agent where none has looked for a minute', () => {
-    assert.deepEqual(wait(bake({ seenAtMs: nowMs - 60_000 })), { what: 'agent' });
+  it('names the next observation where the agent made none for a minute, as while it notifies workers', () => {
+    assert.deepEqual(wait(bake({ seenAtMs: nowMs - 60_000 })), { what: 'observation' });
+  });
+
+  it('names the worker with a new process that is not notified yet, and not its living group', () => {
+    const ends = [{ atMs: nowMs - 1000, kind: 'unrecorded', livedMs: 1000 }] as const;
+    const runs = { process: '8', sinceMs: startedAtMs, watchedSinceMs: startedAtMs, bootId: 'b', ends };
+    const entry: WorkerLedger = { ...healthy, state: 'pending', appeared: true };
+    const groups = [group('dns')].map((one) => ({
+      ...one,
+      workers: [...one.workers, { key: 'dns/b', entry, runs, isDead: false }],
+    }));
+    assert.deepEqual(wait(bake(), groups), { what: 'successor', of: ['dns/b'] });
   });
 
   it('names the agent where none runs, right after a look and beside a worker that is not there', () => {

@@ -5,7 +5,7 @@ import {
   type BakingGroup,
   type EvidenceOptions,
   findFailure,
-  groupsWithSuccessors,
+  findSuccessors,
   untakenGroups,
 } from '../../../../src/agent/settled/evidence-rules.js';
 import type { Bake, ProcessEnd, WorkerLedger, WorkerRuns } from '../../../../src/agent/state/ledger.js';
@@ -187,7 +187,7 @@ describe('the successor of a process that took a release', () => {
 
   it('is found in a group in which other workers have taken the release', () => {
     const successors = (entry: Partial<WorkerLedger>, own = ended) =>
-      groupsWithSuccessors(
+      findSuccessors(
         [
           groupOf([
             [entry, own],
@@ -197,7 +197,7 @@ describe('the successor of a process that took a release', () => {
         bake,
       );
     const appeared = { state: 'pending', appeared: true } as const;
-    assert.deepEqual(successors(appeared), ['app']);
+    assert.deepEqual(successors(appeared), ['app/w0']);
     assert.deepEqual(successors({}), []);
     assert.deepEqual(successors({ ...appeared, goneAtMs: 1 }), []);
     assert.deepEqual(
