@@ -76,7 +76,11 @@ export function matching(
   if (filter.root !== undefined) conditions.push(eb.and([eb('hosts.root_version', '=', filter.root)]));
   if (filter.kind !== undefined) conditions.push(eb.and([eb('hosts.kind', '=', filter.kind as 'writ')]));
   for (const [name, value] of Object.entries(filter.labels)) conditions.push(hasLabel(eb, name, value));
-  if (Object.keys(filter.bundle).length > 0) conditions.push(hasBundle(eb, filter.bundle, releases));
+  if (Object.keys(filter.bundle).length > 0) {
+    conditions.push(hasBundle(eb, filter.bundle, releases));
+    // A clone that is silent too counts as cloned for its release.
+    if (filter.is === 'silent') conditions.push(eb('hosts.cloned', '=', 0));
+  }
   // As every count has it: a host that is silent, stopped or cloned is in a state of its own.
   if (filter.bundle.active !== undefined)
     conditions.push(isReportOfNow(eb, asking), eb('hosts.cloned', '=', 0));
