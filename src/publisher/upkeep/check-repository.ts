@@ -8,7 +8,8 @@ import { checkArchive } from '../archive/check-archive.js';
 import { checkDeltas } from '../delta/check-deltas.js';
 import { releaseHistory } from '../release/release-history.js';
 import { layoutOf, type RepositoryLayout } from '../repository/repository-layout.js';
-import { isWaiting, type RepositoryState, readRepositoryState } from '../repository/repository-state.js';
+import { type RepositoryState, readRepositoryState } from '../repository/repository-state.js';
+import { listWaitingRoles } from '../signing/online-signing.js';
 import { refreshAsNewHost } from '../signing/self-check.js';
 import { measureSignedAheadMs } from '../signing/signing-time.js';
 import { type CheckOptions, checkRoles, checkRoots, type Findings } from './check-roles.js';
@@ -67,9 +68,8 @@ function checkWaiting(layout: RepositoryLayout, findings: Findings, options: Che
   findings.attempt('metadata/timestamp.json', () => requireNotAhead(state, options.clock.nowMs()));
   for (const name of state.ignored)
     findings.note(`metadata/${name} is newer and does not verify: it cannot be published`);
-  if (isWaiting(state)) {
-    findings.note('a newer version of a role waits for the online keys (writ refresh)');
-  }
+  for (const { role, version } of listWaitingRoles(state))
+    findings.note(`${role} v${version} is signed and waits for the online keys (writ refresh)`);
 }
 
 /** Hosts go by the time that was signed, and judge no expiry by their own before it. */

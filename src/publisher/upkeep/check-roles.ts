@@ -133,10 +133,16 @@ export function checkRoles(
   }
   for (const role of targets === undefined ? [] : delegatedRolesOf(targets)) {
     const meta = snapshot?.signed.meta[`${role.name}.json`];
-    if (targets === undefined || meta === undefined) findings.note(`${role.name} has signed nothing yet`);
+    if (targets === undefined || meta === undefined) noteUnpublished(layout, findings, role.name);
     else check(metadataName(role.name, meta.version), () => readTeam(layout, targets, role, meta));
   }
   return { counts, releases: [...releases].map(([path, file]) => ({ path, file })) };
+}
+
+/** A version on disk that no snapshot names may wait for the online keys, or may not verify. */
+function noteUnpublished(layout: RepositoryLayout, findings: Findings, role: string): void {
+  const isSigned = versionsOnDisk(layout, role).length > 0;
+  findings.note(`${role} ${isSigned ? 'has no published version' : 'has signed nothing'} yet`);
 }
 
 function noteUnreachable(

@@ -10,10 +10,11 @@ import type { RepositoryState } from '../repository/repository-state.js';
 import { readRoleValidityMs } from '../signing/sign-role.js';
 
 /**
- * `expired`: hosts refuse it; `refused`: not signed by the keys of today; `unsigned`: nobody has signed it yet;
+ * `expired`: hosts refuse it; `refused`: not signed by the keys of today; `unsigned`: no key has signed it yet;
+ * `waiting`: its first version is signed and waits for the online keys;
  * `soon`: it expires within the time that was asked for.
  */
-type RoleCondition = 'fresh' | 'soon' | 'unsigned' | 'expired' | 'refused';
+type RoleCondition = 'fresh' | 'soon' | 'unsigned' | 'waiting' | 'expired' | 'refused';
 
 export interface RoleReport {
   readonly role: string;
@@ -53,6 +54,14 @@ export function reportRoles(state: RepositoryState, nowMs: number, failWithinMs:
         ...describe(file, authority, live.targets, age(readRoleValidityMs(state, role.name))),
       };
     const version = versionIn(live.snapshot.signed.meta, role.name);
+    const waiting = version === 0 ? state.delegated.get(role.name) : undefined;
+    if (waiting !== undefined && waiting.expiresAtMs > nowMs)
+      return {
+        ...row,
+        ...describe(waiting, authority, live.targets, age(0)),
+        version,
+        condition: 'waiting',
+      };
     const condition = version === 0 ? 'unsigned' : 'refused';
     return { ...row, version, signed: 0, ...whoSigns(authority, live.targets), condition };
   });

@@ -92,7 +92,14 @@ interface Found {
   readonly obstacle: WritError | undefined;
 }
 
-const verdicts = { fresh: 'ok', soon: 'warn', unsigned: 'warn', expired: 'FAIL', refused: 'FAIL' } as const;
+const verdicts = {
+  fresh: 'ok',
+  soon: 'warn',
+  unsigned: 'warn',
+  waiting: 'warn',
+  expired: 'FAIL',
+  refused: 'FAIL',
+} as const;
 
 const verdictOf = ({ condition }: Pick<RoleReport, 'condition'>) => verdicts[condition];
 

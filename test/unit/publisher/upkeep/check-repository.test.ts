@@ -133,6 +133,10 @@ describe('checkRepository', () => {
     await delegateTo(repository, team, { paths: ['access/*'] });
     assert.deepEqual((await check(repository)).notes, ['access-team has signed nothing yet']);
     await repository.publish({ rule: '' }, { bundle: 'access', keys: team.keys });
+    assert.deepEqual((await check(repository)).notes, [
+      'access-team has no published version yet',
+      'access-team v1 is signed and waits for the online keys (writ refresh)',
+    ]);
     await repository.refresh();
     const { problems, archives: count } = await check(repository);
     assert.deepEqual([problems, count], [[], 3]);

@@ -19,6 +19,19 @@ function team(repository: SampleRepository): RoleReport | undefined {
 }
 
 describe('reportRoles', () => {
+  it('counts the signatures of a first version that waits for the online keys', async () => {
+    using dir = tempDir();
+    const clock = fakeClock();
+    const repository = sampleRepository(dir, { clock });
+    const first = makeTeam(dir, 'dns-team');
+    await delegateTo(repository, first, { lifeMs: 8 * dayMs });
+    await signByTeam(repository, first);
+    const { version, signed, condition } = team(repository) ?? assert.fail();
+    assert.deepEqual({ version, signed, condition }, { version: 0, signed: 1, condition: 'waiting' });
+    await clock.advance(9 * dayMs);
+    assert.equal(team(repository)?.condition, 'unsigned');
+  });
+
   it('lists the top-level roles with the teams below the targets, and who signs', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
