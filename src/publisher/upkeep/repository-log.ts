@@ -3,6 +3,7 @@
 // be verified. Reads only.
 import { given } from '../../core/given.js';
 import type { Clock } from '../../platform/time/clock.js';
+import { delegatedRolesOf } from '../repository/delegated-files.js';
 import { handedOverBy } from '../repository/listing.js';
 import { layoutOf, type RepositoryLayout, rolesOnDisk } from '../repository/repository-layout.js';
 import {
@@ -91,7 +92,11 @@ export function readRepositoryLog({
   const versions = { live: liveVersions(timestamps, snapshots), snapshots };
   const seenInTeams = teams.flatMap(({ role, read }) => listSeenReleases(role, read.versions, versions));
   const seenInTargets = listSeenReleases('targets', targets.versions, versions);
-  const seen: SeenMetadata = { ...versions, releases: new Set([...seenInTargets, ...seenInTeams]) };
+  const newest = targets.versions.at(-1)?.file;
+  const delegated = new Set(newest === undefined ? [] : delegatedRolesOf(newest).map(({ name }) => name));
+  const releases = new Set([...seenInTargets, ...seenInTeams]);
+  const next = new Set(releaseActs({}, newest?.signed.targets ?? {}).map(describeRelease));
+  const seen: SeenMetadata = { ...versions, releases, delegated, next };
   const roles = [{ role: 'targets', read: targets }, ...teams];
   const entries = [
     ...rootEntries(roots),
@@ -149,6 +154,10 @@ interface SeenVersions {
 interface SeenMetadata extends SeenVersions {
   /** The releases of all versions that hosts saw, as describeRelease has them. */
   readonly releases: ReadonlySet<string>;
+  /** The roles that the newest targets delegate to. */
+  readonly delegated: ReadonlySet<string>;
+  /** The releases of the newest targets, which hosts see now or after the next refresh. */
+  readonly next: ReadonlySet<string>;
 }
 
 /** @returns the releases of the versions of a role that hosts saw, as texts for a comparison */
@@ -235,12 +244,17 @@ function entriesOf(role: string, one: LogVersion<'targets'>, acted: Acted): LogE
   const isResign = acts.length === 0 && one.version > 1;
   const all: readonly LogAct[] = isResign ? [{ kind: 're-sign', ...given({ handedOver }) }] : acts;
   const since = before === undefined || before.version === one.version - 1 ? {} : { since: before.version };
-  const isWaiting = one.version > (seen.live.get(role) ?? 0);
+  const isUnseen = isUnseenVersion(seen, role, one.version);
+  const isRemoved = role !== 'targets' && !seen.delegated.has(role);
+  const isWaiting = !isRemoved && one.version > (seen.live.get(role) ?? 0);
   const waiting = isWaiting ? ({ waiting: true } as const) : {};
-  const isSkipped = !isWaiting && isUnseenVersion(seen, role, one.version);
+  const isSkipped = !isWaiting && isUnseen;
   // The usual skipped version is the first of two before one refresh: the next version publishes its act.
   const isNeverLive = (act: LogAct): boolean =>
-    isSkipped && 'toSerial' in act && !seen.releases.has(describeRelease(act));
+    isSkipped &&
+    'toSerial' in act &&
+    !seen.releases.has(describeRelease(act)) &&
+    !seen.next.has(describeRelease(act));
   return all.map((act) => ({
     ...entryOf(role, one, act),
     ...since,

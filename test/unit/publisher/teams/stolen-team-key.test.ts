@@ -285,6 +285,22 @@ describe('the log after a theft of a team key', () => {
     return actsOf(repository).filter((text) => text.startsWith('targets.3'));
   };
 
+  it('shows a waiting release of a removed role as never published', async () => {
+    using dir = tempDir();
+    const { repository } = await stolenKey(dir);
+    await removeRole(repository, false);
+    await repository.refresh();
+    const { entries } = readRepositoryLog({ repository: repository.directory, clock: repository.clock });
+    const ofTeam = entries.filter(({ role }) => role === 'dns-team');
+    assert.deepEqual(
+      ofTeam.map(({ version, waiting, neverLive }) => [version, waiting, neverLive]),
+      [
+        [2, undefined, true],
+        [1, undefined, undefined],
+      ],
+    );
+  });
+
   it('shows a published release as moved where the role is removed', async () => {
     using dir = tempDir();
     const { repository } = await stolenKey(dir);
