@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { countUnexplained } from '../../src/agent/settled/evidence-rules.js';
+import type { Bake, ProcessEnd } from '../../src/agent/state/ledger.js';
 import type { Schema } from '../../src/core/config/config-keys.js';
 import { commonResetKeys, configSchema } from '../../src/core/config/config-schema.js';
 import { defaultPlaces } from '../../src/core/config/config-values.js';
@@ -22,6 +24,23 @@ function documented(text: string): string[] {
   return [...text.matchAll(/^\| `([^`]+)` \|/gm)].map((match) => match[1] ?? '');
 }
 
+/** @returns how many short replacements of one worker take a release back with the default of `bake.restarts` */
+function fatalReplacement(watchedForMs: number, more: Partial<ProcessEnd>): number {
+  const startedAtMs = 1_000_000;
+  const times = Array.from({ length: 20 }, (_, index) => index + 1);
+  const isFatal = (count: number): boolean => {
+    const ends = times.slice(0, count).map((afterMs): ProcessEnd => {
+      return { atMs: startedAtMs + afterMs, livedMs: 1, kind: 'unrecorded', ...more };
+    });
+    const sinceMs = startedAtMs - watchedForMs;
+    const runs = { process: '7', sinceMs, watchedSinceMs: sinceMs, bootId: 'b', ends };
+    const bake = { startedAtMs } as Bake;
+    const options = { bake, forMs: 600_000, restarts: 2, nowMs: startedAtMs + 1000 };
+    return countUnexplained(runs, options)?.isExceeded === true;
+  };
+  return times.find(isFatal) ?? 0;
+}
+
 const [keysPart = '', driversAndLimits = ''] = page.split('### Drivers');
 const [driversPart = '', limitsPart = ''] = driversAndLimits.split('## Limits');
 
@@ -39,6 +58,13 @@ describe('docs/configuration.md', () => {
     for (const driver of driverKinds) {
       for (const key of [driver.name, ...Object.keys(driver.properties)]) assert.ok(keys.includes(key), key);
     }
+  });
+
+  it('names the replacement without a recorded cause at which a release is taken back', () => {
+    const row = (watchedForMs: number, name: string): string =>
+      `| ${name} | ${fatalReplacement(watchedForMs, {})}th | ${fatalReplacement(watchedForMs, { wasNotified: true })}th |`;
+    for (const text of [row(600_000, 'observed'), row(0, 'not observed')])
+      assert.ok(page.includes(`\n${text}\n`), text);
   });
 
   it('shows a file that is accepted', () => {
