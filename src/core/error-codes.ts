@@ -339,7 +339,7 @@ export const errorCodes = {
   ),
   WORKER_UNREACHABLE: degraded(
     'A worker cannot be reached. It may answer from an older generation.',
-    'Check whether the worker runs; it is notified again.',
+    'Check whether the worker runs, and whether the pid file of its configuration exists. The worker is notified again.',
   ),
   PROCESS_UNKNOWN: degraded(
     'It is not certain which process a worker is: its number may have passed to another program. Nothing was signalled.',

@@ -7,7 +7,12 @@ import { given } from '../../core/given.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { unreachable } from '../../workers/contract/answer.js';
 import type { Answer, Driver, Liveness, SupervisorFailure, Target } from '../../workers/contract/driver.js';
-import { type NotifyVerb, notifyWorker } from '../../workers/contract/notify-worker.js';
+import {
+  deadAnswerText,
+  findDeathHint,
+  type NotifyVerb,
+  notifyWorker,
+} from '../../workers/contract/notify-worker.js';
 import { livenessIn } from '../../workers/shared/pid-file.js';
 import type { WorkerGroup } from '../state/host.js';
 import type { WorkerLedger } from '../state/ledger.js';
@@ -37,6 +42,17 @@ export async function seenAlive(
   const { pidFile } = hook ?? {};
   const liveness = pidFile === undefined ? driver && (await livenessOf(driver, worker)) : livenessIn(pidFile);
   return liveness === undefined ? {} : knownLiveness(liveness);
+}
+
+/** @returns a result without an answer, with the liveness of its worker and why the worker counts as dead */
+export async function withLiveness(
+  driver: Driver,
+  result: WorkerResult,
+  liveness: Liveness,
+): Promise<WorkerResult> {
+  const why = liveness === 'dead' ? await findDeathHint(driver, result.worker) : undefined;
+  const text = why === undefined || result.text.includes(why) ? result.text : `${why}; ${result.text}`;
+  return { ...result, ...knownLiveness(liveness), text };
 }
 
 export function knownLiveness(liveness: Liveness): Pick<WorkerResult, 'lives'> {
@@ -95,7 +111,7 @@ export async function lookAfter(
     results.map(async (result): Promise<WorkerResult> => {
       const driver = watched(result);
       if (driver === undefined || (await livenessOf(driver, result.worker)) !== 'dead') return result;
-      const text = `answered, then died: ${result.text}`;
+      const text = await deadAnswerText(driver, result.worker, result.text);
       return { ...result, state: 'unreachable', text, atMs: clock.nowMs() };
     }),
   );

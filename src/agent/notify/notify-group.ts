@@ -10,7 +10,7 @@ import { unreachable } from '../../workers/contract/answer.js';
 import type { Answer, Driver, Target } from '../../workers/contract/driver.js';
 import { type NotifyVerb, notifyWorker } from '../../workers/contract/notify-worker.js';
 import type { WorkerGroup } from '../state/host.js';
-import { knownLiveness, livenessOf, seenAlive, startFailed, type Unanswered } from './dead-workers.js';
+import { livenessOf, seenAlive, startFailed, type Unanswered, withLiveness } from './dead-workers.js';
 import type { No } from './refusal.js';
 import { type Member, mapBounded, maxParallelNotices, readMembers, workerResult } from './worker-groups.js';
 import { groupOf, hasAnswered, type VerbOf, workerKey, workerOf } from './worker-ledger.js';
@@ -216,14 +216,14 @@ async function judgeUnanswered(
   const { worker, answer, verb } = unanswered;
   const liveness = await livenessOf(driver, worker);
   if (answer.notNow === 'yes' && liveness !== 'dead')
-    return { result: { ...result, ...knownLiveness(liveness) } };
+    return { result: await withLiveness(driver, result, liveness) };
   const isDown = liveness === 'dead' || (verb === 'restart' && liveness === 'alive');
   if (lived && isDown) return { result, no: 'WORKER_DIED' };
   const isLeft = liveness !== 'dead' || options.restartDead === 'yes';
   const started = isLeft ? undefined : await startedAgain(one, unanswered, result);
   if (started !== undefined) return started;
   if (verb === 'restart') return { result, lost: 'yes' };
-  return { result: { ...result, ...knownLiveness(liveness) } };
+  return { result: await withLiveness(driver, result, liveness) };
 }
 
 /** It was dead before it was notified. @returns undefined where its supervisor records no failure */
@@ -236,7 +236,7 @@ async function startedAgain(
   if (answer === undefined) return undefined;
   const { generation, worker } = result;
   const said = workerResult(group.config.name, worker, answer, generation, options.clock.nowMs());
-  const lives = hasAnswered(said) ? {} : knownLiveness('dead');
+  const lives = hasAnswered(said) ? {} : { lives: 'no' as const };
   return { result: { ...said, ...given({ notificationId: result.notificationId }), ...lives } };
 }
 

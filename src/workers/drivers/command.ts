@@ -9,6 +9,7 @@ import { maxHookOutputBytes } from '../../core/limits.js';
 import { type CommandResult, runCommand } from '../../platform/process/run-command.js';
 import { confirmed, notified, notNow, refused, tailOf, unreachable } from '../contract/answer.js';
 import type { Answer, Driver, DriverContext, ResetOptions } from '../contract/driver.js';
+import { deadText, findDeathHint } from '../contract/notify-worker.js';
 import { createWorkerProcess, livenessVerb, processVerbs } from '../identity/worker-process.js';
 import { absoluteFile, driverKind, type OptionsOf, property, yesOrNo } from '../shared/driver-options.js';
 import { patternOf } from '../shared/expectation.js';
@@ -69,7 +70,11 @@ function createDriver(options: CommandOptions, context: DriverContext): Driver {
       const answer = await notify(run, worker, reset, { ...options, isUnreached, busy });
       // A program that cannot connect ends like one whose daemon refused: who is dead has said nothing.
       const isDead = answer.kind === 'refused' && (await liveness?.(worker)) === 'dead';
-      return isDead ? unreachable(`nobody lives there: ${answer.text}`) : answer;
+      if (!isDead) return answer;
+      const why = await findDeathHint(processVerbs(process), worker);
+      return unreachable(
+        why === undefined ? `nobody lives there: ${answer.text}` : deadText(why, answer.text),
+      );
     },
     restart:
       restart && ((worker, reset) => notify(restart.run, worker, reset, { ...options, isUnreached, busy })),

@@ -35,11 +35,14 @@ export function findDaemon(path: string, options: PidFileOptions = {}): Daemon {
     return { kind: 'found', process };
   } catch (error) {
     if (!isSystemError(error)) throw error;
-    const kind = error.code === 'ENOENT' ? 'dead' : 'unknown';
-    return { kind, reason: `${path} cannot be read: ${error.code}` };
+    if (error.code === 'ENOENT')
+      return { kind: 'dead', reason: `there is no pid file ${path}`, hint: missingHint };
+    return { kind: 'unknown', reason: `${path} cannot be read: ${error.code}` };
   }
 }
 
+/** A daemon may run without writing the file that the configuration names. */
+const missingHint = 'if its daemon runs, correct the path, or let the daemon write the file';
 const programHint = 'give `process.program`, or `process.unit` in place of the pid file';
 
 interface Meaning {

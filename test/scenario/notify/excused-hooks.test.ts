@@ -43,7 +43,7 @@ describe('a probe that reached nobody, beside a worker that vouches for itself',
     );
     assert.match(
       first.warnings[0]?.message ?? '',
-      /^ns: it reached no worker \(.*pdi cannot be read: ENOENT\): exit 1/,
+      /^ns: it reached no worker \(there is no pid file .*pdi\): exit 1/,
     );
     assert.deepEqual(health(test), ['warning PROBE_SILENT']);
   });

@@ -1,11 +1,18 @@
 // Which workers are asked whether they are alive, which are restarted on the way back, and how long a move waits for it.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { doubtReplaced, lookAfter, requireAlive, revive } from '../../../../src/agent/notify/dead-workers.js';
+import {
+  doubtReplaced,
+  lookAfter,
+  requireAlive,
+  revive,
+  withLiveness,
+} from '../../../../src/agent/notify/dead-workers.js';
 import { type Member, readMembers } from '../../../../src/agent/notify/worker-groups.js';
 import type { WorkerGroup } from '../../../../src/agent/state/host.js';
 import type { WorkerResult } from '../../../../src/core/cycle/cycle-report.js';
 import type { Driver } from '../../../../src/workers/contract/driver.js';
+import { findDaemon } from '../../../../src/workers/shared/pid-file.js';
 import { rejectsCode, throwsCode } from '../../../kit/assert/assert-code.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { type LivingDriver, livingDriver } from '../../../kit/workers/living-workers.js';
@@ -46,6 +53,21 @@ describe('a move', () => {
     assert.deepEqual(await now('confirmed'), ['unreachable']);
     assert.deepEqual(await now('confirmed', member?.process), ['confirmed']);
     assert.deepEqual(await now('refused'), ['refused']);
+  });
+
+  it('names the pid file that does not exist, in the text of each worker that counts as dead for that reason', async () => {
+    const driver: Driver = {
+      ...livingDriver({ a: confirms }),
+      liveness: async () => 'dead',
+      process: async () => findDaemon('/nonexistent/a.pid'),
+    };
+    const options = { clock: fakeClock({ mode: 'skip' }), signal: new AbortController().signal };
+    const [answered] = await lookAfter([groupOf(driver)], [result('confirmed')], options);
+    assert.match(answered?.text ?? '', /^counts as dead: there is no pid file \/nonexistent\/a\.pid: /);
+    const silent = await withLiveness(driver, result('unreachable'), 'dead');
+    assert.match(silent.text, /^there is no pid file \/nonexistent\/a\.pid: .*; unreachable$/);
+    assert.deepEqual(await withLiveness(driver, silent, 'dead'), silent);
+    assert.equal((await withLiveness(driver, result('unreachable'), 'alive')).text, 'unreachable');
   });
 
   it('fails for a worker that answered and is unreachable since, and for no other change', () => {

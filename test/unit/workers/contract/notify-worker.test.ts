@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Answer, Driver, Liveness, VerdictClass } from '../../../../src/workers/contract/driver.js';
 import { notifyWorker } from '../../../../src/workers/contract/notify-worker.js';
+import { findDaemon } from '../../../../src/workers/shared/pid-file.js';
 
 const options = { target: { generation: 7, path: '/policy/generations/7' }, timeoutMs: 1000 };
 
@@ -52,6 +53,19 @@ describe('telling a worker', () => {
         text: 'answered, then died: ok',
       });
     }
+  });
+
+  it('names the pid file that does not exist, because the worker counts as dead only for that reason', async () => {
+    const driver: Driver = {
+      ...driverThat({ liveness: 'dead' }),
+      process: async () => findDaemon('/nonexistent/w.pid'),
+    };
+    const { kind, text } = await notifyWorker(driver, 'a', options);
+    assert.equal(kind, 'unreachable');
+    assert.match(
+      text,
+      /^counts as dead: there is no pid file \/nonexistent\/w\.pid: .*; its answer was: ok$/,
+    );
   });
 
   it('leaves the answer of a worker that lives, or of which nobody knows', async () => {

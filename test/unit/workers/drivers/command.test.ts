@@ -138,8 +138,10 @@ describe('the command driver', () => {
     const ask = (): Promise<Answer> => driver.reset('sh', { target, timeoutMs: 60_000 });
     assert.deepEqual(await ask(), {
       kind: 'unreachable',
-      text: 'nobody lives there: exit 1: cannot connect',
+      text: `counts as dead: there is no pid file ${dir.join('pid')}: if its daemon runs, correct the path, or let the daemon write the file; its answer was: exit 1: cannot connect`,
     });
+    writeFileSync(dir.join('pid'), '4194305\n');
+    assert.equal((await ask()).text, 'nobody lives there: exit 1: cannot connect');
     writeFileSync(dir.join('pid'), `${process.pid}\n`);
     assert.equal((await ask()).kind, 'refused');
   });
