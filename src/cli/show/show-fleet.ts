@@ -210,8 +210,9 @@ const maxOutcomes = 10;
 
 export function showHost(host: HostDetail, nowMs: number): string[] {
   const { outcomes, namesakes } = host;
+  const heading = host.state === 'retired' ? host.state : host.presence;
   return [
-    `${host.presence.toUpperCase()} ${host.host}  ${host.key}`,
+    `${heading.toUpperCase()} ${host.host}  ${host.key}`,
     `  ${host.kind === 'opa' ? 'unsigned' : host.state}, health ${host.health || 'unknown'}, ${host.kind === 'opa' ? 'OPA' : 'Writ'} ${host.version || 'unknown'}, heard ${seenText(host, nowMs)}`,
     ...(host.report?.findings ?? []).flatMap(findingLines),
     ...(host.cloned ? ['  CLONED: two machines report with this key; enrol one of them again'] : []),

@@ -116,6 +116,14 @@ describe('`writ fleet host` and `fleet hosts` for people', () => {
     assert.deepEqual(lines.slice(2), ['  authz r1', '  main nothing  bundle_error: line 3']);
   });
 
+  it('show that a host or an OPA is retired in the first line', () => {
+    const detail = { schema: 1, type: 'fleet.host', enrolledAtMs: 1, everyMs: 1, outcomes: [] } as const;
+    for (const kind of ['writ', 'opa'] as const) {
+      const retired = { ...line, ...detail, kind, state: 'retired', namesakes: [] } as const;
+      assert.match(showHost(retired, nowMs)[0] ?? '', /^RETIRED a {2}/);
+    }
+  });
+
   it('show each code with its meaning and what to do, and the channel behind its bundle', () => {
     const report = { ...reportOf('a'), findings: ['WORKERS_MISSING', 'toString'] };
     const detail = { schema: 1, type: 'fleet.host', enrolledAtMs: 1, everyMs: 1, outcomes: [] } as const;
