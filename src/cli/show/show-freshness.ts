@@ -46,7 +46,9 @@ function summary(report: StatusReport): string {
   const since = sinceMs === undefined ? '' : ` since ${minuteTime(sinceMs)}`;
   const contact =
     lastContactAtMs === undefined ? never : `server reached ${roughly(report.atMs - lastContactAtMs)} ago`;
-  const poll = lineOf(report.nextPollAtMs, (at) => `next poll in ${roughly(at - report.atMs)}`);
+  // A stopped agent does not poll.
+  const nextPollAtMs = report.agent === 'stop' ? undefined : report.nextPollAtMs;
+  const poll = lineOf(nextPollAtMs, (at) => `next poll in ${roughly(at - report.atMs)}`);
   return `${state}${since}: ${[contact, ...ageText(report), ...poll].join(', ')}`;
 }
 

@@ -327,6 +327,8 @@ describe('the status of a host', () => {
     const tried = { tries: 3, nextNotificationAtMs: Date.UTC(2026, 10, 21, 14, 33, 6) };
     const workers = [workerStatus('kresd@1', 'unreachable', { ...tried, text: 'ECONNREFUSED' })];
     const lineOf = (agent: 'run' | 'stop') => showStatus(statusReport({ agent, workers })).lines.join('\n');
+    assert.match(lineOf('run'), /next poll in/);
+    assert.doesNotMatch(lineOf('stop'), /next poll in/);
     assert.match(lineOf('stop'), /3 notifications without an answer, again at the next pull: ECONNREFUSED/);
     assert.match(lineOf('run'), /without an answer, again at 2026-11-21 14:33:06 UTC: ECONNREFUSED/);
   });
