@@ -25,10 +25,11 @@ export function rememberVerdicts(stored: StoredRole): (set: TrustedSet, proof: R
       recall = rememberFiles(stored);
     }
     judgedBy = set;
-    const key = JSON.stringify([proof.path, proof.sha256, proof.length, proof.role]);
+    const key = JSON.stringify([proof.path, proof.sha256, proof.length, proof.role, proof.evidence]);
     const kept: KeptRole = (name) => set.delegated?.get(name) ?? recall(name);
     const verdict = known.get(key) ?? stillVerifies(set, proof, kept);
-    known.set(key, verdict);
+    // A record that does not verify is renewed, so a verdict on the record alone is remembered only if it verifies.
+    if (proof.evidence === undefined || verdict.kind === 'verifies') known.set(key, verdict);
     return verdict;
   };
 }

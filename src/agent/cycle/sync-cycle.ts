@@ -10,6 +10,7 @@ import type { Move } from '../activation/move.js';
 import { placeCandidate } from '../activation/place.js';
 import { noteMissedReleases } from '../freshness/missed-releases.js';
 import { activeGenerationNumber } from '../generations/generations.js';
+import { renewOutdatedRecords } from '../generations/renew-release.js';
 import { findUntrusted, untrustedProblems } from '../generations/vouching.js';
 import { keepRecords } from '../integrity/repair-plan.js';
 import { damageProblems } from '../integrity/standing-damage.js';
@@ -72,6 +73,7 @@ export function syncCycle(host: Host, request: CycleRequest): Promise<CycleEnd> 
       job.story.note({ type: 'outdated' });
       await runAttempt(job, request);
     }
+    renewOutdatedRecords(host, () => job.area.path());
     noteRetryTimes(host, job.record.bundles);
   });
 }
@@ -166,7 +168,7 @@ function noteAftermath({ host, record, story }: Job): void {
   noteMissedReleases(host, record);
   // Also after a refresh that failed: it may have followed the root that took the keys away.
   try {
-    record.problems.push(...untrustedProblems(findUntrusted(host)), ...damageProblems(host));
+    record.problems.push(...untrustedProblems(findUntrusted(host), host.config), ...damageProblems(host));
   } catch (error) {
     host.log.warn({ err: error }, 'the kept releases could not be verified again');
   }

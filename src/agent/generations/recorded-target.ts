@@ -75,8 +75,8 @@ export function targetToRepair(host: Host, { bundle, channel, release }: TargetW
   }
 }
 
-/** What the trusted metadata lists needs no record to be believed. */
-function listedTarget(host: Host, { bundle, channel, release }: TargetWish): SignedTarget | undefined {
+/** @returns the target as the trusted metadata lists it, which needs no record; undefined when another release is listed */
+export function listedTarget(host: Host, { bundle, channel, release }: TargetWish): SignedTarget | undefined {
   const target = orUndefined(() => host.client.knownTarget(bundle, channel));
   return target !== undefined && nameOf(target) === release ? target : undefined;
 }

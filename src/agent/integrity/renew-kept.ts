@@ -42,11 +42,9 @@ async function renewPart(
     if (manifest !== undefined && isLost(found, 'manifest'))
       renewManifest(host, { bundle: bundle.name, release, manifest, staging });
     if (isLost(found, 'record'))
-      renewRecord(
-        host,
-        targetToRepair(host, { bundle: bundle.name, channel: bundle.channel, release }),
+      renewRecord(host, targetToRepair(host, { bundle: bundle.name, channel: bundle.channel, release }), {
         staging,
-      );
+      });
   } catch (error) {
     if (!isWritError(error)) throw error;
     host.log.warn({ err: error, bundle: bundle.name }, 'the kept files of a release could not be rewritten');

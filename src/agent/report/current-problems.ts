@@ -51,7 +51,7 @@ const judges: readonly Judge[] = [
   { codes: ['BAKE_FAILED'], judge: ({ host, ledger }) => bakeProblems(host, ledger) },
   { codes: ['CONTACT_LOST'], judge: (facts) => lostContactErrors(facts.ledger, facts).map(problemOf) },
   { codes: ['REPAIRED_BY_PREVIOUS'], judge: ({ damage }) => damage },
-  { codes: ['UNTRUSTED_ACTIVE'], judge: ({ untrusted }) => untrustedProblems(untrusted) },
+  { codes: ['UNTRUSTED_ACTIVE'], judge: ({ host, untrusted }) => untrustedProblems(untrusted, host.config) },
   { codes: ['ACTIVE_WITHDRAWN'], judge: withdrawnProblems },
   { codes: ['SERVER_BUSY'], judge: busyProblems },
   { codes: ['POLICY_STALE'], judge: staleProblems },

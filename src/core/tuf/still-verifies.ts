@@ -24,8 +24,10 @@ export interface ReleaseProof {
   readonly sha256: string;
   /** Name of the role that listed it. */
   readonly role: string;
-  /** That role's file, byte for byte; read only when the metadata of today does not list the release. */
+  /** That role's file, byte for byte. Read only when the verdict depends on it. */
   metadata(): Uint8Array | undefined;
+  /** The record alone must prove the release; by default the current metadata may list it instead. */
+  readonly evidence?: 'record';
 }
 
 export type StillVerdict =
@@ -38,7 +40,7 @@ export type KeptRole = (name: string) => ParsedFile<'targets'> | undefined;
 /** @param known also in the middle of a refresh: what the newest root does not vouch for counts nothing here */
 export function stillVerifies(known: TrustedSet, proof: ReleaseProof, kept: KeptRole): StillVerdict {
   const set = settleRoot(known);
-  if (isListed(set, proof, kept)) return { kind: 'verifies', by: 'listed' };
+  if (proof.evidence === undefined && isListed(set, proof, kept)) return { kind: 'verifies', by: 'listed' };
   const file = recallFile(proof.metadata(), 'targets', proof.role);
   if (file === undefined) return untrusted('is not listed, and the metadata in its record cannot be read');
   if (!isEntry(file.signed.targets, proof)) return untrusted('is not listed, not even in its own record');

@@ -184,6 +184,9 @@ describe('`untrusted: rollback`', () => {
     const end = await test.sync();
     const exit = createUntrustedExit();
     assert.equal(await exit.afterCycle(test.host, end, signal), undefined);
+    const hint = end.result.problems.find((one) => one.code === 'UNTRUSTED_ACTIVE')?.hint ?? '';
+    assert.match(hint, /`untrusted: rollback` is configured/);
+    assert.doesNotMatch(hint, /writ rollback/);
     assert.equal(test.read('access/policy.yaml'), 'version: 2\n');
     assert.ok(codes(await test.pull()).includes('UNTRUSTED_ACTIVE'));
   });
