@@ -7,12 +7,8 @@ import { given } from '../../core/given.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { unreachable } from '../../workers/contract/answer.js';
 import type { Answer, Driver, Liveness, SupervisorFailure, Target } from '../../workers/contract/driver.js';
-import {
-  deadAnswerText,
-  findDeathHint,
-  type NotifyVerb,
-  notifyWorker,
-} from '../../workers/contract/notify-worker.js';
+import { deadAnswerText, findDeathHint } from '../../workers/contract/liveness.js';
+import { type NotifyVerb, notifyWorker } from '../../workers/contract/notify-worker.js';
 import { livenessIn } from '../../workers/shared/pid-file.js';
 import type { WorkerGroup } from '../state/host.js';
 import type { WorkerLedger } from '../state/ledger.js';

@@ -1,7 +1,7 @@
 // Whether a worker lives that may be away for a moment, as one that reloads or connects again. Owns how often it is
 // looked for; what a look sees is the driver's.
 import type { Clock } from '../../platform/time/clock.js';
-import type { Liveness } from './driver.js';
+import type { Driver, Liveness } from './driver.js';
 
 export interface Patience {
   readonly clock: Clock;
@@ -50,4 +50,25 @@ export async function livenessWithin(
     if (seen !== 'dead' || clock.monotonicMs() >= endMs) return seen;
     await clock.sleep(lookAgainMs);
   }
+}
+
+/** @returns the text of a worker that answered and counts as dead afterwards */
+export async function deadAnswerText(driver: Driver, worker: string, text: string): Promise<string> {
+  const why = await findDeathHint(driver, worker);
+  return why === undefined ? `answered, then died: ${text}` : deadText(why, text);
+}
+
+/** @returns the text of a worker that answered, though a missing file makes it count as dead */
+export function deadText(why: string, text: string): string {
+  return `counts as dead: ${why}; its answer was: ${text}`;
+}
+
+/** @returns why a worker counts as dead, where the configuration may be the cause, as a pid file that does not exist */
+export async function findDeathHint(
+  driver: Pick<Driver, 'process'>,
+  worker: string,
+): Promise<string | undefined> {
+  const daemon = await driver.process?.(worker);
+  if (daemon?.kind !== 'dead' || daemon.hint === undefined) return undefined;
+  return `${daemon.reason}: ${daemon.hint}`;
 }

@@ -2,6 +2,7 @@
 // A worker that answered and then died uses no generation, whatever it said. Never decides an outcome.
 import { unreachable } from './answer.js';
 import type { Answer, Driver, ResetOptions } from './driver.js';
+import { deadAnswerText } from './liveness.js';
 
 export type NotifyVerb = 'reset' | 'restart';
 
@@ -22,27 +23,6 @@ export async function notifyWorker(
   if (answer.kind !== 'confirmed' && answer.kind !== 'notified') return answer;
   const liveness = await driver.liveness?.(worker);
   return liveness === 'dead' ? unreachable(await deadAnswerText(driver, worker, answer.text)) : answer;
-}
-
-/** @returns the text of a worker that answered and counts as dead afterwards */
-export async function deadAnswerText(driver: Driver, worker: string, text: string): Promise<string> {
-  const why = await findDeathHint(driver, worker);
-  return why === undefined ? `answered, then died: ${text}` : deadText(why, text);
-}
-
-/** @returns the text of a worker that answered, though a missing file makes it count as dead */
-export function deadText(why: string, text: string): string {
-  return `counts as dead: ${why}; its answer was: ${text}`;
-}
-
-/** @returns why a worker counts as dead, where the configuration may be the cause, as a pid file that does not exist */
-export async function findDeathHint(
-  driver: Pick<Driver, 'process'>,
-  worker: string,
-): Promise<string | undefined> {
-  const daemon = await driver.process?.(worker);
-  if (daemon?.kind !== 'dead' || daemon.hint === undefined) return undefined;
-  return `${daemon.reason}: ${daemon.hint}`;
 }
 
 /** A driver whose answers prove nothing cannot confirm, whatever its file says. */

@@ -9,7 +9,7 @@ import { maxHookOutputBytes } from '../../core/limits.js';
 import { type CommandResult, runCommand } from '../../platform/process/run-command.js';
 import { confirmed, notified, notNow, refused, tailOf, unreachable } from '../contract/answer.js';
 import type { Answer, Driver, DriverContext, ResetOptions } from '../contract/driver.js';
-import { deadText, findDeathHint } from '../contract/notify-worker.js';
+import { deadText, findDeathHint } from '../contract/liveness.js';
 import { createWorkerProcess, livenessVerb, processVerbs } from '../identity/worker-process.js';
 import { absoluteFile, driverKind, type OptionsOf, property, yesOrNo } from '../shared/driver-options.js';
 import { patternOf } from '../shared/expectation.js';

@@ -66,9 +66,9 @@ export function oneCountCases(newLocation: NewLocation): void {
       const reportAll = async (isOld: boolean): Promise<void> => {
         for (const { state, presence, hosts } of all)
           for (let at = 0; at < hosts; at++) {
-            const isHeard = presence === 'heard' || (presence === 'cloned' && at % 2 === 0);
+            const isRecent = presence === 'heard' || (presence === 'cloned' && at % 2 === 0);
             const name = `${state}-${presence}-${at}`;
-            if (isHeard !== isOld) await f.report(name, reportIn(name, state, presence));
+            if (isRecent !== isOld) await f.report(name, reportIn(name, state, presence));
           }
       };
       await reportAll(true);
