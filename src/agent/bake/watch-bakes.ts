@@ -103,7 +103,7 @@ export function lookAtBakes(host: Host, look: BakeLook): BakeReport {
     const settling = { active, config: host.config, generation, nowMs, isObserved };
     ledger = withSettled(ledger, ready, settling);
   }
-  // A status subtracts the time since the first observation: that one is written by a process that goes on to observe.
+  // Status subtracts the time since the last written observation. A process that observes again writes its first one at once.
   const isFirst = ({ bakes = {} }: Ledger, bundle: string): boolean =>
     elapsedMs !== undefined && bakes[bundle] !== undefined && isUnobservedYet(bakes[bundle]);
   const gapMs = (bundle: string): number => (isEachWritten || isFirst(before, bundle) ? 1 : noteEveryMs);

@@ -7,8 +7,10 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { readOfflineStatus } from '../../../src/agent/control/from-disk.js';
 import { createLookAlone } from '../../../src/agent/control/look-alone.js';
+import { readStatusFile } from '../../../src/agent/report/status-file.js';
 import type { Bake, Ledger } from '../../../src/agent/state/ledger.js';
 import { sealed, unsealed } from '../../../src/agent/state/sealed-json.js';
+import { judgeHostHealth } from '../../../src/core/status/host-health.js';
 import type { BakeStatus } from '../../../src/core/status/status.js';
 import { copyHost, type InstalledHost, installHost } from '../../kit/agent/installed-host.js';
 import { jsonOf } from '../../kit/cli/run-writ.js';
@@ -42,7 +44,8 @@ describe('writ pull --settled', () => {
   });
 
   it('observes the bake time itself where no agent runs', async () => {
-    using host = bakingFor(installed, '2s');
+    // The first observation may begin late on a slow machine: after three bake times the release settles unobserved.
+    using host = bakingFor(installed, '5s');
     const run = await host.writ('pull', '--settled', '--wait', '2m');
     assert.equal(run.exitCode, 0, run.stdout + run.stderr);
     assert.match(run.stdout, /^SETTLED {2}dns-edge 2 settled$/m);
@@ -243,22 +246,17 @@ describe('a look without an agent', () => {
     host.configure({ bundles: [{ name: 'dns-edge', bake: { for: '1h' } }] });
     await host.writ('pull', '--json');
     await lookOnce(host);
-    assert.match((await host.writ('status')).stdout, /baking, 59 min \d+ s left/);
-    const health = await host.writ('health');
-    assert.match(health.stdout, /no agent runs, nothing is pulled automatically \[NO_AGENT\]/);
-    const paused = await host.writ('pause', '--reason', 'test');
-    assert.equal(paused.exitCode, 0, paused.stderr);
-    assert.doesNotMatch((await host.writ('status')).stdout, /waits for an agent/);
-    const at = (afterMs: number) => {
-      const clock = { nowMs: () => Date.now() + afterMs };
-      return readOfflineStatus({ configPath: host.config, version: '0.0.0', clock });
+    const { untilMs = 0 } =
+      readStatusFile({ status: host.dir.join('run', 'status.json') })?.observation ?? {};
+    const healthAt = async (nowMs: number) => {
+      const clock = { nowMs: () => nowMs };
+      const report = await readOfflineStatus({ configPath: host.config, version: '0.0.0', clock });
+      const [finding] = judgeHostHealth(report).findings.filter(({ code }) => code === 'NO_AGENT');
+      return [report.bundles[0]?.bake?.waitsFor?.what, finding?.text.includes('does not pass')];
     };
-    for (const [afterMs, waitsFor] of [
-      [10_000, undefined],
-      [31_000, { what: 'agent' }],
-      [-60_000, { what: 'agent' }],
-    ] as const)
-      assert.deepEqual((await at(afterMs)).bundles[0]?.bake?.waitsFor, waitsFor, `after ${afterMs} ms`);
+    assert.deepEqual(await healthAt(untilMs - 1), [undefined, false]);
+    assert.deepEqual(await healthAt(untilMs), ['agent', true]);
+    assert.deepEqual(await healthAt(untilMs - 30_001), ['agent', true], 'the clock was set back');
   });
 
   it('asks the server of bake.contact, takes a release back that it is not reached with, and holds it', async () => {

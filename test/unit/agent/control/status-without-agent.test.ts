@@ -6,6 +6,7 @@ import {
   watchRefreshes,
 } from '../../../../src/agent/control/status-without-agent.js';
 import { contactIn, keepContact } from '../../../../src/agent/freshness/contact-memory.js';
+import { startObservation } from '../../../../src/agent/report/bake-status.js';
 import { readStatusFile } from '../../../../src/agent/report/status-file.js';
 import { statusReport } from '../../../../src/agent/report/status-report.js';
 import type { FreshnessReport } from '../../../../src/core/status/freshness.js';
@@ -72,6 +73,18 @@ describe('a host without an agent', () => {
     during.note({ atMs });
     publishRefresh(test.host, '0.0.0', during.read());
     assert.equal(freshness(test).verifiedAtMs, atMs);
+  });
+
+  it('keeps the observation of another command until its end', async () => {
+    using test = testHost();
+    const { host, clock } = test;
+    const observation = startObservation(['access'], clock.nowMs());
+    publishStatus(host, '0.0.0', { observation });
+    publishStatus(host, '0.0.0', { contact: { contact: {} } });
+    assert.deepEqual(readStatusFile(host.paths)?.observation, observation);
+    await clock.advance(30_000);
+    publishStatus(host, '0.0.0', { contact: { contact: {} } });
+    assert.equal(readStatusFile(host.paths)?.observation, undefined);
   });
 
   it('keeps the time of the last success at a command that does not reach the server', async () => {
