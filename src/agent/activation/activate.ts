@@ -26,9 +26,9 @@ import { observeRuns } from '../runs/observe-runs.js';
 import { withContactBefore } from '../settled/contact-ledger.js';
 import type { Host } from '../state/host.js';
 import { clearJournal, writeJournal } from '../state/journal.js';
-import { targetAt } from '../state/paths.js';
-import { forgetReleases } from '../state/refusals.js';
-import { isOfDisk } from '../state/state-file.js';
+import { notificationTarget } from '../state/paths.js';
+import { removeRefusalsOf } from '../state/refusals.js';
+import { isDiskError } from '../state/state-file.js';
 import { askBeforeSwap } from './ask-before-swap.js';
 import { committedLedger } from './commit-ledger.js';
 import { lookForEnds, withEndsInMove } from './ends-in-move.js';
@@ -57,7 +57,7 @@ export async function activate(host: Host, story: CycleStory, move: Move): Promi
 export async function finishActivation(host: Host, story: CycleStory, move: Move): Promise<MoveResult> {
   const progress = await beginMove(host, move);
   try {
-    announceActive(host.groups, targetAt(host.paths, move.to));
+    announceActive(host.groups, notificationTarget(host.paths, move.to));
     return await notifyAndCommit(host, story, move, progress);
   } catch (error) {
     // Who was notified before the crash, and how, nobody knows: the way back notifies everybody.
@@ -107,7 +107,7 @@ function swap(
     throw error;
   }
   requireMoved(host, generation);
-  announceActive(host.groups, targetAt(host.paths, move.to));
+  announceActive(host.groups, notificationTarget(host.paths, move.to));
   return { value: undefined, text: `generation ${from ?? 'none'} -> ${generation}` };
 }
 
@@ -165,7 +165,7 @@ async function notifyAndCommit(
     const outcome = problems.length > 0 ? 'degraded' : 'activated';
     return { workers, problems, warnings: [...warnings, ...ends], outcome };
   } catch (error) {
-    if (isOfDisk(error)) host.wayBack.uncommitted = move.to;
+    if (isDiskError(error)) host.restoreMemory.uncommitted = move.to;
     return uncommitted(story, { workers, ...judgedNow(host) }, error);
   }
 }
@@ -226,15 +226,15 @@ async function commit(
   },
 ): Promise<{ value: readonly Problem[]; text: string }> {
   const look = await lookForEnds(host, move);
-  using _ = host.ledger.tolerate(() => false);
+  using _ = host.ledger.tolerateDiskErrors(() => false);
   noteWorkers(host, workers);
   const cycle = move.swapCycle ?? story.cycle;
   const committed = committedLedger(host, move, { cycle, swappedAtMs });
   const { ledger, warnings } = withEndsInMove(host, committed, { look, to: move.to, notified });
   host.ledger.write(ledger);
-  const disk = host.ledger.unwritten();
+  const disk = host.ledger.writeError();
   if (disk !== undefined) throw disk;
-  forgetReleases(host, move.releases);
+  removeRefusalsOf(host, move.releases);
   clearJournal(host.paths, host.durable);
   return { value: warnings, text: await collect(host, move) };
 }

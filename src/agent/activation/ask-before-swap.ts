@@ -6,7 +6,7 @@ import type { Move } from './move.js';
 
 /** @returns undefined where no bundle that may change watches its contact */
 export async function askBeforeSwap(
-  { config, askServer }: Pick<Host, 'config' | 'askServer'>,
+  { config, contactServer }: Pick<Host, 'config' | 'contactServer'>,
   { kind, releases, to }: Pick<Move, 'kind' | 'releases' | 'to'>,
 ): Promise<ContactBefore | undefined> {
   if (kind === 'repair') return undefined;
@@ -16,7 +16,7 @@ export async function askBeforeSwap(
   if (servers.size === 0) return undefined;
   const reached = await Promise.all(
     [...servers].map(async (server): Promise<ContactServer[]> => {
-      return (await askServer(server)) === undefined ? [server] : [];
+      return (await contactServer(server)) === undefined ? [server] : [];
     }),
   );
   return { generation: to, reached: reached.flat() };

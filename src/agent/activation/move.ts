@@ -10,7 +10,7 @@ import type { RunsLook } from '../runs/note-runs.js';
 import { countText } from '../staging/step-text.js';
 import type { Host, WorkerGroup } from '../state/host.js';
 import type { ContactBefore, Ledger } from '../state/ledger.js';
-import { targetAt } from '../state/paths.js';
+import { notificationTarget } from '../state/paths.js';
 import type { Journal } from '../state/recovery-rules.js';
 import type { RefreshBasis } from './move-rules.js';
 
@@ -76,7 +76,7 @@ export function contextOf(
   { groups, staging, signal }: Move,
   generation: number,
 ): NotifyContext {
-  return { groups, target: targetAt(paths, generation), staging, signal, nextNotificationId };
+  return { groups, target: notificationTarget(paths, generation), staging, signal, nextNotificationId };
 }
 
 /** How many answered, in a line for people. */

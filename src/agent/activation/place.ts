@@ -7,7 +7,7 @@ import { makePlaces, placeGeneration } from '../generations/generations.js';
 import { keepRelease } from '../generations/release-records.js';
 import type { PlacedBundle } from '../staging/candidate.js';
 import type { Host } from '../state/host.js';
-import { treeName } from '../state/paths.js';
+import { treeDirectoryName } from '../state/paths.js';
 
 export interface PlaceOptions {
   /** The attempt's directory in staging. */
@@ -51,7 +51,7 @@ function placeTrees(
     trees.set(name, basename(treePath));
     if (staged === undefined) continue;
     const { serial, manifest } = staged.release;
-    const place = join(paths.bundles, name, treeName(serial, manifest.digest, generation));
+    const place = join(paths.bundles, name, treeDirectoryName(serial, manifest.digest, generation));
     durable.ensureDirectory('flush.bundle', dirname(place), 0o755);
     options.onPlaced(place);
     durable.rename('flush.place', staged.treePath, place);

@@ -21,20 +21,20 @@ import { noteWorkers } from '../notify/worker-ledger.js';
 import { withBlock, withoutHoldsOn } from '../select/holds-and-blocks.js';
 import { noteFailedAttempt } from '../select/waits.js';
 import { withRunsUnknown } from '../settled/settled-ledger.js';
-import type { Host, Refusals } from '../state/host.js';
-import { targetAt } from '../state/paths.js';
+import type { Host, RefusalsDocument } from '../state/host.js';
+import { notificationTarget } from '../state/paths.js';
 import type { Journal, JournalRefusal } from '../state/recovery-rules.js';
-import { putBackRefusals, rememberIfPossible } from '../state/refusals.js';
-import { isOfDisk } from '../state/state-file.js';
+import { recordIfPossible, undoRefusals } from '../state/refusals.js';
 import {
-  endWayBack,
-  journalRefusal,
-  noteRestore,
-  tolerateDisk,
-  turnJournalBack,
-  unrecordedProblems,
-  withRoom,
-} from '../state/way-back-disk.js';
+  finishRestore,
+  keepUnrecordedRestore,
+  restoreProblems,
+  retryWithReserve,
+  toJournalRefusal,
+  tolerateDiskErrors,
+  writeRestoreJournal,
+} from '../state/restore-memory.js';
+import { isDiskError } from '../state/state-file.js';
 import { digestsOf, withWayBack } from './commit-ledger.js';
 import { forgetMove } from './forget-move.js';
 import { findLostState, isUnmoved, requireMovable } from './look-before-move.js';
@@ -60,28 +60,28 @@ export async function restorePrevious(
   const error = isVerdict ? no : triedInVain(host, move, no);
   const before = host.refusals.read();
   // A full disk must not keep workers on what they have refused: what cannot be written stays in memory.
-  using _ = tolerateDisk(host);
+  using _ = tolerateDiskErrors(host);
   try {
     let blamed: readonly string[] = [];
     if (isVerdict) {
-      rememberIfPossible(host, () => {
+      recordIfPossible(host, () => {
         blamed = move.onRefused?.(error, groupsIn(error)) ?? [];
       });
     }
-    const refused = isVerdict ? journalRefusal(error, blamed) : undefined;
+    const refused = isVerdict ? toJournalRefusal(error, blamed) : undefined;
     const options = { notify: 'yes', progress, forward: no, refused } as const;
     const { repeated, ...back } = await story.restore(() => restoreLink(host, story, move, options));
     const last = isVerdict && repeated === true ? notJudged(host, move, { no, before }) : error;
     return {
       ...back,
       outcome,
-      problems: [problemOf(last), ...back.problems, ...unrecordedProblems(host)],
+      problems: [problemOf(last), ...back.problems, ...restoreProblems(host)],
       blamed,
     };
   } catch (again) {
     if (isUnmoved(again) && again.facts['because'] !== 'target')
       return leaveMove(host, { story, errors: [error, again] });
-    if (isOfDisk(again) && activeGenerationNumber(host.paths) !== move.from)
+    if (isDiskError(again) && activeGenerationNumber(host.paths) !== move.from)
       return stayUnmoved(host, move, { story, error, disk: again });
     return block(host, move, { story, errors: [error, toWritError(again)] });
   }
@@ -107,13 +107,13 @@ function stayUnmoved(
 ): MoveResult {
   noteWorkers(host, resultsIn(error));
   const bundles = move.releases.map(({ bundle }) => bundle);
-  const refused = error.kind === 'rolled-back' ? { refused: journalRefusal(error, bundles) } : {};
+  const refused = error.kind === 'rolled-back' ? { refused: toJournalRefusal(error, bundles) } : {};
   const journal = { ...backOf(host, story, move), ...refused };
-  noteRestore(host, { journal, disk, refusal: error });
+  keepUnrecordedRestore(host, { journal, diskError: disk, refusal: error });
   return {
     outcome: 'failed',
     workers: [],
-    problems: [problemOf(error), ...unrecordedProblems(host)],
+    problems: [problemOf(error), ...restoreProblems(host)],
     warnings: [],
   };
 }
@@ -133,7 +133,7 @@ function triedInVain(host: Host, { from, releases }: Move, no: WritError): WritE
   const groups = groupsIn(no);
   if (from === undefined || releases.length === 0 || groups.length === 0) return no;
   let untilMs: number | undefined;
-  rememberIfPossible(host, () => {
+  recordIfPossible(host, () => {
     untilMs = noteFailedAttempt(host, releases, { code: no.code, groups });
   });
   if (untilMs === undefined) return no;
@@ -153,9 +153,9 @@ function triedInVain(host: Host, { from, releases }: Move, no: WritError): WritE
 function notJudged(
   host: Host,
   move: Move,
-  { no, before }: { readonly no: WritError; readonly before: Refusals },
+  { no, before }: { readonly no: WritError; readonly before: RefusalsDocument },
 ): WritError {
-  rememberIfPossible(host, () => putBackRefusals(host, before));
+  recordIfPossible(host, () => undoRefusals(host, before));
   const text = `${no.message}; generation ${move.from} was refused with the same text`;
   const facts = { ...no.facts, refusedFor: no.code };
   return triedInVain(host, move, new WritError('REFUSAL_REPEATED', text, { facts, cause: no }));
@@ -190,8 +190,8 @@ export async function restoreLink(
     requireMovable(host, { to: from, expected, isDamageKnown: found?.isDamageKnown });
   beforeRename();
   const journal = backOf(host, story, move);
-  turnJournalBack(host, journal, refused);
-  const end = (): void => endWayBack(host, { ...journal, ...given({ refused }) }, forward);
+  writeRestoreJournal(host, journal, refused);
+  const end = (): void => finishRestore(host, { ...journal, ...given({ refused }) }, forward);
   const back = { left: to, current: from };
   if (from === undefined) {
     moveLinkBack(host, from, { cycle: story.cycle, beforeRename });
@@ -202,7 +202,7 @@ export async function restoreLink(
   }
   await touchIfPossible(host, { comingBack: from, inUse: to });
   moveLinkBack(host, from, { cycle: story.cycle, beforeRename });
-  announceActive(host.groups, targetAt(paths, from));
+  announceActive(host.groups, notificationTarget(paths, from));
   const known = withWayBack(host, withRetired(host, host.ledger.read(), back), { from, to });
   const ledger = withoutHoldsOn(known, digestsOf(releasesNamedBy(paths, from)));
   host.ledger.write(wantBack(host, ledger, { ...move, from }, progress));
@@ -231,13 +231,13 @@ function moveLinkBack(
 ): void {
   const { paths, durable } = host;
   try {
-    withRoom(host, () => {
+    retryWithReserve(host, () => {
       if (generation !== undefined) return pointCurrentAt(paths, durable, { generation, ...how });
       how.beforeRename();
       removeCurrent(paths, durable);
     });
   } catch (error) {
-    if (!isOfDisk(error) || activeGenerationNumber(paths) !== generation) throw error;
+    if (!isDiskError(error) || activeGenerationNumber(paths) !== generation) throw error;
     host.log.error({ err: error }, 'the link moved back, and its directory could not be flushed');
   }
 }
@@ -266,11 +266,12 @@ function block(
     facts: { first: first.code, again: again.code },
   });
   const releases = digestsOf(move.releases);
-  const until = workerCodes.has(again.code) || isOfDisk(again) ? { until: 'workers' as const } : {};
+  const until = workerCodes.has(again.code) || isDiskError(again) ? { until: 'workers' as const } : {};
   host.ledger.write(withBlock(host.ledger.read(), { reason, atMs: host.clock.nowMs(), releases, ...until }));
-  const disk = host.ledger.unwritten() ?? host.refusals.unwritten();
-  if (disk !== undefined) noteRestore(host, { journal: backOf(host, story, move), disk, refusal: first });
-  const problems = [problemOf(error), problemOf(first), problemOf(again), ...unrecordedProblems(host)];
+  const disk = host.ledger.writeError() ?? host.refusals.writeError();
+  if (disk !== undefined)
+    keepUnrecordedRestore(host, { journal: backOf(host, story, move), diskError: disk, refusal: first });
+  const problems = [problemOf(error), problemOf(first), problemOf(again), ...restoreProblems(host)];
   return { outcome: 'blocked', workers: [], problems, warnings: [] };
 }
 

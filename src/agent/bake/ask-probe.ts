@@ -11,7 +11,7 @@ import { askAgain, noteAnswers, noteUnasked, type RepeatedProbe } from '../notif
 import { isPaused } from '../select/pause.js';
 import { bakingBundles } from '../settled/probe-gap-rules.js';
 import type { Host, WorkerGroup } from '../state/host.js';
-import { isOfDisk } from '../state/state-file.js';
+import { isDiskError } from '../state/state-file.js';
 
 /** A proof is as old as its question: its answer may wait for a long job. */
 export interface AskedProbe extends RepeatedProbe {
@@ -59,7 +59,7 @@ export async function askProbeOf(
     });
   } catch (error) {
     before.log.error({ err: error, group: name }, 'a probe could not be repeated');
-    if (!isOfDisk(error)) return nothing;
+    if (!isDiskError(error)) return nothing;
     const noted = exclusive(async () => (isOver() ? undefined : noteUnasked(before, group, error.message)));
     await noted.catch((cause: unknown) => {
       before.log.error({ err: cause, group: name }, 'a probe without an answer could not be noted');

@@ -48,7 +48,7 @@ export function createBakeTurn(options: BakeTurnOptions): () => Promise<number> 
     const lookMs = before.clock.monotonicMs();
     const elapsedMs = last && lookMs - last.atMs;
     // Evidence that a full disk cannot take counts all the same; the reserve is for what follows from it.
-    using _ = before.ledger.tolerate(() => false);
+    using _ = before.ledger.tolerateDiskErrors(() => false);
     const unwritten = last?.bakes;
     const report = lookAtBakes(before, { observed, bootId: readBootId(), elapsedMs, unwritten });
     last = { atMs: lookMs, bakes: report.bakes };

@@ -20,9 +20,9 @@ import { withLostContacts, withLostSince } from '../settled/contact-ledger.js';
 import { wasTakenBack, withRestored } from '../settled/settled-ledger.js';
 import type { Host } from '../state/host.js';
 import type { LostContact } from '../state/ledger.js';
-import { rememberBakeFailures } from '../state/refusals.js';
-import { isOfDisk } from '../state/state-file.js';
-import { tolerateDisk, withReserve, withRoom } from '../state/way-back-disk.js';
+import { recordBakeFailures } from '../state/refusals.js';
+import { retryWithReserve, retryWithReserveAsync, tolerateDiskErrors } from '../state/restore-memory.js';
+import { isDiskError } from '../state/state-file.js';
 import { findSettledPolicy } from './settled-policy.js';
 import { isAcceptedByChecks, type PlacedPolicy, placeSettled } from './settled-target.js';
 
@@ -74,7 +74,7 @@ async function placeTarget(
   }
   const older = await olderGeneration(host, active, failed);
   if (older === undefined) return undefined;
-  const staging = withRoom(host, () => job.area.directory('older'));
+  const staging = retryWithReserve(host, () => job.area.directory('older'));
   const { number } = older.generation;
   const isAccepted = await isAcceptedByChecks(job, {
     active,
@@ -92,9 +92,9 @@ async function placeOrNone(
   settled: Parameters<typeof placeSettled>[2],
 ): Promise<PlacedPolicy | undefined> {
   try {
-    return await withReserve(job.host, () => placeSettled(job, active, settled));
+    return await retryWithReserveAsync(job.host, () => placeSettled(job, active, settled));
   } catch (error) {
-    if (!isOfDisk(error)) throw error;
+    if (!isDiskError(error)) throw error;
     job.host.log.error({ err: error }, 'the settled releases could not be placed as a new generation');
     return undefined;
   }
@@ -138,7 +138,7 @@ function rememberFailed(host: Host, { refusal, releases, failed }: Failing): str
   // Remembered as refused, an innocent member of a set would keep out the corrected release of the member that failed.
   const judged = releases.filter((one) => !isLost(one) && isBlamed(host.config, one.bundle, groups));
   const ledger = host.ledger.read();
-  rememberBakeFailures(host, judged, {
+  recordBakeFailures(host, judged, {
     error: refusal,
     retryMs: ({ bundle, serial, manifest }) => {
       const cause = failed.find((one) => one.bundle === bundle)?.bake.failure.cause;
@@ -183,7 +183,7 @@ async function moveBack(
   const error = bakeError(host, failed);
   const failing = failed.flatMap(({ bake }) => bake.failure.groups);
   // What is noted after the move must not make the move unknown to the history.
-  using _ = tolerateDisk(host);
+  using _ = tolerateDiskErrors(host);
   const moved = await restorePrevious(
     host,
     story,

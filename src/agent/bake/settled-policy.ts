@@ -11,7 +11,7 @@ import { untrustedRelease } from '../generations/vouching.js';
 import { isSameRelease } from '../settled/bake-rules.js';
 import type { Host } from '../state/host.js';
 import type { AcceptedRelease } from '../state/ledger.js';
-import { parseTreeName, releaseName } from '../state/paths.js';
+import { parseTreeName, releaseDirectoryName } from '../state/paths.js';
 import { findRefusal } from '../state/refusal-rules.js';
 
 export type PolicyBundles = ReadonlyMap<string, ActiveBundle>;
@@ -82,7 +82,7 @@ export async function suitableBundle(
   bundle: string,
   { serial, manifestDigest }: AcceptedRelease,
 ): Promise<ActiveBundle | undefined> {
-  const name = releaseName(serial, manifestDigest);
+  const name = releaseDirectoryName(serial, manifestDigest);
   const found = settledBundle(host, bundle, name);
   if (found === undefined) return undefined;
   const { channel } = found.record.release;

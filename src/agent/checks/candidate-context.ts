@@ -11,7 +11,7 @@ import { confineOn } from '../hooks/sandbox.js';
 import type { CandidateBundle, CandidateOptions } from '../staging/candidate.js';
 import type { StagedBundle } from '../staging/staged-bundle.js';
 import type { Host } from '../state/host.js';
-import { treeName } from '../state/paths.js';
+import { treeDirectoryName } from '../state/paths.js';
 
 export interface CandidateContext extends Pick<Host, 'durable' | 'clock' | 'log'> {
   /** The candidate generation directory. */
@@ -61,7 +61,7 @@ function candidateView(
     const directory =
       staged === undefined
         ? basename(treePath)
-        : treeName(staged.release.serial, staged.release.manifest.digest, generation);
+        : treeDirectoryName(staged.release.serial, staged.release.manifest.digest, generation);
     return { bundle: selection.bundle.name, directory, source: fs.realpathSync(treePath) };
   });
   const active = current && {

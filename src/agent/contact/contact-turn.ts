@@ -73,13 +73,13 @@ function gapMs({ ledger, config, clock }: Host): number {
   return Math.min(idleGapMs, Math.max(leastGapMs, Math.min(idleGapMs, ...gaps)));
 }
 
-async function askServers({ ledger, config, clock, askServer }: Host): Promise<Attempts> {
+async function askServers({ ledger, config, clock, contactServer }: Host): Promise<Attempts> {
   const askedAtMs = clock.nowMs();
   const steps = contactSteps(ledger.read(), config, askedAtMs);
   const servers = new Set(steps.flatMap(({ server, step }) => (step.kind === 'ask' ? (server ?? []) : [])));
   const answers = await Promise.all(
     [...servers].map(async (server): Promise<[ContactServer, string | undefined]> => {
-      return [server, await askServer(server)];
+      return [server, await contactServer(server)];
     }),
   );
   return { askedAtMs, answers: new Map(answers) };

@@ -11,7 +11,7 @@ import { endOf, withJob } from '../job/job.js';
 import { newCycleId } from '../job/progress.js';
 import type { Host } from '../state/host.js';
 import type { LostContact } from '../state/ledger.js';
-import { rememberBlamed } from '../state/refusals.js';
+import { recordBlamedReleases } from '../state/refusals.js';
 
 /** @returns the end of the cycle; undefined where a release may not come back. @throws WritError DISK_*, STATE_DAMAGED */
 export function reactivate(
@@ -38,7 +38,7 @@ export function reactivate(
     const moved = await activate(host, story, {
       ...{ kind: 'update', from, to: placed.generation, releases, staging: area.path(), signal },
       groups: affectedGroups(host, { paths: changedPaths(active.bundles, bundles) }),
-      onRefused: (error, groups) => rememberBlamed(host, releases, error, groups),
+      onRefused: (error, groups) => recordBlamedReleases(host, releases, error, groups),
     });
     record.moves.push(moved);
     const results = releases.map((one) =>

@@ -9,9 +9,9 @@ import { listRefusals } from '../report/refusal-status.js';
 import { endPauseWhenOver, type PauseRequest, pause, pauseText, resume } from '../select/pause.js';
 import { endWaitsThatAreOver } from '../select/waits.js';
 import type { Host } from '../state/host.js';
-import { isChosen, type RefusalChoice } from '../state/refusal-rules.js';
-import { forgetChosen } from '../state/refusals.js';
-import { endRestoreOfBlock } from '../state/way-back-disk.js';
+import { matchesChoice, type RefusalChoice } from '../state/refusal-rules.js';
+import { removeChosenRefusals } from '../state/refusals.js';
+import { dropBlockedRestore } from '../state/restore-memory.js';
 
 /** @throws WritError as pause */
 export function orderPause(host: Host, request: PauseRequest): PauseResult {
@@ -28,7 +28,7 @@ export function orderPause(host: Host, request: PauseRequest): PauseResult {
 export function orderResume(host: Host, by: string): ResumeResult {
   const result = resume(host);
   if (result.ended.some(({ kind }) => kind === 'block'))
-    endRestoreOfBlock(host, { active: activeGenerationNumber(host.paths), rest: 'notify' });
+    dropBlockedRestore(host, { active: activeGenerationNumber(host.paths), shouldNotify: true });
   const ended = result.ended.map((one) => `${one.kind} of ${one.what}`).join(', ');
   const event = { trigger: 'pause', by, reason: `ended: ${ended}`, pause: 'none', problems: [] } as const;
   if (ended !== '') recordEvent(host, event);
@@ -50,7 +50,7 @@ export function withNewState(host: Host, { ended, ...result }: ResumeResult, by:
 /** @returns what is forgotten, as it was. @throws WritError USAGE where a release was named; STATE_DAMAGED, DISK_* */
 export function orderForget(host: Host, { by, ...choice }: RefusalChoice & { by: string }): RefusalsResult {
   const known = listRefusals(host);
-  const refusals = known.refusals.filter((one) => isChosen(one, choice));
+  const refusals = known.refusals.filter((one) => matchesChoice(one, choice));
   if (refusals.length === 0 && choice.bundle !== undefined) {
     const what = `${choice.bundle}${choice.serial === undefined ? '' : ` ${choice.serial}`}`;
     throw new WritError('USAGE', `no refusal of ${what} is remembered`, {
@@ -58,7 +58,7 @@ export function orderForget(host: Host, { by, ...choice }: RefusalChoice & { by:
       hint: '`writ refusals` lists the remembered ones.',
     });
   }
-  forgetChosen(host, choice);
+  removeChosenRefusals(host, choice);
   const named = refusals.slice(0, maxNamed).map(({ bundle, serial }) => `${bundle} ${serial}`);
   const more = refusals.length > maxNamed ? ` and ${refusals.length - maxNamed} more` : '';
   const reason = `refusals forgotten: ${named.join(', ')}${more}`;

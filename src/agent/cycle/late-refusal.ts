@@ -22,7 +22,7 @@ import { groupsIn, resultsIn } from '../notify/refusal.js';
 import { groupOf, workerKey } from '../notify/worker-ledger.js';
 import { isPaused } from '../select/pause.js';
 import type { Host } from '../state/host.js';
-import { rememberBlamed } from '../state/refusals.js';
+import { recordBlamedReleases } from '../state/refusals.js';
 
 export interface Left {
   /** The generation that was refused. */
@@ -70,7 +70,7 @@ export async function leaveRefused(
       releases,
       staging: area.path(),
       signal: new AbortController().signal,
-      onRefused: (error, refusing) => rememberBlamed(host, releases, error, refusing),
+      onRefused: (error, refusing) => recordBlamedReleases(host, releases, error, refusing),
     },
     { error: refusal },
   );

@@ -21,7 +21,7 @@ import {
 import type { StagedBundle } from '../staging/staged-bundle.js';
 import type { Host } from '../state/host.js';
 import type { Ledger } from '../state/ledger.js';
-import { rememberBlamed } from '../state/refusals.js';
+import { recordBlamedReleases } from '../state/refusals.js';
 
 /** What to do with a candidate. `records`: releases whose tree is complete and of which what is kept is damaged. */
 export type SwapPlan = { readonly records: readonly StagedBundle[] } & (
@@ -67,7 +67,7 @@ function moveTo(
     staging,
     signal,
     ledger: (ledger) => acceptAll(countCorrections(host, { ledger, policy, releases }), candidate),
-    onRefused: (error, groups) => rememberBlamed(host, releases, error, groups),
+    onRefused: (error, groups) => recordBlamedReleases(host, releases, error, groups),
   };
 }
 

@@ -10,7 +10,7 @@ import type { RefreshResult } from '../../trust/trust-report.js';
 import type { Job } from '../job/job.js';
 import type { Host } from '../state/host.js';
 import { ledgerSection } from '../state/ledger.js';
-import { withReserve } from '../state/way-back-disk.js';
+import { retryWithReserveAsync } from '../state/restore-memory.js';
 import type { CycleRequest } from './cycle-request.js';
 
 const changeRetry = ledgerSection('retryAfterUntilMs');
@@ -37,7 +37,7 @@ interface AskOptions {
  * @throws WritError every code of trust and transport
  */
 export function askRepository(job: Job, options: AskOptions): Promise<RefreshResult> {
-  return withReserve(job.host, () => askOnce(job, options));
+  return retryWithReserveAsync(job.host, () => askOnce(job, options));
 }
 
 async function askOnce(job: Job, options: AskOptions): Promise<RefreshResult> {

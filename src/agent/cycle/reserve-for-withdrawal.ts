@@ -6,7 +6,7 @@ import type { ActivePolicy } from '../generations/generation-contents.js';
 import { type Selection, taken } from '../select/selection.js';
 import type { Host } from '../state/host.js';
 import { reserveBytes } from '../state/reserve-file.js';
-import { remakeReserve, useReserve } from '../state/way-back-disk.js';
+import { freeReserve, remakeReserve } from '../state/restore-memory.js';
 
 /** An inode for each link and directory of a generation, and some for files that are replaced. */
 const leastInodes = 64;
@@ -21,9 +21,9 @@ export function spareForWithdrawal(
     withdraws(target.release, active?.bundles.get(bundle.name)?.record.release),
   );
   if (!isWithdrawal) {
-    if (host.wayBack.noReserve !== undefined) remakeReserve(host);
+    if (host.restoreMemory.reserveError !== undefined) remakeReserve(host);
     return;
   }
   const { bytes, inodes } = readFreeSpace(host.paths.state);
-  if (bytes < reserveBytes || inodes < leastInodes) useReserve(host);
+  if (bytes < reserveBytes || inodes < leastInodes) freeReserve(host);
 }

@@ -27,7 +27,7 @@ import { type Selection, taken } from '../select/selection.js';
 import { noteSpaceNeeded } from '../select/space-memory.js';
 import { assembleCandidate, type CandidateBundle } from '../staging/candidate.js';
 import type { Host } from '../state/host.js';
-import { noteRetryTimes } from '../state/refusals.js';
+import { addRetryTimes } from '../state/refusals.js';
 import {
   askCanaries,
   check,
@@ -74,7 +74,7 @@ export function syncCycle(host: Host, request: CycleRequest): Promise<CycleEnd> 
       await runAttempt(job, request);
     }
     renewOutdatedRecords(host, () => job.area.path());
-    noteRetryTimes(host, job.record.bundles);
+    addRetryTimes(host, job.record.bundles);
   });
 }
 

@@ -1,5 +1,5 @@
 // Each turn of an agent: what a full disk kept of a way back in memory is written as soon as the disk takes it. Owns when;
-// what is written is state/way-back-disk's.
+// what is written is state/restore-memory's.
 import type { Asked } from '../control/cycle-and-exit.js';
 import { activeGenerationNumber } from '../generations/generations.js';
 import type { CycleEnd } from '../job/cycle-result.js';
@@ -7,7 +7,7 @@ import { newCycleId } from '../job/progress.js';
 import { writeMissedEntries } from '../job/record.js';
 import { recoverHost } from '../startup/recover-host.js';
 import type { Host } from '../state/host.js';
-import { recordWayBack } from '../state/way-back-disk.js';
+import { recordRestore } from '../state/restore-memory.js';
 
 export interface RecordTurnOptions {
   readonly host: () => Host;
@@ -19,7 +19,7 @@ export interface RecordTurnOptions {
 /** Its caller has the host for itself. @throws WritError STATE_DAMAGED, DISK_* of a recovery */
 export async function recordTurn({ host, stop, note, onNews }: RecordTurnOptions): Promise<void> {
   const before = host();
-  const left = recordWayBack(before, { active: activeGenerationNumber(before.paths) });
+  const left = recordRestore(before, { active: activeGenerationNumber(before.paths) });
   if (left === 'nothing' || left === 'full') return;
   if (left === 'unmoved') {
     const end = await recoverHost(before, { cycle: newCycleId(), signal: stop });

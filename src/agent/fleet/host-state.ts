@@ -40,8 +40,8 @@ export function openHostState({ directory, durable, installId }: HostStateOption
     [counter, noCounter],
     [outcomes, noOutcomes],
   ] as const)
-    if (file.found() instanceof WritError) (file as StateFile<unknown>).replace(first);
-  const damage = keyFile.found();
+    if (file.condition() instanceof WritError) (file as StateFile<unknown>).replace(first);
+  const damage = keyFile.condition();
   if (damage instanceof WritError) throw damaged(directory, damage);
   if (keyFile.read().installId !== installId || keyFile.read().secret === '') {
     // What happened on the machine that this one is a copy of is not this one's to tell.

@@ -12,7 +12,7 @@ import type { Clock } from '../../platform/time/clock.js';
 import { allSettled } from '../settled/settled-ledger.js';
 import type { Host } from '../state/host.js';
 import { readJournal } from '../state/journal.js';
-import { releaseName } from '../state/paths.js';
+import { releaseDirectoryName } from '../state/paths.js';
 import {
   type CollectionFacts,
   type CollectionPlan,
@@ -155,5 +155,5 @@ function keepRules({ config, paths, ledger, clock }: CollectableView): KeepRules
 }
 
 function settledName(bundle: string, serial: number, manifestDigest: Digest): string {
-  return `${bundle}/${releaseName(serial, manifestDigest)}`;
+  return `${bundle}/${releaseDirectoryName(serial, manifestDigest)}`;
 }

@@ -12,7 +12,7 @@ import { diskError } from '../../platform/disk/durable-fs.js';
 import { lookAt } from '../../platform/read-file.js';
 import type { Pace } from '../../platform/time/rate-limit.js';
 import type { Host } from '../state/host.js';
-import { bundleLink, parseTreeName, releaseName } from '../state/paths.js';
+import { bundleLink, parseTreeName, releaseDirectoryName } from '../state/paths.js';
 import { notedLinks } from './generation-notes.js';
 import { recordedTarget } from './recorded-target.js';
 import { keptCopyOf, openManifest, type ReleaseRecord, readRecord, releasePath } from './release-records.js';
@@ -199,7 +199,8 @@ function acceptedManifest({ ledger }: DiskView, bundle: string, release: string)
   const { accepted } = ledger.read();
   return Object.entries(accepted)
     .flatMap(([key, releases]) => (key.startsWith(`${bundle}/`) ? releases : []))
-    .find(({ serial, manifestDigest }) => releaseName(serial, manifestDigest) === release)?.manifestDigest;
+    .find(({ serial, manifestDigest }) => releaseDirectoryName(serial, manifestDigest) === release)
+    ?.manifestDigest;
 }
 
 interface TreeFacts {

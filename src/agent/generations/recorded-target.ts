@@ -5,7 +5,7 @@ import { given } from '../../core/given.js';
 import { encodeReleaseInfo, type ReleaseInfo } from '../../core/release/release.js';
 import { recallSignedTarget, type SignedTarget } from '../../trust/signed-target.js';
 import type { Host } from '../state/host.js';
-import { type HostPaths, releaseName } from '../state/paths.js';
+import { type HostPaths, releaseDirectoryName } from '../state/paths.js';
 import { readRecord, readVouchers } from './release-records.js';
 import { untrustedRelease } from './vouching.js';
 
@@ -45,7 +45,7 @@ function isSame(one: object, other: object): boolean {
 }
 
 function nameOf({ release }: SignedTarget): string {
-  return releaseName(release.serial, release.manifest.digest);
+  return releaseDirectoryName(release.serial, release.manifest.digest);
 }
 
 export interface TargetWish {

@@ -12,7 +12,7 @@ import { type DurableFs, isTemporaryName } from '../../platform/disk/durable-fs.
 import { isLeftBehind } from '../../platform/disk/durable-rename.js';
 import { lookAt, readSmallFile } from '../../platform/read-file.js';
 import type { SignedTarget, Vouchers } from '../../trust/signed-target.js';
-import { type HostPaths, releaseName } from '../state/paths.js';
+import { type HostPaths, releaseDirectoryName } from '../state/paths.js';
 import { listDirectories } from './generations.js';
 import { archiveFile, type KeptCopy, readKeptCopy, writeKeptCopy } from './kept-copies.js';
 
@@ -55,7 +55,11 @@ export function keepRelease(paths: HostPaths, durable: DurableFs, options: KeepO
   }
   durable.createFile('flush.record-entry', join(built, recordFile), recordText(options), 0o600);
   durable.flushDirectory('flush.record-directory', built);
-  const place = releasePath(paths, release.bundle, releaseName(release.serial, release.manifest.digest));
+  const place = releasePath(
+    paths,
+    release.bundle,
+    releaseDirectoryName(release.serial, release.manifest.digest),
+  );
   durable.ensureDirectory('flush.record-bundle', dirname(place), 0o700);
   const aside = `${place}${asideSuffix}`;
   const removed = join(staging, `old-${release.bundle}`);

@@ -6,7 +6,7 @@ import { isWritError, orUndefined } from '../../core/errors.js';
 import { encodeManifest, type Manifest } from '../../core/release/manifest.js';
 import type { SignedTarget } from '../../trust/signed-target.js';
 import type { Host } from '../state/host.js';
-import { releaseName } from '../state/paths.js';
+import { releaseDirectoryName } from '../state/paths.js';
 import { activeGenerationNumber, readGeneration } from './generations.js';
 import { listedTarget } from './recorded-target.js';
 import { manifestFile, recordFile, recordText, releasePath, voucherFile } from './release-records.js';
@@ -21,7 +21,7 @@ export function renewRecord(
   { staging, stagedAtMs = host.clock.nowMs() }: { readonly staging: string; readonly stagedAtMs?: number },
 ): void {
   const { bundle, serial, manifest } = target.release;
-  const kept = { bundle, release: releaseName(serial, manifest.digest), staging };
+  const kept = { bundle, release: releaseDirectoryName(serial, manifest.digest), staging };
   for (const [index, { bytes }] of target.vouchedBy.chain.entries())
     renewFile(host, kept, { name: voucherFile(index), bytes });
   renewFile(host, kept, { name: recordFile, bytes: recordText({ target, stagedAtMs }) });

@@ -15,7 +15,7 @@ import {
   runBoxed,
 } from '../../platform/process/bubblewrap.js';
 import { lookUpUser } from '../../platform/users/user-id.js';
-import type { Means } from '../state/host.js';
+import type { SandboxCapabilities } from '../state/host.js';
 import type { HostPaths } from '../state/paths.js';
 import { type PolicyView, viewMounts } from './policy-view.js';
 
@@ -58,7 +58,7 @@ export interface Confinement {
 }
 
 /** @throws WritError SANDBOX_BROKEN when it asks for what this host cannot give */
-export function confine(means: Means, options: ConfineOptions): Confinement {
+export function confine(means: SandboxCapabilities, options: ConfineOptions): Confinement {
   const { hook, readers } = options;
   const asked = hook.box ?? defaultHookBox;
   const user = userOf(means, asked, readers);
@@ -75,7 +75,7 @@ export function confine(means: Means, options: ConfineOptions): Confinement {
 
 /** In a control group of its own where there are any. */
 async function runBounded(
-  { programs, groups }: Means,
+  { programs, groups }: SandboxCapabilities,
   { maxMemoryBytes, maxProcesses }: HookBox,
   command: Omit<BoxedCommand, 'programs'>,
 ): Promise<BoxResult> {
@@ -93,7 +93,7 @@ async function runBounded(
 
 /** @throws WritError SANDBOX_BROKEN */
 export function boxOf(
-  means: Means,
+  means: SandboxCapabilities,
   asked: HookBox,
   place: Pick<Box, 'mounts' | 'directory'>,
   readers: readonly number[] = [],
@@ -119,7 +119,11 @@ export function boxOf(
 const defaultUser = 'nobody';
 
 /** Never root. @returns undefined for an agent that is not root: it cannot be anybody else */
-function userOf({ isRoot }: Means, { user }: HookBox, readers: readonly number[]): BoxUser | undefined {
+function userOf(
+  { isRoot }: SandboxCapabilities,
+  { user }: HookBox,
+  readers: readonly number[],
+): BoxUser | undefined {
   if (!isRoot && user === undefined) return undefined;
   const ids = lookUp(user ?? defaultUser);
   if (ids.uid === 0) throw broken(`${user} is root`);

@@ -16,7 +16,7 @@ import { defaultPath } from '../../platform/process/run-command.js';
 import { type SystemCallFilters, systemCallFilters } from '../../platform/process/system-call-filter.js';
 import type { Logger } from '../../platform/telemetry/log.js';
 import { lookUpGroup } from '../../platform/users/group-id.js';
-import type { Host, Means, Sandbox } from '../state/host.js';
+import type { Host, Sandbox, SandboxCapabilities } from '../state/host.js';
 import { boxOf } from './confine.js';
 import type { HookSandbox } from './hook.js';
 import { findNamespaceHint } from './sandbox-rules.js';
@@ -37,11 +37,11 @@ export interface SandboxOptions {
 export function createSandbox(options: SandboxOptions): Sandbox {
   const { mode, log, searchPath = defaultPath, findGroups = findControlGroups } = options;
   const { machine = process.arch, readSetting = readKernelSetting } = options;
-  let found: Means | undefined;
+  let found: SandboxCapabilities | undefined;
   let hasWorked = false;
   let mustFilter = false;
   let status: SandboxStatus = { mode, state: mode === 'off' ? 'off' : 'unknown' };
-  const look = async (): Promise<Means | undefined> => {
+  const look = async (): Promise<SandboxCapabilities | undefined> => {
     const filter = systemCallFilters(machine);
     const result = await findMeans({ searchPath, findGroups, filter, mustFilter });
     const before = status.state;
@@ -111,7 +111,10 @@ function readKernelSetting(path: string): string | undefined {
 }
 
 /** How each bound is really kept, for people who have to know. */
-function inForce(mode: SandboxMode, { isRoot, userNamespace, groups, systemCalls }: Means): SandboxStatus {
+function inForce(
+  mode: SandboxMode,
+  { isRoot, userNamespace, groups, systemCalls }: SandboxCapabilities,
+): SandboxStatus {
   return {
     mode,
     state: 'on',
@@ -129,7 +132,12 @@ interface Search extends Required<Pick<SandboxOptions, 'searchPath' | 'findGroup
   readonly mustFilter: boolean;
 }
 
-async function findMeans({ searchPath, findGroups, filter, mustFilter }: Search): Promise<Means | Lack> {
+async function findMeans({
+  searchPath,
+  findGroups,
+  filter,
+  mustFilter,
+}: Search): Promise<SandboxCapabilities | Lack> {
   const programs: BoxPrograms = {
     bwrap: findProgram('bwrap', searchPath),
     prlimit: findProgram('prlimit', searchPath),
@@ -139,7 +147,7 @@ async function findMeans({ searchPath, findGroups, filter, mustFilter }: Search)
   if (missing.length > 0)
     return { state: 'missing', certain: 'yes', reason: `${missing.join(', ')} not found` };
   const isRoot = process.getuid?.() === 0;
-  const bare: Means = { programs, isRoot, limits: readProcessLimits(), userNamespace: 'yes' };
+  const bare: SandboxCapabilities = { programs, isRoot, limits: readProcessLimits(), userNamespace: 'yes' };
   const filtered = { ...bare, ...given({ systemCalls: filter }) };
   const trial = await tryOnce(filtered);
   // A filter that cannot be had leaves the namespaces, and is said. Any other lack is none of the filter: who can make a trial
@@ -147,7 +155,7 @@ async function findMeans({ searchPath, findGroups, filter, mustFilter }: Search)
   const goesWithout = isOfFilter(trial) && !mustFilter;
   const [whole, lack] = goesWithout ? [bare, await tryOnce(bare)] : [filtered, trial];
   // Root can confine a command without: it sees other users then, and its processes are counted with theirs.
-  const means: Means = lack === undefined ? whole : { ...whole, userNamespace: 'no' };
+  const means: SandboxCapabilities = lack === undefined ? whole : { ...whole, userNamespace: 'no' };
   if (lack !== undefined && (!isRoot || (await tryOnce(means)) !== undefined)) return lack;
   const groups = await findGroups();
   return groups === undefined ? means : { ...means, groups };
@@ -167,7 +175,7 @@ function findProgram(name: string, searchPath: string): string {
 const trialMs = 10_000;
 
 /** @returns why a command that does nothing could not be run, or undefined */
-async function tryOnce(means: Means): Promise<Lack | undefined> {
+async function tryOnce(means: SandboxCapabilities): Promise<Lack | undefined> {
   const lack = (reason: string, certain: Lack['certain']): Lack => ({ state: 'unusable', reason, certain });
   try {
     const box = boxOf(means, defaultHookBox, { mounts: [], directory: '/' });

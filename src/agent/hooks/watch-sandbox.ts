@@ -54,6 +54,6 @@ export function noteSandbox({ sandbox, ledger }: Pick<Host, 'sandbox' | 'ledger'
   const worked = mode === 'off' ? undefined : state === 'on' ? true : known;
   if (worked === known) return;
   // A full disk keeps no start from going on.
-  using _ = ledger.tolerate(() => false);
+  using _ = ledger.tolerateDiskErrors(() => false);
   ledger.write(changeSandbox(ledger.read(), { sandboxWorked: worked }));
 }

@@ -58,9 +58,9 @@ export function openInstallId({ paths, durable, log }: InstallIdHost, source: In
     const initial: InstallId = { writ: 1, id, marks: {} };
     const path = paths.installId;
     const file = openStateFile({ path, op: 'install-id', schema: installIdSchema, initial, durable });
-    const found = file.found();
+    const found = file.condition();
     if (isWritError(found)) log.warn({ err: found }, 'a new install id is created');
-    const verdict = judgeInstallId(found === 'whole' ? file.read() : undefined, source.readMarks(), id);
+    const verdict = judgeInstallId(found === 'intact' ? file.read() : undefined, source.readMarks(), id);
     const changed = verdict.kind === 'new' ? verdict.changed : [];
     if (changed.length > 0) log.warn({ changed }, 'this is another machine: it gets a new install id');
     id = verdict.next.id;

@@ -15,9 +15,9 @@ import { type ErrorCode, exitCodeOfKind, isSystemError, type WritError } from '.
 import type { ReleaseInfo } from '../../core/release/release.js';
 import type { RefreshAttempt } from '../../core/status/freshness.js';
 import { activeGenerationNumber } from '../generations/generations.js';
+import { areWorkersConfirmed } from '../state/confirmed-workers.js';
 import type { Host } from '../state/host.js';
-import { targetAt } from '../state/paths.js';
-import { isProven } from '../state/proven.js';
+import { notificationTarget } from '../state/paths.js';
 import type { CycleStory } from './progress.js';
 
 /** What a job finds on its way. */
@@ -86,7 +86,7 @@ export function finishCycle(
     outcome,
     exitCode: exitCodeOf(outcome, problems, { isUnproven: isUnproven(host, { fromGeneration, moves }) }),
     // As the status says it: a group that this cycle did not concern may not have proved what it uses.
-    confirmed: (outcome === 'unchanged' || last !== undefined) && isProven(host),
+    confirmed: (outcome === 'unchanged' || last !== undefined) && areWorkersConfirmed(host),
     changed: generation !== fromGeneration,
     ...(fromGeneration === undefined ? {} : { fromGeneration }),
     ...(generation === undefined ? {} : { generation }),
@@ -117,7 +117,11 @@ function isUnproven(
   host: Host,
   { fromGeneration, moves }: Pick<CycleRecord, 'fromGeneration' | 'moves'>,
 ): boolean {
-  return fromGeneration !== undefined && !isProven(host) && hasUnproven(host, moves.at(-1)?.workers ?? []);
+  return (
+    fromGeneration !== undefined &&
+    !areWorkersConfirmed(host) &&
+    hasUnproven(host, moves.at(-1)?.workers ?? [])
+  );
 }
 
 /** @returns true where a worker was notified and proved nothing, and its group does not accept that */
@@ -158,7 +162,7 @@ function distinct(problems: readonly Problem[]): Problem[] {
 function readGenerationNumber({ paths }: Host): number | undefined {
   try {
     const active = activeGenerationNumber(paths);
-    return active !== undefined && existsSync(targetAt(paths, active).path) ? active : undefined;
+    return active !== undefined && existsSync(notificationTarget(paths, active).path) ? active : undefined;
   } catch (error) {
     // The cycle's own error says what is wrong with the link; the result is still made.
     if (isSystemError(error)) throw error;

@@ -5,7 +5,7 @@ import { boundAnswer, type HistoryEntry } from '../../core/protocol/control-prot
 import { type DurableFs, diskError } from '../../platform/disk/durable-fs.js';
 import { lookAt, readFileEnd } from '../../platform/read-file.js';
 import type { HostPaths } from '../state/paths.js';
-import { keepBroken } from '../state/set-aside.js';
+import { setAside } from '../state/set-aside.js';
 
 const maxHistoryBytes = 10_000_000;
 const maxEntryBytes = 60_000;
@@ -17,7 +17,7 @@ const maxEntryBytes = 60_000;
 export function appendHistory(paths: HostPaths, durable: DurableFs, entry: HistoryEntry): string[] {
   const line = `${JSON.stringify(boundAnswer(entry, maxEntryBytes))}\n`;
   const foreign = foreignInHistory(paths);
-  for (const path of foreign) keepBroken(durable, path);
+  for (const path of foreign) setAside(durable, path);
   const size = lookAt(paths.history)?.size ?? 0;
   const isFull = size + Buffer.byteLength(line) > maxHistoryBytes;
   if (isFull) rotate(paths, durable);

@@ -9,8 +9,8 @@ import type { HistoryEntry } from '../../core/protocol/control-protocol.js';
 import type { PauseStatus } from '../../core/status/status.js';
 import { activeGenerationNumber } from '../generations/generations.js';
 import type { Host } from '../state/host.js';
-import { brokenPath } from '../state/set-aside.js';
-import { isOfDisk } from '../state/state-file.js';
+import { setAsidePath } from '../state/set-aside.js';
+import { isDiskError } from '../state/state-file.js';
 import { type CycleEnd, emptyRecord, finishCycle } from './cycle-result.js';
 import { appendHistory, foreignText } from './history.js';
 import { newCycleId, openStory } from './progress.js';
@@ -70,23 +70,23 @@ function append(host: Host, entry: HistoryEntry): void {
 const maxMissedEntries = 20;
 
 /** An entry that the disk cannot take beside a way back is written with it later. @throws WritError DISK_* */
-function appendOrKeep({ paths, durable, wayBack }: Host, entry: HistoryEntry): string[] {
+function appendOrKeep({ paths, durable, restoreMemory }: Host, entry: HistoryEntry): string[] {
   try {
     return appendHistory(paths, durable, entry);
   } catch (error) {
-    const { restore, entries } = wayBack;
-    if (restore !== undefined && isOfDisk(error) && entries.length < maxMissedEntries) entries.push(entry);
+    const { unrecorded: restore, entries } = restoreMemory;
+    if (restore !== undefined && isDiskError(error) && entries.length < maxMissedEntries) entries.push(entry);
     throw error;
   }
 }
 
 /** Writes the entries that a full disk refused. Never throws. */
 export function writeMissedEntries(host: Host): void {
-  const { paths, durable, wayBack } = host;
+  const { paths, durable, restoreMemory } = host;
   try {
-    for (let entry = wayBack.entries[0]; entry !== undefined; entry = wayBack.entries[0]) {
+    for (let entry = restoreMemory.entries[0]; entry !== undefined; entry = restoreMemory.entries[0]) {
       appendHistory(paths, durable, entry);
-      wayBack.entries.shift();
+      restoreMemory.entries.shift();
     }
   } catch (error) {
     host.log.error({ err: error }, 'history could not be written');
@@ -95,7 +95,7 @@ export function writeMissedEntries(host: Host): void {
 
 /** @param text what was wrong with the file, and what is lost */
 export function rebuiltProblem(path: string, text: string): Problem {
-  return problemOf(new WritError('STATE_REBUILT', text, { facts: { path, kept: brokenPath(path) } }));
+  return problemOf(new WritError('STATE_REBUILT', text, { facts: { path, kept: setAsidePath(path) } }));
 }
 
 /** A repair is in history whatever came of it, also where no generation changed. Never throws. */

@@ -5,8 +5,8 @@ import { problemOf } from '../../core/cycle/problem.js';
 import { WritError } from '../../core/errors.js';
 import { judgeWorkers, type WorkerFinding } from '../../core/status/worker-rules.js';
 import type { Clock } from '../../platform/time/clock.js';
+import { workerGroupFacts } from '../state/confirmed-workers.js';
 import type { Host } from '../state/host.js';
-import { groupFacts } from '../state/proven.js';
 
 interface WorkersView extends Pick<Host, 'ledger' | 'config'> {
   readonly clock: Pick<Clock, 'nowMs'>;
@@ -14,7 +14,7 @@ interface WorkersView extends Pick<Host, 'ledger' | 'config'> {
 
 /** @returns what is wrong with the workers just now; none when all is well */
 export function workerFindings({ ledger, config, clock }: WorkersView): WorkerFinding[] {
-  return judgeWorkers(groupFacts(ledger.read(), config, clock.nowMs()));
+  return judgeWorkers(workerGroupFacts(ledger.read(), config, clock.nowMs()));
 }
 
 /** @returns WORKER_UNREACHABLE, WORKER_REFUSED, WORKER_UNCONFIRMED and WORKERS_MISSING that make an outcome `degraded` */

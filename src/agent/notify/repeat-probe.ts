@@ -133,7 +133,7 @@ export function noteAnswers(
   const changed: RepeatedProbe['changed'][number][] = [];
   const proven: string[] = [];
   // A wrong answer that a full disk cannot take counts all the same: a release may have to be taken back for it.
-  using _ = host.ledger.tolerate(() => false);
+  using _ = host.ledger.tolerateDiskErrors(() => false);
   for (const { about, report, isOverdue } of answers) {
     const { workers } = host.ledger.read();
     if (![...about].every(([key, before]) => isDeepStrictEqual(workers[key], before))) continue;
@@ -151,7 +151,7 @@ export function noteUnasked(host: Host, { config }: Pick<WorkerGroup, 'config'>,
     key,
     afterSilence(one, text, nowMs),
   ]);
-  using _ = host.ledger.tolerate(() => false);
+  using _ = host.ledger.tolerateDiskErrors(() => false);
   host.ledger.write(withWorkers(host.ledger.read(), unasked));
 }
 

@@ -18,7 +18,7 @@ import { failedAttemptError } from '../select/why-not-now-rules.js';
 import { bakeError, failedIn } from '../settled/bake-failure.js';
 import { lostContactErrors } from '../settled/lost-contact.js';
 import type { Ledger } from '../state/ledger.js';
-import { unrecordedProblems } from '../state/way-back-disk.js';
+import { restoreProblems } from '../state/restore-memory.js';
 import { withdrawnProblems } from './active-withdrawn.js';
 import { isRemembered } from './refusal-status.js';
 import type { AgentFacts, Facts } from './status-facts.js';
@@ -44,9 +44,9 @@ const judges: readonly Judge[] = [
   {
     codes: ['RESTORE_UNRECORDED'],
     judge: ({ host, active }) =>
-      host.wayBack === undefined
+      host.restoreMemory === undefined
         ? []
-        : unrecordedProblems({ wayBack: host.wayBack }, active?.generation.number),
+        : restoreProblems({ restoreMemory: host.restoreMemory }, active?.generation.number),
   },
   { codes: ['BAKE_FAILED'], judge: ({ host, ledger }) => bakeProblems(host, ledger) },
   { codes: ['CONTACT_LOST'], judge: (facts) => lostContactErrors(facts.ledger, facts).map(problemOf) },
@@ -72,7 +72,7 @@ export function currentProblems(facts: Facts, { last, problems }: AgentFacts): P
   const { ledger, refusals } = facts.host;
   const met = [...(last?.problems ?? []), ...problems].filter((one) => one !== undefined);
   return distinct([
-    ...[ledger.found(), refusals.found()].filter((one) => one instanceof WritError).map(problemOf),
+    ...[ledger.condition(), refusals.condition()].filter((one) => one instanceof WritError).map(problemOf),
     // Damage that a look has found is notified as it stands; what a start or a cycle found damaged itself is not in the ledger.
     ...met.filter(
       (one) =>

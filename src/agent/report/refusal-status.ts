@@ -6,7 +6,7 @@ import type { RefusalsResult } from '../../core/protocol/control-protocol.js';
 import type { RefusalStatus, RememberedRefusal } from '../../core/status/status.js';
 import { type ActiveReleases, readActiveReleases } from '../generations/generation-contents.js';
 import type { Host } from '../state/host.js';
-import { isStanding, type Offer, type Refusal } from '../state/refusal-rules.js';
+import { type BundleOffer, isCurrentRefusal, type RefusalEntry } from '../state/refusal-rules.js';
 
 export interface RefusalView extends Pick<Host, 'config' | 'refusals'> {
   readonly client: Pick<Host['client'], 'status' | 'knownTarget'>;
@@ -19,7 +19,7 @@ export function rememberedRefusals(
 ): readonly RememberedRefusal[] {
   return host.refusals.read().refusals.map((refusal) => {
     const { manifestDigest: _, message, ...one } = refusal;
-    const state = isStanding(refusal, offerOf(host, refusal, active)) ? 'standing' : 'older';
+    const state = isCurrentRefusal(refusal, offerOf(host, refusal, active)) ? 'standing' : 'older';
     return { ...one, reason: message, state };
   });
 }
@@ -60,9 +60,9 @@ export function isRemembered(
 
 function offerOf(
   { config, client }: RefusalView,
-  { bundle }: Refusal,
+  { bundle }: RefusalEntry,
   active: ActiveReleases | undefined,
-): Offer {
+): BundleOffer {
   const configured = config.bundles.find((one) => one.name === bundle);
   const activeSerial = active?.records.get(bundle)?.release.serial;
   if (configured === undefined) return { offered: 'none', activeSerial };

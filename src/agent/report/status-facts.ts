@@ -56,7 +56,7 @@ export interface HostView extends Pick<Host, 'config' | 'paths' | 'ledger' | 're
   readonly clock: Pick<Host['clock'], 'nowMs'>;
   readonly sandbox?: Pick<Host['sandbox'], 'status'>;
   /** Of a running agent alone. */
-  readonly wayBack?: Host['wayBack'];
+  readonly restoreMemory?: Host['restoreMemory'];
   /** Left out where the directory was not compared. */
   readonly stateMark?: Pick<NonNullable<Host['stateMark']>, 'findVanished'>;
   readonly client: Pick<Host['client'], 'status' | 'knownTarget' | 'stillVerifies'> &

@@ -11,8 +11,8 @@ import { changesTo } from '../notify/notify-verbs.js';
 import { groupOf } from '../notify/worker-ledger.js';
 import { waitingNow } from '../select/waits.js';
 import { pauseNow } from '../select/why-not-now-rules.js';
+import { areWorkersConfirmed } from '../state/confirmed-workers.js';
 import type { Ledger } from '../state/ledger.js';
-import { isProven } from '../state/proven.js';
 import { currentProblems } from './current-problems.js';
 import { refusalMembers } from './refusal-status.js';
 import { type AgentFacts, type HostView, readFacts } from './status-facts.js';
@@ -39,7 +39,7 @@ export function statusReport(host: HostView, agent: AgentFacts): StatusReport {
     atMs: nowMs,
     agent: agent.state,
     last: agent.last && lastOf(agent.last),
-    confirmed: basis !== undefined && isProven(host) && workers.every(isOfActive),
+    confirmed: basis !== undefined && areWorkersConfirmed(host) && workers.every(isOfActive),
     generation: active?.generation.number,
     // The link's own time is the time of the swap.
     activatedAtMs: active && Math.round(fs.lstatSync(host.paths.current).mtimeMs),

@@ -6,9 +6,9 @@ import { affectsGroup } from '../../core/release/affected-groups.js';
 import type { GroupStatus, WorkerStatus } from '../../core/status/status.js';
 import { judgeWorkers } from '../../core/status/worker-rules.js';
 import { groupOf, nextNotificationAtMs, workerOf } from '../notify/worker-ledger.js';
+import { workerGroupFacts } from '../state/confirmed-workers.js';
 import type { Host } from '../state/host.js';
 import type { WorkerLedger } from '../state/ledger.js';
-import { groupFacts } from '../state/proven.js';
 
 const reached: ReadonlySet<WorkerStatus['state']> = new Set(['confirmed', 'notified', 'refused']);
 
@@ -88,7 +88,7 @@ function isObserved({ state, goneAtMs, process }: WorkerLedger, group: WorkerVie
 
 /** A ledger that is damaged or gone knows of no worker; that nobody is there is not known by that. */
 export function areKnown({ ledger }: Pick<Host, 'ledger'>): boolean {
-  return !isWritError(ledger.found());
+  return !isWritError(ledger.condition());
 }
 
 /** Before the first policy nobody has anything to prove. */
@@ -96,7 +96,7 @@ export function groupStatus(
   host: Pick<Host, 'config' | 'ledger'> & { readonly clock: Pick<Host['clock'], 'nowMs'> },
   active: object | undefined,
 ): GroupStatus[] {
-  const facts = groupFacts(host.ledger.read(), host.config, host.clock.nowMs());
+  const facts = workerGroupFacts(host.ledger.read(), host.config, host.clock.nowMs());
   const found = active === undefined || !areKnown(host) ? [] : judgeWorkers(facts);
   return facts.map(({ group, min, workers }) => {
     const there = workers.filter((one) => one.goneAtMs === undefined);

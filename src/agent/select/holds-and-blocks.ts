@@ -4,10 +4,21 @@ import type { Problem } from '../../core/cycle/cycle-report.js';
 import type { NewRelease } from '../../core/release/release.js';
 import { activeGenerationNumber } from '../generations/generations.js';
 import { recordEvent } from '../job/record.js';
-import { type Commit, type CrashCount, type ReleaseDigests, stillSuspect } from '../state/crash-rules.js';
+import {
+  type CommittedMove,
+  type CrashCount,
+  type ReleaseDigests,
+  remainingSuspects,
+} from '../state/crash-rules.js';
 import type { Host } from '../state/host.js';
-import { type AcceptedRelease, type Block, type Hold, type Ledger, ledgerSection } from '../state/ledger.js';
-import { endRestoreOfBlock } from '../state/way-back-disk.js';
+import {
+  type AcceptedRelease,
+  type ActivationBlock,
+  type Hold,
+  type Ledger,
+  ledgerSection,
+} from '../state/ledger.js';
+import { dropBlockedRestore } from '../state/restore-memory.js';
 
 const changeRestrictions = ledgerSection('holds', 'crashes', 'blocked');
 
@@ -58,7 +69,10 @@ export function withCrashes(ledger: Ledger, crashes: CrashCount | undefined): Le
 /** @param releases that no poll tries again */
 export function withBlock(
   ledger: Ledger,
-  { releases, ...block }: Pick<Block, 'reason' | 'atMs' | 'until'> & { readonly releases: ReleaseDigests },
+  {
+    releases,
+    ...block
+  }: Pick<ActivationBlock, 'reason' | 'atMs' | 'until'> & { readonly releases: ReleaseDigests },
 ): Ledger {
   const { reason, atMs, until } = block;
   const text = reason.slice(0, maxReasonCharacters);
@@ -81,18 +95,18 @@ export function endBlockOfWorkers(host: Host, problems: readonly Problem[]): voi
   const { ledger } = host;
   const known = ledger.read();
   if (known.blocked?.until !== 'workers' || problems.length > 0) return;
-  endRestoreOfBlock(host, { active: activeGenerationNumber(host.paths), rest: 'nothing' });
+  dropBlockedRestore(host, { active: activeGenerationNumber(host.paths), shouldNotify: false });
   ledger.write(changeRestrictions(known, { blocked: undefined }));
   const reason = `the block has ended, every worker uses the active generation: ${known.blocked.reason}`;
   recordEvent(host, { trigger: 'pending', by: 'writ', reason, problems: [] });
 }
 
 /** A candidate that reached its end is counted and blocked no more; one that only waited beside it still is. */
-export function withoutCommitted(ledger: Ledger, commit: Commit): Ledger {
+export function withoutCommitted(ledger: Ledger, commit: CommittedMove): Ledger {
   const { crashes, blocked } = ledger;
-  const counted = crashes && stillSuspect(crashes.manifestDigests, commit);
+  const counted = crashes && remainingSuspects(crashes.manifestDigests, commit);
   // Ledgers of older versions do not say for which bundles they block: those blocks end here.
-  const kept = blocked?.releases && stillSuspect(blocked.releases, commit);
+  const kept = blocked?.releases && remainingSuspects(blocked.releases, commit);
   const next = changeRestrictions(ledger, {
     crashes: crashes && counted && { ...crashes, manifestDigests: counted },
     blocked: undefined,

@@ -14,7 +14,7 @@ import type { ActiveBundle } from '../generations/generation-contents.js';
 import { judgeBakeGap } from '../settled/bake-gap-rules.js';
 import { isCorrectionOn } from '../settled/correction-rules.js';
 import type { Host } from '../state/host.js';
-import { maxOutputLines, rememberReleases } from '../state/refusals.js';
+import { maxOutputLines, recordRefusals } from '../state/refusals.js';
 import { acceptedFor } from './accepted-releases.js';
 import { type AgeVerdict, judgeAge } from './age-rules.js';
 import type { Offer, Offers } from './find-offers.js';
@@ -177,6 +177,6 @@ export function rememberRefusedBundles(host: Host, selections: readonly Selectio
     if (offered === undefined || result.problem === undefined || result.outcome !== 'rejected') continue;
     const { code, facts } = result.problem;
     const message = problemText(result.problem, maxOutputLines);
-    rememberReleases(host, [offered], { code, message, facts });
+    recordRefusals(host, [offered], { code, message, facts });
   }
 }

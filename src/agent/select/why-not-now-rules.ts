@@ -6,10 +6,10 @@ import { describeCaller } from '../../core/names.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
 import { utcTimeText } from '../../core/text/iso-time.js';
 import type { Ledger, WaitingRelease } from '../state/ledger.js';
-import { findRefusal, type Refusal } from '../state/refusal-rules.js';
+import { findRefusal, type RefusalEntry } from '../state/refusal-rules.js';
 
 export interface Restrictions extends Pick<Ledger, 'holds' | 'blocked' | 'pause' | 'waiting'> {
-  readonly refusals: readonly Refusal[];
+  readonly refusals: readonly RefusalEntry[];
 }
 
 export interface NotNow {

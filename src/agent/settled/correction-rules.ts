@@ -2,13 +2,13 @@
 // the waits of a bundle whose releases fail, and nothing else.
 import type { ReleaseInfo } from '../../core/release/release.js';
 import type { Ledger, UnsettledBundle } from '../state/ledger.js';
-import type { Refusal } from '../state/refusal-rules.js';
+import type { RefusalEntry } from '../state/refusal-rules.js';
 
 /** A publisher that calls each of its releases a correction would otherwise have every host swap at each poll. */
 const maxCorrections = 3;
 
 export interface CorrectedHost extends Pick<Ledger, 'bakes' | 'unsettled'> {
-  readonly refusals: readonly Pick<Refusal, 'bundle' | 'serial'>[];
+  readonly refusals: readonly Pick<RefusalEntry, 'bundle' | 'serial'>[];
   /** The active release of the bundle. */
   readonly active: Pick<ReleaseInfo, 'serial'> | undefined;
 }

@@ -9,7 +9,7 @@ import { isThere, type KeptCopy, readKeptCopy } from '../generations/kept-copies
 import { archivePathOf, keptCopyOf, releasePath } from '../generations/release-records.js';
 import type { Taken } from '../select/selection.js';
 import type { Host } from '../state/host.js';
-import { releaseName } from '../state/paths.js';
+import { releaseDirectoryName } from '../state/paths.js';
 import type { BaseTree } from './base-files.js';
 
 export type FetchStrategy =
@@ -50,7 +50,7 @@ export function chooseFetchStrategy(
 /** Ignores a retained archive without deltas, because preferRetainedArchives uses it for the archive strategy. */
 function findRetainedDeltas({ paths }: Pick<Host, 'paths'>, target: SignedTarget): KeptCopy | undefined {
   const { bundle, serial, manifest } = target.release;
-  const name = releaseName(serial, manifest.digest);
+  const name = releaseDirectoryName(serial, manifest.digest);
   const { length, digest } = target;
   const file = { path: archivePathOf(paths, bundle, name), length, digest, manifest };
   const own = { target: target.path, archive: file, deltas: [] };

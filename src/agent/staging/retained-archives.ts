@@ -8,7 +8,7 @@ import type { RepositoryClient } from '../../trust/repository-client.js';
 import type { SignedTarget } from '../../trust/signed-target.js';
 import { archivePathOf } from '../generations/release-records.js';
 import type { Host } from '../state/host.js';
-import { releaseName } from '../state/paths.js';
+import { releaseDirectoryName } from '../state/paths.js';
 
 /** @param canDownload false: the client sends no request. @throws (its methods) WritError STATE_DAMAGED then, for a lost archive */
 export function preferRetainedArchives(
@@ -20,7 +20,7 @@ export function preferRetainedArchives(
     download: async (target, receive, signal) => {
       try {
         const { bundle, serial, manifest } = target.release;
-        const path = archivePathOf(host.paths, bundle, releaseName(serial, manifest.digest));
+        const path = archivePathOf(host.paths, bundle, releaseDirectoryName(serial, manifest.digest));
         return await createFileClient(path).download(target, receive, signal);
       } catch (error) {
         if (signal?.aborted || isStagingFailure(error)) throw error;

@@ -31,12 +31,12 @@ import {
 import { noteLateAnswer } from '../notify/worker-ledger.js';
 import { endFailedWaits } from '../select/waits.js';
 import type { Host, HostOptions, StateMark, WorkerGroup } from '../state/host.js';
-import { refuseNewerJournal } from '../state/journal.js';
+import { requireKnownJournalFormat } from '../state/journal.js';
 import { openLedger } from '../state/ledger-file.js';
 import { hostPaths } from '../state/paths.js';
 import { retryRefusals } from '../state/refusals.js';
 import { openRefusals } from '../state/refusals-file.js';
-import { createWayBackMemory } from '../state/way-back-disk.js';
+import { createRestoreMemory } from '../state/restore-memory.js';
 import { acceptNewState, findVanished, openStateMark, withStateGuard } from '../state-mark/state-mark.js';
 import { loadLateParts } from './late-parts.js';
 import { prepareHost } from './prepare-host.js';
@@ -101,10 +101,10 @@ export async function openHost(
   const durable = createDurableFs(stateMark ? withStateGuard(paths, stateMark, observer) : observer);
   const ledger = openLedger(paths.ledger, durable, () => isNewHost(paths));
   const refusals = openRefusals(paths.rejected, durable);
-  refuseNewerJournal(paths);
-  const wayBack = createWayBackMemory();
+  requireKnownJournalFormat(paths);
+  const restoreMemory = createRestoreMemory();
   const host = makeHost(config, options, {
-    ...{ paths, durable, ledger, refusals, wayBack },
+    ...{ paths, durable, ledger, refusals, restoreMemory },
     ...given({ lock, stateMark }),
   });
   await openOrClose(host, host.groups);
@@ -120,13 +120,13 @@ export async function openHost(
 export async function replaceHost(old: Host, config: AgentConfig, options: HostOptions): Promise<Host> {
   requireSamePlaces(old.config, config);
   await loadLateParts(config);
-  const { paths, durable, ledger, refusals, wayBack, lock, stateMark } = old;
+  const { paths, durable, ledger, refusals, restoreMemory, lock, stateMark } = old;
   // What it has found out holds still.
   const known = {
     ...given({ lock, stateMark }),
     ...(old.config.sandbox === config.sandbox ? { sandbox: old.sandbox } : {}),
   };
-  const made = makeHost(config, options, { paths, durable, ledger, refusals, wayBack, ...known });
+  const made = makeHost(config, options, { paths, durable, ledger, refusals, restoreMemory, ...known });
   const groups = withKept(made.groups, { old, config });
   const host = { ...made, groups };
   // Both may listen on the same socket of a group: the old one goes first, and its workers connect again.
@@ -154,7 +154,7 @@ export async function replaceHost(old: Host, config: AgentConfig, options: HostO
 function makeHost(
   config: AgentConfig,
   options: HostOptions,
-  state: Pick<Host, 'paths' | 'durable' | 'ledger' | 'refusals' | 'wayBack' | 'lock' | 'stateMark'> &
+  state: Pick<Host, 'paths' | 'durable' | 'ledger' | 'refusals' | 'restoreMemory' | 'lock' | 'stateMark'> &
     Partial<Pick<Host, 'sandbox'>>,
 ): Host {
   const { clock, log } = options;
@@ -168,8 +168,8 @@ function makeHost(
     onLateAnswer: (result) => noteLateAnswer(state, result, currentOf(state)),
   });
   const client = openClient(config, { ...options, ...state });
-  const ask: Host['askServer'] = (server) => askServer(config, server, { clock });
-  return { ...state, config, clock, log, client, groups, sandbox, askServer: ask };
+  const ask: Host['contactServer'] = (server) => askServer(config, server, { clock });
+  return { ...state, config, clock, log, client, groups, sandbox, contactServer: ask };
 }
 
 /** A group of which nothing has changed goes on as it is: no connection of a worker ends for a reload. */

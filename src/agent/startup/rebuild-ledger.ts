@@ -26,7 +26,7 @@ import { readJournal, writeJournal } from '../state/journal.js';
 import type { Hold, Ledger } from '../state/ledger.js';
 import { type HostPaths, parseTreeName } from '../state/paths.js';
 import { rebuildJournal } from '../state/recovery-rules.js';
-import { keepBroken } from '../state/set-aside.js';
+import { setAside } from '../state/set-aside.js';
 import { noteRebuilt, withNotice } from './notices.js';
 
 /**
@@ -37,7 +37,7 @@ import { noteRebuilt, withNotice } from './notices.js';
 export async function mendStateFiles(host: Host): Promise<void> {
   await mendLedger(host);
   mendHistory(host);
-  const refusals = host.refusals.found();
+  const refusals = host.refusals.condition();
   if (!isWritError(refusals)) return;
   const text = `${refusals.message}; earlier refusals are lost, and their releases may be tried again`;
   noteRebuilt(host, { path: host.paths.rejected, text });
@@ -48,13 +48,13 @@ export async function mendStateFiles(host: Host): Promise<void> {
 function mendHistory(host: Host): void {
   for (const path of foreignInHistory(host.paths)) {
     noteRebuilt(host, { path, text: foreignText(path) });
-    keepBroken(host.durable, path);
+    setAside(host.durable, path);
   }
 }
 
 async function mendLedger(host: Host): Promise<void> {
-  const found = host.ledger.found();
-  if (found === 'whole' || (found === 'absent' && isNewHost(host.paths))) return;
+  const found = host.ledger.condition();
+  if (found === 'intact' || (found === 'absent' && isNewHost(host.paths))) return;
   const ledger = await rebuildLedger(host);
   // Which worker was notified of what is lost with the ledger. Before it, or a crash between the two would notify nobody.
   notifyEverybodyAgain(host);

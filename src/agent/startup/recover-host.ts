@@ -11,20 +11,20 @@ import { chooseTarget } from '../generations/rollback-target.js';
 import type { CycleEnd } from '../job/cycle-result.js';
 import { withBlock, withCrashes } from '../select/holds-and-blocks.js';
 import { repairNow } from '../select/pause.js';
-import { countCrash, crashesOf, type ReleaseDigests } from '../state/crash-rules.js';
+import { addCrash, crashCountOf, type ReleaseDigests } from '../state/crash-rules.js';
 import type { Host } from '../state/host.js';
 import { clearJournal, readJournal, writeJournal } from '../state/journal.js';
 import {
-  type DiskFacts,
   type Journal,
   maxCrashes,
   planRecovery,
+  type RecoveryFacts,
   type RecoveryPlan,
   rebuildJournal,
 } from '../state/recovery-rules.js';
-import { forgetReleases, rememberReleases } from '../state/refusals.js';
-import { keepBroken } from '../state/set-aside.js';
-import { refusalError, tolerateDisk } from '../state/way-back-disk.js';
+import { recordRefusals, removeRefusalsOf } from '../state/refusals.js';
+import { fromJournalRefusal, tolerateDiskErrors } from '../state/restore-memory.js';
+import { setAside } from '../state/set-aside.js';
 import { noteRebuilt } from './notices.js';
 import { mendStateFiles } from './rebuild-ledger.js';
 import { finishSwap, type InterruptedSwap, stayBehindSwap, type Undo, undoSwap } from './recover-swap.js';
@@ -51,13 +51,13 @@ export async function recoverHost(host: Host, options: RecoveryOptions): Promise
     return undefined;
   }
   const candidate = candidateOf(host, journal);
-  const crashes = crashesOf(host.ledger.read().crashes, candidate);
+  const crashes = crashCountOf(host.ledger.read().crashes, candidate);
   const isBlocked = crashes < maxCrashes && isBlockedAlready(host, journal, candidate);
   const facts = { ...(await factsFor(host, journal, createLook(host, options))), isBlocked };
   const plan = planRecovery(journal, facts, crashes);
   host.log.info({ plan, journal, facts }, 'recovery');
-  const found = { active: facts.current, isDamageKnown: facts.isBackDamaged === true };
-  return perform(host, plan, { ...options, journal, candidate, isBlocked, back: facts.back, found });
+  const found = { active: facts.current, isDamageKnown: facts.isTargetDamaged === true };
+  return perform(host, plan, { ...options, journal, candidate, isBlocked, back: facts.restoreTarget, found });
 }
 
 /**
@@ -73,7 +73,7 @@ function readOrRebuild(host: Host): Journal | undefined {
     const journal = rebuildJournal(activeGenerationNumber(paths), host.ledger.read().lastKnownGood);
     const reason = journal === undefined ? 'no policy is active' : 'all workers are notified again';
     noteRebuilt(host, { path: paths.journal, text: `${error.message}; ${reason}` });
-    keepBroken(durable, paths.journal);
+    setAside(durable, paths.journal);
     if (journal === undefined) clearJournal(paths, durable);
     else writeJournal(paths, durable, journal);
     return journal;
@@ -86,11 +86,11 @@ function candidateOf({ paths }: Host, journal: Journal): ReleaseDigests {
   return digestsOf(brought.length > 0 ? brought : releasesNamedBy(paths, journal.to));
 }
 
-async function factsFor(host: Host, journal: Journal, look: Wholeness): Promise<DiskFacts> {
+async function factsFor(host: Host, journal: Journal, look: Wholeness): Promise<RecoveryFacts> {
   const current = activeGenerationNumber(host.paths);
   return {
     ...(current === undefined ? {} : { current }),
-    isWhole: await look.isWhole(journal.to),
+    isIntact: await look.isWhole(journal.to),
     ...(await findWayBack(host, journal, look)),
     isCommitted: host.ledger.read().committedCycle === journal.cycle,
   };
@@ -115,27 +115,32 @@ async function perform(host: Host, plan: RecoveryPlan, attempt: Attempt): Promis
       clearJournal(host.paths, host.durable);
       return undefined;
     case 'clear':
-      forgetReleases(host, releasesBrought(host.paths, attempt.journal));
+      removeRefusalsOf(host, releasesBrought(host.paths, attempt.journal));
       clearJournal(host.paths, host.durable);
       return undefined;
     case 'finish':
-      noteCrash(host, attempt, 'no');
+      noteCrash(host, attempt, false);
       return finishSwap(host, attempt);
     case 'undo': {
       // A start on a full disk goes back all the same.
-      using _ = tolerateDisk(host);
+      using _ = tolerateDiskErrors(host);
       rememberUnrecorded(host, attempt.journal);
       const { crashes } = host.ledger.read();
-      noteCrash(host, attempt, plan.block);
-      const undo = { ...attempt, back: plan.to, block: plan.block, notify: plan.notify };
+      noteCrash(host, attempt, plan.shouldBlock);
+      const undo = {
+        ...attempt,
+        back: plan.to,
+        shouldBlock: plan.shouldBlock,
+        shouldNotify: plan.shouldNotify,
+      };
       const end = await undoSwap(host, undo);
       // Counted for a crash in this start alone.
       if (attempt.isBlocked) host.ledger.write(withCrashes(host.ledger.read(), crashes));
       return end;
     }
     case 'stay':
-      noteCrash(host, attempt, plan.block);
-      return stayBehindSwap(host, { ...attempt, block: plan.block });
+      noteCrash(host, attempt, plan.shouldBlock);
+      return stayBehindSwap(host, { ...attempt, shouldBlock: plan.shouldBlock });
   }
 }
 
@@ -149,17 +154,17 @@ function rememberUnrecorded(host: Host, journal: Journal): void {
       refused.bundles.includes(bundle) &&
       !known.some((one) => one.bundle === bundle && one.manifestDigest === manifest.digest),
   );
-  if (releases.length > 0) rememberReleases(host, releases, refusalError(refused));
+  if (releases.length > 0) recordRefusals(host, releases, fromJournalRefusal(refused));
 }
 
 /** Counted, and blocked, before it is tried: a crash in the attempt must find it so. */
-function noteCrash(host: Host, { journal, candidate }: Attempt, block: 'yes' | 'no'): void {
+function noteCrash(host: Host, { journal, candidate }: Attempt, shouldBlock: boolean): void {
   const ledger = host.ledger.read();
-  const crashes = countCrash(ledger.crashes, candidate);
+  const crashes = addCrash(ledger.crashes, candidate);
   const reason = `generation ${journal.to} did not finish; ${crashes.count - 1} earlier starts with it did not finish either`;
   const known = ledger.blocked;
   const releases = { ...known?.releases, ...crashes.manifestDigests };
-  const isNew = block === 'yes' && !sameReleases(known?.releases, releases);
+  const isNew = shouldBlock && !sameReleases(known?.releases, releases);
   const counted = withCrashes(ledger, crashes);
   host.ledger.write(isNew ? withBlock(counted, { reason, atMs: host.clock.nowMs(), releases }) : counted);
 }
@@ -203,16 +208,16 @@ async function findWayBack(
   host: Host,
   journal: Journal,
   { isWhole, isMendable }: Wholeness,
-): Promise<Pick<DiskFacts, 'back' | 'isBackDamaged'>> {
+): Promise<Pick<RecoveryFacts, 'restoreTarget' | 'isTargetDamaged'>> {
   const { from, to, kind } = journal;
-  if (from === undefined) return { back: 'nothing' };
-  if (await isWhole(from)) return { back: from };
+  if (from === undefined) return { restoreTarget: 'nothing' };
+  if (await isWhole(from)) return { restoreTarget: from };
   const mayMend = kind !== 'repair' && repairNow(host) === 'yes';
-  if (mayMend && (await isMendable(from))) return { back: from, isBackDamaged: true };
+  if (mayMend && (await isMendable(from))) return { restoreTarget: from, isTargetDamaged: true };
   for (const number of othersOf(host, journal)) {
-    if ((await isWhole(number)) && (await isSuitable(host, number))) return { back: number };
+    if ((await isWhole(number)) && (await isSuitable(host, number))) return { restoreTarget: number };
   }
-  return { back: (await isWhole(to)) ? to : 'lost' };
+  return { restoreTarget: (await isWhole(to)) ? to : 'lost' };
 }
 
 function othersOf(host: Host, { from, to }: Journal): number[] {

@@ -21,9 +21,9 @@ import type { CycleStory } from '../job/progress.js';
 import { withCrashes } from '../select/holds-and-blocks.js';
 import type { Host } from '../state/host.js';
 import { clearJournal } from '../state/journal.js';
-import { type Journal, unknownCycle, type WayBack } from '../state/recovery-rules.js';
-import { rememberBlamed } from '../state/refusals.js';
-import { endWayBack, refusalError, unrecordedProblems } from '../state/way-back-disk.js';
+import { type Journal, type RestoreTarget, rebuiltJournalCycle } from '../state/recovery-rules.js';
+import { recordBlamedReleases } from '../state/refusals.js';
+import { finishRestore, fromJournalRefusal, restoreProblems } from '../state/restore-memory.js';
 
 /** A swap as a start finds it. */
 export interface InterruptedSwap {
@@ -31,7 +31,7 @@ export interface InterruptedSwap {
   readonly signal: AbortSignal;
   readonly journal: Journal;
   /** Where the way back leads, also from a way forward on which somebody refuses. */
-  readonly back: WayBack;
+  readonly back: RestoreTarget;
 }
 
 /** Notifies the workers (again), then commits. */
@@ -54,8 +54,8 @@ export function finishSwap(host: Host, left: InterruptedSwap): Promise<CycleEnd>
 }
 
 export interface Undo extends InterruptedSwap {
-  readonly block: 'yes' | 'no';
-  readonly notify: 'yes' | 'no';
+  readonly shouldBlock: boolean;
+  readonly shouldNotify: boolean;
   readonly found: { readonly active: number | undefined; readonly isDamageKnown: boolean };
 }
 
@@ -65,12 +65,15 @@ export function undoSwap(host: Host, undo: Undo): Promise<CycleEnd> {
 }
 
 /** Leaves the link, for nothing else is complete: what is to be done is said, and the start goes on. */
-export function stayBehindSwap(host: Host, left: InterruptedSwap & Pick<Undo, 'block'>): Promise<CycleEnd> {
+export function stayBehindSwap(
+  host: Host,
+  left: InterruptedSwap & Pick<Undo, 'shouldBlock'>,
+): Promise<CycleEnd> {
   return inJob(host, left, 'swap', async () => {
     clearJournal(host.paths, host.durable);
     const damage = problemOf(nothingWhole(left.journal));
-    const problems = left.block === 'yes' ? [blockedBy(host, left), damage] : [damage];
-    return { ...outcomeIf(left.block), workers: [], problems, warnings: [] };
+    const problems = left.shouldBlock ? [blockedBy(host, left), damage] : [damage];
+    return { ...outcomeIf(left.shouldBlock), workers: [], problems, warnings: [] };
   });
 }
 
@@ -89,33 +92,34 @@ async function inJob(
 }
 
 function isKnown({ journal }: Pick<InterruptedSwap, 'journal'>): boolean {
-  return journal.cycle !== unknownCycle;
+  return journal.cycle !== rebuiltJournalCycle;
 }
 
 /** With the link back, workers that refuse must not keep the agent from starting: that is a block, said loudly. */
 async function goBack(host: Host, story: CycleStory, undo: Undo & { move: Move }): Promise<MoveResult> {
-  const { journal, back, block, notify, move, found } = undo;
+  const { journal, back, shouldBlock, shouldNotify, move, found } = undo;
   const { refused } = journal;
-  const refusal = refused && refusalError(refused);
+  const refusal = refused && fromJournalRefusal(refused);
   const problems = [
-    block === 'yes' ? blockedBy(host, undo) : problemOf(refusal ?? interrupted(undo)),
+    shouldBlock ? blockedBy(host, undo) : problemOf(refusal ?? interrupted(undo)),
     ...(back === (journal.from ?? 'nothing') ? [] : [problemOf(otherWayBack(undo))]),
   ];
+  const notify = shouldNotify ? 'yes' : 'no';
   try {
     const restored = await story.restore(() => restoreLink(host, story, move, { notify, refused, found }));
     if (isNotifiedAgain(undo)) return notifiedAgain(host, restored);
-    const outcome = outcomeIf(block, refusal);
+    const outcome = outcomeIf(shouldBlock, refusal);
     return {
       ...restored,
       ...outcome,
-      problems: [...problems, ...restored.problems, ...unrecordedProblems(host)],
+      problems: [...problems, ...restored.problems, ...restoreProblems(host)],
     };
   } catch (error) {
     if (activeGenerationNumber(host.paths) !== back) throw error;
-    endWayBack(host, { ...journal, direction: 'back' }, refusal);
+    finishRestore(host, { ...journal, direction: 'back' }, refusal);
     const text = `generation ${back} is active again, but: ${toWritError(error).message}`;
     const problem = problemOf(new WritError('ACTIVATION_BLOCKED', text));
-    return { ...outcomeIf('yes'), workers: [], problems: [problem, problemOf(error)], warnings: [] };
+    return { ...outcomeIf(true), workers: [], problems: [problem, problemOf(error)], warnings: [] };
   }
 }
 
@@ -129,8 +133,8 @@ function notifiedAgain(host: Host, notified: Restored): MoveResult {
   return { ...notified, outcome: notified.problems.length === 0 ? 'activated' : 'degraded' };
 }
 
-function outcomeIf(block: 'yes' | 'no', refusal?: WritError): Pick<MoveResult, 'outcome'> {
-  if (block === 'yes') return { outcome: 'blocked' };
+function outcomeIf(isBlocked: boolean, refusal?: WritError): Pick<MoveResult, 'outcome'> {
+  if (isBlocked) return { outcome: 'blocked' };
   return { outcome: refusal?.kind === 'rolled-back' ? 'rolled-back' : 'failed' };
 }
 
@@ -149,7 +153,7 @@ function moveOf(host: Host, { cycle, journal, back, signal }: InterruptedSwap, s
     swapCycle: isKnown({ journal }) ? journal.cycle : cycle,
     // As in the cycle that crashed.
     ...(journal.kind === 'update'
-      ? { onRefused: (error, groups) => rememberBlamed(host, releases, error, groups) }
+      ? { onRefused: (error, groups) => recordBlamedReleases(host, releases, error, groups) }
       : {}),
   };
 }

@@ -10,7 +10,7 @@ import { readBootId } from '../../platform/process/boot-id.js';
 import { listEntries, readSmallFile } from '../../platform/read-file.js';
 import type { StateMark } from '../state/host.js';
 import type { HostPaths } from '../state/paths.js';
-import { isOfDisk } from '../state/state-file.js';
+import { isDiskError } from '../state/state-file.js';
 import {
   type DirectoryIdentity,
   isSame,
@@ -148,7 +148,7 @@ function write(durable: DurableFs, { op, path }: FileOperation, text: string): b
     durable.replaceFile(op, path, text, { mode: 0o600 });
     return true;
   } catch (error) {
-    if (isOfDisk(error)) return false;
+    if (isDiskError(error)) return false;
     throw error;
   }
 }

@@ -1,58 +1,58 @@
-// One candidate over several cycles: each gives it a new generation, its releases stay the same. Owns how it is known
-// again, and when what is held against it ends. Pure; the ledger keeps it, recovery counts.
+// Counts the crashes of a candidate after its swap. Each cycle gives a candidate a new generation, so its releases identify
+// it. Decides also which releases stay blocked after a commit. Pure: the ledger stores the count, recovery adds to it.
 import type { Digest } from '../../core/names.js';
 
-/** Manifest digests by bundle. Two bundles may hold the same files: a digest alone names no release. */
+/** Manifest digests by bundle. Two bundles may have the same files, so a digest alone does not identify a release. */
 export type ReleaseDigests = Readonly<Record<string, Digest>>;
 
-/** How often a candidate did not come to its end behind its swap. */
+/** How many cycles of a candidate crashed between its swap and its commit. */
 export interface CrashCount {
   readonly manifestDigests: ReleaseDigests;
   readonly count: number;
 }
 
-/** @returns crashes of this candidate so far; 0 for one that shares no release with the counted one */
-export function crashesOf(known: CrashCount | undefined, candidate: ReleaseDigests): number {
+/** @returns how often this candidate crashed; 0 if it shares no release with the counted candidate */
+export function crashCountOf(known: CrashCount | undefined, candidate: ReleaseDigests): number {
   return known !== undefined && isSameCandidate(known.manifestDigests, candidate) ? known.count : 0;
 }
 
 /**
- * Counts one more. Of two candidates in a row the releases that both had are the suspects: a publisher who publishes
- * something else beside a release that brings hosts down must not start its count again each time.
+ * Counts one more crash. After two candidates in a row only the releases that both have are suspects. Otherwise a publish
+ * to another bundle would reset the count of a release that crashes hosts.
  */
-export function countCrash(known: CrashCount | undefined, candidate: ReleaseDigests): CrashCount {
+export function addCrash(known: CrashCount | undefined, candidate: ReleaseDigests): CrashCount {
   if (known === undefined || !isSameCandidate(known.manifestDigests, candidate))
     return { manifestDigests: candidate, count: 1 };
-  return { manifestDigests: common(known.manifestDigests, candidate), count: known.count + 1 };
+  return { manifestDigests: commonReleases(known.manifestDigests, candidate), count: known.count + 1 };
 }
 
-/** A generation with no release of its own (a repair) is the same candidate as the next such. */
+/** Two generations without a new release (repairs) count as the same candidate. */
 function isSameCandidate(one: ReleaseDigests, other: ReleaseDigests): boolean {
   const isEmpty = Object.keys(one).length === 0 && Object.keys(other).length === 0;
-  return isEmpty || Object.keys(common(one, other)).length > 0;
+  return isEmpty || Object.keys(commonReleases(one, other)).length > 0;
 }
 
-function common(one: ReleaseDigests, other: ReleaseDigests): ReleaseDigests {
+function commonReleases(one: ReleaseDigests, other: ReleaseDigests): ReleaseDigests {
   return Object.fromEntries(Object.entries(one).filter(([bundle, digest]) => other[bundle] === digest));
 }
 
-export interface Commit {
-  /** Names of the bundles that the configuration has. */
+export interface CommittedMove {
+  /** Names of the configured bundles. */
   readonly configured: readonly string[];
-  /** Releases of the committed generation. */
+  /** All releases of the committed generation. */
   readonly active: ReleaseDigests;
-  /** Bundles that the move brought a release of. */
+  /** Names of the bundles that have another release after the move. */
   readonly changed: readonly string[];
 }
 
 /**
- * What a commit leaves of a list of suspects: a bundle that got another release, or this very one, is suspect no more;
- * one that only waited while others moved still is.
- * @returns undefined when nobody is left
+ * Removes the suspects that a commit clears. A bundle is cleared when it is not configured any more, when the move changed
+ * its release, or when the suspect itself is active. A bundle stays suspect while only other bundles move.
+ * @returns undefined if no suspect remains
  */
-export function stillSuspect(
+export function remainingSuspects(
   suspects: ReleaseDigests,
-  { configured, active, changed }: Commit,
+  { configured, active, changed }: CommittedMove,
 ): ReleaseDigests | undefined {
   const left = Object.entries(suspects).filter(
     ([bundle, digest]) =>

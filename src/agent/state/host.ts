@@ -1,5 +1,5 @@
-// Everything a cycle needs of its host, made once by the composition root and passed along.
-// Owns no behaviour: a test builds one with its own clock, source and observers.
+// The dependencies of a cycle: configuration, paths, state files, clock, clients. The composition root creates a host once
+// and passes it on. A test creates one with its own clock, source and observers. Types only.
 import type { AgentConfig, ContactServer, WorkerGroupConfig } from '../../core/config/config.js';
 import type { WritError } from '../../core/errors.js';
 import type { Digest } from '../../core/names.js';
@@ -18,115 +18,117 @@ import type { Driver } from '../../workers/contract/driver.js';
 import type { Ledger } from './ledger.js';
 import type { HostPaths } from './paths.js';
 import type { Journal } from './recovery-rules.js';
-import type { Refusal } from './refusal-rules.js';
+import type { RefusalEntry } from './refusal-rules.js';
 import type { StateFile } from './state-file.js';
 
-export interface Refusals {
+/** The content of rejected.json. */
+export interface RefusalsDocument {
   readonly writ: 1;
-  /** Digest of the configuration that they were judged under; absent in files of older versions. */
+  /** Digest of the configuration when the last refusal was recorded; absent in files of older versions. */
   readonly config?: Digest;
-  readonly refusals: readonly Refusal[];
+  readonly refusals: readonly RefusalEntry[];
 }
 
-/** A way back of which the disk does not know everything. */
+/** A restore that is not completely recorded on the disk. */
 export interface UnrecordedRestore {
-  /** With the refusal where only it knows that. */
+  /** Contains the refusal if rejected.json could not take it. */
   readonly journal: Journal;
-  /** Why the generation was left; absent where a start does not know it. */
+  /** Why the host left the generation; undefined if a start repeats the restore and does not know the reason. */
   readonly refusal?: WritError;
-  /** The error of the disk. */
-  readonly disk: WritError;
+  /** The first error of the disk. */
+  readonly diskError: WritError;
 }
 
-export interface WayBackMemory {
-  restore?: UnrecordedRestore | undefined;
-  /** The generation whose commit the disk could not take: the ledger has it in memory, and its journal is on the disk. */
+/** What could not be written to the disk; it stays in memory until the disk accepts it. */
+export interface RestoreMemory {
+  unrecorded?: UnrecordedRestore | undefined;
+  /** The generation of a commit that could not be written: only the ledger in memory has it, and its journal is still on disk. */
   uncommitted?: number | undefined;
-  /** Why there is no reserve. */
-  noReserve?: WritError | undefined;
-  /** By the monotonic clock: when it is made again. */
+  /** Why the reserve file does not exist; undefined if it exists. */
+  reserveError?: WritError | undefined;
+  /** Milliseconds of the monotonic clock: the earliest time to create the reserve file again. */
   reserveNotBeforeMs?: number;
-  /** Lines of the history that could not be written, oldest first. */
+  /** Entries of the history that could not be written, oldest first. */
   readonly entries: HistoryEntry[];
 }
 
-/** Whether the state directory is the one that this process opened, with the mark that this boot knows. */
+/** Checks that the state directory is the one that this process opened, with the state mark that this boot recorded. */
 export interface StateMark {
-  /** @returns STATE_VANISHED while it is not; writes nothing */
+  /** @returns STATE_VANISHED if it is another directory or has lost its mark; undefined if it is the same. Writes nothing */
   findVanished(): WritError | undefined;
-  /** @returns the mark; undefined where the disk has not taken one */
+  /** @returns the mark; undefined if none could be written */
   read(): string | undefined;
-  /** Compares device and inode, and whether an emptied directory lost its mark. @throws WritError STATE_VANISHED */
+  /** Compares device and inode, and detects an emptied directory by its missing mark. @throws WritError STATE_VANISHED */
   requireOpened(): void;
-  /** As findVanished; a mark that is missing is written again, where the disk takes it. */
+  /** As findVanished, and writes a missing mark again if the disk accepts it. */
   renew(): WritError | undefined;
 }
 
 export interface Host {
   readonly config: AgentConfig;
   readonly paths: HostPaths;
-  /** Of the state directory; left out where nothing moves: a host that is only read. */
+  /** The lock of the state directory; undefined for a host that is only read. */
   readonly lock?: Pick<ProcessLock, 'isInPlace'>;
-  /** Left out for a host that is only read. */
+  /** Undefined for a host that is only read. */
   readonly stateMark?: StateMark;
   readonly durable: DurableFs;
   readonly clock: Clock;
   readonly log: Logger;
   readonly client: RepositoryClient;
   readonly groups: readonly WorkerGroup[];
-  /** For commands that judge policy. */
+  /** Confines the commands that judge policy. */
   readonly sandbox: Sandbox;
   readonly ledger: StateFile<Ledger>;
-  readonly refusals: StateFile<Refusals>;
-  /** Asks a server once, on a connection of its own; @returns why it was not reached; undefined where it answered. */
-  readonly askServer: (server: ContactServer) => Promise<string | undefined>;
-  readonly wayBack: WayBackMemory;
-  /** What releases may require of it; left out: what this version of Writ knows. */
+  readonly refusals: StateFile<RefusalsDocument>;
+  /** Sends one request to a server on a new connection. @returns why the server was not reached; undefined if it answered */
+  readonly contactServer: (server: ContactServer) => Promise<string | undefined>;
+  readonly restoreMemory: RestoreMemory;
+  /** The features that releases may require; undefined: those of this version of Writ. */
   readonly features?: readonly string[];
 }
 
 export interface Sandbox {
-  /** As of the last look. */
+  /** As of the last detection. */
   status(): SandboxStatus;
   /**
-   * Looks, unless it was found before.
-   * @returns undefined where commands run as they are: `off`, or `auto` without one
-   * @throws WritError SANDBOX_MISSING, SANDBOX_BROKEN where one is required, and where one was there before
+   * Detects the sandbox, unless an earlier call found one.
+   * @returns undefined if commands run unconfined: mode `off`, or mode `auto` on a host that has no sandbox
+   * @throws WritError SANDBOX_MISSING, SANDBOX_BROKEN if a sandbox is required, or if this host had one before
    */
-  open(): Promise<Means | undefined>;
-  /** What was found may hold no more: a run could not be set up. */
+  open(): Promise<SandboxCapabilities | undefined>;
+  /** Discards the detected sandbox, because it failed to start a command. The next `open` detects it again. */
   forget(): void;
-  /** Tries what was found before, and looks again only where that fails. @throws WritError as `open` */
+  /** Tests the detected sandbox, and detects again only if the test fails. @throws WritError as `open` */
   retry(): Promise<void>;
 }
 
 export interface WorkerGroup {
   readonly config: WorkerGroupConfig;
-  /** Absent for a group that nobody judges. */
+  /** Absent in a group without `reset`: no driver notifies its workers. */
   readonly driver?: Driver;
-  /** Of a group without `reset`: notified when its loader has taken a generation in. */
+  /** Called after the loader of a group without `reset` has loaded a generation. */
   readonly noteLoaded?: (generation: number | undefined) => void;
 }
 
 export interface HostOptions {
   readonly clock: Clock;
   readonly log: Logger;
-  /** Of Writ: said to servers and on sockets. */
+  /** The version of Writ, which servers and clients of the sockets receive. */
   readonly version: string;
-  /** A test's way in to fail or kill at a labelled file operation. */
+  /** A test uses it to fail or to kill the process at a labelled operation. */
   readonly observer?: OperationObserver;
 }
 
-/** What a sandbox is built with on this host. */
-export interface Means {
+/** What this host offers for confining a command. */
+export interface SandboxCapabilities {
   readonly programs: BoxPrograms;
-  /** Whether a user namespace can be had. */
+  /** Whether the host permits user namespaces. */
   readonly userNamespace: 'yes' | 'no';
-  /** What refuses system calls, for bubblewrap; left out where kernel or machine cannot have it. */
+  /** Filters of system calls for bubblewrap; undefined if the kernel or the machine does not support them. */
   readonly systemCalls?: SystemCallFilters;
   readonly isRoot: boolean;
-  /** Our own: no command is given more. */
+  /** The limits of this process: no command gets more. */
   readonly limits: ProcessLimits;
-  /** Left out where none are delegated to us: each process is bounded by itself then. */
+  /** Undefined if no control group is delegated to Writ: then each process has its own bounds. */
   readonly groups?: ControlGroups;
 }

@@ -1,8 +1,8 @@
-// The journal file: there only between swap and commit. Owns reading, writing and clearing it, durably.
+// The journal file, which exists only between the swap and the commit of a move. Reads, writes and removes it durably.
 import { isWritError, WritError } from '../../core/errors.js';
 import { type DurableFs, diskError } from '../../platform/disk/durable-fs.js';
 import { readSmallFile } from '../../platform/read-file.js';
-import { refuseNewer } from './newer-format.js';
+import { requireKnownFormat } from './known-format.js';
 import type { HostPaths } from './paths.js';
 import type { Journal, JournalRefusal } from './recovery-rules.js';
 import { sealed, unsealed } from './sealed-json.js';
@@ -10,8 +10,9 @@ import { sealed, unsealed } from './sealed-json.js';
 const maxJournalBytes = 65_536;
 
 /**
- * @returns the swap in flight, or undefined
- * @throws WritError STATE_DAMAGED: a journal is written whole or not at all, so a broken one is no crash's work; STATE_TOO_NEW; DISK_*
+ * @returns the journal of the unfinished move; undefined if no move is unfinished
+ * @throws WritError STATE_DAMAGED for an invalid journal: a journal is written atomically, so a crash cannot cause it;
+ *   STATE_TOO_NEW; DISK_*
  */
 export function readJournal(paths: HostPaths): Journal | undefined {
   const verdict = readSmallFile(paths.journal, { maxBytes: maxJournalBytes });
@@ -22,7 +23,7 @@ export function readJournal(paths: HostPaths): Journal | undefined {
     throw damaged(paths, verdict.why);
   }
   const value = parse(paths, verdict.bytes.toString('utf8'));
-  refuseNewer(paths.journal, value);
+  requireKnownFormat(paths.journal, value);
   if (isJournal(value)) return value;
   throw damaged(paths);
 }
@@ -36,10 +37,10 @@ function parse(paths: HostPaths, text: string): unknown {
 }
 
 /**
- * Asked before anything of a host is changed: a start sweeps what is left in staging before it reads the journal.
+ * Called before a start changes anything, because a start removes leftovers in staging before it reads the journal.
  * @throws WritError STATE_TOO_NEW; DISK_*
  */
-export function refuseNewerJournal(paths: HostPaths): void {
+export function requireKnownJournalFormat(paths: HostPaths): void {
   try {
     readJournal(paths);
   } catch (error) {
@@ -51,7 +52,7 @@ export function writeJournal(paths: HostPaths, durable: DurableFs, journal: Jour
   durable.writeFile('swap.journal', paths.journal, journalText(journal), 0o600);
 }
 
-/** @returns what the file of a journal contains */
+/** @returns the content of the journal file */
 export function journalText(journal: Journal): string {
   return sealed(journal);
 }

@@ -1,20 +1,20 @@
-// What a ledger.json must look like to be believed at all. Owns shapes, no meaning: those are ledger's. A file that does
-// not fit is damaged, and is made again from what is on the disk.
+// JSON Schema of ledger.json. ledger.ts documents the meaning of its members. A file that does not match is damaged, and the
+// ledger is rebuilt from the other files on the disk.
 import { errorCodes } from '../../core/error-codes.js';
 import { maxReadSerial } from '../../core/release/serial.js';
 
-/** Also of times: none is later than what a Date can say. */
+/** Used for times too: the maximum is the latest time of a Date. */
 const number = { type: 'integer', minimum: 0, maximum: 8.64e15 };
 /** The ledger of Writ 0.1.0 may contain serials that are not accepted any more. */
 const serial = { ...number, maximum: maxReadSerial };
 const digest = { type: 'string', pattern: '^sha256:[0-9a-f]{64}$' };
 const text = { type: 'string' };
-const yesOrNo = { type: 'boolean' };
+const boolean = { type: 'boolean' };
 const oneOf = (...values: readonly string[]): object => ({ enum: values });
 const objectOf = (additionalProperties: object): object => ({ type: 'object', additionalProperties });
 const listOf = (items: object): object => ({ type: 'array', items });
 
-/** @param members by name; one that may be absent has a name that ends with `?` */
+/** @param members schemas by name; the name of an optional member ends with `?` */
 function record(members: Readonly<Record<string, object>>): object {
   const names = Object.keys(members);
   return {
@@ -27,7 +27,7 @@ function record(members: Readonly<Record<string, object>>): object {
 const release = { serial, manifestDigest: digest };
 const damage = { generation: number, part: text, kind: text, 'bundle?': text, 'tree?': text, path: text };
 
-/** JSON Schema of ledger.json; members that a newer version added are let through. */
+/** JSON Schema of ledger.json; accepts unknown members, because a newer version may have added them. */
 export const ledgerSchema: object = record({
   writ: { const: 1 },
   nextGeneration: { ...number, minimum: 1 },
@@ -131,18 +131,18 @@ export const ledgerSchema: object = record({
         },
         groups: listOf(text),
       }),
-      'contact?': record({ failed: number, 'lastAtMs?': number, hadContact: yesOrNo, tries: number }),
+      'contact?': record({ failed: number, 'lastAtMs?': number, hadContact: boolean, tries: number }),
     }),
   ),
   'contactBefore?': record({ generation: number, reached: listOf(oneOf('repository', 'fleet')) }),
   'lostContacts?': objectOf(
     record({
-      ...{ ...release, atMs: number, hadContact: yesOrNo, tries: number, 'lastAtMs?': number },
+      ...{ ...release, atMs: number, hadContact: boolean, tries: number, 'lastAtMs?': number },
       state: oneOf('asking', 'away', 'returned', 'held'),
     }),
   ),
   'settledReleases?': objectOf(
-    listOf(record({ ...release, atMs: number, isObserved: yesOrNo, generation: number })),
+    listOf(record({ ...release, atMs: number, isObserved: boolean, generation: number })),
   ),
   'unsettled?': objectOf(
     record({

@@ -1,6 +1,6 @@
-// What outlives a cycle: numbers never used again, serials accepted, holds, what each worker is to use. Written before the
-// act that it protects. Owns the shape; each member belongs to the section of one other file, which alone changes it. Holds
-// no policy and no trust.
+// The facts that a host remembers between cycles: used generation numbers, accepted serials, holds, the state of each worker.
+// Each member is written before the operation that it protects, and has one owner: the file that declares it with
+// `ledgerSection`. Contains neither policy nor trusted metadata. Member names are the format on disk.
 
 import type { Problem } from '../../core/cycle/cycle-report.js';
 import type { ErrorCode } from '../../core/errors.js';
@@ -31,7 +31,7 @@ export type {
   WorkerRuns,
 } from './release-shapes.js';
 
-/** A rollback keeps this release out until a newer serial, `writ resume` or `writ pull --force`. */
+/** A release that a rollback blocks until a newer serial is offered, or until `writ resume` or `writ pull --force`. */
 export interface Hold {
   readonly bundle: string;
   readonly serial: number;
@@ -39,186 +39,188 @@ export interface Hold {
   readonly by: string;
   readonly reason: string;
   readonly atMs: number;
-  /** A rollback by force: what became active may be withdrawn, and stays. */
+  /** The rollback was forced: the release that became active stays, even if it is withdrawn. */
   readonly isForced?: true;
 }
 
-/** What one worker is to use, and what it last said. */
+/** The generation that one worker must use, and its last answer. */
 export interface WorkerLedger {
+  /** The generation that the worker must use. */
   readonly wanted: number;
+  /** The last generation that the worker confirmed. */
   readonly confirmed?: number;
-  /** The generation that it last took, by whatever answer; left out in ledgers of older versions. */
+  /** The last generation that the worker accepted, confirmed or not; absent in ledgers of older versions. */
   readonly accepted?: number;
   readonly state: 'confirmed' | 'notified' | 'refused' | 'unreachable' | 'pending';
   readonly text: string;
   readonly atMs: number;
-  /** The process that answered; another one under the same name has confirmed nothing. */
+  /** The identity of the process that answered: another process of the same worker has not confirmed anything. */
   readonly process?: string;
-  /** It was not there, or was another process, when the others were notified: what it uses is not known. */
+  /** The worker was absent or another process when the others were notified, so its generation is unknown. */
   readonly appeared?: true;
-  /** It may use a generation that only a restart takes it from: so it is notified until it answers. */
+  /** Pending action: the worker may use a generation that only a restart replaces, so it is notified until it answers. */
   readonly owed?: 'restart';
-  /** Id of the last notification, and when it ended. */
+  /** Id of the last notification, and epoch milliseconds of its end. */
   readonly notificationId?: string;
   readonly notifiedAtMs?: number;
-  /** When a process was taken for what this notification had made; left out where none was. */
+  /** Epoch milliseconds: when a new process was attributed to this notification; absent if none was. */
   readonly replacedAtMs?: number;
-  /** When it was another process soon after it had proved a generation, and how often in a row. */
+  /** Epoch milliseconds of the last replacement soon after a confirmation, and how many came in a row. */
   readonly soonReplacedAtMs?: number;
   readonly soonReplacements?: number;
-  /** Whether its process was seen alive when it could not be reached. */
+  /** Whether its process was alive when the worker was unreachable; absent if unknown. */
   readonly lives?: 'yes' | 'no';
-  /** Since when it has said "not now" to what it is to use, each time it was asked. */
+  /** Epoch milliseconds: since when every answer has been a deferral of the wanted generation. */
   readonly notNowSinceMs?: number;
-  /** Why it could not be reached, where more is known than that. */
+  /** Why the worker was unreachable, if a reason is known. */
   readonly code?: 'PROCESS_UNKNOWN' | 'SUPERVISOR_GAVE_UP';
-  /** Notifications in vain. */
+  /** Notifications without effect. */
   readonly tries?: number;
-  /** Since when its set does not list it. */
+  /** Epoch milliseconds: since when it is not a member of its group. */
   readonly goneAtMs?: number;
-  /** What its probe said when it was asked again; of the wanted generation alone. */
+  /** Results of its repeated probe; of the wanted generation only. */
   readonly probed?: ProbeCounts;
-  /** Of a worker that a way back notified; it is `notified` until a second right answer of its probe. */
+  /** For a worker that a restore notified: it stays `notified` until its probe succeeds a second time. */
   readonly secondProbe?: SecondProbe;
 }
 
 export interface SecondProbe {
-  /** Epoch milliseconds from which an answer counts. */
+  /** Epoch milliseconds: earlier results do not count. */
   readonly atMs: number;
-  /** Wrong answers since then. */
+  /** Failed probes since then. */
   readonly wrong: number;
 }
 
 export interface ProbeCounts {
-  /** Wrong answers in a row, and the last of them. */
+  /** Failed probes in a row, and the text of the last one. */
   readonly wrong: number;
   readonly text?: string;
-  /** Epoch milliseconds of the last wrong answer that counted. */
+  /** Epoch milliseconds of the last failed probe that counted. */
   readonly wrongAtMs?: number;
-  /** How the last try ended that gave no verdict. */
+  /** How the last attempt without a verdict ended. */
   readonly silence?: string;
-  /** Notifications that wrong answers caused in this generation, and when the last became due. */
+  /** How many notifications failed probes caused in this generation, and when the last one became due. */
   readonly notices?: number;
   readonly noticeAtMs?: number;
 }
 
-/** Nobody could say who the workers of a group are. */
+/** The members of a group could not be listed. */
 export interface UnreadSet {
   readonly text: string;
   readonly sinceMs: number;
 }
 
-/** Nothing is activated until it ends. */
+/** An operator stopped all activations. */
 export interface Pause {
   readonly by: string;
   readonly reason: string;
   readonly atMs: number;
-  /** Left out: until `writ resume`. */
+  /** Epoch milliseconds; absent: until `writ resume`. */
   readonly untilMs?: number;
 }
 
-/** A release that a worker group keeps waiting. */
+/** A release that a worker group delays. */
 export interface WaitingRelease {
   readonly serial: number;
   readonly manifestDigest: Digest;
-  /** When the first release was seen that has waited since, and when this one was. */
+  /** Epoch milliseconds: since when releases of the bundle have waited, and when this one was first offered. */
   readonly sinceMs: number;
   readonly changedAtMs: number;
   readonly groups: readonly string[];
-  /** Left out once it may be tried. */
+  /** Epoch milliseconds of the next attempt; absent if it may start at once. */
   readonly untilMs?: number;
   /**
-   * How often it was tried in vain, and how the last try ended: a command behind the swap gave no verdict, or said "not
-   * now". Left out where it is the pace of a group that it waits for.
+   * Failed attempts, and the code of the last one: a command after the swap gave no verdict or a deferral. Absent if the
+   * release waits for the activation delay of a group.
    */
   readonly vain?: {
     readonly tries: number;
     readonly code: ErrorCode;
-    /** It is not tried again by itself: a newer release, `writ resume` or `--force` ends that. */
+    /** No poll tries it again: a newer release, `writ resume` or `--force` ends that. */
     readonly isHeld?: true;
   };
 }
 
-/** Policy was older than `maxStale`, and what was done about it. */
+/** A time in which policy was older than `maxStale`, and the state of the commands `onStale` and `onFresh`. */
 export interface StalePeriod {
-  /** `over`: fresh again, and the command for that is due. */
+  /** `over`: policy is fresh again, and the command `onFresh` is pending. */
   readonly phase: 'stale' | 'over';
-  /** Since when it was too old. */
+  /** Epoch milliseconds: since when policy was too old. */
   readonly sinceMs: number;
-  /** Why the server's answers were not accepted, when it began. */
+  /** Why the answers of the server were rejected when the period began. */
   readonly code?: string;
-  /** Boot in which the command for it succeeded. */
+  /** Boot id in which the command of this phase succeeded. */
   readonly ranBootId?: string;
-  /** It is a release that was overdue, and not the metadata. */
+  /** The release was too old, not the metadata. */
   readonly of?: 'release';
 }
 
-/** A release that the disk had no room for. */
+/** A release that did not fit on the disk. */
 export interface SpaceNeed {
   readonly serial: number;
   readonly unit: 'bytes' | 'inodes';
-  /** With the margin. */
+  /** In `unit`, with the margin. */
   readonly needed: number;
   readonly atMs: number;
 }
 
 interface LedgerMembers {
   readonly writ: 1;
-  /** Never reused, those of rolled-back generations included. */
+  /** A number is never reused, even after a rollback. */
   readonly nextGeneration: number;
-  /** Whole seconds; every new tree gets a later one, or BIND and others would skip its files. */
+  /** Epoch seconds. Every new tree gets a later mtime, because BIND and others skip files with an unchanged one. */
   readonly lastMtimeSeconds: number;
   readonly previous?: number;
   readonly lastKnownGood?: number;
-  /** When each generation on disk stopped being current, epoch milliseconds: its grace begins there. */
+  /** By generation: epoch milliseconds when it stopped being active. Its grace period begins then. */
   readonly retired?: Readonly<Record<string, number>>;
   /** By `bundle/channel`. */
   readonly accepted: Readonly<Record<string, readonly AcceptedRelease[]>>;
-  /** Channel of each bundle at its last activation: another one permits a lower serial once. */
+  /** Channel of each bundle at its last activation: a change of the channel permits a lower serial once. */
   readonly channels: Readonly<Record<string, string>>;
   readonly holds: readonly Hold[];
   readonly pause?: Pause;
   /** By bundle. */
   readonly waiting?: Readonly<Record<string, WaitingRelease>>;
-  /** By bundle: when the release that is active became so; of one that is not there its record knows when it was staged. */
+  /** By bundle: epoch milliseconds when the active release became active; if absent, the record of its tree has the staging time. */
   readonly activatedAtMs?: Readonly<Record<string, number>>;
-  /** By group, for those with `minInterval`: when it was last moved to another generation. */
+  /** By group with `minInterval`: epoch milliseconds of its last move to another generation. */
   readonly movedAtMs?: Readonly<Record<string, number>>;
   /** By `group/worker`. */
   readonly workers: Readonly<Record<string, WorkerLedger>>;
   /** By group. */
   readonly unreadSets?: Readonly<Record<string, UnreadSet>>;
-  /** Epoch milliseconds; a server that said Retry-After is left alone across restarts too. */
+  /** Epoch milliseconds from Retry-After of the server; stored, because a restart of the agent must respect it too. */
   readonly retryAfterUntilMs?: number;
   /** Boot id of the last full verification of the active trees. */
   readonly verifiedBootId?: string;
-  /** Boot in which the loaders of all groups have run on what is active: what they made in /run ends with it. */
+  /** Boot id in which all loaders ran on the active generation: their files in /run do not survive a boot. */
   readonly loadedBootId?: string;
-  /** A loader put off what is active: all of them run again, though they have run in this boot. */
+  /** A loader deferred the active generation: all loaders run again, although they ran in this boot. */
   readonly loadPending?: true;
-  /** Names of the groups whose loader reached nobody: it runs before their workers are notified. */
+  /** Names of the groups with an unreachable loader: it runs again before their workers are notified. */
   readonly unloaded?: readonly string[];
-  /** By group: why its last canary reached nobody, though workers were there. */
+  /** By group: why its last canary reached no worker, although the group had members. */
   readonly unheardCanaries?: Readonly<Record<string, string>>;
-  /** Cycle of the last move that reached its commit: its journal may outlive it when the disk fails. */
+  /** Cycle of the last committed move: after a disk error its journal may still exist. */
   readonly committedCycle?: string;
-  /** The candidate that did not come to its end behind its swap. */
+  /** The last candidate that crashed after its swap. */
   readonly crashes?: CrashCount;
-  readonly blocked?: Block;
-  /** A command was confined on this host: under `auto` its lack is news. */
+  readonly blocked?: ActivationBlock;
+  /** A command was confined on this host before: in mode `auto` a missing sandbox is an error from then on. */
   readonly sandboxWorked?: true;
   readonly stale?: StalePeriod;
-  /** By bundle: what is offered and could not be had. */
+  /** By bundle: the offered release that could not be fetched. */
   readonly missed?: Readonly<Record<string, MissedRelease>>;
-  /** What a start has to say once: kept until it is in the history. */
+  /** Problems that a start reports once; kept until they are in the history. */
   readonly notices?: readonly Problem[];
-  /** By bundle: not fetched again before the disk has so much. */
+  /** By bundle: the release is not fetched again before the disk has so much free space. */
   readonly spaceNeeded?: Readonly<Record<string, SpaceNeed>>;
-  /** Where the last move ended, by its commit or by its way back; `current` names nothing else. */
+  /** The generation after the last commit or restore; `current` must name it. */
   readonly settled?: number;
-  /** What each kept generation holds: directory of each tree by bundle, by generation. */
+  /** By generation, then by bundle: the name of the tree's directory. For each retained generation. */
   readonly links?: Readonly<Record<string, Readonly<Record<string, string>>>>;
-  /** The last look over the policy on disk. */
+  /** The result of the last scrub. */
   readonly scrub?: ScrubState;
   /** By bundle: the active release while it is in its bake time. */
   readonly bakes?: Readonly<Record<string, Bake>>;
@@ -226,7 +228,7 @@ interface LedgerMembers {
   readonly settledReleases?: Readonly<Record<string, readonly SettledRelease[]>>;
   /** By bundle. */
   readonly unsettled?: Readonly<Record<string, UnsettledBundle>>;
-  /** Of the last move: noted before its swap. */
+  /** Of the last move; recorded before its swap. */
   readonly contactBefore?: ContactBefore;
   /** By bundle: the newest release that lost contact, until a newer one is active. */
   readonly lostContacts?: Readonly<Record<string, LostContact>>;
@@ -234,39 +236,39 @@ interface LedgerMembers {
   readonly runs?: Readonly<Record<string, WorkerRuns>>;
 }
 
-/** Releases that no poll tries again; `writ resume`, `--force` or another release ends it. */
-export interface Block {
+/** Releases that no poll activates after three crashes; `writ resume`, `--force` or another release ends the block. */
+export interface ActivationBlock {
   readonly reason: string;
   readonly atMs: number;
   readonly manifestDigests: readonly Digest[];
-  /** The same by bundle, for two bundles may hold the same files; absent in ledgers of older versions. */
+  /** The same digests by bundle, because two bundles may have the same files; absent in ledgers of older versions. */
   readonly releases?: ReleaseDigests;
-  /** `workers`: it ends by itself once no worker is pending, for a worker on the way back is all that brought it about. */
+  /** `workers`: the block ends once no worker is pending, because only a worker that failed during the restore caused it. */
   readonly until?: 'workers';
 }
 
-/** Nothing at run time. A spread leaves private members out, so that a spread of a ledger is none: sections change it. */
+/** Only a type. A spread drops private members, so a spread of a ledger is no Ledger: only `ledgerSection` changes one. */
 declare class Sealed {
   private readonly sealed: true;
 }
 
 export type Ledger = LedgerMembers & Sealed;
 
-/** Of a host that has none yet. */
+/** @returns the ledger of a new host */
 export function emptyLedger(): Ledger {
   const none = { accepted: {}, channels: {}, holds: [], workers: {} };
   const members: LedgerMembers = { writ: 1, nextGeneration: 1, lastMtimeSeconds: 0, ...none };
   return seal(members);
 }
 
-/** A member that is undefined is taken out, where it may be; one that is left out stays as it is. */
+/** A member with the value undefined is removed, if it is optional; an absent member stays unchanged. */
 type SectionPatch<Name extends keyof LedgerMembers> = {
   readonly [One in Name]?: LedgerMembers[One] | (object extends Pick<LedgerMembers, One> ? undefined : never);
 };
 
 /**
- * Declares the one owner of some members; what it returns stays in that file.
- * @returns a function that gives the ledger with a change to these members, and to no other
+ * Declares the calling file as the owner of some members. The file must not export the result.
+ * @returns a function that returns the ledger with a change to these members, and ignores all others
  */
 export function ledgerSection<Name extends keyof LedgerMembers>(
   ...names: readonly Name[]

@@ -1,5 +1,4 @@
-// Where everything is on a host, and how names in it are made and read.
-// Owns names only: it touches no file.
+// The paths of all files of a host, and the names of trees, releases and links: how Writ makes and parses them. No I/O.
 import { join } from 'node:path';
 import type { AgentConfig } from '../../core/config/config.js';
 import { type Digest, digest12 } from '../../core/names.js';
@@ -9,25 +8,25 @@ export interface HostPaths {
   readonly lock: string;
   readonly trust: string;
   readonly staging: string;
-  /** Of downloads that were cut. */
+  /** Partial downloads. */
   readonly partials: string;
   readonly archives: string;
   readonly journal: string;
-  /** Space that a way back may use up on a full disk. */
+  /** The reserve file, which a restore on a full disk may use up; a second one for the journal. */
   readonly reserve: string;
   readonly journalReserve: string;
   readonly ledger: string;
   readonly rejected: string;
   readonly history: string;
-  /** What makes this state directory known again, and its copy for one boot. */
+  /** The state mark, and its copy for the present boot. */
   readonly stateMark: string;
   readonly knownMark: string;
-  /** The versions of metadata that this boot has accepted. */
+  /** The trust floors of the present boot: versions of metadata that it accepted. */
   readonly trustFloors: string;
   readonly installId: string;
-  /** What a host knows of the fleet server that it reports to, and the key that signs its reports. */
+  /** Facts about the fleet server of this host, and the key that signs its host reports. */
   readonly fleet: string;
-  /** The public side: the one directory that workers, containers and watchers see. */
+  /** The only directory that workers, containers and watchers read. */
   readonly policy: string;
   readonly current: string;
   readonly generations: string;
@@ -35,11 +34,11 @@ export interface HostPaths {
   readonly run: string;
   readonly status: string;
   readonly socket: string;
-  /** For a group that may look. */
+  /** The socket of a group of users who may read the status. */
   readonly readSocket: string;
 }
 
-/** @returns every path of a host, from its configuration. */
+/** @returns all paths of a host with this configuration */
 export function hostPaths(config: Pick<AgentConfig, 'state' | 'policy' | 'run' | 'socket'>): HostPaths {
   const { state, policy, run, socket } = config;
   return {
@@ -71,25 +70,25 @@ export function hostPaths(config: Pick<AgentConfig, 'state' | 'policy' | 'run' |
   };
 }
 
-/** `<serial>-<digest12>`: one release of a bundle, in `archives/`. */
-export function releaseName(serial: number, manifestDigest: Digest): string {
+/** @returns `<serial>-<digest12>`: the directory of one release in `archives/<bundle>/` */
+export function releaseDirectoryName(serial: number, manifestDigest: Digest): string {
   return `${serial}-${digest12(manifestDigest)}`;
 }
 
-/** `<serial>-<digest12>.<n>`: one tree, made for generation n; a name is never used twice. */
-export function treeName(serial: number, manifestDigest: Digest, generation: number): string {
-  return `${releaseName(serial, manifestDigest)}.${generation}`;
+/** @returns `<serial>-<digest12>.<n>`: the directory of the tree for generation n; no name is ever used twice */
+export function treeDirectoryName(serial: number, manifestDigest: Digest, generation: number): string {
+  return `${releaseDirectoryName(serial, manifestDigest)}.${generation}`;
 }
 
 export interface TreeName {
   readonly serial: number;
   readonly digest12: string;
   readonly generation: number;
-  /** The release's directory name in `archives/<bundle>/`. */
+  /** As `releaseDirectoryName` returns it. */
   readonly release: string;
 }
 
-/** Reads a tree's name back; undefined for a name that Writ does not make. */
+/** Parses the name of a tree's directory. @returns undefined for a name that Writ does not make */
 export function parseTreeName(name: string): TreeName | undefined {
   const match = /^([1-9][0-9]{0,15})-([0-9a-f]{12})\.([1-9][0-9]{0,15})$/.exec(name);
   if (!match?.[1] || !match[2] || !match[3]) return undefined;
@@ -101,30 +100,30 @@ export function parseTreeName(name: string): TreeName | undefined {
   };
 }
 
-/** The text of the `current` link; relative, so that `policy/` can be mounted anywhere. */
+/** @returns the text of the link `current`; relative, so that `policy/` can be mounted anywhere */
 export function generationLink(generation: number): string {
   return `generations/${generation}`;
 }
 
-/** Reads the text of the `current` link; undefined for one that Writ does not make. */
+/** Parses the text of the link `current`. @returns undefined for a text that Writ does not make */
 export function parseGenerationLink(text: string): number | undefined {
   const match = /^generations\/([1-9][0-9]{0,15})$/.exec(text);
   return match ? Number(match[1]) : undefined;
 }
 
-/** The text of a bundle's link in a generation directory. */
+/** @returns the text of a bundle's link in the directory of a generation */
 export function bundleLink(bundle: string, tree: string): string {
   return `../../bundles/${bundle}/${tree}`;
 }
 
-/** Reads a bundle's link back; undefined for one that Writ does not make. */
+/** Parses the text of a bundle's link. @returns undefined for a text that Writ does not make */
 export function parseBundleLink(bundle: string, text: string): TreeName | undefined {
   const prefix = `../../bundles/${bundle}/`;
   return text.startsWith(prefix) ? parseTreeName(text.slice(prefix.length)) : undefined;
 }
 
-/** A generation as workers are notified of it. @returns its number, and the real path of its directory */
-export function targetAt(
+/** @returns what a notification names: the number of the generation, and the real path of its directory */
+export function notificationTarget(
   { generations }: Pick<HostPaths, 'generations'>,
   generation: number,
 ): { readonly generation: number; readonly path: string } {

@@ -1,10 +1,10 @@
-// The memory of refused releases (docs/ARCHITECTURE.md, Invariants): what was refused, why, and when
-// it is tried again. Pure. Only verdicts on authentic bytes come here, never a fault of the way or the host.
+// Decides which refused releases a host remembers, and when it tries each again (docs/ARCHITECTURE.md, Invariants). Pure.
+// Only verdicts on authentic bytes are remembered, never a failure of the network or the host.
 import { computeBackoffMs } from '../../core/backoff.js';
 import type { ErrorCode } from '../../core/error-codes.js';
 import type { Digest } from '../../core/names.js';
 
-export interface Refusal {
+export interface RefusalEntry {
   readonly bundle: string;
   readonly channel: string;
   readonly serial: number;
@@ -12,19 +12,20 @@ export interface Refusal {
   readonly code: ErrorCode;
   readonly message: string;
   readonly atMs: number;
+  /** Epoch milliseconds; 0: at once. */
   readonly retryAtMs: number;
-  /** How often it was refused: the wait doubles each time. */
+  /** How often the release was refused: the delay doubles each time. */
   readonly tries: number;
-  /** Refused together with these bundles' releases: one of them may be the culprit. */
+  /** Names of the bundles that were refused together with this one: any of them may be the cause. */
   readonly refusedWith: readonly string[];
 }
 
 const maxRetryMs = 86_400_000;
 const maxRefusals = 1000;
-/** Of all together, as JSON: the file is read at every start, and written whole at every refusal. */
+/** All refusals as JSON: every start reads the file, and every refusal rewrites it. */
 const maxTotalBytes = 1_000_000;
 
-/** @returns milliseconds to wait after the n-th refusal: `firstMs`, doubling to 24 h. */
+/** @returns milliseconds to wait after the n-th refusal: `firstMs`, doubled each time up to 24 h */
 export function retryDelayMs(tries: number, firstMs: number): number {
   return computeBackoffMs(tries, { firstMs, maxMs: Math.max(maxRetryMs, firstMs) });
 }
@@ -32,36 +33,36 @@ export function retryDelayMs(tries: number, firstMs: number): number {
 const firstFaultMs = 60_000;
 const shortFaultTries = 4;
 
-/** @returns as retryDelayMs, for a refusal that names a fault of the host: first 1, 2, 4 and 8 minutes */
-export function faultDelayMs(tries: number, firstMs: number): number {
+/** @returns as retryDelayMs, for a refusal that names a fault of the host: 1, 2, 4 and 8 minutes at first */
+export function hostFaultDelayMs(tries: number, firstMs: number): number {
   const usualMs = retryDelayMs(Math.max(tries - shortFaultTries, 1), firstMs);
   return tries > shortFaultTries
     ? usualMs
     : computeBackoffMs(tries, { firstMs: firstFaultMs, maxMs: usualMs });
 }
 
-export interface RetryPace {
-  /** Until a release is tried again that was refused once. */
+export interface RefusalBackoff {
+  /** Delay after the first refusal. */
   readonly firstMs: number;
-  /** The refusal names a fault of this host, which may be over soon. */
+  /** The refusal names a fault of this host, which may end soon. */
   readonly isHostFault: boolean;
 }
 
-/** @returns the refusals with one more, or with the known one counted again; the oldest make room. */
-export function remember(
-  refusals: readonly Refusal[],
-  refusal: Omit<Refusal, 'retryAtMs' | 'tries'>,
-  { firstMs, isHostFault }: RetryPace,
-): readonly Refusal[] {
+/** @returns the refusals with this one added, or counted again if known; the oldest ones are dropped at the limits */
+export function withRefusal(
+  refusals: readonly RefusalEntry[],
+  refusal: Omit<RefusalEntry, 'retryAtMs' | 'tries'>,
+  { firstMs, isHostFault }: RefusalBackoff,
+): readonly RefusalEntry[] {
   const known = findRefusal(refusals, refusal.bundle, refusal.manifestDigest);
   const tries = (known?.tries ?? 0) + 1;
-  const delayMs = (isHostFault ? faultDelayMs : retryDelayMs)(tries, firstMs);
+  const delayMs = (isHostFault ? hostFaultDelayMs : retryDelayMs)(tries, firstMs);
   const entry = { ...refusal, tries, retryAtMs: refusal.atMs + delayMs };
-  return newest([...refusals.filter((one) => one !== known), entry]);
+  return newestWithinLimits([...refusals.filter((one) => one !== known), entry]);
 }
 
-/** A message or a list of bundles can be long: a count alone bounds no bytes. */
-function newest(refusals: readonly Refusal[]): readonly Refusal[] {
+/** Bounds the bytes too, because a message or a list of bundles can be long. */
+function newestWithinLimits(refusals: readonly RefusalEntry[]): readonly RefusalEntry[] {
   let bytes = 0;
   const tooOld = refusals.findLastIndex((one) => {
     bytes += Buffer.byteLength(JSON.stringify(one)) + 1;
@@ -71,56 +72,60 @@ function newest(refusals: readonly Refusal[]): readonly Refusal[] {
 }
 
 export function findRefusal(
-  refusals: readonly Refusal[],
+  refusals: readonly RefusalEntry[],
   bundle: string,
   manifestDigest: Digest,
-): Refusal | undefined {
+): RefusalEntry | undefined {
   return refusals.find((one) => one.bundle === bundle && one.manifestDigest === manifestDigest);
 }
 
 /**
- * Two bundles may hold the same files, so a digest alone names no release.
- * @returns the refusals without that of a release that has become active
+ * Removes the refusal of a release that has become active.
+ * @param bundle needed, because two bundles may have the same files: a digest alone does not identify a release
  */
-export function forget(
-  refusals: readonly Refusal[],
+export function withoutRefusal(
+  refusals: readonly RefusalEntry[],
   bundle: string,
   manifestDigest: Digest,
-): readonly Refusal[] {
+): readonly RefusalEntry[] {
   return refusals.filter((one) => one.bundle !== bundle || one.manifestDigest !== manifestDigest);
 }
 
-/** What a host would take of a bundle now. */
-export interface Offer {
-  /** Of the release that the channel of the configuration points at; `unknown` where nobody can say. */
+/** The offered and the active release of a bundle. */
+export interface BundleOffer {
+  /** Manifest digest of the head of the configured channel; `unknown` without verified metadata. */
   readonly offered: Digest | 'none' | 'unknown';
-  /** Left out where none of the bundle is active. */
+  /** Undefined if no release of the bundle is active. */
   readonly activeSerial?: number | undefined;
 }
 
 /**
- * A refusal is of today while its release could still be tried. A channel points at one release alone, so that a newer one
- * there, or none, makes it history: it would otherwise warn for ever of what is repaired.
+ * A refusal is current while its release could still be tried. A channel has one head, so a refusal is outdated once the head
+ * is another release or none. Otherwise the status would warn for ever of a release that was corrected.
+ * @returns whether the refusal is current; if the head is unknown, whether no newer serial is active
  */
-export function isStanding({ serial, manifestDigest }: Refusal, { offered, activeSerial }: Offer): boolean {
+export function isCurrentRefusal(
+  { serial, manifestDigest }: RefusalEntry,
+  { offered, activeSerial }: BundleOffer,
+): boolean {
   if (offered === 'unknown') return activeSerial === undefined || activeSerial <= serial;
   return offered === manifestDigest;
 }
 
-/** What of the memory a person means; left out: all of it. */
+/** The refusals that an operator selects; an absent member selects all. */
 export interface RefusalChoice {
   readonly bundle?: string;
   readonly serial?: number;
 }
 
-export function isChosen(
-  { bundle, serial }: Pick<Refusal, 'bundle' | 'serial'>,
+export function matchesChoice(
+  { bundle, serial }: Pick<RefusalEntry, 'bundle' | 'serial'>,
   choice: RefusalChoice,
 ): boolean {
   return bundle === (choice.bundle ?? bundle) && serial === (choice.serial ?? serial);
 }
 
-/** @returns the refusals, all due at once: at boot and after a change of the configuration. */
-export function retryNow(refusals: readonly Refusal[]): readonly Refusal[] {
+/** @returns the refusals, all to be tried at once; their counts stay */
+export function withImmediateRetry(refusals: readonly RefusalEntry[]): readonly RefusalEntry[] {
   return refusals.map((one) => (one.retryAtMs === 0 ? one : { ...one, retryAtMs: 0 }));
 }

@@ -1,6 +1,6 @@
-// rejected.json: the refusals that a host remembers. Owns its shape on disk; refusal-rules decides what is in it.
+// Opens rejected.json, the remembered refusals of a host. Owns its schema; refusal-rules decides its content.
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
-import type { Refusals } from './host.js';
+import type { RefusalsDocument } from './host.js';
 import { openStateFile, type StateFile } from './state-file.js';
 
 const digest = { type: 'string', pattern: '^sha256:[0-9a-f]{64}$' };
@@ -38,9 +38,9 @@ export const refusalsSchema = {
   properties: { writ: { const: 1 }, config: digest, refusals: { type: 'array', items: refusal } },
 };
 
-const initial: Refusals = { writ: 1, refusals: [] };
+const initial: RefusalsDocument = { writ: 1, refusals: [] };
 
-/** @throws WritError STATE_DAMAGED */
-export function openRefusals(path: string, durable: DurableFs): StateFile<Refusals> {
+/** Opens also a damaged file: its `condition` is then the error. @throws WritError DISK_*; STATE_TOO_NEW */
+export function openRefusals(path: string, durable: DurableFs): StateFile<RefusalsDocument> {
   return openStateFile({ path, op: 'refusals', schema: refusalsSchema, initial, durable });
 }

@@ -1,14 +1,21 @@
-// The memory of refused releases, kept in rejected.json. Only verdicts on authentic bytes are remembered: what
-// the way here or this host did wrong never is.
+// Records refused releases in rejected.json, and removes them. Only verdicts on authentic bytes are recorded, never a failure
+// of the network or the host.
 import { configDigest } from '../../core/config/config-digest.js';
 import type { BundleResult } from '../../core/cycle/cycle-report.js';
 import type { WritError } from '../../core/errors.js';
 import type { NewRelease, ReleaseInfo } from '../../core/release/release.js';
-import type { Host, Refusals } from './host.js';
-import { forget, isChosen, type Refusal, type RefusalChoice, remember, retryNow } from './refusal-rules.js';
+import type { Host, RefusalsDocument } from './host.js';
+import {
+  matchesChoice,
+  type RefusalChoice,
+  type RefusalEntry,
+  withImmediateRetry,
+  withoutRefusal,
+  withRefusal,
+} from './refusal-rules.js';
 
-/** Adds to the results when what was refused now is tried again. */
-export function noteRetryTimes(host: Host, results: Map<string, BundleResult>): void {
+/** Adds to each refused bundle in the results when its release is tried again. */
+export function addRetryTimes(host: Host, results: Map<string, BundleResult>): void {
   const refused = [...results].filter(
     ([, { outcome }]) => outcome === 'rejected' || outcome === 'rolled-back',
   );
@@ -20,8 +27,8 @@ export function noteRetryTimes(host: Host, results: Map<string, BundleResult>): 
   }
 }
 
-/** Notes refusals durably; releases refused together are noted with each other's names. */
-export function rememberReleases(
+/** Records refusals durably. Each record names the bundles that were refused together with it. @throws WritError DISK_* */
+export function recordRefusals(
   host: Host,
   releases: readonly ReleaseInfo[],
   error: Pick<WritError, 'code' | 'message' | 'facts'>,
@@ -31,19 +38,20 @@ export function rememberReleases(
   const isHostFault = error.facts['hostFault'] !== undefined;
   const pace = { firstMs: host.config.refusals.retryMs, isHostFault };
   const refusals = releases.reduce(
-    (all, release) => remember(all, refusalOf(host, release, error, names), pace),
+    (all, release) => withRefusal(all, refusalOf(host, release, error, names), pace),
     known.refusals,
   );
   host.refusals.write({ ...known, config: configDigest(host.config), refusals });
 }
 
 /**
- * Remembers what workers refused, before the link goes back. The changed bundles that the refusing groups use are
- * refused together: one of them is the culprit, and nobody knows which.
- * @param releases those that are new
- * @returns names of the bundles
+ * Records what workers refused, before the restore. All changed bundles that the refusing groups use are refused together,
+ * because any of them may be the cause.
+ * @param releases the new releases of the move
+ * @param groups names of the refusing groups
+ * @returns names of the refused bundles
  */
-export function rememberBlamed(
+export function recordBlamedReleases(
   host: Host,
   releases: readonly ReleaseInfo[],
   error: WritError,
@@ -52,16 +60,16 @@ export function rememberBlamed(
   const refusing = host.groups.filter((one) => groups.includes(one.config.name));
   const used = new Set(refusing.flatMap((one) => one.config.uses));
   const blamed = releases.filter((one) => used.has(one.bundle));
-  rememberReleases(host, blamed, error);
+  recordRefusals(host, blamed, error);
   return blamed.map((one) => one.bundle);
 }
 
 /**
- * Remembers releases that failed within their bake time.
- * @param retryMs how long each is left alone
- * @returns names of the bundles
+ * Records releases that failed within their bake time.
+ * @param retryMs milliseconds until the first retry of a release
+ * @returns names of the refused bundles
  */
-export function rememberBakeFailures(
+export function recordBakeFailures(
   host: Host,
   releases: readonly ReleaseInfo[],
   { error, retryMs }: { readonly error: WritError; readonly retryMs: (release: ReleaseInfo) => number },
@@ -70,14 +78,14 @@ export function rememberBakeFailures(
   const names = releases.map((one) => one.bundle);
   const refusals = releases.reduce((all, release) => {
     const pace = { firstMs: retryMs(release), isHostFault: false };
-    return remember(all, refusalOf(host, release, error, names), pace);
+    return withRefusal(all, refusalOf(host, release, error, names), pace);
   }, known.refusals);
   host.refusals.write({ ...known, config: configDigest(host.config), refusals });
   return names;
 }
 
-/** Before the link goes back: a disk that keeps no memory must not keep the workers on what they have refused. */
-export function rememberIfPossible({ log }: Pick<Host, 'log'>, remember: () => void): void {
+/** Runs before a restore and logs any error, because a disk error must not keep workers on a release that they refused. */
+export function recordIfPossible({ log }: Pick<Host, 'log'>, remember: () => void): void {
   try {
     remember();
   } catch (error) {
@@ -85,8 +93,8 @@ export function rememberIfPossible({ log }: Pick<Host, 'log'>, remember: () => v
   }
 }
 
-/** Puts back what was remembered before: the refusal that came since was no verdict. */
-export function putBackRefusals({ refusals }: Pick<Host, 'refusals'>, before: Refusals): void {
+/** Resets the refusals to an earlier state, because the refusal since then was no verdict. */
+export function undoRefusals({ refusals }: Pick<Host, 'refusals'>, before: RefusalsDocument): void {
   if (refusals.read() !== before) refusals.write(before);
 }
 
@@ -98,7 +106,7 @@ function refusalOf(
   release: ReleaseInfo,
   error: Pick<WritError, 'code' | 'message'>,
   names: readonly string[],
-): Parameters<typeof remember>[1] {
+): Parameters<typeof withRefusal>[1] {
   return {
     bundle: release.bundle,
     channel: release.channel,
@@ -112,34 +120,41 @@ function refusalOf(
 }
 
 /**
- * At every start: what was refused is tried again at once after a boot, and under another configuration, which may
- * have repaired the check that refused. A restart of the agent alone asks nobody again.
+ * Makes all refused releases due after a boot, and after a change of the configuration, which may have corrected the check
+ * that refused them. A restart of the agent alone changes nothing.
  */
-export function retryAtStart(host: Host, { booted }: { readonly booted: 'yes' | 'no' }): void {
-  if (booted === 'yes' || host.refusals.read().config !== configDigest(host.config)) retryRefusals(host);
+export function retryRefusalsAtStart(host: Host, { hasBooted }: { readonly hasBooted: boolean }): void {
+  if (hasBooted || host.refusals.read().config !== configDigest(host.config)) retryRefusals(host);
 }
 
-/** What was refused is tried again at once. */
+/** Makes all refused releases due at once. */
 export function retryRefusals(host: Host): void {
   const { refusals, ...known } = host.refusals.read();
   if (refusals.length === 0) return;
-  host.refusals.write({ ...known, config: configDigest(host.config), refusals: retryNow(refusals) });
+  host.refusals.write({
+    ...known,
+    config: configDigest(host.config),
+    refusals: withImmediateRetry(refusals),
+  });
 }
 
-/** A release that has become active is refused no more, whatever it was before. */
-export function forgetReleases(host: Host, active: readonly NewRelease[]): void {
+/** Removes the refusals of releases that have become active. */
+export function removeRefusalsOf(host: Host, active: readonly NewRelease[]): void {
   const known = host.refusals.read();
   const refusals = active.reduce(
-    (all, { bundle, manifest }) => forget(all, bundle, manifest.digest),
+    (all, { bundle, manifest }) => withoutRefusal(all, bundle, manifest.digest),
     known.refusals,
   );
   if (refusals.length < known.refusals.length) host.refusals.write({ ...known, refusals });
 }
 
-/** At a person's word: what was chosen is tried as if it had never been refused. @returns what was forgotten */
-export function forgetChosen(host: Pick<Host, 'refusals'>, choice: RefusalChoice): readonly Refusal[] {
+/** Removes the refusals that an operator selected, with their counts. @returns the removed refusals */
+export function removeChosenRefusals(
+  host: Pick<Host, 'refusals'>,
+  choice: RefusalChoice,
+): readonly RefusalEntry[] {
   const known = host.refusals.read();
-  const chosen = known.refusals.filter((one) => isChosen(one, choice));
+  const chosen = known.refusals.filter((one) => matchesChoice(one, choice));
   const refusals = known.refusals.filter((one) => !chosen.includes(one));
   if (chosen.length > 0) host.refusals.write({ ...known, refusals });
   return chosen;

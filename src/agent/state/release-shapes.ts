@@ -1,9 +1,9 @@
-// What the ledger remembers of releases on this host: accepted, in their bake time, settled, taken back; and of the processes that
-// use them. Owns shapes only: the meaning belongs to agent/settled.
+// Types of the ledger for releases on this host (accepted, in their bake time, settled, restored from) and for the process
+// runs of workers. agent/settled owns the rules.
 import type { ErrorCode } from '../../core/errors.js';
 import type { Digest } from '../../core/names.js';
 
-/** A release this host has accepted, newest last; the age rules need all of them above an offered one. */
+/** A release that this host accepted. Lists have the newest last; the rules of release age need all above the offered one. */
 export interface AcceptedRelease {
   readonly serial: number;
   readonly manifestDigest: Digest;
@@ -17,39 +17,40 @@ export interface Bake extends AcceptedRelease {
   readonly observedMs: number;
   /** Epoch milliseconds of the last observation. */
   readonly seenAtMs: number;
-  /** Epoch milliseconds of the last observation at which no worker had taken the release; absent where one had from the start. */
+  /** Epoch milliseconds of the last observation without a worker that had loaded the release; absent if one had from the start. */
   readonly untakenAtMs?: number;
   readonly bootId: string;
   /** Boots within the bake time that began without an orderly shutdown before them. */
   readonly abruptBoots?: number;
   /** Present once there is evidence of failure: this release never settles. */
   readonly failure?: BakeFailure;
-  /** Present until the server has answered since the swap; absent where contact is not watched. */
+  /** Present until the server has answered after the swap; absent if the bundle does not require contact. */
   readonly contact?: BakeContact;
 }
 
-/** The attempts to reach the server since the swap: all of them have failed. */
+/** The failed attempts to reach the server since the swap. */
 export interface BakeContact {
   readonly failed: number;
   /** Epoch milliseconds of the last attempt. */
   readonly lastAtMs?: number;
-  /** The last attempt before the swap had reached the server. */
+  /** Whether the last attempt before the swap reached the server. */
   readonly hadContact: boolean;
-  /** How often this release was activated again after it had lost contact. */
+  /** How often this release was activated again after it lost contact. */
   readonly tries: number;
 }
 
-/** A release that was taken back because contact was lost after its swap. */
+/** A release that an automatic rollback replaced, because contact was lost after its swap. */
 export interface LostContact extends AcceptedRelease {
-  /** Epoch milliseconds of the restore. */
+  /** Epoch milliseconds of the automatic rollback. */
   readonly atMs: number;
   readonly hadContact: boolean;
   readonly tries: number;
-  /** Epoch milliseconds of the last attempt since the restore. */
+  /** Epoch milliseconds of the last attempt since then. */
   readonly lastAtMs?: number;
   /**
-   * `asking`: contact may still return with the release before. `away`: it did not, so the server was away. `returned`: the
-   * release may become active again. `held`: contact returned with the release before, so this release is at fault.
+   * `asking`: contact may still return with the previous release. `away`: contact did not return, so the server was down.
+   * `returned`: the release may become active again. `held`: contact returned with the previous release, so this one is at
+   * fault.
    */
   readonly state: 'asking' | 'away' | 'returned' | 'held';
 }
@@ -64,47 +65,47 @@ export interface BakeFailure {
   readonly cause: Extract<ErrorCode, 'WORKER_DIED' | 'PROBE_FAILED' | 'WORKER_REFUSED' | 'CONTACT_LOST'>;
   readonly text: string;
   readonly atMs: number;
-  /** Names of the worker groups that failed; empty where the whole host did. */
+  /** Names of the worker groups that failed; empty if the whole host failed. */
   readonly groups: readonly string[];
 }
 
-/** A release that outlived its bake time on this host. */
+/** A release that passed its bake time on this host. */
 export interface SettledRelease extends AcceptedRelease {
   readonly atMs: number;
-  /** False where no agent observed the bake time. */
+  /** False if no agent observed the bake time. */
   readonly isObserved: boolean;
   /** Generation that was active when it settled: the members of a `together` set that settled with it have the same one. */
   readonly generation: number;
 }
 
-/** A bundle of which no release has settled since the last one that did. */
+/** A bundle with releases after the last settled one that have not settled. */
 export interface UnsettledBundle {
   /** Epoch milliseconds: when the first release after the last settled one became active. */
   readonly sinceMs: number;
-  /** How many releases were taken back since then, and when the last one was. */
+  /** How many automatic rollbacks there were since then, and epoch milliseconds of the last one. */
   readonly restores: number;
   readonly restoredAtMs?: number;
-  /** How many releases became active since then without a wait, because they correct another one. */
+  /** How many releases became active since then without a delay, because they correct another one. */
   readonly corrections?: number;
-  /** Those that were taken back, oldest first, at most 16. */
+  /** The releases that failed, oldest first, at most 16. */
   readonly failed: readonly AcceptedRelease[];
 }
 
-/** The runs of one worker's process, as far as an agent observed them. */
+/** The process runs of one worker that an agent observed. */
 export interface WorkerRuns {
-  /** The present process; as in `workers`. */
+  /** Identity of the present process; as in `workers`. */
   readonly process: string;
-  /** Epoch milliseconds: since when this process was seen, and since when this worker is observed at all. */
+  /** Epoch milliseconds: first observation of this process, and of this worker. */
   readonly sinceMs: number;
   readonly watchedSinceMs: number;
   readonly bootId: string;
-  /** Where the record of the supervisor was last read to; the driver's own text. */
+  /** Position in the supervisor's record after the last read; only the driver interprets it. */
   readonly mark?: string;
   /** Oldest first, at most 64. */
   readonly ends: readonly ProcessEnd[];
-  /** Of a worker that is gone: how its supervisor gave up, and the command that starts it. */
+  /** For a departed worker: why its supervisor stopped restarting it, and the command that starts it. */
   readonly failure?: string;
-  /** At the last look the present process, which has run since before the swap, had said "not now" to the release. */
+  /** At the last observation the present process had deferred the release; it has run since before the swap. */
   readonly isUntaken?: true;
 }
 
@@ -112,12 +113,12 @@ export interface ProcessEnd {
   /** Epoch milliseconds: when the end was observed. */
   readonly atMs: number;
   readonly livedMs: number;
-  /** By the supervisor's record; `unrecorded` where nothing says how the process ended. */
+  /** From the supervisor's record; `unrecorded` if it has no entry. */
   readonly kind: 'abnormal' | 'clean' | 'unrecorded';
-  /** The process had been notified by Writ, so that the notification may have ended it. */
+  /** Writ had notified the process, so the notification may have ended it. */
   readonly wasNotified?: true;
-  /** It happened within the bake time of a release, and says nothing about a later one. */
+  /** The end counted within the bake time of a release, and is no evidence about a later one. */
   readonly isAttributed?: true;
-  /** The process ran before the swap, and was too busy to take the release: it ended with the one before. */
+  /** The process ran before the swap and deferred the release: it ended while it used the previous one. */
   readonly hadNotTaken?: true;
 }

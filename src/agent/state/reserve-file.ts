@@ -1,5 +1,5 @@
-// The space that a way back needs on a full disk, taken while there is some. Owns two files of the state directory: one that
-// is removed to free a megabyte and an inode, and one whose blocks take a journal in place. Decides nothing.
+// Reserves the space that a restore needs on a full disk, while the disk still has space. Owns two files of the state
+// directory: one is removed to free a megabyte and an inode, the other one is overwritten in place by a journal.
 import { randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
 import { WritError } from '../../core/errors.js';
@@ -9,17 +9,17 @@ import type { HostPaths } from './paths.js';
 
 type ReservePaths = Pick<HostPaths, 'reserve' | 'journalReserve'>;
 
-/** Ledger, refusals and journal of a host are far smaller, also where each is there twice until its rename. */
+/** Ledger, refusals and journal together are far smaller, even while a temporary file duplicates each. */
 export const reserveBytes = 1_048_576;
-/** A journal with the longest text of a refusal. */
+/** Fits a journal with the longest text of a refusal. */
 export const journalReserveBytes = 16_384;
 
 /**
- * Makes what is missing, with blocks that are written: a sparse file keeps no space free, nor do zeros under compression.
+ * Creates the missing reserve files with random bytes, because neither a sparse file nor compressed zeros reserve space.
  * @throws WritError DISK_*
  */
 export function ensureReserve({ reserve, journalReserve }: ReservePaths, durable: DurableFs): void {
-  // The smaller one first: it is what a crash needs.
+  // The smaller one first: recovery from a crash depends on the journal.
   for (const [path, bytes] of [
     [journalReserve, journalReserveBytes] as const,
     [reserve, reserveBytes] as const,
@@ -35,21 +35,22 @@ function hasBlocks(path: string, bytes: number): boolean {
   return found?.isFile() === true && found.size === bytes;
 }
 
-/** @returns true where a reserve was there and is free space now */
+/** Removes the reserve file. @returns true if it existed, so that its space is free now */
 export function releaseReserve({ reserve }: ReservePaths, durable: DurableFs): boolean {
   if (lookAt(reserve) === undefined) return false;
   try {
     durable.removeFile('reserve.remove', reserve);
   } catch (error) {
-    // Its directory may refuse to be flushed: the space is free even so.
+    // The flush of the directory may fail after the removal: the space is free even so.
     if (!(error instanceof WritError)) throw error;
   }
   return lookAt(reserve) === undefined;
 }
 
 /**
- * Puts a text in the place of a file by blocks and an inode that are there: no other process can take them meanwhile.
- * @throws WritError DISK_*, also where there is no reserve or the text is larger than it
+ * Replaces a file by overwriting the journal reserve and renaming it. It needs no new block or inode, so no other process can
+ * take the space meanwhile.
+ * @throws WritError DISK_*, also if the reserve is missing or the text is larger than the reserve
  */
 export function writeIntoReserve(
   { journalReserve }: ReservePaths,
@@ -59,11 +60,9 @@ export function writeIntoReserve(
   const bytes = Buffer.from(file.text);
   if (!hasBlocks(journalReserve, journalReserveBytes) || bytes.length > journalReserveBytes) {
     const facts = { op: 'reserve.open', path: journalReserve };
-    throw new WritError(
-      'DISK_FULL',
-      `reserve.open: ${journalReserve} has no room for ${bytes.length} bytes`,
-      { facts },
-    );
+    throw new WritError('DISK_FULL', `reserve.open: ${journalReserve} does not fit ${bytes.length} bytes`, {
+      facts,
+    });
   }
   const descriptor = durable.openKept('reserve.open', journalReserve, 0o600);
   try {

@@ -1,19 +1,20 @@
-// A JSON document whose last member is the digest of all that stands before it: a bit that a bad disk has turned is no
-// document any more, and never a plausible number. Keeps out accidents; nobody who may write the file.
+// Formats a JSON document with a seal: the last member is the digest of all preceding text. A bit that a bad disk flipped makes the
+// document invalid, instead of a plausible other number. Detects accidents only: a process that may write the file can
+// also compute the digest.
 import { createHash } from 'node:crypto';
 
-/** Of a former version, or with its seal torn: there is a last member with a text of its length. */
+/** Matches a last member of the length of the seal, so that it also finds a seal with a flipped bit. */
 const seal = /,"([^"]{6})":"([^"]{71})"\}\n?$/;
 
-/** @param document an object @returns one line that `unsealed` reads */
+/** @param document an object with at least one member. @returns one line that `unsealed` parses */
 export function sealed(document: unknown): string {
   const text = JSON.stringify(document);
   return `${text.slice(0, -1)},"digest":"${digestOf(text)}"}\n`;
 }
 
 /**
- * @returns the document without its digest; one of a former version, that has none, as it is
- * @throws SyntaxError for what is no JSON, RangeError for what its digest does not know
+ * @returns the document without its digest; a document without a digest, of a former version, as it is
+ * @throws SyntaxError for text that is not JSON; RangeError if the digest does not match
  */
 export function unsealed(text: string): unknown {
   const found = seal.exec(text);

@@ -1,24 +1,24 @@
-// What becomes of something damaged in the place of one of our own files: it is kept beside, under a second name, for who
-// wants to know what became of it. A newer one takes the place of an older one. Reads nothing of it.
+// Keeps a damaged file as a set-aside copy, so that an operator can examine it. A newer copy replaces the older one. Never
+// reads the file.
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import { lookAt } from '../../platform/read-file.js';
 
-/** Where it is kept. */
-export function brokenPath(path: string): string {
+/** @returns the path of the set-aside copy of a file */
+export function setAsidePath(path: string): string {
   return `${path}.damaged`;
 }
 
 /**
- * Gives a damaged file its second name; the first one stays, for there is no moment without the file. What is no file (a
- * directory, a FIFO, a device, a link) is moved there.
+ * Links a damaged file to a second name; the first name stays, so that the path always exists. Moves anything else (a
+ * directory, a FIFO, a device, a link). Does nothing if the path does not exist.
  * @throws WritError DISK_*
  */
-export function keepBroken(durable: DurableFs, path: string): void {
-  const aside = brokenPath(path);
+export function setAside(durable: DurableFs, path: string): void {
+  const aside = setAsidePath(path);
   const found = lookAt(path);
   if (found === undefined) return;
   const isFile = found.isFile();
-  // No file is renamed onto a directory, nor a directory onto anything.
+  // The kernel does not rename a file onto a directory, nor a directory onto a file.
   if (!isFile || lookAt(aside)?.isDirectory()) durable.removeTree('recover.drop-broken', aside);
   if (isFile) durable.linkFile('recover.keep-broken', path, aside);
   else durable.rename('recover.keep-broken', path, aside);

@@ -1,124 +1,129 @@
-// One way to keep a small JSON document in the state directory: read with a bound, held to the digest that it ends with
-// and to a JSON Schema, written whole through the durable layer and only when its bytes change. Owns no document's meaning:
-// what takes the place of one that is damaged is its owner's to know.
+// Reads and writes a small JSON document of the state directory. Bounds its size, verifies its digest, and validates it with a
+// JSON Schema. Writes the complete document durably, and only when its bytes change. The owner of a document decides what
+// replaces a damaged one.
 import { isWritError, WritError } from '../../core/errors.js';
 import { everyMistake, validatorOf } from '../../core/schema/own-schemas.js';
 import { type DurableFs, diskError } from '../../platform/disk/durable-fs.js';
 import { readSmallFile } from '../../platform/read-file.js';
-import { refuseNewer } from './newer-format.js';
+import { requireKnownFormat } from './known-format.js';
 import { sealed, unsealed } from './sealed-json.js';
-import { keepBroken } from './set-aside.js';
+import { setAside } from './set-aside.js';
 
 const maxStateBytes = 16_000_000;
 
 export interface StateFile<T> {
-  /** The document as last read or written; the first one while it is damaged. */
+  /** @returns the document as last read or written; the initial document while the file is damaged */
   read(): T;
   /**
-   * Makes the next document durable before it returns; writes nothing when it is the same.
-   * @throws WritError STATE_DAMAGED while the document is damaged, or gone: nothing may take its place by accident; DISK_*
+   * Makes the next document durable before it returns. Does nothing if the bytes are the same.
+   * @throws WritError STATE_DAMAGED while the file is damaged or missing, because only `replace` may overwrite it; DISK_*
    */
   write(next: T): void;
-  /** What the file is: the error of one that is damaged, or was lost, until it is replaced. */
-  found(): 'whole' | 'absent' | WritError;
+  /** @returns STATE_DAMAGED while the file is damaged, or missing although it existed before; else whether it exists */
+  condition(): 'intact' | 'absent' | WritError;
   /**
-   * Until it is disposed of, a write that the disk refuses is done once more behind `makeRoom`, and then stays in memory:
-   * the next write makes all of it durable. For a way back, which never waits for a disk.
+   * Until the result is disposed of, a write that fails with a disk error is retried after `freeSpace` returned true. If it
+   * fails again, the document stays in memory, and the next write makes it durable. A restore uses it, because a restore
+   * never waits for a disk.
    */
-  tolerate(makeRoom: () => boolean): Disposable;
-  /** Why the document in memory is not on disk; undefined where it is. */
-  unwritten(): WritError | undefined;
-  /** Keeps a damaged file aside and puts this document in its place, in one rename. */
+  tolerateDiskErrors(freeSpace: () => boolean): Disposable;
+  /** @returns why the document in memory is not on the disk; undefined if it is */
+  writeError(): WritError | undefined;
+  /** Sets a damaged file aside and replaces it by this document in one rename. */
   replace(next: T): void;
 }
 
 export interface StateFileOptions<T> {
   readonly path: string;
-  /** Label of the write, as `ledger`. */
+  /** Label of the write operation, as `ledger`. */
   readonly op: string;
-  /** A JSON Schema. */
+  /** The JSON Schema of the document. */
   readonly schema: object;
-  /** The document of a host that has none yet. */
+  /** The document of a host that has no file yet. */
   readonly initial: T;
   readonly durable: DurableFs;
-  /** Puts a document of an older version into the form that the schema judges. */
-  readonly renew?: (value: unknown) => unknown;
-  /** Asked before a first write: false where a document that is absent has been lost, and its owner has to replace it. */
-  readonly mayBegin?: () => boolean;
+  /** Converts a document of an older version, before the validation. */
+  readonly migrate?: (value: unknown) => unknown;
+  /** Whether a missing file may be created; false: the file was lost, and only `replace` creates it again. */
+  readonly mayCreate?: () => boolean;
 }
 
 /**
- * Opens a document. One that is damaged is opened too, and says so: nothing is guessed, and nothing is written, before
- * its owner has replaced it.
- * @throws WritError STATE_TOO_NEW for the file of a later version, which nobody may replace; DISK_* when it cannot be read
+ * Opens a document. Opens also a damaged file: `condition` returns the error, and no write succeeds before its owner has
+ * replaced it.
+ * @throws WritError STATE_TOO_NEW for a file of a later version, which must not be replaced; DISK_* if it cannot be read
  */
 export function openStateFile<T>(options: StateFileOptions<T>): StateFile<T> {
   const { path, durable, op } = options;
   let { text, value = options.initial, damage }: Opened<T> = readDocument(options);
-  const lost = (): WritError | undefined =>
-    text === undefined && options.mayBegin?.() === false ? lostError(path) : undefined;
-  let room: (() => boolean) | undefined;
-  let unwritten: WritError | undefined;
+  const missing = (): WritError | undefined =>
+    text === undefined && options.mayCreate?.() === false ? missingError(path) : undefined;
+  let freeSpace: (() => boolean) | undefined;
+  let lastWriteError: WritError | undefined;
   const save = (nextText: string): void => durable.writeFile(op, path, nextText, 0o600);
-  const put = (next: T): void => {
+  const saveAndKeep = (next: T): void => {
     const nextText = sealed(next);
     try {
-      if (nextText !== text) saveInRoom(save, nextText, room);
+      if (nextText !== text) saveWithFreedSpace(save, nextText, freeSpace);
       text = nextText;
-      unwritten = undefined;
+      lastWriteError = undefined;
     } catch (error) {
-      if (room === undefined || !isOfDisk(error)) throw error;
-      unwritten = error;
+      if (freeSpace === undefined || !isDiskError(error)) throw error;
+      lastWriteError = error;
     }
     value = next;
   };
   return {
     read: () => value,
     write: (next) => {
-      const wrong = damage ?? lost();
+      const wrong = damage ?? missing();
       if (wrong !== undefined) throw wrong;
-      put(next);
+      saveAndKeep(next);
     },
-    found: () => damage ?? lost() ?? (text === undefined ? 'absent' : 'whole'),
-    tolerate: (makeRoom) => {
-      const before = room;
-      room = makeRoom;
+    condition: () => damage ?? missing() ?? (text === undefined ? 'absent' : 'intact'),
+    tolerateDiskErrors: (nextFreeSpace) => {
+      const before = freeSpace;
+      freeSpace = nextFreeSpace;
       return {
         [Symbol.dispose]: () => {
-          room = before;
+          freeSpace = before;
         },
       };
     },
-    unwritten: () => unwritten,
+    writeError: () => lastWriteError,
     replace: (next) => {
-      if (damage !== undefined) keepBroken(durable, path);
-      put(next);
+      if (damage !== undefined) setAside(durable, path);
+      saveAndKeep(next);
       damage = undefined;
     },
   };
 }
 
-/** @returns whether the disk refused, or the process has no descriptor left to ask it */
-export function isOfDisk(error: unknown): error is WritError {
+/** @returns whether the error is of the disk, or the process has no file descriptor left */
+export function isDiskError(error: unknown): error is WritError {
   return isWritError(error) && (error.code.startsWith('DISK_') || error.code === 'TOO_MANY_FILES');
 }
 
-/** @returns true where the disk, or what this user may have of it, was full: it passes once a person frees space */
+/** @returns whether the disk or the quota of this user is full: it ends once an operator frees space */
 export function isDiskFull(error: unknown): boolean {
   return isWritError(error) && (error.code === 'DISK_FULL' || error.code === 'DISK_QUOTA');
 }
 
-function saveInRoom(save: (text: string) => void, text: string, room: (() => boolean) | undefined): void {
+function saveWithFreedSpace(
+  save: (text: string) => void,
+  text: string,
+  freeSpace: (() => boolean) | undefined,
+): void {
   try {
     save(text);
   } catch (error) {
-    if (!isOfDisk(error) || room?.() !== true) throw error;
+    if (!isDiskError(error) || freeSpace?.() !== true) throw error;
     save(text);
   }
 }
 
-function lostError(path: string): WritError {
-  const hint = 'Start the agent, or run `writ pull`: it is rebuilt from the other files on disk.';
+function missingError(path: string): WritError {
+  const hint = 'Start the agent, or run `writ pull`: the file is rebuilt from the other files on disk.';
   return new WritError('STATE_DAMAGED', `${path} is gone`, { facts: { path }, hint });
 }
 
@@ -152,11 +157,11 @@ function parse<T>(text: string, options: StateFileOptions<T>): T {
     new WritError('STATE_DAMAGED', `${options.path}: ${why}`, { facts: { path: options.path }, cause });
   let value: unknown;
   try {
-    value = (options.renew ?? ((read) => read))(unsealed(text));
+    value = (options.migrate ?? ((read) => read))(unsealed(text));
   } catch (error) {
     throw damaged(error instanceof SyntaxError ? 'not JSON' : 'its content was changed', error);
   }
-  refuseNewer(options.path, value);
+  requireKnownFormat(options.path, value);
   if (validatorOf(options.schema)(value)) return value as T;
   const [first] = everyMistake(options.schema, value);
   throw damaged(`${first?.instancePath || '/'} ${first?.message ?? 'is wrong'}`);

@@ -44,7 +44,7 @@ export async function contactHost({
   const askedServers: string[] = [];
   const reactivated: CycleEnd[] = [];
   const pulls: Promise<CycleEnd>[] = [];
-  const askServer: Host['askServer'] = async (server) => {
+  const askServer: Host['contactServer'] = async (server) => {
     askedServers.push(server);
     askedAtMs.push(contact.test.clock.nowMs());
     if (options.askServer !== undefined) return options.askServer(server);

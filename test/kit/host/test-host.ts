@@ -13,7 +13,7 @@ import type { Host } from '../../../src/agent/state/host.js';
 import { openLedger } from '../../../src/agent/state/ledger-file.js';
 import { hostPaths } from '../../../src/agent/state/paths.js';
 import { openRefusals } from '../../../src/agent/state/refusals-file.js';
-import { createWayBackMemory } from '../../../src/agent/state/way-back-disk.js';
+import { createRestoreMemory } from '../../../src/agent/state/restore-memory.js';
 import type {
   AgentConfig,
   BundleConfig,
@@ -76,7 +76,7 @@ export interface TestHostOptions {
   /** Places that the client has in place of the simulator, in their order. */
   readonly mirrors?: readonly RepositorySource[];
   /** How servers answer when contact is asked for; reached by default. */
-  readonly askServer?: Host['askServer'];
+  readonly askServer?: Host['contactServer'];
   /** What a later Writ knows, in place of this one. */
   readonly features?: readonly string[];
 }
@@ -228,8 +228,8 @@ function makeHost(
     }),
     ledger: openLedger(paths.ledger, durable, () => isNewHost(paths)),
     refusals: openRefusals(paths.rejected, durable),
-    askServer: options.askServer ?? (async () => undefined),
-    wayBack: createWayBackMemory(),
+    contactServer: options.askServer ?? (async () => undefined),
+    restoreMemory: createRestoreMemory(),
     ...given({ features: options.features }),
   };
 }

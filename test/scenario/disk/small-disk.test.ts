@@ -18,7 +18,7 @@ async function onSmallDisk(options: string, scenario: string): Promise<unknown> 
     const { cycleOn } = await import(at('test/kit/agent/cycle-on.js'));
     const { scriptedDriver, refuses, confirms } = await import(at('test/kit/workers/scripted-driver.js'));
     const { startHost } = await import(at('src/agent/startup/start-host.js'));
-    const { recordWayBack, unrecordedProblems } = await import(at('src/agent/state/way-back-disk.js'));
+    const { recordRestore, restoreProblems } = await import(at('src/agent/state/restore-memory.js'));
     const start = { cycle: 'c-ab', signal: new AbortController().signal };
     const above = process.env.TMPDIR;
     // As a daemon that logs: it takes each block that is freed.
@@ -40,7 +40,7 @@ async function onSmallDisk(options: string, scenario: string): Promise<unknown> 
     const hostOf = (driver, observer = {}) => testHost({ above, observer, groups: { app: { driver } } });
     const current = (host) => fs.readlinkSync(host.paths.current);
     const refused = (host) => host.refusals.read().refusals.map(({ serial, code }) => serial + ' ' + code);
-    const problems = (host) => unrecordedProblems(host, 1).map(({ code, facts }) => code + ' ' + (facts.refused ?? ''));
+    const problems = (host) => restoreProblems(host, 1).map(({ code, facts }) => code + ' ' + (facts.refused ?? ''));
     const publish = (test, serial, more = {}) =>
       test.publish('access', { 'policy.yaml': 'version: ' + serial + '\\n' }, { serial, ...more });
     const restart = async (test, driver) => {
@@ -73,7 +73,7 @@ describe('a small disk that its worker fills', needsMounts(), () => {
       const killed = await restart(test, driver);
       const started = [current(killed), refused(killed)];
       empty();
-      const recorded = [recordWayBack(test.host, { active: 1 }), problems(test.host), fs.statSync(test.host.paths.reserve).blocks];
+      const recorded = [recordRestore(test.host, { active: 1 }), problems(test.host), fs.statSync(test.host.paths.reserve).blocks];
       const after = await restart(test, driver);
       console.log(JSON.stringify({ there, again, started, recorded, after: [current(after), refused(after)] }));`,
     );

@@ -41,7 +41,7 @@ async function fullAtCommit(): Promise<Scene> {
   await host.take(1);
   await host.pass(bakeMs + 70 * second);
   assert.equal((await host.take(2)).outcome, 'failed');
-  assert.deepEqual([host.active(), host.test.host.wayBack.uncommitted], ['2', 2]);
+  assert.deepEqual([host.active(), host.test.host.restoreMemory.uncommitted], ['2', 2]);
   return { host, disk, [Symbol.dispose]: () => host[Symbol.dispose]() };
 }
 
@@ -68,10 +68,10 @@ describe('a release whose commit the disk could not take', () => {
     using scene = await fullAtCommit();
     const { host, disk } = scene;
     await record(host);
-    assert.deepEqual([hasJournal(host), host.test.host.wayBack.uncommitted], [true, 2]);
+    assert.deepEqual([hasJournal(host), host.test.host.restoreMemory.uncommitted], [true, 2]);
     disk.isFull = false;
     await record(host);
-    assert.deepEqual([hasJournal(host), host.test.host.wayBack.uncommitted], [false, undefined]);
+    assert.deepEqual([hasJournal(host), host.test.host.restoreMemory.uncommitted], [false, undefined]);
     const reopened = host.test.reopen({ observer: {} });
     assert.equal(reopened.ledger.read().bakes?.['access']?.serial, 2);
     await host.pass(bakeMs + 4 * second);
@@ -95,6 +95,6 @@ describe('a release whose commit the disk could not take', () => {
     fs.writeFileSync(host.test.host.paths.journal, 'of another move');
     await record(host);
     assert.equal(hasJournal(host), true);
-    assert.equal(host.test.host.wayBack.uncommitted, undefined);
+    assert.equal(host.test.host.restoreMemory.uncommitted, undefined);
   });
 });

@@ -6,7 +6,7 @@ import { describe, it } from 'node:test';
 import { activeGenerationNumber } from '../../../src/agent/generations/generations.js';
 import { startHost } from '../../../src/agent/startup/start-host.js';
 import type { Host } from '../../../src/agent/state/host.js';
-import { recordWayBack, unrecordedProblems } from '../../../src/agent/state/way-back-disk.js';
+import { recordRestore, restoreProblems } from '../../../src/agent/state/restore-memory.js';
 import type { FileOperation } from '../../../src/platform/disk/durable-fs.js';
 import { cycleOn } from '../../kit/agent/cycle-on.js';
 import { type TestHost, testHost } from '../../kit/host/test-host.js';
@@ -116,7 +116,7 @@ describe('a way back on a disk that stays full', () => {
       const result = await test.pull();
       assert.equal(result.outcome, 'rolled-back');
       assert.equal(activeGenerationNumber(test.host.paths), 1);
-      const [problem] = unrecordedProblems(test.host, 1);
+      const [problem] = restoreProblems(test.host, 1);
       const disk = errno === 'ENOSPC' ? 'DISK_FULL' : 'DISK_QUOTA';
       assert.deepEqual(
         [problem?.code, problem?.facts['disk'], problem?.facts['refused']],
@@ -140,10 +140,10 @@ describe('a way back on a disk that stays full', () => {
     made.fails = (operation) =>
       needsSpace(operation) && operation.op !== 'swap.link:create' ? 'ENOSPC' : undefined;
     await made.test.pull();
-    assert.equal(recordWayBack(host, { active: 1 }), 'full');
+    assert.equal(recordRestore(host, { active: 1 }), 'full');
     made.fails = () => undefined;
-    assert.equal(recordWayBack(host, { active: 1 }), 'recorded');
-    assert.deepEqual(unrecordedProblems(host, 1), []);
+    assert.equal(recordRestore(host, { active: 1 }), 'recorded');
+    assert.deepEqual(restoreProblems(host, 1), []);
     assert.equal(fs.existsSync(host.paths.journal), false);
     const kept = (one: Host): unknown => {
       const { workers, committedCycle: _, scrub: _scrub, ...ledger } = one.ledger.read();
@@ -166,14 +166,14 @@ describe('a way back on a disk that stays full', () => {
     made.fails = ({ op }) => (op.startsWith('status') ? undefined : 'EROFS');
     assert.equal((await test.pull()).outcome, 'failed');
     assert.equal(activeGenerationNumber(test.host.paths), 2);
-    const [problem] = unrecordedProblems(test.host, 2);
+    const [problem] = restoreProblems(test.host, 2);
     assert.deepEqual([problem?.code, problem?.facts['disk']], ['RESTORE_UNRECORDED', 'DISK_READ_ONLY']);
     assert.match(problem?.message ?? '', /generation 2 is still active/);
     driver.notified.length = 0;
     await test.pull();
     assert.deepEqual(driver.notified, []);
     made.fails = () => undefined;
-    assert.equal(recordWayBack(test.host, { active: 2 }), 'unmoved');
+    assert.equal(recordRestore(test.host, { active: 2 }), 'unmoved');
     await assertRestarted(made);
   });
 });

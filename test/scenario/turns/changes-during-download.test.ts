@@ -9,7 +9,7 @@ import { syncCycle } from '../../../src/agent/cycle/sync-cycle.js';
 import { withoutTurn } from '../../../src/agent/cycle/without-turn.js';
 import { emptyRecord, type MoveResult } from '../../../src/agent/job/cycle-result.js';
 import { pause } from '../../../src/agent/select/pause.js';
-import { rememberReleases } from '../../../src/agent/state/refusals.js';
+import { recordRefusals } from '../../../src/agent/state/refusals.js';
 import type { CycleResult } from '../../../src/core/cycle/cycle-report.js';
 import type { RepositorySource } from '../../../src/trust/sources/source.js';
 import { rejectsCode } from '../../kit/assert/assert-code.js';
@@ -176,7 +176,7 @@ describe('a refresh during a download', () => {
       assert.equal((await test.pull()).outcome, 'activated');
       const release = test.host.client.knownTarget('zones', 'stable')?.release;
       if (serial === 2 && release !== undefined)
-        rememberReleases(test.host, [release], { code: 'WORKER_REFUSED', message: 'no', facts: {} });
+        recordRefusals(test.host, [release], { code: 'WORKER_REFUSED', message: 'no', facts: {} });
     }
     await test.publish('access', { f: '2' }, { serial: 2 });
     door.close();

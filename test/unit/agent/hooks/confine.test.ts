@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { boxOf } from '../../../../src/agent/hooks/confine.js';
-import type { Means } from '../../../../src/agent/state/host.js';
+import type { SandboxCapabilities } from '../../../../src/agent/state/host.js';
 import { defaultHookBox } from '../../../../src/core/config/hook-box.js';
 import { throwsCode } from '../../../kit/assert/assert-code.js';
 
-const means: Means = {
+const means: SandboxCapabilities = {
   programs: { bwrap: '/b/bwrap', prlimit: '/b/prlimit', setpriv: '/b/setpriv' },
   userNamespace: 'yes',
   isRoot: true,

@@ -8,8 +8,8 @@ import { readActive } from '../../../../src/agent/generations/generations.js';
 import { openStagingArea } from '../../../../src/agent/job/staging-area.js';
 import { pendingProblems } from '../../../../src/agent/notify/pending-problems.js';
 import { type RepeatedProbe, repeatProbe } from '../../../../src/agent/notify/repeat-probe.js';
+import { areWorkersConfirmed } from '../../../../src/agent/state/confirmed-workers.js';
 import type { Host } from '../../../../src/agent/state/host.js';
-import { isProven } from '../../../../src/agent/state/proven.js';
 import type { WorkerGroupConfig } from '../../../../src/core/config/config.js';
 import { entryOf, probe, settle, type World, world } from '../../../kit/agent/settled-world.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
@@ -75,10 +75,10 @@ describe('a probe that is asked again', () => {
   it('makes a finding of its first wrong answer: nothing is confirmed any more, and nobody is notified yet', async () => {
     using app = await scene({ a: confirms });
     const { test, driver } = app;
-    assert.equal(isProven(test.host), true);
+    assert.equal(areWorkersConfirmed(test.host), true);
     app.says(1);
     const { changed } = await app.ask();
-    assert.deepEqual([isProven(test.host), codesOf(test)], [false, ['PROBE_CHANGED']]);
+    assert.deepEqual([areWorkersConfirmed(test.host), codesOf(test)], [false, ['PROBE_CHANGED']]);
     assert.deepEqual(changed, [{ key: 'app/a', text: 'app: exit 1', doubted: 'yes' }]);
     assert.deepEqual((await app.ask()).changed, [], 'the second one is no news');
     assert.deepEqual(driver.notified, []);
@@ -101,7 +101,7 @@ describe('a probe that is asked again', () => {
       changed.map((one) => one.doubted),
       ['no', 'no'],
     );
-    assert.deepEqual([isProven(app.test.host), codesOf(app.test)], [true, []]);
+    assert.deepEqual([areWorkersConfirmed(app.test.host), codesOf(app.test)], [true, []]);
   });
 
   it('that is right once a worker was notified has done with it at once', async () => {
@@ -161,7 +161,10 @@ describe('a probe that is asked again', () => {
     for (const exitCode of [99, 75, 40]) {
       app.says(exitCode);
       await app.ask(4);
-      assert.deepEqual([stateOf(app), isProven(app.test.host), codesOf(app.test)], ['confirmed', true, []]);
+      assert.deepEqual(
+        [stateOf(app), areWorkersConfirmed(app.test.host), codesOf(app.test)],
+        ['confirmed', true, []],
+      );
       const { warnings } = await app.test.pull();
       assert.deepEqual(
         warnings.map((one) => one.code),
@@ -232,7 +235,7 @@ describe('a probe that is asked again', () => {
     using test = testHost({ groups: { nft: { config: probe(`exit $(cat '${join(dir.path, 'says')}')`) } } });
     await test.publish('access', { 'policy.yaml': '1' }, { serial: 1 });
     await test.pull();
-    assert.equal(isProven(test.host), true);
+    assert.equal(areWorkersConfirmed(test.host), true);
     fs.writeFileSync(dir.join('says'), '1');
     for (let at = 0; at < 5; at++) await askOnce(test.host);
     assert.deepEqual([codesOf(test), entryOf(test, 'nft/probe')?.state], [['PROBE_CHANGED'], 'notified']);

@@ -263,7 +263,7 @@ describe('a ledger that is', () => {
       fs.rmSync(ledger);
       await start(test.reopen());
       assert.equal(test.reopen().ledger.read().pause, undefined);
-      assert.equal(test.reopen().ledger.found(), 'whole');
+      assert.equal(test.reopen().ledger.condition(), 'intact');
     });
   }
 

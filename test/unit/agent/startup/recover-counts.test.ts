@@ -5,7 +5,7 @@ import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { activeGenerationNumber } from '../../../../src/agent/generations/generations.js';
 import { writeJournal } from '../../../../src/agent/state/journal.js';
-import type { Refusal } from '../../../../src/agent/state/refusal-rules.js';
+import type { RefusalEntry } from '../../../../src/agent/state/refusal-rules.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
 import { codes, crashCount, crashed, policy, recover, ruin } from '../../../kit/host/crashed-host.js';
 import { setLedger } from '../../../kit/host/set-ledger.js';
@@ -29,7 +29,7 @@ describe('what a recovery notes', () => {
     const { test, host } = await crashed({}, 2);
     using _ = test;
     const { manifest } = test.host.client.knownTarget('access', 'stable')!.release;
-    const refusal: Refusal = {
+    const refusal: RefusalEntry = {
       bundle: 'access',
       channel: 'stable',
       serial: 2,

@@ -1,50 +1,50 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import {
+  addCrash,
   type CrashCount,
-  countCrash,
-  crashesOf,
-  stillSuspect,
+  crashCountOf,
+  remainingSuspects,
 } from '../../../../src/agent/state/crash-rules.js';
 import type { Digest } from '../../../../src/core/names.js';
 
 const digest = (letter: string): Digest => `sha256:${letter.repeat(64)}` as Digest;
 const [a1, a2, b1, b2] = ['a', 'b', 'c', 'd'].map(digest) as [Digest, Digest, Digest, Digest];
 
-describe('the crashes of a candidate', () => {
-  it('are none before the first', () => {
-    assert.equal(crashesOf(undefined, { access: a2 }), 0);
+describe('the crash count of a candidate', () => {
+  it('is 0 before the first crash', () => {
+    assert.equal(crashCountOf(undefined, { access: a2 }), 0);
   });
 
-  it('are counted on when the same releases come in another generation', () => {
+  it('increases when the same releases crash in another generation', () => {
     const candidate = { access: a2 };
-    const twice = countCrash(countCrash(undefined, candidate), candidate);
+    const twice = addCrash(addCrash(undefined, candidate), candidate);
     assert.deepEqual(twice, { manifestDigests: candidate, count: 2 });
-    assert.equal(crashesOf(twice, candidate), 2);
+    assert.equal(crashCountOf(twice, candidate), 2);
   });
 
-  it('begin anew for another release', () => {
-    const known = countCrash(undefined, { access: a1 });
-    assert.equal(crashesOf(known, { access: a2 }), 0);
-    assert.deepEqual(countCrash(known, { access: a2 }), { manifestDigests: { access: a2 }, count: 1 });
+  it('starts at 1 for another release', () => {
+    const known = addCrash(undefined, { access: a1 });
+    assert.equal(crashCountOf(known, { access: a2 }), 0);
+    assert.deepEqual(addCrash(known, { access: a2 }), { manifestDigests: { access: a2 }, count: 1 });
   });
 
-  it('begin anew for the same files in another bundle', () => {
-    const known = countCrash(undefined, { access: a1 });
-    assert.equal(crashesOf(known, { 'dns-edge': a1 }), 0);
+  it('starts at 1 for the same files in another bundle', () => {
+    const known = addCrash(undefined, { access: a1 });
+    assert.equal(crashCountOf(known, { 'dns-edge': a1 }), 0);
   });
 
-  it('stay with the release that they have in common, whatever is published beside it', () => {
-    const one = countCrash(undefined, { access: a2, 'dns-edge': b1 });
-    const two = countCrash(one, { access: a2, 'dns-edge': b2 });
+  it('stays with the release that both candidates have, when another bundle changes', () => {
+    const one = addCrash(undefined, { access: a2, 'dns-edge': b1 });
+    const two = addCrash(one, { access: a2, 'dns-edge': b2 });
     assert.deepEqual(two, { manifestDigests: { access: a2 }, count: 2 });
-    assert.equal(crashesOf(two, { 'dns-edge': b2 }), 0, 'the other one is free');
+    assert.equal(crashCountOf(two, { 'dns-edge': b2 }), 0, 'the other one is free');
   });
 
-  it('of a generation that brings nothing are counted on too', () => {
-    const none: CrashCount = countCrash(undefined, {});
-    assert.equal(crashesOf(countCrash(none, {}), {}), 2);
-    assert.equal(crashesOf(none, { access: a1 }), 0);
+  it('increases for two generations without a new release', () => {
+    const none: CrashCount = addCrash(undefined, {});
+    assert.equal(crashCountOf(addCrash(none, {}), {}), 2);
+    assert.equal(crashCountOf(none, { access: a1 }), 0);
   });
 });
 
@@ -52,30 +52,30 @@ describe('a commit', () => {
   const configured = ['access', 'dns-edge'];
   const suspects = { access: a2, 'dns-edge': b2 };
 
-  it('of the suspect itself clears it', () => {
+  it('clears a suspect that is active in its generation', () => {
     const commit = { configured, active: { access: a2, 'dns-edge': b1 }, changed: ['access'] };
-    assert.deepEqual(stillSuspect(suspects, commit), { 'dns-edge': b2 });
+    assert.deepEqual(remainingSuspects(suspects, commit), { 'dns-edge': b2 });
   });
 
-  it('of a newer release of its bundle clears it', () => {
+  it('clears a suspect when its bundle has a newer release', () => {
     const commit = { configured, active: { access: a1 }, changed: ['access', 'dns-edge'] };
-    assert.equal(stillSuspect(suspects, commit), undefined);
+    assert.equal(remainingSuspects(suspects, commit), undefined);
   });
 
-  it('of other bundles leaves it: a publish beside it must not let it in again', () => {
+  it('keeps a suspect while only other bundles change', () => {
     const commit = { configured, active: { access: a1, 'dns-edge': b1 }, changed: ['dns-edge'] };
-    assert.deepEqual(stillSuspect(suspects, commit), { access: a2 });
+    assert.deepEqual(remainingSuspects(suspects, commit), { access: a2 });
     const first = { configured, active: { 'dns-edge': b1 }, changed: ['dns-edge'] };
-    assert.deepEqual(stillSuspect(suspects, first), { access: a2 }, 'nor where it never was active');
+    assert.deepEqual(remainingSuspects(suspects, first), { access: a2 }, 'nor where it never was active');
   });
 
-  it('of a generation that has the suspect clears it, whatever the move itself brought', () => {
+  it('clears an active suspect, even if the move did not change its bundle', () => {
     const commit = { configured, active: { access: a2, 'dns-edge': b1 }, changed: [] };
-    assert.deepEqual(stillSuspect(suspects, commit), { 'dns-edge': b2 });
+    assert.deepEqual(remainingSuspects(suspects, commit), { 'dns-edge': b2 });
   });
 
-  it('clears bundles that are configured no more', () => {
+  it('clears a suspect whose bundle is not configured any more', () => {
     const commit = { configured: ['dns-edge'], active: { 'dns-edge': b1 }, changed: [] };
-    assert.deepEqual(stillSuspect(suspects, commit), { 'dns-edge': b2 });
+    assert.deepEqual(remainingSuspects(suspects, commit), { 'dns-edge': b2 });
   });
 });

@@ -8,7 +8,7 @@ import {
   parseBundleLink,
   parseGenerationLink,
   parseTreeName,
-  treeName,
+  treeDirectoryName,
 } from '../../../../src/agent/state/paths.js';
 import type { Digest } from '../../../../src/core/names.js';
 
@@ -18,11 +18,11 @@ const digest = fc
   .map((bytes) => `sha256:${Buffer.from(bytes).toString('hex')}` as Digest);
 const bundle = fc.stringMatching(/^[a-z0-9][a-z0-9._-]{0,63}$/);
 
-describe('the names on a host', () => {
-  it('can be read back, whatever serial, content and generation they are made of', () => {
+describe('the names of trees and links', () => {
+  it('are parsed to the serial, digest and generation that they were made from', () => {
     fc.assert(
       fc.property(bundle, number, digest, number, (name, serial, content, generation) => {
-        const tree = treeName(serial, content, generation);
+        const tree = treeDirectoryName(serial, content, generation);
         const digest12 = content.slice('sha256:'.length, 'sha256:'.length + 12);
         const expected = { serial, digest12, generation, release: `${serial}-${digest12}` };
         assert.deepEqual(parseTreeName(tree), expected);
@@ -32,7 +32,7 @@ describe('the names on a host', () => {
     );
   });
 
-  it('are never read from what Writ does not make', () => {
+  it('are not parsed from a text that Writ does not make', () => {
     const digest12 = '0123456789ab';
     for (const text of [
       '',
@@ -61,7 +61,7 @@ describe('the names on a host', () => {
     assert.equal(parseBundleLink('access', `/etc/${digest12}`), undefined);
   });
 
-  it('lie where the configuration says, the policy also outside the state', () => {
+  it('follow the configuration, also with the policy directory outside the state directory', () => {
     const paths = hostPaths({ state: '/s', policy: '/p', run: '/r', socket: '/x/agent.sock' });
     assert.deepEqual(
       [paths.lock, paths.staging, paths.current, paths.bundles, paths.status, paths.socket],

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import {
-  type DiskFacts,
   type Journal,
   maxCrashes,
   planRecovery,
+  type RecoveryFacts,
   type RecoveryPlan,
+  type RestoreTarget,
   rebuildJournal,
-  type WayBack,
 } from '../../../../src/agent/state/recovery-rules.js';
 
 const journal: Journal = {
@@ -21,53 +21,89 @@ const journal: Journal = {
   kind: 'update',
 };
 const back: Journal = { ...journal, direction: 'back' };
-/** As it is rebuilt where nothing is known but what is active: workers are told again, nothing else. */
-const telling: Journal = { ...back, from: 2 };
-/** The link has moved, everything is whole. */
-const moved: DiskFacts = { current: 2, isWhole: true, back: 1, isCommitted: false };
-const notMoved: DiskFacts = { ...moved, current: 1 };
-const undo = (to: number | 'nothing', block: 'yes' | 'no' = 'no', notify: 'yes' | 'no' = 'yes') =>
-  ({ action: 'undo', to, block, notify }) as const;
+/** A rebuilt journal if only the active generation is known: workers are notified again. */
+const notifying: Journal = { ...back, from: 2 };
+/** The link has moved, and all generations are intact. */
+const moved: RecoveryFacts = { current: 2, isIntact: true, restoreTarget: 1, isCommitted: false };
+const notMoved: RecoveryFacts = { ...moved, current: 1 };
+const undo = (to: number | 'nothing', shouldBlock = false, shouldNotify = true) =>
+  ({ action: 'undo', to, shouldBlock, shouldNotify }) as const;
 
 describe('#planRecovery', () => {
-  type Row = readonly [string, Journal | undefined, DiskFacts, number, RecoveryPlan];
+  type Row = readonly [string, Journal | undefined, RecoveryFacts, number, RecoveryPlan];
   const table: readonly Row[] = [
     ['does nothing without a journal', undefined, moved, 0, { action: 'none' }],
-    ['forgets a swap whose link never moved', journal, notMoved, 0, { action: 'discard' }],
-    ['forgets it however often it crashed before', journal, notMoved, 9, { action: 'discard' }],
-    ['asks nobody again who said yes', journal, { ...moved, isCommitted: true }, 0, { action: 'clear' }],
-    ['nor after more crashes', journal, { ...moved, isCommitted: true }, 9, { action: 'clear' }],
-    ['finishes a swap whose link moved', journal, moved, 0, { action: 'finish' }],
-    ['goes back at the second crash', journal, moved, 1, undo(1)],
-    ['blocks at the third', journal, moved, 2, undo(1, 'yes')],
-    ['tells nobody at the fourth, for a start must end', journal, moved, 3, undo(1, 'yes', 'no')],
-    ['goes back when the new generation is not whole', journal, { ...moved, isWhole: false }, 0, undo(1)],
-    ['goes back to where the way back leads', journal, { ...moved, back: 7 }, 1, undo(7)],
+    ['discards a swap whose link did not move', journal, notMoved, 0, { action: 'discard' }],
+    ['discards it also after many crashes', journal, notMoved, 9, { action: 'discard' }],
     [
-      'goes back to nothing before a first activation',
+      'only removes the journal of a committed move',
       journal,
-      { ...moved, back: 'nothing' },
+      { ...moved, isCommitted: true },
+      0,
+      { action: 'clear' },
+    ],
+    [
+      'only removes the journal of a committed move, also after many crashes',
+      journal,
+      { ...moved, isCommitted: true },
+      9,
+      { action: 'clear' },
+    ],
+    ['finishes a swap whose link moved', journal, moved, 0, { action: 'finish' }],
+    ['undoes the move at the second crash', journal, moved, 1, undo(1)],
+    ['blocks the releases at the third crash', journal, moved, 2, undo(1, true)],
+    [
+      'notifies no worker from the fourth crash on, because a start must end',
+      journal,
+      moved,
+      3,
+      undo(1, true, false),
+    ],
+    [
+      'undoes the move when the new generation is damaged',
+      journal,
+      { ...moved, isIntact: false },
+      0,
+      undo(1),
+    ],
+    ['undoes the move to the restore target', journal, { ...moved, restoreTarget: 7 }, 1, undo(7)],
+    [
+      'removes the link when no generation was active before',
+      journal,
+      { ...moved, restoreTarget: 'nothing' },
       1,
       undo('nothing'),
     ],
-    ['never blocks what is active for a telling that is due', telling, { ...moved, back: 2 }, 2, undo(2)],
-    ['nor after more crashes, and then tells nobody', telling, { ...moved, back: 2 }, 3, undo(2, 'no', 'no')],
-    ['goes on going back', back, moved, 0, undo(1)],
-    ['tells workers again when the link was back already', back, notMoved, 0, undo(1)],
-    ['goes back from a commit that somebody took back', back, { ...moved, isCommitted: true }, 0, undo(1)],
     [
-      'stays where nothing is whole',
-      journal,
-      { ...moved, isWhole: false, back: 'lost' },
-      0,
-      { action: 'stay', block: 'no' },
+      'does not block the active releases when only notifications are pending',
+      notifying,
+      { ...moved, restoreTarget: 2 },
+      2,
+      undo(2),
     ],
     [
-      'stays, and blocks at the third crash',
+      'does not block the active releases at the fourth crash, and notifies no worker',
+      notifying,
+      { ...moved, restoreTarget: 2 },
+      3,
+      undo(2, false, false),
+    ],
+    ['continues a restore', back, moved, 0, undo(1)],
+    ['notifies workers again when the link was restored already', back, notMoved, 0, undo(1)],
+    ['continues a restore after a commit', back, { ...moved, isCommitted: true }, 0, undo(1)],
+    [
+      'leaves the link when no generation is intact',
+      journal,
+      { ...moved, isIntact: false, restoreTarget: 'lost' },
+      0,
+      { action: 'stay', shouldBlock: false },
+    ],
+    [
+      'leaves the link and blocks the releases at the third crash',
       back,
-      { ...moved, isWhole: false, back: 'lost' },
+      { ...moved, isIntact: false, restoreTarget: 'lost' },
       2,
-      { action: 'stay', block: 'yes' },
+      { action: 'stay', shouldBlock: true },
     ],
   ];
   for (const [name, record, facts, crashes, plan] of table) {
@@ -77,22 +113,22 @@ describe('#planRecovery', () => {
   describe('over every combination', () => {
     const cases = combinations();
 
-    it('has them all', () => assert.equal(cases.length, 2 * 4 * 2 * 4 * 2 * 6));
+    it('covers all combinations', () => assert.equal(cases.length, 2 * 4 * 2 * 4 * 2 * 6));
 
-    it('tells workers of nothing but what is whole', () => {
+    it('notifies workers only of an intact generation or the restore target', () => {
       for (const { record, facts, plan } of cases) {
-        if (plan.action === 'finish') assert.ok(facts.isWhole && facts.current === record.to);
-        if (plan.action === 'undo') assert.equal(plan.to, facts.back);
+        if (plan.action === 'finish') assert.ok(facts.isIntact && facts.current === record.to);
+        if (plan.action === 'undo') assert.equal(plan.to, facts.restoreTarget);
       }
     });
 
-    it('goes forward once, and only behind the link', () => {
+    it('finishes a move only at the first crash, and never during a restore', () => {
       for (const { record, crashes, plan } of cases) {
         if (plan.action === 'finish') assert.ok(crashes === 0 && record.direction === 'forward');
       }
     });
 
-    it('never takes back what reached its commit, and never forgets what workers may have been told', () => {
+    it('never undoes a committed move, and never discards one that workers may know', () => {
       for (const { record, facts, plan } of cases) {
         const behind = record.direction === 'back' || facts.current === record.to;
         if (plan.action === 'discard' || plan.action === 'none') assert.ok(!behind);
@@ -101,17 +137,17 @@ describe('#planRecovery', () => {
       }
     });
 
-    it('blocks from the third crash on, and no sooner; tells nobody from the fourth on', () => {
+    it('blocks from the third crash on, and notifies no worker from the fourth on', () => {
       for (const { crashes, plan } of cases) {
         if (plan.action !== 'undo' && plan.action !== 'stay') continue;
-        assert.equal(plan.block, crashes + 1 >= maxCrashes ? 'yes' : 'no');
-        if (plan.action === 'undo') assert.equal(plan.notify, crashes + 1 > maxCrashes ? 'no' : 'yes');
+        assert.equal(plan.shouldBlock, crashes + 1 >= maxCrashes);
+        if (plan.action === 'undo') assert.equal(plan.shouldNotify, crashes + 1 <= maxCrashes);
       }
     });
 
-    it('stays only where no way back leads to anything whole', () => {
+    it('leaves the link only without a restore target', () => {
       for (const { facts, plan } of cases) {
-        if (plan.action === 'stay') assert.equal(facts.back, 'lost');
+        if (plan.action === 'stay') assert.equal(facts.restoreTarget, 'lost');
       }
     });
   });
@@ -119,7 +155,7 @@ describe('#planRecovery', () => {
 
 interface Case {
   readonly record: Journal;
-  readonly facts: DiskFacts;
+  readonly facts: RecoveryFacts;
   readonly crashes: number;
   readonly plan: RecoveryPlan;
 }
@@ -128,11 +164,11 @@ function combinations(): Case[] {
   const cases: Case[] = [];
   for (const record of [journal, back]) {
     for (const current of [undefined, 1, 2, 7]) {
-      for (const isWhole of [true, false]) {
-        for (const wayBack of [1, 7, 'nothing', 'lost'] satisfies WayBack[]) {
+      for (const isIntact of [true, false]) {
+        for (const restoreTarget of [1, 7, 'nothing', 'lost'] satisfies RestoreTarget[]) {
           for (const isCommitted of [true, false]) {
             for (let crashes = 0; crashes < 6; crashes += 1) {
-              const facts = { isWhole, back: wayBack, isCommitted, ...(current ? { current } : {}) };
+              const facts = { isIntact, restoreTarget, isCommitted, ...(current ? { current } : {}) };
               cases.push({ record, facts, crashes, plan: planRecovery(record, facts, crashes) });
             }
           }
@@ -143,7 +179,7 @@ function combinations(): Case[] {
   return cases;
 }
 
-/** A host as recovery sees it: what its disk says, and how often workers were told since the swap. */
+/** A host as recovery sees it: the facts on its disk, and how often workers were notified since the swap. */
 interface Model {
   readonly journal: Journal | undefined;
   readonly current: number;
@@ -151,9 +187,9 @@ interface Model {
   readonly notified: number;
 }
 
-/** What a start does, one durable operation a step: a crash can come behind each of them. */
+/** @returns the durable operations of a start; a crash can follow each of them */
 function stepsOf(model: Model): ((before: Model) => Model)[] {
-  const facts = { current: model.current, isWhole: true, back: 1, isCommitted: false };
+  const facts = { current: model.current, isIntact: true, restoreTarget: 1, isCommitted: false };
   const plan = planRecovery(model.journal, facts, model.crashes);
   const count = (one: Model): Model => ({ ...one, crashes: one.crashes + 1 });
   const turn = (one: Model): Model => ({ ...one, journal: back });
@@ -170,12 +206,12 @@ function stepsOf(model: Model): ((before: Model) => Model)[] {
     case 'finish':
       return [count, notify, clear];
     case 'undo':
-      return [count, turn, link, ...(plan.notify === 'yes' ? [notify] : []), clear];
+      return [count, turn, link, ...(plan.shouldNotify ? [notify] : []), clear];
   }
 }
 
 describe('any sequence of crashes', () => {
-  /** Each start of the sequence ends behind so many of its operations. */
+  /** How many operations each start completes before it crashes. */
   const sequences = fc.array(fc.integer({ min: 0, max: 5 }), { maxLength: 20 });
   const swaps = fc.constantFrom<Model>(
     { journal, current: 1, crashes: 0, notified: 0 },
@@ -200,7 +236,7 @@ describe('any sequence of crashes', () => {
     );
   });
 
-  it('tells workers so often, and then no more, however long it goes on', () => {
+  it('notifies workers at most maxCrashes times', () => {
     fc.assert(
       fc.property(swaps, sequences, (begin, crashes) => {
         const crashed = crashes.reduce(run, begin);
@@ -209,7 +245,7 @@ describe('any sequence of crashes', () => {
     );
   });
 
-  it('never leads forward again once it led back', () => {
+  it('never continues forward after the restore began', () => {
     fc.assert(
       fc.property(swaps, sequences, (begin, crashes) => {
         let model = begin;
@@ -217,7 +253,7 @@ describe('any sequence of crashes', () => {
         for (const steps of crashes) {
           const plan = planRecovery(
             model.journal,
-            { current: model.current, isWhole: true, back: 1, isCommitted: false },
+            { current: model.current, isIntact: true, restoreTarget: 1, isCommitted: false },
             model.crashes,
           );
           assert.ok(!(wasBack && plan.action === 'finish'));
@@ -230,22 +266,22 @@ describe('any sequence of crashes', () => {
 });
 
 describe('#rebuildJournal', () => {
-  it('has nothing to tell where nothing is active', () => {
+  it('returns undefined when no generation is active', () => {
     assert.equal(rebuildJournal(undefined, 3), undefined);
   });
 
-  it('leads forward from the last known good generation to another one that is active', () => {
+  it('returns a move from the last known good generation to another active one', () => {
     const { from, to, direction } = rebuildJournal(4, 3)!;
     assert.deepEqual([from, to, direction], [3, 4, 'forward']);
   });
 
-  it('of a first activation has no generation before it', () => {
+  it('returns a journal without a previous generation for a first activation', () => {
     assert.equal(rebuildJournal(1, undefined)?.from, undefined);
   });
 
-  it('tells everybody again where the link is at the last known good: who was told is lost', () => {
+  it('makes recovery notify all workers when the link is at the last known good generation', () => {
     const rebuilt = rebuildJournal(4, 4)!;
-    const facts = { current: 4, isWhole: true, back: 4, isCommitted: false };
+    const facts = { current: 4, isIntact: true, restoreTarget: 4, isCommitted: false };
     assert.deepEqual(planRecovery(rebuilt, facts, 0), undo(4));
   });
 });

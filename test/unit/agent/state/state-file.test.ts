@@ -23,7 +23,7 @@ const isRoot = process.getuid?.() === 0;
 const digestOf = (digit: number): Digest => `sha256:${String(digit).repeat(64)}` as Digest;
 
 describe('a state file', () => {
-  it('of a new host has its first content and is not written', () => {
+  it('has its initial document on a new host, and is not written', () => {
     using dir = tempDir();
     const ledger = openLedger(dir.join('ledger.json'), durable);
     assert.equal(ledger.read().nextGeneration, 1);
@@ -32,7 +32,7 @@ describe('a state file', () => {
     assert.equal(fs.existsSync(dir.join('rejected.json')), false);
   });
 
-  it('keeps what was written for the next start, for its owner alone', () => {
+  it('keeps a written document for the next start, readable only by its owner', () => {
     using dir = tempDir();
     const path = dir.join('ledger.json');
     const ledger = openLedger(path, durable);
@@ -42,20 +42,20 @@ describe('a state file', () => {
     assert.equal(ledger.read().nextGeneration, 7);
   });
 
-  it('is not written when nothing has changed', () => {
+  it('is not written when its document has not changed', () => {
     using dir = tempDir();
     const path = dir.join('ledger.json');
     const operations: string[] = [];
-    const watched = createDurableFs({ before: ({ op }) => void operations.push(op) });
+    const observed = createDurableFs({ before: ({ op }) => void operations.push(op) });
     setLedger(openLedger(path, durable), { nextGeneration: 2 });
-    const ledger = openLedger(path, watched);
+    const ledger = openLedger(path, observed);
     ledger.write(ledgerWith(ledger.read(), {}));
     assert.deepEqual(operations, []);
     setLedger(ledger, { nextGeneration: 3 });
     assert.equal(operations[0], 'ledger:write');
   });
 
-  it('that failed to be written is still the old one', () => {
+  it('keeps the old document when a write fails', () => {
     using dir = tempDir();
     let fails = true;
     const failing = createDurableFs({
@@ -72,14 +72,14 @@ describe('a state file', () => {
     assert.equal(openLedger(dir.join('ledger.json'), durable).read().nextGeneration, 2);
   });
 
-  it('that is damaged says so, is never guessed at, and never overwritten by accident', () => {
+  it('reports its damage, and rejects a write while it is damaged', () => {
     const damaged = ['', '{', 'null', '[]', '{"writ":"2"}', '{"writ":1,"nextGeneration":0}'];
     for (const text of damaged) {
       using dir = tempDir();
       const path = dir.join('file.json');
       fs.writeFileSync(path, text);
       for (const file of [openLedger(path, durable), openRefusals(path, durable)] as StateFile<unknown>[]) {
-        const found = file.found();
+        const found = file.condition();
         assert.ok(found instanceof WritError);
         assert.deepEqual([found.code, found.facts['path']], ['STATE_DAMAGED', path]);
         throwsCode('STATE_DAMAGED', () => file.write(file.read()));
@@ -88,7 +88,7 @@ describe('a state file', () => {
     }
   });
 
-  it('of a later format is opened by nobody: what it says is not known, and it is no damage to be made anew', () => {
+  it('of a later format is not opened, and does not count as damaged', () => {
     using dir = tempDir();
     const path = dir.join('file.json');
     for (const text of [sealed({ writ: 2, kept: 'elsewhere' }), '{"writ":3}']) {
@@ -101,35 +101,35 @@ describe('a state file', () => {
     }
   });
 
-  it('whose later format is a turned bit is damaged, and no later version is looked for', () => {
+  it('counts as damaged when a flipped bit makes its format a later one', () => {
     using dir = tempDir();
     const path = dir.join('ledger.json');
     fs.writeFileSync(path, sealed({ ...emptyLedger() }).replace('"writ":1', '"writ":3'));
-    const found = openLedger(path, durable).found();
+    const found = openLedger(path, durable).condition();
     assert.equal(found instanceof WritError && found.code, 'STATE_DAMAGED');
   });
 
-  it('that is damaged is replaced, and kept aside, with no moment without a file', () => {
+  it('is set aside and replaced when it is damaged, and its path always exists', () => {
     using dir = tempDir();
     const path = dir.join('ledger.json');
     fs.writeFileSync(path, '{');
     const operations: string[] = [];
-    const watched = createDurableFs({
+    const observed = createDurableFs({
       after: ({ op }) => {
         operations.push(op);
         assert.ok(fs.existsSync(path), op);
       },
     });
-    const ledger = openLedger(path, watched);
+    const ledger = openLedger(path, observed);
     ledger.replace(ledgerWith(ledger.read(), { nextGeneration: 9 }));
     assert.ok(operations.includes('recover.keep-broken:rename') && operations.includes('ledger:rename'));
     assert.equal(fs.readFileSync(`${path}.damaged`, 'utf8'), '{');
-    assert.equal(ledger.found(), 'whole');
+    assert.equal(ledger.condition(), 'intact');
     setLedger(ledger, { nextGeneration: 10 });
     assert.equal(openLedger(path, durable).read().nextGeneration, 10);
   });
 
-  it('that could not be replaced is as damaged as before', () => {
+  it('stays damaged when its replacement fails', () => {
     using dir = tempDir();
     const path = dir.join('ledger.json');
     fs.writeFileSync(path, '{');
@@ -144,23 +144,23 @@ describe('a state file', () => {
     assert.equal(fs.readFileSync(path, 'utf8'), '{');
   });
 
-  it('that is not there says so until it is written', () => {
+  it('is absent until it is written', () => {
     using dir = tempDir();
     const ledger = openLedger(dir.join('ledger.json'), durable);
-    assert.equal(ledger.found(), 'absent');
+    assert.equal(ledger.condition(), 'absent');
     setLedger(ledger, { nextGeneration: 2 });
-    assert.equal(openLedger(dir.join('ledger.json'), durable).found(), 'whole');
+    assert.equal(openLedger(dir.join('ledger.json'), durable).condition(), 'intact');
   });
 
-  it('of absurd size is not read', () => {
+  it('counts as damaged when it exceeds 16 MB', () => {
     using dir = tempDir();
     fs.writeFileSync(dir.join('ledger.json'), '');
     fs.truncateSync(dir.join('ledger.json'), 16_000_001);
-    const found = openLedger(dir.join('ledger.json'), durable).found();
+    const found = openLedger(dir.join('ledger.json'), durable).condition();
     assert.equal(found instanceof WritError && found.code, 'STATE_DAMAGED');
   });
 
-  it('that cannot be read is a fault of the disk, with its path', {
+  it('fails with a disk error and its path when it cannot be read', {
     skip: isRoot ? 'root reads everything' : false,
   }, () => {
     using dir = tempDir();
@@ -170,20 +170,20 @@ describe('a state file', () => {
     assert.equal(error.facts['path'], path);
   });
 
-  const inTheWay: Readonly<Record<string, (path: string) => void>> = {
+  const obstacles: Readonly<Record<string, (path: string) => void>> = {
     directory: (path) => fs.mkdirSync(path),
     FIFO: (path) => execFileSync('mkfifo', [path]),
     'link to itself': (path) => fs.symlinkSync(path, path),
   };
-  for (const [name, put] of Object.entries(inTheWay)) {
-    it(`in whose place a ${name} is, is damaged; what was there is kept beside`, () => {
+  for (const [name, create] of Object.entries(obstacles)) {
+    it(`counts as damaged when a ${name} is at its path, which is set aside`, () => {
       using dir = tempDir();
       const path = dir.join('ledger.json');
       for (const round of [1, 2]) {
         fs.rmSync(path, { force: true });
-        put(path);
+        create(path);
         const ledger = openLedger(path, durable);
-        const found = ledger.found();
+        const found = ledger.condition();
         assert.equal(found instanceof WritError && found.code, 'STATE_DAMAGED');
         throwsCode('STATE_DAMAGED', () => setLedger(ledger, { nextGeneration: 7 }));
         ledger.replace(ledgerWith(ledger.read(), { nextGeneration: 7 + round }));
@@ -193,24 +193,24 @@ describe('a state file', () => {
     });
   }
 
-  it('of which any one bit was turned is damaged, and never another number', () => {
+  it('counts as damaged when any one bit is flipped', () => {
     using dir = tempDir();
     const path = dir.join('ledger.json');
     setLedger(openLedger(path, durable), { nextGeneration: 7, lastKnownGood: 6, previous: 5 });
     const bytes = fs.readFileSync(path);
-    const whole = openLedger(path, durable).read();
+    const written = openLedger(path, durable).read();
     for (let bit = 0; bit < (bytes.length - 1) * 8; bit++) {
-      const turned = Buffer.from(bytes);
-      turned.writeUInt8(turned.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3);
-      fs.writeFileSync(path, turned);
+      const flipped = Buffer.from(bytes);
+      flipped.writeUInt8(flipped.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3);
+      fs.writeFileSync(path, flipped);
       const ledger = openLedger(path, durable);
-      assert.ok(ledger.found() instanceof WritError, `bit ${bit}: ${turned.toString('latin1')}`);
+      assert.ok(ledger.condition() instanceof WritError, `bit ${bit}: ${flipped.toString('latin1')}`);
     }
     fs.writeFileSync(path, bytes);
-    assert.deepEqual(openLedger(path, durable).read(), whole);
+    assert.deepEqual(openLedger(path, durable).read(), written);
   });
 
-  it('of a former version, that ends without a digest, is read, and ends with one from its next write on', () => {
+  it('of a former version without a digest is read, and gets a digest at its next write', () => {
     using dir = tempDir();
     const path = dir.join('ledger.json');
     fs.writeFileSync(path, `${JSON.stringify(ledgerWith(emptyLedger(), { nextGeneration: 7 }))}\n`);
@@ -220,11 +220,11 @@ describe('a state file', () => {
     assert.match(fs.readFileSync(path, 'utf8'), /,"digest":"sha256:[0-9a-f]{64}"\}\n$/);
   });
 
-  it('that is gone is not begun anew by a first write where that is not in order', () => {
+  it('is not created by a write when it existed before and is missing', () => {
     using dir = tempDir();
     const path = dir.join('ledger.json');
     const ledger = openLedger(path, durable, () => false);
-    assert.ok(ledger.found() instanceof WritError);
+    assert.ok(ledger.condition() instanceof WritError);
     const error = throwsCode('STATE_DAMAGED', () => setLedger(ledger, { nextGeneration: 7 }));
     assert.match(error.message, /ledger\.json is gone/);
     assert.equal(fs.existsSync(path), false);
@@ -264,7 +264,7 @@ describe('the journal', () => {
     kind: 'update',
   };
 
-  it('is there from its writing to its clearing', () => {
+  it('exists from its write to its removal', () => {
     using dir = tempDir();
     const paths = hostPaths({ state: dir.path, policy: dir.path, run: dir.path, socket: '' });
     assert.equal(readJournal(paths), undefined);
@@ -275,7 +275,7 @@ describe('the journal', () => {
     assert.equal(readJournal(paths), undefined);
   });
 
-  it('of a later format is no damage: the swap that it tells of is not guessed at', () => {
+  it('of a later format is rejected, and does not count as damaged', () => {
     using dir = tempDir();
     const paths = hostPaths({ state: dir.path, policy: dir.path, run: dir.path, socket: '' });
     fs.writeFileSync(paths.journal, sealed({ ...journal, writ: 2 }));
@@ -283,7 +283,7 @@ describe('the journal', () => {
     assert.deepEqual(facts, { path: paths.journal, expected: 1, actual: 2 });
   });
 
-  it('that is damaged is no journal: half a swap must not be guessed at', () => {
+  it('counts as damaged when it is invalid, and is never interpreted', () => {
     using dir = tempDir();
     const paths = hostPaths({ state: dir.path, policy: dir.path, run: dir.path, socket: '' });
     const wrong = [
@@ -301,7 +301,7 @@ describe('the journal', () => {
       fs.writeFileSync(paths.journal, text);
       throwsCode('STATE_DAMAGED', () => readJournal(paths));
     }
-    // Reading it would wait for a writer for ever.
+    // A read of a FIFO would wait for a writer for ever.
     fs.rmSync(paths.journal);
     execFileSync('mkfifo', [paths.journal]);
     throwsCode('STATE_DAMAGED', () => readJournal(paths));

@@ -1,5 +1,5 @@
-// What is known of the workers, and whether everybody is known to use what is active: by the ledger, and not while a move is
-// on its way, for workers that it has not notified yet may be in no ledger. Reads only.
+// Reads from the ledger whether all workers confirmed the active generation. The answer is no while a move is unfinished,
+// because the ledger may not have the workers that the move has not notified yet. Writes nothing.
 import type { WorkerGroupConfig } from '../../core/config/config.js';
 import { isWritError } from '../../core/errors.js';
 import { defaultProbeDeadlineMs, steadyNotNowMs } from '../../core/limits.js';
@@ -9,17 +9,17 @@ import type { Host } from './host.js';
 import { readJournal } from './journal.js';
 import type { Ledger, WorkerLedger } from './ledger.js';
 
-interface ProofView extends Pick<Host, 'paths' | 'ledger' | 'config'> {
+interface ConfirmationView extends Pick<Host, 'paths' | 'ledger' | 'config'> {
   readonly clock: Pick<Clock, 'nowMs'>;
 }
 
-/** @returns true when somebody is there, and everybody who must be proved what it is to use */
-export function isProven({ paths, ledger, config, clock }: ProofView): boolean {
-  return isConfirmed(groupFacts(ledger.read(), config, clock.nowMs())) && !isOnItsWay(paths);
+/** @returns whether there are workers, and each one that must confirm has confirmed its wanted generation */
+export function areWorkersConfirmed({ paths, ledger, config, clock }: ConfirmationView): boolean {
+  return isConfirmed(workerGroupFacts(ledger.read(), config, clock.nowMs())) && !isMoveUnfinished(paths);
 }
 
-/** Behind its swap and before its commit; of a move that ended on its way back the ledger knows all. */
-function isOnItsWay(paths: Host['paths']): boolean {
+/** Between swap and commit. During a restore the ledger is complete. A journal that cannot be read counts as unfinished. */
+function isMoveUnfinished(paths: Host['paths']): boolean {
   try {
     return readJournal(paths)?.direction === 'forward';
   } catch (error) {
@@ -28,8 +28,8 @@ function isOnItsWay(paths: Host['paths']): boolean {
   }
 }
 
-/** @returns what the ledger knows of the workers of each group that has any */
-export function groupFacts(
+/** @returns the state of the workers of each group with `reset`, `load` or `probe`, from the ledger */
+export function workerGroupFacts(
   {
     workers,
     unreadSets = {},
@@ -44,14 +44,14 @@ export function groupFacts(
     const { name, reset, load, probe, canary, confirm } = config;
     if (reset === undefined && load === undefined && probe === undefined) return [];
     const isUnloaded = load !== undefined && unloaded.includes(name);
-    const lostAfterMs = lostAfter(config, isUnloaded);
+    const lostAfterMs = lostAfterMsOf(config, isUnloaded);
     const own = Object.entries(workers).filter(([key]) => key.startsWith(`${name}/`));
     return [
       {
         ...{ group: name, confirm, listFailure: unreadSets[name] },
         isUnloaded,
         canarySilence: canary === undefined ? undefined : unheardCanaries[name],
-        // The one worker that stands for a loader or a probe is always there.
+        // A group with only a loader or a probe has exactly one worker, which represents it.
         min: reset?.min ?? 1,
         hasProbe: probe !== undefined,
         workers: own.map(([key, entry]): WorkerFacts => {
@@ -70,16 +70,16 @@ export function groupFacts(
   });
 }
 
-/** A driver that proves nothing has answers all the same: a worker that gave any was up. */
+/** Without `confirmed`, an accepted generation shows that the worker ran before: some drivers cannot confirm. */
 function isDead({ state, lives, confirmed, accepted }: WorkerLedger): boolean {
   return state === 'unreachable' && lives === 'no' && (confirmed ?? accepted) !== undefined;
 }
 
-/** So many times the time for an answer: who is only slow has answered by then. */
+/** An unreachable worker is lost after this many timeouts: a slow worker has answered by then. */
 const lostAfterTimeouts = 3;
 
-/** A worker may have been notified as long before its probe was given up as that was asked. */
-function lostAfter({ load, reset, probe }: WorkerGroupConfig, isUnloaded: boolean): number {
+/** In milliseconds. Includes the deadline of a probe, because the notification may precede its end by that long. */
+function lostAfterMsOf({ load, reset, probe }: WorkerGroupConfig, isUnloaded: boolean): number {
   const { timeoutMs = 0 } = (isUnloaded ? load : undefined) ?? reset ?? probe ?? load ?? {};
   const isProbed = probe !== undefined && !isUnloaded;
   return lostAfterTimeouts * timeoutMs + (isProbed ? (probe.deadlineMs ?? defaultProbeDeadlineMs) : 0);
@@ -90,7 +90,7 @@ function isLost(
   lostAfterMs: number,
   nowMs: number,
 ): boolean {
-  // A worker that is busy has answered; a policy that keeps it busy for ever is one that it is lost behind.
+  // A deferral is an answer. A worker that defers for very long is lost, because the policy may keep it busy for ever.
   if (notNowSinceMs !== undefined) return nowMs - notNowSinceMs >= steadyNotNowMs;
   return state === 'unreachable' && lives === 'yes' && nowMs - atMs >= lostAfterMs;
 }

@@ -1,6 +1,5 @@
-// The words that a ledger of before v0.1.0 may hold: what was `told` is `notified`, who was `waiting` is `pending`, a
-// disk that was `whole` is `intact`. Read once,
-// for the first write keeps the new ones; knows no meaning. Goes with v0.1.0, from which on a format has a number.
+// Renames the members and values of a ledger from before 0.1.0: `told` is `notified` today, `waiting` is `pending`, and the
+// scrub outcome `whole` is `intact`. The first write of the ledger stores the new names. Validates nothing.
 
 const renamedMembers: Readonly<Record<string, string>> = {
   tell: 'notificationId',
@@ -9,24 +8,24 @@ const renamedMembers: Readonly<Record<string, string>> = {
 };
 const renamedStates: Readonly<Record<string, string>> = { told: 'notified', waiting: 'pending' };
 
-/** @param ledger parsed, not judged yet; @returns the same under the words of today */
-export function inTodaysWords(ledger: unknown): unknown {
+/** @param ledger parsed, not validated yet. @returns a copy with the present names; a value that is no object as it is */
+export function renameFormerMembers(ledger: unknown): unknown {
   if (!isRecord(ledger)) return ledger;
   const { workers, scrub } = ledger;
-  const known = isRecord(workers) ? { workers: mapValues(workers, workerInTodaysWords) } : {};
-  const looked =
+  const renamedWorkers = isRecord(workers) ? { workers: mapValues(workers, renameWorkerMembers) } : {};
+  const renamedScrub =
     isRecord(scrub) && scrub['outcome'] === 'whole' ? { scrub: { ...scrub, outcome: 'intact' } } : {};
-  return renamed({ ...ledger, ...known, ...looked });
+  return renameMembers({ ...ledger, ...renamedWorkers, ...renamedScrub });
 }
 
-function workerInTodaysWords(worker: unknown): unknown {
+function renameWorkerMembers(worker: unknown): unknown {
   if (!isRecord(worker)) return worker;
   const { state } = worker;
   const isFormer = typeof state === 'string' && Object.hasOwn(renamedStates, state);
-  return renamed(isFormer ? { ...worker, state: renamedStates[state] } : worker);
+  return renameMembers(isFormer ? { ...worker, state: renamedStates[state] } : worker);
 }
 
-function renamed(record: Readonly<Record<string, unknown>>): Record<string, unknown> {
+function renameMembers(record: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const nameOf = (name: string): string =>
     Object.hasOwn(renamedMembers, name) ? String(renamedMembers[name]) : name;
   return Object.fromEntries(Object.entries(record).map(([name, value]) => [nameOf(name), value]));

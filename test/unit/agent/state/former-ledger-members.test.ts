@@ -41,13 +41,13 @@ const former = {
   },
 };
 
-describe('a ledger in the words of before', () => {
-  it('is read in the words of today, with everything that it says', () => {
+describe('a ledger from before 0.1.0', () => {
+  it('is read with the present names and all its values', () => {
     using dir = tempDir();
     const path = dir.join('ledger.json');
     fs.writeFileSync(path, JSON.stringify(former));
     const ledger = openLedger(path, durable);
-    assert.equal(ledger.found(), 'whole');
+    assert.equal(ledger.condition(), 'intact');
     assert.deepEqual(ledger.read().workers, {
       'dns/a': {
         ...{ wanted: 3, confirmed: 2, state: 'notified', text: 'ok', atMs: 5 },
@@ -62,7 +62,7 @@ describe('a ledger in the words of before', () => {
     assert.deepEqual([ledger.read().loadPending, ledger.read().scrub?.outcome], [true, 'intact']);
   });
 
-  it('keeps the words of today from its first write on', () => {
+  it('contains the present names after its first write', () => {
     using dir = tempDir();
     const path = dir.join('ledger.json');
     fs.writeFileSync(path, JSON.stringify(former));
@@ -72,12 +72,12 @@ describe('a ledger in the words of before', () => {
     assert.deepEqual(openLedger(path, durable).read(), ledger.read());
   });
 
-  it('that is no ledger at all is damaged, as ever', () => {
+  it('counts as damaged when it is not a ledger', () => {
     using dir = tempDir();
     const path = dir.join('ledger.json');
     for (const text of ['[]', 'null', '7', '{"workers": [1]}', '{"workers": {"a": null}}']) {
       fs.writeFileSync(path, text);
-      const found = openLedger(path, durable).found();
+      const found = openLedger(path, durable).condition();
       assert.equal(typeof found === 'object' && found.code, 'STATE_DAMAGED');
     }
   });
