@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { parse } from 'yaml';
 import { loadConfig } from '../../src/agent/config/load-config.js';
-import { group, list } from '../../src/core/config/findings.js';
+import { asGroup, asList } from '../../src/core/config/findings.js';
 import { blocksOf } from '../kit/pages/page-commands.js';
 import { projectRoot } from '../kit/sources/source-files.js';
 
@@ -42,12 +42,12 @@ function configurationsOf(path: string): string[] {
 
 /** Every command that is given a sandbox, wherever it stands. */
 function commandsOf(data: unknown): Record<string, unknown>[] {
-  const file = Array.isArray(data) ? {} : group(data);
-  const checks = list(file['bundles']).flatMap((one) => list(group(one)['checks']));
-  const hooks = [file, ...list(file['workers'])].flatMap((one) =>
-    ['canary', 'load', 'probe'].map((key) => group(one)[key]),
+  const file = Array.isArray(data) ? {} : asGroup(data);
+  const checks = asList(file['bundles']).flatMap((one) => asList(asGroup(one)['checks']));
+  const hooks = [file, ...asList(file['workers'])].flatMap((one) =>
+    ['canary', 'load', 'probe'].map((key) => asGroup(one)[key]),
   );
-  return [...checks, ...hooks].map((one) => ({ ...group(one) })).filter(({ run }) => run !== undefined);
+  return [...checks, ...hooks].map((one) => ({ ...asGroup(one) })).filter(({ run }) => run !== undefined);
 }
 
 const overNetwork =
@@ -62,10 +62,10 @@ function whyNotReached({
   writable = [],
   sandbox,
 }: Record<string, unknown>): string[] {
-  const text = list(run).join(' ');
+  const text = asList(run).join(' ');
   if (sandbox === 'off' || sandbox === false || network === true) return [];
   if (overNetwork.test(text)) return [`without \`network: true\`: ${text}`];
-  const shown = [...list(binds), ...list(writable)].length > 0;
+  const shown = [...asList(binds), ...asList(writable)].length > 0;
   return overSocket.test(text) && !shown ? [`without \`binds\` or \`sandbox: off\`: ${text}`] : [];
 }
 
@@ -87,7 +87,7 @@ describe('the configurations in the documents', () => {
     );
     assert.ok(commands.length >= 25, `${commands.length} commands`);
     const [packaged = ''] = configurationsOf('packaging/debian/writ/agent.yaml');
-    assert.equal(list(group(parse(packaged))['workers']).length, 1);
+    assert.equal(asList(asGroup(parse(packaged))['workers']).length, 1);
   });
 
   it('would be found otherwise', () => {

@@ -2,14 +2,14 @@
 // reads only certificates; what this user may not see passes for being there.
 import { accessSync, constants, realpathSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { HostLook } from '../../core/config/tolerated-rules.js';
+import type { HostFactSource } from '../../core/config/tolerated-rules.js';
 import { isSystemError, isWritError } from '../../core/errors.js';
 import { readAuthorityFile } from '../../platform/net/authorities.js';
 import { defaultPath } from '../../platform/process/run-command.js';
 import { lookUpGroup } from '../../platform/users/group-id.js';
 
 /** @param path where programs are found that have no directory, with colons between */
-export function hostLook(path: string = defaultPath): HostLook {
+export function hostLook(path: string = defaultPath): HostFactSource {
   return {
     program: (name) => {
       if (name.startsWith('/')) return whyNotRun(name);
@@ -18,7 +18,9 @@ export function hostLook(path: string = defaultPath): HostLook {
         ? undefined
         : `the program ${name} is not in ${path}`;
     },
-    ...(process.getuid?.() === 0 ? { programForNobody: (name) => whyNotForNobody(name, path) } : {}),
+    ...(process.getuid?.() === 0
+      ? { programForUnprivilegedUser: (name) => whyNotForNobody(name, path) }
+      : {}),
     file: (file) => (isThere(file) ? undefined : `there is no ${file}`),
     authorities: (file) => {
       if (!isThere(file)) return `there is no ${file}`;

@@ -8,12 +8,12 @@ import { type ConfigMistake, configError, mistakeLine } from '../../core/config/
 import { defaultPlaces } from '../../core/config/config-values.js';
 import {
   type DriverTrial,
-  inOrder,
   type ParsedConfig,
   parseConfig,
+  sortMistakes,
   type TrialPlace,
 } from '../../core/config/parse-config.js';
-import type { HostLook } from '../../core/config/tolerated-rules.js';
+import type { HostFactSource } from '../../core/config/tolerated-rules.js';
 import { isWritError, WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
 import { createDurableFs } from '../../platform/disk/durable-fs.js';
@@ -37,7 +37,7 @@ export interface LoadedConfig {
 
 /** Whether what it names of this host is looked for, as a start, `config check` and doctor do. */
 export interface LoadOptions {
-  readonly look?: HostLook;
+  readonly look?: HostFactSource;
 }
 
 /**
@@ -57,7 +57,7 @@ export function loadConfig(path: string, options: LoadOptions = {}): LoadedConfi
 export function checkConfig(path: string, options: LoadOptions = { look: hostLook() }): LoadedConfig {
   const parsed = parse(readConfigFile(path), options);
   const refused = [...(parsed.ok ? [] : parsed.mistakes), ...parsed.tolerated];
-  if (refused.length > 0) throw configError(path, inOrder(refused));
+  if (refused.length > 0) throw configError(path, sortMistakes(refused));
   return loadConfig(path, options);
 }
 
@@ -71,7 +71,7 @@ export function loadToAct(path: string): AgentConfig {
 export function loadForAgent(
   path: string,
   log: Logger,
-  look: HostLook = hostLook(),
+  look: HostFactSource = hostLook(),
 ): Pick<LoadedConfig, 'config' | 'digest'> {
   requireOwnConfig(path);
   const { config, digest, tolerated, warnings } = loadConfig(path, { look });
@@ -106,7 +106,7 @@ function textDigest(text: string): string {
 
 function parse(text: string, { look }: LoadOptions): ParsedConfig {
   return parseConfig(text, {
-    ...given({ look }),
+    ...given({ hostFacts: look }),
     drivers: driverKinds,
     validateCron,
     tryDriver,

@@ -3,7 +3,7 @@
 import * as fs from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { HookConfig } from '../../core/config/config.js';
-import { defaultHookBox, type HookBox } from '../../core/config/hook-box.js';
+import { defaultHookSandbox, type HookSandboxSettings } from '../../core/config/hook-sandbox.js';
 import { WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
 import {
@@ -60,7 +60,7 @@ export interface Confinement {
 /** @throws WritError SANDBOX_BROKEN when it asks for what this host cannot give */
 export function confine(means: SandboxCapabilities, options: ConfineOptions): Confinement {
   const { hook, readers } = options;
-  const asked = hook.box ?? defaultHookBox;
+  const asked = hook.box ?? defaultHookSandbox;
   const user = userOf(means, asked, readers);
   return {
     user,
@@ -76,7 +76,7 @@ export function confine(means: SandboxCapabilities, options: ConfineOptions): Co
 /** In a control group of its own where there are any. */
 async function runBounded(
   { programs, groups }: SandboxCapabilities,
-  { maxMemoryBytes, maxProcesses }: HookBox,
+  { maxMemoryBytes, maxProcesses }: HookSandboxSettings,
   command: Omit<BoxedCommand, 'programs'>,
 ): Promise<BoxResult> {
   const group = groups?.open({ maxMemoryBytes, maxProcesses });
@@ -94,7 +94,7 @@ async function runBounded(
 /** @throws WritError SANDBOX_BROKEN */
 export function boxOf(
   means: SandboxCapabilities,
-  asked: HookBox,
+  asked: HookSandboxSettings,
   place: Pick<Box, 'mounts' | 'directory'>,
   readers: readonly number[] = [],
 ): Box {
@@ -121,7 +121,7 @@ const defaultUser = 'nobody';
 /** Never root. @returns undefined for an agent that is not root: it cannot be anybody else */
 function userOf(
   { isRoot }: SandboxCapabilities,
-  { user }: HookBox,
+  { user }: HookSandboxSettings,
   readers: readonly number[],
 ): BoxUser | undefined {
   if (!isRoot && user === undefined) return undefined;
@@ -150,7 +150,7 @@ function broken(reason: string): WritError {
  */
 function mountsOf(
   { paths, view, secrets = [] }: ConfineOptions,
-  asked: HookBox,
+  asked: HookSandboxSettings,
   scratch: string,
 ): BoxMount[] {
   const state = fs.realpathSync(paths.state);
@@ -185,7 +185,11 @@ function bind(kind: 'read-only' | 'writable', path: string): BoxMount[] {
 }
 
 /** Where it can be seen: a device that nobody can open. A command that needs the file has it in its binds, by name. */
-function cover(path: string, places: readonly string[], { binds, writable }: HookBox): BoxMount[] {
+function cover(
+  path: string,
+  places: readonly string[],
+  { binds, writable }: HookSandboxSettings,
+): BoxMount[] {
   if (binds.includes(path) || !fs.existsSync(path)) return [];
   const real = fs.realpathSync(path);
   const isHidden = places.some((place) => isBelow(real, place));
@@ -196,7 +200,7 @@ function cover(path: string, places: readonly string[], { binds, writable }: Hoo
 function hiddenPath(
   text: string,
   { paths }: ConfineOptions,
-  { binds, writable }: HookBox,
+  { binds, writable }: HookSandboxSettings,
 ): string | undefined {
   const shown = [...binds, ...writable, paths.policy, join(paths.state, 'staging')];
   const named = text.match(/\/[\w.@/-]+/g) ?? [];

@@ -4,7 +4,7 @@
 
 import { join } from 'node:path';
 import type { HookConfig } from '../../core/config/config.js';
-import { nearest } from '../../core/config/config-errors.js';
+import { nearestName } from '../../core/config/config-errors.js';
 import { type HookVerdictKind, judgeHook } from '../../core/cycle/hook-verdict.js';
 import { hostFaultIn } from '../../core/cycle/host-fault.js';
 import { type ErrorCode, isWritError, type WritError } from '../../core/errors.js';
@@ -133,7 +133,7 @@ const placeholders = ['candidate', 'current', 'bundle', 'scratch'];
 /** Words in braces are for programs too, as `{print}`: only what is nearly one of ours is a mistake. */
 function misspelt(text: string): string[] {
   return [...text.matchAll(/(?<!\$)\{([a-z]+)\}/g)].flatMap(([whole, name = '']) => {
-    const meant = placeholders.includes(name) ? undefined : nearest(name, placeholders);
+    const meant = placeholders.includes(name) ? undefined : nearestName(name, placeholders);
     return meant === undefined ? [] : `unknown placeholder ${whole}; did you mean {${meant}}?`;
   });
 }

@@ -4,7 +4,7 @@
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import type { SandboxMode } from '../../core/config/config.js';
-import { defaultHookBox } from '../../core/config/hook-box.js';
+import { defaultHookSandbox } from '../../core/config/hook-sandbox.js';
 import { isWritError, WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
 import type { SandboxStatus } from '../../core/status/status.js';
@@ -178,7 +178,7 @@ const trialMs = 10_000;
 async function tryOnce(means: SandboxCapabilities): Promise<Lack | undefined> {
   const lack = (reason: string, certain: Lack['certain']): Lack => ({ state: 'unusable', reason, certain });
   try {
-    const box = boxOf(means, defaultHookBox, { mounts: [], directory: '/' });
+    const box = boxOf(means, defaultHookSandbox, { mounts: [], directory: '/' });
     const { programs } = means;
     const end = await runBoxed({ argv: ['true'], box, programs, timeoutMs: trialMs, maxOutputBytes: 1000 });
     if (end.kind === 'not-boxed') return lack(end.reason, 'yes');

@@ -1,10 +1,10 @@
-// One digest for what a configuration says, so that a start knows whether it is the one of before. Pure; no identity
-// of a file: comments, order of keys and defaults written out change nothing.
+// The digest of a configuration, so that a start detects a change since the last start. Pure. Comments, the order of keys
+// and explicit defaults do not change the digest. A renamed member or changed value of AgentConfig changes it.
 import { createHash } from 'node:crypto';
 import type { Digest } from '../names.js';
 import type { AgentConfig } from './config.js';
 
-/** @returns the digest of the configuration as Writ understands it */
+/** @returns the digest of the parsed configuration with its defaults */
 export function configDigest(config: AgentConfig): Digest {
   const text = JSON.stringify(config, sortedMembers);
   return `sha256:${createHash('sha256').update(text).digest('hex')}` as Digest;

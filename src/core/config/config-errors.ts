@@ -1,5 +1,5 @@
-// Mistakes in a configuration file: what they are, how a finding of the schema becomes one in plain words, and
-// the error that names them all. Never reads a file and never stops at the first mistake.
+// Mistakes in a configuration file: their type, their texts for errors of the schema, and the error that contains them all.
+// Never reads a file.
 import type { ErrorObject } from 'ajv';
 import { WritError } from '../errors.js';
 import { given } from '../given.js';
@@ -9,7 +9,7 @@ import type { ConfigCode, ConfigPath, Finding } from './findings.js';
 /** A mistake at a place in the file. */
 export interface ConfigMistake {
   readonly code: ConfigCode;
-  /** Both from 1. */
+  /** Line and column start at 1. */
   readonly line: number;
   readonly column: number;
   /** JSON pointer, as `/bundles/0/name`; empty for the whole file. */
@@ -22,7 +22,7 @@ export function mistakeLine(mistake: ConfigMistake): string {
   return `${mistake.line}:${mistake.column} ${mistake.pointer === '' ? '' : `${mistake.pointer}: `}${mistake.text}`;
 }
 
-/** @returns one error for all mistakes of a file; its code is the most general one among them */
+/** @returns one error for all mistakes; CONFIG_INVALID if they have different codes */
 export function configError(file: string, mistakes: readonly ConfigMistake[]): WritError {
   const codes = new Set(mistakes.map((mistake) => mistake.code));
   const [only = 'CONFIG_INVALID', ...others] = codes;
@@ -42,16 +42,25 @@ function pathOf(pointer: string): string[] {
   return parts.map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
-/** @param error of ajv with `verbose`, so that it carries the schema and the value */
-export function findingOf(error: ErrorObject, base: ConfigPath): Finding | undefined {
+/**
+ * @param error of ajv with the option `verbose`, so that it has the schema and the value
+ * @param base path of the value that the schema was applied to
+ * @returns undefined for an error that ajv reports twice
+ */
+export function schemaFinding(error: ErrorObject, base: ConfigPath): Finding | undefined {
   const path = [...base, ...pathOf(error.instancePath)];
   const schema = error.parentSchema as Schema;
   switch (error.keyword) {
     case 'additionalProperties': {
       const key = String(error.params['additionalProperty']);
       const known = Object.keys(schema.properties ?? {});
-      const meant = nearest(key, known);
-      return { path: [...path, key], at: 'key', text: unknownText('key', key, known), ...given({ meant }) };
+      const suggestion = nearestName(key, known);
+      return {
+        path: [...path, key],
+        at: 'key',
+        text: unknownNameText('key', key, known),
+        ...given({ suggestion }),
+      };
     }
     case 'required':
       return { path, at: 'key', text: `the key "${error.params['missingProperty']}" is missing` };
@@ -63,23 +72,23 @@ export function findingOf(error: ErrorObject, base: ConfigPath): Finding | undef
       };
     case 'enum': {
       const known = (schema.enum ?? []).filter((one) => schema.retired?.includes(one) !== true);
-      return { path, at: 'value', text: unknownText('value', String(error.data), known) };
+      return { path, at: 'value', text: unknownNameText('value', String(error.data), known) };
     }
     default:
-      // ajv reports the pattern of a wrong property name once more, by its own.
+      // ajv also reports the pattern of an invalid property name separately.
       if (error.propertyName !== undefined) return undefined;
-      return { path, at: 'value', text: mustBe(error, schema) };
+      return { path, at: 'value', text: mustBeText(error, schema) };
   }
 }
 
-function mustBe(error: ErrorObject, schema: Schema): string {
+function mustBeText(error: ErrorObject, schema: Schema): string {
   if (error.data === null && error.instancePath === '' && schema.properties?.['repository'] !== undefined)
     return 'there is nothing in it but comments: take the marks (#) away, and name `repository` and `bundles`';
   const wanted = schema.description ?? error.message ?? 'something else';
-  return `must be ${wanted.replace(/^must be /, '')}; it is ${show(error.data)}`;
+  return `must be ${wanted.replace(/^must be /, '')}; it is ${describeValue(error.data)}`;
 }
 
-function show(value: unknown): string {
+function describeValue(value: unknown): string {
   if (value === null) return 'empty';
   if (Array.isArray(value)) return `a list of ${value.length}`;
   if (typeof value === 'object') return 'a group of keys';
@@ -87,34 +96,38 @@ function show(value: unknown): string {
   return text.length > 60 ? `${text.slice(0, 57)}...` : text;
 }
 
-/** @returns `unknown <what> "x"`, with the nearest known word where one is near, else with all of a few */
-export function unknownText(what: string, word: string, known: readonly string[]): string {
-  const near = nearest(word, known);
-  if (near !== undefined) return `unknown ${what} "${word}"; did you mean "${near}"?`;
+/** @returns `unknown <what> "x"`, with the nearest known name, or with all known names if there are at most 12 */
+export function unknownNameText(what: string, name: string, known: readonly string[]): string {
+  const near = nearestName(name, known);
+  if (near !== undefined) return `unknown ${what} "${name}"; did you mean "${near}"?`;
   const all = known.length > 0 && known.length <= 12 ? `; known: ${known.join(', ')}` : '';
-  return `unknown ${what} "${word.slice(0, 80)}"${all}`;
+  return `unknown ${what} "${name.slice(0, 80)}"${all}`;
 }
 
-/** @returns the known word that is at most a third of the letters away */
-export function nearest(word: string, known: readonly string[]): string | undefined {
-  let best: { readonly word: string; readonly distance: number } | undefined;
+/** @returns the known name with the least edit distance, at most a third of its letters; undefined if none is near */
+export function nearestName(name: string, known: readonly string[]): string | undefined {
+  let best: { readonly name: string; readonly distance: number } | undefined;
   for (const candidate of known) {
-    const distance = editDistance(word.slice(0, 80).toLowerCase(), candidate.toLowerCase());
+    const distance = editDistance(name.slice(0, 80).toLowerCase(), candidate.toLowerCase());
     const near = distance <= Math.max(1, Math.floor(candidate.length / 3));
-    if (near && (best === undefined || distance < best.distance)) best = { word: candidate, distance };
+    if (near && (best === undefined || distance < best.distance)) best = { name: candidate, distance };
   }
-  return best?.word;
+  return best?.name;
 }
 
-/** Levenshtein's distance; both words are short. */
+/** Levenshtein distance, for two short names. */
 function editDistance(a: string, b: string): number {
   let above = Array.from({ length: b.length + 1 }, (_, column) => column);
   for (let row = 1; row <= a.length; row++) {
     const here = [row];
     for (let column = 1; column <= b.length; column++) {
       const change = a[row - 1] === b[column - 1] ? 0 : 1;
-      const ways = [(above[column - 1] ?? 0) + change, (above[column] ?? 0) + 1, (here[column - 1] ?? 0) + 1];
-      here.push(Math.min(...ways));
+      const costs = [
+        (above[column - 1] ?? 0) + change,
+        (above[column] ?? 0) + 1,
+        (here[column - 1] ?? 0) + 1,
+      ];
+      here.push(Math.min(...costs));
     }
     above = here;
   }

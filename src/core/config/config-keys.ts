@@ -1,14 +1,14 @@
-// What the schema of the configuration is made of: a schema with the type of what it accepts, so that each key of the
-// file is written down once (config-schema.ts). Each `description` completes the sentence "must be ...".
+// Building blocks for the schema of the configuration. Each schema carries the type of its values, so that config-schema.ts
+// declares each key once. Each `description` completes the sentence "must be ...".
 import { durationPattern, namePattern, percentPattern, percentRangePattern, sizePattern } from '../names.js';
 
-/** A JSON Schema (draft 7) as far as this file uses it, and the bounds that a text hides from it. */
+/** A JSON Schema (draft 7), as far as the configuration uses it, with the bounds of durations and sizes. */
 export interface Schema extends Readonly<Partial<Record<NumberBound, number>>> {
   readonly type?: string | readonly string[];
   readonly description?: string;
   readonly pattern?: string;
   readonly enum?: readonly string[];
-  /** Words of `enum` that are taken still, and offered to nobody. */
+  /** Values of `enum` that are accepted for compatibility, and are not listed in messages. */
   readonly retired?: readonly string[];
   readonly uniqueItems?: boolean;
   readonly items?: Schema;
@@ -26,14 +26,14 @@ type NumberBound =
   | `${'min' | 'max'}Properties`
   | `${'min' | 'max'}${'Items' | 'Length'}`;
 
-/** The schema of a value of this type; `value` is never there, and only carries the type. */
+/** The schema of values of type T. The member `value` is never set: it only carries the type. */
 export interface Key<T> extends Schema {
   readonly value?: T;
 }
 
 export type Keys = Readonly<Record<string, Key<unknown>>>;
 
-/** What a schema accepts. */
+/** The type of the values that a schema accepts. */
 export type ValueOf<K> = K extends Key<infer T> ? T : never;
 
 export type GroupOf<K extends Keys, Required extends keyof K = never> = {
@@ -50,8 +50,8 @@ export const size: Key<string> = {
   pattern: sizePattern,
   description: 'a size: a whole number with B, kB, MB or GB, as 256MB',
 };
-/** Of something that can't lose more than all of it. */
-export const share: Key<string> = {
+/** A percentage; config-bounds limits it to 100%. */
+export const percentage: Key<string> = {
   type: 'string',
   pattern: percentPattern,
   description: 'a percentage from 0% to 100%, as 50%',
@@ -73,22 +73,22 @@ export const glob: Key<string> = {
   maxLength: 1000,
   description: 'a glob, as views/**',
 };
-/** A list of hosts as of NO_PROXY; proxy-rules reads an entry. */
+/** `noProxy` has the entries of NO_PROXY; proxy-rules parses them. */
 const proxyKeys = {
-  url: text(2000, 'a URL, as http://proxy.example.net:3128'),
+  url: textUpTo(2000, 'a URL, as http://proxy.example.net:3128'),
   credentialsFile: absolutePath,
   ca: absolutePath,
-  noProxy: list(text(300, 'a host, a suffix, an address or a network'), { min: 0, max: 1000 }),
+  noProxy: list(textUpTo(300, 'a host, a suffix, an address or a network'), { min: 0, max: 1000 }),
 };
 export const proxy: Key<string | GroupOf<typeof proxyKeys, 'url'>> = {
-  ...object(proxyKeys, ['url']),
+  ...group(proxyKeys, ['url']),
   type: ['string', 'object'],
   maxLength: 2000,
   description:
     'a URL, as http://proxy.example.net:3128, or none, or a group with url, credentialsFile, ca and noProxy',
 };
 export const boolean: Key<boolean> = { type: 'boolean', description: 'true or false' };
-export const command: Key<readonly [string, ...string[]]> = {
+export const commandLine: Key<readonly [string, ...string[]]> = {
   type: 'array',
   minItems: 1,
   maxItems: 256,
@@ -101,7 +101,7 @@ export function durationFrom(min: number, max: number): Key<string> {
   return { type: 'string', pattern: durationPattern, description, bounds: { of: 'duration', min, max } };
 }
 
-/** 0 turns off what has the duration. */
+/** As durationFrom, or 0 to switch the feature off. */
 export function durationOrZero(min: number, max: number): Key<string | 0> {
   const { description, ...duration } = durationFrom(min, max);
   const type = ['string', 'integer'];
@@ -116,19 +116,19 @@ export function whole(minimum: number, maximum: number): Key<number> {
   return { type: 'integer', minimum, maximum, description: `a whole number from ${minimum} to ${maximum}` };
 }
 
-export function text(maxLength: number, description: string): Key<string> {
+export function textUpTo(maxLength: number, description: string): Key<string> {
   return { type: 'string', maxLength, description };
 }
 
-export function matching(pattern: string, description: string): Key<string> {
+export function regex(pattern: string, description: string): Key<string> {
   return { type: 'string', pattern, description };
 }
 
-export function oneOf<const T extends string>(values: readonly T[], description: string): Key<T> {
+export function choice<const T extends string>(values: readonly T[], description: string): Key<T> {
   return { type: 'string', enum: values, description };
 }
 
-/** Of a user or group of the host. */
+/** Name or number of a user or group of the host. */
 export function account(description: string): Key<string | number> {
   const pattern = '^[A-Za-z_][A-Za-z0-9_.-]{0,31}$';
   return { type: ['string', 'integer'], pattern, minimum: 0, maximum: 4_294_967_294, description };
@@ -143,7 +143,7 @@ export function list<T>(
   return { type: 'array', minItems: min, maxItems: max, items, description };
 }
 
-export function object<K extends Keys, Required extends keyof K & string = never>(
+export function group<K extends Keys, Required extends keyof K & string = never>(
   properties: K,
   required: readonly Required[] = [],
 ): Key<GroupOf<K, Required>> {
@@ -151,41 +151,41 @@ export function object<K extends Keys, Required extends keyof K & string = never
   return { type: 'object', additionalProperties: false, required, properties, description };
 }
 
-/** @returns an object in which none is required and at least one must be given */
-export function someOf<K extends Keys>(properties: K, example: string): Key<GroupOf<K>> {
-  return { ...object(properties), minProperties: 1, description: `a group of keys, as ${example}` };
+/** @returns a group of optional keys, of which at least one must be set */
+export function nonEmptyGroup<K extends Keys>(properties: K, example: string): Key<GroupOf<K>> {
+  return { ...group(properties), minProperties: 1, description: `a group of keys, as ${example}` };
 }
 
 const processKeys = {
   unit: {
-    ...matching(
+    ...regex(
       '^[A-Za-z0-9:_.@{}\\\\-]+\\.[a-z]+$',
       'a unit with its type, as nginx.service or app@{worker}.service',
     ),
     maxLength: 200,
   },
   pidFile: {
-    ...matching('^/[^\\n\\u0000]*[^/\\n\\u0000]$', 'an absolute path of a pid file, as /run/named/named.pid'),
+    ...regex('^/[^\\n\\u0000]*[^/\\n\\u0000]$', 'an absolute path of a pid file, as /run/named/named.pid'),
     maxLength: 4096,
   },
   listens: {
-    ...matching(
+    ...regex(
       '^(/[^\\u0000-\\u001f]+|[^\\s/]+:([0-9]{1,5}|\\{worker\\}))$',
       'HOST:PORT or the path of a unix socket, as 127.0.0.1:9090 or /run/app.sock',
     ),
     maxLength: 300,
   },
   program: {
-    ...matching(
+    ...regex(
       '^(/[^\\u0000-\\u001f]+|[^/\\u0000-\\u001f]+)$',
       'a name or an absolute path of a program, as named',
     ),
     maxLength: 4000,
   },
 };
-/** Which process a worker is. */
+/** The process identity of a worker. */
 export const processKey: Key<'none' | GroupOf<typeof processKeys>> = {
-  ...object(processKeys),
+  ...group(processKeys),
   type: ['string', 'object'],
   pattern: '^none$',
   minProperties: 1,
@@ -194,7 +194,7 @@ export const processKey: Key<'none' | GroupOf<typeof processKeys>> = {
 
 export type ProcessFile = NonNullable<(typeof processKey)['value']>;
 
-/** Keys of `probe` that say when it is asked, and for how long. */
+/** Keys of `probe` for the times of its attempts. */
 export const probeTimeKeys = {
   deadline: durationFrom(1, 3_600_000),
   gap: durationFrom(100, 60_000),

@@ -1,5 +1,5 @@
-// The `limits` of the configuration file as numbers with units: bounds on archives and metadata, deadlines of the way to a
-// server, how old a release may become, and the proxy. Only called with what schema and rules have accepted.
+// Converts parts of the configuration file to numbers with units: bounds of archives and metadata, timeouts of transport, the
+// maximum age of releases, change checks, and the proxy. The caller has validated the file with schema and rules.
 import { given, withoutUndefined } from '../given.js';
 import { defaultArchiveLimits, defaultMetadataLimits, defaultTransportLimits } from '../limits.js';
 import { durationMs, parsePercent, parsePercentRange, sizeBytes } from '../names.js';
@@ -10,7 +10,7 @@ import type { ConfigFile } from './config-schema.js';
 type CheckFile = NonNullable<ConfigFile['bundles'][number]['checks']>[number];
 type ChangeFile = NonNullable<CheckFile['change']>;
 
-/** @returns the limits in bytes, milliseconds and counts, with the default of each that the file leaves out */
+/** @returns the limits in bytes, milliseconds and counts, with defaults for absent keys */
 export function buildLimits(
   limits: NonNullable<ConfigFile['limits']> = {},
 ): Pick<AgentConfig, 'limits' | 'metadataLimits' | 'transport'> {
@@ -54,25 +54,25 @@ function bytes(text: string | undefined): number | undefined {
   return text === undefined ? undefined : sizeBytes(text);
 }
 
-/** @returns undefined for a key that the file leaves out */
+/** @returns undefined for an absent key */
 export function milliseconds(text: string | undefined): number | undefined {
   return text === undefined ? undefined : durationMs(text);
 }
 
-/** Bounds of a check that compares a candidate with the active release. */
+/** @returns the bounds of a change check, which compares a candidate with the active release */
 export function buildChange({ removed, bytes, files }: ChangeFile) {
   const maxRemovedPercent = removed === undefined ? undefined : parsePercent(removed);
   const bytesPercent = bytes === undefined ? undefined : parsePercentRange(bytes);
   return given({ maxRemovedPercent, bytesPercent, files });
 }
 
-/** @returns undefined where the environment decides */
+/** @returns undefined for an absent key: then the environment decides */
 export function buildProxy(proxy: ConfigFile['proxy']): ProxySetting | undefined {
   if (typeof proxy !== 'string') return proxy && withoutUndefined(proxy);
   return proxy === 'none' ? 'none' : { url: proxy };
 }
 
-/** How long a release may be offered before this host has it. @param staleAfterMs of the metadata */
+/** How long a release may be offered before this host must have it. @param staleAfterMs the default, from the metadata */
 export function buildReleaseAge(
   { staleAfter, maxStale }: NonNullable<ConfigFile['release']> = {},
   staleAfterMs: number,

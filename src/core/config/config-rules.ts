@@ -1,24 +1,24 @@
-// What a schema cannot say about a configuration: names that must exist or differ, keys that exclude each other,
-// paths that must not meet. Works on data that may break the schema too, so that every mistake is found at once.
+// Rules that a JSON Schema cannot express: names that must exist or differ, keys that exclude each other, paths that must not
+// overlap. Works also on data that violates the schema, so that one run finds every mistake.
 import { changeRules, checkBounds, contactRules, proxyRules, socketRule } from './config-bounds.js';
-import { nearest, unknownText } from './config-errors.js';
+import { nearestName, unknownNameText } from './config-errors.js';
 import type { Schema } from './config-keys.js';
 import { commonResetKeys, configSchema, type DriverSchema } from './config-schema.js';
-import { at, type ConfigPath, type Finding, type Group, group, list, valuesAt } from './findings.js';
-import { boxRules, globBoundRule, programRule, slashed } from './hook-rules.js';
+import { asGroup, asList, at, type ConfigPath, type Finding, type Group, valuesAt } from './findings.js';
+import { globBoundRule, programRule, sandboxRules, withFinalSlash } from './hook-rules.js';
 import { stampRules } from './probe-rules.js';
 import { processRules } from './process-rules.js';
 
 export interface RuleOptions {
   readonly drivers: readonly DriverSchema[];
-  /** @returns what is wrong with a cron expression, or undefined; core has no cron parser of its own */
+  /** @returns why a cron expression is invalid; undefined if it is valid. A parameter, because core has no cron parser */
   readonly validateCron: (expression: string, timeZone: string | undefined) => string | undefined;
   readonly defaults: { readonly state: string; readonly run: string };
 }
 
-/** @param data the file as parsed, of any shape. @returns every rule it breaks */
+/** @param data the parsed file, of any shape. @returns a finding for each violation of a rule */
 export function checkRules(data: unknown, options: RuleOptions): Finding[] {
-  const file = group(data);
+  const file = asGroup(data);
   return [
     ...repositoryRules(file),
     ...pathRules(file, options),
@@ -32,19 +32,19 @@ export function checkRules(data: unknown, options: RuleOptions): Finding[] {
     ...bundleRules(file),
     ...togetherRules(file),
     ...workerRules(file, options),
-    ...boxRules(file, options.defaults),
+    ...sandboxRules(file, options.defaults),
   ];
 }
 
 function* repositoryRules({ repository }: Group): Generator<Finding> {
   yield* mirrorRules(repository, ['repository']);
   const seen = new Set<string>();
-  for (const [index, mirror] of list(repository).entries()) {
+  for (const [index, mirror] of asList(repository).entries()) {
     yield* mirrorRules(mirror, ['repository', index]);
-    const url = typeof mirror === 'string' ? mirror : group(mirror)['url'];
+    const url = typeof mirror === 'string' ? mirror : asGroup(mirror)['url'];
     if (typeof url !== 'string' || !URL.canParse(url)) continue;
     const { href } = new URL(url);
-    // With or without the slash at its end it is one place, and would be asked twice.
+    // A URL with and without a slash at its end is one mirror, which would get each request twice.
     const place = href.endsWith('/') ? href : `${href}/`;
     if (seen.has(place)) yield at(['repository', index], 'is named twice');
     seen.add(place);
@@ -53,7 +53,7 @@ function* repositoryRules({ repository }: Group): Generator<Finding> {
 
 function* mirrorRules(mirror: unknown, path: ConfigPath): Generator<Finding> {
   if (typeof mirror === 'string') yield* urlRules(mirror, path);
-  const { url, ca, redirects } = group(mirror);
+  const { url, ca, redirects } = asGroup(mirror);
   yield* urlRules(url, [...path, 'url']);
   const isFile = typeof url === 'string' && url.slice(0, url.indexOf(':')) === 'file';
   if (isFile && redirects !== undefined) yield at([...path, 'redirects'], 'is only used with http and https');
@@ -66,7 +66,7 @@ function* urlRules(text: unknown, path: ConfigPath): Generator<Finding> {
   const url = new URL(text);
   if (!['http:', 'https:', 'file:'].includes(url.protocol))
     yield at(path, 'must begin with https, http or file');
-  // It is written to logs and shown by `config show`.
+  // The URL is in logs and in the output of `config show`.
   if (url.username !== '' || url.password !== '') yield at(path, 'must not carry a name or password');
   if (url.search !== '' || url.hash !== '') yield at(path, 'must not have a part after ? or #');
   if (url.protocol === 'file:' && url.host !== '')
@@ -80,15 +80,15 @@ function* pathRules(file: Group, options: RuleOptions): Generator<Finding> {
   if (file['read'] !== undefined && typeof run === 'string' && typeof socket === 'string')
     yield* socketRule(`${run}/read.sock`, ['run']);
   if (typeof state !== 'string' || typeof policy !== 'string') return;
-  const [inner, outer] = [slashed(policy), slashed(state)];
-  // The public side must not be, or be in, a directory that holds private state, `policy/` alone excepted.
+  const [inner, outer] = [withFinalSlash(policy), withFinalSlash(state)];
+  // Workers read the policy directory: apart from `policy/` it must not be in, or contain, the private state directory.
   if ((inner.startsWith(outer) && inner !== `${outer}policy/`) || outer.startsWith(inner)) {
     yield at(['policy'], `must be ${outer}policy or lie outside ${outer} and not around it`);
   }
 }
 
 function* pollRules(file: Group, options: RuleOptions): Generator<Finding> {
-  const { every, cron, timeZone } = group(file['poll']);
+  const { every, cron, timeZone } = asGroup(file['poll']);
   if (every !== undefined && cron !== undefined)
     yield at(['poll'], 'has `every` and `cron`: give one of them');
   if (timeZone !== undefined && cron === undefined)
@@ -100,15 +100,15 @@ function* pollRules(file: Group, options: RuleOptions): Generator<Finding> {
   if (wrong !== undefined) yield at(['poll', 'cron'], `is not a schedule: ${wrong}`);
 }
 
-/** A command that nothing would ever run is a mistake that shows only in the night in which it is needed. */
+/** Rejects commands that would never run, because an operator would notice that only when the command is needed. */
 function* staleRules(file: Group): Generator<Finding> {
   for (const [key, needed] of Object.entries({ onStale: 'maxStale', onFresh: 'onStale' })) {
     if (file[key] === undefined) continue;
-    const isOfRelease = needed === 'maxStale' && group(file['release'])[needed] !== undefined;
+    const isOfRelease = needed === 'maxStale' && asGroup(file['release'])[needed] !== undefined;
     if (file[needed] === undefined && !isOfRelease) yield at([key], `is only used with \`${needed}\``);
-    const { run } = group(file[key]);
+    const { run } = asGroup(file[key]);
     yield* programRule(run, [key, 'run']);
-    for (const [index, argument] of list(run).entries()) {
+    for (const [index, argument] of asList(run).entries()) {
       if (typeof argument !== 'string' || !/\{(candidate|bundle)\}/.test(argument)) continue;
       yield at([key, 'run', index], 'may have {current} and {scratch} only');
     }
@@ -117,7 +117,7 @@ function* staleRules(file: Group): Generator<Finding> {
 
 function* reportRules({ metrics }: Group): Generator<Finding> {
   if (metrics === undefined) return;
-  const { listen, socket } = group(metrics);
+  const { listen, socket } = asGroup(metrics);
   if ((listen === undefined) === (socket === undefined))
     yield at(['metrics'], 'must have either listen or socket');
   if (typeof listen === 'string' && Number(listen.slice(listen.lastIndexOf(':') + 1)) > 65_535)
@@ -125,9 +125,9 @@ function* reportRules({ metrics }: Group): Generator<Finding> {
   if (typeof socket === 'string') yield* socketRule(socket, ['metrics', 'socket']);
 }
 
-/** Without TLS only to this machine: whoever reads along would have the token, and see what every host refuses. */
+/** Requires TLS except on loopback: an eavesdropper would get the token and the refusals of every host. */
 function* fleetRules({ fleet }: Group): Generator<Finding> {
-  const { url, ca } = group(fleet);
+  const { url, ca } = asGroup(fleet);
   yield* urlRules(url, ['fleet', 'url']);
   if (typeof url !== 'string' || !URL.canParse(url)) return;
   const { protocol, hostname } = new URL(url);
@@ -138,14 +138,14 @@ function* fleetRules({ fleet }: Group): Generator<Finding> {
 }
 
 function bundleNames(file: Group): string[] {
-  const names = list(file['bundles']).map((one) => group(one)['name']);
+  const names = asList(file['bundles']).map((one) => asGroup(one)['name']);
   return names.filter((one) => typeof one === 'string');
 }
 
 function* bundleRules(file: Group): Generator<Finding> {
-  yield* namedTwice(file, 'bundles');
+  yield* duplicateNameRules(file, 'bundles');
   for (const { path, value } of valuesAt(file, ['bundles', '*', 'checks', '*'])) {
-    const { run, parse, schema, change } = group(value);
+    const { run, parse, schema, change } = asGroup(value);
     if ([run, parse, change].filter((one) => one !== undefined).length !== 1)
       yield at(path, 'needs either `run`, `parse` or `change`');
     yield* changeRules(change, [...path, 'change']);
@@ -158,7 +158,7 @@ function* bundleRules(file: Group): Generator<Finding> {
   }
 }
 
-function* namedTwice(file: Group, key: 'bundles' | 'workers'): Generator<Finding> {
+function* duplicateNameRules(file: Group, key: 'bundles' | 'workers'): Generator<Finding> {
   const seen = new Set<string>();
   for (const { path, value } of valuesAt(file, [key, '*', 'name'])) {
     if (typeof value !== 'string') continue;
@@ -172,7 +172,7 @@ function* togetherRules(file: Group): Generator<Finding> {
   const seen = new Set<string>();
   for (const { path, value } of valuesAt(file, ['together', '*', '*'])) {
     if (typeof value !== 'string') continue;
-    if (!known.includes(value)) yield at(path, unknownText('bundle', value, known));
+    if (!known.includes(value)) yield at(path, unknownNameText('bundle', value, known));
     if (seen.has(value)) yield at(path, `"${value}" is in a set already`);
     seen.add(value);
   }
@@ -180,26 +180,27 @@ function* togetherRules(file: Group): Generator<Finding> {
 
 function* workerRules(file: Group, options: RuleOptions): Generator<Finding> {
   const known = bundleNames(file);
-  yield* namedTwice(file, 'workers');
-  for (const [index, value] of list(file['workers']).entries()) {
-    const worker = group(value);
+  yield* duplicateNameRules(file, 'workers');
+  for (const [index, value] of asList(file['workers']).entries()) {
+    const worker = asGroup(value);
     const path = ['workers', index];
-    const uses = list(worker['uses']).filter((one) => typeof one === 'string');
-    for (const [place, bundle] of list(worker['uses']).entries()) {
+    const uses = asList(worker['uses']).filter((one) => typeof one === 'string');
+    for (const [place, bundle] of asList(worker['uses']).entries()) {
       if (typeof bundle !== 'string') continue;
-      if (!known.includes(bundle)) yield at([...path, 'uses', place], unknownText('bundle', bundle, known));
+      if (!known.includes(bundle))
+        yield at([...path, 'uses', place], unknownNameText('bundle', bundle, known));
       else if (uses.indexOf(bundle) !== place) yield at([...path, 'uses', place], 'is named twice');
     }
     yield* whenRules(worker, uses, path);
     yield* hookRules(worker, uses, path);
     yield* stampRules(worker, uses, path);
     yield* resetRules(worker, path, file, options);
-    yield* processRules(worker, path, driversOf(worker['reset'], options.drivers)[0]);
+    yield* processRules(worker, path, namedDrivers(worker['reset'], options.drivers)[0]);
   }
 }
 
 function* whenRules(worker: Group, uses: readonly string[], path: ConfigPath): Generator<Finding> {
-  const { reset, restart } = group(worker['when']);
+  const { reset, restart } = asGroup(worker['when']);
   yield* globRules(worker['when'], uses, [...path, 'when']);
   yield* globRules(reset, uses, [...path, 'when', 'reset']);
   yield* globRules(restart, uses, [...path, 'when', 'restart']);
@@ -211,7 +212,7 @@ function* whenRules(worker: Group, uses: readonly string[], path: ConfigPath): G
 }
 
 function* globRules(globs: unknown, uses: readonly string[], path: ConfigPath): Generator<Finding> {
-  for (const [index, glob] of list(globs).entries()) {
+  for (const [index, glob] of asList(globs).entries()) {
     if (typeof glob !== 'string') continue;
     yield* globBoundRule(glob, [...path, index]);
     const prefix = /^([^:/*]*):/.exec(glob)?.[1];
@@ -219,7 +220,7 @@ function* globRules(globs: unknown, uses: readonly string[], path: ConfigPath): 
       yield at([...path, index], 'must begin with BUNDLE: because `uses` has several bundles');
     }
     if (prefix !== undefined && !uses.includes(prefix)) {
-      yield at([...path, index], `${unknownText('bundle', prefix, uses)} (it is not in \`uses\`)`);
+      yield at([...path, index], `${unknownNameText('bundle', prefix, uses)} (it is not in \`uses\`)`);
     }
   }
 }
@@ -227,14 +228,14 @@ function* globRules(globs: unknown, uses: readonly string[], path: ConfigPath): 
 function* hookRules(worker: Group, uses: readonly string[], path: ConfigPath): Generator<Finding> {
   const { load, reset, probe } = worker;
   if (load === undefined && reset === undefined && probe === undefined) {
-    yield at(path, 'needs `load`, `reset` or `probe`: nobody would be notified');
+    yield at(path, 'needs `load`, `reset` or `probe`: no worker would be notified');
   }
   yield* canaryRules(worker['canary'], [...path, 'canary']);
   for (const [key, inner] of groupCommands) {
-    const run = group(worker[key])[inner];
+    const run = asGroup(worker[key])[inner];
     yield* programRule(run, [...path, key, inner]);
     if (uses.length < 2) continue;
-    for (const [index, argument] of list(run).entries()) {
+    for (const [index, argument] of asList(run).entries()) {
       if (typeof argument !== 'string' || !argument.includes('{bundle}')) continue;
       const other = key === 'canary' ? '{candidate}' : '{current}';
       const text = `{bundle} needs \`uses\` to have a single bundle; use ${other}/BUNDLE`;
@@ -253,17 +254,17 @@ const groupCommands = [
 
 function* canaryRules(canary: unknown, path: ConfigPath): Generator<Finding> {
   if (canary === undefined) return;
-  const { run, start, probe } = group(canary);
+  const { run, start, probe } = asGroup(canary);
   if ((run === undefined) === (start === undefined)) yield at(path, 'needs either `run` or `start`');
   if (start !== undefined && probe === undefined)
-    yield at(path, 'needs `probe`: who is started must be asked');
+    yield at(path, 'needs `probe`, which tests the started worker');
   if (start === undefined && probe !== undefined) yield at([...path, 'probe'], 'is only used with `start`');
 }
 
 function* resetRules(worker: Group, path: ConfigPath, file: Group, options: RuleOptions): Generator<Finding> {
   if (worker['reset'] === undefined || typeof worker['reset'] !== 'object') return;
   const names = options.drivers.map((driver) => driver.name);
-  const named = driversOf(worker['reset'], options.drivers);
+  const named = namedDrivers(worker['reset'], options.drivers);
   const properties = { ...(named[0]?.properties as Schema['properties']), ...commonResetKeys };
   yield* checkBounds({ properties }, worker['reset'], [...path, 'reset']);
   if (named.length > 1) {
@@ -271,27 +272,27 @@ function* resetRules(worker: Group, path: ConfigPath, file: Group, options: Rule
     yield at([...path, 'reset'], `needs exactly one of ${names.join(', ')}; it has ${found}`);
   }
   if (named.length === 0) {
-    const near = Object.keys(group(worker['reset'])).map((key) => nearest(key, names));
+    const near = Object.keys(asGroup(worker['reset'])).map((key) => nearestName(key, names));
     const hint = near.find((name) => name !== undefined);
     const guess = hint === undefined ? '' : `; did you mean "${hint}"?`;
     yield at([...path, 'reset'], `needs exactly one of ${names.join(', ')}${guess}`);
   }
-  const { native } = group(worker['reset']);
+  const { native } = asGroup(worker['reset']);
   if (named[0]?.name !== 'native' || typeof native !== 'string') return;
   const run = typeof file['run'] === 'string' ? file['run'] : options.defaults.run;
   yield* socketRule(`${run}/workers/${native}.sock`, [...path, 'reset', 'native']);
-  const before = list(file['workers']).slice(0, Number(path[1]));
-  if (before.some((one) => group(group(one)['reset'])['native'] === native)) {
+  const before = asList(file['workers']).slice(0, Number(path[1]));
+  if (before.some((one) => asGroup(asGroup(one)['reset'])['native'] === native)) {
     yield at([...path, 'reset', 'native'], `"${native}" is the socket of an earlier group`);
   }
 }
 
 /**
- * A key may name one driver and be an option of another: beside `supervisord`, `signal` is the signal to send.
+ * A key may name a driver and be an option of another one: `signal` with `supervisord` is the signal to send.
  * @returns the drivers that a `reset:` names; exactly one in a valid file
  */
-export function driversOf(reset: unknown, drivers: readonly DriverSchema[]): DriverSchema[] {
-  const named = drivers.filter((driver) => Object.hasOwn(group(reset), driver.name));
+export function namedDrivers(reset: unknown, drivers: readonly DriverSchema[]): DriverSchema[] {
+  const named = drivers.filter((driver) => Object.hasOwn(asGroup(reset), driver.name));
   const isOption = (name: string): boolean =>
     named.some((other) => other.name !== name && Object.hasOwn(other.properties, name));
   return named.filter(({ name }) => !isOption(name));

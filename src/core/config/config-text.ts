@@ -1,5 +1,5 @@
-// The text of a configuration file: YAML to data, and places in the data to lines of the file. Owns the bounds
-// on YAML (size, aliases, one document, no tags, unique keys). What the data mean is config-schema's.
+// Parses the text of a configuration file from YAML to data, and maps paths of the data to lines of the file. Owns the bounds
+// of YAML: size, aliases, one document, no tags, unique keys. config-schema validates the data.
 import { type Document, LineCounter } from '#yaml';
 import { yamlData } from '../text/yaml-data.js';
 import { parseYaml } from '../text/yaml-parse.js';
@@ -8,28 +8,28 @@ import { type ConfigMistake, pointerOf } from './config-errors.js';
 import type { ConfigCode, Finding } from './findings.js';
 
 export const maxConfigBytes = 1_000_000;
-/** A line of a label has eight: far more than any host has to say, in a part of the memory that it has. */
+/** A line with a label has eight pieces. The limit is far above any real file, and bounds the memory of the parser. */
 const bounds = { maxPieces: 200_000 };
-const tooDeep = 'the file is nested too deeply';
-const tooMuch = `the file says too much: more than ${bounds.maxPieces} words and marks`;
+const tooDeepText = 'the file is nested too deeply';
+const tooComplex = `the file has too much content: more than ${bounds.maxPieces} words and marks`;
 
 export type ConfigText =
   | { readonly ok: true; readonly data: unknown; readonly locate: (finding: Finding) => ConfigMistake }
   | { readonly ok: false; readonly mistakes: readonly ConfigMistake[] };
 
-/** @param text the file, at most 1 MB. @returns its data with a way back to its lines, or what is no YAML */
+/** @param text the file, at most 1 MB. @returns the data with a function to locate findings, or the mistakes of syntax */
 export function readConfigText(text: string): ConfigText {
   const bytes = Buffer.byteLength(text);
   if (bytes > maxConfigBytes)
-    return broken(`the file has ${bytes} bytes; at most ${maxConfigBytes} are read`);
+    return syntaxMistake(`the file has ${bytes} bytes; at most ${maxConfigBytes} are read`);
   const lines = new LineCounter();
   const parsed = parseYaml(text, lines, bounds);
   if (parsed.kind === 'document') return fromDocument(parsed.document, lines);
-  return broken(parsed.kind === 'too-deep' ? tooDeep : tooMuch);
+  return syntaxMistake(parsed.kind === 'too-deep' ? tooDeepText : tooComplex);
 }
 
 function fromDocument(document: Document.Parsed, lines: LineCounter): ConfigText {
-  // A warning is an unknown tag or directive: YAML that this file has no use for.
+  // YAML warnings are unknown tags or directives, which a configuration must not have.
   const problems = [...document.errors, ...document.warnings];
   if (problems.length > 0) {
     const mistakes = problems.slice(0, 100).map(({ message, pos }) => {
@@ -40,12 +40,12 @@ function fromDocument(document: Document.Parsed, lines: LineCounter): ConfigText
   }
   const value = yamlData(document);
   if (value.kind !== 'data') {
-    return broken(value.kind === 'aliases' ? 'the file has too many or unknown aliases' : tooDeep);
+    return syntaxMistake(value.kind === 'aliases' ? 'the file has too many or unknown aliases' : tooDeepText);
   }
   return { ok: true, data: value.data, locate: (finding) => locate(finding, document, lines) };
 }
 
-function broken(text: string): ConfigText {
+function syntaxMistake(text: string): ConfigText {
   return { ok: false, mistakes: [mistake('CONFIG_SYNTAX', { line: 1, column: 1, pointer: '', text })] };
 }
 

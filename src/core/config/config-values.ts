@@ -1,5 +1,5 @@
-// The configuration file as written, and how it becomes an AgentConfig: defaults filled in, durations in
-// milliseconds, sizes in bytes. Only called with a file that schema and rules have accepted.
+// Converts a valid configuration file to an AgentConfig, with defaults, durations in milliseconds and sizes in bytes. The
+// caller has validated the file with schema and rules.
 
 import { given } from '../given.js';
 import { durationMs, sizeBytes } from '../names.js';
@@ -12,10 +12,10 @@ import {
   type WorkerGroupConfig,
 } from './config.js';
 import { buildChange, buildLimits, buildProxy, buildReleaseAge, milliseconds } from './config-limits.js';
-import { driversOf } from './config-rules.js';
+import { namedDrivers } from './config-rules.js';
 import type { ConfigFile, DriverSchema } from './config-schema.js';
-import { buildHookBox } from './hook-box.js';
-import { notNowTime } from './not-now-keys.js';
+import { buildHookSandbox } from './hook-sandbox.js';
+import { notNowDuration } from './not-now-keys.js';
 import { buildProcess } from './process-rules.js';
 
 type MirrorFile = Exclude<ConfigFile['repository'], readonly unknown[]>;
@@ -24,17 +24,17 @@ type CheckFile = NonNullable<BundleFile['checks']>[number];
 type WorkerFile = NonNullable<ConfigFile['workers']>[number];
 type HookFile = NonNullable<WorkerFile['load']>;
 
-/** Defaults that a host or a test decides on; the others are constants of this file. */
+/** Defaults that a host or a test sets; the others are constants of this file. */
 export interface ConfigDefaults {
   readonly root: string;
   readonly state: string;
   readonly run: string;
   readonly hostId: string;
-  /** Left out: `auto`. */
+  /** Undefined: `auto`. */
   readonly sandbox?: 'required' | 'auto';
 }
 
-/** The places of an installed agent; only the host id is still to be found. */
+/** The default paths of an installed agent. */
 export const defaultPlaces: Omit<ConfigDefaults, 'hostId' | 'sandbox'> = {
   root: '/etc/writ/root.json',
   state: '/var/lib/writ',
@@ -60,7 +60,7 @@ const defaultMode = '0644';
 const defaultScrubRate = '20MB';
 const defaultChannel = 'stable';
 const defaultKeptGenerations = 3;
-/** A poll or two may fail without a word. */
+/** How many poll intervals make metadata stale, so that one or two failed polls raise no warning. */
 const defaultStaleIntervals = 3;
 
 export function buildConfig(
@@ -90,7 +90,7 @@ export function buildConfig(
     scrub: buildScrub(file.scrub),
     freshness: buildFreshness(file),
     untrusted: file.untrusted ?? 'keep',
-    ...buildLookers(file),
+    ...buildReporting(file),
     ...buildLimits(file.limits),
   };
 }
@@ -134,8 +134,8 @@ function buildMetrics({
   return { kind: 'tcp', host, port: Number(listen.slice(colon + 1)) };
 }
 
-/** Who is told how this host is. */
-function buildLookers({
+/** Builds the parts of the configuration for reporting, and the proxy. */
+function buildReporting({
   metrics,
   events,
   read,
@@ -184,7 +184,7 @@ function buildFreshness({
   };
 }
 
-/** A cron expression has no one interval. */
+/** In milliseconds. A cron expression has a constant, because its interval may vary. */
 function defaultStaleAfter(poll: ConfigFile['poll']): number {
   const built = buildPoll(poll);
   return built.kind === 'cron'
@@ -209,7 +209,7 @@ function buildBundle({ name, channel, checks = [], mode, group, bake = {} }: Bun
 
 function buildCheck(check: CheckFile): BundleConfig['checks'][number] {
   const { name, run, parse = [], schema, timeout = defaultDurations.check } = check;
-  if (run !== undefined) return { kind: 'run', name, ...buildJudge({ ...check, run }, timeout) };
+  if (run !== undefined) return { kind: 'run', name, ...buildPolicyCommand({ ...check, run }, timeout) };
   if (check.change !== undefined) return { kind: 'change', name, ...buildChange(check.change) };
   return {
     kind: 'parse',
@@ -234,11 +234,11 @@ function buildWorker(worker: WorkerFile, drivers: readonly DriverSchema[]): Work
       rolling,
       onDead,
       canary: canary && buildCanary(canary),
-      load: load && buildJudge(load, defaultDurations.load),
+      load: load && buildPolicyCommand(load, defaultDurations.load),
       reset: reset && buildReset(reset, drivers),
       process: worker.process && buildProcess(worker.process),
       probe: probe && {
-        ...buildJudge(probe, defaultDurations.probe),
+        ...buildPolicyCommand(probe, defaultDurations.probe),
         ...given({
           deadlineMs: milliseconds(probe.deadline),
           gapMs: milliseconds(probe.gap),
@@ -249,7 +249,7 @@ function buildWorker(worker: WorkerFile, drivers: readonly DriverSchema[]): Work
   };
 }
 
-/** Any change that is no restart's is a reset's, unless it is said which are. */
+/** Without globs for resets, each change without a restart causes a reset. */
 function buildWhen(when: WorkerFile['when'] = []): Pick<WorkerGroupConfig, 'when' | 'restartWhen'> {
   if (!('restart' in when || 'reset' in when)) return { when: Array.isArray(when) ? when : [] };
   const { reset = [], restart } = when;
@@ -261,11 +261,11 @@ function buildReset(
   drivers: readonly DriverSchema[],
 ): NonNullable<WorkerGroupConfig['reset']> {
   return {
-    driver: driversOf(reset, drivers)[0]?.name ?? '',
+    driver: namedDrivers(reset, drivers)[0]?.name ?? '',
     options: reset,
     timeoutMs: durationMs(reset.timeout ?? defaultDurations.reset),
     min: reset.min ?? 1,
-    notNowForMs: durationMs(notNowTime(reset['notNow'])),
+    notNowForMs: durationMs(notNowDuration(reset['notNow'])),
     ...given({ retry: reset.retry, deadlineMs: milliseconds(reset.deadline) }),
   };
 }
@@ -277,8 +277,8 @@ function buildCanary({
   ...file
 }: NonNullable<WorkerFile['canary']>): NonNullable<WorkerGroupConfig['canary']> {
   const hook = (command: HookFile['run']): HookConfig =>
-    buildJudge({ ...file, run: command }, defaultDurations.canary);
-  // Schema and rules: either `run`, or `start` with `probe`.
+    buildPolicyCommand({ ...file, run: command }, defaultDurations.canary);
+  // Schema and rules permit either `run`, or `start` with `probe`.
   if (run !== undefined || start === undefined || probe === undefined)
     return { kind: 'run', hook: hook(run ?? ['false']) };
   const started = hook(start);
@@ -289,12 +289,12 @@ function buildHook({ run, timeout }: Pick<HookFile, 'run' | 'timeout'>, defaultT
   return { run, timeoutMs: durationMs(timeout ?? defaultTimeout) };
 }
 
-/** A command whose word on a policy counts. */
-function buildJudge(hook: HookFile, defaultTimeout: string): HookConfig {
+/** A command with a verdict on policy. */
+function buildPolicyCommand(hook: HookFile, defaultTimeout: string): HookConfig {
   const { reject, retry, sandbox, unreachable, notNow, pidFile } = hook;
   return {
     ...buildHook(hook, defaultTimeout),
-    box: buildHookBox(hook),
+    box: buildHookSandbox(hook),
     ...given({ sandbox, reject, retry, unreachable, notNow, pidFile }),
   };
 }

@@ -1,36 +1,37 @@
-// What is worth a look in a configuration and no mistake: bundles that nothing examines, checks of what is in use already, daemons that are known to say yes to
-// what they cannot read, directories that a daemon has still to make. Pure; what is on the host is asked of whoever can look.
+// Warnings about a valid configuration: bundles without checks, checks that judge the active policy, daemons that confirm
+// policy that they cannot read, directories that a daemon has not created yet. Pure; a HostFactSource provides the facts
+// about the host.
 
 import { durationMs } from '../names.js';
 import type { ConfigFile } from './config-schema.js';
-import { at, type ConfigPath, type Finding, group, list, valuesAt } from './findings.js';
+import { asGroup, asList, at, type ConfigPath, type Finding, valuesAt } from './findings.js';
 import { sandboxWarnings } from './sandbox-warnings.js';
-import { type HostLook, textsAt } from './tolerated-rules.js';
+import { type HostFactSource, textsAt } from './tolerated-rules.js';
 
-/** What the answer of a group's driver is worth, in the order of the groups; undefined where no driver was made. */
+/** The verdict class of each group's driver, in the order of the groups; undefined without a driver. */
 export type GroupVerdicts = readonly ('true' | 'early' | 'silent' | undefined)[];
 
-/** What making the driver of each group has shown, in the order of the groups. */
+/** Facts from creating the driver of each group, in the order of the groups. */
 export interface GroupTrials {
   readonly verdicts: GroupVerdicts;
-  /** True where the driver sees no process of its workers. */
-  readonly areUnseen: readonly boolean[];
+  /** True if the driver cannot identify the processes of its workers. */
+  readonly areProcessesUnknown: readonly boolean[];
 }
 
-export function warningsOf(
+export function configWarnings(
   file: ConfigFile,
-  { verdicts, areUnseen }: GroupTrials,
-  look: HostLook | undefined,
+  { verdicts, areProcessesUnknown }: GroupTrials,
+  hostFacts: HostFactSource | undefined,
 ): readonly Finding[] {
   return [
     ...uncheckedBundles(file),
     ...checksOfLivePolicy(file),
-    ...unprovenGroups(file, verdicts),
-    ...unobservedGroups(file, areUnseen),
-    ...wordsAlone(file),
+    ...unconfirmedGroups(file, verdicts),
+    ...unobservedGroups(file, areProcessesUnknown),
+    ...textOnlyExcuses(file),
     ...slowProbes(file),
-    ...sandboxWarnings(file, look),
-    ...(look === undefined ? [] : missingPlaces(file, look)),
+    ...sandboxWarnings(file, hostFacts),
+    ...(hostFacts === undefined ? [] : missingPlaces(file, hostFacts)),
   ];
 }
 
@@ -43,11 +44,11 @@ function uncheckedBundles(file: ConfigFile): Finding[] {
   });
 }
 
-/** In a sandbox the live path leads to the candidate; without one it leads to what is in use, and every release passes. */
+/** In a sandbox the path of the active policy shows the candidate. Without one the check judges the policy in use and always passes. */
 function* checksOfLivePolicy(file: ConfigFile): Generator<Finding> {
   for (const { path, value } of valuesAt(file, ['bundles', '*', 'checks', '*'])) {
-    const { run, sandbox = file.sandbox } = group(value);
-    if (sandbox !== 'off' || run === undefined || /\{(?:candidate|bundle)\}/.test(list(run).join(' ')))
+    const { run, sandbox = file.sandbox } = asGroup(value);
+    if (sandbox !== 'off' || run === undefined || /\{(?:candidate|bundle)\}/.test(asList(run).join(' ')))
       continue;
     const text =
       'names neither {candidate} nor {bundle}: without a sandbox it judges the policy in use, unless its program reads WRIT_BUNDLE_DIR';
@@ -55,13 +56,13 @@ function* checksOfLivePolicy(file: ConfigFile): Generator<Finding> {
   }
 }
 
-const lies = {
-  early: 'says yes before it has read a policy',
-  silent: 'says nothing, whether it could read a policy or not',
+const verdictTexts = {
+  early: 'answers before it has read a policy',
+  silent: 'does not answer whether it could read a policy',
 } as const;
 
-/** Such a daemon serves an empty or an old policy, and passes for well. */
-function unprovenGroups({ workers = [], bundles }: ConfigFile, verdicts: GroupVerdicts): Finding[] {
+/** Finds groups in which a daemon may use an empty or old policy and still count as healthy. */
+function unconfirmedGroups({ workers = [], bundles }: ConfigFile, verdicts: GroupVerdicts): Finding[] {
   const unchecked = new Set(bundles.filter(({ checks = [] }) => checks.length === 0).map(({ name }) => name));
   return workers.flatMap(({ name, uses, probe, load }, index): Finding[] => {
     const verdict = verdicts[index];
@@ -69,32 +70,32 @@ function unprovenGroups({ workers = [], bundles }: ConfigFile, verdicts: GroupVe
     if (verdict === undefined || verdict === 'true' || bare.length === 0) return [];
     if (probe !== undefined || load !== undefined) return [];
     const add = `add a \`probe\` that asks it, or a check to ${bare.join(', ')}`;
-    return [at(['workers', index], `group ${name}: its daemon ${lies[verdict]}; ${add}`)];
+    return [at(['workers', index], `group ${name}: its daemon ${verdictTexts[verdict]}; ${add}`)];
   });
 }
 
-/** Such a worker may be restarted and serve nothing, and stays confirmed. `process: none` says that this is known. */
-function unobservedGroups({ workers = [] }: ConfigFile, areUnseen: readonly boolean[]): Finding[] {
+/** Finds groups in which workers stay confirmed after an unnoticed restart. `process: none` states that the operator knows this. */
+function unobservedGroups({ workers = [] }: ConfigFile, areProcessesUnknown: readonly boolean[]): Finding[] {
   return workers.flatMap(({ name, process, probe }, index): Finding[] => {
-    if (areUnseen[index] !== true || process === 'none' || probe?.every !== undefined) return [];
-    const text = `group ${name}: a restart of its worker is not seen, so that its proof stays; add \`process\`, or a \`probe\` with \`every\``;
+    if (areProcessesUnknown[index] !== true || process === 'none' || probe?.every !== undefined) return [];
+    const text = `group ${name}: a restart of its worker is not noticed, so that it stays confirmed; add \`process\`, or a \`probe\` with \`every\``;
     return [at(['workers', index], text)];
   });
 }
 
 const commands = ['canary', 'load', 'probe', 'reset'];
 
-/** Whoever writes a policy may have them said. */
-function* wordsAlone(file: ConfigFile): Generator<Finding> {
+/** Finds `unreachable.match` without another condition: an author of policy can make a program print the matched text. */
+function* textOnlyExcuses(file: ConfigFile): Generator<Finding> {
   for (const { path, value } of commands.flatMap((key) => valuesAt(file, ['workers', '*', key]))) {
-    const { unreachable, pidFile } = group(value);
-    const { match, exit } = group(unreachable);
+    const { unreachable, pidFile } = asGroup(value);
+    const { match, exit } = asGroup(unreachable);
     if (match === undefined || exit !== undefined || pidFile !== undefined) continue;
     const place = path[2] === 'reset' ? file.workers?.[Number(path[1])]?.process : undefined;
-    const { unit, pidFile: ofGroup } = group(place);
+    const { unit, pidFile: ofGroup } = asGroup(place);
     if (unit !== undefined || ofGroup !== undefined) continue;
     const add = path[2] === 'reset' ? '`exit`, or `process` to the group' : '`exit` or `pidFile`';
-    const text = `excuses a no by words alone, which a program may repeat from a policy: add ${add}`;
+    const text = `ignores a refusal by its text alone, which a program may repeat from a policy: add ${add}`;
     yield at([...path, 'unreachable', 'match'], text);
   }
 }
@@ -103,33 +104,36 @@ function* slowProbes({ workers = [] }: ConfigFile): Generator<Finding> {
   for (const [index, { probe }] of workers.entries()) {
     const { every, timeout } = probe ?? {};
     if (every === undefined || timeout === undefined || durationMs(timeout) <= durationMs(every)) continue;
-    const text = `${every} is less than its timeout of ${timeout}: one that hangs is asked less often`;
+    const text = `${every} is less than its timeout of ${timeout}: a probe that hangs runs less often`;
     yield at(['workers', index, 'probe', 'every'], text);
   }
 }
 
-const placesOfDaemons = [
+const daemonPlaces = [
   ...['kresd', 'line', 'http', 'supervisord', 'pidFile', 'http.unix'].map((key) => `reset.${key}`),
   ...['canary', 'load', 'probe', 'process'].map((hook) => `${hook}.pidFile`),
 ];
 
-/** The daemon may make it when it starts; a typo looks the same. */
-function* missingPlaces(file: ConfigFile, look: HostLook): Generator<Finding> {
-  const data = group(file);
-  for (const place of placesOfDaemons) {
+/** Only a warning, because a daemon may create the path at its start; a typing error has the same effect. */
+function* missingPlaces(file: ConfigFile, hostFacts: HostFactSource): Generator<Finding> {
+  const data = asGroup(file);
+  for (const place of daemonPlaces) {
     for (const { path, text } of textsAt(data, `workers.*.${place}`)) {
       if (!text.startsWith('/')) continue;
-      const why = look.directory(fixedDirectory(text));
-      if (why !== undefined) yield at(path, `${why}: nobody is found there`);
-      else if (place.endsWith('pidFile')) yield* missingPidFile(text, path, look);
+      const why = hostFacts.directory(fixedDirectory(text));
+      if (why !== undefined) yield at(path, `${why}: no worker is found there`);
+      else if (place.endsWith('pidFile')) yield* missingPidFile(text, path, hostFacts);
     }
   }
 }
 
-function* missingPidFile(text: string, path: ConfigPath, look: HostLook): Generator<Finding> {
-  const why = /[*?[{]/.test(text) ? undefined : look.file(text);
+function* missingPidFile(text: string, path: ConfigPath, hostFacts: HostFactSource): Generator<Finding> {
+  const why = /[*?[{]/.test(text) ? undefined : hostFacts.file(text);
   if (why === undefined) return;
-  yield at(path, `${why}: until it is, its daemon counts as dead, and a no to the dead is none`);
+  yield at(
+    path,
+    `${why}: until it exists, its daemon counts as dead, and a refusal by a dead daemon is ignored`,
+  );
 }
 
 /** @returns the directory of a path, without its parts from the first glob or placeholder on */

@@ -1,44 +1,44 @@
-// The agent's configuration as the rest of Writ sees it: defaults filled in, durations in milliseconds,
-// names checked (docs/configuration.md). Owns the shape; config-schema judges the YAML.
+// The configuration of the agent after validation: with defaults, and durations in milliseconds (docs/configuration.md).
+// Types only. configDigest depends on names and values of members, so a change of one makes every host retry its refusals.
 
 import { given } from '../given.js';
 import type { ArchiveLimits, MetadataLimits, TransportLimits } from '../limits.js';
 import type { ProxySetting } from '../proxy-rules.js';
-import type { HookBox } from './hook-box.js';
+import type { HookSandboxSettings } from './hook-sandbox.js';
 
-/** How a program says that it did not reach its daemon: all that is given must hold. */
-export interface Unreachable {
+/** Which results of a program show that it did not reach its daemon. All present conditions must hold. */
+export interface UnreachableConfig {
   readonly exit?: readonly number[];
-  /** A regular expression (flags `mu`), for what it wrote. */
+  /** A regular expression (flags `mu`) for its output. */
   readonly match?: string;
 }
 
-/** How a program or a daemon says that it was reached and is busy: all that is given must hold. */
-export interface NotNow {
+/** Which answers of a program or daemon are a deferral. All present conditions must hold. */
+export interface NotNowConfig {
   readonly exit?: readonly number[];
   readonly status?: readonly number[];
-  /** A regular expression (flags `mu`), for the first line of the answer. */
+  /** A regular expression (flags `mu`) for the first line of the answer. */
   readonly match?: string;
 }
 
-/** A user's command: checks, loaders, probes. */
+/** A configured command: check, canary, loader or probe. */
 export interface HookConfig {
   /** Program and arguments, with placeholders {candidate}, {current}, {bundle}, {scratch}. */
   readonly run: readonly [string, ...string[]];
   readonly timeoutMs: number;
-  /** What it asks of its sandbox; left out: the defaults. */
-  readonly box?: HookBox;
-  /** `off`: it acts on the host, as a loader that applies policy, with all that the agent may do. */
+  /** The settings of its sandbox; absent: the defaults. */
+  readonly box?: HookSandboxSettings;
+  /** `off`: the command runs unconfined with the rights of the agent, as a loader that applies policy. */
   readonly sandbox?: 'off';
-  /** A pattern (flags `mu`): output that it matches is a refusal, whatever the exit code says. */
+  /** A regular expression (flags `mu`): matching output is a refusal, also with exit code 0. */
   readonly reject?: string;
-  /** How it says that it reached no worker: then its no is none. Of loaders, probes and canaries. */
-  readonly unreachable?: Unreachable;
-  /** How it says "not now", beside exit code 75. */
-  readonly notNow?: Pick<NotNow, 'exit' | 'match'>;
-  /** Of the daemon that it speaks to: where that was dead before, a no is none. */
+  /** For loaders, probes and canaries: a refusal under these conditions is ignored, because no worker was reached. */
+  readonly unreachable?: UnreachableConfig;
+  /** Conditions for a deferral, in addition to exit code 75. */
+  readonly notNow?: Pick<NotNowConfig, 'exit' | 'match'>;
+  /** Pid file of the daemon that the command connects to: a refusal by a daemon that was dead before is ignored. */
   readonly pidFile?: string;
-  /** Further tries of one that ended without a verdict; left out: none. */
+  /** Further attempts after one without a verdict; absent: none. */
   readonly retry?: number;
 }
 
@@ -56,7 +56,7 @@ export interface ParseCheckConfig {
   readonly maxMemoryBytes: number;
 }
 
-/** The built-in check of how much a candidate changes of the active release. At least one bound is given. */
+/** The built-in check of how much a candidate changes the active release. At least one bound is set. */
 export interface ChangeCheckConfig {
   readonly kind: 'change';
   readonly name: string;
@@ -72,21 +72,21 @@ export interface BundleConfig {
   readonly name: string;
   readonly channel: string;
   readonly checks: readonly (CheckConfig | ParseCheckConfig | ChangeCheckConfig)[];
-  /** Octal modes of the public tree; defaults 0644 and 0755 for directories and executables. */
+  /** Mode of the files in the tree; default 0644. */
   readonly mode: number;
   /** Group that owns the tree, by name or number; default: the agent's own. */
   readonly group?: string | number;
-  /** Left out: `defaultBake`. */
+  /** Absent: `defaultBake`. */
   readonly bake?: BakeConfig;
 }
 
-/** How long, and by what, a release must prove itself after its activation. */
+/** The bake time of a release, and the failures that it permits. */
 export interface BakeConfig {
   /** 0: no bake time. */
   readonly forMs: number;
-  /** So many unexplained restarts of one worker are not a failure. */
+  /** How many unexplained restarts of one worker are not a failure. */
   readonly restarts: number;
-  /** The server that must answer after the swap; left out: none. */
+  /** The server that must answer after the swap; absent: none. */
   readonly contact?: ContactServer;
 }
 
@@ -113,36 +113,36 @@ export function bakeOf(
   };
 }
 
-/** @returns the names of the bundles that move together with this one, itself among them */
+/** @returns the names of the bundles that move together with this one, including this one */
 export function setOf({ together }: Pick<AgentConfig, 'together'>, name: string): readonly string[] {
   return together.find((names) => names.includes(name)) ?? [name];
 }
 
-/** Its `retry` counts further wrong answers; left out: it is asked until the deadline. */
+/** `retry` counts further failed attempts; absent: the probe is repeated until its deadline. */
 export interface ProbeConfig extends HookConfig {
-  /** For all attempts together; left out: defaultProbeDeadlineMs. */
+  /** For all attempts together; absent: defaultProbeDeadlineMs. */
   readonly deadlineMs?: number;
-  /** Between two attempts; left out: defaultProbeGapMs. */
+  /** Between two attempts; absent: defaultProbeGapMs. */
   readonly gapMs?: number;
-  /** Asked again so often between activations; left out: in activations alone. */
+  /** Interval of the repeated probe between activations; absent: the probe runs only in activations. */
   readonly everyMs?: number;
 }
 
-/** What is asked on the candidate before the swap: a command, or a worker of its own and a probe that asks it. */
+/** Judges the candidate before the swap: a command, or a started worker and a probe that tests it. */
 export type CanaryConfig =
   | { readonly kind: 'run'; readonly hook: HookConfig }
   | {
       readonly kind: 'start';
       readonly start: HookConfig;
-      /** Tried until it says yes, or `timeoutMs` is over. */
+      /** Repeated until it succeeds, or `timeoutMs` is over. */
       readonly probe: HookConfig;
       readonly timeoutMs: number;
     };
 
-/** What it means that a worker was notified and proved nothing: the outcome is `degraded`, health warns, or it is accepted. */
+/** The effect of a notified worker that did not confirm: the outcome is `degraded`, health warns, or none. */
 export type ConfirmMode = 'required' | 'warn' | 'accept';
 
-/** How the process of a worker is found; `{worker}` in a text stands for its name. */
+/** How the process of a worker is found; `{worker}` in a text is replaced by its name. */
 export type ProcessPlace =
   | { readonly kind: 'unit'; readonly unit: string }
   | { readonly kind: 'pidFile'; readonly path: string }
@@ -151,7 +151,7 @@ export type ProcessPlace =
   | { readonly kind: 'none' };
 
 export interface ProcessConfig {
-  /** Left out: the one of the driver. */
+  /** Absent: the driver finds the process. */
   readonly place?: ProcessPlace;
   /** Name or path of the program that the process must run. */
   readonly program?: string;
@@ -160,13 +160,13 @@ export interface ProcessConfig {
 export interface WorkerGroupConfig {
   readonly name: string;
   readonly uses: readonly string[];
-  /** Globs of paths inside a bundle, or `bundle:glob`, for which the group is notified; empty: any change. */
+  /** Globs of paths inside a bundle, or `bundle:glob`: the group is notified of changes there; empty: of any change. */
   readonly when: readonly string[];
-  /** Globs as in `when`: a change there is taken over by a restart. Left out: nothing is. */
+  /** Globs as in `when`: a change there requires a restart. Absent: no change does. */
   readonly restartWhen?: readonly string[];
-  /** So many workers are notified at a time, the first one alone; left out: all at once. */
+  /** How many workers are notified at a time, after the first one alone; absent: all at once. */
   readonly rolling?: number;
-  /** What becomes of a worker that is dead on the way back; left out: it is reported. */
+  /** The action for a worker that is dead during a restore; absent: it is reported. */
   readonly onDead?: 'restart' | 'report';
   readonly canary?: CanaryConfig;
   readonly load?: HookConfig;
@@ -178,19 +178,19 @@ export interface WorkerGroupConfig {
     readonly timeoutMs: number;
     /** Fewer workers than this make the outcome `degraded`. */
     readonly min: number;
-    /** Further notifications of a worker that did not answer; left out: none. */
+    /** Further notifications of a worker that did not answer; absent: none. */
     readonly retry?: number;
-    /** For all workers of the group together; left out: as long as they take. */
+    /** For all workers of the group together; absent: no deadline. */
     readonly deadlineMs?: number;
-    /** So long those are waited for that say "not now", all together; left out: not at all. */
+    /** How long a move waits for all deferring workers together; absent: it does not wait. */
     readonly notNowForMs?: number;
   };
-  /** Which process a worker is; left out: the one of the driver. */
+  /** The process identity of a worker; absent: as the driver finds it. */
   readonly process?: ProcessConfig;
   readonly confirm: ConfirmMode;
-  /** Quiet time after the last change, before the group is moved; left out: none. */
+  /** Activation delay after the last change of an offered release; absent: none. */
   readonly settleMs?: number;
-  /** Least time between two moves; left out: none. */
+  /** Least time between two moves; absent: none. */
   readonly minIntervalMs?: number;
   readonly probe?: ProbeConfig;
 }
@@ -201,28 +201,28 @@ export type PollConfig =
 
 export type SandboxMode = 'required' | 'auto' | 'off';
 
-/** One place of the repository. */
+/** One mirror of the repository. */
 export interface MirrorConfig {
   readonly url: string;
-  /** PEM file of the certificate authority to trust in place of the system's. */
+  /** PEM file of the certificate authority to trust instead of those of the system. */
   readonly ca?: string;
-  /** Hosts, as `cdn.example.net` or `cdn.example.net:8443`, that it may send us to over https. */
+  /** Hosts, as `cdn.example.net` or `cdn.example.net:8443`, that it may redirect requests to over https. */
   readonly redirects: readonly string[];
 }
 
-/** Whom a host tells how it is, and how much of it. */
+/** The fleet server of a host, and the detail of its host reports. */
 export interface FleetConfig {
   readonly url: string;
-  /** PEM file of the certificate authority to trust in place of the system's. */
+  /** PEM file of the certificate authority to trust instead of those of the system. */
   readonly ca?: string;
-  /** Of the token that enrolment asks for; not read any more once enrolled. */
+  /** File with the token for enrolment; not read after the enrolment. */
   readonly tokenFile: string;
   readonly everyMs: number;
-  /** How much is said of why something was refused: its code; its first line too; all of it. */
+  /** What a report contains of a refusal: its code, also its first line, or its complete text. */
   readonly detail: 'codes' | 'line' | 'full';
-  /** `ephemeral`: the server retires it at an orderly stop, or after 24 h of silence. */
+  /** `ephemeral`: the server retires the host at an orderly stop, or after 24 h without a report. */
   readonly stay: 'lasting' | 'ephemeral';
-  /** `replaces`: it takes the place of a host of its name that has been silent for two intervals. */
+  /** `replaces`: the host replaces a host with the same name that has been silent for two intervals. */
   readonly claim: 'new' | 'replaces';
 }
 
@@ -243,47 +243,47 @@ export interface AgentConfig {
   /** Sets of bundles that move only together. */
   readonly together: readonly (readonly string[])[];
   readonly workers: readonly WorkerGroupConfig[];
-  /** Of checks, loaders and probes. `auto`: where there is one. */
+  /** Sandbox of checks, canaries, loaders and probes. `auto`: only if the host has one. */
   readonly sandbox: SandboxMode;
   readonly keep: { readonly generations: number; readonly graceMs: number };
   readonly refusals: { readonly retryMs: number };
-  /** How the active policy is looked over for damage. */
+  /** The periodic scan of the active policy for damage. */
   readonly scrub: {
-    /** Left out: no timer. */
+    /** Absent: no periodic scrub. */
     readonly everyMs?: number;
-    /** `no`: damage is reported and left as it is. */
+    /** `no`: damage is reported and not repaired. */
     readonly repair: 'yes' | 'no';
-    /** Bytes per second that it may read. */
+    /** Limit of its read rate. */
     readonly bytesPerSecond: number;
   };
-  /** How old what this host trusts may become, and what is run then. */
+  /** How old trusted metadata may become, and the commands that run then. */
   readonly freshness: {
-    /** Not proven current for longer than this is `stale`. */
+    /** Metadata that was not verified for longer than this is `stale`. */
     readonly staleAfterMs: number;
-    /** Older than this is critical; left out: never. */
+    /** Older metadata is critical; absent: never. */
     readonly maxStaleMs?: number;
-    /** The same of a release that is offered and could not be had. */
+    /** The same for an offered release that could not be fetched. */
     readonly release: { readonly staleAfterMs: number; readonly maxStaleMs?: number };
     readonly onStale?: HookConfig;
-    /** Run when it is fresh again after `onStale` was run. */
+    /** Runs when policy is fresh again after `onStale` ran. */
     readonly onFresh?: HookConfig;
   };
-  /** What follows when the active release is no longer vouched for by keys that this host trusts. */
+  /** The action when no trusted key signs the active release any more. */
   readonly untrusted: 'keep' | 'rollback';
-  /** Where Prometheus asks; left out: no metrics. */
+  /** The address for Prometheus; absent: no metrics. */
   readonly metrics?:
     | { readonly kind: 'tcp'; readonly host: string; readonly port: number }
     | { readonly kind: 'unix'; readonly path: string };
-  /** Absolute path of the file that events are appended to; left out: no events. */
+  /** Absolute path of the file that events are appended to; absent: no events. */
   readonly events?: { readonly file: string };
-  /** The fleet server that this host reports to; left out: none. */
+  /** The fleet server that this host reports to; absent: none. */
   readonly fleet?: FleetConfig;
-  /** On the way to repository and fleet; left out: as the environment of the process says. */
+  /** For requests to repository and fleet; absent: from the environment of the process. */
   readonly proxy?: ProxySetting;
-  /** A group that may ask how this host is, and nothing else; left out: root alone. */
+  /** A group of users who may read the status, and nothing else; absent: only root may. */
   readonly read?: {
     readonly group: string | number;
-    /** `yes`: also what commands and workers wrote. */
+    /** `yes`: including the output of commands and workers. */
     readonly detail: 'yes' | 'no';
   };
   readonly limits: ArchiveLimits;

@@ -1,55 +1,58 @@
-// What is wrong at a place of a configuration, and ways through a file that may have any shape: a value that is not
-// what a rule looks for counts as absent, since the schema has its own word on it.
+// The type of a finding, and helpers to read data of any shape. A value of an unexpected type counts as absent, because the
+// schema reports its type.
 
-/** Where a value is, before its line is known: keys and indices from the top. */
+/** Keys and indices from the top of the data to a value. */
 export type ConfigPath = readonly (string | number)[];
 
 /** A mistake at a place in the data. */
 export interface Finding {
   readonly path: ConfigPath;
-  /** `key`: the key itself is wrong, so its line is named and not the value's. */
+  /** `key`: the key itself is wrong, so the mistake has the line of the key. */
   readonly at: 'key' | 'value';
   readonly text: string;
   readonly code?: ConfigCode;
-  /** Of an unknown key: the known one that is near it. */
-  readonly meant?: string;
+  /** For an unknown key: the known key that is probably meant. */
+  readonly suggestion?: string;
 }
 
 export type ConfigCode = 'CONFIG_SYNTAX' | 'CONFIG_INVALID' | 'SOCKET_PATH_TOO_LONG';
 
 export type Group = Readonly<Record<string, unknown>>;
 
-export function group(value: unknown): Group {
+/** @returns an empty group for any other value */
+export function asGroup(value: unknown): Group {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Group) : {};
 }
 
-export function list(value: unknown): readonly unknown[] {
+/** @returns an empty list for any other value */
+export function asList(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
+/** @returns a finding about a value */
 export function at(path: ConfigPath, text: string): Finding {
   return { path, at: 'value', text };
 }
 
-/** @param keys from the top; `*` is any index. @returns every value there, absent ones as undefined */
+/** @param keys from the top; `*` is any index. @returns each matching path with its value; undefined if it is absent */
 export function valuesAt(
   value: unknown,
   [key, ...rest]: readonly string[],
   path: ConfigPath = [],
 ): { readonly path: ConfigPath; readonly value: unknown }[] {
   if (key === undefined) return [{ path, value }];
-  if (key === '*') return list(value).flatMap((one, index) => valuesAt(one, rest, [...path, index]));
-  return valuesAt(group(value)[key], rest, [...path, key]);
+  if (key === '*') return asList(value).flatMap((one, index) => valuesAt(one, rest, [...path, index]));
+  return valuesAt(asGroup(value)[key], rest, [...path, key]);
 }
 
-/** @returns a copy in which no two places share a group, as those of an alias do */
+/** @returns a deep copy without shared groups, which YAML aliases cause */
 export function copyData(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(copyData);
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, copyData(inner)]));
 }
 
-/** Gives the last key of the path another name in the data. @returns whether it did: not where the name is taken */
+/** Renames the last key of the path in the data. @returns false, without a change, if the new name exists already */
 export function renameKey(data: unknown, path: ConfigPath, name: string): boolean {
   const key = String(path.at(-1));
   const parent = path

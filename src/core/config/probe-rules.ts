@@ -1,13 +1,12 @@
-// Rules for what a probe may be told: which placeholders it has, and which of them need a bundle. Owns their form; what stands
-// in their place is the agent's.
-import { at, type ConfigPath, type Finding, type Group, group, list } from './findings.js';
+// Rules for the stamp placeholders of a probe, and which of them need a bundle. The agent replaces them by their values.
+import { asGroup, asList, at, type ConfigPath, type Finding, type Group } from './findings.js';
 
-/** `{serial}` and `{source}`, alone or of a named bundle; groups: which, and the bundle. */
+/** Matches `{serial}` and `{source}`, with or without `:BUNDLE`; capture groups: the name, and the bundle. */
 export const stampPlaceholder = '\\{(serial|source)(?::([^{}]*))?\\}';
 
-/** @returns what would never be filled in, or from a bundle that nobody knows */
+/** @returns findings for placeholders with an ambiguous or unknown bundle */
 export function* stampRules(worker: Group, uses: readonly string[], path: ConfigPath): Generator<Finding> {
-  for (const [index, argument] of list(group(worker['probe'])['run']).entries()) {
+  for (const [index, argument] of asList(asGroup(worker['probe'])['run']).entries()) {
     if (typeof argument !== 'string') continue;
     for (const [whole, what, bundle] of argument.matchAll(new RegExp(stampPlaceholder, 'g'))) {
       const place = [...path, 'probe', 'run', index];

@@ -1,11 +1,11 @@
-// `process` of a group, which says what process a worker is: its rules, and its values. Pure.
+// The key `process` of a group, which sets the process identity of its workers: its rules and its values.
 
 import { given } from '../given.js';
 import type { ProcessConfig, ProcessPlace } from './config.js';
 import type { ProcessFile } from './config-keys.js';
-import { at, type ConfigPath, type Finding, type Group, group } from './findings.js';
+import { asGroup, at, type ConfigPath, type Finding, type Group } from './findings.js';
 
-/** What the rules need to know of the driver of a group. */
+/** The properties of a driver that the rules need. */
 interface ProcessDriver {
   readonly name: string;
   readonly knowsProcess?: boolean;
@@ -15,8 +15,8 @@ const placeKeys = ['unit', 'pidFile', 'listens'] as const;
 type PlaceKey = (typeof placeKeys)[number];
 
 /**
- * @param driver of the group; undefined where its `reset` names none
- * @returns what is wrong with `process`
+ * @param driver of the group; undefined if its `reset` names no driver
+ * @returns findings for `process`
  */
 export function* processRules(
   worker: Group,
@@ -29,13 +29,13 @@ export function* processRules(
   if (worker['reset'] === undefined) yield at(own, 'is only used with `reset`: a loader has no process');
   if (driver?.knowsProcess === true)
     yield at(own, `is not used with ${driver.name}, which knows the processes of its workers`);
-  const reset = group(worker['reset']);
+  const reset = asGroup(worker['reset']);
   if (process === 'none' && driver?.name === 'signal') yield at(own, 'must name a process: it is signalled');
   yield* aliasRules(process, reset['pidFile'], own);
-  const places = placeKeys.filter((key) => group(process)[key] !== undefined);
+  const places = placeKeys.filter((key) => asGroup(process)[key] !== undefined);
   if (places.length > 1) yield at(own, `has ${places.join(' and ')}: give one of them`);
   for (const key of places) {
-    const text = group(process)[key];
+    const text = asGroup(process)[key];
     if (typeof text === 'string') yield* placeRules({ key, text }, [...own, key], driver);
   }
 }
@@ -43,8 +43,8 @@ export function* processRules(
 /** `reset.pidFile` of 0.1.0 is another name of `process.pidFile`. */
 function* aliasRules(process: unknown, alias: unknown, path: ConfigPath): Generator<Finding> {
   if (alias === undefined) return;
-  const { pidFile } = group(process);
-  const others = placeKeys.some((key) => key !== 'pidFile' && group(process)[key] !== undefined);
+  const { pidFile } = asGroup(process);
+  const others = placeKeys.some((key) => key !== 'pidFile' && asGroup(process)[key] !== undefined);
   if (process === 'none' || others || (pidFile !== undefined && pidFile !== alias))
     yield at(path, 'and `reset.pidFile` name different processes: leave out `reset.pidFile`');
 }
@@ -56,9 +56,9 @@ function* placeRules(
 ): Generator<Finding> {
   const plain = text.replaceAll('{worker}', '');
   const isSignalGlob = name === 'pidFile' && driver?.name === 'signal';
-  // Only where its matches are the workers does a glob say which process is which worker.
+  // With the driver `signal` each match of a glob is a worker. With other drivers a match does not identify a worker.
   if (name !== 'listens' && /[*?[\]{}]/.test(plain) && !isSignalGlob)
-    yield at(path, 'may have {worker} only: a glob does not say which worker it is');
+    yield at(path, 'may have {worker} only: a glob does not identify a worker');
   if (driver?.name === 'signal' && text.includes('{worker}'))
     yield at(path, 'must not have {worker}: the workers of `signal` have no other name');
 }

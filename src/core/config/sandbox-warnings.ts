@@ -1,13 +1,13 @@
-// Commands that the sandbox cannot let work: programs that need rights or sockets of the host, and programs that cannot be
-// executed in it at all. They would refuse every release. Warnings: an option of theirs may do without.
+// Warnings for commands that fail in the sandbox and would refuse every release: programs that need rights or sockets of the
+// host, and programs that the sandbox cannot execute. Only warnings, because options of a program may avoid the conflict.
 
 import type { ConfigFile } from './config-schema.js';
 import { defaultPlaces } from './config-values.js';
-import { at, type Finding, type Group, group, list, valuesAt } from './findings.js';
-import { slashed } from './hook-rules.js';
-import type { HostLook } from './tolerated-rules.js';
+import { asGroup, asList, at, type Finding, type Group, valuesAt } from './findings.js';
+import { withFinalSlash } from './hook-rules.js';
+import type { HostFactSource } from './tolerated-rules.js';
 
-/** Commands by their place, and whether `sandbox: off` may stand there. */
+/** Paths of commands, with their key and whether `sandbox: off` is allowed there. */
 const places = [
   ['bundles.*.checks.*', 'run', false],
   ['workers.*.canary', 'run', false],
@@ -17,16 +17,22 @@ const places = [
   ['workers.*.probe', 'run', true],
 ] as const;
 
-export function* sandboxWarnings(file: ConfigFile, look: HostLook | undefined): Generator<Finding> {
+export function* sandboxWarnings(
+  file: ConfigFile,
+  hostFacts: HostFactSource | undefined,
+): Generator<Finding> {
   if (file.sandbox === 'off') return;
-  for (const [place, key, mayBeOff] of places) {
+  for (const [place, key, canRunUnconfined] of places) {
     for (const { path, value } of valuesAt(file, place.split('.'))) {
-      const hook = group(value);
-      const [program] = list(hook[key]);
+      const hook = asGroup(value);
+      const [program] = asList(hook[key]);
       if (typeof program !== 'string' || hook['sandbox'] === 'off') continue;
-      const why = whyItFails(program, hook) ?? whyNotExecuted(program, hook, { file, look });
+      const why =
+        findSandboxConflict(program, hook) ?? findExecutionProblem(program, hook, { file, hostFacts });
       if (why === undefined) continue;
-      const remedy = mayBeOff ? 'give it `sandbox: off`' : 'it belongs into `load`, with `sandbox: off`';
+      const remedy = canRunUnconfined
+        ? 'give it `sandbox: off`'
+        : 'it belongs into `load`, with `sandbox: off`';
       yield at([...path, key, 0], `${program}: ${why}; ${remedy}`);
     }
   }
@@ -37,34 +43,36 @@ const kernel = /^(sysctl|modprobe|insmod|rmmod|mount|umount|swapon|swapoff)$/;
 const bus =
   /^(systemctl|busctl|loginctl|resolvectl|networkctl|hostnamectl|timedatectl|service|reboot|shutdown)$/;
 
-/** @returns why a program cannot do its work in the sandbox, by its name */
-function whyItFails(program: string, hook: Group): string | undefined {
+/** @returns why a program with this name fails in the sandbox; undefined if no reason is known */
+function findSandboxConflict(program: string, hook: Group): string | undefined {
   const name = program.slice(program.lastIndexOf('/') + 1);
   if (netAdmin.test(name)) return 'the sandbox has no right to the network configuration of the kernel';
-  // With the host's network it can at least show what is there.
+  // With the network of the host the command can at least display the configuration.
   if (name === 'ip' && hook['network'] !== true)
     return 'the sandbox has a network of its own, and no right to that of the host';
   if (kernel.test(name)) return 'the sandbox has no right to change the kernel';
-  const seesRun = shownTo(hook).some((path) => path === '/run' || path.startsWith('/run/'));
+  const seesRun = pathsShownTo(hook).some((path) => path === '/run' || path.startsWith('/run/'));
   return bus.test(name) && !seesRun ? 'the sandbox hides /run, with the sockets of systemd' : undefined;
 }
 
-function shownTo(hook: Group): string[] {
-  return [...list(hook['binds']), ...list(hook['writable'])].filter((one) => typeof one === 'string');
+function pathsShownTo(hook: Group): string[] {
+  return [...asList(hook['binds']), ...asList(hook['writable'])].filter((one) => typeof one === 'string');
 }
 
 const hiddenPlaces = ['/run', '/tmp', '/home', '/root'];
 
-function whyNotExecuted(
+function findExecutionProblem(
   program: string,
   hook: Group,
-  { file, look }: { readonly file: ConfigFile; readonly look: HostLook | undefined },
+  { file, hostFacts }: { readonly file: ConfigFile; readonly hostFacts: HostFactSource | undefined },
 ): string | undefined {
   if (!program.startsWith('/') || program.includes('{'))
-    return hook['user'] === undefined ? look?.programForNobody?.(program) : undefined;
+    return hook['user'] === undefined ? hostFacts?.programForUnprivilegedUser?.(program) : undefined;
   const hidden = [...hiddenPlaces, file.state ?? defaultPlaces.state];
-  const isHidden = hidden.some((place) => program.startsWith(slashed(place)));
-  const isShown = shownTo(hook).some((place) => slashed(program).startsWith(slashed(place)));
+  const isHidden = hidden.some((place) => program.startsWith(withFinalSlash(place)));
+  const isShown = pathsShownTo(hook).some((place) =>
+    withFinalSlash(program).startsWith(withFinalSlash(place)),
+  );
   if (isHidden && !isShown) return 'the sandbox hides it (`binds` would show it)';
-  return hook['user'] === undefined ? look?.programForNobody?.(program) : undefined;
+  return hook['user'] === undefined ? hostFacts?.programForUnprivilegedUser?.(program) : undefined;
 }

@@ -1,8 +1,8 @@
 // Any program that notifies a worker, as `rndc reload`: its exit code is the answer. Half of such programs say
 // "ok" before anything has happened, so that 0 means `notified` unless the user vouches for it with `confirms`.
 import { basename } from 'node:path';
-import type { NotNow, Unreachable } from '../../core/config/config.js';
-import { notNowOfCommand, unreachable as unreachableKey } from '../../core/config/not-now-keys.js';
+import type { NotNowConfig, UnreachableConfig } from '../../core/config/config.js';
+import { notNowOfCommand, unreachableKey } from '../../core/config/not-now-keys.js';
 import { judgeHook } from '../../core/cycle/hook-verdict.js';
 import { WritError } from '../../core/errors.js';
 import { maxHookOutputBytes } from '../../core/limits.js';
@@ -34,8 +34,8 @@ const maxTailCharacters = 1000;
 
 const properties = {
   run: commandSchema,
-  unreachable: property<Unreachable>(unreachableKey),
-  notNow: property<NotNow>(notNowOfCommand),
+  unreachable: property<UnreachableConfig>(unreachableKey),
+  notNow: property<NotNowConfig>(notNowOfCommand),
   restart: property<{ readonly run: Command }>({
     type: 'object',
     additionalProperties: false,

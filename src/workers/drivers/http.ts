@@ -1,7 +1,7 @@
 // Daemons that are notified over HTTP, as Prometheus or Caddy: one request to a URL or a unix socket, judged by status
 // and body. An answer is early unless the user says that it comes after the effect. Never follows a redirect, never
 // shows what it sent, and never takes the word of something in between for that of the worker.
-import type { NotNow } from '../../core/config/config.js';
+import type { NotNowConfig } from '../../core/config/config.js';
 import { notNowOfHttp } from '../../core/config/not-now-keys.js';
 import { WritError } from '../../core/errors.js';
 import { askHttp, type HttpReply } from '../../platform/net/http-ask.js';
@@ -80,7 +80,7 @@ const properties = {
   }),
   confirms: yesOrNo('the answer comes after the worker uses the generation, and is right both ways'),
   members: membersProperty,
-  notNow: property<NotNow>(notNowOfHttp),
+  notNow: property<NotNowConfig>(notNowOfHttp),
   ...expectProperties,
 };
 

@@ -1,7 +1,7 @@
 // Knot Resolver workers, found by their control sockets. Each is notified by one command and believed by one exact
 // answer: an error looks like any other answer there. Never trusts a prompt, a partial answer, or silence.
 import { dirname, join } from 'node:path';
-import type { NotNow } from '../../core/config/config.js';
+import type { NotNowConfig } from '../../core/config/config.js';
 import { notNowOfText } from '../../core/config/not-now-keys.js';
 import { exchange, requireSocketPath } from '../../platform/net/unix-socket.js';
 import { confirmed, notNow, refused, unreachable } from '../contract/answer.js';
@@ -19,7 +19,7 @@ const properties = {
   command: text('one line of Lua, as policy_reset()', { pattern: '^[^\\r\\n\\u0000]+$', maxLength: 4096 }),
   expect: text('a text (put it in quotes): the one answer that means yes, as "0"', { maxLength: 4096 }),
   confirms: yesOrNo('the command fails on what the worker could not parse, as policy_reset() of the sample'),
-  notNow: property<NotNow>(notNowOfText),
+  notNow: property<NotNowConfig>(notNowOfText),
 };
 
 type KresdOptions = OptionsOf<typeof properties, 'kresd' | 'command' | 'expect'>;

@@ -2,7 +2,7 @@
 // protocol's own end, and believes what the user says the answer is worth. Never half-closes unless told to, and
 // tries again to connect inside the deadline: some sockets are away for a moment while their daemon reloads.
 import { dirname, join } from 'node:path';
-import type { NotNow } from '../../core/config/config.js';
+import type { NotNowConfig } from '../../core/config/config.js';
 import { notNowOfText } from '../../core/config/not-now-keys.js';
 import { WritError } from '../../core/errors.js';
 import { exchange, requireSocketPath } from '../../platform/net/unix-socket.js';
@@ -61,7 +61,7 @@ const properties = {
   confirms: yesOrNo('the daemon answers after it uses the generation, and right both ways'),
   pidFile: absoluteFile('an absolute path of the pid file of its master, as /run/haproxy.pid'),
   members: membersProperty,
-  notNow: property<NotNow>(notNowOfText),
+  notNow: property<NotNowConfig>(notNowOfText),
   ...expectProperties,
 };
 

@@ -1,7 +1,7 @@
 // Workers that speak Writ's own protocol (docs/native-protocol.md): they connect to the agent, are notified of a
 // generation, and answer ack or nack after they have tried it. Owns the group's socket and who is connected.
 import { dirname, join } from 'node:path';
-import type { NotNow } from '../../core/config/config.js';
+import type { NotNowConfig } from '../../core/config/config.js';
 import { notNowOfText } from '../../core/config/not-now-keys.js';
 import { namePattern } from '../../core/names.js';
 import { requireSafePlace } from '../../platform/disk/safe-path.js';
@@ -36,7 +36,7 @@ const properties = {
     pattern: '^0[0-7][0-7]0$',
   }),
   socketGroup,
-  notNow: property<NotNow>(notNowOfText),
+  notNow: property<NotNowConfig>(notNowOfText),
 };
 
 type NativeOptions = OptionsOf<typeof properties, 'native'>;

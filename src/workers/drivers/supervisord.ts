@@ -1,7 +1,7 @@
 // Processes under supervisord: notified by a signal each, or stopped and started, over XML-RPC on its unix socket.
 // Supervisord knows that a process runs, never what it read: nothing here confirms. Never leaves a process
 // stopped that it has stopped itself, as long as supervisord answers.
-import type { NotNow } from '../../core/config/config.js';
+import type { NotNowConfig } from '../../core/config/config.js';
 import { notNowOfText } from '../../core/config/not-now-keys.js';
 import { WritError } from '../../core/errors.js';
 import { requireSocketPath } from '../../platform/net/unix-socket.js';
@@ -48,7 +48,7 @@ const properties = {
   }),
   signal: harmlessSignal,
   authorizationFile,
-  notNow: property<NotNow>(notNowOfText),
+  notNow: property<NotNowConfig>(notNowOfText),
 };
 
 type SupervisordOptions = OptionsOf<typeof properties, 'supervisord'>;

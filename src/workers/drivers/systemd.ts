@@ -1,7 +1,7 @@
 // Services under systemd, by unit or pattern: notified by `systemctl reload` or restarted. A job that ended well proves
 // what the unit's own command proves, often nothing: confirmed only where the user vouches for it.
 // Never notifies a unit that is not active, or that systemd may not touch: it would start it, or do nothing and say yes.
-import type { NotNow } from '../../core/config/config.js';
+import type { NotNowConfig } from '../../core/config/config.js';
 import { notNowOfText } from '../../core/config/not-now-keys.js';
 import { maxHookOutputBytes } from '../../core/limits.js';
 import { type CommandResult, runCommand } from '../../platform/process/run-command.js';
@@ -33,7 +33,7 @@ const properties = {
   }),
   action,
   confirms: yesOrNo('the job ends well only after the unit uses the generation'),
-  notNow: property<NotNow>(notNowOfText),
+  notNow: property<NotNowConfig>(notNowOfText),
 };
 
 type SystemdOptions = OptionsOf<typeof properties, 'systemd'>;

@@ -1,6 +1,6 @@
 // How a worker says that it was reached and is busy, as its user has written it down, and by the conventions of exit codes
 // and HTTP. A yes is never "not now"; who reached nobody is not here (unreachable.ts).
-import type { NotNow } from '../../core/config/config.js';
+import type { NotNowConfig } from '../../core/config/config.js';
 import type { BoundedPattern } from '../../platform/bounded-pattern.js';
 import { patternOf } from './expectation.js';
 import { firstLineOf, type ProgramOutput } from './first-line.js';
@@ -29,7 +29,7 @@ const busyStatuses: readonly number[] = [409, 423, 425, 429, 503];
  * @throws WritError CONFIG_INVALID for a `match` that is not a regular expression
  */
 export function notNowRule(
-  given: NotNow = {},
+  given: NotNowConfig = {},
   compile: (source: string) => Pick<BoundedPattern, 'test'> = (source) => patternOf('notNow.match', source),
 ): NotNowRule {
   const { exit, status, match } = given;

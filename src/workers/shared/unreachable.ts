@@ -1,6 +1,6 @@
 // How a program says that it did not reach its daemon, as its user has written it down: rndc, knotc and nearly all others end
 // alike for a daemon that refuses and for one that is down. Only what the user names counts: a guess would talk a no away.
-import type { Unreachable } from '../../core/config/config.js';
+import type { UnreachableConfig } from '../../core/config/config.js';
 import type { BoundedPattern } from '../../platform/bounded-pattern.js';
 import { firstLineOf, type ProgramOutput } from './first-line.js';
 
@@ -12,7 +12,7 @@ export type UnreachedRule = (exitCode: number, output: ProgramOutput) => boolean
  * @param patternOf of its `match`; a pattern that takes too long says nothing
  */
 export function unreachedRule(
-  given: Unreachable | undefined,
+  given: UnreachableConfig | undefined,
   patternOf: (source: string) => Pick<BoundedPattern, 'test'>,
 ): UnreachedRule {
   if (given === undefined) return () => false;

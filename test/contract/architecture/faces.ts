@@ -337,7 +337,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'config-errors',
     'config-text',
     'config-values',
-    'hook-box',
+    'hook-sandbox',
     'not-now-keys',
     'parse-config',
     'probe-rules',

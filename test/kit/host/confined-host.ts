@@ -2,17 +2,17 @@
 import assert from 'node:assert/strict';
 import { tmpdir } from 'node:os';
 import type { CheckConfig } from '../../../src/core/config/config.js';
-import { defaultHookBox, type HookBox } from '../../../src/core/config/hook-box.js';
+import { defaultHookSandbox, type HookSandboxSettings } from '../../../src/core/config/hook-sandbox.js';
 import { type TestHost, type TestHostOptions, testHost } from './test-host.js';
 
 /** Its arguments are {candidate}, {bundle}, {current} and {scratch}. */
 export function shellCheck(
   script: string,
-  box: Partial<HookBox> = {},
+  box: Partial<HookSandboxSettings> = {},
   more: Partial<CheckConfig> = {},
 ): CheckConfig {
   const run = ['sh', '-c', script, 'sh', '{candidate}', '{bundle}', '{current}', '{scratch}'] as const;
-  return { kind: 'run', name: 'c', run, timeoutMs: 60_000, box: { ...defaultHookBox, ...box }, ...more };
+  return { kind: 'run', name: 'c', run, timeoutMs: 60_000, box: { ...defaultHookSandbox, ...box }, ...more };
 }
 
 /** @example using test = confinedHost(shellCheck('exit 1')); */
@@ -57,7 +57,7 @@ export async function judged(test: TestHost): Promise<Judged> {
 }
 
 /** Runs a script as the check of a first release; it shows what it found by refusing. */
-export async function lookAround(script: string, box: Partial<HookBox> = {}): Promise<Judged> {
+export async function lookAround(script: string, box: Partial<HookSandboxSettings> = {}): Promise<Judged> {
   using test = confinedHost(shellCheck(`{ ${script}\n} 2>&1; exit 1`, box));
   return await judge(test);
 }

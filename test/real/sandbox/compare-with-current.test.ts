@@ -4,7 +4,7 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import type { CheckConfig } from '../../../src/core/config/config.js';
-import { defaultHookBox } from '../../../src/core/config/hook-box.js';
+import { defaultHookSandbox } from '../../../src/core/config/hook-sandbox.js';
 import { confinedHost } from '../../kit/host/confined-host.js';
 import { needs } from '../../kit/programs/real-programs.js';
 import { projectRoot } from '../../kit/sources/source-files.js';
@@ -25,7 +25,7 @@ function exampleCheck(): CheckConfig {
     name: 'no list loses half of its lines',
     run,
     timeoutMs: 60_000,
-    box: defaultHookBox,
+    box: defaultHookSandbox,
   };
 }
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
-import { defaultHookBox } from '../../../src/core/config/hook-box.js';
+import { defaultHookSandbox } from '../../../src/core/config/hook-sandbox.js';
 import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
 import { confinedHost, judged, lookAround } from '../../kit/host/confined-host.js';
 import type { TestHost } from '../../kit/host/test-host.js';
@@ -34,7 +34,7 @@ describe('nginx -t in the sandbox', { ...options, ...needs('nginx', 'nginx-light
     using dir = tempDir();
     fs.chmodSync(dir.path, 0o755);
     const box = {
-      ...defaultHookBox,
+      ...defaultHookSandbox,
       binds: [dir.join('nginx.conf')],
       writable: [dir.join('log'), dir.join('run'), dir.join('temp')],
       userNamespace: isRoot ? ('no' as const) : ('yes' as const),

@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { createSandbox } from '../../../src/agent/hooks/sandbox.js';
-import { defaultHookBox } from '../../../src/core/config/hook-box.js';
+import { defaultHookSandbox } from '../../../src/core/config/hook-sandbox.js';
 import { defaultPath } from '../../../src/platform/process/run-command.js';
 import { silentLog } from '../../../src/platform/telemetry/silent-log.js';
 import { until } from '../../kit/assert/until.js';
@@ -207,7 +207,7 @@ describe('a canary', options, () => {
       probe: hook(`exec ${node} -e '${ask}' "$2/sock"`),
       timeoutMs: 60_000,
     };
-    const box = { ...defaultHookBox, binds: /^\/(root|home)\//.test(node) ? [node] : [] };
+    const box = { ...defaultHookSandbox, binds: /^\/(root|home)\//.test(node) ? [node] : [] };
     const config = {
       canary: { ...canary, start: { ...canary.start, box }, probe: { ...canary.probe, box } },
     };
@@ -249,7 +249,7 @@ describe('a loader and a probe', options, () => {
   });
 
   it('take a generation back, without a verdict on it, where they cannot be confined', async () => {
-    const load = hook('true', { box: { ...defaultHookBox, binds: ['/nonexistent/x'] } });
+    const load = hook('true', { box: { ...defaultHookSandbox, binds: ['/nonexistent/x'] } });
     using test = confinedHost(shellCheck('true'), { groups: { w: { config: { load } } } });
     const { outcome, code } = await judge(test);
     assert.deepEqual([outcome, code], ['failed', 'SANDBOX_BROKEN']);

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
-import { defaultHookBox } from '../../../src/core/config/hook-box.js';
+import { defaultHookSandbox } from '../../../src/core/config/hook-sandbox.js';
 import { until } from '../../kit/assert/until.js';
 import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
 import { type TestHost, testHost } from '../../kit/host/test-host.js';
@@ -37,7 +37,7 @@ function hostWith(dir: TempDir, exitCode = 0) {
     bundles: [
       {
         name: 'access',
-        checks: [{ kind: 'run', name: 'c', run: check.run, timeoutMs, box: defaultHookBox }],
+        checks: [{ kind: 'run', name: 'c', run: check.run, timeoutMs, box: defaultHookSandbox }],
       },
     ],
     groups: { app: { driver, config: { load: { run: load.run, timeoutMs } } } },

@@ -88,15 +88,15 @@ describe('a program that the sandbox runs as nobody', { skip: process.getuid?.()
     const program = dir.join('ask');
     writeFileSync(program, '#!/bin/sh\n', { mode: 0o700 });
     const look = hostLook();
-    assert.match(look.programForNobody?.(program) ?? '', /may not execute .*\/ask$/);
+    assert.match(look.programForUnprivilegedUser?.(program) ?? '', /may not execute .*\/ask$/);
     chmodSync(program, 0o755);
-    assert.equal(look.programForNobody?.(program), undefined);
+    assert.equal(look.programForUnprivilegedUser?.(program), undefined);
     chmodSync(dir.path, 0o700);
-    assert.match(look.programForNobody?.(program) ?? '', /may not execute /);
-    assert.equal(look.programForNobody?.('sh'), undefined);
+    assert.match(look.programForUnprivilegedUser?.(program) ?? '', /may not execute /);
+    assert.equal(look.programForUnprivilegedUser?.('sh'), undefined);
   });
 
   it('is no finding of its own where it is not there', () => {
-    assert.equal(hostLook().programForNobody?.('/nonexistent/ask'), undefined);
+    assert.equal(hostLook().programForUnprivilegedUser?.('/nonexistent/ask'), undefined);
   });
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { boxOf } from '../../../../src/agent/hooks/confine.js';
 import type { SandboxCapabilities } from '../../../../src/agent/state/host.js';
-import { defaultHookBox } from '../../../../src/core/config/hook-box.js';
+import { defaultHookSandbox } from '../../../../src/core/config/hook-sandbox.js';
 import { throwsCode } from '../../../kit/assert/assert-code.js';
 
 const means: SandboxCapabilities = {
@@ -16,14 +16,14 @@ describe('a command in the sandbox', () => {
   // By its number: a second account of root has another name, and the configuration knows one only.
   it('is never root, under whatever name', () => {
     for (const user of ['root', 0]) {
-      const asked = { ...defaultHookBox, user };
+      const asked = { ...defaultHookSandbox, user };
       throwsCode('SANDBOX_BROKEN', () => boxOf(means, asked, { mounts: [], directory: '/' }));
     }
   });
 
   it('is nobody but the user of an agent that is not root', () => {
     const others = (process.getuid?.() ?? 0) + 1;
-    const asked = { ...defaultHookBox, user: others };
+    const asked = { ...defaultHookSandbox, user: others };
     throwsCode('SANDBOX_BROKEN', () =>
       boxOf({ ...means, isRoot: false }, asked, { mounts: [], directory: '/' }),
     );
@@ -34,7 +34,7 @@ describe('a command in the sandbox', () => {
     const filterOf = (more: object): unknown =>
       boxOf(
         { ...means, systemCalls: filters },
-        { ...defaultHookBox, ...more },
+        { ...defaultHookSandbox, ...more },
         { mounts: [], directory: '/' },
       ).systemCalls;
     assert.equal(filterOf({}), filters.confined);
@@ -43,7 +43,7 @@ describe('a command in the sandbox', () => {
   });
 
   it('leaves the user namespace under an agent of root only', () => {
-    const asked = { ...defaultHookBox, userNamespace: 'no' } as const;
+    const asked = { ...defaultHookSandbox, userNamespace: 'no' } as const;
     throwsCode('SANDBOX_BROKEN', () =>
       boxOf({ ...means, isRoot: false }, asked, { mounts: [], directory: '/' }),
     );

@@ -29,7 +29,7 @@ describe('metrics and events in the configuration', () => {
     assert.deepEqual([metrics, events], [undefined, undefined]);
   });
 
-  it('take an address, IPv6 in brackets, or a socket', () => {
+  it('accept an address, IPv6 in brackets, or a socket', () => {
     assert.deepEqual(valid({ metrics: { listen: '127.0.0.1:9464' } }).metrics, {
       kind: 'tcp',
       host: '127.0.0.1',
@@ -47,7 +47,7 @@ describe('metrics and events in the configuration', () => {
     assert.deepEqual(valid({ events: { file: '/var/log/e' } }).events, { file: '/var/log/e' });
   });
 
-  it('are refused where they cannot be meant', () => {
+  it('are rejected when they are invalid', () => {
     assert.deepEqual(mistakes({ metrics: {} }), ['/metrics CONFIG_INVALID']);
     assert.deepEqual(mistakes({ metrics: { listen: '127.0.0.1:1', socket: '/s' } }), [
       '/metrics CONFIG_INVALID',

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { WorkerGroupConfig } from '../../../../src/core/config/config.js';
 import { mistakeLine } from '../../../../src/core/config/config-errors.js';
-import { defaultHookBox } from '../../../../src/core/config/hook-box.js';
+import { defaultHookSandbox } from '../../../../src/core/config/hook-sandbox.js';
 import { type ParsedConfig, parseConfig } from '../../../../src/core/config/parse-config.js';
 
-/** A file with one group that uses `access`, or what else it says. */
+/** A file with one group that uses `access`, or with these keys. */
 function parse(keys: string): ParsedConfig {
   const uses = keys.includes('uses:') ? '' : 'uses: [access], ';
   const text = `repository: https://a/
@@ -35,19 +35,19 @@ function mistakes(keys: string): string[] {
   return parsed.mistakes.map(mistakeLine);
 }
 
-function holdTo(cases: readonly (readonly [what: string, keys: string, said: RegExp])[]): void {
-  for (const [what, keys, said] of cases) {
+function holdTo(cases: readonly (readonly [what: string, keys: string, message: RegExp])[]): void {
+  for (const [what, keys, message] of cases) {
     it(`refuses ${what}`, () => {
       const found = mistakes(keys);
       assert.equal(found.length, 1, found.join('\n'));
-      assert.match(found[0] ?? '', said);
+      assert.match(found[0] ?? '', message);
     });
   }
 }
 
 describe('a canary in the configuration', () => {
-  it('is a command, or a worker of its own and its probe', () => {
-    const box = defaultHookBox;
+  it('is a command, or a started worker and its probe', () => {
+    const box = defaultHookSandbox;
     assert.deepEqual(group('reset: {signal: HUP}, canary: {run: [try, "{candidate}"]}').canary, {
       kind: 'run',
       hook: { run: ['try', '{candidate}'], timeoutMs: 30_000, box },
@@ -64,32 +64,36 @@ describe('a canary in the configuration', () => {
   holdTo([
     ['neither', 'reset: {signal: HUP}, canary: {timeout: 2s}', /needs either `run` or `start`/],
     ['both', 'reset: {signal: HUP}, canary: {run: [a], start: [b], probe: [c]}', /needs either/],
-    ['one that nobody asks', 'reset: {signal: HUP}, canary: {start: [b]}', /needs `probe`/],
+    ['a started worker without a probe', 'reset: {signal: HUP}, canary: {start: [b]}', /needs `probe`/],
     [
-      'a question to nobody',
+      'a probe without a started worker',
       'reset: {signal: HUP}, canary: {run: [a], probe: [c]}',
       /only used with `start`/,
     ],
     ['a relative program', 'reset: {signal: HUP}, canary: {start: [./a], probe: [c]}', /absolute path/],
-    ['too long a time', 'reset: {signal: HUP}, canary: {run: [a], timeout: 2h}', /from 0.001 to 3600/],
+    [
+      'a timeout of more than an hour',
+      'reset: {signal: HUP}, canary: {run: [a], timeout: 2h}',
+      /from 0.001 to 3600/,
+    ],
     [
       '{bundle} of several',
       'uses: [access, dns-edge], reset: {signal: HUP}, canary: {run: [a, "{bundle}"]}',
       /canary\/run\/1: .*\{candidate\}\/BUNDLE/,
     ],
-    ['a group that has nothing else', 'canary: {run: [a]}', /nobody would be notified/],
+    ['a group with a canary only', 'canary: {run: [a]}', /no worker would be notified/],
   ]);
 });
 
-describe('how a group is told', () => {
-  it('is all at once and without a second try by default', () => {
+describe('the notification of a group', () => {
+  it('goes to all workers at once and is not retried by default', () => {
     const { rolling, onDead, when, restartWhen, reset } = group('reset: {signal: HUP}');
     assert.deepEqual([rolling, onDead, when, restartWhen], [undefined, undefined, [], undefined]);
     const times = { timeoutMs: 5000, notNowForMs: 60_000 };
     assert.deepEqual(reset, { driver: 'signal', options: { signal: 'HUP' }, ...times, min: 1 });
   });
 
-  it('may be rolling, with tries and a time for all', () => {
+  it('may be rolling, with retries and a deadline for all workers', () => {
     const { rolling, onDead, reset, probe } = group(
       'rolling: 3, onDead: restart, reset: {signal: HUP, retry: 2, deadline: 1m}, probe: {run: [a], deadline: 5s, every: 30s}',
     );
@@ -98,7 +102,7 @@ describe('how a group is told', () => {
     assert.deepEqual([probe?.retry, probe?.deadlineMs, probe?.everyMs], [undefined, 5000, 30_000]);
   });
 
-  it('may differ by what has changed', () => {
+  it('may depend on the changed files', () => {
     const of = (when: string): unknown[] => {
       const { when: reset, restartWhen } = group(`reset: {signal: HUP}, when: ${when}`);
       return [reset, restartWhen];
@@ -110,31 +114,35 @@ describe('how a group is told', () => {
   });
 
   holdTo([
-    ['nobody at a time', 'reset: {signal: HUP}, rolling: 0', /from 1 to 10000/],
-    ['rolling without workers', 'load: {run: [a]}, rolling: 1', /only used with `reset`/],
+    ['0 workers at a time', 'reset: {signal: HUP}, rolling: 0', /from 1 to 10000/],
+    ['rolling without `reset`', 'load: {run: [a]}, rolling: 1', /only used with `reset`/],
     ['onDead without workers', 'load: {run: [a]}, onDead: restart', /only used with `reset`/],
     ['another word for onDead', 'reset: {signal: HUP}, onDead: kill', /known: restart, report/],
-    ['a restart without workers', 'load: {run: [a]}, when: {restart: [b]}', /only used with `reset`/],
-    ['another verb', 'reset: {signal: HUP}, when: {reload: [b]}', /unknown key "reload"/],
-    ['an empty verb', 'reset: {signal: HUP}, when: {reset: []}', /1 to 100 entries/],
+    ['a restart without `reset`', 'load: {run: [a]}, when: {restart: [b]}', /only used with `reset`/],
+    ['an unknown action in `when`', 'reset: {signal: HUP}, when: {reload: [b]}', /unknown key "reload"/],
+    ['an action in `when` without globs', 'reset: {signal: HUP}, when: {reset: []}', /1 to 100 entries/],
     [
       'a glob of another bundle',
       'reset: {signal: HUP}, when: {restart: ["dns-edge:*"]}',
       /when\/restart\/0: unknown bundle "dns-edge"/,
     ],
-    ['a probe that is asked all the time', 'probe: {run: [a], every: 29s}', /from 30 to 86400/],
-    ['too long a time for a group', 'reset: {signal: HUP, deadline: 2h}', /from 0.001 to 3600/],
+    ['a probe with an interval of less than 30 s', 'probe: {run: [a], every: 29s}', /from 30 to 86400/],
+    [
+      'a deadline of a group of more than an hour',
+      'reset: {signal: HUP, deadline: 2h}',
+      /from 0.001 to 3600/,
+    ],
   ]);
 });
 
-describe('the pace of a group', () => {
-  it('may be up to its bounds', () => {
+describe('the activation delay of a group', () => {
+  it('accepts its bounds', () => {
     const { settleMs, minIntervalMs } = group('reset: {signal: HUP}, settle: 1d, minInterval: 30d');
     assert.deepEqual([settleMs, minIntervalMs], [86_400_000, 30 * 86_400_000]);
   });
 
   holdTo([
-    ['a quiet time beyond every calendar', 'reset: {signal: HUP}, settle: 99999999d', /settle: must be from/],
+    ['a delay of more than a day', 'reset: {signal: HUP}, settle: 99999999d', /settle: must be from/],
     [
       'an interval of more than 30 days',
       'reset: {signal: HUP}, minInterval: 31d',

@@ -25,7 +25,7 @@ describe('the server that a release must reach', () => {
     }
   });
 
-  it('is watched by each member of a set', () => {
+  it('applies to each member of a set', () => {
     const parsed = parseBakes(['{ contact: repository }', '{ for: 5m }'], 'together: [[b0, b1]]');
     assert.equal(parsed.ok && bakeOf(parsed.config, 'b1').contact, 'repository');
   });

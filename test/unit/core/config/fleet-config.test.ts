@@ -10,7 +10,7 @@ const wrongAt = (keys: string): string[] => {
 };
 
 describe('the fleet of a configuration', () => {
-  it('is an address and a token, every five minutes, in codes', () => {
+  it('has a URL, a token file, an interval of five minutes and the detail `codes`', () => {
     const parsed = fleetOf('url: https://fleet.example.net/, tokenFile: /etc/writ/token');
     assert.ok(parsed.ok);
     assert.deepEqual(parsed.config.fleet, {
@@ -25,14 +25,14 @@ describe('the fleet of a configuration', () => {
     });
   });
 
-  it('comes and goes, or takes the place of a silent one, where that is said', () => {
+  it('marks a host as ephemeral or as a replacement when the file sets it', () => {
     const parsed = fleetOf('url: https://fleet/, tokenFile: /t, ephemeral: true, replaces: true');
     assert.ok(parsed.ok);
     assert.deepEqual([parsed.config.fleet?.stay, parsed.config.fleet?.claim], ['ephemeral', 'replaces']);
     assert.notDeepEqual(wrongAt('url: https://fleet/, tokenFile: /t, ephemeral: often'), []);
   });
 
-  it('is https, or http to this machine', () => {
+  it('requires https, or http to a loopback address', () => {
     const at = (url: string) => wrongAt(`url: "${url}", tokenFile: /t`);
     for (const url of ['http://127.0.0.1:8600/', 'http://[::1]:8600', 'http://localhost/', 'https://fleet/'])
       assert.deepEqual(at(url), [], url);
@@ -43,7 +43,7 @@ describe('the fleet of a configuration', () => {
       assert.notDeepEqual(at(url), [], url);
   });
 
-  it('is bounded', () => {
+  it('bounds its keys, and requires `tokenFile`', () => {
     const common = 'url: https://fleet/, tokenFile: /t';
     for (const [keys, isGood] of [
       ['every: 5s', true],

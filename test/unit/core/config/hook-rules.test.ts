@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { AgentConfig, HookConfig } from '../../../../src/core/config/config.js';
 import { mistakeLine } from '../../../../src/core/config/config-errors.js';
-import { defaultHookBox } from '../../../../src/core/config/hook-box.js';
+import { defaultHookSandbox } from '../../../../src/core/config/hook-sandbox.js';
 import { type ParsedConfig, parseConfig } from '../../../../src/core/config/parse-config.js';
 
 function parse(config: Readonly<Record<string, unknown>>): ParsedConfig {
@@ -61,7 +61,7 @@ const asked: Pick<HookConfig, 'box' | 'reject' | 'retry'> = {
 };
 
 describe('the sandbox in a configuration', () => {
-  it('is auto, and its keys have their defaults', () => {
+  it('has the mode auto and default keys', () => {
     const config = accepted(check({}));
     assert.equal(config.sandbox, 'auto');
     const [first] = config.bundles[0]?.checks ?? [];
@@ -70,12 +70,12 @@ describe('the sandbox in a configuration', () => {
       name: 'c',
       run: ['true'],
       timeoutMs: 10_000,
-      box: defaultHookBox,
+      box: defaultHookSandbox,
     });
-    assert.equal(defaultHookBox.network, 'no');
+    assert.equal(defaultHookSandbox.network, 'no');
   });
 
-  it('is what the file says', () => {
+  it('has the mode of the file', () => {
     for (const sandbox of ['required', 'auto', 'off']) assert.equal(accepted({ sandbox }).sandbox, sandbox);
     assert.match(mistakes({ sandbox: true }).join(), /\/sandbox: must be required, auto or off/);
   });
@@ -94,7 +94,7 @@ describe('the sandbox in a configuration', () => {
     assert.deepEqual(group?.probe, { run: ['true'], timeoutMs: 10_000, ...asked });
   });
 
-  it('can be left by a loader and a probe, and by no check', () => {
+  it('can be off for a loader and a probe, and for no check', () => {
     const hook = { run: ['true'], sandbox: 'off' };
     const [group] = accepted(worker({ load: hook, probe: hook })).workers;
     assert.deepEqual([group?.load?.sandbox, group?.probe?.sandbox], ['off', 'off']);
@@ -110,7 +110,11 @@ describe('the sandbox in a configuration', () => {
       check({ binds: ['/var/lib/writ'] }),
       /binds\/0: must not meet the state directory/,
     ],
-    ['what holds the state directory', check({ writable: ['/var'] }), /writable\/0: must not meet the state/],
+    [
+      'a parent of the state directory',
+      check({ writable: ['/var'] }),
+      /writable\/0: must not meet the state/,
+    ],
     ['everything', check({ writable: ['/./'] }), /writable\/0: must be an absolute path without/],
     ['a part of the state', check({ binds: ['/var/lib/writ/trust'] }), /must not meet the state directory/],
     [
@@ -119,13 +123,13 @@ describe('the sandbox in a configuration', () => {
       /meet the policy directory/,
     ],
     ['the control socket', check({ binds: ['/run'] }), /must not meet the control socket/],
-    ['a way around', check({ binds: ['/run/x/../writ'] }), /without \. and \.\./],
+    ['a path with ..', check({ binds: ['/run/x/../writ'] }), /without \. and \.\./],
     ['a double slash', check({ binds: ['/run//other'] }), /without \. and \.\./],
     ['a relative path', check({ binds: ['run'] }), /an absolute path/],
-    ['a pattern that is none', check({ reject: '(' }), /checks\/0\/reject: is not a regular expression/],
-    ['little memory', check({ memory: '1kB' }), /memory: must be from 1000 kB/],
-    ['no process', check({ processes: 0 }), /a whole number from 1/],
-    ['a network in words', check({ network: 'yes' }), /true or false/],
+    ['an invalid pattern', check({ reject: '(' }), /checks\/0\/reject: is not a regular expression/],
+    ['too little memory', check({ memory: '1kB' }), /memory: must be from 1000 kB/],
+    ['0 processes', check({ processes: 0 }), /a whole number from 1/],
+    ['a network that is no boolean', check({ network: 'yes' }), /true or false/],
     [
       'a user for the built-in check',
       { bundles: [{ name: 'a', checks: [{ name: 'c', parse: ['*'], user: 'x' }] }] },
@@ -136,10 +140,10 @@ describe('the sandbox in a configuration', () => {
       { bundles: [{ name: 'a', checks: [{ name: 'c', parse: ['*'], retry: 1 }] }] },
       /retry: is only used with `run`/,
     ],
-    ['more tries than a hundred', check({ retry: 101 }), /a whole number from 0 to 100/],
+    ['more than 100 retries', check({ retry: 101 }), /a whole number from 0 to 100/],
     ['a user without a sandbox', { ...check({ user: 'x' }), sandbox: 'off' }, /only used in a sandbox/],
     [
-      'memory for a loader that is not confined',
+      'memory for an unconfined loader',
       worker({ load: { run: ['a'], sandbox: 'off', memory: '9MB' } }),
       /load\/memory: is only used in a sandbox/,
     ],
@@ -152,7 +156,7 @@ describe('the sandbox in a configuration', () => {
     });
   }
 
-  it('lets the built-in check have memory, and `reject` do without a sandbox', () => {
+  it('permits memory for a built-in check, and `reject` without a sandbox', () => {
     accepted({
       bundles: [{ name: 'a', checks: [{ name: 'c', parse: ['*'], memory: '9MB' }] }],
       sandbox: 'off',
@@ -160,7 +164,7 @@ describe('the sandbox in a configuration', () => {
     accepted({ ...check({ reject: 'x' }), sandbox: 'off' });
   });
 
-  it('lets a directory beside the control socket be shown', () => {
+  it('permits a directory next to the control socket', () => {
     accepted(check({ binds: ['/run/writ/workers', '/run/writ2'] }));
   });
 });
@@ -187,7 +191,7 @@ describe('a glob of the configuration', () => {
     });
   }
 
-  it('may have four stars in one segment', () => {
+  it('is accepted with four stars in one segment', () => {
     accepted({ bundles: [{ name: 'a', checks: [{ name: 'c', parse: ['zones/*-*-*.*'] }] }] });
   });
 });

@@ -1,10 +1,10 @@
-// What a configuration must not say: each mistake with its place, and words that help to mend it.
+// Mistakes of a configuration: each with its position and a text that helps to correct it.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { minimal, mistakes, parse } from './parsed-text.js';
 
 describe('mistakes of a configuration', () => {
-  it('are all told at once, in the order of the file, with line, column and pointer', () => {
+  it('are all reported at once, in the order of the file, with line, column and pointer', () => {
     const found = mistakes(`repository: https://policy.example.net/
 pol: { every: 5m }
 bundles:
@@ -24,7 +24,7 @@ keep:
     ]);
   });
 
-  it('are those inside a mistyped key too, under the name that is in the file', () => {
+  it('include those inside a mistyped key, with the path in the file', () => {
     const found = mistakes(`repositry: https://policy.example.net/
 bundels:
   - nam: dns
@@ -45,7 +45,7 @@ wrokers:
     ]);
   });
 
-  it('do not repeat what an alias of the same group has, and never put a mistyped key over a right one', () => {
+  it('are reported separately for each alias, and a mistyped key does not replace a correct one', () => {
     const twice = `${minimal}poll: &a { evry: 5m }\nscrub: *a\nbundels: [{ name: UPPER }]\n`;
     assert.deepEqual(mistakes(twice), [
       '4:12 /poll/evry: unknown key "evry"; did you mean "every"?',
@@ -63,30 +63,34 @@ wrokers:
   const mirrors = (value: string): string => minimal.replace('https://policy.example.net/', value);
   const cases: readonly (readonly [what: string, text: string, expected: readonly RegExp[]])[] = [
     ['an empty file', '', [/^1:1 there is nothing in it but comments: .*`repository` and `bundles`$/]],
-    ['a file that is all comments', '# repository: https://a/\n', [/^1:1 there is nothing in it/]],
+    ['a file with only comments', '# repository: https://a/\n', [/^1:1 there is nothing in it/]],
     ['a text in place of the keys', 'repository', [/1:1 must be a group of keys.*it is "repository"/]],
     ['a list', '- a', [/must be a group of keys/]],
     ['no repository', 'bundles: [{name: a}]', [/the key "repository" is missing/]],
     ['no bundles', `repository: https://a/\nbundles: []`, [/2:10 \/bundles: must be a list of 1/]],
     [
-      'a key whose feature is not there yet',
+      'a key without a feature',
       `${minimal}rollout: { percent: 5 }`,
       [/4:1 \/rollout: unknown key "rollout"/],
     ],
     [
-      'a scrub too often',
+      'a scrub interval below 10 s',
       `${minimal}scrub: { every: 1s }`,
       [/scrub\/every: must be from 10 to 2592000 seconds/],
     ],
     [
-      'a scrub at no time',
+      'a scrub interval that is no duration',
       `${minimal}scrub: { every: never }`,
       [/scrub\/every: must be a duration, as 1h, or off/],
     ],
-    ['a scrub that stands still', `${minimal}scrub: { rate: 1kB }`, [/scrub\/rate: must be from 100 kB/]],
-    ['a repair of a word', `${minimal}scrub: { repair: "yes" }`, [/scrub\/repair: must be true or false/]],
+    ['a scrub rate below 100 kB', `${minimal}scrub: { rate: 1kB }`, [/scrub\/rate: must be from 100 kB/]],
+    [
+      'a repair that is no boolean',
+      `${minimal}scrub: { repair: "yes" }`,
+      [/scrub\/repair: must be true or false/],
+    ],
     ['a sandbox of a bundle', `${minimal}    sandbox: {}`, [/unknown key "sandbox"/]],
-    ['a URL that is none', minimal.replace('https://policy', 'policy'), [/must be a URL/]],
+    ['an invalid URL', minimal.replace('https://policy', 'policy'), [/must be a URL/]],
     ['ftp', minimal.replace('https', 'ftp'), [/must begin with https/]],
     ['a password in the URL', minimal.replace('//', '//a:b@'), [/name or password/]],
     ['a file URL with a host', minimal.replace('https', 'file'), [/three slashes/]],
@@ -100,12 +104,12 @@ wrokers:
     ['a password in a mirror', mirrors('[{url: "https://a:b@c/"}]'), [/repository\/0\/url: must not carry/]],
     ['a mirror without URL', mirrors('[{ca: /a}]'), [/the key "url" is missing/]],
     [
-      'an authority for a directory',
+      'an authority for a file URL',
       mirrors('[{url: file:///a, ca: /b}]'),
       [/0\/ca: is only used with https/],
     ],
     [
-      'redirects of a directory',
+      'redirects of a file URL',
       mirrors('{url: file:///a, redirects: [b]}'),
       [/redirects: is only used with http/],
     ],
@@ -115,23 +119,35 @@ wrokers:
       [/a host in small letters/],
     ],
     [
-      'a timestamp of nothing',
+      'a limit for the timestamp below 1 kB',
       `${minimal}limits: {metadata: {timestamp: 9B}}`,
       [/from 1 kB to 16 MB; it is 9B/],
     ],
-    ['targets that cannot be kept', `${minimal}limits: {metadata: {targets: 17MB}}`, [/from 1 kB to 16 MB/]],
-    ['roots without end', `${minimal}limits: {metadata: {rotations: 1025}}`, [/from 1 to 1024/]],
-    ['no patience', `${minimal}limits: {timeouts: {idle: 1ms}}`, [/from 0.1 to 600 seconds/]],
-    ['patience without end', `${minimal}limits: {timeouts: {refresh: 2h}}`, [/from 1 to 3600 seconds/]],
+    [
+      'a limit for targets above 16 MB',
+      `${minimal}limits: {metadata: {targets: 17MB}}`,
+      [/from 1 kB to 16 MB/],
+    ],
+    ['more than 1024 root rotations', `${minimal}limits: {metadata: {rotations: 1025}}`, [/from 1 to 1024/]],
+    ['a timeout below its bound', `${minimal}limits: {timeouts: {idle: 1ms}}`, [/from 0.1 to 600 seconds/]],
+    ['a timeout above its bound', `${minimal}limits: {timeouts: {refresh: 2h}}`, [/from 1 to 3600 seconds/]],
     ['a relative state', `${minimal}state: var/writ`, [/4:8 \/state: must be an absolute path/]],
     ['policy in private state', `${minimal}policy: /var/lib/writ/staging`, [/\/policy: must be/]],
     ['policy around state', `${minimal}policy: /var//lib/`, [/\/policy: must be/]],
     ['policy as state', `${minimal}policy: /var/lib/writ`, [/\/policy: must be/]],
     ['every and cron', `${minimal}poll: { every: 5m, cron: "* * * * *" }`, [/give one of them/]],
-    ['neither', `${minimal}poll: {}`, [/needs `every` or `cron`/]],
+    ['a poll without every and cron', `${minimal}poll: {}`, [/needs `every` or `cron`/]],
     ['a zone without cron', `${minimal}poll: { every: 5m, timeZone: UTC }`, [/only used with `cron`/]],
-    ['a cron that is none', `${minimal}poll: { cron: "* *" }`, [/is not a schedule: it has not five fields/]],
-    ['polling all the time', `${minimal}poll: { every: 999ms }`, [/from 1 to 2592000 seconds; it is 999ms/]],
+    [
+      'an invalid cron expression',
+      `${minimal}poll: { cron: "* *" }`,
+      [/is not a schedule: it has not five fields/],
+    ],
+    [
+      'a poll interval below 1 s',
+      `${minimal}poll: { every: 999ms }`,
+      [/from 1 to 2592000 seconds; it is 999ms/],
+    ],
     ['a number for a duration', `${minimal}poll: { every: 300 }`, [/a duration.*it is 300/]],
     ['an unquoted mode', `${minimal}    mode: 0644`, [/in quotes.*it is 644/]],
     ['a mode that others may write', `${minimal}    mode: "0664"`, [/a file mode/]],
@@ -168,7 +184,7 @@ wrokers:
       [/change\/bytes: must be two percentages/],
     ],
     [
-      'a range that the active release itself is out of',
+      'a range without 100%',
       `${minimal}    checks: [{name: a, change: {bytes: 150%..200%}}]`,
       [/change\/bytes: must contain 100%/],
     ],
@@ -178,7 +194,7 @@ wrokers:
       [/change\/bytes: must contain 100%/],
     ],
     [
-      'a timeout of a check that waits for nothing',
+      'a timeout of a change check',
       `${minimal}    checks: [{name: a, change: {removed: 1%}, timeout: 5s, user: nobody}]`,
       [/checks\/0\/timeout: is not used with `change`/, /checks\/0\/user: is not used with `change`/],
     ],
@@ -199,7 +215,7 @@ wrokers:
       [/put it in quotes.*it is 5/],
     ],
     [
-      'too long a timeout',
+      'a check timeout of more than an hour',
       `${minimal}    checks: [{name: a, run: [b], timeout: 2h}]`,
       [/from 0.001 to 3600/],
     ],
@@ -210,12 +226,16 @@ wrokers:
       [/in a set already/, /in a set/],
     ],
     [
-      'a worker that uses what is not there',
+      'a worker that uses an unknown bundle',
       worker('    uses: [acess]\n    load: {run: [a]}'),
       [/"acess"; did you mean "access"/],
     ],
     ['a bundle used twice', worker('    uses: [access, access]\n    load: {run: [a]}'), [/is named twice/]],
-    ['a worker that is never told', worker('    uses: [access]'), [/needs `load`, `reset` or `probe`/]],
+    [
+      'a worker without `load`, `reset` and `probe`',
+      worker('    uses: [access]'),
+      [/needs `load`, `reset` or `probe`/],
+    ],
     [
       '{bundle} of several',
       worker('    uses: [access, dns-edge]\n    load: {run: [a, "{bundle}/x"]}'),
@@ -242,7 +262,7 @@ wrokers:
       [/it has native and signal/],
     ],
     [
-      'a key of the driver that another key of it would name',
+      'an option of another driver when `signal` is an option itself',
       worker('    uses: [access]\n    reset: {supervisord: /s, signal: HUP, pidFile: /a}'),
       [/unknown key "pidFile"/],
     ],
@@ -257,7 +277,7 @@ wrokers:
       [/unknown key "pidFile"/],
     ],
     [
-      'a value of no driver',
+      "an unknown value of a driver's key",
       worker('    uses: [access]\n    reset: {signal: HUB, pidFile: /a}'),
       [/unknown value "HUB"; did you mean "HUP"/],
     ],
@@ -271,18 +291,26 @@ wrokers:
       worker('    uses: [access]\n    confirm: yes\n    load: {run: [a]}'),
       [/unknown value "yes"; known: required, warn, accept$/],
     ],
-    ['a label that is no name', `${minimal}host: { labels: { "A B": c } }`, [/must be a name of a label/]],
+    [
+      'a label with an invalid name',
+      `${minimal}host: { labels: { "A B": c } }`,
+      [/must be a name of a label/],
+    ],
     [
       'a label of 64 characters',
       `${minimal}host: { labels: { ${'a'.repeat(64)}: c } }`,
       [/must be a name of a/],
     ],
-    ['a label with a line in it', `${minimal}host: { labels: { a: "b\\nc" } }`, [/255 printable characters/]],
-    ['a label that turns a line round', `${minimal}host: { labels: { a: "\\u202eb" } }`, [/255 printable/]],
-    ['a label that is long', `${minimal}host: { labels: { a: ${'x'.repeat(256)} } }`, [/255 printable/]],
-    ['a label of a number', `${minimal}host: { labels: { a: 7 } }`, [/255 printable/]],
+    ['a label with a line break', `${minimal}host: { labels: { a: "b\\nc" } }`, [/255 printable characters/]],
     [
-      'more labels than anybody has',
+      'a label with a bidirectional control character',
+      `${minimal}host: { labels: { a: "\\u202eb" } }`,
+      [/255 printable/],
+    ],
+    ['a label of 256 characters', `${minimal}host: { labels: { a: ${'x'.repeat(256)} } }`, [/255 printable/]],
+    ['a label that is a number', `${minimal}host: { labels: { a: 7 } }`, [/255 printable/]],
+    [
+      'more than 64 labels',
       `${minimal}host: { labels: { ${Array.from({ length: 65 }, (_, index) => `l${index}: x`).join(', ')} } }`,
       [/64/],
     ],

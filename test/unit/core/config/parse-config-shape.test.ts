@@ -1,11 +1,11 @@
-// Files of any shape: hostile, broken or made up, the parser answers with lines and never throws.
+// Generated and hostile files of any shape: the parser returns mistakes with their lines and never throws.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import { minimal, mistakes, parse } from './parsed-text.js';
 
 describe('a file of any shape', () => {
-  const words = [
+  const names = [
     'repository',
     'bundles',
     'workers',
@@ -23,11 +23,11 @@ describe('a file of any shape', () => {
       { maxDepth: 5 },
       fc.constantFrom(null, 'dns-edge', 'a:b', '{bundle}', '5m', -1, true),
       fc.array(tie('value'), { maxLength: 3 }),
-      fc.dictionary(fc.constantFrom(...words), tie('value'), { maxKeys: 5 }),
+      fc.dictionary(fc.constantFrom(...names), tie('value'), { maxKeys: 5 }),
     ),
   })).value;
 
-  it('is accepted or has mistakes with their lines; it never throws', () => {
+  it('is accepted or has mistakes with their lines, and never throws', () => {
     fc.assert(
       fc.property(fc.oneof(shaped, fc.jsonValue()), (data) => {
         const parsed = parse(JSON.stringify(data, undefined, 1));
@@ -42,7 +42,7 @@ describe('a file of any shape', () => {
   });
 });
 
-describe('text that is no configuration', () => {
+describe('a text that is not a configuration', () => {
   for (const [what, text, line] of [
     ['broken YAML', 'repository: [a\nbundles: }', 2],
     ['a key twice', `${minimal}repository: https://b/`, 4],
@@ -75,16 +75,16 @@ describe('text that is no configuration', () => {
     assert.equal(({} as Record<string, unknown>)['polluted'], undefined);
   });
 
-  it('says too much with more words and marks than a host has to say, and not with 250 bundles', () => {
+  it('has too much content above the limit, and not with 250 bundles', () => {
     const lines = (count: number): string =>
       Array.from({ length: count }, (_, index) => `  label-${index}: x\n`).join('');
     const [only] = mistakes(`${minimal}labels:\n${lines(30_000)}`);
-    assert.match(only ?? '', /says too much/);
+    assert.match(only ?? '', /has too much content/);
     const bundles = Array.from({ length: 250 }, (_, index) => `  - {name: b${index}, channel: stable}\n`);
     assert.deepEqual(mistakes(`${minimal}${bundles.join('')}`), []);
   });
 
-  it('names the line that an alias stands for', () => {
+  it('has the line of the value that an alias refers to', () => {
     const found = mistakes(`repository: https://a/\nbundles:\n  - &b { name: A }\n  - *b`);
     assert.match(found[0] ?? '', /^3:16 \/bundles\/0\/name/);
     assert.equal(found.length, 3);

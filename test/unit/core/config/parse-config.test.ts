@@ -1,7 +1,7 @@
-// What a configuration says, key by key, and what holds where it says nothing.
+// The value of each key of a configuration, and the defaults of absent keys.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { defaultHookBox } from '../../../../src/core/config/hook-box.js';
+import { defaultHookSandbox } from '../../../../src/core/config/hook-sandbox.js';
 import { defaultMetadataLimits, defaultTransportLimits } from '../../../../src/core/limits.js';
 import { minimal, parse } from './parsed-text.js';
 
@@ -49,7 +49,7 @@ limits: { archive: 2GB, entries: 7, depth: 8, ratio: 9, file: 10MB, tree: 11kB }
 `;
 
 describe('a configuration', () => {
-  it('of three lines has every other value by default', () => {
+  it('with three lines has defaults for all other keys', () => {
     const parsed = parse(minimal);
     assert.ok(parsed.ok);
     const { limits, metadataLimits, transport, ...config } = parsed.config;
@@ -86,7 +86,7 @@ describe('a configuration', () => {
     assert.deepEqual(parsed.given, ['/repository', '/bundles']);
   });
 
-  it('with every key is read with its units', () => {
+  it('with every key has values in their units', () => {
     const parsed = parse(whole);
     assert.ok(parsed.ok, JSON.stringify(parsed));
     const { config } = parsed;
@@ -107,7 +107,7 @@ describe('a configuration', () => {
           name: 'zones parse',
           run: ['kresd', '-n', '{scratch}'],
           timeoutMs: 7000,
-          box: defaultHookBox,
+          box: defaultHookSandbox,
         },
         {
           kind: 'parse',
@@ -123,7 +123,7 @@ describe('a configuration', () => {
       name: 'resolver',
       uses: ['dns-edge'],
       when: ['block.rpz', 'views/**'],
-      load: { run: ['/usr/bin/load', '{bundle}'], timeoutMs: 30_000, box: defaultHookBox },
+      load: { run: ['/usr/bin/load', '{bundle}'], timeoutMs: 30_000, box: defaultHookSandbox },
       reset: {
         driver: 'kresd',
         options: { kresd: '/run/k/*', command: 'policy_reset()', expect: '0', timeout: '2s', min: 1 },
@@ -134,7 +134,7 @@ describe('a configuration', () => {
       confirm: 'required',
       settleMs: 30_000,
       minIntervalMs: 600_000,
-      probe: { run: ['dig', 'app.example.com'], timeoutMs: 10_000, box: defaultHookBox, retry: 3 },
+      probe: { run: ['dig', 'app.example.com'], timeoutMs: 10_000, box: defaultHookSandbox, retry: 3 },
     });
     assert.deepEqual(config.workers[1]?.reset, {
       driver: 'native',
@@ -162,7 +162,7 @@ describe('a configuration', () => {
     assert.ok(parsed.given.includes('/limits/archive'));
   });
 
-  it('may have a list of mirrors of any kind, each with an authority and redirects of its own', () => {
+  it('may have a list of mirrors of any kind, each with its own authority and redirects', () => {
     const mirrors =
       '["file:///media/usb", {url: http://a/}, {url: https://b/, ca: /ca.pem, redirects: ["c:8"]}]';
     const parsed = parse(minimal.replace('https://policy.example.net/', mirrors));
@@ -174,13 +174,13 @@ describe('a configuration', () => {
     ]);
   });
 
-  it('turns the scrub off, or slows it down', () => {
+  it('switches the scrub off, or limits its rate', () => {
     const parsed = parse(`${minimal}scrub: { every: off, repair: false, rate: 500kB }\n`);
     assert.ok(parsed.ok);
     assert.deepEqual(parsed.config.scrub, { repair: 'no', bytesPerSecond: 500_000 });
   });
 
-  it('may bound metadata and the way to the server', () => {
+  it('may set limits for metadata and transport', () => {
     const metadata = '{root: 20kB, timestamp: 1kB, snapshot: 3MB, targets: 16MB, rotations: 7}';
     const timeouts = '{connect: 1s, idle: 2s, metadata: 3s, refresh: 4s, archive: 5s}';
     const parsed = parse(`${minimal}limits: {metadata: ${metadata}, timeouts: ${timeouts}}\n`);
@@ -203,7 +203,7 @@ describe('a configuration', () => {
     });
   });
 
-  it('warns of a bundle that workers use and nothing checks', () => {
+  it('warns of a bundle with workers and without checks', () => {
     const parsed = parse(whole);
     assert.ok(parsed.ok);
     assert.deepEqual(

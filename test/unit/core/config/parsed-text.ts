@@ -1,5 +1,4 @@
-// Texts read as configurations, with drivers and defaults that stand for the real ones: what the tests of the parser
-// start from.
+// Parses texts as configurations with fake drivers and defaults, for the tests of the parser.
 import { mistakeLine } from '../../../../src/core/config/config-errors.js';
 import { type ParsedConfig, parseConfig } from '../../../../src/core/config/parse-config.js';
 
@@ -30,13 +29,13 @@ export function parse(text: string): ParsedConfig {
   });
 }
 
-/** As a person reads them; none where the text is a configuration. */
+/** @returns the mistakes as lines of text; empty for a valid configuration */
 export function mistakes(text: string): string[] {
   const parsed = parse(text);
   return parsed.ok ? [] : parsed.mistakes.map(mistakeLine);
 }
 
-/** The least that is a configuration. */
+/** The shortest valid configuration. */
 export const minimal = `repository: https://policy.example.net/
 bundles:
   - name: dns-edge

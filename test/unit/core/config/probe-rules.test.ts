@@ -8,12 +8,12 @@ workers: [{name: w, uses: ${uses}, probe: {run: ${run}}}]
 `;
 
 describe('the placeholders of a probe', () => {
-  it('may be serial and source, of the only bundle or of a named one', () => {
+  it('accept serial and source, of the only bundle or of a named one', () => {
     assert.deepEqual(mistakes(text('[a]', '[ask, "{serial} {source}", "{serial:a}"]')), []);
     assert.deepEqual(mistakes(text('[a, b]', '[ask, "{serial:a}/{serial:b}", "{source:b}"]')), []);
   });
 
-  for (const [name, uses, run, said] of [
+  for (const [name, uses, run, message] of [
     ['no bundle, of several', '[a, b]', '[ask, "x{serial}"]', /\{serial\} needs a bundle, as \{serial:a\}/],
     ['a bundle that the group does not use', '[a]', '[ask, "{source:b}"]', /\{source:b\} names a bundle/],
     ['an empty name', '[a]', '[ask, "{source:}"]', /\{source:\} names a bundle/],
@@ -21,7 +21,7 @@ describe('the placeholders of a probe', () => {
     it(`may not name ${name}`, () => {
       const found = mistakes(text(uses, run));
       assert.equal(found.length, 1);
-      assert.match(found[0] ?? '', said);
+      assert.match(found[0] ?? '', message);
     });
   }
 });

@@ -46,7 +46,7 @@ describe('the process of a worker in the configuration', () => {
     assert.equal(processOf(run), undefined);
   });
 
-  it('is one of them only', () => {
+  it('has only one of them', () => {
     for (const text of [
       '{}',
       'other',
@@ -61,7 +61,7 @@ describe('the process of a worker in the configuration', () => {
     ]);
   });
 
-  it('is not another one than `reset.pidFile` names, which means the same', () => {
+  it('must not differ from `reset.pidFile`', () => {
     const reset = 'reset: { signal: HUP, pidFile: /run/a.pid }';
     assert.deepEqual(mistakesOf(`${reset}, process: { pidFile: /run/a.pid }`), []);
     assert.deepEqual(mistakesOf(`${reset}, process: { program: a }`), []);
@@ -71,7 +71,7 @@ describe('the process of a worker in the configuration', () => {
       ]);
   });
 
-  it('is a glob only where its matches are the workers', () => {
+  it('is a glob only for the driver `signal`', () => {
     assert.deepEqual(mistakesOf('reset: { signal: HUP }, process: { pidFile: "/run/*.pid" }'), []);
     assert.match(mistakesOf(`${run}, process: { pidFile: "/run/*.pid" }`).join(), /may have \{worker\} only/);
     assert.match(
@@ -80,7 +80,7 @@ describe('the process of a worker in the configuration', () => {
     );
   });
 
-  it('is given only where a driver asks for it, and something can be signalled', () => {
+  it('is accepted only for a driver that needs it, and must name a process to signal', () => {
     assert.match(
       mistakesOf('load: { run: [load] }, process: { unit: a.service }').join(),
       /only used with `reset`/,

@@ -30,7 +30,7 @@ describe('the proxy of a configuration', () => {
     assert.ok(parsed.ok && parsed.config.proxy === undefined);
   });
 
-  it('has no user and no password, and the message names the file for them and repeats nothing', () => {
+  it('must not contain a user or password, and the message names the file for them without the URL', () => {
     for (const value of ['http://user:secret@proxy.test', '{ url: "https://secret@proxy.test" }']) {
       const [line = ''] = wrongAt(value);
       assert.match(line, /must not have a user or password: .*`proxy\.credentialsFile`/);

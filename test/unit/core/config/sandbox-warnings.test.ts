@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { ConfigFile } from '../../../../src/core/config/config-schema.js';
 import { sandboxWarnings } from '../../../../src/core/config/sandbox-warnings.js';
-import type { HostLook } from '../../../../src/core/config/tolerated-rules.js';
+import type { HostFactSource } from '../../../../src/core/config/tolerated-rules.js';
 
 const load = (run: readonly string[], more = {}, file = {}): ConfigFile =>
   ({
@@ -12,10 +12,10 @@ const load = (run: readonly string[], more = {}, file = {}): ConfigFile =>
     ...file,
   }) as unknown as ConfigFile;
 
-const textsOf = (file: ConfigFile, look?: HostLook): string[] =>
-  [...sandboxWarnings(file, look)].map(({ path, text }) => `${path.join('.')}: ${text}`);
+const textsOf = (file: ConfigFile, hostFacts?: HostFactSource): string[] =>
+  [...sandboxWarnings(file, hostFacts)].map(({ path, text }) => `${path.join('.')}: ${text}`);
 
-describe('a command that its sandbox cannot let work', () => {
+describe('a command that fails in its sandbox', () => {
   for (const program of [
     'nft',
     '/usr/sbin/nft',
@@ -33,10 +33,10 @@ describe('a command that its sandbox cannot let work', () => {
     });
 
   for (const [what, file] of [
-    ['outside of it', load(['nft'], { sandbox: 'off' })],
-    ['where there is none', load(['nft'], {}, { sandbox: 'off' })],
-    ['in a namespace of its own', load(['unshare', '-Urn', 'nft', '-c'])],
-    ['of another name', load(['nftlike'])],
+    ['with `sandbox: off`', load(['nft'], { sandbox: 'off' })],
+    ['without a sandbox', load(['nft'], {}, { sandbox: 'off' })],
+    ['in its own namespace', load(['unshare', '-Urn', 'nft', '-c'])],
+    ['with another name', load(['nftlike'])],
     ['`ip` with the network of the host', load(['ip', 'route'], { network: true })],
     [
       '`systemctl` with the sockets of systemd',
@@ -45,7 +45,7 @@ describe('a command that its sandbox cannot let work', () => {
   ] as const)
     it(`is none ${what}`, () => assert.deepEqual(textsOf(file), []));
 
-  it('belongs into a loader where it is a check', () => {
+  it('is recommended for a loader when it is a check', () => {
     const file = load(
       ['true'],
       {},
@@ -61,8 +61,10 @@ describe('a command that its sandbox cannot let work', () => {
   });
 
   it('is a program that another user may not execute, unless it has a user of its own', () => {
-    const look = { programForNobody: (name: string) => `closed: ${name}` } as unknown as HostLook;
-    assert.match(textsOf(load(['/opt/x']), look)[0] ?? '', /closed: \/opt\/x/);
-    assert.deepEqual(textsOf(load(['/opt/x'], { user: 'app' }), look), []);
+    const hostFacts = {
+      programForUnprivilegedUser: (name: string) => `closed: ${name}`,
+    } as unknown as HostFactSource;
+    assert.match(textsOf(load(['/opt/x']), hostFacts)[0] ?? '', /closed: \/opt\/x/);
+    assert.deepEqual(textsOf(load(['/opt/x'], { user: 'app' }), hostFacts), []);
   });
 });

@@ -1,12 +1,12 @@
-// What a start takes and `writ config check` refuses, and what both only warn of.
+// Mistakes that a start accepts and `writ config check` rejects, and warnings of both.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { mistakeLine } from '../../../../src/core/config/config-errors.js';
 import { type ParsedConfig, parseConfig } from '../../../../src/core/config/parse-config.js';
-import type { HostLook } from '../../../../src/core/config/tolerated-rules.js';
+import type { HostFactSource } from '../../../../src/core/config/tolerated-rules.js';
 import { given } from '../../../../src/core/given.js';
 
-const absent: HostLook = {
+const absent: HostFactSource = {
   program: (name) => (name.includes('gone') ? `no program ${name}` : undefined),
   file: (path) => (path.includes('gone') ? `no file ${path}` : undefined),
   authorities: (path) => (path.includes('gone') ? `no authorities in ${path}` : undefined),
@@ -53,7 +53,7 @@ workers: [{ name: app, uses: [access], ${worker ?? 'reset: { signal: HUP }'} }]
     ],
     validateCron: () => undefined,
     tryDriver: () => ({ kind: 'made', canRestart: true, verdictClass, ...given({ hasIdentity }) }),
-    look: absent,
+    hostFacts: absent,
     defaults: { root, state: '/s', run: '/r', hostId: 'host-1' },
   });
 }
@@ -64,8 +64,8 @@ function tolerated(given: Given): string[] {
   return parsed.tolerated.map(mistakeLine);
 }
 
-describe('the group that may look', () => {
-  it('is refused where this host has none of that name', () => {
+describe('the group that may read the status', () => {
+  it('is rejected when the host has no group of that name', () => {
     assert.match(tolerated({ top: 'read: { group: gone }' }).join(), /^2:\d+ \/read\/group: no group gone$/);
     for (const group of ['staff', '65534'])
       assert.deepEqual(tolerated({ top: `read: { group: ${group} }` }), []);
@@ -73,7 +73,7 @@ describe('the group that may look', () => {
 });
 
 describe('the root of a host', () => {
-  it('is refused where it is not there, whether the file names it or not', () => {
+  it('is rejected when its file is missing, also for the default path', () => {
     assert.match(
       tolerated({ top: 'root: /gone.json' }).join(),
       /^2:\d+ \/root: no file \/gone\.json: a new host /,
@@ -93,7 +93,7 @@ describe('a placeholder', () => {
       /^3:\d+ \/bundles\/0\/checks\/0\/run\/1: unknown placeholder "candiate"; did you mean "candidate"\?$/,
     ],
     [
-      'of the candidate behind the swap',
+      'of the candidate after the swap',
       { worker: hook('load', '[l, "{candidate}/x"]') },
       /placeholder "candidate"/,
     ],
@@ -105,14 +105,14 @@ describe('a placeholder', () => {
       /\/onStale\/run\/1: unknown placeholder "state"/,
     ],
   ];
-  for (const [what, given, said] of refused)
+  for (const [what, given, message] of refused)
     it(`${what} is named with its place`, () => {
       const found = tolerated(given);
       assert.equal(found.length, 1, found.join('\n'));
-      assert.match(found[0] ?? '', said);
+      assert.match(found[0] ?? '', message);
     });
 
-  it('that is one, or none of ours, is left alone', () => {
+  it('is accepted when it is known, or is not a placeholder of Writ', () => {
     const all = '"{candidate}", "{current}", "{bundle}", "{scratch}"';
     const others = ['"$', '{name}", "{}", "{ print }", "{A}"'].join('');
     assert.deepEqual(tolerated({ checks: ask(`[c, ${all}, ${others}]`) }), []);
@@ -121,7 +121,7 @@ describe('a placeholder', () => {
   });
 });
 
-describe('a program or a file that is not on the host', () => {
+describe('a missing program or file of the host', () => {
   const cases: readonly (readonly [string, Given, string])[] = [
     ['of a check', { checks: '{ name: c, run: [gone] }' }, '/bundles/0/checks/0/run/0: no program gone'],
     ['of a loader', { worker: 'load: { run: [/opt/gone] }' }, '/workers/0/load/run/0: no program /opt/gone'],
@@ -162,31 +162,31 @@ describe('a program or a file that is not on the host', () => {
       '/bundles/0/checks/0/run/1: no file /etc/gone.conf',
     ],
   ];
-  for (const [what, given, said] of cases)
+  for (const [what, given, message] of cases)
     it(`${what} is named`, () => {
       assert.deepEqual(
         tolerated(given).map((line) => line.replace(/^\d+:\d+ /, '')),
-        [said],
+        [message],
       );
     });
 
-  it('is not looked for where it can only be known later: placeholders, outputs, files of the bundle', () => {
+  it('is not reported when it is known only later: placeholders, outputs, files of the bundle', () => {
     const run = '[c, "{bundle}/gone", /run/gone.out, "{scratch}/gone"]';
     assert.deepEqual(tolerated({ checks: `{ name: c, run: ${run} }` }), []);
     assert.deepEqual(tolerated({ checks: '{ name: c, parse: ["*"], schema: "bundle:gone.json" }' }), []);
   });
 
-  it('is told beside the mistakes that keep an agent from starting', () => {
+  it('is reported together with the mistakes that prevent a start', () => {
     const parsed = parse({ checks: '{ name: c, run: [gone] }', top: 'unheard: {}' });
     assert.ok(!parsed.ok);
     assert.deepEqual([parsed.mistakes.length, parsed.tolerated.length], [1, 1]);
   });
 });
 
-describe('the old word of `confirm`', () => {
-  it('is taken by a start, refused by a check, and offered to nobody', () => {
+describe('the retired value of `confirm`', () => {
+  it('is accepted by a start, rejected by a check, and not listed in messages', () => {
     const [line] = tolerated({ worker: 'reset: { signal: HUP }, confirm: optional' });
-    assert.match(line ?? '', /\/workers\/0\/confirm: `optional` is taken as `warn`/);
+    assert.match(line ?? '', /\/workers\/0\/confirm: `optional` means `warn`/);
     const parsed = parse({ worker: 'reset: { signal: HUP }, confirm: optoinal' });
     assert.ok(!parsed.ok);
     assert.match(parsed.mistakes[0]?.text ?? '', /known: required, warn, accept$/);
@@ -202,25 +202,25 @@ describe('the warnings of a configuration', () => {
   };
   const ofGroup = (given: Given) => warnings(given).filter((one) => one.startsWith('/workers'));
 
-  it('name a group whose daemon is known to lie, and what to add', () => {
+  it('name a group with a daemon that answers before it reads policy, and what to add', () => {
     assert.deepEqual(ofGroup({ ...unchecked, verdictClass: 'early' }), [
-      '/workers/0 group app: its daemon says yes before it has read a policy; add a `probe` that asks it, or a check to access',
+      '/workers/0 group app: its daemon answers before it has read a policy; add a `probe` that asks it, or a check to access',
     ]);
-    assert.match(ofGroup({ ...unchecked, verdictClass: 'silent' })[0] ?? '', /says nothing/);
+    assert.match(ofGroup({ ...unchecked, verdictClass: 'silent' })[0] ?? '', /does not answer/);
   });
 
-  it('leave a group alone that answers truly, has a probe, or whose bundles are checked', () => {
+  it('do not name a group with a true answer, a probe, or checks of all its bundles', () => {
     const worker = 'reset: { signal: HUP }, probe: { run: [ask] }';
     assert.deepEqual(ofGroup({ ...unchecked, verdictClass: 'true' }), []);
     assert.deepEqual(ofGroup({ ...unchecked, verdictClass: 'silent', worker }), []);
     assert.deepEqual(ofGroup({ verdictClass: 'silent' }), []);
   });
 
-  it('name a group whose workers may be restarted unseen', () => {
+  it('name a group with workers that can restart unnoticed', () => {
     const unseen = (worker: string) => ofGroup({ hasIdentity: false, worker: `${worker}, when: [a]` });
     const reset = 'reset: { run: [reload] }';
     assert.deepEqual(unseen(reset), [
-      '/workers/0 group app: a restart of its worker is not seen, so that its proof stays; add `process`, or a `probe` with `every`',
+      '/workers/0 group app: a restart of its worker is not noticed, so that it stays confirmed; add `process`, or a `probe` with `every`',
     ]);
     assert.equal(unseen(`${reset}, probe: { run: [ask] }`).length, 1);
     assert.deepEqual(unseen(`${reset}, probe: { run: [ask], every: 1m }`), []);
@@ -229,7 +229,7 @@ describe('the warnings of a configuration', () => {
     assert.deepEqual(ofGroup({ worker: 'load: { run: [load] }' }), [], 'what a loader made has no process');
   });
 
-  it('name a check without a sandbox that may judge what is in use already', () => {
+  it('name a check without a sandbox that may judge the active policy', () => {
     const ofCheck = (check: string, top: string) =>
       warnings({ checks: `{ name: parses, ${check} }`, top }).filter((one) => /checks/.test(one));
     const off = 'sandbox: "off"';
@@ -239,28 +239,28 @@ describe('the warnings of a configuration', () => {
     assert.deepEqual(ofCheck('run: [nginx, -t]', ''), []);
   });
 
-  it('name places that a daemon has still to make, up to their first glob', () => {
+  it('name missing paths that a daemon creates, up to their first glob', () => {
     const pidFile = (path: string) => warnings({ worker: `reset: { signal: HUP, pidFile: "${path}" }` });
     assert.deepEqual(pidFile('/run/gone/a.pid'), [
-      '/workers/0/reset/pidFile no directory /run/gone: nobody is found there',
+      '/workers/0/reset/pidFile no directory /run/gone: no worker is found there',
     ]);
     assert.deepEqual(pidFile('/run/gone*/a.pid'), []);
     assert.deepEqual(warnings({ worker: 'reset: { kresd: "/run/gone/control/*" }' }), [
-      '/workers/0/reset/kresd no directory /run/gone/control: nobody is found there',
+      '/workers/0/reset/kresd no directory /run/gone/control: no worker is found there',
     ]);
     assert.deepEqual(pidFile('/run/d/gone.pid'), [
-      '/workers/0/reset/pidFile no file /run/d/gone.pid: until it is, its daemon counts as dead, and a no to the dead is none',
+      '/workers/0/reset/pidFile no file /run/d/gone.pid: until it exists, its daemon counts as dead, and a refusal by a dead daemon is ignored',
     ]);
     assert.deepEqual(pidFile('/run/d/gone-*.pid'), []);
   });
 
-  it('name what excuses a no by words alone, which a policy may have a program repeat', () => {
+  it('name a condition that ignores a refusal by its text alone', () => {
     const hook = (key: string, more: string) =>
       warnings({ worker: `reset: { signal: HUP }, ${key}: { run: [ask], unreachable: { ${more} } }` });
     for (const key of ['canary', 'load', 'probe'])
       assert.match(
         hook(key, 'match: gone').join(),
-        new RegExp(`^/workers/0/${key}/unreachable/match .*words alone`),
+        new RegExp(`^/workers/0/${key}/unreachable/match .*its text alone`),
       );
     assert.deepEqual(hook('load', 'match: away, exit: [1]'), []);
     assert.deepEqual(hook('load', 'exit: [1]'), []);
@@ -268,9 +268,9 @@ describe('the warnings of a configuration', () => {
     assert.deepEqual(warnings({ worker: `reset: { signal: HUP }, ${withPid}` }), []);
   });
 
-  it('name no words of a reset whose group says which process the worker is', () => {
+  it('do not name the text condition of a reset when the group has a `process`', () => {
     const reset = 'reset: { run: [r], unreachable: { match: away } }';
-    const isNamed = (more: string) => /words alone/.test(warnings({ worker: `${more}${reset}` }).join());
+    const isNamed = (more: string) => /its text alone/.test(warnings({ worker: `${more}${reset}` }).join());
     assert.equal(isNamed(''), true);
     assert.equal(isNamed('process: { unit: d.service }, '), false);
     assert.equal(isNamed('process: { pidFile: /run/d.pid }, '), false);
@@ -278,13 +278,13 @@ describe('the warnings of a configuration', () => {
       assert.equal(isNamed(`process: ${unsure}, `), true, unsure);
     // The command of a probe has a liveness of its own.
     const probe = 'reset: { run: [r] }, probe: { run: [p], unreachable: { match: away } }';
-    assert.match(warnings({ worker: `process: { unit: d.service }, ${probe}` }).join(), /words alone/);
+    assert.match(warnings({ worker: `process: { unit: d.service }, ${probe}` }).join(), /its text alone/);
   });
 
-  it('name a probe that may take longer than the time between two of them', () => {
+  it('name a probe with a timeout longer than its interval', () => {
     const probe = (times: string) => ofGroup({ worker: `probe: { run: [ask], ${times} }` });
     assert.deepEqual(probe('timeout: 1m, every: 30s'), [
-      '/workers/0/probe/every 30s is less than its timeout of 1m: one that hangs is asked less often',
+      '/workers/0/probe/every 30s is less than its timeout of 1m: a probe that hangs runs less often',
     ]);
     assert.deepEqual(
       [probe('timeout: 30s, every: 30s'), probe('every: 30s'), probe('timeout: 1h')],
