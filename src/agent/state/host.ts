@@ -104,9 +104,9 @@ export interface Sandbox {
 
 export interface WorkerGroup {
   readonly config: WorkerGroupConfig;
-  /** Absent in a group without `reset`: no driver notifies its workers. */
+  /** Absent in a group without `reset`, `load` and `probe`: nothing judges its workers. */
   readonly driver?: Driver;
-  /** Called after the loader of a group without `reset` has loaded a generation. */
+  /** In a group without `reset`: called with the generation that its loader loaded; undefined while the loader runs. */
   readonly noteLoaded?: (generation: number | undefined) => void;
 }
 

@@ -72,7 +72,7 @@ export interface BundleConfig {
   readonly name: string;
   readonly channel: string;
   readonly checks: readonly (CheckConfig | ParseCheckConfig | ChangeCheckConfig)[];
-  /** Mode of the files in the tree; default 0644. */
+  /** Mode of the files in the tree; default 0644. An executable file also gets an execute bit for each read bit. */
   readonly mode: number;
   /** Group that owns the tree, by name or number; default: the agent's own. */
   readonly group?: string | number;
