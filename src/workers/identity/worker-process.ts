@@ -157,17 +157,20 @@ function recordOf(unit: string, context: Context & Pick<WorkerProcessOptions, 's
   };
 }
 
+/** Shorter than the 2 s between two observations in a bake time, in which a restart that is not observed is not counted. */
+const cheapSearchGapMs = 1000;
 const backoff = { firstMs: 2000, maxMs: 60_000 };
 const maxKept = 4096;
 
 interface Kept {
   readonly found: Found;
-  /** Searches in vain, one after the other, and when the next one may be, by the monotonic clock. */
-  readonly tries: number;
+  /** Searches in a row that read the open files of all processes and found no worker. */
+  readonly costlyFailures: number;
+  /** The earliest time of the next search, by the monotonic clock. */
   readonly notBeforeMs: number;
 }
 
-/** A search costs milliseconds of a processor: one that found nothing is repeated with growing gaps, up to a minute. */
+/** Searches with growing gaps, up to a minute, where a search reads the open files of all processes and finds no worker. */
 function byKept(
   place: ProcessPlace,
   search: (worker: string) => Promise<Found>,
@@ -177,10 +180,12 @@ function byKept(
   const searching = new Map<string, Promise<Daemon>>();
   const searchFor = async (worker: string): Promise<Daemon> => {
     const found = await search(worker);
-    const tries = found.kind === 'found' ? 0 : (kept.get(worker)?.tries ?? 0) + 1;
-    const gapMs = computeBackoffMs(tries, backoff);
+    // Without a socket no process is searched for, and a unit is asked by its name.
+    const isCostly = place.kind === 'listens' && found.kind === 'unknown';
+    const costlyFailures = isCostly ? (kept.get(worker)?.costlyFailures ?? 0) + 1 : 0;
+    const gapMs = isCostly ? computeBackoffMs(costlyFailures, backoff) : cheapSearchGapMs;
     if (kept.size >= maxKept) kept.clear();
-    kept.set(worker, { found, tries, notBeforeMs: clock.monotonicMs() + gapMs });
+    kept.set(worker, { found, costlyFailures, notBeforeMs: clock.monotonicMs() + gapMs });
     return daemonOf(found);
   };
   return {

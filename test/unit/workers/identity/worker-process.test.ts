@@ -136,31 +136,56 @@ describe('the identity of a line worker', () => {
 });
 
 describe('a process that was found', () => {
-  it('is kept without another search, and a search in vain is repeated with growing gaps', async () => {
+  it('is kept without another search, and a worker without a socket is searched for each second', async () => {
     const clock = fakeClock();
     const first = await listen(0);
-    let asked = 0;
-    const listensAt = () => {
-      asked += 1;
-      return { host: '127.0.0.1', port: first.port };
-    };
-    const process = createWorkerProcess({ listensAt }, { clock });
-    for (let look = 0; look < 5; look++) assert.equal((await process?.find('w'))?.kind, 'found');
-    assert.equal(asked, 1);
+    const searches = countSearches(first.port);
+    const process = createWorkerProcess({ listensAt: searches.listensAt }, { clock });
+    for (let observation = 0; observation < 5; observation++)
+      assert.equal((await process?.find('w'))?.kind, 'found');
+    assert.equal(searches.count(), 1);
     await first.kill();
-    for (let look = 0; look < 3; look++) assert.equal((await process?.find('w'))?.kind, 'dead');
-    assert.equal(asked, 2);
+    for (let second = 0; second < 5; second++) {
+      for (let call = 0; call < 3; call++) assert.equal((await process?.find('w'))?.kind, 'dead');
+      assert.equal(searches.count(), 2 + second);
+      await clock.advance(1000);
+    }
+    const restarted = await listen(first.port);
+    assert.equal((await process?.find('w'))?.kind, 'found');
+    await restarted.kill();
+  });
+
+  it('is searched for with growing gaps while another program has the socket', async () => {
+    const clock = fakeClock();
+    const stranger = await listen(0);
+    const searches = countSearches(stranger.port);
+    const group = { process: { program: 'nginx' }, listensAt: searches.listensAt };
+    const process = createWorkerProcess(group, { clock });
+    assert.equal((await process?.find('w'))?.kind, 'unknown');
     await clock.advance(2000);
     await process?.find('w');
-    assert.equal(asked, 3);
+    assert.equal(searches.count(), 2);
     await clock.advance(3999);
     await process?.find('w');
-    assert.equal(asked, 3);
+    assert.equal(searches.count(), 2);
     process?.searchNow('w');
     await process?.find('w');
-    assert.equal(asked, 4);
+    assert.equal(searches.count(), 3);
+    await stranger.kill();
   });
 });
+
+function countSearches(port: number): {
+  readonly listensAt: () => { readonly host: string; readonly port: number };
+  readonly count: () => number;
+} {
+  let count = 0;
+  const listensAt = () => {
+    count += 1;
+    return { host: '127.0.0.1', port };
+  };
+  return { listensAt, count: () => count };
+}
 
 describe('a pid file', () => {
   it('means nobody for certain when its process began after it was written', async () => {
