@@ -4,10 +4,12 @@
 import { bakeOf, defaultBake } from '../../core/config/config.js';
 import type { Problem, WorkerResult } from '../../core/cycle/cycle-report.js';
 import { toWritError } from '../../core/errors.js';
+import { defaultProbeDeadlineMs } from '../../core/limits.js';
 import { affectsGroup } from '../../core/release/affected-groups.js';
 import { readActive } from '../generations/generations.js';
+import { probeGapMs } from '../settled/probe-gap-rules.js';
 import { successorNoticeAtMs } from '../settled/successor-rules.js';
-import type { Host } from '../state/host.js';
+import type { Host, WorkerGroup } from '../state/host.js';
 import type { Ledger } from '../state/ledger.js';
 import { successorAloneAtMs } from './dead-workers.js';
 import { readSets } from './membership.js';
@@ -189,8 +191,23 @@ async function remind(host: Host, context: NotifyContext): Promise<readonly Work
   const said = groups
     .flatMap((one) => one.results)
     .map((one): WorkerResult => (one.state === 'unreachable' ? one : { ...one, state: 'notified' }));
-  const { results } = await proveNotified(host, context, said);
+  const probed = { ...context, groups: context.groups.map((group) => withProbeUntilRepeated(host, group)) };
+  const { results } = await proveNotified(host, probed, said);
   return results.map((one, index) =>
     one.state === 'unreachable' && said[index]?.state === 'notified' ? { ...one, state: 'notified' } : one,
   );
+}
+
+/**
+ * The answers after a reminder are not counted, but those of the repeated probe are. With the whole deadline of the probe a bad
+ * release of a short bake time would stay active for a minute longer.
+ * @returns the group; its probe ends at the time of the next repeated one, and is asked once where one attempt may take longer
+ */
+function withProbeUntilRepeated(host: Host, group: WorkerGroup): WorkerGroup {
+  const { probe } = group.config;
+  const gapMs = probe && probeGapMs(host.config, host.ledger.read(), group.config, probe.everyMs);
+  if (probe === undefined || gapMs === undefined) return group;
+  const usualMs = probe.deadlineMs ?? defaultProbeDeadlineMs;
+  const deadlineMs = gapMs > probe.timeoutMs ? Math.min(gapMs, usualMs) : 0;
+  return { ...group, config: { ...group.config, probe: { ...probe, deadlineMs } } };
 }

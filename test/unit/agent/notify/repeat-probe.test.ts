@@ -115,6 +115,30 @@ describe('a probe that is asked again', () => {
     assert.deepEqual([app.driver.notified, stateOf(app), codesOf(app.test)], [['a 1'], 'confirmed', []]);
   });
 
+  it('is asked after the notification only until it is repeated, so that a bad release is replaced in time', async () => {
+    const { probe: usual } = probe('');
+    for (const { everyMs, timeoutMs, deadlineMs, attempts } of [
+      { everyMs: 5000, timeoutMs: 1000, deadlineMs: 60_000, attempts: 5 },
+      // An attempt may take longer than the time until the repeated probe.
+      { everyMs: 5000, timeoutMs: 6000, deadlineMs: 60_000, attempts: 1 },
+      { everyMs: 30_000, timeoutMs: 1000, deadlineMs: 2000, attempts: 2 },
+    ]) {
+      using dir = tempDir();
+      fs.writeFileSync(dir.join('code'), '0');
+      const run = ['sh', '-c', `echo >>'${dir.join('asked')}'; exit $(cat '${dir.join('code')}')`] as const;
+      const { retry: _, ...rest } = usual ?? assert.fail();
+      const times = { timeoutMs, deadlineMs, gapMs: 1000, everyMs };
+      const made = await world({ a: confirms }, { probe: { ...rest, run, ...times } });
+      using test = made.test;
+      fs.writeFileSync(dir.join('code'), '1');
+      for (let wrong = 0; wrong < 3; wrong++) await askOnce(test.host);
+      fs.writeFileSync(dir.join('asked'), '');
+      await settle(test.host, { who: 'whose-turn-it-is' });
+      assert.deepEqual(made.driver.notified, ['a 1']);
+      assert.equal(fs.readFileSync(dir.join('asked'), 'utf8').length, attempts, `${everyMs} ${timeoutMs}`);
+    }
+  });
+
   it('never has anybody restarted, never moves the policy, and hands on no refusal', async () => {
     using app = await scene({ a: confirms }, { restartWhen: ['**'] });
     Object.assign(app.driver, { restart: async () => assert.fail('restarted') });
