@@ -14,10 +14,11 @@ import {
 import {
   metadataName,
   type RepositoryLayout,
-  reachableVersions,
+  reachableOnDisk,
   readRepositoryFile,
   unlessRefused,
 } from './repository-layout.js';
+import { publishedVersion, type VersionRestarts } from './version-restarts.js';
 
 /** Newest file of each role that has one, by name. */
 export type DelegatedFiles = ReadonlyMap<string, ParsedFile<'targets'>>;
@@ -38,25 +39,50 @@ export function readLiveDelegated(
   meta: Meta,
   targets: ParsedFile<'targets'>,
 ): DelegatedFiles {
+  return readNamedFiles(layout, targets, (role) => metaOf(meta, role));
+}
+
+/** @returns the last published file of each role with restarted versions that no snapshot has listed since */
+export function readRestartedFiles(
+  layout: RepositoryLayout,
+  { meta, restarts }: ListedVersions,
+  targets: ParsedFile<'targets'>,
+): DelegatedFiles {
+  return readNamedFiles(layout, targets, (role) =>
+    metaOf(meta, role) === undefined ? restarts.get(role) : undefined,
+  );
+}
+
+function readNamedFiles(
+  layout: RepositoryLayout,
+  targets: ParsedFile<'targets'>,
+  metaOfRole: (role: string) => MetaFile | undefined,
+): DelegatedFiles {
   const files = new Map<string, ParsedFile<'targets'>>();
   for (const role of delegatedRolesOf(targets)) {
-    const named = metaOf(meta, role.name);
+    const named = metaOfRole(role.name);
     const file = named && readVouched(layout, targets, role, named.version);
     if (named !== undefined && file !== undefined && isNamedBy(named, file)) files.set(role.name, file);
   }
   return files;
 }
 
+/** What a snapshot lists, and the roles with restarted versions. */
+interface ListedVersions {
+  readonly meta: Meta;
+  readonly restarts: VersionRestarts;
+}
+
 /** @returns for each role the newest file that may go live, and the names of newer ones that may not */
 export function findNewestDelegated(
   layout: RepositoryLayout,
-  meta: Meta,
+  listed: ListedVersions,
   targets: ParsedFile<'targets'>,
 ): { readonly delegated: DelegatedFiles; readonly ignored: readonly string[] } {
-  const delegated = new Map<string, ParsedFile<'targets'>>(readLiveDelegated(layout, meta, targets));
+  const delegated = new Map<string, ParsedFile<'targets'>>(readLiveDelegated(layout, listed.meta, targets));
   const ignored: string[] = [];
   for (const role of delegatedRolesOf(targets)) {
-    const live = versionIn(meta, role.name);
+    const live = publishedVersion(listed, role.name);
     const read = (version: number) => readVouched(layout, targets, role, version);
     const newest = findNewest(layout, role.name, live, read);
     if (newest.file !== undefined) delegated.set(role.name, newest.file);
@@ -76,7 +102,7 @@ export function findNewest(
   read: (version: number) => ParsedFile<'targets'> | undefined,
 ): { readonly file?: ParsedFile<'targets'>; readonly ignored: readonly string[] } {
   const ignored: string[] = [];
-  const newer = reachableVersions(layout, role, above).filter((version) => version > above);
+  const newer = reachableOnDisk(layout, role, above).filter((version) => version > above);
   for (const version of newer.reverse().slice(0, maxNewerFiles)) {
     const file = read(version);
     if (file !== undefined) return { file, ignored };

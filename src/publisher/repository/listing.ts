@@ -55,10 +55,10 @@ export function isInForce({ after }: HandOver, own: ParsedFile<'targets'> | unde
  * @returns every role that lists releases, the top-level targets first; of a role that has not signed since something
  *   was handed over to it, what was handed over
  */
-export function listingsOf({ targets, delegated }: RepositoryState): readonly Listing[] {
+export function listingsOf({ targets, delegated, restarted }: RepositoryState): readonly Listing[] {
   const handedOver = handedOverBy(targets);
   const teams = delegatedRolesOf(targets).map(({ name }) => {
-    const own = delegated.get(name);
+    const own = delegated.get(name) ?? restarted.get(name);
     const received = Object.hasOwn(handedOver, name) ? handedOver[name] : undefined;
     const newest = received !== undefined && isInForce(received, own) ? received : own?.signed;
     return { role: name, targets: newest?.targets ?? {} };
@@ -76,8 +76,11 @@ export function targetsListedBy(state: RepositoryState, role: string): Listing['
  *   hand-over, these are the handed-over paths. A file of the role that waits is never in it, because a stolen key may have
  *   signed that file
  */
-export function publishedTargetsOf({ targets, live }: RepositoryState, role: string): Listing['targets'] {
-  const own = live.delegated.get(role);
+export function publishedTargetsOf(
+  { targets, live, restarted }: RepositoryState,
+  role: string,
+): Listing['targets'] {
+  const own = live.delegated.get(role) ?? restarted.get(role);
   const published = own?.signed.targets ?? {};
   const handedOver = handedOverBy(targets);
   const received = Object.hasOwn(handedOver, role) ? handedOver[role] : undefined;
@@ -137,7 +140,11 @@ export function markListedReleases(
   role: string,
   targets: Listing['targets'],
 ): readonly MarkedRelease[] {
-  const live = new Map(readReleases(state).map((entry) => [entry.path, entry.file]));
+  // Hosts saw the releases of a role with restarted versions.
+  const { live: seen, restarted } = state;
+  const delegated = new Map([...seen.delegated, ...restarted]);
+  const entries = readReleases({ live: { ...seen, delegated } });
+  const live = new Map(entries.map((entry) => [entry.path, entry.file]));
   return readListedReleases(role, targets).map((entry) => {
     return { ...entry, isLive: isDeepStrictEqual(live.get(entry.path), entry.file) };
   });

@@ -15,6 +15,7 @@ import {
   topLevelRoles,
 } from '../../core/tuf/tuf-metadata.js';
 import type { PublicKey } from '../keys/public-key.js';
+import type { VersionRestarts } from './version-restarts.js';
 
 /** Milliseconds from a role's signing to its expiry. */
 export type RoleLives = Readonly<Record<TopLevelRole, number>>;
@@ -101,22 +102,26 @@ export interface NamedFile {
 }
 
 /**
- * @param before what the snapshot before names: a role that vanished, or went back, would be refused by every host
+ * @param before what the snapshot before lists, because every host refuses a role that vanished or went back; and the roles
+ *   with restarted versions
  * @param files newest file of each role by name, `targets` among them
  */
 export function snapshotContent(
   edition: Edition,
-  before: SnapshotSigned['meta'],
+  before: { readonly meta: SnapshotSigned['meta']; readonly restarts?: VersionRestarts },
   files: ReadonlyMap<string, NamedFile>,
 ): Ours<SnapshotSigned> {
-  const newest = [...files].map(([role, file]) => [`${role}.json`, metaFile(file)] as const);
-  const meta = { ...before, ...Object.fromEntries(newest) };
-  return { ...base('snapshot', edition), writ: signedAt(edition), meta };
+  const newest = [...files].map(([role, file]) => [`${role}.json`, describeListedFile(file)] as const);
+  const meta = { ...before.meta, ...Object.fromEntries(newest) };
+  const { restarts } = before;
+  const ours =
+    restarts === undefined || restarts.size === 0 ? {} : { restarts: Object.fromEntries(restarts) };
+  return { ...base('snapshot', edition), writ: { ...signedAt(edition), ...ours }, meta };
 }
 
 /** `writ.signedAt` becomes the clock floor of every host: no host takes the world for younger. */
 export function timestampContent(edition: Edition, snapshot: NamedFile): TimestampSigned {
-  const meta = { 'snapshot.json': metaFile(snapshot) };
+  const meta = { 'snapshot.json': describeListedFile(snapshot) };
   return { ...base('timestamp', edition), writ: signedAt(edition), meta };
 }
 
@@ -128,7 +133,8 @@ function signedAt({ nowMs, stated }: Edition): { signedAt: string } {
   return { signedAt: isoSeconds(nowMs), ...(stated === undefined ? {} : { clock: 'stated' }) };
 }
 
-function metaFile({ version, bytes }: NamedFile) {
+/** @returns how a snapshot lists a file */
+export function describeListedFile({ version, bytes }: NamedFile) {
   const sha256 = createHash('sha256').update(bytes).digest('hex');
   return { version, length: bytes.length, hashes: { sha256 } };
 }

@@ -5,7 +5,7 @@ import { basename, dirname, join, relative } from 'node:path';
 import { isSystemError, isWritError, WritError } from '../../core/errors.js';
 import { type Digest, deltaPath, digestHex, targetPath } from '../../core/names.js';
 import { roleFileName } from '../../core/tuf/delegations.js';
-import { isReachableVersion, maxVersion, parseVersion } from '../../core/tuf/metadata-version.js';
+import { maxVersion, parseVersion, reachableVersions } from '../../core/tuf/metadata-version.js';
 import { versionPattern } from '../../core/tuf/tuf-metadata.js';
 import { diskError, isTemporaryName } from '../../platform/disk/durable-fs.js';
 import { readSmallFile } from '../../platform/read-file.js';
@@ -65,24 +65,18 @@ export function versionsOnDisk(layout: RepositoryLayout, role: string): number[]
  * @param published the version that hosts see; 0 before they see any
  * @returns the versions of a role that may be published or are published, ascending
  */
-export function reachableVersions(layout: RepositoryLayout, role: string, published: number): number[] {
-  return versionsOnDisk(layout, role).filter((version) => isReachableVersion(version, published));
+export function reachableOnDisk(layout: RepositoryLayout, role: string, published: number): number[] {
+  return reachableVersions(versionsOnDisk(layout, role), published);
 }
 
 /**
- * @param published as for reachableVersions
- * @returns the version above the published one and each reachable one, else the lowest unused version that is reachable
+ * @param published as for reachableOnDisk
+ * @returns the version above the published one and each reachable one: readers take the highest that verifies
  * @throws WritError REPOSITORY_INVALID where no version can follow the published one
  */
 export function nextVersionOf(layout: RepositoryLayout, role: string, published: number): number {
-  if (published >= maxVersion) throw noVersionFollows(role, published);
-  const highest = reachableVersions(layout, role, published).at(-1) ?? 0;
-  const next = Math.max(published, highest) + 1;
-  if (isReachableVersion(next, published) && next <= maxVersion) return next;
-  const used = new Set(versionsOnDisk(layout, role));
-  let unused = published + 1;
-  while (used.has(unused)) unused += 1;
-  if (unused <= maxVersion) return unused;
+  const highest = Math.max(published, reachableOnDisk(layout, role, published).at(-1) ?? 0);
+  if (highest < maxVersion) return highest + 1;
   throw noVersionFollows(role, published);
 }
 

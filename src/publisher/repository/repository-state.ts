@@ -17,6 +17,7 @@ import {
   findNewest,
   findNewestDelegated,
   readLiveDelegated,
+  readRestartedFiles,
 } from './delegated-files.js';
 import {
   listNames,
@@ -25,6 +26,7 @@ import {
   type RepositoryLayout,
   readRepositoryFile,
 } from './repository-layout.js';
+import { readVersionRestarts, restartsTargets, type VersionRestarts } from './version-restarts.js';
 
 /** All four roles are there and belong together; of the delegated ones those that verify. */
 export type LiveSet = Required<Omit<TrustedSet, 'clockFloorMs'>>;
@@ -39,6 +41,9 @@ export interface RepositoryState {
   readonly targets: ParsedFile<'targets'>;
   /** Under those targets, the newest file of each delegated role: live, or waiting. */
   readonly delegated: DelegatedFiles;
+  /** The last published file of each delegated role with restarted versions, until a snapshot lists the role (adr/0073). */
+  readonly restarted: DelegatedFiles;
+  readonly restarts: VersionRestarts;
   /** Newer targets files that do not verify: nothing is built on them, and nothing takes their version. */
   readonly ignored: readonly string[];
   /** Every root from the anchor to the newest, which is that of `live`. */
@@ -77,15 +82,26 @@ export function readRepositoryState(
     const root = newestOf(roots);
     const outdated = [timestamp, snapshot, targets].filter((file) => !isVouchedByRoot(file, root));
     const read = (version: number) => readPending(layout, version, [root, options.nextRoot ?? root]);
-    const newest = findNewest(layout, 'targets', targets.signed.version, read);
+    const { version } = targets.signed;
+    const above = restartsTargets(rolesOf(outdated), version) ? 0 : version;
+    const newest = findNewest(layout, 'targets', above, read);
     const current = newest.file ?? targets;
     if (options.outdatedTargets === undefined && !isVouchedByRoot(current, root)) throw outdatedTargets();
     const { meta } = snapshot.signed;
     const live = { root, timestamp, snapshot, targets, delegated: readLiveDelegated(layout, meta, targets) };
-    const { delegated, ignored } = findNewestDelegated(layout, meta, current);
-    const all = { targets: current, delegated, ignored: [...newest.ignored, ...ignored] };
-    return { layout, anchor, live, ...all, roots, outdated: outdated.map(({ role }) => role) };
+    const restarts = readVersionRestarts(snapshot.signed);
+    const listed = { meta, restarts };
+    const { delegated, ignored } = findNewestDelegated(layout, listed, current);
+    const restarted = readRestartedFiles(layout, listed, current);
+    // Below a version that begins again are the files of the replaced key, which are no newer files.
+    const newer = above === version || newest.file !== undefined ? newest.ignored : [];
+    const all = { targets: current, delegated, restarted, restarts, ignored: [...newer, ...ignored] };
+    return { layout, anchor, live, ...all, roots, outdated: rolesOf(outdated) };
   });
+}
+
+function rolesOf(files: readonly ParsedFile<LaterRole>[]): readonly LaterRole[] {
+  return files.map(({ role }) => role);
 }
 
 /** @returns true if something newer than what hosts see is signed and waits for the online keys */

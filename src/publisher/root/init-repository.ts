@@ -194,7 +194,7 @@ function writeFirstVersions(layout: RepositoryLayout, holders: Holders, options:
   const root = sign('root', rootContent(edition('root'), holders, lives));
   const targets = sign('targets', targetsContent(edition('targets'), {}));
   const listed = new Map([['targets', { version: 1, bytes: targets }]]);
-  const snapshot = sign('snapshot', snapshotContent(edition('snapshot'), {}, listed));
+  const snapshot = sign('snapshot', snapshotContent(edition('snapshot'), { meta: {} }, listed));
   const named = { version: 1, bytes: snapshot };
   const timestamp = sign('timestamp', timestampContent(edition('timestamp'), named));
   durableFs.writeFile('keys.root', join(keysDirectory, anchorName), root, 0o644);

@@ -9,12 +9,13 @@ import { holderOf, type KeyDirectory, openKeysOf, requireKeysOf } from '../keys/
 import { type Signer, signMetadata } from '../keys/signer.js';
 import { listNewReleases } from '../repository/listing.js';
 import {
+  describeListedFile,
   livesOf,
   type NamedFile,
   snapshotContent,
   timestampContent,
 } from '../repository/metadata-content.js';
-import { layoutOf, noVersionFollows } from '../repository/repository-layout.js';
+import { layoutOf, noVersionFollows, reachableOnDisk } from '../repository/repository-layout.js';
 import {
   isSameFile,
   isWaiting,
@@ -26,6 +27,7 @@ import {
   type WriterOptions,
   withRepository,
 } from '../repository/repository-writer.js';
+import { forgetsVersions, type VersionRestarts } from '../repository/version-restarts.js';
 import { omitUnacceptableFiles } from './omit-unacceptable-files.js';
 import { verifyAsClient } from './self-check.js';
 import {
@@ -87,7 +89,7 @@ export interface OnlineSigningOptions {
  */
 export async function signOnline(options: OnlineSigningOptions) {
   const { writer, signers, roles = onlineRoles, clock, next } = options;
-  const state = withoutHighVersions(options.state);
+  const { state, restarts } = restartVersions(options.state);
   const { live, targets } = state;
   const root = next?.root ?? live.root;
   const time = describeSigningTime(state, clock, root);
@@ -98,7 +100,8 @@ export async function signOnline(options: OnlineSigningOptions) {
   if (isWaiting(state) || expired || roles.includes('snapshot') || state.outdated.includes('snapshot')) {
     const version = writer.nextVersion('snapshot', requireLiveVersion(state, 'snapshot'));
     const edition = { version, ...time, lifeMs: validityMs.snapshot };
-    const content = snapshotContent(edition, live.snapshot.signed.meta, listNewestFiles(state));
+    const { meta } = live.snapshot.signed;
+    const content = snapshotContent(edition, { meta, restarts }, listNewestFiles(state));
     snapshot = { version, bytes: await signMetadata(content, signers.snapshot) };
     writer.writeMetadata('snapshot', version, snapshot.bytes);
   }
@@ -135,15 +138,6 @@ function listNewestFiles({ targets, delegated }: RepositoryState): ReadonlyMap<s
   );
 }
 
-/**
- * Fast-forward attack: a stolen key signed a version so high that no version can follow. A root that removes the key of the
- * snapshot or timestamp makes hosts delete both files (specification 5.3.11), so that versions may begin again.
- * @param outdated the roles with keys that the root no longer lists
- */
-export function forgetsVersions(outdated: RepositoryState['outdated']): boolean {
-  return outdated.includes('timestamp') || outdated.includes('snapshot');
-}
-
 function requireLiveVersion({ live, outdated }: RepositoryState, role: OnlineRole): number {
   const { version } = live[role].signed;
   if (forgetsVersions(outdated) && beginsAgain(version)) return 0;
@@ -151,19 +145,40 @@ function requireLiveVersion({ live, outdated }: RepositoryState, role: OnlineRol
   throw noVersionFollows(role, version);
 }
 
+/** A state that the next snapshot lists, and what that snapshot records beside it. */
+interface RestartedState {
+  readonly state: RepositoryState;
+  readonly restarts: VersionRestarts;
+}
+
 /**
- * A file of a delegated role is left out if the versions begin again, so that the next signature of the role is version 1 or more.
- * @returns the state that the next snapshot lists
+ * Begins the versions of roles again where the root makes hosts forget them. A file of a team is left out until the team
+ * signs, because a lower version with older releases would be a rollback; the snapshot records it.
  */
-function withoutHighVersions(state: RepositoryState): RepositoryState {
-  const { live, outdated, delegated } = state;
-  if (!forgetsVersions(outdated)) return state;
-  const isKept = ([name, { version }]: [string, MetaFile]): boolean =>
-    name === 'targets.json' || !beginsAgain(version);
-  const meta = Object.fromEntries(Object.entries(live.snapshot.signed.meta).filter(isKept));
-  const snapshot = { ...live.snapshot, signed: { ...live.snapshot.signed, meta } };
+function restartVersions(state: RepositoryState): RestartedState {
+  const { live, outdated, delegated, targets, layout } = state;
+  if (!forgetsVersions(outdated)) return { state, restarts: state.restarts };
+  const { meta } = live.snapshot.signed;
+  const lower = (role: string): number => reachableOnDisk(layout, role, 0).at(-1) ?? 0;
+  const restarts = new Map(state.restarts);
+  for (const [name, listed] of Object.entries(meta)) {
+    const role = name.replace(/\.json$/, '');
+    if (!beginsAgain(listed.version)) continue;
+    const file = live.delegated.get(role);
+    // The digest, because the thief's snapshot may list the version alone.
+    const named =
+      file === undefined ? listed : describeListedFile({ version: listed.version, bytes: file.bytes });
+    if (role !== 'targets') restarts.set(role, { ...named, after: lower(role) });
+    else if (targets !== live.targets) restarts.set(role, { ...listed, after: targets.signed.version - 1 });
+  }
+  const { version } = live.snapshot.signed;
+  if (beginsAgain(version)) restarts.set('snapshot', { version, after: lower('snapshot') });
+  const isKept = ([name, { version: one }]: [string, MetaFile]): boolean =>
+    name === 'targets.json' || !beginsAgain(one);
+  const kept = Object.fromEntries(Object.entries(meta).filter(isKept));
+  const snapshot = { ...live.snapshot, signed: { ...live.snapshot.signed, meta: kept } };
   const files = [...delegated].filter(([, { signed }]) => !beginsAgain(signed.version));
-  return { ...state, live: { ...live, snapshot }, delegated: new Map(files) };
+  return { state: { ...state, live: { ...live, snapshot }, delegated: new Map(files) }, restarts };
 }
 
 export interface ResignOptions extends WriterOptions {

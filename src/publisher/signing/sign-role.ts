@@ -19,12 +19,18 @@ import {
   type RoleHolder,
 } from '../keys/key-directory.js';
 import { type Signer, signMetadata } from '../keys/signer.js';
-import { delegatedRolesOf, versionIn } from '../repository/delegated-files.js';
+import { delegatedRolesOf } from '../repository/delegated-files.js';
 import { type HandedOver, handedOverBy, isInForce, targetsListedBy } from '../repository/listing.js';
 import { livesOf, targetsContent } from '../repository/metadata-content.js';
 import type { RepositoryState } from '../repository/repository-state.js';
 import type { RepositoryWriter } from '../repository/repository-writer.js';
-import { forgetsVersions, type SignedRole } from './online-signing.js';
+import {
+  forgetsVersions,
+  lastSeenVersion,
+  publishedVersion,
+  restartsTargets,
+} from '../repository/version-restarts.js';
+import type { SignedRole } from './online-signing.js';
 import { describeSigningTime, type SigningClock } from './signing-time.js';
 
 /** @returns the keys and threshold of a role that lists releases. @throws WritError ROLE_UNKNOWN */
@@ -157,10 +163,10 @@ function requireAccepted(state: RepositoryState, role: string, file: ParsedFile<
 
 /** @returns the newest file of a role that lists releases: published or waiting */
 export function findNewestFile(
-  { targets, delegated }: RepositoryState,
+  { targets, delegated, restarted }: RepositoryState,
   role: string,
 ): ParsedFile<'targets'> | undefined {
-  return role === 'targets' ? targets : delegated.get(role);
+  return role === 'targets' ? targets : (delegated.get(role) ?? restarted.get(role));
 }
 
 /** @returns the role with its newest version; 0 before its first */
@@ -168,18 +174,29 @@ export function describeNewestVersion(state: RepositoryState, role: string): Sig
   return { role, version: findNewestFile(state, role)?.signed.version ?? 0 };
 }
 
-/** @returns the version of a role that hosts see; 0 before they see any, and where versions begin again */
-export function findLiveVersion({ live, outdated }: RepositoryState, role: string): number {
+/**
+ * @returns the version of a role that the next one follows: hosts see it, or it is the last one below a restart of the versions
+ * @throws WritError REPOSITORY_INVALID for a team with versions that begin again with the next snapshot
+ */
+export function findLiveVersion({ live, outdated, restarts }: RepositoryState, role: string): number {
   const { targets, snapshot } = live;
-  if (role !== 'targets') return versionIn(snapshot.signed.meta, role);
   const { version } = targets.signed;
-  return forgetsVersions(outdated) && beginsAgain(version) ? 0 : version;
+  if (role === 'targets') return restartsTargets(outdated, version) ? 0 : version;
+  const { meta } = snapshot.signed;
+  const published = publishedVersion({ meta, restarts }, role);
+  if (!forgetsVersions(outdated) || !beginsAgain(published)) return published;
+  // The next snapshot records the version after which the files of the team count: a file signed now would not.
+  throw new WritError('REPOSITORY_INVALID', `the versions of ${role} begin again with the next snapshot`, {
+    facts: { role, version: published },
+    hint: 'Run `writ refresh` with the new keys of snapshot and timestamp first.',
+  });
 }
 
 /** Without this check a version after a lost or damaged file would not list its releases, and would use their serials again. */
-function requireKnownEntries({ live, delegated, targets }: RepositoryState, role: string): void {
-  if (role === 'targets' || delegated.has(role)) return;
-  const version = versionIn(live.snapshot.signed.meta, role);
+function requireKnownEntries(state: RepositoryState, role: string): void {
+  const { live, targets, restarts } = state;
+  if (role === 'targets' || findNewestFile(state, role) !== undefined) return;
+  const version = lastSeenVersion({ meta: live.snapshot.signed.meta, restarts }, role);
   const handedOver = handedOverBy(targets);
   const known = Object.hasOwn(handedOver, role) ? (handedOver[role]?.after ?? 0) : 0;
   if (version <= known) return;

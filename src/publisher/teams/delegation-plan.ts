@@ -13,7 +13,7 @@ import type {
 } from '../../core/tuf/tuf-metadata.js';
 import type { PublicKey } from '../keys/public-key.js';
 import { shortKeyId, signersOf } from '../keys/signer-names.js';
-import { delegatedRolesOf, versionIn } from '../repository/delegated-files.js';
+import { delegatedRolesOf } from '../repository/delegated-files.js';
 import {
   type HandOver,
   handedOverBy,
@@ -25,7 +25,8 @@ import {
   targetsListedBy,
 } from '../repository/listing.js';
 import type { RepositoryState } from '../repository/repository-state.js';
-import { isAuthorisedFile, readDelegatedValidityMs } from '../signing/sign-role.js';
+import { lastSeenVersion } from '../repository/version-restarts.js';
+import { findNewestFile, isAuthorisedFile, readDelegatedValidityMs } from '../signing/sign-role.js';
 import {
   type DelegationRequest,
   requireHandOver,
@@ -125,11 +126,12 @@ function planChange(
   const taken = pathsOf(targets.signed.targets).filter(isOwn);
   const left = pathsOf(own).filter((path) => !isOwn(path));
   requireHandOver(request, { taken, left, role });
-  const current = state.delegated.get(role);
+  const current = findNewestFile(state, role);
+  const { meta } = state.live.snapshot.signed;
   const vouched = current !== undefined && isAuthorisedFile(next, role, current);
   const needsSignature = after !== undefined && (!vouched || taken.length + left.length > 0);
   const handOver: HandOver = {
-    after: Math.max(current?.signed.version ?? 0, versionIn(state.live.snapshot.signed.meta, role)),
+    after: Math.max(current?.signed.version ?? 0, lastSeenVersion({ meta, restarts: state.restarts }, role)),
     targets: { ...pick(own, isOwn), ...pick(targets.signed.targets, (path) => taken.includes(path)) },
   };
   const valuesAfter = <T>(values: Readonly<Record<string, T>>, value: T | undefined): object => {
@@ -176,11 +178,11 @@ type Targets = ParsedFile<'targets'>;
  * @returns true if the newest file of the role may be handed over: its keys are still trusted, or the operator asked for it
  */
 function isTrustedAfter(
-  { delegated }: RepositoryState,
+  state: RepositoryState,
   next: Targets,
   { role, shouldIncludeWaiting }: DelegationRequest,
 ): boolean {
-  const file = delegated.get(role);
+  const file = findNewestFile(state, role);
   const after = delegatedRolesOf(next).find(({ name }) => name === role);
   if (shouldIncludeWaiting === true) return true;
   return file !== undefined && after !== undefined && isVouched(file, delegationAuthority(next, after));

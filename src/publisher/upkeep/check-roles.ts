@@ -14,7 +14,7 @@ import {
   requireVersion,
   rootAuthority,
 } from '../../core/tuf/metadata-checks.js';
-import { isReachableVersion, maxVersionStep } from '../../core/tuf/metadata-version.js';
+import { maxVersionStep } from '../../core/tuf/metadata-version.js';
 import { trustFirstRoot, trustNextRoot } from '../../core/tuf/trusted-set.js';
 import {
   type DelegatedRole,
@@ -30,10 +30,12 @@ import { delegatedRolesOf, readDelegatedFile } from '../repository/delegated-fil
 import {
   metadataName,
   type RepositoryLayout,
+  reachableOnDisk,
   readRepositoryFile,
   versionsOnDisk,
 } from '../repository/repository-layout.js';
 import { readOwnRoot } from '../repository/repository-state.js';
+import { readVersionRestarts } from '../repository/version-restarts.js';
 
 export interface Findings {
   /** Runs a check; what it refuses becomes a problem of `where`. @returns undefined then */
@@ -133,14 +135,24 @@ export function checkRoles(
   }
   for (const role of targets === undefined ? [] : delegatedRolesOf(targets)) {
     const meta = snapshot?.signed.meta[`${role.name}.json`];
-    if (targets === undefined || meta === undefined) noteUnpublished(layout, findings, role.name);
-    else check(metadataName(role.name, meta.version), () => readTeam(layout, targets, role, meta));
+    if (targets === undefined || meta === undefined) {
+      const isRestarted = snapshot !== undefined && readVersionRestarts(snapshot.signed).has(role.name);
+      noteUnpublished(layout, findings, { role: role.name, isRestarted });
+    } else check(metadataName(role.name, meta.version), () => readTeam(layout, targets, role, meta));
   }
   return { counts, releases: [...releases].map(([path, file]) => ({ path, file })) };
 }
 
 /** A version on disk that no snapshot names may wait for the online keys, or may not verify. */
-function noteUnpublished(layout: RepositoryLayout, findings: Findings, role: string): void {
+function noteUnpublished(
+  layout: RepositoryLayout,
+  findings: Findings,
+  { role, isRestarted }: { readonly role: string; readonly isRestarted: boolean },
+): void {
+  if (isRestarted) {
+    findings.note(`${role} is not published since its versions began again, until its keys sign`);
+    return;
+  }
   const isSigned = versionsOnDisk(layout, role).length > 0;
   findings.note(`${role} ${isSigned ? 'has no published version' : 'has signed nothing'} yet`);
 }
@@ -151,8 +163,9 @@ function noteUnreachable(
   role: string,
   published: number,
 ): void {
+  const reachable = new Set(reachableOnDisk(layout, role, published));
   for (const version of versionsOnDisk(layout, role)) {
-    if (isReachableVersion(version, published)) continue;
+    if (reachable.has(version)) continue;
     const text = `is more than ${maxVersionStep} above the published version ${published}, and is never published. A stolen key may have signed it; \`writ repo gc\` removes it`;
     findings.note(`metadata/${metadataName(role, version)} ${text}`);
   }

@@ -17,7 +17,7 @@ import {
   metadataName,
   pathOf,
   type RepositoryLayout,
-  reachableVersions,
+  reachableOnDisk,
   versionsOnDisk,
 } from '../repository/repository-layout.js';
 import { type RepositoryState, readRepositoryState } from '../repository/repository-state.js';
@@ -97,7 +97,7 @@ function lastVersions(
   liveVersion: number,
   { keep, graceMs, clock }: CollectOptions,
 ): Set<number> {
-  const versions = reachableVersions(layout, role, liveVersion);
+  const versions = reachableOnDisk(layout, role, liveVersion);
   const upToLive = versions.filter((version) => version <= liveVersion);
   const stay = new Set(versions.slice(Math.max(upToLive.length - keep, 0)));
   for (const [index, version] of upToLive.entries()) {

@@ -6,6 +6,7 @@ import { isVouchedByRoot, rootAuthority } from '../../core/tuf/metadata-checks.j
 import { type MetaFile, type OnlineRole, parseEnvelope } from '../../core/tuf/tuf-metadata.js';
 import { versionIn } from '../repository/delegated-files.js';
 import { metadataName, readRepositoryFile, versionsOnDisk } from '../repository/repository-layout.js';
+import { readVersionRestarts, type VersionRestarts } from '../repository/version-restarts.js';
 import {
   describe,
   type LogReading,
@@ -43,13 +44,16 @@ export function liveVersions(
 
 /**
  * @param snapshots oldest first
- * @returns true for a version above the published one, and for one that lies between the versions that two consecutive snapshots name
+ * @returns true for a version that no snapshot names, if it is above the published one or lies between the versions that two
+ *   consecutive snapshots name
  */
 export function isUnseenVersion(
   { live, snapshots }: { readonly live: Live; readonly snapshots: readonly LogVersion<'snapshot'>[] },
   role: string,
   version: number,
 ): boolean {
+  // A version before a restart of the versions may be above the published one (adr/0073).
+  if (snapshots.some(({ file }) => versionIn(file.signed.meta, role) === version)) return false;
   if (version > (live.get(role) ?? 0)) return true;
   return snapshots.some((one, index) => {
     const before = snapshots[index - 1];
@@ -57,6 +61,15 @@ export function isUnseenVersion(
     const from = versionIn(before?.file.signed.meta ?? {}, role);
     return isNext && from < version && version < versionIn(one.file.signed.meta, role);
   });
+}
+
+/** @returns the restarts of versions that the live snapshot records; none where it does not verify */
+export function restartsIn(
+  timestamps: readonly LogVersion<'timestamp'>[],
+  snapshots: readonly LogVersion<'snapshot'>[],
+): VersionRestarts {
+  const version = timestamps.at(-1)?.file.signed.meta['snapshot.json'].version;
+  return readVersionRestarts(snapshots.find((one) => one.version === version)?.file.signed ?? {});
 }
 
 /** @returns what the versions name, by file; where two name the same, the newer one counts: hosts see that */

@@ -11,6 +11,7 @@ import {
   requireThreshold,
   rootAuthority,
 } from '../../core/tuf/metadata-checks.js';
+import { beginsAgain } from '../../core/tuf/metadata-version.js';
 import { countValidSigners } from '../../core/tuf/signature-schemes.js';
 import { matchesPath } from '../../core/tuf/target-search.js';
 import { trustFirstRoot, trustNextRoot } from '../../core/tuf/trusted-set.js';
@@ -23,6 +24,7 @@ import {
   versionsOnDisk,
 } from '../repository/repository-layout.js';
 import { readOwnRoot } from '../repository/repository-state.js';
+import { compareSigning, type VersionRestart } from '../repository/version-restarts.js';
 import {
   describe,
   type LogReading,
@@ -92,7 +94,9 @@ export function chargeOfTeams(targets: readonly LogVersion<'targets'>[]): Readon
 export interface RoleVersions {
   /** Those that verify, oldest first. */
   readonly versions: readonly LogVersion<'targets'>[];
-  /** Oldest version that was looked at; left out where there is none. */
+  /** Left out where the versions never began again. */
+  readonly restart?: VersionRestart | undefined;
+  /** Oldest version that was read; left out where there is none. */
   readonly first?: number;
   /** Why nothing older is shown: removed from the repository, or beyond the bounds of one log. */
   readonly olderAre?: 'gone' | 'not-read';
@@ -106,34 +110,45 @@ export interface Vouching {
   readonly charges: readonly InCharge[];
   /** What the kept snapshots name. */
   readonly named: NamedFiles;
+  /** Of the role. */
+  readonly restart?: VersionRestart | undefined;
 }
 
 /** Reads the versions of a role from the newest on, as far as the bounds go. */
 export function readLogVersions(reading: LogReading, role: string, vouching: Vouching): RoleVersions {
   const onDisk = versionsOnDisk(reading.layout, role).reverse();
-  const looked: number[] = [];
+  const readVersions: number[] = [];
   const found: { readonly entry: LogVersion<'targets'>; readonly by: ChargeRange }[] = [];
   for (const version of onDisk.slice(0, reading.maxVersions)) {
     const path = join(reading.layout.metadata, metadataName(role, version));
     if (!reading.take(sizeOf(path))) break;
-    looked.push(version);
+    readVersions.push(version);
     const one = attempt(reading, path, role, () => readOne(path, { role, version, ...vouching }));
     if (one !== undefined) found.push(one);
   }
-  found.reverse();
+  const { restart } = vouching;
+  found.sort((a, b) => compareSigning(restart, a.entry.version, b.entry.version));
   const versions = inOrder(reading, role, found);
-  const first = looked.at(-1);
+  const first = readVersions.at(-1);
   if (first === undefined)
-    return { versions, missing: [], ...(onDisk.length > 0 ? { olderAre: 'not-read' } : {}) };
-  const olderAre = looked.length < onDisk.length ? 'not-read' : first > 1 ? 'gone' : undefined;
-  return { versions, first, missing: missingIn(looked), ...(olderAre === undefined ? {} : { olderAre }) };
+    return { versions, restart, missing: [], ...(onDisk.length > 0 ? { olderAre: 'not-read' } : {}) };
+  const olderAre = readVersions.length < onDisk.length ? 'not-read' : first > 1 ? 'gone' : undefined;
+  return {
+    versions,
+    restart,
+    first,
+    missing: missingIn(readVersions),
+    ...(olderAre === undefined ? {} : { olderAre }),
+  };
 }
 
-/** @param looked descending */
-function missingIn(looked: readonly number[]): number[] {
+/** @param readVersions descending */
+function missingIn(readVersions: readonly number[]): number[] {
   const missing: number[] = [];
-  for (const [index, version] of looked.entries()) {
-    const older = looked[index + 1] ?? version - 1;
+  for (const [index, version] of readVersions.entries()) {
+    const older = readVersions[index + 1] ?? version - 1;
+    // A stolen key skipped the versions between (adr/0073).
+    if (beginsAgain(version) && !beginsAgain(older)) continue;
     for (let gone = version - 1; gone > older && missing.length < maxMissingNamed; gone -= 1)
       missing.push(gone);
   }

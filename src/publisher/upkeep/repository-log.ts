@@ -6,6 +6,7 @@ import type { Clock } from '../../platform/time/clock.js';
 import { delegatedRolesOf } from '../repository/delegated-files.js';
 import { handedOverBy } from '../repository/listing.js';
 import { layoutOf, type RepositoryLayout, rolesOnDisk } from '../repository/repository-layout.js';
+import { compareSigning } from '../repository/version-restarts.js';
 import {
   isUnseenVersion,
   type Live,
@@ -14,6 +15,7 @@ import {
   type OnlineSummary,
   onlineSummary,
   onlineVersions,
+  restartsIn,
 } from './log-online.js';
 import {
   defaultLogBounds,
@@ -27,9 +29,11 @@ import { asMoves, delegationActs, type LogAct, type ReleaseAct, releaseActs, roo
 import {
   chargeOfRoots,
   chargeOfTeams,
+  type InCharge,
   type RoleVersions,
   readLogRoots,
   readLogVersions,
+  type Vouching,
 } from './log-versions.js';
 
 export interface LogEntry {
@@ -82,12 +86,17 @@ export function readRepositoryLog({
   const reading = openLogReading(layout, clock, bounds);
   const roots = readLogRoots(reading, keysDirectory);
   const timestamps = onlineVersions(reading, 'timestamp', { roots, named: new Map() });
-  const snapshots = onlineVersions(reading, 'snapshot', { roots, named: namedBy(timestamps) });
+  const found = onlineVersions(reading, 'snapshot', { roots, named: namedBy(timestamps) });
+  const restarts = restartsIn(timestamps, found);
+  const snapshots = found.toSorted((a, b) => compareSigning(restarts.get('snapshot'), a.version, b.version));
   const named = namedBy(snapshots);
-  const targets = readLogVersions(reading, 'targets', { charges: chargeOfRoots(roots), named });
+  const vouchingFor = (role: string, charges: readonly InCharge[]): Vouching => {
+    return { charges, named, restart: restarts.get(role) };
+  };
+  const targets = readLogVersions(reading, 'targets', vouchingFor('targets', chargeOfRoots(roots)));
   const charges = chargeOfTeams(targets.versions);
   const teams = teamsOf(layout, charges.keys()).map((role) => {
-    return { role, read: readLogVersions(reading, role, { charges: charges.get(role) ?? [], named }) };
+    return { role, read: readLogVersions(reading, role, vouchingFor(role, charges.get(role) ?? [])) };
   });
   const versions = { live: liveVersions(timestamps, snapshots), snapshots };
   const seenInTeams = teams.flatMap(({ role, read }) => listSeenReleases(role, read.versions, versions));
@@ -198,15 +207,16 @@ function targetsEntries(
 
 function teamEntries(
   role: string,
-  { versions }: RoleVersions,
+  { versions, restart }: RoleVersions,
   delegators: readonly LogVersion<'targets'>[],
   seen: SeenMetadata,
 ): LogEntry[] {
   return versions.flatMap((one, index) => {
     const before = versions[index - 1];
     if (before === undefined && one.version !== 1) return [];
-    const received = handOverBefore(role, one.version, delegators);
-    const isNewer = received !== undefined && received.after >= (before?.version ?? 0);
+    const received = handOverBefore(role, delegators, { version: one.version, restart });
+    const isNewer =
+      received !== undefined && compareSigning(restart, received.after, before?.version ?? 0) >= 0;
     // Hosts did not see a waiting version that the hand-over left out or included.
     const published = versions
       .slice(0, index)
@@ -222,11 +232,15 @@ function teamEntries(
 }
 
 /** @returns what was handed over to a role last before it signed a version */
-function handOverBefore(role: string, version: number, delegators: readonly LogVersion<'targets'>[]) {
+function handOverBefore(
+  role: string,
+  delegators: readonly LogVersion<'targets'>[],
+  { version, restart }: { readonly version: number } & Pick<RoleVersions, 'restart'>,
+) {
   const all = delegators.flatMap(({ file }) => {
     const given = handedOverBy(file);
     const one = Object.hasOwn(given, role) ? given[role] : undefined;
-    return one !== undefined && one.after < version ? [one] : [];
+    return one !== undefined && compareSigning(restart, one.after, version) < 0 ? [one] : [];
   });
   return all.at(-1);
 }
@@ -246,7 +260,7 @@ function entriesOf(role: string, one: LogVersion<'targets'>, acted: Acted): LogE
   const since = before === undefined || before.version === one.version - 1 ? {} : { since: before.version };
   const isUnseen = isUnseenVersion(seen, role, one.version);
   const isRemoved = role !== 'targets' && !seen.delegated.has(role);
-  const isWaiting = !isRemoved && one.version > (seen.live.get(role) ?? 0);
+  const isWaiting = isUnseen && !isRemoved && one.version > (seen.live.get(role) ?? 0);
   const waiting = isWaiting ? ({ waiting: true } as const) : {};
   const isSkipped = !isWaiting && isUnseen;
   // The usual skipped version is the first of two before one refresh: the next version publishes its act.

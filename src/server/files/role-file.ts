@@ -4,6 +4,7 @@
 import { WritError } from '../../core/errors.js';
 import { parseIsoTime } from '../../core/release/release.js';
 import { parseStrictJson } from '../../core/text/strict-json.js';
+import { isVersion } from '../../core/tuf/metadata-version.js';
 import type { TopLevelRole } from '../../core/tuf/tuf-metadata.js';
 
 export interface RoleFile {
@@ -14,6 +15,8 @@ export interface RoleFile {
   readonly signedAtMs?: number;
   /** Versions by file name, as `targets.json`; empty for root and targets. */
   readonly meta: ReadonlyMap<string, number>;
+  /** Of a snapshot: for each role with restarted versions, the highest version before (adr/0073). */
+  readonly restartedAfter: ReadonlyMap<string, number>;
   /** Key ids that the file's signatures name; nothing is verified here. */
   readonly signedBy: ReadonlySet<string>;
   /** Of a root: the key ids of each role. */
@@ -41,7 +44,8 @@ export function parseRoleFile(bytes: Uint8Array, role: TopLevelRole): RoleFile {
   );
   const signedBy = new Set(listOf(member(file, 'signatures')).flatMap((one) => textOf(member(one, 'keyid'))));
   const keyIds = keyIdsOf(member(signed, 'roles'));
-  const known = { version, expiresMs, meta, signedBy, keyIds, delegated };
+  const restartedAfter = versionsAfter(member(member(signed, 'writ'), 'restarts'));
+  const known = { version, expiresMs, meta, restartedAfter, signedBy, keyIds, delegated };
   return signedAtMs === undefined ? known : { ...known, signedAtMs };
 }
 
@@ -65,6 +69,15 @@ function metaVersions(meta: unknown): Map<string, number> {
   );
 }
 
+function versionsAfter(restarts: unknown): Map<string, number> {
+  return new Map(
+    entriesOf(restarts).flatMap(([role, restart]) => {
+      const after = member(restart, 'after');
+      return isVersion(after) ? [[role, after] as const] : [];
+    }),
+  );
+}
+
 function entriesOf(value: unknown): [string, unknown][] {
   return typeof value === 'object' && value !== null ? Object.entries(value) : [];
 }
@@ -79,7 +92,7 @@ function textOf(value: unknown): string[] {
 
 function versionOf(value: unknown): number | undefined {
   const version = member(value, 'version');
-  return typeof version === 'number' && Number.isSafeInteger(version) && version >= 1 ? version : undefined;
+  return isVersion(version) ? version : undefined;
 }
 
 function member(value: unknown, name: string): unknown {

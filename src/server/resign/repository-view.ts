@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { type ErrorCode, isSystemError, toWritError, WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
 import { defaultMetadataLimits, metadataBytesByRole } from '../../core/limits.js';
-import { isReachableVersion, parseVersion } from '../../core/tuf/metadata-version.js';
+import { beginsAgain, parseVersion, reachableVersions } from '../../core/tuf/metadata-version.js';
 import { type TopLevelRole, versionPattern } from '../../core/tuf/tuf-metadata.js';
 import { isSameStamp, type Stamp, stampOf } from '../files/live-file.js';
 import { parseRoleFile, type RoleFile } from '../files/role-file.js';
@@ -101,13 +101,14 @@ function readState(repository: string): RepositoryState {
   const timestamp = load('timestamp', 'timestamp.json');
   const snapshot = load('snapshot', numbered(timestamp, 'snapshot'));
   const targets = load('targets', numbered(snapshot, 'targets'));
-  problems.push(...outdatedRoles(root, { timestamp, snapshot, targets }));
+  const outdated = outdatedRoles(root, { timestamp, snapshot, targets });
+  problems.push(...outdated);
   // A role that the targets no longer delegate to stays in every snapshot, and nobody signs for it any more.
   const waiting = ['targets', ...(targets?.delegated ?? [])];
   return {
     roles,
     problems,
-    pending: snapshot === undefined ? [] : pendingFiles(versions, snapshot, waiting),
+    pending: snapshot === undefined ? [] : pendingFiles(versions, { snapshot, roles: waiting, outdated }),
   };
 }
 
@@ -170,16 +171,31 @@ const versionedFile = new RegExp(`^(${versionPattern})\\.([^.].*\\.json)$`);
 /** The newest file of each role that a refresh could publish; a version that is not reachable is left out. */
 function pendingFiles(
   versions: ReadonlyMap<string, readonly number[]>,
-  snapshot: RoleFile,
-  roles: readonly string[],
+  {
+    snapshot,
+    roles,
+    outdated,
+  }: {
+    readonly snapshot: RoleFile;
+    readonly roles: readonly string[];
+    readonly outdated: RepositoryState['problems'];
+  },
 ): string[] {
+  const isOutdated = (role: string): boolean => outdated.some((one) => one.role === role);
   return roles.flatMap((role) => {
     const file = `${encodeURIComponent(role)}.json`;
-    const published = snapshot.meta.get(`${role}.json`) ?? 0;
-    const reachable = (versions.get(file) ?? []).filter((version) => isReachableVersion(version, published));
-    const version = reachable.reduce((highest, next) => Math.max(highest, next), 0);
+    const listed = snapshot.meta.get(`${role}.json`) ?? snapshot.restartedAfter.get(role) ?? 0;
+    const published = restartsTargets(role, listed) ? 0 : listed;
+    const onDisk = [...(versions.get(file) ?? [])].sort((a, b) => a - b);
+    const version = reachableVersions(onDisk, published).at(-1) ?? 0;
     return version > published ? [`${version}.${file}`] : [];
   });
+
+  // As the publisher has it (adr/0073): the files below the high version may wait under the new key.
+  function restartsTargets(role: string, version: number): boolean {
+    const isForgotten = isOutdated('snapshot') || isOutdated('timestamp');
+    return role === 'targets' && isForgotten && isOutdated('targets') && beginsAgain(version);
+  }
 }
 
 function versionsByFile(names: readonly string[]): Map<string, number[]> {

@@ -529,6 +529,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'repository-owner',
     'repository-state',
     'repository-writer',
+    'version-restarts',
   ],
   'publisher/root': [
     'commit-plan',

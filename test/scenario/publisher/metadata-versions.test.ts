@@ -5,16 +5,13 @@ import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { defaultArchiveLimits } from '../../../src/core/limits.js';
 import { maxVersion, maxVersionStep } from '../../../src/core/tuf/metadata-version.js';
-import { openKey } from '../../../src/publisher/keys/key-directory.js';
-import { readKeyFile } from '../../../src/publisher/keys/key-file.js';
-import { signMetadata } from '../../../src/publisher/keys/signer.js';
 import { checkRepository } from '../../../src/publisher/upkeep/check-repository.js';
 import { planCollection } from '../../../src/publisher/upkeep/collect-repository.js';
 import { parseRequestPath } from '../../../src/server/files/request-path.js';
 import { createRepositoryView } from '../../../src/server/resign/repository-view.js';
 import { rejectsCode } from '../../kit/assert/assert-code.js';
 import { tempDir } from '../../kit/disk/temp-dir.js';
-import { commit, noPassphrases } from '../../kit/repository/ceremony.js';
+import { commit } from '../../kit/repository/ceremony.js';
 import { complete, hostOf, replacing, versionsOf } from '../../kit/repository/committed-root.js';
 import {
   delegateTo,
@@ -28,37 +25,7 @@ import {
   type SampleRepository,
   sampleRepository,
 } from '../../kit/repository/sample-repository.js';
-
-interface Forged {
-  /** The file that the thief changes. */
-  readonly from: string;
-  readonly to: string;
-  /** A key file of the role. */
-  readonly key: string;
-  readonly members: object;
-}
-
-/** Writes metadata with other members, signed by a stolen key. */
-async function forge(repository: SampleRepository, { from, to, key, members }: Forged): Promise<void> {
-  const { signed } = JSON.parse(fs.readFileSync(metadataPath(repository, from), 'utf8'));
-  const signer = await openKey(readKeyFile(key)!, noPassphrases);
-  fs.writeFileSync(metadataPath(repository, to), await signMetadata({ ...signed, ...members }, [signer]));
-}
-
-/** The thief has the online keys too, and publishes the version of a role. */
-async function forgeOnline(repository: SampleRepository, role: string, version: number): Promise<void> {
-  const { signed } = JSON.parse(fs.readFileSync(metadataPath(repository, 'timestamp.json'), 'utf8'));
-  const before: number = signed.meta['snapshot.json'].version;
-  const from = `${before}.snapshot.json`;
-  const { meta } = JSON.parse(fs.readFileSync(metadataPath(repository, from), 'utf8')).signed;
-  const next = role === 'snapshot' ? version : before + 1;
-  const listed = role === 'snapshot' ? meta : { ...meta, [`${role}.json`]: { version } };
-  const key = (name: string): string => `${repository.keys}/${name}.key`;
-  const snapshot = { version: next, meta: listed };
-  await forge(repository, { from, to: `${next}.snapshot.json`, key: key('snapshot'), members: snapshot });
-  const members = { version: signed.version + 1, meta: { 'snapshot.json': { version: next } } };
-  await forge(repository, { from: 'timestamp.json', to: 'timestamp.json', key: key('timestamp'), members });
-}
+import { forge, forgeOnline } from '../../kit/trust/forged-metadata.js';
 
 function check(repository: SampleRepository) {
   const report = { begin: () => undefined, progress: () => undefined };
@@ -154,7 +121,48 @@ describe('a version far above the published one', () => {
     await repository.publish({ file: 'two' }, { keys: team.keys });
     await repository.refresh();
     assert.deepEqual(live(repository), ['dns-edge 2 dns-team']);
-    assert.ok(fs.existsSync(metadataPath(repository, '2.dns-team.json')));
+    assert.ok(fs.existsSync(metadataPath(repository, `${maxVersionStep + 2}.dns-team.json`)));
+  });
+
+  it('of 64 files that do not verify is passed over by the next version', async () => {
+    using dir = tempDir();
+    const { repository, team } = await publishedByTeam(dir);
+    for (let version = maxVersionStep + 1; version > maxVersionStep - 64; version -= 1)
+      fs.writeFileSync(metadataPath(repository, `${version}.dns-team.json`), '{}');
+    await repository.publish({ file: 'two' }, { keys: team.keys });
+    await repository.refresh();
+    assert.deepEqual(live(repository), ['dns-edge 2 dns-team']);
+  });
+
+  it('is followed by the next release of a team where it is the last one within the step', async () => {
+    using dir = tempDir();
+    const { repository, team } = await publishedByTeam(dir);
+    const version = maxVersionStep + 1;
+    const to = `${version}.dns-team.json`;
+    const key = `${team.keys}/dns-team.key`;
+    await forge(repository, { from: '1.dns-team.json', to, key, members: { version } });
+    await repository.publish({ file: 'two' }, { keys: team.keys });
+    const next = `${version + 1}.dns-team.json`;
+    assert.deepEqual(createRepositoryView(repository.directory).read().pending, [next]);
+    await repository.publish({ file: 'three' }, { keys: team.keys });
+    await repository.refresh();
+    assert.deepEqual(live(repository), ['dns-edge 3 dns-team']);
+    assert.deepEqual((await check(repository)).notes, []);
+  });
+
+  it('is followed by a release and a withdrawal of the targets where it is the last one within the step', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    await repository.publish({ a: 'a' });
+    const version = maxVersionStep + 2;
+    const to = `${version}.targets.json`;
+    const key = `${repository.keys}/targets.key`;
+    await forge(repository, { from: '2.targets.json', to, key, members: { version } });
+    await repository.publish({ a: 'b' });
+    assert.deepEqual(live(repository), ['dns-edge 2 targets']);
+    assert.equal((await versionsOf(hostOf(repository)))['targets'], version + 1);
+    await repository.refresh();
+    assert.deepEqual(live(repository), ['dns-edge 2 targets']);
   });
 });
 

@@ -19,10 +19,17 @@ describe('role file', () => {
       expiresMs: Date.UTC(2026, 10, 8),
       signedAtMs: Date.UTC(2026, 10, 1),
       meta: new Map([['snapshot.json', 3]]),
+      restartedAfter: new Map(),
       delegated: [],
       signedBy: new Set(),
       keyIds: new Map(),
     });
+  });
+
+  it('gives the version before the restart of each role, without what is no version', () => {
+    const restarts = { team: { version: 9, after: 2 }, first: { version: 9, after: 0 }, odd: 'x' };
+    const { restartedAfter } = parseRoleFile(bytes({ ...whole, writ: { restarts } }), 'timestamp');
+    assert.deepEqual([...restartedAfter], [['team', 2]]);
   });
 
   it('gives the key ids that signed, and those that a root gives to each role', () => {
