@@ -15,30 +15,27 @@ export function parseVersion(digits: string | undefined): number | undefined {
 }
 
 /**
- * Fast-forward attack: a thief signs the highest version, so that no version of a new key can follow. A publisher and a server
- * therefore publish no file that is further above the published version than this.
+ * Fast-forward attack: a thief signs the highest version, so that no version of a new key can follow. Only versions up to this
+ * one may have a gap before them. A repository reaches it by an attack only: at one signature a second, after 30,000 years.
  */
-export const maxVersionStep = 1_000_000;
+export const maxVersionAfterGap = 1e12;
 
 /**
- * A thief signs the last version within the step. The next version is then one more, and it must be readable: so an unbroken
- * row of versions above the step counts too. Such a row ends far below the highest version, because files take space.
+ * The set does not grow while a publisher goes on: a thief's file outside of it must not take the place of a later release.
  * @param versions of one role on disk, ascending
  * @param published the version that hosts see; 0 before they see any
  * @returns the versions that may be read, published or followed by the next version
  */
 export function reachableVersions(versions: readonly number[], published: number): number[] {
-  let highest = published + maxVersionStep;
+  let highest = published;
   return versions.filter((version) => {
-    if (version === highest + 1) highest = version;
-    return version <= highest;
+    if (version > maxVersionAfterGap && version > highest + 1) return false;
+    highest = Math.max(highest, version);
+    return true;
   });
 }
 
-/** A repository reaches this version by an attack only: at one signature a second, after 30,000 years. */
-const maxHonestVersion = 1e12;
-
 /** @returns whether versions begin again, once hosts delete the snapshot and the timestamp with the published versions */
 export function beginsAgain(version: number): boolean {
-  return version > maxHonestVersion;
+  return version > maxVersionAfterGap;
 }

@@ -175,6 +175,10 @@ function formerHint(choice: Choice): string | undefined {
   return `\`--to ${serial}\` returns to a release that hosts saw before the key of ${former.role} was replaced or its delegation ended; \`writ repo log --bundle ${bundle}\` shows it. Or publish a good tree first.`;
 }
 
+/** A stolen key can sign a file with any content under that serial, and a stolen snapshot key can list the file. */
+const untrustedHint =
+  'Only replaced keys signed it. Publish its files again: the release gets the next serial, and all hosts accept it. Then withdraw.';
+
 function chooseRelease(choice: Choice): ListedRelease {
   const { state, to, head, history, withdrawn } = choice;
   const { bundle, channel } = head.release;
@@ -200,7 +204,9 @@ function chooseRelease(choice: Choice): ListedRelease {
   const chosen = [...standing, ...history].find(isNamed) ?? formerOf(choice).find(isNamed);
   if (chosen === undefined) {
     const message = `${bundle} has no serial ${to} that current keys trust`;
-    throw new WritError('RELEASE_UNKNOWN', message, { facts: { ...facts, serial: to } });
+    const isListed = serialsListed(state.layout, { bundle, channel }).has(to);
+    const hint = isListed ? untrustedHint : undefined;
+    throw new WritError('RELEASE_UNKNOWN', message, { facts: { ...facts, serial: to }, ...given({ hint }) });
   }
   if (chosen.release.channel !== channel) requireStanding(state, chosen.release);
   return chosen;

@@ -5,7 +5,12 @@ import { basename, dirname, join, relative } from 'node:path';
 import { isSystemError, isWritError, WritError } from '../../core/errors.js';
 import { type Digest, deltaPath, digestHex, targetPath } from '../../core/names.js';
 import { roleFileName } from '../../core/tuf/delegations.js';
-import { maxVersion, parseVersion, reachableVersions } from '../../core/tuf/metadata-version.js';
+import {
+  maxVersion,
+  maxVersionAfterGap,
+  parseVersion,
+  reachableVersions,
+} from '../../core/tuf/metadata-version.js';
 import { versionPattern } from '../../core/tuf/tuf-metadata.js';
 import { diskError, isTemporaryName } from '../../platform/disk/durable-fs.js';
 import { readSmallFile } from '../../platform/read-file.js';
@@ -72,12 +77,19 @@ export function reachableOnDisk(layout: RepositoryLayout, role: string, publishe
 /**
  * @param published as for reachableOnDisk
  * @returns the version above the published one and each reachable one: readers take the highest that verifies
- * @throws WritError REPOSITORY_INVALID where no version can follow the published one
+ * @throws WritError REPOSITORY_INVALID where no version can follow, or a further version on disk would be above the next one
  */
 export function nextVersionOf(layout: RepositoryLayout, role: string, published: number): number {
   const highest = Math.max(published, reachableOnDisk(layout, role, published).at(-1) ?? 0);
-  if (highest < maxVersion) return highest + 1;
-  throw noVersionFollows(role, published);
+  if (highest >= maxVersion) throw noVersionFollows(role, published);
+  const next = highest + 1;
+  // The versions right above the next one would be read with it, and hide it.
+  if (next <= maxVersionAfterGap || !versionsOnDisk(layout, role).includes(next + 1)) return next;
+  const name = metadataName(role, next + 1);
+  throw new WritError('REPOSITORY_INVALID', `${name} is above the next version of ${role}`, {
+    facts: { role, version: next + 1 },
+    hint: 'A stolen key may have signed it: `writ repo gc` removes it.',
+  });
 }
 
 export function noVersionFollows(role: string, version: number): WritError {
@@ -90,7 +102,7 @@ export function noVersionFollows(role: string, version: number): WritError {
   });
 }
 
-/** @returns names of the roles that have numbered files there, those that nobody lists any more too */
+/** @returns names of the roles that have numbered files there, also those of roles that no file lists any more */
 export function rolesOnDisk(layout: RepositoryLayout): string[] {
   const names = listNames(layout.metadata).flatMap((name) => numbered.exec(name)?.[2] ?? []);
   // A name that needs encoding is not one that our publisher gave.
@@ -98,7 +110,7 @@ export function rolesOnDisk(layout: RepositoryLayout): string[] {
 }
 
 /**
- * Reads a file of the repository; it may have been put there by anybody who can write to the directory.
+ * Reads a file of the repository. Each user with write permission may have put it there.
  * @returns undefined when it is not there
  * @throws WritError REPOSITORY_INVALID for what is no regular file, or is too large; DISK_*
  */

@@ -3,15 +3,10 @@
 // slept could never be woken. Somebody who can write to the directory must not get his own targets signed.
 import { join } from 'node:path';
 import { isWritError, WritError } from '../../core/errors.js';
-import { defaultMetadataLimits as limits, metadataBytesByRole } from '../../core/limits.js';
-import {
-  isNamedBy,
-  isVouchedByRoot,
-  requireThreshold,
-  rootAuthority,
-} from '../../core/tuf/metadata-checks.js';
+import { defaultMetadataLimits as limits } from '../../core/limits.js';
+import { isVouchedByRoot } from '../../core/tuf/metadata-checks.js';
 import { type TrustedSet, trustFirstRoot, trustNextRoot } from '../../core/tuf/trusted-set.js';
-import { isOnlineRole, type MetaFile, type ParsedFile, parseEnvelope } from '../../core/tuf/tuf-metadata.js';
+import { isOnlineRole, type ParsedFile, parseEnvelope } from '../../core/tuf/tuf-metadata.js';
 import {
   type DelegatedFiles,
   findNewest,
@@ -19,6 +14,7 @@ import {
   readLiveDelegated,
   readRestartedFiles,
 } from './delegated-files.js';
+import { type LaterRole, readLiveFiles, readRequired } from './live-files.js';
 import {
   listNames,
   metadataName,
@@ -52,16 +48,14 @@ export interface RepositoryState {
   readonly outdated: readonly LaterRole[];
 }
 
-/** What a root puts in charge, beside itself. */
-export type LaterRole = 'timestamp' | 'snapshot' | 'targets';
-
 /** Name of the root in a directory of keys: the publisher's own copy, out of reach of whoever serves. */
 export const anchorName = 'root.json';
 
 /**
  * @param keysDirectory where the publisher's copy of the first root lies; without one, the repository's own
  *   first root is believed
- * @param options `nextRoot`: waiting targets count only if this root lists their keys too. `accepted` only where they are signed again and shown to a person: targets of a key that the root no
+ * @param options `nextRoot`: the root that is to be committed; waiting targets count only if it lists their keys too, unless
+ *   `shouldIncludeWaiting`. `accepted` only where they are signed again and shown to a person: targets of a key that the root no
  *   longer lists may be those of a thief, and must never be built on unseen
  * @throws WritError REPOSITORY_INVALID with the code of what is wrong among its facts
  */
@@ -71,17 +65,18 @@ export function readRepositoryState(
   options: {
     readonly outdatedTargets?: 'accepted';
     readonly nextRoot?: ParsedFile<'root'> | undefined;
+    readonly shouldIncludeWaiting?: boolean | undefined;
   } = {},
 ): RepositoryState {
   const { anchor, roots } = readRoots(layout, keysDirectory);
   return asInvalid(() => {
-    const timestamp = parseEnvelope(readRequired(layout.timestamp, limits.maxTimestampBytes), 'timestamp');
-    requireVoucher(timestamp, roots);
-    const snapshot = readNamed(layout, 'snapshot', timestamp.signed.meta['snapshot.json'], roots);
-    const targets = readNamed(layout, 'targets', snapshot.signed.meta['targets.json'], roots);
+    const { nextRoot, shouldIncludeWaiting } = options;
     const root = newestOf(roots);
+    const files = readLiveFiles({ layout, roots, hostRoot: nextRoot ?? root });
+    const { timestamp, snapshot, targets } = files;
     const outdated = [timestamp, snapshot, targets].filter((file) => !isVouchedByRoot(file, root));
-    const read = (version: number) => readPending(layout, version, [root, options.nextRoot ?? root]);
+    const read = (version: number) =>
+      readPending(layout, version, [root, shouldIncludeWaiting ? root : (nextRoot ?? root)]);
     const { version } = targets.signed;
     const above = restartsTargets(rolesOf(outdated), version) ? 0 : version;
     const newest = findNewest(layout, 'targets', above, read);
@@ -115,7 +110,7 @@ export function withoutWaiting(state: RepositoryState): RepositoryState {
   return { ...state, targets: state.live.targets, delegated: state.live.delegated };
 }
 
-/** @returns true for the same bytes, whoever read them */
+/** @returns true for the same bytes */
 export function isSameFile(file: ParsedFile<'targets'>, other: ParsedFile<'targets'> | undefined): boolean {
   return other !== undefined && Buffer.from(file.bytes).equals(other.bytes);
 }
@@ -139,15 +134,6 @@ function newestOf(roots: readonly ParsedFile<'root'>[]): ParsedFile<'root'> {
   const root = roots.at(-1);
   if (root !== undefined) return root;
   throw new WritError('INTERNAL', 'a chain of roots is empty');
-}
-
-/**
- * A rotation puts the new root there before what its new keys sign; a crash in between, or keys that are
- * elsewhere, must not make the repository unreadable to those who are to finish it.
- */
-function requireVoucher(file: ParsedFile<LaterRole>, roots: readonly ParsedFile<'root'>[]): void {
-  if (roots.some((root) => isVouchedByRoot(file, root))) return;
-  requireThreshold(file, rootAuthority(newestOf(roots), file.role));
 }
 
 function outdatedTargets(): WritError {
@@ -183,26 +169,6 @@ function followRoots(layout: RepositoryLayout, anchor: Buffer): ParsedFile<'root
     roots.push(set.root);
   }
   return roots;
-}
-
-function readNamed<Role extends 'snapshot' | 'targets'>(
-  layout: RepositoryLayout,
-  role: Role,
-  meta: MetaFile | undefined,
-  roots: readonly ParsedFile<'root'>[],
-): ParsedFile<Role> {
-  const name = metadataName(role, meta?.version ?? 0);
-  const maxBytes = metadataBytesByRole(limits)[role];
-  const file = parseEnvelope(readRequired(join(layout.metadata, name), maxBytes), role);
-  requireVoucher(file, roots);
-  if (meta !== undefined && isNamedBy(meta, file)) return file;
-  throw new WritError('METADATA_MIX', `${name} does not match its listed version`, { facts: { name } });
-}
-
-function readRequired(path: string, maxBytes: number): Buffer {
-  const bytes = readRepositoryFile(path, maxBytes);
-  if (bytes !== undefined) return bytes;
-  throw new WritError('METADATA_MISSING', `${path} is missing`, { facts: { path } });
 }
 
 function readPending(

@@ -6,13 +6,9 @@ import { type ParsedFile, parseEnvelope, type RootSigned } from '../../core/tuf/
 import type { Clock } from '../../platform/time/clock.js';
 import { holderOf, type KeyDirectory, keysAtHand } from '../keys/key-directory.js';
 import { delegatedRolesOf } from '../repository/delegated-files.js';
+import type { LaterRole } from '../repository/live-files.js';
 import { layoutOf } from '../repository/repository-layout.js';
-import {
-  type LaterRole,
-  type RepositoryState,
-  readRepositoryState,
-  readRoots,
-} from '../repository/repository-state.js';
+import { type RepositoryState, readRepositoryState, readRoots } from '../repository/repository-state.js';
 import { listUnconfirmedTeams, removesTargetsKey, type TeamKeys } from './confirm-teams.js';
 import { type Proposal, rootDigest, trustBase, wrongBase } from './proposal-file.js';
 import { isComplete, tallySignatures, validSignatures, withSignatures } from './proposal-signatures.js';
@@ -57,8 +53,9 @@ export function planCommit(options: PlanOptions) {
   // Both thresholds, by the very rules of a host; the tally is for people.
   if (isComplete(tallies)) trustNextRoot(trustFirstRoot(base.bytes), root.bytes);
   // Waiting targets of a replaced key may be signed by a thief.
-  const nextRoot = options.shouldIncludeWaiting === true ? undefined : root;
-  const state = readRepositoryState(layout, keys?.path, { outdatedTargets: 'accepted', nextRoot });
+  const { shouldIncludeWaiting } = options;
+  const reading = { outdatedTargets: 'accepted', nextRoot: root, shouldIncludeWaiting } as const;
+  const state = readRepositoryState(layout, keys?.path, reading);
   const roles = planRoles(state, root.signed, options);
   // Without a new targets key too: the old key signs nothing after the commit, so that a wrong key could not be corrected.
   const isSigning = !roles.missing.includes('targets') && roles.unvouched.includes('targets');

@@ -98,7 +98,8 @@ export async function signOnline(options: OnlineSigningOptions) {
   // By the signing time, which is later than the clock where an earlier timestamp was signed ahead.
   const expired = live.snapshot.expiresAtMs <= time.nowMs;
   if (isWaiting(state) || expired || roles.includes('snapshot') || state.outdated.includes('snapshot')) {
-    const version = writer.nextVersion('snapshot', requireLiveVersion(state, 'snapshot'));
+    const next = writer.nextVersion('snapshot', requireLiveVersion(state, 'snapshot'));
+    const version = forgetsVersions(state.outdated) ? next + versionsAheadOfCopy : next;
     const edition = { version, ...time, lifeMs: validityMs.snapshot };
     const { meta } = live.snapshot.signed;
     const content = snapshotContent(edition, { meta, restarts }, listNewestFiles(state));
@@ -144,6 +145,12 @@ function requireLiveVersion({ live, outdated }: RepositoryState, role: OnlineRol
   if (version < maxVersion) return version;
   throw noVersionFollows(role, version);
 }
+
+/**
+ * Caches keep a numbered file for ever. A repository that was restored from a copy has fewer snapshots than the lost server
+ * had signed: with new online keys hosts accept any version, so the next one is above all of these.
+ */
+const versionsAheadOfCopy = 1000;
 
 /** A state that the next snapshot lists, and what that snapshot records beside it. */
 interface RestartedState {

@@ -14,7 +14,7 @@ import {
   requireVersion,
   rootAuthority,
 } from '../../core/tuf/metadata-checks.js';
-import { maxVersionStep } from '../../core/tuf/metadata-version.js';
+import { maxVersionAfterGap } from '../../core/tuf/metadata-version.js';
 import { trustFirstRoot, trustNextRoot } from '../../core/tuf/trusted-set.js';
 import {
   type DelegatedRole,
@@ -166,7 +166,7 @@ function noteUnreachable(
   const reachable = new Set(reachableOnDisk(layout, role, published));
   for (const version of versionsOnDisk(layout, role)) {
     if (reachable.has(version)) continue;
-    const text = `is more than ${maxVersionStep} above the published version ${published}, and is never published. A stolen key may have signed it; \`writ repo gc\` removes it`;
+    const text = `is above ${maxVersionAfterGap}, does not follow version ${published}, and is never published. A stolen key may have signed it; \`writ repo gc\` removes it`;
     findings.note(`metadata/${metadataName(role, version)} ${text}`);
   }
 }

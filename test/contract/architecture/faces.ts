@@ -522,6 +522,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
   'publisher/repository': [
     'delegated-files',
     'listing',
+    'live-files',
     'loose-metadata',
     'metadata-content',
     'release-files',

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { defaultArchiveLimits } from '../../../src/core/limits.js';
-import { maxVersion, maxVersionStep } from '../../../src/core/tuf/metadata-version.js';
+import { maxVersion, maxVersionAfterGap } from '../../../src/core/tuf/metadata-version.js';
 import { checkRepository } from '../../../src/publisher/upkeep/check-repository.js';
 import { planCollection } from '../../../src/publisher/upkeep/collect-repository.js';
 import { parseRequestPath } from '../../../src/server/files/request-path.js';
@@ -39,9 +39,9 @@ function check(repository: SampleRepository) {
   });
 }
 
-const highVersions = [maxVersionStep + 10, 9_999_999_999, 10_000_000_000, maxVersion];
+const highVersions = [maxVersionAfterGap + 1, maxVersionAfterGap + 10, maxVersion];
 
-describe('a version far above the published one', () => {
+describe('a version that no key of today can reach', () => {
   for (const version of highVersions) {
     it(`is not published as ${version} of a team, and a new key signs the next version`, async () => {
       using dir = tempDir();
@@ -52,10 +52,7 @@ describe('a version far above the published one', () => {
       assert.deepEqual(createRepositoryView(repository.directory).read().pending, []);
       await repository.refresh();
       const { notes } = await check(repository);
-      assert.match(
-        notes.join('\n'),
-        new RegExp(`metadata/${version}.dns-team.json is more than 1000000 above`),
-      );
+      assert.match(notes.join('\n'), new RegExp(`metadata/${version}.dns-team.json is above 1000000000000`));
       const team = makeTeam(dir, 'dns-team', 'next');
       await delegateTo(repository, team);
       assert.equal((await signByTeam(repository, team)).version, 2);
@@ -92,6 +89,26 @@ describe('a version far above the published one', () => {
     });
   }
 
+  it('is not published either once the published version has grown', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    await repository.publish({ a: 'a' });
+    const key = `${repository.keys}/targets.key`;
+    for (const version of [maxVersionAfterGap, maxVersionAfterGap + 3]) {
+      const to = `${version}.targets.json`;
+      await forge(repository, { from: '2.targets.json', to, key, members: { version } });
+    }
+    await repository.publish({ a: 'b' });
+    assert.equal((await versionsOf(hostOf(repository)))['targets'], maxVersionAfterGap + 1);
+    const error = await rejectsCode('REPOSITORY_INVALID', repository.publish({ a: 'c' }));
+    assert.match(error.message, /1000000000003.targets.json is above the next version/);
+    assert.match(error.hint, /`writ repo gc` removes it/);
+    const options = { repository: repository.directory, keep: 1, graceMs: 0, clock: repository.clock };
+    for (const { path } of planCollection(options)) fs.rmSync(`${repository.directory}/${path}`);
+    await repository.publish({ a: 'c' });
+    assert.deepEqual(live(repository), ['dns-edge 3 targets']);
+  });
+
   it('is followed by a version that is served, counted and checked where 9999999999 is published', async () => {
     using dir = tempDir();
     const { repository, team } = await publishedByTeam(dir);
@@ -113,56 +130,54 @@ describe('a version far above the published one', () => {
     await repository.publish({ file: 'three' }, { keys: team.keys });
     assert.deepEqual((await check(repository)).problems, []);
   });
+});
 
-  it('of a file that does not verify is passed over by the next version', async () => {
+describe('a version far above the published one', () => {
+  for (const version of [64, 9_999_999_999, maxVersionAfterGap]) {
+    it(`waits as ${version} as any other file, and a new key of the team signs the next one`, async () => {
+      using dir = tempDir();
+      const { repository, team: stolen } = await publishedByTeam(dir);
+      const to = `${version}.dns-team.json`;
+      const key = `${stolen.keys}/dns-team.key`;
+      await forge(repository, { from: '1.dns-team.json', to, key, members: { version } });
+      assert.deepEqual(createRepositoryView(repository.directory).read().pending, [to]);
+      await repository.publish({ file: 'two' }, { keys: stolen.keys });
+      const next = `${version + 1}.dns-team.json`;
+      assert.deepEqual(createRepositoryView(repository.directory).read().pending, [next]);
+      const team = makeTeam(dir, 'dns-team', 'next');
+      await delegateTo(repository, team);
+      assert.equal((await signByTeam(repository, team)).version, version + 2);
+      await repository.refresh();
+      await repository.publish({ file: 'good' }, { keys: team.keys });
+      await repository.refresh();
+      assert.deepEqual(live(repository), ['dns-edge 2 dns-team']);
+      assert.deepEqual((await check(repository)).problems, []);
+    });
+  }
+
+  it('of 65 files that do not verify is passed over by the next version', async () => {
     using dir = tempDir();
     const { repository, team } = await publishedByTeam(dir);
-    fs.writeFileSync(metadataPath(repository, `${maxVersionStep + 1}.dns-team.json`), '{}');
-    await repository.publish({ file: 'two' }, { keys: team.keys });
-    await repository.refresh();
-    assert.deepEqual(live(repository), ['dns-edge 2 dns-team']);
-    assert.ok(fs.existsSync(metadataPath(repository, `${maxVersionStep + 2}.dns-team.json`)));
-  });
-
-  it('of 64 files that do not verify is passed over by the next version', async () => {
-    using dir = tempDir();
-    const { repository, team } = await publishedByTeam(dir);
-    for (let version = maxVersionStep + 1; version > maxVersionStep - 64; version -= 1)
+    const last = maxVersionAfterGap - 1;
+    for (let version = last; version > last - 65; version -= 1)
       fs.writeFileSync(metadataPath(repository, `${version}.dns-team.json`), '{}');
     await repository.publish({ file: 'two' }, { keys: team.keys });
     await repository.refresh();
     assert.deepEqual(live(repository), ['dns-edge 2 dns-team']);
+    assert.ok(fs.existsSync(metadataPath(repository, `${last + 1}.dns-team.json`)));
   });
 
-  it('is followed by the next release of a team where it is the last one within the step', async () => {
-    using dir = tempDir();
-    const { repository, team } = await publishedByTeam(dir);
-    const version = maxVersionStep + 1;
-    const to = `${version}.dns-team.json`;
-    const key = `${team.keys}/dns-team.key`;
-    await forge(repository, { from: '1.dns-team.json', to, key, members: { version } });
-    await repository.publish({ file: 'two' }, { keys: team.keys });
-    const next = `${version + 1}.dns-team.json`;
-    assert.deepEqual(createRepositoryView(repository.directory).read().pending, [next]);
-    await repository.publish({ file: 'three' }, { keys: team.keys });
-    await repository.refresh();
-    assert.deepEqual(live(repository), ['dns-edge 3 dns-team']);
-    assert.deepEqual((await check(repository)).notes, []);
-  });
-
-  it('is followed by a release and a withdrawal of the targets where it is the last one within the step', async () => {
+  it('of the targets is followed by a release, and does not take its place later', async () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     await repository.publish({ a: 'a' });
-    const version = maxVersionStep + 2;
-    const to = `${version}.targets.json`;
     const key = `${repository.keys}/targets.key`;
-    await forge(repository, { from: '2.targets.json', to, key, members: { version } });
-    await repository.publish({ a: 'b' });
-    assert.deepEqual(live(repository), ['dns-edge 2 targets']);
-    assert.equal((await versionsOf(hostOf(repository)))['targets'], version + 1);
+    const members = { version: 1_000_003 };
+    await forge(repository, { from: '2.targets.json', to: '1000003.targets.json', key, members });
+    for (const a of ['b', 'c', 'd']) await repository.publish({ a });
     await repository.refresh();
-    assert.deepEqual(live(repository), ['dns-edge 2 targets']);
+    assert.deepEqual(live(repository), ['dns-edge 4 targets']);
+    assert.equal((await versionsOf(hostOf(repository)))['targets'], 1_000_006);
   });
 });
 
@@ -221,6 +236,6 @@ describe('the highest version that is published by stolen online keys', () => {
     const host = hostOf(repository);
     assert.equal((await versionsOf(host))['snapshot'], maxVersion);
     await commit(repository, await complete(repository, { replace: [replacing(dir, 'snapshot')] }));
-    assert.equal((await versionsOf(host))['snapshot'], 3);
+    assert.equal((await versionsOf(host))['snapshot'], 1003);
   });
 });

@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { maxVersion, maxVersionStep, reachableVersions } from '../../../../src/core/tuf/metadata-version.js';
+import {
+  maxVersion,
+  maxVersionAfterGap,
+  reachableVersions,
+} from '../../../../src/core/tuf/metadata-version.js';
 import {
   compareSigning,
   lastSeenVersion,
@@ -9,11 +13,14 @@ import {
 } from '../../../../src/publisher/repository/version-restarts.js';
 
 describe('reachable versions', () => {
-  it('are those within the step, and an unbroken row above it', () => {
-    const end = 7 + maxVersionStep;
-    const versions = [1, 7, 8, end, end + 1, end + 2, end + 4, maxVersion];
-    assert.deepEqual(reachableVersions(versions, 7), [1, 7, 8, end, end + 1, end + 2]);
-    assert.deepEqual(reachableVersions([end + 2], 7), []);
+  it('have gaps only up to a bound, and the set does not grow with the published version', () => {
+    const bound = maxVersionAfterGap;
+    const versions = [1, 8, bound - 5, bound + 1, bound + 2, maxVersion];
+    for (const published of [0, 8, bound - 5])
+      assert.deepEqual(reachableVersions(versions, published), [1, 8, bound - 5]);
+    assert.deepEqual(reachableVersions(versions, bound), versions.slice(0, -1));
+    assert.deepEqual(reachableVersions([bound, ...versions.slice(3)], 0), [bound, bound + 1, bound + 2]);
+    assert.deepEqual(reachableVersions(versions, maxVersion), versions);
   });
 });
 

@@ -75,7 +75,7 @@ describe('a stolen key', () => {
     await commit(repository, await complete(repository, change));
     const { root, snapshot: now, timestamp: next } = await versionsOf(host);
     assert.deepEqual([root, next], [2, 4]);
-    assert.ok(now !== undefined && now < 10, String(now));
+    assert.ok(now !== undefined && now < 2000, String(now));
   });
 });
 

@@ -1,0 +1,133 @@
+// The files that hosts see: the timestamp, the snapshot that it names, and the targets that the snapshot names, each signed by
+// keys of some root of the chain. After a root with new online keys, files that a thief named may not exist.
+import { join } from 'node:path';
+import { isWritError, WritError } from '../../core/errors.js';
+import { defaultMetadataLimits as limits, metadataBytesByRole } from '../../core/limits.js';
+import {
+  isNamedBy,
+  isVouchedByRoot,
+  requireThreshold,
+  rootAuthority,
+} from '../../core/tuf/metadata-checks.js';
+import { type MetaFile, type ParsedFile, parseEnvelope } from '../../core/tuf/tuf-metadata.js';
+import { delegatedRolesOf, readLiveDelegated } from './delegated-files.js';
+import {
+  metadataName,
+  type RepositoryLayout,
+  readRepositoryFile,
+  versionsOnDisk,
+} from './repository-layout.js';
+
+/** What a root puts in charge, beside itself. */
+export type LaterRole = 'timestamp' | 'snapshot' | 'targets';
+
+export interface LiveFiles {
+  readonly timestamp: ParsedFile<'timestamp'>;
+  readonly snapshot: ParsedFile<'snapshot'>;
+  readonly targets: ParsedFile<'targets'>;
+}
+
+interface LiveReading {
+  readonly layout: RepositoryLayout;
+  /** From the first trusted root to the newest. */
+  readonly roots: readonly ParsedFile<'root'>[];
+  /** The root that hosts have, or will have after a commit. */
+  readonly hostRoot: ParsedFile<'root'>;
+}
+
+/** The newest snapshots that are read in place of one that names missing files. */
+const maxSnapshots = 64;
+
+/**
+ * Fast-forward attack with online keys alone: a snapshot names versions that never existed. Hosts have rejected them, and forget
+ * the snapshot with its key. So where the newest root replaces an online key, the newest snapshot with existing files counts.
+ * @throws WritError METADATA_MISSING, METADATA_MALFORMED, METADATA_MIX, SIGNATURE_*
+ */
+export function readLiveFiles(reading: LiveReading): LiveFiles {
+  const { layout, roots } = reading;
+  const timestamp = parseEnvelope(readRequired(layout.timestamp, limits.maxTimestampBytes), 'timestamp');
+  requireVoucher(timestamp, roots);
+  const meta = timestamp.signed.meta['snapshot.json'];
+  const named = attempt(() => readFrom(reading, timestamp, meta));
+  if ('files' in named) {
+    if (isWhole(reading, named.files)) return named.files;
+    if (!hasNewOnlineKeys(reading, named.files)) return named.files;
+  } else if (!hasNewOnlineKeys(reading, { timestamp })) throw named.error;
+  const versions = versionsOnDisk(layout, 'snapshot').reverse().slice(0, maxSnapshots);
+  const others = versions.flatMap((version) => {
+    const one = attempt(() => readFrom(reading, timestamp, { version }));
+    return 'files' in one ? [one.files] : [];
+  });
+  const whole = others.find((files) => isWhole(reading, files));
+  if (whole !== undefined) return whole;
+  if ('files' in named) return named.files;
+  const [newest] = others;
+  if (newest !== undefined) return newest;
+  throw named.error;
+}
+
+function attempt(read: () => LiveFiles): { readonly files: LiveFiles } | { readonly error: WritError } {
+  try {
+    return { files: read() };
+  } catch (error) {
+    if (isWritError(error) && !error.code.startsWith('DISK_')) return { error };
+    throw error;
+  }
+}
+
+function readFrom(
+  { layout, roots }: LiveReading,
+  timestamp: ParsedFile<'timestamp'>,
+  meta: MetaFile,
+): LiveFiles {
+  const snapshot = readNamed(layout, 'snapshot', meta, roots);
+  const targets = readNamed(layout, 'targets', snapshot.signed.meta['targets.json'], roots);
+  return { timestamp, snapshot, targets };
+}
+
+/** True where each file that the snapshot names for a delegated role exists and verifies. */
+function isWhole({ layout }: LiveReading, { snapshot, targets }: LiveFiles): boolean {
+  const { meta } = snapshot.signed;
+  const files = readLiveDelegated(layout, meta, targets);
+  return delegatedRolesOf(targets).every(
+    ({ name }) => files.has(name) || !Object.hasOwn(meta, `${name}.json`),
+  );
+}
+
+function hasNewOnlineKeys(
+  { hostRoot }: LiveReading,
+  { timestamp, snapshot }: Pick<LiveFiles, 'timestamp'> & Partial<LiveFiles>,
+): boolean {
+  const files = [timestamp, ...(snapshot === undefined ? [] : [snapshot])];
+  return files.some((file) => !isVouchedByRoot(file, hostRoot));
+}
+
+/**
+ * A rotation puts the new root there before what its new keys sign; a crash in between, or keys that are
+ * elsewhere, must not make the repository unreadable to the people that finish the rotation.
+ */
+function requireVoucher(file: ParsedFile<LaterRole>, roots: readonly ParsedFile<'root'>[]): void {
+  const newest = roots.at(-1);
+  if (newest === undefined || roots.some((root) => isVouchedByRoot(file, root))) return;
+  requireThreshold(file, rootAuthority(newest, file.role));
+}
+
+function readNamed<Role extends 'snapshot' | 'targets'>(
+  layout: RepositoryLayout,
+  role: Role,
+  meta: MetaFile | undefined,
+  roots: readonly ParsedFile<'root'>[],
+): ParsedFile<Role> {
+  const name = metadataName(role, meta?.version ?? 0);
+  const maxBytes = metadataBytesByRole(limits)[role];
+  const file = parseEnvelope(readRequired(join(layout.metadata, name), maxBytes), role);
+  requireVoucher(file, roots);
+  if (meta !== undefined && isNamedBy(meta, file)) return file;
+  throw new WritError('METADATA_MIX', `${name} does not match its listed version`, { facts: { name } });
+}
+
+export function readRequired(path: string, maxBytes: number): Buffer {
+  const bytes = readRepositoryFile(path, maxBytes);
+  if (bytes !== undefined) return bytes;
+  throw new WritError('METADATA_MISSING', `${path} is missing`, { facts: { path } });
+}

@@ -1,0 +1,119 @@
+// Stolen online keys published versions that never existed: new online keys lead back to the newest files that exist.
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import { describe, it } from 'node:test';
+import { maxVersion } from '../../../src/core/tuf/metadata-version.js';
+import { withdrawRelease } from '../../../src/publisher/release/withdraw.js';
+import { rejectsCode } from '../../kit/assert/assert-code.js';
+import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
+import { commit, keysAt } from '../../kit/repository/ceremony.js';
+import { complete, hostOf, replacing, versionsOf } from '../../kit/repository/committed-root.js';
+import {
+  delegateTo,
+  makeTeam,
+  publishedByTeam,
+  signByTeam,
+} from '../../kit/repository/delegated-repository.js';
+import { live } from '../../kit/repository/delegating.js';
+import {
+  changeOptions,
+  metadataPath,
+  sampleRepository,
+  someKeys,
+} from '../../kit/repository/sample-repository.js';
+import { forgeOnline } from '../../kit/trust/forged-metadata.js';
+
+function onlineKeys(dir: TempDir) {
+  return { replace: [replacing(dir, 'snapshot'), replacing(dir, 'timestamp')] };
+}
+
+describe('a published version that does not exist', () => {
+  for (const version of [500, maxVersion]) {
+    it(`of the targets (${version}) is passed over by new online keys, and hosts follow`, async () => {
+      using dir = tempDir();
+      const repository = sampleRepository(dir);
+      await repository.publish({ a: 'a' });
+      const host = hostOf(repository);
+      await versionsOf(host);
+      await forgeOnline(repository, 'targets', version);
+      await rejectsCode('METADATA_MISSING', versionsOf(host));
+      await rejectsCode('REPOSITORY_INVALID', repository.publish({ a: 'b' }));
+      const keys = keysAt(someKeys(dir, repository, 'targets.key'));
+      const signed = await complete(repository, onlineKeys(dir));
+      await commit(repository, signed, { keys, unsignedRoles: 'accepted' });
+      await repository.refresh();
+      assert.deepEqual(live(repository), ['dns-edge 1 targets']);
+      assert.equal((await versionsOf(host))['targets'], 2);
+      assert.equal((await repository.publish({ a: 'b' })).release.serial, 2);
+      assert.equal((await versionsOf(host))['targets'], 3);
+    });
+
+    it(`of a team (${version}) is passed over by new online keys, and the team goes on`, async () => {
+      using dir = tempDir();
+      const { repository, team } = await publishedByTeam(dir);
+      await forgeOnline(repository, 'dns-team', version);
+      await commit(repository, await complete(repository, onlineKeys(dir)));
+      assert.deepEqual(live(repository), ['dns-edge 1 dns-team']);
+      assert.equal((await repository.publish({ file: 'two' }, { keys: team.keys })).release.serial, 2);
+      await repository.refresh();
+      assert.deepEqual(live(repository), ['dns-edge 2 dns-team']);
+      await versionsOf(hostOf(repository));
+    });
+  }
+
+  it('of the snapshot is passed over by new online keys', async () => {
+    using dir = tempDir();
+    const { repository } = await publishedByTeam(dir);
+    await forgeOnline(repository, 'snapshot', 500);
+    fs.rmSync(metadataPath(repository, '500.snapshot.json'));
+    await rejectsCode('REPOSITORY_INVALID', repository.refresh());
+    await commit(repository, await complete(repository, onlineKeys(dir)));
+    assert.deepEqual(live(repository), ['dns-edge 1 dns-team']);
+    await versionsOf(hostOf(repository));
+  });
+
+  it('is an error as before where the online keys stay, because a lost file would be forgotten', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    await repository.publish({ a: 'a' });
+    await repository.publish({ a: 'b' });
+    fs.rmSync(metadataPath(repository, '3.targets.json'));
+    const signed = await complete(repository, { replace: [replacing(dir, 'targets')] });
+    await rejectsCode('REPOSITORY_INVALID', commit(repository, signed));
+  });
+});
+
+describe('a repository that was restored from a copy', () => {
+  it('gives the next snapshot a number that the lost server has not used, after new online keys', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    await repository.publish({ a: 'a' });
+    await commit(repository, await complete(repository, onlineKeys(dir)));
+    const { snapshot } = await versionsOf(hostOf(repository));
+    assert.equal(snapshot, 1003);
+    await repository.refresh();
+    assert.equal((await versionsOf(hostOf(repository)))['snapshot'], 1004);
+  });
+});
+
+describe('a release by a replaced key of a team, after new online keys', () => {
+  it('is not returned to, and the error names the way to its files', async () => {
+    using dir = tempDir();
+    const { repository, team: stolen } = await publishedByTeam(dir);
+    await repository.publish({ file: 'evil' }, { keys: stolen.keys });
+    await repository.refresh();
+    await commit(repository, await complete(repository, onlineKeys(dir)));
+    const team = makeTeam(dir, 'dns-team', 'next');
+    await delegateTo(repository, team);
+    await signByTeam(repository, team);
+    await repository.refresh();
+    const request = { bundle: 'dns-edge', serials: [2], reason: 'stolen key' };
+    const options = changeOptions(repository, { keys: team.keys });
+    const error = await rejectsCode('RELEASE_UNKNOWN', withdrawRelease({ ...request, to: 1 }, options));
+    assert.match(error.hint, /Only replaced keys signed it. Publish its files again/);
+    await repository.publish({ file: 'file one again' }, { keys: team.keys });
+    await withdrawRelease(request, options);
+    await repository.refresh();
+    assert.deepEqual(live(repository), ['dns-edge 3 dns-team']);
+  });
+});
