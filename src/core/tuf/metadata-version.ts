@@ -35,7 +35,13 @@ export function reachableVersions(versions: readonly number[], published: number
   });
 }
 
+/**
+ * A repository that a stolen key took to the last version after a gap continues above it. Only stolen online keys publish a
+ * version above this one, and a restart of versions takes a team out of the snapshot until it signs.
+ */
+const maxContinuedVersion = 2 * maxVersionAfterGap;
+
 /** @returns whether versions begin again, once hosts delete the snapshot and the timestamp with the published versions */
 export function beginsAgain(version: number): boolean {
-  return version > maxVersionAfterGap;
+  return version > maxContinuedVersion;
 }

@@ -49,10 +49,9 @@ export function readLiveFiles(reading: LiveReading): LiveFiles {
   requireVoucher(timestamp, roots);
   const meta = timestamp.signed.meta['snapshot.json'];
   const named = attempt(() => readFrom(reading, timestamp, meta));
-  if ('files' in named) {
-    if (isWhole(reading, named.files)) return named.files;
-    if (!hasNewOnlineKeys(reading, named.files)) return named.files;
-  } else if (!hasNewOnlineKeys(reading, { timestamp })) throw named.error;
+  if ('error' in named && !hasNewOnlineKeys(reading, { timestamp })) throw named.error;
+  if ('files' in named && (!hasNewOnlineKeys(reading, named.files) || isWhole(reading, named.files)))
+    return named.files;
   const versions = versionsOnDisk(layout, 'snapshot').reverse().slice(0, maxSnapshots);
   const others = versions.flatMap((version) => {
     const one = attempt(() => readFrom(reading, timestamp, { version }));

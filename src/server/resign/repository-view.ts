@@ -168,34 +168,36 @@ function metadataNames(repository: string): string[] {
 
 const versionedFile = new RegExp(`^(${versionPattern})\\.([^.].*\\.json)$`);
 
+interface PublishedVersions {
+  readonly snapshot: RoleFile;
+  /** Roles with files that may wait. */
+  readonly roles: readonly string[];
+  readonly outdated: RepositoryState['problems'];
+}
+
 /** The newest file of each role that a refresh could publish; a version that is not reachable is left out. */
 function pendingFiles(
   versions: ReadonlyMap<string, readonly number[]>,
-  {
-    snapshot,
-    roles,
-    outdated,
-  }: {
-    readonly snapshot: RoleFile;
-    readonly roles: readonly string[];
-    readonly outdated: RepositoryState['problems'];
-  },
+  { snapshot, roles, outdated }: PublishedVersions,
 ): string[] {
-  const isOutdated = (role: string): boolean => outdated.some((one) => one.role === role);
   return roles.flatMap((role) => {
     const file = `${encodeURIComponent(role)}.json`;
     const listed = snapshot.meta.get(`${role}.json`) ?? snapshot.restartedAfter.get(role) ?? 0;
-    const published = restartsTargets(role, listed) ? 0 : listed;
+    const published = replacesTargets(outdated, { role, version: listed }) ? 0 : listed;
     const onDisk = [...(versions.get(file) ?? [])].sort((a, b) => a - b);
     const version = reachableVersions(onDisk, published).at(-1) ?? 0;
     return version > published ? [`${version}.${file}`] : [];
   });
+}
 
-  // As the publisher has it (adr/0073): the files below the high version may wait under the new key.
-  function restartsTargets(role: string, version: number): boolean {
-    const isForgotten = isOutdated('snapshot') || isOutdated('timestamp');
-    return role === 'targets' && isForgotten && isOutdated('targets') && beginsAgain(version);
-  }
+/** As the publisher decides (adr/0073): the files below the high version may wait under the new key. */
+function replacesTargets(
+  outdated: RepositoryState['problems'],
+  { role, version }: { readonly role: string; readonly version: number },
+): boolean {
+  const isOutdated = (one: string): boolean => outdated.some((problem) => problem.role === one);
+  const isForgotten = isOutdated('snapshot') || isOutdated('timestamp');
+  return role === 'targets' && isForgotten && isOutdated('targets') && beginsAgain(version);
 }
 
 function versionsByFile(names: readonly string[]): Map<string, number[]> {

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
-import { maxVersion } from '../../../src/core/tuf/metadata-version.js';
+import { maxVersion, maxVersionAfterGap } from '../../../src/core/tuf/metadata-version.js';
 import { withdrawRelease } from '../../../src/publisher/release/withdraw.js';
 import { resignRole } from '../../../src/publisher/signing/resign-role.js';
 import { planCollection } from '../../../src/publisher/upkeep/collect-repository.js';
@@ -132,6 +132,19 @@ describe('a team with its highest version published', () => {
     assert.ok(!paths.includes(`metadata/${maxVersion}.dns-team.json`), paths.join());
     fs.rmSync(metadataPath(repository, `${maxVersion}.dns-team.json`));
     await rejectsCode('REPOSITORY_INVALID', signByTeam(repository, team));
+  });
+
+  it('continues after new online keys where a version at the end of the gaps was published without them', async () => {
+    using dir = tempDir();
+    const { repository, team } = await publishedByTeam(dir);
+    const to = `${maxVersionAfterGap}.dns-team.json`;
+    const members = { version: maxVersionAfterGap };
+    await forge(repository, { from: '1.dns-team.json', to, key: `${team.keys}/dns-team.key`, members });
+    await repository.publish({ file: 'two' }, { keys: team.keys });
+    await repository.refresh();
+    await commit(repository, await complete(repository, onlineKeys(dir)));
+    assert.deepEqual(live(repository), ['dns-edge 2 dns-team']);
+    assert.equal((await signByTeam(repository, team)).version, maxVersionAfterGap + 2);
   });
 
   it('is logged in the order of its signatures, and no release that hosts saw is called unpublished', async () => {
