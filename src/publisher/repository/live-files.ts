@@ -10,7 +10,8 @@ import {
   rootAuthority,
 } from '../../core/tuf/metadata-checks.js';
 import { type MetaFile, type ParsedFile, parseEnvelope } from '../../core/tuf/tuf-metadata.js';
-import { delegatedRolesOf, readLiveDelegated } from './delegated-files.js';
+import { delegatedRolesOf } from './delegated-files.js';
+import { readLoosely } from './loose-metadata.js';
 import {
   metadataName,
   type RepositoryLayout,
@@ -84,13 +85,14 @@ function readFrom(
   return { timestamp, snapshot, targets };
 }
 
-/** True where each file that the snapshot names for a delegated role exists and verifies. */
+/** True where each file that the snapshot names for a delegated role exists; a replaced key may have signed it. */
 function isWhole({ layout }: LiveReading, { snapshot, targets }: LiveFiles): boolean {
   const { meta } = snapshot.signed;
-  const files = readLiveDelegated(layout, meta, targets);
-  return delegatedRolesOf(targets).every(
-    ({ name }) => files.has(name) || !Object.hasOwn(meta, `${name}.json`),
-  );
+  return delegatedRolesOf(targets).every(({ name }) => {
+    const named = Object.hasOwn(meta, `${name}.json`) ? meta[`${name}.json`] : undefined;
+    const file = named && readLoosely(layout, 'targets', named.version, name);
+    return named === undefined || (file !== undefined && isNamedBy(named, file));
+  });
 }
 
 function hasNewOnlineKeys(

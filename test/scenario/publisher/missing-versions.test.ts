@@ -14,7 +14,7 @@ import {
   publishedByTeam,
   signByTeam,
 } from '../../kit/repository/delegated-repository.js';
-import { live } from '../../kit/repository/delegating.js';
+import { live, stateOf } from '../../kit/repository/delegating.js';
 import {
   changeOptions,
   metadataPath,
@@ -70,6 +70,18 @@ describe('a published version that does not exist', () => {
     await commit(repository, await complete(repository, onlineKeys(dir)));
     assert.deepEqual(live(repository), ['dns-edge 1 dns-team']);
     await versionsOf(hostOf(repository));
+  });
+
+  it('is no file of a team that only a replaced key has signed', async () => {
+    using dir = tempDir();
+    const { repository } = await publishedByTeam(dir);
+    await delegateTo(repository, makeTeam(dir, 'dns-team', 'next'));
+    const { targets } = await versionsOf(hostOf(repository));
+    const signed = await complete(repository, onlineKeys(dir));
+    await commit(repository, signed, { keys: keysAt(dir.join('none')), unsignedRoles: 'accepted' });
+    assert.equal(stateOf(repository).live.targets.signed.version, targets);
+    await repository.refresh();
+    assert.equal((await versionsOf(hostOf(repository)))['targets'], targets);
   });
 
   it('is an error as before where the online keys stay, because a lost file would be forgotten', async () => {
