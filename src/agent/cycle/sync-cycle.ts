@@ -73,13 +73,14 @@ export function syncCycle(host: Host, request: CycleRequest): Promise<CycleEnd> 
       job.story.note({ type: 'outdated' });
       await runAttempt(job, request);
     }
-    renewOutdatedRecords(host, () => job.area.path());
     addRetryTimes(host, job.record.bundles);
   });
 }
 
 /** The cycle from its refresh on. @throws WritError SWAP_OUTDATED where it may begin again; what ended it */
 async function runAttempt(job: Job, request: CycleRequest): Promise<void> {
+  // The last cycle may have been killed after its refresh. This refresh replaces what proves the active releases.
+  renewOutdatedRecords(job.host, () => job.area.path());
   await withoutTurn(job, request, (signal) => refreshTrust(job, { ...request, signal }));
   const refused = new Map<string, BundleResult>();
   const left = { again: job.host.config.bundles.length, changed: maxChanges };
@@ -105,6 +106,8 @@ async function tryCandidate(
 ): Promise<'ended' | 'again' | 'changed'> {
   const { host, story } = job;
   const selected = await select(job, request, refused);
+  // Before the downloads, because they may fail, and because a refresh during a download replaces the metadata.
+  renewOutdatedRecords(host, () => job.area.path());
   const { active, selections: before } = selected;
   spareForWithdrawal(host, active.policy, before);
   if (isNothingToDo(job, request, { active: active.policy, selected: before })) {

@@ -124,10 +124,11 @@ describe('a release that still verifies', () => {
     using test = await active(1);
     test.repository.targets.targets = {};
     test.repository.publish();
+    assert.ok(!codes(await test.pull()).includes('UNTRUSTED_ACTIVE'));
     const [name = ''] = fs.readdirSync(join(test.host.paths.archives, 'access'));
     const path = join(test.host.paths.archives, 'access', name, 'targets.json');
     fs.writeFileSync(path, fs.readFileSync(path, 'utf8').replace('"serial":1', '"serial":7'));
-    assert.ok(codes(await test.pull()).includes('UNTRUSTED_ACTIVE'));
+    assert.ok(codes(await test.pullOn(test.reopen())).includes('UNTRUSTED_ACTIVE'));
   });
 
   it('may have a record of before roles were named in it', async () => {

@@ -104,6 +104,53 @@ describe('the record of an active release after a key replacement', () => {
     assert.ok(failures > 6, `${failures}`);
   });
 
+  it('is renewed before the next refresh when the last pull ended after its refresh', async () => {
+    for (const by of listers) {
+      using test = await activeHost();
+      replaceKey(test, by);
+      const [ended, tried] = observed(test, () => true);
+      await test.pullOn(ended);
+      assert.ok(tried.includes('repair.kept-write'), tried.join());
+      const next = test.reopen();
+      assert.deepEqual(signersOf(next), ['targets']);
+      unlist(test, by);
+      assert.ok(!isAlarm(await test.pullOn(next)), by);
+    }
+  });
+
+  it('is renewed by a cycle that ends with an error after its refresh', async () => {
+    using test = testHost({ bundles: [{ name: 'access' }, { name: 'other' }] });
+    for (const name of ['access', 'other']) await test.publish(name, { 'p.yaml': 'a: 1\n' }, { serial: 1 });
+    assert.equal((await test.pull()).outcome, 'activated');
+    test.repository.rotate('targets');
+    await test.publish('other', { 'p.yaml': 'a: 2\n' }, { serial: 2 });
+    const before = ({ op }: { readonly op: string }): void => {
+      if (op.startsWith('flush.generation')) throw new Error(op);
+    };
+    const ended = test.reopen({ observer: { before } });
+    assert.equal((await test.pullOn(ended)).outcome, 'failed');
+    const { vouchedBy } = recordedTarget(ended.paths, 'access', releaseOf(ended));
+    const { targets } = test.repository.keys;
+    const [voucher] = vouchedBy.chain;
+    assert.ok(Buffer.from(voucher?.bytes ?? []).includes(targets[0]?.id ?? '-'));
+  });
+
+  it('is not renewed from stored metadata of a key that the stored root revokes', async () => {
+    using test = await activeHost();
+    const { repository } = test;
+    replaceKey(test, 'targets');
+    await test.pullOn(observed(test, () => true)[0]);
+    repository.rotate('targets');
+    repository.publish();
+    repository.withhold('timestamp.json');
+    // The host stores the new root, and the metadata of the revoked key remains beside it.
+    assert.equal((await test.pullOn(observed(test, () => true)[0])).outcome, 'failed');
+    unlist(test, 'targets');
+    const [next, operations] = observed(test);
+    assert.ok(isAlarm(await test.pullOn(next)));
+    assert.deepEqual(operations, []);
+  });
+
   it('is not renewed while the current metadata does not list the release', async () => {
     using test = await activeHost();
     const [host, operations] = observed(test);
