@@ -26,13 +26,23 @@ export function showVerified(result: Bounded<VerifyResult>): Block {
       const why = repair?.problems.map(({ code, message }) => `  [${code}] ${message}`) ?? [];
       const bad = generations.filter((one) => one.damage.length > 0);
       const intact = generations.filter((one) => one.damage.length === 0);
-      // What is signed by a key that is trusted no more may be intact: then nothing is named as damaged.
+      const code = verifiedCode(result);
       const named = bad.length === 0 ? looked : `${listed(bad)} in ${seconds(durationMs)}`;
-      const head = `DAMAGED  ${named}: some files do not match what was signed. [STATE_DAMAGED]`;
+      const head =
+        code === 'UNTRUSTED_ACTIVE'
+          ? `UNTRUSTED  ${looked}: no file differs, and current keys do not prove the active policy. [${code}]`
+          : `DAMAGED  ${named}: some files do not match what was signed. [${code}]`;
       const rest = bad.length === 0 || intact.length === 0 ? [] : [`  intact: ${listed(intact)}`];
       return { lines: [head, ...lines, ...rest, ...why, ...more], next: nextOf(result) };
     }
   }
+}
+
+/** @returns the code of the outcome `damaged`: without a changed file it names the alarm about keys and not about the disk */
+export function verifiedCode({ outcome, generations, untrusted, truncated }: Bounded<VerifyResult>) {
+  if (outcome !== 'damaged') return undefined;
+  const isDamaged = truncated !== undefined || generations.some((one) => one.damage.length > 0);
+  return !isDamaged && untrusted.some((one) => one.active) ? 'UNTRUSTED_ACTIVE' : 'STATE_DAMAGED';
 }
 
 function listed(generations: readonly VerifiedGeneration[]): string {

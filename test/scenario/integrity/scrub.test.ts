@@ -219,7 +219,7 @@ describe('writ verify', () => {
     fs.appendFileSync(old, 'mine\n');
     const damaged = await writ('verify', '--json');
     const { outcome, found, code } = jsonOf(damaged) as unknown as VerifyResult & { code?: string };
-    assert.deepEqual([damaged.exitCode, outcome, found.length, code], [1, 'damaged', 2, undefined]);
+    assert.deepEqual([damaged.exitCode, outcome, found.length, code], [1, 'damaged', 2, 'STATE_DAMAGED']);
     assert.equal(fs.readFileSync(path, 'utf8'), 'version 2\nmine\n', 'looking changes nothing');
     const status = jsonOf(await writ('status', '--json')) as unknown as StatusReport & { outcome: string };
     const codes = status.problems.map((one) => one.code);

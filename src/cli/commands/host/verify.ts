@@ -1,5 +1,6 @@
 // `writ verify`: is what is on this host what was signed? With --repair what is not is made again.
 
+import { given } from '../../../core/given.js';
 import type { VerifyResult } from '../../../core/status/verify-report.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import { type CommonFlags, type FlagValues, toggle } from '../../console/flags.js';
@@ -13,7 +14,7 @@ import {
 } from '../../host/agent-requests.js';
 import { agentModules } from '../../host/lazy-agent-modules.js';
 import { stepPrinter } from '../../show/show-steps.js';
-import { showVerified } from '../../show/show-verified.js';
+import { showVerified, verifiedCode } from '../../show/show-verified.js';
 
 const flags = {
   ...configFlag,
@@ -28,7 +29,7 @@ export const command: CommandDefinition<VerifyFlags> = {
   examples: ['writ verify', 'writ verify --repair --json'],
   exitCodes: [
     '0  intact; with --repair also when the repair succeeded',
-    '1  damage was found and remains, or the check failed',
+    '1  damage was found and remains, the active policy is untrusted, or the check failed',
     '2  usage or configuration',
     '7  another process is busy',
     '130  interrupted; the agent continues',
@@ -43,7 +44,8 @@ async function answer(flags: VerifyFlags & CommonFlags, context: CommandContext)
   try {
     const result = await verify(flags, context);
     const { type: _type, outcome, exitCode, schema: _schema, ...details } = result;
-    return { outcome, exitCode, details, ...showVerified(result) };
+    const coded = { ...given({ code: verifiedCode(result) }), ...details };
+    return { outcome, exitCode, details: coded, ...showVerified(result) };
   } catch (error) {
     if (!isInterruptedRequest(error)) throw error;
     return {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { showVerified } from '../../../../src/cli/show/show-verified.js';
+import { showVerified, verifiedCode } from '../../../../src/cli/show/show-verified.js';
 import { parseControlRequest } from '../../../../src/core/protocol/control-protocol.js';
 import type { DamageFound } from '../../../../src/core/status/scrub-state.js';
 import type { VerifyResult } from '../../../../src/core/status/verify-report.js';
@@ -92,6 +92,25 @@ describe('writ verify', () => {
     const release = { bundle: 'dns-edge', serial: 2, generation: 2, active: true, reason: 'is not listed' };
     const { lines } = showVerified({ ...whole, outcome: 'damaged', exitCode: 1, untrusted: [release] });
     assert.ok(lines.at(-1)?.endsWith('[UNTRUSTED_ACTIVE]'));
+  });
+
+  it('names the untrusted keys and no damage where no file differs', () => {
+    const release = { bundle: 'dns-edge', serial: 2, generation: 2, active: true, reason: 'is not listed' };
+    const result = { ...whole, outcome: 'damaged', exitCode: 1, untrusted: [release] } as const;
+    assert.match(
+      showVerified(result).lines[0] ?? '',
+      /^UNTRUSTED {2}.*: no file differs.*UNTRUSTED_ACTIVE\]$/,
+    );
+    assert.equal(verifiedCode(result), 'UNTRUSTED_ACTIVE');
+    const generations = [{ generation: 2, role: 'active', damage: [file] }] as const;
+    for (const damaged of [
+      { ...result, generations },
+      { ...result, truncated: { damage: 3 } },
+    ]) {
+      assert.match(showVerified(damaged).lines[0] ?? '', /^DAMAGED .*STATE_DAMAGED\]$/);
+      assert.equal(verifiedCode(damaged), 'STATE_DAMAGED');
+    }
+    assert.equal(verifiedCode(whole), undefined);
   });
 
   it('is asked for with who asks', () => {
