@@ -2,6 +2,7 @@
 // interval. Names and labels come from hosts: invisible characters are escaped, and a cell that a spreadsheet would read as a formula
 // begins with an apostrophe.
 import type { HostLine, Role } from '../../core/fleet/answers.js';
+import { deliveryState } from '../../core/fleet/delivery-state.js';
 import type { ReleaseInterval } from '../../core/fleet/history-answers.js';
 import type { HostFilter } from '../../core/fleet/host-filter.js';
 import { given } from '../../core/given.js';
@@ -11,6 +12,8 @@ import type { FleetQueries, HistoryAsked } from '../queries/fleet-queries.js';
 const titles = [
   ...['key', 'host', 'kind', 'state', 'presence', 'health', 'version', 'root', 'last seen', 'labels'],
   ...['bundle', 'channel', 'serial', 'proven', 'offered serial', 'offered state', 'code'],
+  // Spreadsheets find a column by its place: a new one is added at the end.
+  ...['cloned', 'delivery state'],
 ];
 const pageSize = 500;
 
@@ -74,11 +77,15 @@ function rowsOf(host: HostLine): (readonly string[])[] {
     ...[host.key, host.host, host.kind, host.state, host.presence, host.health, host.version],
     ...[String(host.root), seen, labels.join(' ')],
   ];
+  const { presence } = host;
+  const cloned = String(host.cloned);
   // Each line has every cell: RFC 4180, 2.4.
-  if (host.bundles.length === 0) return [titles.map((_, at) => own[at] ?? '')];
+  if (host.bundles.length === 0)
+    return [titles.map((title, at) => (title === 'cloned' ? cloned : (own[at] ?? '')))];
   return host.bundles.map(({ bundle, channel, active, offered }) => [
     ...[...own, bundle, channel, String(active?.serial ?? ''), active?.state ?? ''],
-    ...[String(offered?.serial ?? ''), offered?.state ?? '', offered?.code ?? ''],
+    ...[String(offered?.serial ?? ''), offered?.state ?? '', offered?.code ?? '', cloned],
+    active === undefined ? '' : deliveryState({ state: active.state, presence, cloned: host.cloned }),
   ]);
 }
 

@@ -35,8 +35,31 @@ describe('hosts as CSV', () => {
     const lines = text.split('\r\n');
     assert.deepEqual(
       lines.slice(0, 3).map((line) => line.split(',').length),
-      [17, 17, 17],
+      [19, 19, 19],
     );
+  });
+
+  it('have the state of every count, so that a cloned or silent host is not in use', async () => {
+    const active = { serial: 2, state: 'notified', bake: '', sinceMs: 0 } as const;
+    const bundles = [{ bundle: 'dns', channel: 'stable', active }];
+    const hosts = [
+      { ...host, bundles },
+      { ...host, bundles, cloned: true },
+      { ...host, bundles, presence: 'silent' },
+      { ...host, cloned: true },
+    ] as unknown as HostLine[];
+    const queries = { hosts: async () => ({ schema: 1, type: 'fleet.hosts', hosts }) as const };
+    let text = '';
+    for await (const part of hostsCsv(queries, { labels: {}, bundle: {} }, 'view')) text += part;
+    const ends = text.split('\r\n').map((line) => line.split(',').slice(-2).join());
+    assert.deepEqual(ends, [
+      '"cloned","delivery state"',
+      '"false","notified"',
+      '"true","cloned"',
+      '"false","silent"',
+      '"true",""',
+      '',
+    ]);
   });
 });
 
