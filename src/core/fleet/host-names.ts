@@ -10,9 +10,17 @@ const opaKeyStart = 'opa/';
 /** For messages. */
 export const keyLike = `a key (${keyDigits} hex digits, or ${opaKeyStart}...)`;
 
+/** How a retired OPA is shown again: it has no key, and its token and id name it. */
+export const retiredOpaHint =
+  'Its status is accepted again with another `id` (OPA makes one at each start) or with another token (`writ fleet token create --for opa`).';
+
 /** @returns true for a whole key: nothing else is looked for by it */
 export function isHostKey(text: string): boolean {
   return text.startsWith(opaKeyStart) || new RegExp(`^[0-9a-f]{${keyDigits}}$`).test(text);
+}
+
+export function isOpaKey(key: string): boolean {
+  return key.startsWith(opaKeyStart);
 }
 
 /** @returns true for what may be the beginning of a key; the name of a container may look like one too */

@@ -2,6 +2,7 @@
 // key is never accepted again; its row and the audit stay.
 import type { Kysely } from 'kysely';
 import { WritError } from '../../core/errors.js';
+import { retiredOpaHint } from '../../core/fleet/host-names.js';
 import type { RetiredHosts } from '../../core/fleet/token-answers.js';
 import { endIntervals } from '../intervals/write-intervals.js';
 import { addAudit } from '../store/audit.js';
@@ -18,12 +19,18 @@ export async function approveHost(db: Kysely<Tables>, keyId: string, { who, nowM
   await transact(db, async (trx) => {
     const host = await findHost(trx, keyId);
     if (host.state === 'accepted') return;
-    if (host.state === 'retired') throw new WritError('FLEET_KEY_RETIRED', 'the host was retired');
+    if (host.state === 'retired') throw retiredError(host);
     const counters = new CounterChanges();
     await setState(trx, host, 'accepted', counters);
     await writeCounters(trx, new RowWriter(), counters);
     await addAudit(trx, { atMs: nowMs, who, what: 'host.approve', subject: keyId, detail: host.host });
   });
+}
+
+/** @returns the refusal of a retired host. An OPA has no key: the hint of the catalogue is about the agent of a host. */
+export function retiredError({ kind }: Pick<HostRow, 'kind'>): WritError {
+  if (kind !== 'opa') return new WritError('FLEET_KEY_RETIRED', 'the host was retired');
+  return new WritError('FLEET_KEY_RETIRED', 'this OPA was retired', { hint: retiredOpaHint });
 }
 
 /** @throws FLEET_HOST_UNKNOWN; FLEET_STORE_BUSY when it was changed again and again */

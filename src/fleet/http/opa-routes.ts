@@ -9,6 +9,7 @@ import { hostNamePattern, plainPattern } from '../../core/fleet/report-schema.js
 import { given } from '../../core/given.js';
 import { tokenShareBytes } from '../bodies/body-budget.js';
 import type { BodyTerms } from '../bodies/body-gate.js';
+import { retiredError } from '../hosts/change-host.js';
 import type { HostRow, Tables } from '../store/tables.js';
 import { transact } from '../store/transact.js';
 import { checkToken, tokenRefused } from '../tokens/tokens.js';
@@ -114,6 +115,12 @@ async function storeStatus(
     .where('state', '=', 'accepted')
     .executeTakeFirst();
   if (updated.numUpdatedRows === 1n) return;
+  const kept = await trx
+    .selectFrom('hosts')
+    .select(['kind', 'state'])
+    .where('key_id', '=', keyId)
+    .executeTakeFirst();
+  if (kept?.state === 'retired') throw retiredError(kept);
   const { opas } = await trx
     .selectFrom('hosts')
     .select((of) => of.fn.countAll<number>().as('opas'))
@@ -125,7 +132,7 @@ async function storeStatus(
   await trx
     .insertInto('hosts')
     .values({ ...newRow(keyId, token, labels.id, nowMs), ...seen })
-    // After a retirement, or two reports at the same time: the existing row stays.
+    // Two reports at the same time: the existing row stays.
     .onConflict((of) => of.column('key_id').doNothing())
     .execute();
 }

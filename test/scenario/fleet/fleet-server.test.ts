@@ -201,6 +201,34 @@ describe('a fleet server', () => {
     assert.match(metrics, /^writ_fleet_reports_total\{result="accepted"\} 1$/m);
   });
 
+  it('refuses the status of a retired OPA until it has another id', async () => {
+    await using fleet = await servedFleet();
+    const opa = await fleet.token('--for', 'opa');
+    const post = (id: string) =>
+      fetch(`${fleet.url}/v1/opa/status`, {
+        method: 'POST',
+        headers: { ...json, authorization: `Bearer ${opa}` },
+        body: JSON.stringify({ labels: { id } }),
+      });
+    assert.equal((await post('opa-1')).status, 200);
+    const { runWrit } = await import('../../kit/cli/run-writ.js');
+    const view = await fleet.token('--for', 'people');
+    const { hosts } = (await (await fleet.get('/v1/hosts?where=kind%3Dopa', view)).json()) as {
+      hosts: { key: string }[];
+    };
+    const retired = await runWrit(['fleet', 'host', 'retire', hosts[0]?.key ?? '', '--store', fleet.store]);
+    assert.equal(retired.exitCode, 0, retired.stderr);
+    assert.match(retired.stdout, /^RETIRED {3}opa-1/);
+    assert.match(retired.stdout, /with another `id`/);
+    assert.doesNotMatch(retired.stdout, /enrol|key is refused/);
+    const refused = await post('opa-1');
+    assert.equal(refused.status, 403);
+    const { code, hint } = (await refused.json()) as { code: string; hint: string };
+    assert.equal(code, 'FLEET_KEY_RETIRED');
+    assert.match(hint, /with another `id`/);
+    assert.equal((await post('opa-2')).status, 200);
+  });
+
   it('ends at SIGTERM with every report stored that it acknowledged', async () => {
     await using fleet = await servedFleet();
     const hosts = await Promise.all([1, 2, 3, 4].map((at) => fleet.host(`web-${at}`)));

@@ -1,6 +1,7 @@
 // `writ fleet host`: one host with all that is known of it; the two things a person decides about one; and all hosts that a token
 // enrolled, retired together, because who had the token decided on their names and number.
 import { WritError } from '../../../core/errors.js';
+import { isOpaKey, retiredOpaHint } from '../../../core/fleet/host-names.js';
 import type { RetiredHosts } from '../../../core/fleet/token-answers.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import { type FlagValues, optional, toggle } from '../../console/flags.js';
@@ -56,9 +57,8 @@ export const command: CommandDefinition<HostFlags> = {
       if (verb === 'approve') return client.changeHost(second, verb);
       const { key, host } = await client.host(second);
       // By its key: the name may be another host's when the question is answered.
-      return (await mayRetire(`${host} (${key.slice(0, 12)})`, flags, context))
-        ? client.changeHost(key, verb)
-        : undefined;
+      const what = isOpaKey(key) ? key : `${host} (${key.slice(0, 12)})`;
+      return (await mayRetire(what, flags, context)) ? client.changeHost(key, verb) : undefined;
     });
     return done === undefined ? leftAlone(second) : changed(verb, done.key, done.host);
   },
@@ -67,6 +67,14 @@ export const command: CommandDefinition<HostFlags> = {
 function changed(verb: (typeof verbs)[number], key: string, host: string): Answer {
   if (verb === 'approve')
     return { outcome: 'approved', details: { key, host }, lines: [`APPROVED  ${host}  ${key}`] };
+  if (isOpaKey(key)) {
+    const lines = [
+      `RETIRED   ${host}  ${key}`,
+      '  The server refuses its status and does not show it; OPA itself is not changed.',
+      `  ${retiredOpaHint}`,
+    ];
+    return { outcome: 'retired', details: { key, host }, lines };
+  }
   const lines = [
     `RETIRED   ${host}  ${key}`,
     '  Its key is refused for ever; the host itself is not changed, and goes on with its policy.',
@@ -78,7 +86,8 @@ function changed(verb: (typeof verbs)[number], key: string, host: string): Answe
 /** A question for a person at a terminal alone: scripts of earlier versions retire without a flag. */
 async function mayRetire(what: string, flags: HostFlags, context: CommandContext): Promise<boolean> {
   if (!context.canAsk) return true;
-  return askYes(`Retire ${what}? A refused key is never accepted again.`, flags, context);
+  const effect = isOpaKey(what) ? 'Its status is refused.' : 'A refused key is never accepted again.';
+  return askYes(`Retire ${what}? ${effect}`, flags, context);
 }
 
 function leftAlone(what: string): Answer {
@@ -97,7 +106,7 @@ async function retireAllOf(
       hint: `writ fleet host retire --token ${id} --store S`,
     });
   if (!(await mayRetire(`every host of token ${id}`, flags, context))) return leftAlone(`token ${id}`);
-  const { retired, state } = await withFleetClient(flags, context, async (client) => {
+  const { retired, state, kind } = await withFleetClient(flags, context, async (client) => {
     let retired = 0;
     for (let afterKey: string | undefined = ''; afterKey !== undefined; ) {
       const part: RetiredHosts = await client.retireHostsOf(id, afterKey);
@@ -105,11 +114,14 @@ async function retireAllOf(
       retired += part.retired;
       context.reporter.begin('retire', counted(retired, 'host'));
     }
-    return { retired, state: (await client.tokens()).find((one) => one.id === id)?.state };
+    const token = (await client.tokens()).find((one) => one.id === id);
+    return { retired, state: token?.state, kind: token?.kind };
   });
   const lines = [
     `RETIRED   ${counted(retired, 'host')} of token ${id}`,
-    '  Their keys are refused for ever; the hosts themselves are not changed, and go on with their policy.',
+    kind === 'opa'
+      ? '  The server refuses their status; the OPAs themselves are not changed.'
+      : '  Their keys are refused for ever; the hosts themselves are not changed, and go on with their policy.',
   ];
   // While the token is valid, its holder can enrol the same hosts again with new keys.
   const next = state === 'good' ? `writ fleet token revoke ${id}` : undefined;
