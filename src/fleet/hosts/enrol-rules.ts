@@ -33,7 +33,8 @@ export type EnrolVerdict =
         | 'FLEET_TOKEN_REFUSED'
         | 'FLEET_HOST_NOT_COVERED'
         | 'FLEET_KEY_RETIRED'
-        | 'FLEET_ENROL_FULL';
+        | 'FLEET_ENROL_FULL'
+        | 'FLEET_REPORT_INVALID';
       readonly reason: string;
     };
 
@@ -47,7 +48,16 @@ export function judgeEnrolment(facts: EnrolFacts): EnrolVerdict {
   const state = token === undefined ? 'unknown' : stateOfToken(token, nowMs);
   if (token === undefined || state !== 'good') return refused('FLEET_TOKEN_REFUSED', `the token is ${state}`);
   if (!coversHost(token.hosts, host)) return refused('FLEET_HOST_NOT_COVERED', `it is for ${token.hosts}`);
+  if (!isShownExactly(host)) return refused('FLEET_REPORT_INVALID', lookalikeName);
   return judgeName(facts);
+}
+
+/** In a table such a name is equal to another one, so a stranger could enrol with the name of a known host. */
+const lookalikeName = 'the host name begins or ends with a space, or is not in Unicode normal form C';
+
+/** @returns false for a name that is shown as another name is */
+function isShownExactly(host: string): boolean {
+  return host === host.trim().normalize('NFC');
 }
 
 /** A name is known by who was accepted under it: who waits for it has no claim. */

@@ -27,7 +27,7 @@ export interface Enrolment {
 const firstEveryMs = 300_000;
 
 /**
- * @throws FLEET_TOKEN_REFUSED, FLEET_HOST_NOT_COVERED, FLEET_KEY_RETIRED, FLEET_ENROL_FULL; whatever the database says
+ * @throws FLEET_TOKEN_REFUSED, FLEET_HOST_NOT_COVERED, FLEET_KEY_RETIRED, FLEET_ENROL_FULL, FLEET_REPORT_INVALID; whatever the database says
  */
 export async function enrolHost(store: FleetStore, enrolment: Enrolment): Promise<EnrolAnswer> {
   const keyId = keyIdOf(Buffer.from(enrolment.request.publicKey, 'base64'));

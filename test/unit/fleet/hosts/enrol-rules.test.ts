@@ -27,6 +27,7 @@ describe('the verdict on a host that enrols', () => {
   const takes = (...retires: string[]) => ({ kind: 'accepted', retires });
   const cases: readonly (readonly [name: string, more: Partial<EnrolFacts>, verdict: object])[] = [
     ['takes a new name', {}, takes()],
+    ['takes a composed name', { host: 'caf\u00e9' }, takes()],
     ['takes a name that only a retired key had', { sameName: [{ ...silent, state: 'retired' }] }, takes()],
     ['takes a name that others wait for', { sameName: [{ ...silent, state: 'waiting' }] }, takes()],
     ['lets a known name wait, though its key is silent', { sameName: [silent] }, waits],
@@ -54,6 +55,8 @@ describe('the verdict on a host that enrols', () => {
     ['FLEET_TOKEN_REFUSED', { token: { ...token, uses_left: 0 } }],
     ['FLEET_HOST_NOT_COVERED', { token: { ...token, hosts: 'db-*' } }],
     ['FLEET_KEY_RETIRED', { own: { state: 'retired' } }],
+    ['FLEET_REPORT_INVALID', { host: 'web-1 ' }],
+    ['FLEET_REPORT_INVALID', { host: 'cafe\u0301' }],
     ['FLEET_ENROL_FULL', { sameName: [heard], waiting: maxWaitingOfToken }],
   ];
   for (const [code, more] of refusals)
