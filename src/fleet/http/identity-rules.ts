@@ -29,12 +29,12 @@ const reservedNames = new Set(
   (
     'accept age authorization baggage cache-control connection cookie date depth destination dnt dpop early-data etag expect ' +
     'expires forwarded from host keep-alive last-modified link location max-forwards origin overwrite pragma prefer priority ' +
-    'proxy-connection range referer retry-after save-data server set-cookie signature te timeout traceparent tracestate trailer ' +
+    'proxy-connection range referer referrer-policy retry-after save-data server set-cookie signature te timeout traceparent tracestate trailer ' +
     'transfer-encoding upgrade upgrade-insecure-requests user-agent via warning x-csrf-token x-requested-with x-xsrf-token'
   ).split(' '),
 );
 const reservedPrefixes =
-  /^(?:accept|access-control|alt|b3|cdn|content|downlink|if|proxy|sec|signature|want|x-amz|x-amzn|x-b3|x-cache|x-envoy|x-http-method|x-original)-/;
+  /^(?:accept|access-control|alt|b3|cdn|content|downlink|if|proxy|sec|signature|want|x-amz|x-amzn|x-b3|x-cache|x-envoy|x-accel|x-content|x-http-method|x-original|writ)-/;
 /** Facts about the connection or the request, which proxies add for each client. */
 const reservedEndings =
   /(?:^|-)(?:ip|for|host|port|proto|protocol|scheme|server|prefix|path|uri|url|method|country|ipcountry|ray|ssl|trace|(?:request|correlation|trace|span)-id|addr|address)$/;

@@ -63,7 +63,8 @@ describe('the name that a proxy gives', () => {
       'Accept Accept-Language Via Forwarded X-Forwarded-For X-Forwarded-Host X-Real-IP True-Client-IP X-Client-IP ' +
       'CF-Connecting-IP CF-Ray CF-IPCountry X-Request-ID X-Correlation-ID X-Amzn-Trace-Id X-Envoy-External-Address ' +
       'X-Original-URL X-Forwarded-Proto X-Forwarded-Prefix Signature Signature-Input Traceparent Priority DNT ' +
-      'Cache-Control If-Range Upgrade-Insecure-Requests X-Requested-With Front-End-Https-Port X-Scheme';
+      'Cache-Control If-Range Upgrade-Insecure-Requests X-Requested-With Front-End-Https-Port X-Scheme ' +
+      'Writ-Fleet Writ-Counter X-Content-Type-Options Content-Security-Policy';
     for (const name of common.split(' ')) assert.equal(parseIdentityHeader(name), undefined, name);
   });
 
