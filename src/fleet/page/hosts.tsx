@@ -120,7 +120,7 @@ function Rows({ hosts, atMs }: { readonly hosts: readonly HostLine[]; readonly a
   return (
     <Table
       caption="Hosts"
-      columns={['host', 'state', 'bundles', 'labels', 'heard', 'Writ']}
+      columns={['host', 'state', 'bundles', 'labels', 'heard', 'version']}
       rows={hosts.map((host) => rowOf(host, atMs))}
     />
   );
@@ -150,6 +150,7 @@ function rowOf(host: HostLine, atMs: number): ComponentChildren[] {
       {skew === undefined || presence === 'never' ? null : <div class="quiet nowrap">clock {skew}</div>}
     </>,
     <>
+      {host.kind === 'opa' ? 'OPA ' : null}
       <Foreign text={version} />
       {root === 0 ? null : <div class="quiet nowrap">root v{root}</div>}
     </>,

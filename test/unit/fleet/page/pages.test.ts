@@ -153,6 +153,13 @@ describe('the list of hosts', () => {
     );
   });
 
+  it('shows the version of an OPA as that of an OPA', () => {
+    const opa = hostLine('a', { kind: 'opa', version: '1.4.2' });
+    const text = textOf(hostsPage({ where: '' }, hosts(opa), frame));
+    assert.match(text, /heard version a .* OPA 1\.4\.2/);
+    assert.doesNotMatch(textOf(hostsPage({ where: '' }, hosts(hostLine('a')), frame)), /OPA/);
+  });
+
   it('says of a bundle that it does not run what it should, and nothing where it does', () => {
     const [bundle] = hostLine('a').bundles;
     assert.ok(bundle);
