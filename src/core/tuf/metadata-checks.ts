@@ -86,7 +86,9 @@ export function requireThreshold(file: SignedFile, authority: Authority): void {
   };
   if (file.signatures.length > 0 && !file.signatures.some(({ keyid }) => keyids.includes(keyid))) {
     const text = `${file.name}: signed by none of the keys that ${name} version ${version} lists`;
-    throw new WritError('SIGNATURE_WRONG_KEY', text, { facts });
+    // The hint of the catalogue is about another root, which never affects a delegated role alone.
+    const hint = `${file.name} has not signed with its current keys yet, or another key signed it. Inform the publisher: \`writ sign --role ${file.name}\` signs it again.`;
+    throw new WritError('SIGNATURE_WRONG_KEY', text, { facts, ...(name === 'root' ? {} : { hint }) });
   }
   const text = `${file.name}: ${actual} valid signatures, ${name} version ${version} asks for ${threshold}`;
   throw new WritError('SIGNATURE_THRESHOLD', text, { facts });

@@ -69,6 +69,14 @@ describe('trustDelegated', () => {
     assert.equal(withDelegated(set, file).delegated?.get('team'), file);
   });
 
+  it('names the role that has to sign in the hint for another key, and not the root of the host', () => {
+    const { judge } = given((r) => r.signers.set('team', makeKeys(2)));
+    assert.throws(judge, {
+      code: 'SIGNATURE_WRONG_KEY',
+      hint: /^team has not signed with its current keys yet/,
+    });
+  });
+
   const refused: [string, ErrorCode, (repository: RepositorySimulator) => unknown][] = [
     [
       'a signer too few',
