@@ -17,8 +17,10 @@ import {
   narrateSigned,
   nothingNew,
   previewOf,
+  refreshLine,
+  waitingText,
 } from '../../repository/change-flags.js';
-import { deltaDetails, deltasText } from '../../show/show-repository.js';
+import { deltaDetails, deltasText, releaseDetails, releaseLines } from '../../show/show-repository.js';
 
 const flags = {
   ...changeFlags,
@@ -63,11 +65,28 @@ export const command: CommandDefinition<WithdrawFlags> = {
 function answer(result: WithdrawResult, flags: WithdrawFlags): Answer {
   const name = nameOf(flags);
   if (result.kind === 'nothing-new') return nothingNew(`${name} is already withdrawn`, asked(flags));
+  if (result.kind === 'waiting' && result.info === undefined) return stillWaiting(result, name, flags);
   const { kind, info: moves = [], signed } = result;
   const details = { ...asked(flags), channels: moves.map(movedDetails), signed };
   const lines = [...moves.map(moveLine), ...(kind === 'live' ? whatHostsDo(moves) : [])];
   const what = kind === 'live' ? name : `${name} as withdrawn`;
   return changeAnswer(result, { outcome: 'withdrawn', details, what, lines }, flags);
+}
+
+/** Nothing was signed: an earlier act waits for the online keys. */
+function stillWaiting(
+  { missing, newReleases }: Extract<WithdrawResult, { kind: 'waiting' }>,
+  name: string,
+  flags: WithdrawFlags,
+): Answer {
+  const waiting = { missing, newReleases: releaseDetails(newReleases) };
+  const what = `${name} is already withdrawn${waitingText(missing)}`;
+  const unchanged = nothingNew(what, { ...asked(flags), ...waiting });
+  return {
+    ...unchanged,
+    lines: [...unchanged.lines, ...releaseLines('waits', newReleases)],
+    next: refreshLine(flags.repository),
+  };
 }
 
 function previewAnswer(moves: readonly ChannelMove[], flags: WithdrawFlags): Answer {

@@ -67,6 +67,14 @@ describe('writ withdraw', () => {
     const run = await writ(dir, 'withdraw', '--serial', '2');
     assert.match(run.stdout, /^SIGNED dns-edge 2 as withdrawn; hosts see it when timestamp is signed\n/);
     assert.match(run.stdout, /\nNext: writ refresh --repository repo --keys DIR /);
+    const again = await writ(dir, 'withdraw', '--serial', '2');
+    assert.equal(again.exitCode, 0);
+    const waits = 'NOTHING NEW dns-edge 2 is already withdrawn; hosts see it when timestamp is signed\n';
+    assert.ok(again.stdout.startsWith(waits), again.stdout);
+    assert.match(again.stdout, /\nNext: writ refresh --repository repo --keys DIR /);
+    const json = jsonOf(await writ(dir, 'withdraw', '--serial', '2', '--json'));
+    assert.deepEqual([json['outcome'], json['changed']], ['nothing-new', false]);
+    assert.deepEqual(json['missing'], ['timestamp']);
   });
 });
 
