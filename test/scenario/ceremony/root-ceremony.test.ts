@@ -38,6 +38,9 @@ describe('three people who share only mailed files', () => {
     mail(dir, 'root-2.proposal', 'ben', 'founder', 'ben.proposal');
     const alone = await json(dir, 'founder', 'root', 'commit', 'ben.proposal', ...places, ...confirm);
     assert.deepEqual([alone['exitCode'], alone['code']], [1, 'SIGNATURE_THRESHOLD']);
+    const dry = await writ(dir, 'founder', 'root', 'commit', 'ben.proposal', ...places, '--dry-run');
+    assert.match(dry.stdout, /^NOT COMPLETE root v2: signatures are missing\n/);
+    assert.match(dry.stdout, /\n {2}still needed: .*anna/);
     assert.equal(await rootOn(host), 1);
     mail(dir, 'root-2.proposal', 'anna', 'founder', 'anna.proposal');
     const copies = ['root', 'commit', 'anna.proposal', 'ben.proposal', ...places];

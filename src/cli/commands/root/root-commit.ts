@@ -25,7 +25,7 @@ import { passphraseFlags, passphrasesFor } from '../../repository/passphrase.js'
 import { clockFlag, lockWait, lockWaitFlag, repositoryFlag } from '../../repository/repository-flags.js';
 import { teamKeysOf } from '../../repository/role-keys.js';
 import { externalCommands, signerFlags } from '../../repository/signer-flags.js';
-import { differenceLines, proposalDetails, tallyText } from '../../show/show-proposal.js';
+import { differenceLines, missingText, proposalDetails, tallyText } from '../../show/show-proposal.js';
 import {
   leftOutLines,
   releaseDetails,
@@ -171,11 +171,19 @@ function detailsOf(plan: CommitPlan): Record<string, unknown> {
 
 function preview(plan: CommitPlan, flags: CommitFlags): Answer {
   const version = plan.root.signed.version;
+  const missing = missingText(plan.tallies);
   return {
     type: 'root-commit.preview',
     outcome: plan.written ? 'committed-before' : 'would-commit',
     details: { changed: false, ...detailsOf(plan) },
-    lines: [`WOULD COMMIT root v${version}`, ...planLines(plan, flags), 'Nothing was written'],
+    lines: [
+      missing === ''
+        ? `WOULD COMMIT root v${version}`
+        : `NOT COMPLETE root v${version}: signatures are missing`,
+      ...planLines(plan, flags),
+      ...(missing === '' ? [] : [`  still needed: ${missing}`]),
+      'Nothing was written',
+    ],
   };
 }
 
