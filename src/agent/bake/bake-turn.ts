@@ -32,7 +32,7 @@ export interface BakeTurnOptions {
 /** @returns a turn; it resolves with the milliseconds until the next one, and never rejects */
 export function createBakeTurn(options: BakeTurnOptions): () => Promise<number> {
   const { host, stop, onNews } = options;
-  let last: { readonly atMs: number; readonly bakes: BakeReport['bakes'] } | undefined;
+  let last: (Pick<BakeReport, 'bakes' | 'takers'> & { readonly atMs: number }) | undefined;
   let lookedAtAllMs = Number.NEGATIVE_INFINITY;
   let restoreNotBeforeMs = 0;
   const restore = async (before: Host, failed: readonly FailedRelease[]): Promise<void> => {
@@ -49,9 +49,9 @@ export function createBakeTurn(options: BakeTurnOptions): () => Promise<number> 
     const elapsedMs = last && lookMs - last.atMs;
     // Evidence that a full disk cannot take counts all the same; the reserve is for what follows from it.
     using _ = before.ledger.tolerateDiskErrors(() => false);
-    const unwritten = last?.bakes;
-    const report = lookAtBakes(before, { observed, bootId: readBootId(), elapsedMs, unwritten });
-    last = { atMs: lookMs, bakes: report.bakes };
+    const since = { elapsedMs, unwritten: last?.bakes, takersBefore: last?.takers };
+    const report = lookAtBakes(before, { observed, bootId: readBootId(), ...since });
+    last = { atMs: lookMs, bakes: report.bakes, takers: report.takers };
     recordSettled(before, report);
     return report;
   };

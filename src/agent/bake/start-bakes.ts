@@ -6,7 +6,7 @@ import type { FailedRelease } from '../settled/bake-failure.js';
 import { withAbruptBoot } from '../settled/bake-rules.js';
 import { withBakes, withBakesAfterUpgrade } from '../settled/settled-ledger.js';
 import type { Host } from '../state/host.js';
-import { activeReleases, lookAtBakes, recordSettled } from './watch-bakes.js';
+import { activeReleases, type BakeReport, lookAtBakes, recordSettled } from './watch-bakes.js';
 
 export interface StartOfBakes {
   readonly bootId: string;
@@ -16,12 +16,16 @@ export interface StartOfBakes {
   readonly unseenGroups: readonly string[];
   /** Since the last start of the same command, which observes by its starts; left out: no time is observed. */
   readonly elapsedMs?: number | undefined;
+  /** The takers of that start, as lookAtBakes has them. */
+  readonly takersBefore?: BakeReport['takers'] | undefined;
+  /** Called with the takers of this start, for the next one of the same command. */
+  readonly onTakers?: (takers: BakeReport['takers']) => void;
 }
 
 /** @returns the releases that have failed */
 export async function startBakes(
   host: Host,
-  { bootId, wasOrderly, unseenGroups, elapsedMs }: StartOfBakes,
+  { bootId, wasOrderly, unseenGroups, elapsedMs, takersBefore, onTakers }: StartOfBakes,
 ): Promise<readonly FailedRelease[]> {
   const generation = activeGenerationNumber(host.paths);
   if (generation === undefined) return [];
@@ -44,7 +48,9 @@ export async function startBakes(
   // A host whose pulls are started by a timer has no other moment to learn how its workers fared.
   const observed = await observeRuns(host, () => true);
   const isEachWritten = elapsedMs !== undefined;
-  const report = lookAtBakes(host, { observed, bootId, elapsedMs, isEachWritten, unseenGroups });
+  const seen = { observed, elapsedMs, takersBefore, unseenGroups };
+  const report = lookAtBakes(host, { ...seen, bootId, isEachWritten });
+  onTakers?.(report.takers);
   recordSettled(host, report);
   return report.failed;
 }

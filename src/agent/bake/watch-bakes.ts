@@ -23,9 +23,11 @@ import {
   bakingGroups,
   findFailure,
   findSuccessors,
+  findTakers,
   isDoubted,
   isSilent,
   isTaken,
+  isTakenSince,
 } from '../settled/evidence-rules.js';
 import { type ActiveReleaseMap, withBakes, withFailure, withSettled } from '../settled/settled-ledger.js';
 import type { Host } from '../state/host.js';
@@ -38,6 +40,8 @@ export interface BakeLook {
   readonly elapsedMs: number | undefined;
   /** The bakes after that look, which may not have been written. */
   readonly unwritten?: Readonly<Record<string, Bake>> | undefined;
+  /** As the report of that look has them; left out: no time is observed. */
+  readonly takersBefore?: BakeReport['takers'] | undefined;
   /** True for a command, because it keeps no bakes between its observations. Left out: observed time is written every 30 s. */
   readonly isEachWritten?: boolean;
   /** Names of groups that this look could not observe: the bake time of what they use does not pass. Left out: none. */
@@ -51,6 +55,8 @@ export interface BakeReport {
   readonly settled: readonly string[];
   /** The bakes after this look. */
   readonly bakes: Readonly<Record<string, Bake>> | undefined;
+  /** The living workers that have taken a release in its bake time, each with its process. */
+  readonly takers: ReadonlySet<string>;
 }
 
 /** Observed time is written so often: a flush at each look would write to the disk all day. */
@@ -59,6 +65,8 @@ const noteEveryMs = 30_000;
 /** Notes a look and judges each bake. @throws WritError DISK_* */
 export function lookAtBakes(host: Host, look: BakeLook): BakeReport {
   const { observed, bootId, elapsedMs, unwritten, isEachWritten = false, unseenGroups = [] } = look;
+  const takersBefore = look.takersBefore ?? new Set();
+  const takers = new Set<string>();
   const nowMs = host.clock.nowMs();
   const before = host.ledger.read();
   const active = bakingReleases(host, before);
@@ -75,7 +83,12 @@ export function lookAtBakes(host: Host, look: BakeLook): BakeReport {
     bakes.map(([bundle, bake]) => {
       const groups = bakingGroups(bundle, { config: host.config, ledger: withRunsNow, isDead });
       const isUnseen = groups.some(({ group }) => unseenGroups.includes(group));
-      const seen = { isTaken: isTaken(groups), isSilent: isUnseen || isUnobserved(groups, bake) };
+      for (const taker of findTakers(groups)) takers.add(taker);
+      const seen = {
+        isTaken: isTaken(groups),
+        isTakenSince: isTakenSince(groups, takersBefore),
+        isSilent: isUnseen || isUnobserved(groups, bake),
+      };
       const known = withLaterLook(bake, unwritten?.[bundle]);
       return [bundle, withObserved(known, { nowMs, bootId, elapsedMs, ...seen })] as const;
     }),
@@ -109,7 +122,7 @@ export function lookAtBakes(host: Host, look: BakeLook): BakeReport {
   const gapMs = (bundle: string): number => (isEachWritten || isFirst(before, bundle) ? 1 : noteEveryMs);
   if (isWorthNoting(before, ledger, gapMs)) host.ledger.write(ledger);
   return {
-    bakes: ledger.bakes,
+    ...{ bakes: ledger.bakes, takers },
     failed: failedIn(ledger).filter((one) => bakes.some(([bundle]) => bundle === one.bundle)),
     settled: ready.filter((bundle) => ledger.bakes?.[bundle] === undefined),
   };

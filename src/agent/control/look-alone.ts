@@ -31,6 +31,10 @@ export type LookAlone = (options: Omit<AloneOptions, 'onEvent'>) => Promise<Look
 export function createLookAlone(): LookAlone {
   const askedAtMs = new Map<string, number>();
   let observedAtMs: number | undefined;
+  let takersBefore: StartObservation['takersBefore'];
+  const onTakers: StartObservation['onTakers'] = (takers) => {
+    takersBefore = takers;
+  };
   return async (options) => {
     const observe = async (host: Host): Promise<StartObservation> => {
       await reconcileOnce(host, options.signal);
@@ -39,7 +43,7 @@ export function createLookAlone(): LookAlone {
       const nowMs = host.clock.monotonicMs();
       const elapsedMs = nowMs - (observedAtMs ?? nowMs);
       observedAtMs = nowMs;
-      return { unseenGroups: unseenGroups(host), elapsedMs };
+      return { unseenGroups: unseenGroups(host), elapsedMs, takersBefore, onTakers };
     };
     try {
       return await withHost(

@@ -1,6 +1,8 @@
 // Asks drivers which process each known worker has, and what its supervisor recorded since the last time. Writes
 // nothing: a driver may take seconds, and its answers are noted between two jobs.
-import { isWritError } from '../../core/errors.js';
+import { isSystemError, isWritError } from '../../core/errors.js';
+import { given } from '../../core/given.js';
+import { findProcess } from '../../platform/process/processes.js';
 import type { Driver } from '../../workers/contract/driver.js';
 import { livenessOf } from '../notify/dead-workers.js';
 import { mapBounded, maxParallelNotices } from '../notify/worker-groups.js';
@@ -8,7 +10,7 @@ import { groupOf, workerOf } from '../notify/worker-ledger.js';
 import type { SeenRun } from '../settled/runs-rules.js';
 import type { Host } from '../state/host.js';
 
-export interface ObservedRun extends Pick<SeenRun, 'process' | 'record' | 'failure'> {
+export interface ObservedRun extends Pick<SeenRun, 'process' | 'startTicks' | 'record' | 'failure'> {
   /** No process of the worker lives just now. */
   readonly isDead: boolean;
 }
@@ -51,6 +53,22 @@ async function isDeadNow(driver: Driver, worker: string): Promise<boolean> {
   return !isSeenByConnection(driver) && (await livenessOf(driver, worker)) === 'dead';
 }
 
+/**
+ * Some drivers name a process by its pid and start time, others by a time of a supervisor or a file.
+ * @returns the start time in clock ticks after boot; undefined where the name has another time, or no such process lives
+ */
+function readStartTicks(process: string | undefined): number | undefined {
+  const [, pid, ticks] = /^(\d+)@(\d+)$/.exec(process ?? '') ?? [];
+  try {
+    const { startTicks } = findProcess(Number(pid)) ?? {};
+    return startTicks === Number(ticks) ? startTicks : undefined;
+  } catch (error) {
+    // A /proc that hides the processes of other users.
+    if (isSystemError(error)) return undefined;
+    throw error;
+  }
+}
+
 async function observeRun(
   driver: Driver,
   worker: string,
@@ -63,7 +81,8 @@ async function observeRun(
     const isDead = process === undefined && (await isDeadNow(driver, worker));
     if (process === undefined && record === undefined && !isDead) return undefined;
     const found = isGone && process === undefined ? await failure?.(worker) : undefined;
-    if (found?.hasGivenUp !== 'yes') return { process, record, isDead };
+    const startTicks = readStartTicks(process);
+    if (found?.hasGivenUp !== 'yes') return { process, record, isDead, ...given({ startTicks }) };
     return { process, record, isDead, failure: `${found.text}; start it with: ${found.command}` };
   } catch (error) {
     // A driver that cannot answer now has seen nothing: the next look finds what happened meanwhile.

@@ -25,6 +25,8 @@ export interface BakeObservation extends BakeNow {
   readonly elapsedMs: number | undefined;
   /** Some worker of each group that uses the release has taken it, and lives. */
   readonly isTaken: boolean;
+  /** Some worker of each group had taken it at the last observation already, in the process that it has now. */
+  readonly isTakenSince: boolean;
   /**
    * The last answer of a probe that had passed did not come, or the successor of a process is not notified yet: whether the release
    * still works was not observed.
@@ -35,14 +37,15 @@ export interface BakeObservation extends BakeNow {
 /** @returns the bake with this observation; a release that no worker uses proves nothing by its age */
 export function withObserved(
   bake: Bake,
-  { nowMs, bootId, elapsedMs = 0, isTaken, isSilent }: BakeObservation,
+  { nowMs, bootId, elapsedMs = 0, isTaken, isTakenSince, isSilent }: BakeObservation,
 ): Bake {
   const seen = { bootId, seenAtMs: nowMs };
   // A clock that was set back would prolong the bake time by as much.
   const startedAtMs = Math.min(bake.startedAtMs, nowMs);
   if (!isTaken) return { ...bake, startedAtMs, ...seen, untakenAtMs: nowMs };
   // Workers took the release at an unknown time: since the last observation, or within a move that notified them for minutes.
-  if (isUntaken(bake) || isUnobservedYet(bake) || isSilent) return { ...bake, startedAtMs, ...seen };
+  if (isUntaken(bake) || isUnobservedYet(bake) || !isTakenSince || isSilent)
+    return { ...bake, startedAtMs, ...seen };
   // The last observation may have been long before this bake began; and wall time alone may jump forward.
   const addedMs = Math.min(elapsedMs, nowMs - bake.seenAtMs);
   return {

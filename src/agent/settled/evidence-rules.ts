@@ -180,13 +180,42 @@ export function isTaken(groups: readonly BakingGroup[]): boolean {
 
 /** @returns names of the groups of which no living worker has taken the release */
 export function untakenGroups(groups: readonly BakingGroup[]): string[] {
-  const untaken = groups.filter(({ min, workers }) => {
-    const living = workers.filter(({ entry, isDead }) => !isDead && isLiving(entry));
+  return groupsWithout(groups, isTaker);
+}
+
+function groupsWithout(
+  groups: readonly BakingGroup[],
+  isCounted: (worker: BakingWorker) => boolean,
+): string[] {
+  const without = groups.filter(({ min, workers }) => {
     // One that stopped or left a moment ago may come back; it is forgotten after ten minutes.
     const isEmpty = workers.length === 0 && min === 0;
-    return !isEmpty && !living.some(hasTaken);
+    return !isEmpty && !workers.some(isCounted);
   });
-  return untaken.map(({ group }) => group);
+  return without.map(({ group }) => group);
+}
+
+/**
+ * True where of each group some worker had taken the release before already, in the process that it has now. A process that died
+ * between two observations proves nothing, because its successor has the release only since its own notification.
+ * @param takersBefore what `findTakers` returned at the observation before
+ */
+export function isTakenSince(groups: readonly BakingGroup[], takersBefore: ReadonlySet<string>): boolean {
+  const isSame = (worker: BakingWorker): boolean => isTaker(worker) && takersBefore.has(takerName(worker));
+  return groupsWithout(groups, isSame).length === 0;
+}
+
+/** @returns the living workers that have taken the release, each with its process */
+export function findTakers(groups: readonly BakingGroup[]): string[] {
+  return groups.flatMap(({ workers }) => workers.filter(isTaker).map(takerName));
+}
+
+function takerName({ key, runs }: BakingWorker): string {
+  return `${key} ${runs?.process ?? ''}`;
+}
+
+function isTaker(worker: BakingWorker): boolean {
+  return !worker.isDead && isLiving(worker.entry) && hasTaken(worker);
 }
 
 /** A worker that was not reached since may have stopped: what it took before shows nothing of the present. */

@@ -9,6 +9,8 @@ const maxEnds = 64;
 export interface SeenRun {
   /** Undefined where no process was found, or the driver cannot identify it. */
   readonly process: string | undefined;
+  /** When that process started, in clock ticks after boot; undefined where its name does not have that time. */
+  readonly startTicks?: number | undefined;
   /** What its supervisor recorded since the last look; undefined where nothing keeps such a record. */
   readonly record?:
     | {
@@ -33,13 +35,14 @@ export interface SeenRun {
  */
 export function noteRun(
   known: WorkerRuns | undefined,
-  { process, record, failure, wasNotified, hadNotTaken, isBaking }: SeenRun,
+  seen: SeenRun,
   { nowMs, bootId }: { readonly nowMs: number; readonly bootId: string },
 ): WorkerRuns | undefined {
+  const { process, record, failure, wasNotified, hadNotTaken, isBaking } = seen;
   const mark = record?.mark;
   // Processes of another boot ended with that boot, which says nothing about the release.
   if (known === undefined || known.bootId !== bootId) return firstRun({ process, record }, { nowMs, bootId });
-  const livedMs = Math.max(0, nowMs - known.sinceMs);
+  const livedMs = lifetimeMs(known, seen) ?? Math.max(0, nowMs - known.sinceMs);
   const end = (kind: ProcessEnd['kind']): ProcessEnd => ({
     ...{ atMs: nowMs, livedMs, kind },
     ...(wasNotified ? { wasNotified } : {}),
@@ -69,6 +72,25 @@ export function noteRun(
     watchedSinceMs: Math.min(known.watchedSinceMs, nowMs),
     ends: [...kept, ...ends].slice(-maxEnds),
   };
+}
+
+const startInName = /^\d+@(\d+)$/;
+/** The kernel reports start times in hundredths of a second (USER_HZ). */
+const msPerTick = 10;
+
+/**
+ * Measures from start to start, because the time between two observations may exceed the lifetimes of several processes. No clock
+ * that a person can set is involved.
+ * @returns milliseconds that the known process ran at most; undefined where it was not replaced, or start times are not known
+ */
+function lifetimeMs(
+  known: Pick<WorkerRuns, 'process'>,
+  { process, startTicks }: Pick<SeenRun, 'process' | 'startTicks'>,
+): number | undefined {
+  if (process === known.process || startTicks === undefined) return undefined;
+  const ticks = startTicks - Number(startInName.exec(known.process)?.[1]);
+  // Another driver may have named the known process: a negative or missing difference measures nothing.
+  return ticks >= 0 ? ticks * msPerTick : undefined;
 }
 
 /** A connection where the process behind it is not known: the start of the agent that took it, and its number. */

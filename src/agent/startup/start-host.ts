@@ -88,7 +88,7 @@ async function restoreFailed(
   }
 }
 
-export type StartObservation = Pick<StartOfBakes, 'unseenGroups' | 'elapsedMs'>;
+export type StartObservation = Omit<StartOfBakes, 'bootId' | 'wasOrderly'>;
 
 export interface StartOptions extends RecoveryOptions {
   /** Whether a later pull scrubs the policy when it is needed. Left out: false, and this start skips no scan. */

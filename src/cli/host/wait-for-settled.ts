@@ -27,8 +27,12 @@ export interface SettledWaitObservation {
   readonly waits?: ReadonlyMap<string, BakeWait>;
 }
 
-/** An agent observes its workers at the same interval. A standalone run is slower, because it opens the host for each observation. */
-const observeIntervalMs = { agent: 2000, command: 10_000 } as const;
+/** As an agent observes its workers. */
+const minIntervalMs = 2000;
+/** A standalone run opens the host for each observation. */
+const maxIntervalMs = 10_000;
+/** A process that lives for less than a third of the bake time is evidence, so each one must be observed. */
+const intervalShareOfBake = 0.1;
 /** An agent that restores reports the failure until its workers have answered. */
 const restoreTimeoutMs = 120_000;
 const minDelayMs = 500;
@@ -64,7 +68,8 @@ export async function waitForSettled(options: SettledWaitOptions): Promise<Answe
     }
     reporter.begin('settle', judged.map(releaseText).join('; '));
     const leftMs = waitMs - (nowMs - startMs);
-    await clock.sleep(Math.max(1, Math.min(nextObservationDelayMs(judged, observation.by), leftMs)), signal);
+    const intervalMs = observation.by === 'agent' ? minIntervalMs : commandIntervalMs(observation.report);
+    await clock.sleep(Math.max(1, Math.min(nextObservationDelayMs(judged, intervalMs), leftMs)), signal);
     if (!signal.aborted) observation = await options.observe();
   }
 }
@@ -78,11 +83,19 @@ function withWaitOfCommand(
 }
 
 /** The interval, or less if a bake time ends sooner. The end of a bake time that does not pass is not counted. */
-function nextObservationDelayMs(judged: readonly SettleVerdict[], by: SettledWaitObservation['by']): number {
+function nextObservationDelayMs(judged: readonly SettleVerdict[], intervalMs: number): number {
   const left = judged.flatMap(({ leftMs, waitsFor }) =>
     leftMs === undefined || waitsFor !== undefined ? [] : [leftMs],
   );
-  return Math.max(minDelayMs, Math.min(observeIntervalMs[by], ...left));
+  return Math.max(minDelayMs, Math.min(intervalMs, ...left));
+}
+
+/** A tenth of the shortest bake time that runs, within bounds. */
+function commandIntervalMs({ bundles }: StatusReport): number {
+  const shares = bundles.flatMap(({ bake }) => {
+    return bake?.state !== 'baking' || bake.forMs === undefined ? [] : [intervalShareOfBake * bake.forMs];
+  });
+  return Math.max(minIntervalMs, Math.min(maxIntervalMs, ...shares));
 }
 
 function longestBakeMs({ bundles }: StatusReport): number {

@@ -21,7 +21,14 @@ describe('the time of a bake', () => {
   it('counts what was observed since the last look, and never more than has passed since the bake began', () => {
     const bake = { ...startBake(release, { ...start, nowMs: start.nowMs - 1 }), seenAtMs: start.nowMs };
     const seen = (nowMs: number, elapsedMs: number | undefined) =>
-      withObserved(bake, { nowMs, bootId: 'b', elapsedMs, isTaken: true, isSilent: false }).observedMs;
+      withObserved(bake, {
+        nowMs,
+        bootId: 'b',
+        elapsedMs,
+        isTaken: true,
+        isTakenSince: true,
+        isSilent: false,
+      }).observedMs;
     assert.equal(seen(start.nowMs + 2000, 2000), 2000);
     assert.equal(seen(start.nowMs + 2000, 900_000), 2000, 'the look before was long before the bake');
     assert.equal(seen(start.nowMs + 9e8, 2000), 2000, 'the clock was set forward');
@@ -33,7 +40,7 @@ describe('the time of a bake', () => {
     const after = (absentMs: number, elapsedMs?: number) =>
       withObserved(bake, {
         nowMs: start.nowMs + absentMs,
-        ...{ bootId: 'b', elapsedMs, isTaken: true, isSilent: false },
+        ...{ bootId: 'b', elapsedMs, isTaken: true, isTakenSince: true, isSilent: false },
       }).observedMs;
     assert.deepEqual([after(59_999), after(1000), after(-1)], [0, 0, 0]);
     assert.equal(after(-1, 2000), 0, 'the clock was set back');
@@ -41,7 +48,7 @@ describe('the time of a bake', () => {
 
   it('counts nothing at the first observation, because the move may have notified the workers for minutes', () => {
     const moveMs = 120_000;
-    const facts = { bootId: 'b', elapsedMs: moveMs, isTaken: true, isSilent: false };
+    const facts = { bootId: 'b', elapsedMs: moveMs, isTaken: true, isTakenSince: true, isSilent: false };
     const first = withObserved(startBake(release, start), { ...facts, nowMs: start.nowMs + moveMs });
     assert.equal(first.observedMs, 0);
     const second = withObserved(first, { ...facts, elapsedMs: 2000, nowMs: start.nowMs + moveMs + 2000 });
@@ -50,7 +57,13 @@ describe('the time of a bake', () => {
 
   it('counts nothing while a probe that had passed gives no answer', () => {
     const bake = { ...startBake(release, start), seenAtMs: start.nowMs + 2000 };
-    const next = { nowMs: start.nowMs + 4000, bootId: 'b', elapsedMs: 2000, isTaken: true };
+    const next = {
+      nowMs: start.nowMs + 4000,
+      bootId: 'b',
+      elapsedMs: 2000,
+      isTaken: true,
+      isTakenSince: true,
+    };
     assert.equal(withObserved(bake, { ...next, isSilent: true }).observedMs, 0);
     assert.equal(withObserved(bake, { ...next, isSilent: false }).observedMs, 2000);
   });
@@ -74,13 +87,28 @@ describe('the time of a bake', () => {
   it('does not pass while no worker has taken the release, and is whole from then on', () => {
     const untakenMs = start.nowMs + 9 * forMs;
     const looks = { bootId: 'b', elapsedMs: 2000, isSilent: false };
-    const untaken = withObserved(startBake(release, start), { ...looks, nowMs: untakenMs, isTaken: false });
+    const untaken = withObserved(startBake(release, start), {
+      ...looks,
+      nowMs: untakenMs,
+      isTaken: false,
+      isTakenSince: false,
+    });
     const judge = (bake: Bake, nowMs: number) =>
       judgeBake(bake, { forMs, nowMs, isDoubted: false, isSilent: false });
     assert.deepEqual([untaken.observedMs, judge(untaken, untakenMs)], [0, 'baking']);
-    const taken = withObserved(untaken, { ...looks, nowMs: untakenMs + 2000, isTaken: true });
+    const taken = withObserved(untaken, {
+      ...looks,
+      nowMs: untakenMs + 2000,
+      isTaken: true,
+      isTakenSince: true,
+    });
     assert.equal(taken.observedMs, 0, 'it may have been taken at the end of these seconds');
-    const next = withObserved(taken, { ...looks, nowMs: untakenMs + 4000, isTaken: true });
+    const next = withObserved(taken, {
+      ...looks,
+      nowMs: untakenMs + 4000,
+      isTaken: true,
+      isTakenSince: true,
+    });
     assert.equal(next.observedMs, 2000);
     assert.equal(judge(taken, untakenMs + 3 * forMs - 1), 'baking');
     assert.equal(judge(taken, untakenMs + 3 * forMs), 'unobserved');

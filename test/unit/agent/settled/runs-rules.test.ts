@@ -46,3 +46,23 @@ describe('an end', () => {
     assert.equal(noteRun(before, { ...seen, hadNotTaken: true }, { ...boot, nowMs: 9000 }), before);
   });
 });
+
+describe('the lifetime of a process', () => {
+  const livedMs = (before: string, seenNow: Partial<SeenRun>, nowMs = 10_000): number | undefined => {
+    const known = { ...first, process: before };
+    return noteRun(known, { ...seen, ...seenNow }, { ...boot, nowMs })?.ends[0]?.livedMs;
+  };
+
+  it('is measured from start to start, and not from observation to observation', () => {
+    assert.equal(livedMs('100@1000', { process: '101@1400', startTicks: 1400 }), 4000);
+    assert.equal(livedMs('100@1000', { process: '101@1400', startTicks: 1400 }, 9e9), 4000, 'a clock step');
+  });
+
+  it('is the time for which it was observed where a start time is not known', () => {
+    assert.equal(livedMs('100@1764000000', { process: '101@1764000004' }), 10_000, 'by supervisord');
+    assert.equal(livedMs('100', { process: '101@1400', startTicks: 1400 }), 10_000);
+    assert.equal(livedMs('100@1764000000', { process: '101@1400', startTicks: 1400 }), 10_000);
+    const record = { abnormal: 0, clean: 0, unrecorded: 1, mark: 'm' };
+    assert.equal(livedMs('100@1000', { process: '100@1000', startTicks: 1000, record }), 10_000);
+  });
+});

@@ -86,6 +86,20 @@ describe('waiting for a release to settle', () => {
     assert.equal(observations(), 31, 'each 2 s');
   });
 
+  it('observes without an agent each tenth of the shortest bake time, between 2 and 10 s', async () => {
+    const observationsIn = async (forMs: number): Promise<number> => {
+      const waiting = { ...baking, forMs, waitsFor: { what: 'probe', of: ['dns/a'] } } as const;
+      const { answer, observations } = settling([hostWith(7, waiting)], { waitMs: minute, by: 'command' });
+      await answer();
+      return observations();
+    };
+    assert.deepEqual(
+      [await observationsIn(10_000), await observationsIn(30_000), await observationsIn(10 * minute)],
+      [31, 21, 7],
+      'each 2, 3 and 10 s',
+    );
+  });
+
   it('ends with 0 at once for a release that settled before, or has no bake time', async () => {
     for (const bake of [settled, undefined]) {
       const { answer, observations } = settling([hostWith(7, bake)]);
