@@ -3,7 +3,7 @@
 // a person or Writ itself may have ended a process.
 import type { AgentConfig } from '../../core/config/config.js';
 import type { Bake, BakeFailure, Ledger, ProcessEnd, WorkerLedger, WorkerRuns } from '../state/ledger.js';
-import { isAnotherProcess } from './runs-rules.js';
+import { answeringProcess, isAnotherProcess } from './runs-rules.js';
 
 /** One worker of a group that uses the release. */
 export interface BakingWorker {
@@ -229,9 +229,7 @@ function hasTaken(worker: BakingWorker): boolean {
 function isPendingSuccessor({ entry, runs }: BakingWorker): boolean {
   if (entry.appeared === true) return true;
   // The record of processes may be newer than the last reading of the members of the group.
-  const answered = entry.process ?? '';
-  const [process = ''] = answered.slice(answered.indexOf(':') + 1).split('/');
-  return runs !== undefined && isAnotherProcess(process, runs.process);
+  return runs !== undefined && isAnotherProcess(answeringProcess(entry.process), runs.process);
 }
 
 /** @returns keys of the workers with a process that replaced another one within the bake time, and was not notified yet */

@@ -105,6 +105,15 @@ export function isAnotherProcess(known: string, now: string): boolean {
   return connectionName.exec(known)?.[1] === connectionName.exec(now)?.[1];
 }
 
+/**
+ * @param answered of a worker in the ledger: boot, process and connection
+ * @returns the process as runs name it; empty where none answered
+ */
+export function answeringProcess(answered = ''): string {
+  const [process = ''] = answered.slice(answered.indexOf(':') + 1).split('/');
+  return process;
+}
+
 function firstRun(
   { process, record }: Pick<SeenRun, 'process' | 'record'>,
   { nowMs, bootId }: { readonly nowMs: number; readonly bootId: string },

@@ -2,8 +2,13 @@
 // that had the release at the observation before proves that time.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { settleNow } from '../../kit/agent/settle-now.js';
-import { bakingHost, supervisedDriver } from '../../kit/host/baking-host.js';
+import { settleInTurn, settleNow } from '../../kit/agent/settle-now.js';
+import {
+  type BakingHost,
+  bakingHost,
+  type SupervisedDriver,
+  supervisedDriver,
+} from '../../kit/host/baking-host.js';
 
 const second = 1000;
 const bakeMs = 60 * second;
@@ -39,5 +44,54 @@ describe('observed time', () => {
     assert.equal(await settlesObserved(['a', 'b'], [['a']]), true);
     assert.equal(await settlesObserved(['a', 'b'], [['a'], ['b']]), true);
     assert.equal(await settlesObserved(['a', 'b'], [['a', 'b']]), false);
+  });
+});
+
+/** @returns whether the second process that ended in the bake time of release 2 counts as notified */
+async function isSecondNotified(
+  live: (scene: { readonly host: BakingHost; readonly driver: SupervisedDriver }) => Promise<void>,
+): Promise<boolean | undefined> {
+  const driver = supervisedDriver(['a'], 'unrecorded');
+  using host = bakingHost(driver, { bundles: [{ name: 'access', bake: { forMs: bakeMs, restarts: 99 } }] });
+  await host.take(1);
+  await host.live(20 * second);
+  await host.pass(bakeMs);
+  await host.take(2);
+  await host.live(20 * second);
+  driver.replace('a');
+  await live({ host, driver });
+  const { ends = [] } = host.test.host.ledger.read().runs?.['app/a'] ?? {};
+  assert.equal(ends.length, 2);
+  return ends[1]?.wasNotified;
+}
+
+describe('the end of the second process in a bake time', () => {
+  it('is that of a notified one where the notification came before the observation that found it', async () => {
+    const wasNotified = await isSecondNotified(async ({ host, driver }) => {
+      await settleInTurn(host.test.host);
+      await host.pass(4 * second);
+      driver.replace('a');
+      await host.pass(2 * second);
+    });
+    assert.equal(wasNotified, true);
+  });
+
+  it('is that of a notified one where its successor was found first', async () => {
+    const wasNotified = await isSecondNotified(async ({ host, driver }) => {
+      await host.live(4 * second);
+      driver.replace('a');
+      await settleInTurn(host.test.host);
+      await host.pass(2 * second);
+    });
+    assert.equal(wasNotified, true);
+  });
+
+  it('is not that of a notified one where only the process before it was notified', async () => {
+    const wasNotified = await isSecondNotified(async ({ host, driver }) => {
+      await host.pass(2 * second);
+      driver.replace('a');
+      await host.pass(2 * second);
+    });
+    assert.equal(wasNotified, undefined);
   });
 });
