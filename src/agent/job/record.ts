@@ -1,6 +1,6 @@
 // Notes in log and history how a job ended, and what this host did apart from a cycle, as an entry that looks like a cycle
-// without steps. Reporting never changes an outcome; a poll that found nothing, or finds the same trouble again, leaves no
-// line in history.
+// without steps. Reporting never changes an outcome; a poll that found nothing, or finds the same trouble again without a move
+// of the link, leaves no line in history.
 import type { CycleResult, Problem, Trigger, WorkerResult } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { WritError } from '../../core/errors.js';
@@ -125,7 +125,7 @@ export function createRecorder(): Recorder {
       const { result } = end;
       host.log.info({ cycle: result.cycle, outcome: result.outcome, result }, 'cycle ended');
       const key = keyOf(result);
-      const isNews = key !== lastKey || asked.by !== undefined;
+      const isNews = key !== lastKey || asked.by !== undefined || hasMovedLink(end);
       lastKey = key;
       if (!result.changed && (result.outcome === 'unchanged' || !isNews)) return;
       try {
@@ -135,6 +135,11 @@ export function createRecorder(): Recorder {
       }
     },
   };
+}
+
+/** True also where the link was moved back: workers were notified, and an operator looks for each try. */
+function hasMovedLink({ story }: CycleEnd): boolean {
+  return story.steps.some(({ step, verdict }) => step === 'swap' && (verdict === 'ok' || verdict === 'warn'));
 }
 
 function entryOf(

@@ -140,6 +140,31 @@ describe('a recorder', () => {
     assert.deepEqual(record([[named('c-1')], [named('c-2')]]), ['c-1', 'c-2']);
   });
 
+  it('notes each try that moved the link there and back, and not the polls between them', () => {
+    using test = testHost();
+    const recorder = createRecorder();
+    const swap = { step: 'swap', text: 'generation 1 -> 2', durationMs: 1 };
+    const record = (cycle: string, outcome: CycleResult['outcome'], verdict?: 'ok' | 'fail'): void => {
+      const problems = [problem('SILENT_REFUSAL', 'no')];
+      const steps = verdict === undefined ? [] : [{ ...swap, verdict }];
+      recorder.record(
+        test.host,
+        { result: cycleResult(outcome, { cycle, problems, changed: false }), story: { steps } as never },
+        {},
+      );
+    };
+    record('c-1', 'rolled-back', 'ok');
+    record('c-2', 'rolled-back', 'ok');
+    record('c-3', 'degraded');
+    record('c-4', 'degraded');
+    record('c-5', 'rolled-back', 'ok');
+    record('c-6', 'failed', 'fail');
+    record('c-7', 'failed', 'fail');
+    const found = cyclesOf(readHistory(test.host.paths, { limit: 10 })).reverse();
+    assert.deepEqual(found, ['c-1', 'c-2', 'c-3', 'c-5', 'c-6']);
+    assert.equal(readHistory(test.host.paths, { limit: 1, cycle: 'c-2' }).length, 1);
+  });
+
   it('says in the line behind it that something had taken the place of the history', () => {
     using test = testHost();
     const { history } = test.host.paths;
