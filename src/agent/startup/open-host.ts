@@ -1,8 +1,10 @@
 // Makes a host from its configuration: directories, lock, state files, repository client, worker groups.
 // The one place where the parts are put together; it performs no cycle.
+
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { AgentConfig } from '../../core/config/config.js';
+import { configDigest } from '../../core/config/config-digest.js';
 import { isWritError, WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
 import { createDurableFs } from '../../platform/disk/durable-fs.js';
@@ -145,8 +147,11 @@ export async function replaceHost(old: Host, config: AgentConfig, options: HostO
   await old.client.close();
   if (host.sandbox !== old.sandbox) await lookForSandbox(host);
   noteSandbox(host);
-  retryRefusals(host);
-  endFailedWaits(host);
+  // Another configuration may have repaired what refused. The same one would move the link there and back again.
+  if (configDigest(old.config) !== configDigest(config)) {
+    retryRefusals(host);
+    endFailedWaits(host);
+  }
   noteNewlyAffected(host);
   return host;
 }

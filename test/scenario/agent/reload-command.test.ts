@@ -1,6 +1,6 @@
 // `writ reload` as the service manager calls it: the exit code is what came of the configuration and of the pull under it.
 import assert from 'node:assert/strict';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
 import { copyHost, type InstalledHost, installHost } from '../../kit/agent/installed-host.js';
 import { jsonOf, runWrit } from '../../kit/cli/run-writ.js';
@@ -38,6 +38,26 @@ describe('writ reload', () => {
     );
     const [, said] = (await host.writ('reload')).stdout.split('\n');
     assert.equal(said, '  The configuration was read again and is in use.');
+  });
+
+  it('tries a refused release again where the configuration differs, and not where the file is the same', async () => {
+    using host = copyHost(installed);
+    const tries = host.dir.join('tries');
+    const checks = [{ name: 'never', run: ['sh', '-c', `echo >> ${tries}; false`] }];
+    const configure = (every: string): void =>
+      host.configure({ poll: { every }, bundles: [{ name: 'dns-edge', checks }], sandbox: 'off' });
+    configure('1d');
+    await using agent = startWrit(['agent', '--config', host.config]);
+    await agent.waitForStderr(/"state":"run"/);
+    await host.writ('pull');
+    const before = readFileSync(tries, 'utf8').length;
+    const same = await host.writ('reload', '--json');
+    assert.deepEqual([same.exitCode, jsonOf(same)['code']], [3, 'REMEMBERED_REFUSAL'], same.stdout);
+    assert.equal(readFileSync(tries, 'utf8').length, before);
+    configure('2d');
+    const changed = await host.writ('reload', '--json');
+    assert.deepEqual([changed.exitCode, jsonOf(changed)['code']], [3, 'CHECK_FAILED'], changed.stdout);
+    assert.equal(readFileSync(tries, 'utf8').length, before + 1);
   });
 
   it('is what status, health and doctor ask for, where the file is not what the agent has read', async () => {
