@@ -20,8 +20,14 @@ export interface ErrorPage {
 /** @returns all that is known of a code, in Markdown */
 export function errorPage(code: ErrorCode): ErrorPage {
   const { kind, meaning, hint }: ErrorRow = errorCodes[code];
-  const exit = warnings.has(code)
-    ? 'always a warning: it changes no exit code'
-    : `exit code ${exitCodeOfKind[kind]}`;
-  return { code, kind, exit, meaning, effect: errorEffects[code], hint };
+  return { code, kind, exit: exitText(code), meaning, effect: errorEffects[code], hint };
+}
+
+function exitText(code: ErrorCode): string {
+  const { kind, isUnsaidNo }: ErrorRow = errorCodes[code];
+  if (warnings.has(code)) return 'always a warning: it changes no exit code';
+  const exitCode = exitCodeOfKind[kind];
+  return isUnsaidNo === true
+    ? `exit code ${exitCodeOfKind['rolled-back']} of the pull that tried the release, ${exitCode} while it waits`
+    : `exit code ${exitCode}`;
 }

@@ -49,6 +49,11 @@ describe('what is documented of a code', () => {
     ]);
   });
 
+  it('has both exit codes of an error that takes a release back and then lets it wait', () => {
+    const text = 'exit code 5 of the pull that tried the release, 4 while it waits';
+    assert.deepEqual([errorPage('SILENT_REFUSAL').exit, errorPage('REFUSAL_REPEATED').exit], [text, text]);
+  });
+
   it('gives no exit code to what is always a warning', () => {
     assert.equal(errorPage('WORKER_REFUSED').exit, 'exit code 5');
     assert.match(errorPage('STATE_REBUILT').exit, /always a warning/);
