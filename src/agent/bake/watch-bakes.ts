@@ -40,7 +40,7 @@ export interface BakeLook {
   readonly elapsedMs: number | undefined;
   /** The bakes after that look, which may not have been written. */
   readonly unwritten?: Readonly<Record<string, Bake>> | undefined;
-  /** As the report of that look has them; left out: no time is observed. */
+  /** As that report has them; left out: no time is observed. */
   readonly takersBefore?: BakeReport['takers'] | undefined;
   /** True for a command, because it keeps no bakes between its observations. Left out: observed time is written every 30 s. */
   readonly isEachWritten?: boolean;

@@ -137,7 +137,7 @@ export function createRecorder(): Recorder {
   };
 }
 
-/** True also where the link was moved back: workers were notified, and an operator looks for each try. */
+/** True also where the link was moved back: workers were notified, and an operator searches for each try. */
 function hasMovedLink({ story }: CycleEnd): boolean {
   return story.steps.some(({ step, verdict }) => step === 'swap' && (verdict === 'ok' || verdict === 'warn'));
 }

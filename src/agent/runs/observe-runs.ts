@@ -55,7 +55,7 @@ async function isDeadNow(driver: Driver, worker: string): Promise<boolean> {
 
 /**
  * Some drivers name a process by its pid and start time, others by a time of a supervisor or a file.
- * @returns the start time in clock ticks after boot; undefined where the name has another time, or no such process lives
+ * @returns the start time in clock ticks after boot; undefined where the name has another time, or no such process runs
  */
 function readStartTicks(process: string | undefined): number | undefined {
   const [, pid, ticks] = /^(\d+)@(\d+)$/.exec(process ?? '') ?? [];

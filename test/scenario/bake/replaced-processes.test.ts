@@ -15,7 +15,7 @@ const bakeMs = 60 * second;
 
 /**
  * Replaces a process before each observation of twice a bake time, and notifies its successor at once.
- * @param replaced the workers whose processes are replaced, one after the other
+ * @param replaced the workers that get another process, one list after the other
  * @returns whether the release settled, observed
  */
 async function settlesObserved(names: readonly string[], replaced: readonly string[][]): Promise<boolean> {
@@ -25,8 +25,8 @@ async function settlesObserved(names: readonly string[], replaced: readonly stri
   using host = bakingHost(driver, { bundles });
   await host.take(1);
   await host.live(20 * second);
-  for (let looks = 0; looks < 60; looks += 1) {
-    for (const name of replaced[looks % replaced.length] ?? []) driver.replace(name);
+  for (let observations = 0; observations < 60; observations += 1) {
+    for (const name of replaced[observations % replaced.length] ?? []) driver.replace(name);
     await settleNow(host.test.host, { doubt: 'the-answered' });
     await host.pass(2 * second);
   }
@@ -49,7 +49,7 @@ describe('observed time', () => {
 
 /** @returns whether the second process that ended in the bake time of release 2 counts as notified */
 async function isSecondNotified(
-  live: (scene: { readonly host: BakingHost; readonly driver: SupervisedDriver }) => Promise<void>,
+  observe: (scene: { readonly host: BakingHost; readonly driver: SupervisedDriver }) => Promise<void>,
 ): Promise<boolean | undefined> {
   const driver = supervisedDriver(['a'], 'unrecorded');
   using host = bakingHost(driver, { bundles: [{ name: 'access', bake: { forMs: bakeMs, restarts: 99 } }] });
@@ -59,7 +59,7 @@ async function isSecondNotified(
   await host.take(2);
   await host.live(20 * second);
   driver.replace('a');
-  await live({ host, driver });
+  await observe({ host, driver });
   const { ends = [] } = host.test.host.ledger.read().runs?.['app/a'] ?? {};
   assert.equal(ends.length, 2);
   return ends[1]?.wasNotified;
