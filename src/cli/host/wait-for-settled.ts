@@ -31,7 +31,7 @@ export interface SettledWaitObservation {
 const minIntervalMs = 2000;
 /** A standalone run opens the host for each observation. */
 const maxIntervalMs = 10_000;
-/** A process that lives for less than a third of the bake time is evidence, so each one must be observed. */
+/** A process that runs for less than a third of the bake time is evidence, so each one must be observed. */
 const intervalShareOfBake = 0.1;
 /** An agent that restores reports the failure until its workers have answered. */
 const restoreTimeoutMs = 120_000;
@@ -72,6 +72,25 @@ export async function waitForSettled(options: SettledWaitOptions): Promise<Answe
     await clock.sleep(Math.max(1, Math.min(nextObservationDelayMs(judged, intervalMs), leftMs)), signal);
     if (!signal.aborted) observation = await options.observe();
   }
+}
+
+/**
+ * The answer to a pull that put nothing into use: its outcome and exit code answer the caller, because an older release
+ * that settles meanwhile does not show that the newer one works.
+ * @param report the status after the pull; undefined where it cannot be read
+ */
+export function answerWithoutWait(answer: Answer, report: StatusReport | undefined): Answer {
+  const releases = report === undefined ? [] : judgeAwaitedReleases(listAwaitedReleases(report), report);
+  const baking = releases.filter(({ state }) => state === 'baking').map(releaseText);
+  return {
+    ...answer,
+    details: { ...answer.details, releases, pull: pullDetails(answer) },
+    lines: [...answer.lines, ...(baking.length === 0 ? [] : [`  not waited for: ${baking.join('; ')}`])],
+  };
+}
+
+function pullDetails(answer: Answer): Readonly<Record<string, unknown>> {
+  return { outcome: answer.outcome, exitCode: answer.exitCode, ...answer.details };
 }
 
 /** Replaces the reason of the report: this command observes the workers, so a bake time waits for an agent only if `waitsFor` names it. */
@@ -117,11 +136,11 @@ function endOf(
 }
 
 const headlines: Readonly<Record<SettleEnd, string>> = {
-  settled: 'SETTLED',
-  'rolled-back': 'ROLLED BACK',
-  blocked: 'BLOCKED  nothing could be restored:',
-  baking: 'BAKING',
-  interrupted: 'INTERRUPTED, bake times go on:',
+  settled: 'SETTLED  ',
+  'rolled-back': 'ROLLED BACK  ',
+  blocked: 'BLOCKED  nothing could be restored: ',
+  baking: 'BAKING  ',
+  interrupted: 'INTERRUPTED  bake times go on: ',
 };
 
 const exitCodes: Readonly<Record<SettleEnd, number>> = {
@@ -154,9 +173,9 @@ function settledAnswer(
     details: {
       ...given({ code, hint: isUnconfirmed ? hint : undefined, fromGeneration, generation, tries }),
       ...{ confirmed, changed: generation !== fromGeneration, releases: judged },
-      pull: { outcome: answer.outcome, exitCode: answer.exitCode, ...answer.details },
+      pull: pullDetails(answer),
     },
-    lines: [`${headlines[end]}  ${texts.join('; ')}`, ...linesOfPull(answer, report)],
+    lines: [`${headlines[end]}${texts.join('; ')}`, ...linesOfPull(answer, report)],
     next: end === 'settled' && !isUnconfirmed ? undefined : 'writ status',
     docs: isUnconfirmed ? answer.docs : undefined,
   };
@@ -204,7 +223,7 @@ function releaseText({ bundle, serial, state, leftMs = 0, waitsFor, cause, text 
     case 'settled':
       return `${name} settled`;
     case 'unobserved':
-      return `${name} settled, but no agent observed its bake time`;
+      return `${name} settled, but its bake time was not observed`;
     case 'none':
       return `${name} has no bake time`;
     case 'taken-back':

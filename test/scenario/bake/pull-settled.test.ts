@@ -67,6 +67,18 @@ describe('writ pull --settled', () => {
     assert.deepEqual([run.exitCode, jsonOf(run)['outcome']], [3, 'rejected'], run.stdout);
   });
 
+  it('does not wait for an older release where the pull is deferred, and names it', async () => {
+    using host = bakingFor(installed, '1h');
+    await host.writ('pause', '--reason', 'test');
+    const run = await host.writ('pull', '--settled', '--wait', '1s', '--json');
+    const { outcome, releases, pull } = jsonOf(run);
+    assert.deepEqual([run.exitCode, outcome], [8, 'deferred'], run.stdout);
+    const [release] = releases as { serial: number; state: string }[];
+    assert.deepEqual([release?.serial, release?.state], [1, 'baking']);
+    assert.equal((pull as { outcome: string }).outcome, 'deferred');
+    assert.match((await host.writ('pull', '--settled')).stdout, /^ {2}not waited for: dns-edge 1 bakes, /m);
+  });
+
   it('has nothing to wait for beside --no-bake', async () => {
     using host = bakingFor(installed, '1h');
     const run = await host.writ('pull', '--force', '--no-bake', '--settled');
@@ -297,7 +309,7 @@ describe('a look without an agent', () => {
     assert.match((await host.writ('status')).stdout, /waits for an agent/);
     const run = await host.writ('pull', '--settled', '--wait', '1m');
     assert.equal(run.exitCode, 0, run.stdout);
-    assert.match(run.stdout, /^SETTLED {2}dns-edge 2 settled, but no agent observed its bake time$/m);
+    assert.match(run.stdout, /^SETTLED {2}dns-edge 2 settled, but its bake time was not observed$/m);
   });
 
   it('takes back a release whose worker is replaced again and again', async () => {

@@ -1,7 +1,8 @@
 // `writ pull`: makes the newest policy active now and says what really happened.
 
-import { WritError } from '../../../core/errors.js';
+import { isWritError, WritError } from '../../../core/errors.js';
 import { given } from '../../../core/given.js';
+import type { StatusReport } from '../../../core/status/status.js';
 import type { Answer, CommandContext, CommandDefinition } from '../../console/command.js';
 import { durationFlag, numberFlag } from '../../console/flag-values.js';
 import { type CommonFlags, type FlagValues, optional, toggle } from '../../console/flags.js';
@@ -11,7 +12,11 @@ import { cycleAnswer, requestCycle } from '../../host/cycle-command.js';
 import { agentModules, type LookAlone } from '../../host/lazy-agent-modules.js';
 import { readKnownStatus } from '../../host/read-status.js';
 import { waitForPolicy } from '../../host/wait-for-policy.js';
-import { type SettledWaitObservation, waitForSettled } from '../../host/wait-for-settled.js';
+import {
+  answerWithoutWait,
+  type SettledWaitObservation,
+  waitForSettled,
+} from '../../host/wait-for-settled.js';
 
 const flags = {
   ...configFlag,
@@ -25,7 +30,10 @@ const flags = {
   ),
   exitUnchanged: optional('--exit-unchanged <code>', 'exit code when nothing changed', numberFlag(0, 255)),
   wait: optional('--wait <time>', 'retry for this long, until a verified policy is active', durationFlag),
-  settled: toggle('--settled', 'then wait until the releases have settled, 3 bake times or --wait'),
+  settled: toggle(
+    '--settled',
+    'after a pull that ended with 0 or 4: wait until the releases have settled, 3 bake times or --wait',
+  ),
 };
 type PullFlags = FlagValues<typeof flags>;
 
@@ -40,7 +48,7 @@ export const command: CommandDefinition<PullFlags> = {
     '5  rolled back; with --settled: also within the bake time',
     '6  blocked; with --settled: also failed, with nothing to go back to',
     '7  another process is busy',
-    '8  deferred: paused, held, or not now; with --settled: the bake time is not over',
+    '8  deferred: paused, held, or not now; with --settled: also a bake time that is not over',
     '130  interrupted; the agent continues what it had begun',
   ],
   onSignal: 'drain',
@@ -69,7 +77,8 @@ async function answerOf(flags: PullFlags & CommonFlags, context: CommandContext)
     );
   const startMs = context.clock.monotonicMs();
   const answer = await pulled(pull, flags, context);
-  if (flags.settled !== true || !isActive(answer)) return answer;
+  if (flags.settled !== true) return answer;
+  if (!isActive(answer)) return answerWithoutWait(answer, await readStatusIfPossible(flags, context));
   const leftMs = flags.wait && Math.max(0, startMs + flags.wait - context.clock.monotonicMs());
   return waitForSettled({
     ...{ answer, context, observe: createObserver(flags, context) },
@@ -87,6 +96,19 @@ async function pulled(
   const readStatus = async () => (await readKnownStatus(flags, context)).report;
   const keepsExitCode = flags.settled === true;
   return waitForPolicy({ waitMs, context, random01: Math.random, pull, readStatus, keepsExitCode });
+}
+
+/** The outcome of the pull is reported also where the status cannot be read. */
+async function readStatusIfPossible(
+  flags: PullFlags & CommonFlags,
+  context: CommandContext,
+): Promise<StatusReport | undefined> {
+  try {
+    return (await readKnownStatus(flags, context)).report;
+  } catch (error) {
+    if (isWritError(error)) return undefined;
+    throw error;
+  }
 }
 
 /** Whatever else a pull ended with, nothing new became active. */

@@ -111,7 +111,7 @@ describe('waiting for a release to settle', () => {
   it('reports that a bake time was not observed', async () => {
     const unobserved = { ...settled, observed: false };
     const { exitCode, lines } = await settling([hostWith(7, unobserved)]).answer();
-    assert.deepEqual([exitCode, lines[0]?.includes('no agent observed its bake time')], [0, true]);
+    assert.deepEqual([exitCode, lines[0]?.includes('but its bake time was not observed')], [0, true]);
   });
 
   it('ends with 5 and the cause when the release was rolled back', async () => {
@@ -174,7 +174,9 @@ describe('waiting for a release to settle', () => {
 
   it('ends with 6 at once when the command itself found nothing to restore', async () => {
     const { answer, observations } = settling([hostWith(7, failed)], { by: 'command' });
-    assert.deepEqual([(await answer()).exitCode, observations()], [6, 1]);
+    const { exitCode, lines } = await answer();
+    assert.deepEqual([exitCode, observations()], [6, 1]);
+    assert.match(lines[0] ?? '', /^BLOCKED {2}nothing could be restored: dns-edge 7 failed \[WORKER_DIED\]/);
   });
 
   it('ends with 8 after three bake times, or after the given timeout', async () => {
