@@ -12,7 +12,7 @@ import { thisMachine } from './identity/install-id.js';
 import type { AgentObserver } from './report/observer.js';
 import { notifyServiceManager, type ServiceManager } from './report/service-manager.js';
 import { openWatchers } from './report/watchers.js';
-import { loadLateParts } from './startup/late-parts.js';
+import { loadLazyModules } from './startup/lazy-modules.js';
 import { lockHost, openHost } from './startup/open-host.js';
 
 export interface RunAgentOptions {
@@ -87,7 +87,7 @@ export async function startAgent(options: AgentOptions): Promise<void> {
   const lock = await lockHost(config, options, { holder: 'agent', waitMs: 0, signal: options.stop });
   options.log.info({ state: config.state }, 'lock taken');
   try {
-    await loadLateParts(config);
+    await loadLazyModules(config);
     await using watchers = await openWatchers(config, options);
     const host = await openHost(config, options, lock);
     const observers = [...(options.observers ?? []), ...watchers.observers];

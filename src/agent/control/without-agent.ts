@@ -32,7 +32,7 @@ import { isSeenByConnection } from '../runs/observe-runs.js';
 import { repairNow } from '../select/pause.js';
 import { closeHost, type LockRequest, openHost } from '../startup/open-host.js';
 import { recoverHost } from '../startup/recover-host.js';
-import { type Started, type StartObservation, type StartOptions, startHost } from '../startup/start-host.js';
+import { type StartEnd, type StartObservation, type StartOptions, startHost } from '../startup/start-host.js';
 import type { Host } from '../state/host.js';
 import { type HostPaths, hostPaths } from '../state/paths.js';
 import type { RefusalChoice } from '../state/refusal-rules.js';
@@ -232,7 +232,7 @@ export async function withHost<T>(
     Pick<StartOptions, 'hasLaterScrub' | 'observe'> &
     Pick<LockRequest, 'newState'>,
   holder: LockRequest['holder'],
-  act: (host: Host, started: Started & Pick<RollbackRequest, 'left'>) => Promise<Done<T>>,
+  act: (host: Host, started: StartEnd & Pick<RollbackRequest, 'left'>) => Promise<Done<T>>,
 ): Promise<T> {
   const config = loadToAct(options.configPath);
   const paths = hostPaths(config);

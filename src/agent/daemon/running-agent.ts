@@ -23,7 +23,7 @@ import { createRecorder } from '../job/record.js';
 import { beatUntilStopped } from '../report/status-beat.js';
 import { writeStatusFile } from '../report/status-file.js';
 import { statusReport } from '../report/status-report.js';
-import { announceCurrent, closeHost, replaceHost } from '../startup/open-host.js';
+import { announceActiveGeneration, closeHost, replaceHost } from '../startup/open-host.js';
 import { startHost } from '../startup/start-host.js';
 import type { Host } from '../state/host.js';
 import { type AgentCalls, type AgentOptions, type AgentParts, composeAgent } from './compose.js';
@@ -116,7 +116,7 @@ export class RunningAgent {
     this.#last = repaired?.result ?? this.#last;
     this.#problems.set('damage', damage && problemOf(damage)).set('loader', notLoaded);
     host.log.info({ generation: activeGenerationNumber(host.paths) }, 'host recovered and verified');
-    announceCurrent(host);
+    announceActiveGeneration(host);
   }
 
   /** Every end of a cycle or a rollback comes by here: log, history, status. */

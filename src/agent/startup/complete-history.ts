@@ -1,5 +1,5 @@
-// The line of the history that a kill between commit and history left out: written at the next start, from what the
-// ledger and the generations know. Owns this one line; a cycle that is in the history is left as it told itself.
+// Writes the history entry of the last committed cycle when it is missing, as after a kill between the commit and the
+// history entry. The entry is reconstructed from the ledger and the generations. An entry that exists is not changed.
 import * as fs from 'node:fs';
 import type { BundleResult, CycleResult, WorkerResult } from '../../core/cycle/cycle-report.js';
 import { exitCodeOfOutcome, unprovenExitCode } from '../../core/cycle/sync-machine.js';
@@ -11,13 +11,13 @@ import { groupOf, workerOf } from '../notify/worker-ledger.js';
 import type { Host } from '../state/host.js';
 import type { Ledger } from '../state/ledger.js';
 
-/** Who asked for it and how long its steps took died with the agent. */
+/** The entry cannot contain the caller and the step durations: only the ended process had them. */
 const reason =
   'the history did not contain it: its agent ended before it could write it, or the entry was lost';
 
 /**
- * Writes the missing line of the last committed cycle. Never throws: reporting changes no outcome.
- * @param recovered the end of a recovery that has its own line still to come
+ * Appends the missing history entry of the last committed cycle. Never throws, because reporting must not change an outcome.
+ * @param recovered the end of the recovery in this start, whose own entry is appended later; undefined without a recovery
  */
 export function completeHistory(host: Host, recovered: CycleEnd | undefined): void {
   try {
@@ -26,9 +26,9 @@ export function completeHistory(host: Host, recovered: CycleEnd | undefined): vo
     if (cycle === undefined || recovered?.recovers === cycle) return;
     if (readHistory(host.paths, { limit: 1, cycle }).length > 0) return;
     const generation = activeGenerationNumber(host.paths);
-    // Somebody moved the link since: nothing is known that would be true of that cycle.
+    // The link was moved after that cycle, so the generations no longer show what the cycle changed.
     if (generation === undefined || generation !== ledger.settled) return;
-    const result = resultOf(host, ledger, { cycle, generation });
+    const result = reconstructResult(host, ledger, { cycle, generation });
     host.log.warn({ cycle, result }, 'the history did not contain the last cycle');
     const entry = { schema: 1, type: 'history.entry', reason, result, steps: [] } as const;
     appendHistory(host.paths, host.durable, entry);
@@ -37,16 +37,16 @@ export function completeHistory(host: Host, recovered: CycleEnd | undefined): vo
   }
 }
 
-interface Committed {
+interface CommittedCycle {
   readonly cycle: string;
   readonly generation: number;
 }
 
-function resultOf(host: Host, ledger: Ledger, { cycle, generation }: Committed): CycleResult {
-  const from = lastRetired(ledger, generation);
-  const pending = Object.values(ledger.workers).some((one) => !answered.has(one.state));
+function reconstructResult(host: Host, ledger: Ledger, { cycle, generation }: CommittedCycle): CycleResult {
+  const from = findLatestRetired(ledger, generation);
+  const pending = Object.values(ledger.workers).some((one) => !answeredStates.has(one.state));
   const outcome = pending ? 'degraded' : 'activated';
-  const workers = workersOf(ledger, generation);
+  const workers = listWorkerResults(ledger, generation);
   const isUnproven = outcome === 'activated' && from !== undefined && hasUnproven(host, workers);
   return {
     schema: 1,
@@ -59,27 +59,27 @@ function resultOf(host: Host, ledger: Ledger, { cycle, generation }: Committed):
     changed: true,
     ...(from === undefined ? {} : { fromGeneration: from }),
     generation,
-    bundles: bundlesOf(host, from, generation),
+    bundles: listMovedBundles(host, from, generation),
     workers,
     problems: [],
     warnings: [],
-    // The link's own time is the time of the swap.
+    // The swap created the link, so the link's modification time is the time of the swap.
     startedAtMs: Math.round(fs.lstatSync(host.paths.current).mtimeMs),
     durationMs: 0,
   };
 }
 
-const answered: ReadonlySet<string> = new Set(['confirmed', 'notified']);
+const answeredStates: ReadonlySet<string> = new Set(['confirmed', 'notified']);
 
-/** The move noted the generation that it left as the last one of them. */
-function lastRetired({ retired = {} }: Ledger, generation: number): number | undefined {
+/** A move records the generation that it leaves as retired, so the latest one is the generation before the move. */
+function findLatestRetired({ retired = {} }: Ledger, generation: number): number | undefined {
   const [last] = Object.entries(retired)
     .filter(([key]) => Number(key) !== generation)
     .sort(([, a], [, b]) => b - a);
   return last === undefined ? undefined : Number(last[0]);
 }
 
-function bundlesOf({ paths }: Host, from: number | undefined, to: number): BundleResult[] {
+function listMovedBundles({ paths }: Host, from: number | undefined, to: number): BundleResult[] {
   const before = from === undefined ? [] : releasesNamedBy(paths, from);
   return releasesBrought(paths, { ...(from === undefined ? {} : { from }), to }).map((release) => {
     const { bundle, channel, serial, revision } = release;
@@ -89,8 +89,8 @@ function bundlesOf({ paths }: Host, from: number | undefined, to: number): Bundl
   });
 }
 
-/** What each worker says by now; one that is not up yet has said nothing. */
-function workersOf({ workers }: Ledger, generation: number): WorkerResult[] {
+/** The current state of each worker that was notified of this generation; a pending worker has no result yet. */
+function listWorkerResults({ workers }: Ledger, generation: number): WorkerResult[] {
   return Object.entries(workers).flatMap(([key, { state, text, atMs, wanted }]) => {
     if (state === 'pending' || wanted !== generation) return [];
     return [{ group: groupOf(key), worker: workerOf(key), state, generation, text, atMs }];

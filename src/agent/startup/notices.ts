@@ -1,5 +1,5 @@
-// What a start found broken and made again, said once with its code: noted in the ledger before anything is replaced,
-// so that no crash can lose it, and gone from there when it is in log and history.
+// Notices about state files that a start rebuilt. A notice is recorded in the ledger before its file is replaced, so that
+// no crash can lose it. It is removed after the log and the history contain it, so that it is reported once.
 import type { Problem } from '../../core/cycle/cycle-report.js';
 import { rebuiltProblem, recordEvent } from '../job/record.js';
 import type { Host } from '../state/host.js';
@@ -7,26 +7,28 @@ import { type Ledger, ledgerSection } from '../state/ledger.js';
 
 const changeNotices = ledgerSection('notices');
 
-export interface Rebuilt {
-  /** Of the file. */
+export interface RebuiltFile {
   readonly path: string;
-  /** What was wrong with it, and what is lost, for people. */
+  /** For operators: what was wrong with the file, and which data are lost. */
   readonly text: string;
 }
 
-/** Notes that a file is about to be made again. */
-export function noteRebuilt(host: Pick<Host, 'ledger'>, rebuilt: Rebuilt): void {
+/** Records in the ledger that a file is about to be rebuilt. */
+export function recordRebuiltFile(host: Pick<Host, 'ledger'>, rebuilt: RebuiltFile): void {
   host.ledger.write(withNotice(host.ledger.read(), rebuilt));
 }
 
-/** As noteRebuilt, for a ledger that is not written yet; the same notice is kept once. */
-export function withNotice(ledger: Ledger, { path, text }: Rebuilt): Ledger {
+/** @returns the ledger with a notice about the rebuilt file; a notice with the same message is not added twice */
+export function withNotice(ledger: Ledger, { path, text }: RebuiltFile): Ledger {
   const notice = rebuiltProblem(path, text);
   const others = (ledger.notices ?? []).filter((one) => one.message !== notice.message);
   return changeNotices(ledger, { notices: [...others, notice] });
 }
 
-/** @returns what was to be said; it is in log and history when this returns */
+/**
+ * Writes the recorded notices to the log and the history, then removes them from the ledger.
+ * @returns the notices; empty without any
+ */
 export function reportNotices(host: Host): readonly Problem[] {
   const { notices } = host.ledger.read();
   if (notices === undefined) return [];

@@ -1,5 +1,5 @@
-// Makes a host from its configuration: directories, lock, state files, repository client, worker groups.
-// The one place where the parts are put together; it performs no cycle.
+// Creates a host from its configuration: directories, lock, state files, repository client, worker groups.
+// Only this file assembles these parts. It performs no cycle.
 
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
@@ -40,28 +40,28 @@ import { retryRefusals } from '../state/refusals.js';
 import { openRefusals } from '../state/refusals-file.js';
 import { createRestoreMemory } from '../state/restore-memory.js';
 import { acceptNewState, findVanished, openStateMark, withStateGuard } from '../state-mark/state-mark.js';
-import { loadLateParts } from './late-parts.js';
+import { loadLazyModules } from './lazy-modules.js';
 import { prepareHost } from './prepare-host.js';
 import { isNewHost } from './rebuild-ledger.js';
 
 export interface LockRequest {
-  /** Said to whoever finds the lock held. */
+  /** The command that takes the lock, for the message to other processes that find it held. */
   readonly holder: 'agent' | 'pull' | 'rollback' | 'resume' | 'pause' | 'refusals' | 'verify';
   readonly waitMs: number;
   readonly signal?: AbortSignal;
-  /** A person says that the directory was emptied on purpose; left out: one that vanished is refused. */
+  /** The operator confirms that the state directory was emptied on purpose. Omitted: a vanished state is refused. */
   readonly newState?: true;
-  /** Called once, where another process has the lock and is waited for. */
+  /** Called once if another process holds the lock and this one waits for it. */
   readonly onWait?: (holder: LockHolder) => void;
 }
 
-/** The lock of a state directory, and what shows that it is still the same directory. */
+/** The lock of a state directory, with the state mark that identifies the directory. */
 export interface HeldHost extends ProcessLock {
   readonly stateMark: StateMark;
 }
 
 /**
- * Makes the directories and takes the lock of the state directory.
+ * Creates the directories and takes the lock of the state directory.
  * @throws WritError STATE_VANISHED, PATH_UNSAFE, PATH_CROSS_DEVICE, LOCK_HELD, DISK_*
  */
 export async function lockHost(
@@ -71,7 +71,7 @@ export async function lockHost(
 ): Promise<HeldHost> {
   const paths = hostPaths(config);
   const durable = createDurableFs(options.observer);
-  // Before a directory is made: an empty mount point stays empty.
+  // Before any directory is created, so that an empty mount point stays empty.
   const vanished = findVanished(paths);
   const isAccepted = request.newState === true && vanished?.facts['because'] !== 'absent';
   if (vanished !== undefined && !isAccepted) throw vanished;
@@ -88,8 +88,8 @@ export async function lockHost(
 }
 
 /**
- * Opens everything a cycle needs.
- * @param lock held by the caller; left out for a host that is only read
+ * Opens the state files, the repository client and the worker groups that a cycle needs.
+ * @param lock held by the caller; omitted for a host that is only read
  * @throws WritError ROOT_MISSING, STATE_DAMAGED, STATE_TOO_NEW, CONFIG_INVALID, LISTEN_FAILED, SOCKET_IN_USE
  */
 export async function openHost(
@@ -109,45 +109,45 @@ export async function openHost(
     ...{ paths, durable, ledger, refusals, restoreMemory },
     ...given({ lock, stateMark }),
   });
-  await openOrClose(host, host.groups);
+  await openGroupsOrClose(host, host.groups);
   return host;
 }
 
 /**
- * The same host under another configuration: same places, same state files, other bundles, server and workers.
- * The old host is closed when this succeeds, and open as before when it does not. What was refused is tried again, and who
- * uses more now is pending.
- * @throws WritError CONFIG_INVALID when a place has moved; ROOT_MISSING, TLS_INVALID, LISTEN_FAILED, SOCKET_IN_USE
+ * Opens the same host with another configuration: same paths and state files, other bundles, server and workers.
+ * On success the old host is closed; on an error it stays open. If the configuration differs, refused releases are tried
+ * again. A worker that uses a bundle for the first time is pending.
+ * @throws WritError CONFIG_INVALID when a path differs; ROOT_MISSING, TLS_INVALID, LISTEN_FAILED, SOCKET_IN_USE
  */
 export async function replaceHost(old: Host, config: AgentConfig, options: HostOptions): Promise<Host> {
-  requireSamePlaces(old.config, config);
-  await loadLateParts(config);
+  requireSamePaths(old.config, config);
+  await loadLazyModules(config);
   const { paths, durable, ledger, refusals, restoreMemory, lock, stateMark } = old;
-  // What it has found out holds still.
+  // The sandbox was probed already and stays valid with the same setting.
   const known = {
     ...given({ lock, stateMark }),
     ...(old.config.sandbox === config.sandbox ? { sandbox: old.sandbox } : {}),
   };
   const made = makeHost(config, options, { paths, durable, ledger, refusals, restoreMemory, ...known });
-  const groups = withKept(made.groups, { old, config });
+  const groups = keepUnchangedGroups(made.groups, { old, config });
   const host = { ...made, groups };
-  // Both may listen on the same socket of a group: the old one goes first, and its workers connect again.
+  // The old and the new group may use the same socket path, so the old one closes first. Its workers reconnect.
   const gone = old.groups.filter((one) => !groups.includes(one));
   await closeGroups(gone);
   try {
-    await openOrClose(
+    await openGroupsOrClose(
       host,
       groups.filter((one) => !old.groups.includes(one)),
     );
   } catch (error) {
-    announceCurrent(old);
+    announceActiveGeneration(old);
     await openGroups(gone);
     throw error;
   }
   await old.client.close();
   if (host.sandbox !== old.sandbox) await lookForSandbox(host);
   noteSandbox(host);
-  // Another configuration may have repaired what refused. The same one would move the link there and back again.
+  // A changed configuration may remove the cause of a refusal. With the same one a retry would only swap and restore.
   if (configDigest(old.config) !== configDigest(config)) {
     retryRefusals(host);
     endFailedWaits(host);
@@ -170,15 +170,15 @@ function makeHost(
     log,
     clock,
     durable: state.durable,
-    onLateAnswer: (result) => noteLateAnswer(state, result, currentOf(state)),
+    onLateAnswer: (result) => noteLateAnswer(state, result, readActiveNumber(state)),
   });
   const client = openClient(config, { ...options, ...state });
   const ask: Host['contactServer'] = (server) => askServer(config, server, { clock });
   return { ...state, config, clock, log, client, groups, sandbox, contactServer: ask };
 }
 
-/** A group of which nothing has changed goes on as it is: no connection of a worker ends for a reload. */
-function withKept(
+/** Keeps each old group whose configuration is unchanged, so that a reload does not end the connections of its workers. */
+function keepUnchangedGroups(
   groups: readonly WorkerGroup[],
   { old, config }: { readonly old: Host; readonly config: AgentConfig },
 ): readonly WorkerGroup[] {
@@ -192,9 +192,12 @@ function withKept(
   });
 }
 
-/** Before the sockets open: a worker that connects at once is notified of what it is to use. */
-async function openOrClose(host: Host, unopened: readonly WorkerGroup[]): Promise<void> {
-  announceCurrent(host);
+/**
+ * Opens the groups; on an error closes them and the client. The active generation is announced first, so that a worker that
+ * connects at once is notified of it.
+ */
+async function openGroupsOrClose(host: Host, unopened: readonly WorkerGroup[]): Promise<void> {
+  announceActiveGeneration(host);
   try {
     await openGroups(unopened);
   } catch (error) {
@@ -204,14 +207,14 @@ async function openOrClose(host: Host, unopened: readonly WorkerGroup[]): Promis
   }
 }
 
-/** Says to the drivers what is active; a policy that cannot be read is nothing to use, and said elsewhere. */
-export function announceCurrent(host: Host): void {
-  const generation = currentOf(host);
+/** Announces the active generation to the drivers: undefined if it cannot be read, which the scan reports. */
+export function announceActiveGeneration(host: Host): void {
+  const generation = readActiveNumber(host);
   const path = join(host.paths.generations, String(generation));
   announceActive(host.groups, generation === undefined ? undefined : { generation, path });
 }
 
-function currentOf({ paths }: Pick<Host, 'paths'>): number | undefined {
+function readActiveNumber({ paths }: Pick<Host, 'paths'>): number | undefined {
   try {
     return readActive(paths)?.number;
   } catch (error) {
@@ -220,7 +223,7 @@ function currentOf({ paths }: Pick<Host, 'paths'>): number | undefined {
   }
 }
 
-/** Frees sockets and connections; the lock is the caller's. */
+/** Closes the sockets and connections. The caller releases the lock. */
 export async function closeHost(host: Host): Promise<void> {
   await closeGroups(host.groups);
   await host.client.close();
@@ -243,13 +246,13 @@ export function openClient(
     directory: options.paths.trust,
     bootstrapRoot: config.root,
     fs: options.durable,
-    ...given({ floors: floorPlace(options) }),
+    ...given({ floors: createFloorPlace(options) }),
   });
   return openRepositoryClient({ source, mirrors, store, clock, limits, transport });
 }
 
-/** @returns undefined for a host that is only read: it refreshes nothing */
-function floorPlace({
+/** @returns undefined for a host that is only read, because it refreshes no metadata */
+function createFloorPlace({
   paths,
   stateMark,
   log,
@@ -260,7 +263,10 @@ function floorPlace({
   return { path: paths.trustFloors, boot: readBootId(), mark: () => stateMark.read(), onDamaged };
 }
 
-/** @throws WritError TLS_INVALID */
+/**
+ * Reads a file of certificate authorities in PEM.
+ * @throws WritError TLS_INVALID
+ */
 export function readCa(path: string): string {
   const verdict = readAuthorityFile(path);
   if (verdict.kind === 'read') return verdict.pem;
@@ -271,21 +277,21 @@ export function readCa(path: string): string {
   });
 }
 
-const places = ['state', 'policy', 'run', 'socket', 'metrics', 'events', 'read'] as const;
+const pathKeys = ['state', 'policy', 'run', 'socket', 'metrics', 'events', 'read'] as const;
 
 /**
- * A reload cannot move the lock or the policy from under the workers.
+ * Requires unchanged paths, because a reload must not move the lock, or the policy that workers read.
  * @throws WritError CONFIG_INVALID naming the key that needs a restart
  */
-function requireSamePlaces(old: AgentConfig, next: AgentConfig): void {
-  const moved = places.find((key) => !isDeepStrictEqual(old[key], next[key]));
+function requireSamePaths(old: AgentConfig, next: AgentConfig): void {
+  const moved = pathKeys.find((key) => !isDeepStrictEqual(old[key], next[key]));
   if (moved === undefined) return;
   throw new WritError('CONFIG_INVALID', `\`${moved}\` cannot change while the agent runs`, {
-    facts: { key: moved, expected: shown(old[moved]), actual: shown(next[moved]) },
+    facts: { key: moved, expected: formatSetting(old[moved]), actual: formatSetting(next[moved]) },
     hint: 'Restart the agent.',
   });
 }
 
-function shown(value: unknown): string {
+function formatSetting(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value ?? 'none');
 }

@@ -1,5 +1,5 @@
-// Makes the directories of a host, and refuses a place where somebody else could change them.
-// Runs before anything is read from the state directory; never repairs what it finds wrong.
+// Creates the directories of a host, and refuses paths that another user could change.
+// Runs before the state directory is read. Never repairs an unsafe path.
 import * as fs from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { WritError } from '../../core/errors.js';
@@ -10,7 +10,7 @@ import { listDirectories, makePlaces } from '../generations/generations.js';
 import type { HostPaths } from '../state/paths.js';
 
 /**
- * Creates what is missing, with exact modes, and checks that nobody else can change what is in them.
+ * Creates missing directories with exact modes, and checks that no other user can change their entries.
  * @throws WritError PATH_UNSAFE, PATH_CROSS_DEVICE, DISK_*
  */
 export function prepareHost(paths: HostPaths, durable: DurableFs): void {
@@ -28,11 +28,11 @@ export function prepareHost(paths: HostPaths, durable: DurableFs): void {
   const { state, trust, staging, partials, archives, policy, generations, bundles, run } = paths;
   for (const path of [state, trust, staging, partials, archives, policy, generations, bundles, run])
     requireOwnDirectory(path);
-  // Who can rename in one of these puts a tree of his own behind `current`.
+  // Attack: a user who can rename entries in one of these directories could put another tree behind `current`.
   for (const path of [...directoriesIn(bundles), ...directoriesIn(archives)]) requireOwnDirectory(path);
-  // They are created when they are needed first. The key of the host's reports is in one of them.
+  // Both are created at their first use. `fleet` contains the key that signs the host's reports.
   for (const path of [paths.fleet, join(trust, 'roots')]) if (fs.existsSync(path)) requireOwnDirectory(path);
-  // Who asks there believes what is answered.
+  // Attack: a user who can replace the control socket could answer the commands in place of the agent.
   requireSafePlace(dirname(paths.socket));
   requireSameDevice(paths);
 }
@@ -45,7 +45,8 @@ function ensureParents(durable: DurableFs, path: string): void {
 }
 
 /**
- * No rename crosses a mount, be it of the same file system: a swap would fail when it is too late to say so.
+ * Requires that staging and policy are on the same mount. A rename cannot cross a mount, even one of the same file system,
+ * and a swap would find that out too late.
  * @throws WritError PATH_CROSS_DEVICE
  */
 export function requireSameDevice({ staging, partials, archives, generations, bundles }: HostPaths): void {

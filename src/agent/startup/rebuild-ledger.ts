@@ -1,5 +1,6 @@
-// A ledger that is damaged or lost, made again from what is on the disk: numbers above everything ever seen, serials
-// from the kept records and from trust, times above every tree's. What nobody else wrote down is lost, and said.
+// Rebuilds a damaged or lost ledger from the other files of the host. Generation numbers continue above each number that
+// any file contains, serials come from retained records and trusted metadata, and modification times continue above those
+// of all trees. A notice names the data that no other file contains.
 import * as fs from 'node:fs';
 import { basename } from 'node:path';
 import { isActivation } from '../../core/cycle/sync-machine.js';
@@ -27,60 +28,61 @@ import type { Hold, Ledger } from '../state/ledger.js';
 import { type HostPaths, parseTreeName } from '../state/paths.js';
 import { rebuildJournal } from '../state/recovery-rules.js';
 import { setAside } from '../state/set-aside.js';
-import { noteRebuilt, withNotice } from './notices.js';
+import { recordRebuiltFile, withNotice } from './notices.js';
 
 /**
- * Repairs the state files that could not be read, before anything is decided by them. Idempotent: until it has ended the
- * files are as broken as they were.
+ * Rebuilds the ledger, the history and the refusals when they cannot be read, before any decision uses them. Idempotent:
+ * a file stays damaged until its replacement is complete, so the next start repeats an interrupted repair.
  * @throws WritError STATE_DAMAGED for a `current` that Writ did not make; DISK_*
  */
-export async function mendStateFiles(host: Host): Promise<void> {
-  await mendLedger(host);
-  mendHistory(host);
+export async function repairStateFiles(host: Host): Promise<void> {
+  await repairLedger(host);
+  repairHistory(host);
   const refusals = host.refusals.condition();
   if (!isWritError(refusals)) return;
   const text = `${refusals.message}; earlier refusals are lost, and their releases may be tried again`;
-  noteRebuilt(host, { path: host.paths.rejected, text });
+  recordRebuiltFile(host, { path: host.paths.rejected, text });
   host.refusals.replace({ writ: 1, refusals: [] });
 }
 
-/** The ledger is made again from it before, as far as it can be read. */
-function mendHistory(host: Host): void {
+/** Sets aside a history that is no regular file. Runs after the ledger, which is rebuilt from the readable history. */
+function repairHistory(host: Host): void {
   for (const path of foreignInHistory(host.paths)) {
-    noteRebuilt(host, { path, text: foreignText(path) });
+    recordRebuiltFile(host, { path, text: foreignText(path) });
     setAside(host.durable, path);
   }
 }
 
-async function mendLedger(host: Host): Promise<void> {
+async function repairLedger(host: Host): Promise<void> {
   const found = host.ledger.condition();
   if (found === 'intact' || (found === 'absent' && isNewHost(host.paths))) return;
   const ledger = await rebuildLedger(host);
-  // Which worker was notified of what is lost with the ledger. Before it, or a crash between the two would notify nobody.
-  notifyEverybodyAgain(host);
+  // The ledger recorded which workers were notified, so all are notified again. The journal is written first: a crash
+  // between the two writes would otherwise leave an intact ledger and unnotified workers.
+  writeNotificationJournal(host);
   const why = isWritError(found) ? found.message : `${host.paths.ledger} is gone`;
   const text = `${why}; lost: held releases and a pause that the history does not contain, blocks, counted crashes, answers of workers`;
   host.ledger.replace(withNotice(ledger, { path: host.paths.ledger, text }));
 }
 
-/** Nothing that a ledger would have protected was ever made. */
+/** A host without generations and releases: a missing ledger is no loss there. */
 export function isNewHost(paths: HostPaths): boolean {
   return greatestGeneration(paths) === 0 && listReleases(paths).length === 0;
 }
 
-/** Generations that were rolled back and collected may have left no trace; workers may still know their numbers. */
-const margin = 1000;
+/** Unused numbers after the greatest known one: a collected generation leaves no trace, but a worker may remember its number. */
+const generationMargin = 1000;
 
 async function rebuildLedger(host: Host): Promise<Ledger> {
   const { paths } = host;
-  const records = keptRecords(host);
+  const records = readRetainedRecords(host);
   const active = activeGenerationNumber(paths);
   const activeReleases = active === undefined ? [] : releasesNamedBy(paths, active);
   const good = lastKnownGood(host, active);
   const stagedSeconds = records.map((one) => Math.floor(one.stagedAtMs / 1000));
-  const known = [...records.map((one) => one.release), ...knownToTrust(host)];
+  const known = [...records.map((one) => one.release), ...listTrustedReleases(host)];
   const numbered = withNumbers(host.ledger.read(), {
-    nextGeneration: greatestGeneration(paths) + 1 + margin,
+    nextGeneration: greatestGeneration(paths) + 1 + generationMargin,
     lastMtimeSeconds: Math.max(await latestMtimeSeconds(paths), ...stagedSeconds),
   });
   const history = readHistory(paths, { limit: Number.MAX_SAFE_INTEGER });
@@ -92,19 +94,19 @@ async function rebuildLedger(host: Host): Promise<Ledger> {
   return known.reduce(withAccepted, activeReleases.reduce(withChannel, held));
 }
 
-function keptRecords({ paths }: Host): ReleaseRecord[] {
-  return listReleases(paths).flatMap(({ bundle, name }) => orNothing(() => readRecord(paths, bundle, name)));
+function readRetainedRecords({ paths }: Host): ReleaseRecord[] {
+  return listReleases(paths).flatMap(({ bundle, name }) => asList(() => readRecord(paths, bundle, name)));
 }
 
-/** What the repository lists is no older than what was accepted from it. */
-function knownToTrust({ config, client }: Host): ReleaseInfo[] {
+/** Releases in the trusted metadata: a host accepts no release that its repository has not listed, so none is older. */
+function listTrustedReleases({ config, client }: Host): ReleaseInfo[] {
   return config.bundles.flatMap(({ name, channel }) =>
-    orNothing(() => client.knownTarget(name, channel)?.release),
+    asList(() => client.knownTarget(name, channel)?.release),
   );
 }
 
-/** What can still be read counts; what cannot is one trace less. */
-function orNothing<T>(read: () => T | undefined): T[] {
+/** A list with the value; an empty list where it is undefined or cannot be read. */
+function asList<T>(read: () => T | undefined): T[] {
   const value = orUndefined(read);
   return value === undefined ? [] : [value];
 }
@@ -114,8 +116,8 @@ function lastKnownGood(host: Host, active: number | undefined): number | undefin
   return journal?.direction === 'forward' && journal.to === active ? journal.from : active;
 }
 
-/** As a journal that could not be read: one that tells of a swap is left as it is, and says more. */
-function notifyEverybodyAgain(host: Host): void {
+/** Writes a journal that makes recovery notify all workers. A journal of an unfinished swap stays, because it has more facts. */
+function writeNotificationJournal(host: Host): void {
   const { paths, durable } = host;
   const active = activeGenerationNumber(paths);
   const journal = rebuildJournal(active, active);
@@ -124,19 +126,23 @@ function notifyEverybodyAgain(host: Host): void {
 
 export interface KnownReleases {
   readonly active: readonly ReleaseInfo[];
-  /** Those whose records are kept. */
+  /** Releases with a retained record. */
   readonly kept: readonly ReleaseInfo[];
 }
 
-/** @param history newest first */
+/**
+ * Finds the releases that operators rolled back and that did not become active again.
+ * @param history newest first
+ * @returns the hold with the highest serial for each bundle
+ */
 export function rebuildHolds(history: readonly HistoryEntry[], known: KnownReleases): Hold[] {
   const holds = new Map<string, Hold>();
   for (const entry of history.filter(isRollback)) {
     for (const { bundle, fromSerial } of entry.result.bundles) {
       const left = known.kept.find((one) => one.bundle === bundle && one.serial === fromSerial);
-      if (left === undefined || !isStillLeft(left, known.active)) continue;
-      // A hold keeps out what is at or below its serial: the highest one covers those below it.
-      if (left.serial > (holds.get(bundle)?.serial ?? 0)) holds.set(bundle, holdOn(left, entry));
+      if (left === undefined || !isAboveActive(left, known.active)) continue;
+      // A hold blocks its own serial and all lower ones, so the highest hold covers the others.
+      if (left.serial > (holds.get(bundle)?.serial ?? 0)) holds.set(bundle, createHold(left, entry));
     }
   }
   return [...holds.values()];
@@ -146,12 +152,12 @@ function isRollback({ result }: HistoryEntry): boolean {
   return result.type === 'rollback.result' && isActivation(result.outcome) && Array.isArray(result.bundles);
 }
 
-/** A release above what is active: had it come back since, it or a newer one would be active. */
-function isStillLeft(left: ReleaseInfo, active: readonly ReleaseInfo[]): boolean {
+/** After a return of the release, it or a newer one would be active; so a release above the active one did not return. */
+function isAboveActive(left: ReleaseInfo, active: readonly ReleaseInfo[]): boolean {
   return active.some((one) => one.bundle === left.bundle && one.serial < left.serial);
 }
 
-function holdOn({ bundle, serial, manifest }: ReleaseInfo, { by, reason, result }: HistoryEntry): Hold {
+function createHold({ bundle, serial, manifest }: ReleaseInfo, { by, reason, result }: HistoryEntry): Hold {
   return {
     bundle,
     serial,
@@ -162,7 +168,7 @@ function holdOn({ bundle, serial, manifest }: ReleaseInfo, { by, reason, result 
   };
 }
 
-/** @returns the greatest generation number that anything on this host speaks of; 0 when nothing does */
+/** @returns the greatest generation number in any tree, link, journal, history or status of this host; 0 without one */
 export function greatestGeneration(paths: HostPaths): number {
   const numbers = [
     ...listGenerations(paths),
@@ -174,32 +180,32 @@ export function greatestGeneration(paths: HostPaths): number {
   return numbers.filter(isGeneration).reduce((most, one) => Math.max(most, one), 0);
 }
 
-/** A line that somebody spoilt must not take away the numbers that are left. */
+/** Greater numbers are ignored, because a manipulated history line must not use up the remaining numbers. */
 const greatestUsed = 1e15;
 
 function isGeneration(value: number | undefined): value is number {
   return Number.isSafeInteger(value) && Number(value) > 0 && Number(value) < greatestUsed;
 }
 
-type Found = (number | undefined)[];
+type FoundNumbers = (number | undefined)[];
 
-function treeNumbers(paths: HostPaths): Found {
+function treeNumbers(paths: HostPaths): FoundNumbers {
   return listTrees(paths).map(({ path }) => parseTreeName(basename(path))?.generation);
 }
 
-function linkNumbers(paths: HostPaths): Found {
+function linkNumbers(paths: HostPaths): FoundNumbers {
   const journal = orUndefined(() => readJournal(paths));
   return [orUndefined(() => activeGenerationNumber(paths)), journal?.from, journal?.to];
 }
 
-function historyNumbers(paths: HostPaths): Found {
+function historyNumbers(paths: HostPaths): FoundNumbers {
   return readHistory(paths, { limit: Number.MAX_SAFE_INTEGER }).flatMap(({ result }) => {
     const workers = Array.isArray(result.workers) ? result.workers : [];
     return [result.generation, result.fromGeneration, ...workers.map((one) => one.generation)];
   });
 }
 
-function statusNumbers(paths: HostPaths): Found {
+function statusNumbers(paths: HostPaths): FoundNumbers {
   const status = readStatusFile(paths);
   return [status?.generation, ...(status?.workers ?? []).flatMap((one) => [one.wanted, one.confirmed])];
 }

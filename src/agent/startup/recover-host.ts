@@ -1,6 +1,6 @@
-// What a start does before anything else: sweep leftovers, repair the state files, and finish or undo the swap that a
-// crash left. Gathers the facts, also which generations are complete to go to; performs the plan of recovery-rules; decides
-// nothing about trust.
+// Recovers a host after a crash: removes leftovers, repairs state files, and finishes or undoes an interrupted swap. This
+// file gathers the facts, for example which generations are intact, and performs the plan of recovery-rules.ts. It makes
+// no decision about trust.
 import { isWritError } from '../../core/errors.js';
 import { unboundedPace } from '../../platform/time/rate-limit.js';
 import { digestsOf } from '../activation/commit-ledger.js';
@@ -25,46 +25,60 @@ import {
 import { recordRefusals, removeRefusalsOf } from '../state/refusals.js';
 import { fromJournalRefusal, tolerateDiskErrors } from '../state/restore-memory.js';
 import { setAside } from '../state/set-aside.js';
-import { noteRebuilt } from './notices.js';
-import { mendStateFiles } from './rebuild-ledger.js';
-import { finishSwap, type InterruptedSwap, stayBehindSwap, type Undo, undoSwap } from './recover-swap.js';
+import { recordRebuiltFile } from './notices.js';
+import { repairStateFiles } from './rebuild-ledger.js';
+import {
+  finishSwap,
+  type InterruptedSwap,
+  keepLinkAfterSwap,
+  type SwapUndo,
+  undoSwap,
+} from './recover-swap.js';
 import { sweepLeftovers } from './sweep-leftovers.js';
 
 export interface RecoveryOptions {
   readonly cycle: string;
   readonly signal: AbortSignal;
-  /** Filled with what was read in full on the way. */
-  readonly examined?: Examined;
+  /** Receives the generations that recovery reads in full. */
+  readonly examined?: ExaminedGenerations;
 }
 
 /**
- * Recovers. Idempotent: a crash in it is recovered by the next start.
+ * Recovers the host. Idempotent: the next start also recovers from a crash in this function.
  * @returns the end of the unfinished cycle, or undefined when there was none
  * @throws WritError STATE_DAMAGED for a `current` that Writ did not make; DISK_*
  */
 export async function recoverHost(host: Host, options: RecoveryOptions): Promise<CycleEnd | undefined> {
   sweepLeftovers(host);
-  await mendStateFiles(host);
-  const journal = readOrRebuild(host);
+  await repairStateFiles(host);
+  const journal = readOrRebuildJournal(host);
   if (journal === undefined) {
     host.log.info({ plan: 'none' }, 'recovery');
     return undefined;
   }
-  const candidate = candidateOf(host, journal);
+  const candidate = candidateDigests(host, journal);
   const crashes = crashCountOf(host.ledger.read().crashes, candidate);
   const isBlocked = crashes < maxCrashes && isBlockedAlready(host, journal, candidate);
-  const facts = { ...(await factsFor(host, journal, createLook(host, options))), isBlocked };
+  const facts = { ...(await gatherFacts(host, journal, createExaminer(host, options))), isBlocked };
   const plan = planRecovery(journal, facts, crashes);
   host.log.info({ plan, journal, facts }, 'recovery');
   const found = { active: facts.current, isDamageKnown: facts.isTargetDamaged === true };
-  return perform(host, plan, { ...options, journal, candidate, isBlocked, back: facts.restoreTarget, found });
+  return performPlan(host, plan, {
+    ...options,
+    journal,
+    candidate,
+    isBlocked,
+    back: facts.restoreTarget,
+    found,
+  });
 }
 
 /**
- * A journal is written whole or not at all, so a broken one is the work of a bad disk or of a hand. What it must have
- * said is in the disk and the ledger; it is kept aside, said once, and replaced in one rename.
+ * Reads the journal, and rebuilds a damaged one from the link and the ledger. Journals are written atomically, so only a
+ * faulty disk or a manual edit damages one. The damaged file is set aside and reported once; one rename replaces it.
+ * @returns undefined without a journal, and for a damaged one where no policy is active
  */
-function readOrRebuild(host: Host): Journal | undefined {
+function readOrRebuildJournal(host: Host): Journal | undefined {
   const { paths, durable } = host;
   try {
     return readJournal(paths);
@@ -72,7 +86,7 @@ function readOrRebuild(host: Host): Journal | undefined {
     if (!isWritError(error) || error.code !== 'STATE_DAMAGED') throw error;
     const journal = rebuildJournal(activeGenerationNumber(paths), host.ledger.read().lastKnownGood);
     const reason = journal === undefined ? 'no policy is active' : 'all workers are notified again';
-    noteRebuilt(host, { path: paths.journal, text: `${error.message}; ${reason}` });
+    recordRebuiltFile(host, { path: paths.journal, text: `${error.message}; ${reason}` });
     setAside(durable, paths.journal);
     if (journal === undefined) clearJournal(paths, durable);
     else writeJournal(paths, durable, journal);
@@ -80,18 +94,22 @@ function readOrRebuild(host: Host): Journal | undefined {
   }
 }
 
-/** What the swap brought; a repair brings nothing new, and is known by all that it holds. */
-function candidateOf({ paths }: Host, journal: Journal): ReleaseDigests {
+/** Releases that the swap brought. A repair brings none, so all releases of its generation identify it. */
+function candidateDigests({ paths }: Host, journal: Journal): ReleaseDigests {
   const brought = releasesBrought(paths, journal);
   return digestsOf(brought.length > 0 ? brought : releasesNamedBy(paths, journal.to));
 }
 
-async function factsFor(host: Host, journal: Journal, look: Wholeness): Promise<RecoveryFacts> {
+async function gatherFacts(
+  host: Host,
+  journal: Journal,
+  examiner: GenerationExaminer,
+): Promise<RecoveryFacts> {
   const current = activeGenerationNumber(host.paths);
   return {
     ...(current === undefined ? {} : { current }),
-    isIntact: await look.isWhole(journal.to),
-    ...(await findWayBack(host, journal, look)),
+    isIntact: await examiner.isIntact(journal.to),
+    ...(await findRestoreTarget(host, journal, examiner)),
     isCommitted: host.ledger.read().committedCycle === journal.cycle,
   };
 }
@@ -102,12 +120,16 @@ function isBlockedAlready({ ledger }: Host, { direction }: Journal, candidate: R
   return direction === 'back' && blocked !== undefined && sameReleases(blocked.releases, candidate);
 }
 
-interface Attempt extends InterruptedSwap, Pick<Undo, 'found'> {
+interface RecoveryAttempt extends InterruptedSwap, Pick<SwapUndo, 'found'> {
   readonly candidate: ReleaseDigests;
   readonly isBlocked: boolean;
 }
 
-async function perform(host: Host, plan: RecoveryPlan, attempt: Attempt): Promise<CycleEnd | undefined> {
+async function performPlan(
+  host: Host,
+  plan: RecoveryPlan,
+  attempt: RecoveryAttempt,
+): Promise<CycleEnd | undefined> {
   switch (plan.action) {
     case 'none':
       return undefined;
@@ -119,14 +141,14 @@ async function perform(host: Host, plan: RecoveryPlan, attempt: Attempt): Promis
       clearJournal(host.paths, host.durable);
       return undefined;
     case 'finish':
-      noteCrash(host, attempt, false);
+      recordCrash(host, attempt, false);
       return finishSwap(host, attempt);
     case 'undo': {
-      // A start on a full disk goes back all the same.
+      // A full disk must not prevent the undo.
       using _ = tolerateDiskErrors(host);
-      rememberUnrecorded(host, attempt.journal);
+      recordJournalRefusal(host, attempt.journal);
       const { crashes } = host.ledger.read();
-      noteCrash(host, attempt, plan.shouldBlock);
+      recordCrash(host, attempt, plan.shouldBlock);
       const undo = {
         ...attempt,
         back: plan.to,
@@ -134,18 +156,18 @@ async function perform(host: Host, plan: RecoveryPlan, attempt: Attempt): Promis
         shouldNotify: plan.shouldNotify,
       };
       const end = await undoSwap(host, undo);
-      // Counted for a crash in this start alone.
+      // The count was only for a crash during this undo, which is over now.
       if (attempt.isBlocked) host.ledger.write(withCrashes(host.ledger.read(), crashes));
       return end;
     }
     case 'stay':
-      noteCrash(host, attempt, plan.shouldBlock);
-      return stayBehindSwap(host, { ...attempt, shouldBlock: plan.shouldBlock });
+      recordCrash(host, attempt, plan.shouldBlock);
+      return keepLinkAfterSwap(host, { ...attempt, shouldBlock: plan.shouldBlock });
   }
 }
 
-/** A refusal that only the journal knows: without it the next cycle would activate the releases again. */
-function rememberUnrecorded(host: Host, journal: Journal): void {
+/** Copies a refusal from the journal to the refusals, because the next cycle would otherwise activate the releases again. */
+function recordJournalRefusal(host: Host, journal: Journal): void {
   const { refused } = journal;
   if (refused === undefined) return;
   const known = host.refusals.read().refusals;
@@ -157,8 +179,8 @@ function rememberUnrecorded(host: Host, journal: Journal): void {
   if (releases.length > 0) recordRefusals(host, releases, fromJournalRefusal(refused));
 }
 
-/** Counted, and blocked, before it is tried: a crash in the attempt must find it so. */
-function noteCrash(host: Host, { journal, candidate }: Attempt, shouldBlock: boolean): void {
+/** Counts the crash, and blocks, before the attempt: a crash during the attempt must find both on disk. */
+function recordCrash(host: Host, { journal, candidate }: RecoveryAttempt, shouldBlock: boolean): void {
   const ledger = host.ledger.read();
   const crashes = addCrash(ledger.crashes, candidate);
   const reason = `generation ${journal.to} did not finish; ${crashes.count - 1} earlier starts with it did not finish either`;
@@ -174,53 +196,56 @@ function sameReleases(one: ReleaseDigests = {}, other: ReleaseDigests = {}): boo
   return names.length === Object.keys(one).length && names.every((name) => one[name] === other[name]);
 }
 
-/** Generations that a recovery has read in full: a start that looks again need not read them twice. */
-export type Examined = Map<number, ExaminedGeneration>;
+/** Generations that recovery has read in full, by number. A later scan in the same start does not read them again. */
+export type ExaminedGenerations = Map<number, ExaminedGeneration>;
 
-interface Wholeness {
-  readonly isWhole: (generation: number) => Promise<boolean>;
-  /** The copies that are kept make the same releases again, without a network. */
-  readonly isMendable: (generation: number) => Promise<boolean>;
+interface GenerationExaminer {
+  readonly isIntact: (generation: number) => Promise<boolean>;
+  /** Whether retained copies can restore the same releases without the network. */
+  readonly isRepairable: (generation: number) => Promise<boolean>;
 }
 
-/** @returns a look that remembers: a start asks about one generation more than once */
-function createLook(host: Host, { signal, examined }: RecoveryOptions): Wholeness {
+/** @returns an examiner that reads each generation at most once and caches the result */
+function createExaminer(host: Host, { signal, examined }: RecoveryOptions): GenerationExaminer {
   const known = examined ?? new Map();
-  const look = async (generation: number): Promise<ExaminedGeneration> => {
+  const examine = async (generation: number): Promise<ExaminedGeneration> => {
     const options = { contents: 'digests', pace: unboundedPace(signal) } as const;
     const found = known.get(generation) ?? (await examineGeneration(host, generation, options));
     known.set(generation, found);
     return found;
   };
   return {
-    isWhole: async (generation) => isUsable(await look(generation)),
-    isMendable: async (generation) => isMendable(await look(generation)),
+    isIntact: async (generation) => isUsable(await examine(generation)),
+    isRepairable: async (generation) => isMendable(await examine(generation)),
   };
 }
 
 /**
- * Where an undo puts the link: the generation before the swap when it is complete, or when this start can make it again (an
- * older one would take an acknowledged release back); else the last known good one, else the newest that is complete and
- * that a rollback could go to, else the one that the swap brought. A repair that did not come to its end is not tried
- * again here: it may be what crashes.
+ * Chooses the generation to which an undo moves the link. In this order:
+ * 1. the generation before the swap, if it is intact or this start can repair it; an older one would revert an
+ *    acknowledged release
+ * 2. the last known good generation, then the previous one, then the newest, if it is intact and a rollback may use it
+ * 3. the generation that the swap brought, if it is intact
+ *
+ * The repair of the generation before an interrupted repair is not an option, because that repair may cause the crashes.
  */
-async function findWayBack(
+async function findRestoreTarget(
   host: Host,
   journal: Journal,
-  { isWhole, isMendable }: Wholeness,
+  { isIntact, isRepairable }: GenerationExaminer,
 ): Promise<Pick<RecoveryFacts, 'restoreTarget' | 'isTargetDamaged'>> {
   const { from, to, kind } = journal;
   if (from === undefined) return { restoreTarget: 'nothing' };
-  if (await isWhole(from)) return { restoreTarget: from };
-  const mayMend = kind !== 'repair' && repairNow(host) === 'yes';
-  if (mayMend && (await isMendable(from))) return { restoreTarget: from, isTargetDamaged: true };
-  for (const number of othersOf(host, journal)) {
-    if ((await isWhole(number)) && (await isSuitable(host, number))) return { restoreTarget: number };
+  if (await isIntact(from)) return { restoreTarget: from };
+  const canRepair = kind !== 'repair' && repairNow(host) === 'yes';
+  if (canRepair && (await isRepairable(from))) return { restoreTarget: from, isTargetDamaged: true };
+  for (const number of listOtherGenerations(host, journal)) {
+    if ((await isIntact(number)) && (await canRollBackTo(host, number))) return { restoreTarget: number };
   }
-  return { restoreTarget: (await isWhole(to)) ? to : 'lost' };
+  return { restoreTarget: (await isIntact(to)) ? to : 'lost' };
 }
 
-function othersOf(host: Host, { from, to }: Journal): number[] {
+function listOtherGenerations(host: Host, { from, to }: Journal): number[] {
   const { lastKnownGood, previous } = host.ledger.read();
   const all = listGenerations(host.paths).reverse();
   const first = [lastKnownGood, previous].filter((one) => one !== undefined && all.includes(one));
@@ -228,8 +253,8 @@ function othersOf(host: Host, { from, to }: Journal): number[] {
   return ordered.filter((one) => one !== from && one !== to);
 }
 
-/** Vouched for by the keys of today, and not withdrawn: as for any rollback that nobody insists on. */
-async function isSuitable(host: Host, generation: number): Promise<boolean> {
+/** Whether the current keys verify the releases and none is withdrawn, as for a rollback without force. */
+async function canRollBackTo(host: Host, generation: number): Promise<boolean> {
   try {
     await chooseTarget(host, undefined, { generation, force: 'no' });
     return true;

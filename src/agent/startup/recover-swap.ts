@@ -1,5 +1,5 @@
-// Performs what recovery has planned for a swap that a crash left behind its link: on to its end, back, or nothing but
-// saying so where no generation is complete. Decides nothing; every part may be done again by the next start.
+// Performs the recovery plan for a swap that crashed after it moved the link: finishes it, undoes it, or only reports that
+// no generation is intact. Makes no decision. The next start can repeat each step.
 import type { Problem } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { toWritError, WritError } from '../../core/errors.js';
@@ -25,21 +25,21 @@ import { type Journal, type RestoreTarget, rebuiltJournalCycle } from '../state/
 import { recordBlamedReleases } from '../state/refusals.js';
 import { finishRestore, fromJournalRefusal, restoreProblems } from '../state/restore-memory.js';
 
-/** A swap as a start finds it. */
+/** An unfinished swap that a start finds in the journal. */
 export interface InterruptedSwap {
   readonly cycle: string;
   readonly signal: AbortSignal;
   readonly journal: Journal;
-  /** Where the way back leads, also from a way forward on which somebody refuses. */
+  /** The target of an undo, also of the restore after a worker refuses the finished swap. */
   readonly back: RestoreTarget;
 }
 
-/** Notifies the workers (again), then commits. */
+/** Finishes the swap: notifies all workers, also those notified before the crash, then commits. */
 export function finishSwap(host: Host, left: InterruptedSwap): Promise<CycleEnd> {
-  return inJob(host, left, 'load', async (_, story, move, record) => {
+  return runInJob(host, left, 'load', async (_, story, move, record) => {
     const { from } = left.journal;
     const moved = await finishActivation(host, story, move);
-    // The cycle that began this move has no entry of its own: this one has what it changed.
+    // The cycle that began this move has no history entry, so the entry of this recovery contains its changes.
     record.fromGeneration = from;
     const before = from === undefined ? [] : releasesNamedBy(host.paths, from);
     const serialOf = (name: string) => before.find(({ bundle }) => bundle === name)?.serial;
@@ -53,31 +53,31 @@ export function finishSwap(host: Host, left: InterruptedSwap): Promise<CycleEnd>
   });
 }
 
-export interface Undo extends InterruptedSwap {
+export interface SwapUndo extends InterruptedSwap {
   readonly shouldBlock: boolean;
   readonly shouldNotify: boolean;
   readonly found: { readonly active: number | undefined; readonly isDamageKnown: boolean };
 }
 
-/** Puts the link to `back`, and notifies the workers. */
-export function undoSwap(host: Host, undo: Undo): Promise<CycleEnd> {
-  return inJob(host, undo, 'swap', (_, story, move) => goBack(host, story, { ...undo, move }));
+/** Moves the link to `back`, then notifies the workers if `shouldNotify`. */
+export function undoSwap(host: Host, undo: SwapUndo): Promise<CycleEnd> {
+  return runInJob(host, undo, 'swap', (_, story, move) => performUndo(host, story, { ...undo, move }));
 }
 
-/** Leaves the link, for nothing else is complete: what is to be done is said, and the start goes on. */
-export function stayBehindSwap(
+/** Keeps the link, because no generation is intact. The result contains a hint for the operator, and the start continues. */
+export function keepLinkAfterSwap(
   host: Host,
-  left: InterruptedSwap & Pick<Undo, 'shouldBlock'>,
+  left: InterruptedSwap & Pick<SwapUndo, 'shouldBlock'>,
 ): Promise<CycleEnd> {
-  return inJob(host, left, 'swap', async () => {
+  return runInJob(host, left, 'swap', async () => {
     clearJournal(host.paths, host.durable);
-    const damage = problemOf(nothingWhole(left.journal));
-    const problems = left.shouldBlock ? [blockedBy(host, left), damage] : [damage];
-    return { ...outcomeIf(left.shouldBlock), workers: [], problems, warnings: [] };
+    const damage = problemOf(noIntactGenerationError(left.journal));
+    const problems = left.shouldBlock ? [blockProblem(host, left), damage] : [damage];
+    return { ...undoOutcome(left.shouldBlock), workers: [], problems, warnings: [] };
   });
 }
 
-async function inJob(
+async function runInJob(
   host: Host,
   left: InterruptedSwap,
   firstStep: 'load' | 'swap',
@@ -87,28 +87,32 @@ async function inJob(
     const { story, record, area } = job;
     record.fromGeneration = activeGenerationNumber(host.paths);
     record.moves.push(await act(host, story, moveOf(host, left, area.path()), record));
-    return isKnown(left) ? { ...endOf(job), recovers: left.journal.cycle } : endOf(job);
+    return isCycleKnown(left) ? { ...endOf(job), recovers: left.journal.cycle } : endOf(job);
   });
 }
 
-function isKnown({ journal }: Pick<InterruptedSwap, 'journal'>): boolean {
+function isCycleKnown({ journal }: Pick<InterruptedSwap, 'journal'>): boolean {
   return journal.cycle !== rebuiltJournalCycle;
 }
 
-/** With the link back, workers that refuse must not keep the agent from starting: that is a block, said loudly. */
-async function goBack(host: Host, story: CycleStory, undo: Undo & { move: Move }): Promise<MoveResult> {
+/** After the link is restored, a worker refusal must not prevent the start: it is reported as a block. */
+async function performUndo(
+  host: Host,
+  story: CycleStory,
+  undo: SwapUndo & { move: Move },
+): Promise<MoveResult> {
   const { journal, back, shouldBlock, shouldNotify, move, found } = undo;
   const { refused } = journal;
   const refusal = refused && fromJournalRefusal(refused);
   const problems = [
-    shouldBlock ? blockedBy(host, undo) : problemOf(refusal ?? interrupted(undo)),
-    ...(back === (journal.from ?? 'nothing') ? [] : [problemOf(otherWayBack(undo))]),
+    shouldBlock ? blockProblem(host, undo) : problemOf(refusal ?? interruptedError(undo)),
+    ...(back === (journal.from ?? 'nothing') ? [] : [problemOf(otherTargetError(undo))]),
   ];
   const notify = shouldNotify ? 'yes' : 'no';
   try {
     const restored = await story.restore(() => restoreLink(host, story, move, { notify, refused, found }));
-    if (isNotifiedAgain(undo)) return notifiedAgain(host, restored);
-    const outcome = outcomeIf(shouldBlock, refusal);
+    if (isRepeatedNotification(undo)) return endRepeatedNotification(host, restored);
+    const outcome = undoOutcome(shouldBlock, refusal);
     return {
       ...restored,
       ...outcome,
@@ -119,21 +123,21 @@ async function goBack(host: Host, story: CycleStory, undo: Undo & { move: Move }
     finishRestore(host, { ...journal, direction: 'back' }, refusal);
     const text = `generation ${back} is active again, but: ${toWritError(error).message}`;
     const problem = problemOf(new WritError('ACTIVATION_BLOCKED', text));
-    return { ...outcomeIf(true), workers: [], problems: [problem, problemOf(error)], warnings: [] };
+    return { ...undoOutcome(true), workers: [], problems: [problem, problemOf(error)], warnings: [] };
   }
 }
 
 /** No swap was cut short as far as anybody knows: what was lost is who had been notified, and now they have been. */
-function isNotifiedAgain({ journal, back }: Undo): boolean {
+function isRepeatedNotification({ journal, back }: SwapUndo): boolean {
   return journal.from === journal.to && back === journal.to;
 }
 
-function notifiedAgain(host: Host, notified: Restored): MoveResult {
+function endRepeatedNotification(host: Host, notified: Restored): MoveResult {
   host.ledger.write(withCrashes(host.ledger.read(), undefined));
   return { ...notified, outcome: notified.problems.length === 0 ? 'activated' : 'degraded' };
 }
 
-function outcomeIf(isBlocked: boolean, refusal?: WritError): Pick<MoveResult, 'outcome'> {
+function undoOutcome(isBlocked: boolean, refusal?: WritError): Pick<MoveResult, 'outcome'> {
   if (isBlocked) return { outcome: 'blocked' };
   return { outcome: refusal?.kind === 'rolled-back' ? 'rolled-back' : 'failed' };
 }
@@ -144,27 +148,27 @@ function moveOf(host: Host, { cycle, journal, back, signal }: InterruptedSwap, s
     kind: journal.kind,
     from: typeof back === 'number' ? back : undefined,
     to: journal.to,
-    // Nobody knows who had been notified when the crash came: everybody is notified again.
+    // It is unknown which workers were notified before the crash, so all groups are notified.
     groups: host.groups,
     releases,
     staging,
     signal,
-    // What was committed is asked for in the history by this name.
-    swapCycle: isKnown({ journal }) ? journal.cycle : cycle,
-    // As in the cycle that crashed.
+    // The history is searched for the committed cycle by this name.
+    swapCycle: isCycleKnown({ journal }) ? journal.cycle : cycle,
+    // A refusal is recorded as in the cycle that crashed.
     ...(journal.kind === 'update'
       ? { onRefused: (error, groups) => recordBlamedReleases(host, releases, error, groups) }
       : {}),
   };
 }
 
-function interrupted({ journal: { from, to }, back }: Undo): WritError {
+function interruptedError({ journal: { from, to }, back }: SwapUndo): WritError {
   const before = typeof back === 'number' ? back : 'none';
   const text = `the move to generation ${to} was cut short; generation ${before} is active again`;
   return new WritError('INTERRUPTED', text, { facts: { from, to }, hint: 'The next poll tries it again.' });
 }
 
-function otherWayBack({ journal: { from, to }, back }: Undo): WritError {
+function otherTargetError({ journal: { from, to }, back }: SwapUndo): WritError {
   return new WritError(
     'STATE_DAMAGED',
     `generation ${from} is no longer intact; generation ${back} is active`,
@@ -175,7 +179,7 @@ function otherWayBack({ journal: { from, to }, back }: Undo): WritError {
   );
 }
 
-function nothingWhole({ from, to }: Journal): WritError {
+function noIntactGenerationError({ from, to }: Journal): WritError {
   const text = `generations ${from} and ${to} are not intact, and no other one is kept: the link was not changed`;
   return new WritError('STATE_DAMAGED', text, {
     facts: { from, to },
@@ -183,7 +187,7 @@ function nothingWhole({ from, to }: Journal): WritError {
   });
 }
 
-function blockedBy(host: Host, { journal }: InterruptedSwap): Problem {
+function blockProblem(host: Host, { journal }: InterruptedSwap): Problem {
   const { blocked } = host.ledger.read();
   const facts = { from: journal.from, to: journal.to };
   const text = blocked?.reason ?? `generation ${journal.to} did not finish`;

@@ -1,5 +1,5 @@
-// The order of a start, for the agent and for a command without one: recover, make sure that the active generation is
-// what its records say, run the loaders of a new boot, then be ready. Decides nothing itself.
+// The steps of a start, for the agent and for a standalone run: recover, scan the active generation, and run loaders after
+// a boot. Makes no decision itself.
 import * as fs from 'node:fs';
 import type { Problem } from '../../core/cycle/cycle-report.js';
 import { isWritError, toWritError, type WritError } from '../../core/errors.js';
@@ -27,35 +27,35 @@ import { retryRefusalsAtStart } from '../state/refusals.js';
 import { remakeReserve } from '../state/restore-memory.js';
 import { completeHistory } from './complete-history.js';
 import { reportNotices } from './notices.js';
-import { type Examined, type RecoveryOptions, recoverHost } from './recover-host.js';
+import { type ExaminedGenerations, type RecoveryOptions, recoverHost } from './recover-host.js';
 
 const changeVerified = ledgerSection('verifiedBootId');
 
-export interface Started {
-  /** The end of the unfinished cycle, if there was one. */
+export interface StartEnd {
+  /** The end of the unfinished cycle; undefined without one. */
   readonly recovered: CycleEnd | undefined;
-  /** The end of the repair, if one was needed and allowed; it is in the history already. */
+  /** The end of the repair, which the history contains already; undefined if none was necessary or permitted. */
   readonly repaired: CycleEnd | undefined;
-  /** What is wrong with the active policy still. */
+  /** The damage of the active policy that is not repaired; undefined without damage. */
   readonly damage: WritError | undefined;
-  /** The end of the restore, if an active release failed its bake time by the way the host booted. */
+  /** The end of the automatic rollback; undefined if no active release failed its bake time in the last boot. */
   readonly restored: CycleEnd | undefined;
-  /** What was repaired in the state directory: said in log and history already. */
+  /** State files that were rebuilt; the log and the history contain these notices already. */
   readonly notices: readonly Problem[];
-  /** Why a loader is still pending. */
+  /** Why a loader is still pending; undefined if none is. */
   readonly notLoaded: Problem | undefined;
 }
 
 /**
- * All that a start does before the first cycle, for the agent and for a command without one: repair the state files,
- * finish or undo what a crash left, make sure that the active generation is complete, and run the loaders of a new boot.
+ * Performs the start before the first cycle: repairs the state files, finishes or undoes an interrupted swap, scans the
+ * active generation, and runs loaders after a boot.
  */
-export async function startHost(host: Host, options: StartOptions): Promise<Started> {
-  const end = howItEnded(host);
-  // A swap that was cut short is judged by the crash rules, and is not counted twice.
+export async function startHost(host: Host, options: StartOptions): Promise<StartEnd> {
+  const end = detectPreviousEnd(host);
+  // The crash rules count an interrupted swap, so the bake time must not count it again.
   const hadJournal = fs.existsSync(host.paths.journal);
   await lookForSandbox(host);
-  const examined: Examined = new Map();
+  const examined: ExaminedGenerations = new Map();
   const recovered = await recoverHost(host, { ...options, examined });
   remakeReserve(host);
   completeHistory(host, recovered);
@@ -63,18 +63,20 @@ export async function startHost(host: Host, options: StartOptions): Promise<Star
   const notices = reportNotices(host);
   const bootId = readBootId();
   retryRefusalsAtStart(host, { hasBooted: host.ledger.read().verifiedBootId !== bootId });
-  const { mayLoad, ...verified } = await verifyActive(host, { ...options, bootId, end, examined });
+  const { canLoad, ...verified } = await verifyActive(host, { ...options, bootId, end, examined });
   noteNewlyAffected(host);
   const wasOrderly = end === 'clean' || hadJournal;
-  // Before workers that are ordered after the agent read the policy.
+  // Within the start, because workers whose unit is ordered after the agent read the policy after it.
   const restored =
-    verified.damage === undefined ? await restoreFailed(host, { bootId, wasOrderly }, options) : undefined;
-  const notLoaded = mayLoad === 'yes' ? await loadAtBoot(host, options) : undefined;
+    verified.damage === undefined
+      ? await restoreAfterFailedBake(host, { bootId, wasOrderly }, options)
+      : undefined;
+  const notLoaded = canLoad ? await loadAtBoot(host, options) : undefined;
   return { recovered, ...verified, restored, notices, notLoaded };
 }
 
-/** A restore that fails must not keep the agent from starting: the agent tries it again. */
-async function restoreFailed(
+/** A failed rollback must not prevent the start of the agent, which tries it again later. */
+async function restoreAfterFailedBake(
   host: Host,
   start: Omit<StartOfBakes, keyof StartObservation>,
   { observe }: Pick<StartOptions, 'observe'>,
@@ -91,37 +93,37 @@ async function restoreFailed(
 export type StartObservation = Omit<StartOfBakes, 'bootId' | 'wasOrderly'>;
 
 export interface StartOptions extends RecoveryOptions {
-  /** Whether a later pull scrubs the policy when it is needed. Left out: false, and this start skips no scan. */
+  /** Whether a later pull scans the policy when a scan is due. Omitted: false, and this start does not skip its scan. */
   readonly hasLaterScrub?: boolean;
   /**
-   * Of a command without an agent: called before the bake times are judged.
-   * @returns what this start observes; no bake time passes for what unseen groups use
+   * For a standalone run: called before the bake times are evaluated.
+   * @returns the observation of this start; bake times of releases that unseen groups use do not continue
    */
   readonly observe?: (host: Host) => Promise<StartObservation>;
 }
 
-interface Verified extends Pick<Started, 'repaired' | 'damage'> {
-  /** Loaders run on a whole tree, also when a copy that is kept beside it is damaged. */
-  readonly mayLoad: 'yes' | 'no';
+interface Verification extends Pick<StartEnd, 'repaired' | 'damage'> {
+  /** Whether loaders can run: the active trees are intact, though a retained copy may be damaged. */
+  readonly canLoad: boolean;
 }
 
-interface Verify extends Pick<StartOptions, 'hasLaterScrub'> {
+interface VerificationOptions extends Pick<StartOptions, 'hasLaterScrub'> {
   readonly bootId: string;
   readonly end: 'clean' | 'unclean';
   readonly signal: AbortSignal;
-  readonly examined: Examined;
+  readonly examined: ExaminedGenerations;
 }
 
 /**
- * A zero exit of `sync -f` can hide an error that another process consumed: after a boot or an unclean end the
- * active trees are read in full before the agent is ready; after a clean one, names, types, sizes and modes do, and of a
- * pull that a full look was not long before, less. What is damaged is repaired from what this host has: no start waits for a
- * network.
+ * Scans the active trees before the agent is ready, and repairs damage from local copies: no start waits for the network.
+ * After a boot or an unclean end the trees are read in full, because a zero exit of `sync -f` can hide a write error that
+ * another process consumed. After a clean end the scan compares names, types, sizes and modes. A pull soon after a full
+ * scan compares less.
  */
 async function verifyActive(
   host: Host,
-  { bootId, end, signal, examined, hasLaterScrub }: Verify,
-): Promise<Verified> {
+  { bootId, end, signal, examined, hasLaterScrub }: VerificationOptions,
+): Promise<Verification> {
   const { scrub: state, verifiedBootId } = host.ledger.read();
   const contents = chooseStartScanDepth({
     ended: end,
@@ -133,7 +135,7 @@ async function verifyActive(
     nowMs: host.clock.nowMs(),
   });
   try {
-    const look = await scrub(() => host, {
+    const scan = await scrub(() => host, {
       cycle: newCycleId(),
       signal,
       contents,
@@ -143,16 +145,16 @@ async function verifyActive(
       exclusive: exclusiveAlone,
       known: examined,
     });
-    const repaired = look.repair;
-    if (look.outcome === 'damaged') {
-      const mayLoad = look.damage.every(isRetainedCopyDamage) ? 'yes' : 'no';
-      return { repaired, damage: damageError(look.damage), mayLoad };
+    const repaired = scan.repair;
+    if (scan.outcome === 'damaged') {
+      const canLoad = scan.damage.every(isRetainedCopyDamage);
+      return { repaired, damage: damageError(scan.damage), canLoad };
     }
-    noteVerified(host, bootId);
-    return { repaired, damage: undefined, mayLoad: 'yes' };
+    recordVerification(host, bootId);
+    return { repaired, damage: undefined, canLoad: true };
   } catch (error) {
     host.log.error({ err: error }, 'the active generation could not be verified');
-    return { repaired: undefined, damage: unverifiedError(toWritError(error)), mayLoad: 'no' };
+    return { repaired: undefined, damage: unverifiedError(toWritError(error)), canLoad: false };
   }
 }
 
@@ -162,8 +164,8 @@ function isNotificationPending(host: Host, bootId: string): boolean {
   return isLoadPending(host, bootId) || Object.values(workers).some(isPending);
 }
 
-/** A disk that cannot take the note says nothing against what was read: the next start reads all of it again. */
-function noteVerified(host: Host, bootId: string): void {
+/** A write error is only logged, because it does not change the scan's result: the next start reads the trees again. */
+function recordVerification(host: Host, bootId: string): void {
   const ledger = host.ledger.read();
   if (ledger.verifiedBootId === bootId) return;
   try {
@@ -174,8 +176,8 @@ function noteVerified(host: Host, bootId: string): void {
   }
 }
 
-/** A crash leaves a staging area, a journal, or a status that never came to `stop`, or cannot be read. */
-function howItEnded(host: Host): 'clean' | 'unclean' {
+/** A crash leaves a staging area, a journal, a status without `stop`, or an unreadable status. */
+function detectPreviousEnd(host: Host): 'clean' | 'unclean' {
   const { paths } = host;
   const left = listEntries(paths.staging).length > 0 || fs.existsSync(paths.journal);
   const status = readStatusFile(paths);

@@ -1,6 +1,6 @@
-// What a crash left outside the journal's story, swept at every start: staging areas, temporary names, trees that no
-// generation was ever made for, kept releases that were being replaced. A leftover that cannot be removed is said and
-// stays: it never keeps the agent from starting, and blocks no later name.
+// Removes at each start the leftovers of a crash that the journal does not record: staging areas, temporary files, trees
+// without a generation, and retained releases whose replacement was interrupted. A leftover that cannot be removed is
+// logged and stays: it must not prevent the start, and later cycles use other names.
 import * as fs from 'node:fs';
 import { basename, join } from 'node:path';
 import { isWritError } from '../../core/errors.js';
@@ -13,26 +13,29 @@ import type { Host } from '../state/host.js';
 import { readJournal } from '../state/journal.js';
 import { parseTreeName } from '../state/paths.js';
 
-/** Sweeps. Runs before anything is read of what it may put back; the caller holds the lock. */
+/**
+ * Removes leftovers, and puts back a retained release whose replacement was interrupted. Runs before any release record is
+ * read. The caller holds the lock of the state directory.
+ */
 export function sweepLeftovers(host: Host): void {
   const { paths, durable } = host;
   const each = (paths: readonly string[], sweep: (path: string) => void): void => {
-    for (const path of paths) tolerate(host, path, () => sweep(path));
+    for (const path of paths) tolerateDiskError(host, path, () => sweep(path));
   };
-  // First: what is in staging may be an older copy of what has to go back.
-  tolerate(host, paths.archives, () => settleReplacedReleases(paths, durable));
-  each(inside(paths.staging), (path) => durable.removeTree('recover.sweep-staging', path));
+  // First, because staging may contain the only older copy of a release that has to be put back.
+  tolerateDiskError(host, paths.archives, () => settleReplacedReleases(paths, durable));
+  each(pathsIn(paths.staging), (path) => durable.removeTree('recover.sweep-staging', path));
   sweepPartials(host);
-  each(temporaryLinks(paths.policy), (path) => durable.removeFile('recover.sweep-link', path));
+  each(listTemporaryLinks(paths.policy), (path) => durable.removeFile('recover.sweep-link', path));
   for (const directory of [paths.state, paths.trust, join(paths.trust, 'roots'), paths.run]) {
-    const left = inside(directory, isTemporaryName);
+    const left = pathsIn(directory, isTemporaryName);
     each(left, (path) => durable.removeFile('recover.sweep-file', path));
   }
-  each(unusedTrees(host), (path) => durable.removeTree('recover.sweep-tree', path));
+  each(listUnusedTrees(host), (path) => durable.removeTree('recover.sweep-tree', path));
 }
 
-/** The disk's refusal is noted; what is no error of the disk goes on. */
-function tolerate(host: Host, path: string, act: () => void): void {
+/** Logs a WritError, as one of the disk, and continues. Any other error is thrown. */
+function tolerateDiskError(host: Host, path: string, act: () => void): void {
   try {
     act();
   } catch (error) {
@@ -41,34 +44,34 @@ function tolerate(host: Host, path: string, act: () => void): void {
   }
 }
 
-function inside(directory: string, isLeft: (name: string) => boolean = () => true): string[] {
+function pathsIn(directory: string, isLeft: (name: string) => boolean = () => true): string[] {
   return listEntries(directory)
     .map(({ name }) => name)
     .filter(isLeft)
     .map((name) => join(directory, name));
 }
 
-/** Beside `current`, of whatever cycle; only links: Writ removes nothing that it did not make. */
-function temporaryLinks(policy: string): string[] {
-  return inside(policy, (name) => name.startsWith('.current-c-')).filter((path) =>
+/** Temporary links of any cycle in the directory of `current`. Other files stay, because Writ did not create them. */
+function listTemporaryLinks(policy: string): string[] {
+  return pathsIn(policy, (name) => name.startsWith('.current-c-')).filter((path) =>
     fs.lstatSync(path).isSymbolicLink(),
   );
 }
 
 /**
- * A tree is placed before the generation that it was made for. Of a generation above every one that is there, none
- * has ever named it, so nobody can be reading it.
+ * Trees of a generation above each existing one. A tree is placed before its generation, so no generation has ever named
+ * such a tree, and no worker can be reading it.
  */
-function unusedTrees(host: Host): string[] {
-  const newest = newestGeneration(host);
+function listUnusedTrees(host: Host): string[] {
+  const newest = readNewestGeneration(host);
   if (newest === undefined) return [];
   return listTrees(host.paths)
     .map(({ path }) => path)
     .filter((path) => (parseTreeName(basename(path))?.generation ?? 0) > newest);
 }
 
-/** @returns undefined when a file that says it is damaged: then nothing is known to be unused */
-function newestGeneration(host: Host): number | undefined {
+/** @returns undefined when the journal or the link is damaged, because any tree may be in use then */
+function readNewestGeneration(host: Host): number | undefined {
   try {
     const journal = readJournal(host.paths);
     const active = activeGenerationNumber(host.paths) ?? 0;

@@ -158,7 +158,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'staged-bundle',
     'step-text',
   ],
-  'agent/startup': ['late-parts', 'open-host', 'prepare-host', 'recover-host', 'start-host'],
+  'agent/startup': ['lazy-modules', 'open-host', 'prepare-host', 'recover-host', 'start-host'],
   'agent/state-mark': ['state-mark'],
   'agent/state': [
     'confirmed-workers',

@@ -4,7 +4,7 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { newCycleId } from '../../../src/agent/job/progress.js';
-import { type Started, startHost } from '../../../src/agent/startup/start-host.js';
+import { type StartEnd, startHost } from '../../../src/agent/startup/start-host.js';
 import { writeJournal } from '../../../src/agent/state/journal.js';
 import type { Journal } from '../../../src/agent/state/recovery-rules.js';
 import { type BakingHost, bakeMs, bakingHost, supervisedDriver } from '../../kit/host/baking-host.js';
@@ -18,7 +18,7 @@ const swapBeforeItsLink: Journal = {
 };
 
 /** A start after a boot; `abrupt` leaves what a power cut leaves. */
-function boot({ test }: BakingHost, how: 'orderly' | 'abrupt' | 'in a swap'): Promise<Started> {
+function boot({ test }: BakingHost, how: 'orderly' | 'abrupt' | 'in a swap'): Promise<StartEnd> {
   const host = test.reopen();
   const { ledger, paths } = host;
   const bakes = Object.entries(ledger.read().bakes ?? {}).map(([bundle, bake]) => {
