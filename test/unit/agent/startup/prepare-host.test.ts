@@ -20,7 +20,7 @@ function pathsIn(dir: TempDir, policy = dir.join('var/writ/policy')): ReturnType
 }
 
 describe('the directories of a host', () => {
-  it('are made with exact modes, whatever the umask', async () => {
+  it('are created with exact modes under any umask', async () => {
     using dir = tempDir();
     const paths = pathsIn(dir);
     const result = await runScript(`
@@ -59,7 +59,7 @@ describe('the directories of a host', () => {
     assert.equal(modeOf(dir.join('var')), '755', 'parents too, or no worker could come by');
   });
 
-  it('are left as they are when they are there', () => {
+  it('are not changed when they exist', () => {
     using dir = tempDir();
     const paths = pathsIn(dir);
     prepareHost(paths, createDurableFs());
@@ -68,7 +68,7 @@ describe('the directories of a host', () => {
     assert.equal(modeOf(paths.policy), '750');
   });
 
-  it('are refused when the policy lies on another file system: no rename could reach it', (t) => {
+  it('are refused when the policy is on another file system, because no rename can cross it', (t) => {
     using dir = tempDir();
     if (fs.statSync('/dev/shm').dev === fs.statSync(dir.path).dev) return t.skip('one file system');
     const other = fs.mkdtempSync('/dev/shm/writ-test-');
@@ -83,8 +83,8 @@ describe('the directories of a host', () => {
   });
 });
 
-describe('a path that others can change', () => {
-  it('is refused when a directory in it is writable by everybody, or by its group', () => {
+describe('a path that other users can change', () => {
+  it('is refused when all users or the group can write a directory in it', () => {
     for (const mode of [0o777, 0o775]) {
       using dir = tempDir();
       fs.mkdirSync(dir.join('var'));
@@ -105,7 +105,7 @@ describe('a path that others can change', () => {
     fs.chownSync(paths.policy, 0, 0);
   });
 
-  it('is refused before anything is created where another user owns a link in it', {
+  it('is refused before any directory is created, when another user owns a link in it', {
     skip: isRoot ? false : 'only root can',
   }, () => {
     for (const name of ['state', 'policy', 'run'] as const) {
@@ -120,7 +120,7 @@ describe('a path that others can change', () => {
     }
   });
 
-  it('is refused for the directories of the reports, of the roots and of the archives of a bundle', () => {
+  it('is refused for the directories of reports, of roots, and of the archives of a bundle', () => {
     using dir = tempDir();
     const paths = pathsIn(dir);
     prepareHost(paths, createDurableFs());
@@ -134,7 +134,7 @@ describe('a path that others can change', () => {
     }
   });
 
-  it('is refused for each directory of ours in which others can make names, be it with a sticky bit', () => {
+  it('is refused for each directory of Writ in which other users can create files, even with a sticky bit', () => {
     using dir = tempDir();
     const paths = pathsIn(dir);
     prepareHost(paths, createDurableFs());
@@ -153,7 +153,7 @@ describe('a path that others can change', () => {
     prepareHost(paths, createDurableFs());
   });
 
-  it('is refused for `run`, and for the directory of a control socket elsewhere, where a worker owns it', {
+  it('is refused when a worker owns `run` or the directory of a control socket outside `run`', {
     skip: isRoot ? false : 'only root can',
   }, () => {
     using dir = tempDir();
@@ -170,7 +170,7 @@ describe('a path that others can change', () => {
       throwsCode('PATH_UNSAFE', () => prepareHost({ ...paths, socket: dir.join(socket) }, createDurableFs()));
   });
 
-  it('is refused when it goes by a link that a worker owns: the link chooses the place', {
+  it('is refused when a worker owns a link in it, because the worker can change the target', {
     skip: isRoot ? false : 'only root can',
   }, () => {
     using dir = tempDir();
@@ -191,7 +191,7 @@ describe('a path that others can change', () => {
     assert.equal(error.facts['path'], dir.join('open'));
   });
 
-  it('is accepted below a sticky directory of root, as /tmp is, and not below a worker’s', {
+  it('is accepted below a sticky directory of root, as /tmp is, and refused below one of a worker', {
     skip: isRoot ? false : 'only root can',
   }, () => {
     using dir = tempDir();

@@ -22,8 +22,8 @@ const signal = new AbortController().signal;
 const policy = (version: number) => ({ 'policy.yaml': `version: ${version}\n` });
 const start = (host: Host): ReturnType<typeof startHost> => startHost(host, { cycle: newCycleId(), signal });
 
-/** Generations 1 and 2 of one bundle, with a worker that confirmed them. */
-async function standing(): Promise<{ test: TestHost; driver: ScriptedDriver }> {
+/** A host with generations 1 and 2 of one bundle, and a worker that confirmed both. */
+async function hostWithPolicy(): Promise<{ test: TestHost; driver: ScriptedDriver }> {
   const driver = scriptedDriver({ a: confirms });
   const test = testHost({ groups: { app: { driver } } });
   for (const serial of [1, 2]) {
@@ -34,7 +34,7 @@ async function standing(): Promise<{ test: TestHost; driver: ScriptedDriver }> {
   return { test, driver };
 }
 
-async function goBack(test: TestHost, by: string): Promise<void> {
+async function rollBackOnce(test: TestHost, by: string): Promise<void> {
   const end = await rollBack(test.host, { by, reason: 'it is bad', signal, onEvent: () => undefined });
   createRecorder().record(test.host, end, { by, reason: 'it is bad' });
   assert.equal(end.result.outcome, 'activated');
@@ -48,8 +48,8 @@ const spoilt: readonly [string, (path: string) => void][] = [
 
 describe('a ledger that is', () => {
   for (const [how, spoil] of spoilt) {
-    it(`${how} is made anew, above all that was ever used`, async () => {
-      const { test } = await standing();
+    it(`${how} is rebuilt with greater numbers than all that were used`, async () => {
+      const { test } = await hostWithPolicy();
       using _ = test;
       const before = test.host.ledger.read();
       spoil(test.host.paths.ledger);
@@ -66,8 +66,8 @@ describe('a ledger that is', () => {
     });
   }
 
-  it('damaged is kept beside it, and said once in the history', async () => {
-    const { test } = await standing();
+  it('damaged is set aside, and reported once in the history', async () => {
+    const { test } = await hostWithPolicy();
     using _ = test;
     fs.writeFileSync(test.host.paths.ledger, '{');
     await start(test.reopen());
@@ -78,15 +78,15 @@ describe('a ledger that is', () => {
       ({ result }) => result.warnings.length > 0,
     );
     assert.deepEqual(others, []);
-    assert.deepEqual([row?.result.outcome, row?.result.exitCode], ['unchanged', 0], 'as the pull says');
+    assert.deepEqual([row?.result.outcome, row?.result.exitCode], ['unchanged', 0], 'as the pull reports');
     assert.deepEqual(
       row?.result.warnings.map((one) => [one.code, one.facts['kept']]),
       [['STATE_REBUILT', `${test.host.paths.ledger}.damaged`]],
     );
   });
 
-  it('lost brings no cycle into the history that nobody ran', async () => {
-    const { test } = await standing();
+  it('lost adds no cycle to the history that did not run', async () => {
+    const { test } = await hostWithPolicy();
     using _ = test;
     fs.rmSync(test.host.paths.ledger);
     fs.writeFileSync(test.host.paths.journal, '{');
@@ -94,8 +94,8 @@ describe('a ledger that is', () => {
     assert.deepEqual([recovered?.recovers, recovered?.result.outcome], [undefined, 'activated']);
   });
 
-  it('behind a journal that is damaged commits a cycle that the history has', async () => {
-    const { test } = await standing();
+  it('intact beside a damaged journal commits a cycle that the history contains', async () => {
+    const { test } = await hostWithPolicy();
     using _ = test;
     setLedger(test.host.ledger, { lastKnownGood: 1, committedCycle: 'c-1' });
     fs.writeFileSync(test.host.paths.journal, '{');
@@ -106,8 +106,8 @@ describe('a ledger that is', () => {
     assert.equal(recovered?.recovers, undefined);
   });
 
-  it('lost takes no number that a tree, a link, the history or a worker has', async () => {
-    const { test } = await standing();
+  it('lost reuses no number of a tree, a link, the history or a worker', async () => {
+    const { test } = await hostWithPolicy();
     using _ = test;
     const { paths } = test.host;
     fs.mkdirSync(join(paths.bundles, 'access', `9-${'a'.repeat(12)}.70`));
@@ -123,24 +123,24 @@ describe('a ledger that is', () => {
     assert.ok(host.ledger.read().nextGeneration > 90);
   });
 
-  it('lost is not begun anew by the note of a look: no number is used twice', async () => {
-    const { test } = await standing();
+  it('lost is not created by the record of a scan, so no number is used twice', async () => {
+    const { test } = await hostWithPolicy();
     using _ = test;
     fs.rmSync(test.host.paths.ledger);
     const host = test.reopen();
-    const looked = await scrub(() => host, {
+    const scanned = await scrub(() => host, {
       ...{ cycle: newCycleId(), signal: new AbortController().signal, contents: 'digests' as const },
       ...{ repair: 'no' as const, download: 'no' as const, exclusive: exclusiveAlone, pace: unboundedPace() },
     });
-    assert.deepEqual([looked.outcome, fs.existsSync(host.paths.ledger)], ['intact', false]);
+    assert.deepEqual([scanned.outcome, fs.existsSync(host.paths.ledger)], ['intact', false]);
     await test.publish('access', { 'policy.yaml': 'version: 3\n' }, { serial: 3 });
     const again = test.reopen();
     await start(again);
     assert.ok(((await cycleOn(again)).generation ?? 0) > 1000);
   });
 
-  it('lost tells every worker again: nobody knows what they were told', async () => {
-    const { test, driver } = await standing();
+  it('lost causes a new notification of each worker, because the earlier ones are unknown', async () => {
+    const { test, driver } = await hostWithPolicy();
     using _ = test;
     fs.rmSync(test.host.paths.ledger);
     const host = test.reopen();
@@ -152,8 +152,8 @@ describe('a ledger that is', () => {
     assert.equal(host.ledger.read().crashes, undefined);
   });
 
-  it('lost knows a release that the trust store lists, though its kept copy is gone', async () => {
-    const { test } = await standing();
+  it('lost is rebuilt with a release of the trust store whose retained copy is missing', async () => {
+    const { test } = await hostWithPolicy();
     using _ = test;
     const { accepted } = test.host.ledger.read();
     fs.rmSync(test.host.paths.ledger);
@@ -164,8 +164,8 @@ describe('a ledger that is', () => {
     assert.deepEqual(host.ledger.read().accepted['access/stable']?.at(-1), accepted['access/stable']?.at(-1));
   });
 
-  it('lost refuses what is older than was accepted, as before', async () => {
-    const { test } = await standing();
+  it('lost still rejects a release that is older than the accepted one', async () => {
+    const { test } = await hostWithPolicy();
     using _ = test;
     fs.rmSync(test.host.paths.ledger);
     const host = test.reopen();
@@ -175,8 +175,8 @@ describe('a ledger that is', () => {
     assert.deepEqual([result.outcome, result.problems[0]?.code], ['rejected', 'SERIAL_ROLLBACK']);
   });
 
-  it('lost gives a new tree a later time than every tree before it', async () => {
-    const { test } = await standing();
+  it('lost gives a new tree a later modification time than each earlier tree', async () => {
+    const { test } = await hostWithPolicy();
     using _ = test;
     const { paths } = test.host;
     const [tree] = fs.readdirSync(join(paths.bundles, 'access'));
@@ -190,10 +190,10 @@ describe('a ledger that is', () => {
     assert.ok(fs.statSync(join(paths.current, 'access/policy.yaml')).mtimeMs / 1000 > far);
   });
 
-  it('lost keeps a release out that somebody rolled back from, as the history tells', async () => {
-    const { test } = await standing();
+  it('lost still holds a release that an operator rolled back, as recorded in the history', async () => {
+    const { test } = await hostWithPolicy();
     using _ = test;
-    await goBack(test, 'anna');
+    await rollBackOnce(test, 'anna');
     fs.rmSync(test.host.paths.ledger);
     const host = test.reopen();
     await start(host);
@@ -206,10 +206,10 @@ describe('a ledger that is', () => {
     assert.deepEqual([result.outcome, result.problems[0]?.code], ['deferred', 'RELEASE_HELD']);
   });
 
-  it('lost holds nothing that came back since', async () => {
-    const { test } = await standing();
+  it('lost holds no release that became active again after its rollback', async () => {
+    const { test } = await hostWithPolicy();
     using _ = test;
-    await goBack(test, 'anna');
+    await rollBackOnce(test, 'anna');
     assert.equal((await test.pull({ force: 'yes' })).outcome, 'activated');
     fs.rmSync(test.host.paths.ledger);
     const host = test.reopen();
@@ -217,10 +217,10 @@ describe('a ledger that is', () => {
     assert.deepEqual(host.ledger.read().holds, []);
   });
 
-  const ends = { 'with an end': 3_600_000, 'without one': undefined };
+  const ends = { 'with an end': 3_600_000, 'without an end': undefined };
   for (const [how, forMs] of Object.entries(ends)) {
-    it(`lost keeps a pause ${how}, as the history tells: no release comes by it`, async () => {
-      const { test } = await standing();
+    it(`lost keeps a pause ${how}, as recorded in the history, and activates no release`, async () => {
+      const { test } = await hostWithPolicy();
       using _ = test;
       const untilMs = forMs === undefined ? {} : { untilMs: test.host.clock.nowMs() + forMs };
       orderPause(test.host, { by: 'anna', reason: 'audit: week 47', ...untilMs });
@@ -240,15 +240,15 @@ describe('a ledger that is', () => {
   }
 
   const hostile: Readonly<Record<string, unknown>> = {
-    'of before, which tells of a pause in its text alone': undefined,
+    'of an older version, which has a pause only in its text': undefined,
     'without a reason': { by: 'anna', atMs: 1 },
-    'of another form': { by: 'anna', reason: 'audit', atMs: '1' },
-    'that is no pause': 'paused',
-    'that is a list': [1],
+    'with a time of another type': { by: 'anna', reason: 'audit', atMs: '1' },
+    'with a text in place of a pause': 'paused',
+    'with a list in place of a pause': [1],
   };
   for (const [how, pause] of Object.entries(hostile)) {
-    it(`lost behind a line ${how} is made anew without a pause, and can be read`, async () => {
-      const { test } = await standing();
+    it(`lost after a history line ${how} is rebuilt without a pause, and is readable`, async () => {
+      const { test } = await hostWithPolicy();
       using _ = test;
       const { history, ledger } = test.host.paths;
       const result = { cycle: 'c-1', trigger: 'pause', startedAtMs: 1 };
@@ -267,7 +267,7 @@ describe('a ledger that is', () => {
     });
   }
 
-  it('not there on a new host is no loss', async () => {
+  it('missing on a new host is not reported as lost', async () => {
     using test = testHost();
     const { notices, recovered } = await start(test.reopen());
     assert.deepEqual([notices, recovered], [[], undefined]);
@@ -276,8 +276,8 @@ describe('a ledger that is', () => {
 });
 
 describe('refusals that are damaged', () => {
-  it('are forgotten, kept beside, and said with the code', async () => {
-    const { test } = await standing();
+  it('are replaced by an empty list, set aside, and reported with the code', async () => {
+    const { test } = await hostWithPolicy();
     using _ = test;
     fs.writeFileSync(test.host.paths.rejected, '[]');
     const host = test.reopen();
@@ -292,9 +292,9 @@ describe('refusals that are damaged', () => {
   });
 });
 
-describe('a history that is no file', () => {
-  it('is set aside by a start, which says so with the code', async () => {
-    const { test } = await standing();
+describe('a history that is no regular file', () => {
+  it('is set aside by a start, which reports it with the code', async () => {
+    const { test } = await hostWithPolicy();
     using _ = test;
     const { history } = test.host.paths;
     for (const path of [history, `${history}.1`]) {
@@ -316,14 +316,14 @@ describe('a history that is no file', () => {
 });
 
 describe('a status that is damaged', () => {
-  it('counts as an unclean end, and is written anew', async () => {
-    const { test } = await standing();
+  it('counts as an unclean end', async () => {
+    const { test } = await hostWithPolicy();
     using _ = test;
     await start(test.reopen());
     fs.writeFileSync(test.host.paths.status, '{');
     fs.writeFileSync(join(test.host.paths.current, 'access/policy.yaml'), 'VERSION: 2\n');
     const { repaired } = await start(test.reopen());
-    assert.equal(repaired?.result.outcome, 'activated', 'read in full, and mended');
+    assert.equal(repaired?.result.outcome, 'activated', 'read in full, and repaired');
     assert.equal(test.read('access/policy.yaml'), 'version: 2\n');
   });
 });

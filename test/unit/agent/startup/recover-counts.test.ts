@@ -1,4 +1,4 @@
-// What a recovery has on disk before it acts, and what it leaves: counted crashes, blocks, refusals, the journal.
+// What recovery writes before it acts, and what it leaves: counted crashes, blocks, refusals, the journal.
 
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
@@ -11,8 +11,8 @@ import { codes, crashCount, crashed, policy, recover, ruin } from '../../../kit/
 import { setLedger } from '../../../kit/host/set-ledger.js';
 import { confirms } from '../../../kit/workers/scripted-driver.js';
 
-describe('what a recovery notes', () => {
-  it('counts the crash on disk before anybody is told of the way forward', async () => {
+describe('the records of a recovery', () => {
+  it('count the crash on disk before a worker is notified of the finished swap', async () => {
     const { test, host, driver } = await crashed({}, 2);
     using _ = test;
     let counted: unknown;
@@ -25,7 +25,7 @@ describe('what a recovery notes', () => {
     assert.equal(host.ledger.read().crashes, undefined);
   });
 
-  it('forgets the refusal of what a commit had made active before it died', async () => {
+  it('drop the refusal of a release that the crashed cycle had committed', async () => {
     const { test, host } = await crashed({}, 2);
     using _ = test;
     const { manifest } = test.host.client.knownTarget('access', 'stable')!.release;
@@ -47,7 +47,7 @@ describe('what a recovery notes', () => {
     assert.deepEqual(test.reopen().refusals.read().refusals, []);
   });
 
-  it('reports a restore that failed without a crash as its block, and counts no crash', async () => {
+  it('report the block of a restore that failed without a crash, and count no crash', async () => {
     const { test, host } = await crashed({ direction: 'back' }, 2);
     using _ = test;
     const releases = crashCount(test, 0).crashes.manifestDigests;
@@ -60,7 +60,7 @@ describe('what a recovery notes', () => {
     assert.equal(activeGenerationNumber(host.paths), 1);
   });
 
-  it('counts a start that is killed in the restore of a block', async () => {
+  it('count a start that is killed during the restore of a block', async () => {
     const { test, host, driver } = await crashed({ direction: 'back' }, 2);
     using _ = test;
     const releases = crashCount(test, 0).crashes.manifestDigests;
@@ -74,7 +74,7 @@ describe('what a recovery notes', () => {
     assert.equal(counted, 1);
   });
 
-  it('keeps the time and the reason of a block that stands already', async () => {
+  it('keep the time and the reason of an existing block', async () => {
     const { test, host } = await crashed({}, 2, 2);
     using _ = test;
     assert.deepEqual(codes(await recover(host)), ['blocked', 'ACTIVATION_BLOCKED']);
@@ -88,7 +88,7 @@ describe('what a recovery notes', () => {
     assert.deepEqual(again.ledger.read().blocked, blocked);
   });
 
-  it('forgets the crashes when the same generation was told to everybody again', async () => {
+  it('drop the crashes after all workers were notified of the same generation again', async () => {
     const { test, host, driver } = await crashed({ from: 2, direction: 'back' }, 2);
     using _ = test;
     assert.deepEqual(codes(await recover(host)), ['activated']);
@@ -96,7 +96,7 @@ describe('what a recovery notes', () => {
     assert.equal(host.ledger.read().crashes, undefined);
   });
 
-  it('keeps the journal when the link could not be put back', async () => {
+  it('keep the journal when the link cannot be restored', async () => {
     const { test } = await crashed({}, 2, 1);
     using _ = test;
     const failing = test.reopen({
@@ -113,8 +113,8 @@ describe('what a recovery notes', () => {
   });
 });
 
-describe('a way back past a generation that is not whole', () => {
-  it('leads to an older one, not to the one that the swap brought', async () => {
+describe('an undo to a generation that is damaged', () => {
+  it('moves to an older generation, not to the one that the swap brought', async () => {
     const { test } = await crashed({}, 2);
     using _ = test;
     await recover(test.reopen());

@@ -1,4 +1,4 @@
-// A candidate that brings crash after crash is blocked, its bundles alone; and a journal that cannot be read.
+// A candidate that crashes repeatedly is blocked, but no other bundle is; and recovery from an unreadable journal.
 
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
@@ -24,7 +24,7 @@ import { testHost } from '../../../kit/host/test-host.js';
 import { confirms, scriptedDriver, unreachable } from '../../../kit/workers/scripted-driver.js';
 
 describe('a candidate that crashes', () => {
-  /** Swaps to the newest release and dies behind the link. */
+  /** Swaps to the newest release and crashes after the move of the link. */
   async function crashInSwap(host: Host, crashes?: CrashCount): Promise<void> {
     const { paths, durable } = host;
     assert.equal((await cycleOn(host)).outcome, 'activated');
@@ -34,14 +34,14 @@ describe('a candidate that crashes', () => {
     writeJournal(paths, durable, { ...base, to, direction: 'forward' });
   }
 
-  it('is known again in its next generation, over undo and cycle, and blocked at the third crash', async () => {
+  it('is recognized in its next generation after an undo, and blocked at the third crash', async () => {
     using test = testHost();
     for (const serial of [1, 2]) {
       await test.publish('access', policy(serial), { serial });
       if (serial === 1) await test.pull();
     }
     await crashInSwap(test.host);
-    // The first start goes forward, and dies there: the second one goes back.
+    // The first start crashes while it finishes the swap, so the second one undoes the swap.
     const first = test.reopen();
     setLedger(first.ledger, { ...crashCount(test, 1) });
     assert.deepEqual(codes(await recover(test.reopen())), ['failed', 'INTERRUPTED']);
@@ -56,7 +56,7 @@ describe('a candidate that crashes', () => {
     assert.deepEqual([polled.exitCode, polled.problems[0]?.code], [6, 'ACTIVATION_BLOCKED']);
   });
 
-  it('is tried again after `writ resume`, from the beginning', async () => {
+  it('is tried again after `writ resume`, with a new count', async () => {
     const { test, host } = await crashed({}, 2, 2);
     using _ = test;
     await recover(host);
@@ -66,7 +66,7 @@ describe('a candidate that crashes', () => {
     assert.equal((await cycleOn(host)).outcome, 'activated');
   });
 
-  it('is tried by force, and free when that reached its commit', async () => {
+  it('is tried by force, and no longer blocked after the commit', async () => {
     const { test, host } = await crashed({}, 2, 2);
     using _ = test;
     await recover(host);
@@ -75,7 +75,7 @@ describe('a candidate that crashes', () => {
     assert.deepEqual([host.ledger.read().blocked, host.ledger.read().crashes], [undefined, undefined]);
   });
 
-  it('stays blocked while another bundle moves, and only it', async () => {
+  it('stays blocked while another bundle is updated', async () => {
     const driver = scriptedDriver({ a: confirms });
     using test = testHost({
       bundles: [{ name: 'access' }, { name: 'dns-edge' }],
@@ -105,7 +105,7 @@ describe('a candidate that crashes', () => {
     );
     const { blocked } = host.ledger.read();
     assert.deepEqual(Object.keys(blocked?.releases ?? {}), ['access']);
-    assert.equal((await cycleOn(host)).bundles[0]?.outcome, 'blocked', 'and stays so');
+    assert.equal((await cycleOn(host)).bundles[0]?.outcome, 'blocked', 'and stays blocked');
   });
 });
 
@@ -113,7 +113,7 @@ describe('a journal that is damaged', () => {
   const broken = ['', '{', '[]', '{"writ":1,"to":2}', 'x'.repeat(70_000)];
 
   for (const text of broken) {
-    it(`(${text.slice(0, 20)}) is made anew from the disk: an unfinished swap is finished`, async () => {
+    it(`(${text.slice(0, 20)}) is rebuilt from the disk, and an unfinished swap is finished`, async () => {
       const { test, host, driver } = await crashed({}, 2);
       using _ = test;
       setLedger(host.ledger, { lastKnownGood: 1 });
@@ -129,7 +129,7 @@ describe('a journal that is damaged', () => {
     });
   }
 
-  it('tells everybody again where the link is at the last known good generation', async () => {
+  it('causes a notification of all workers when the link is at the last known good generation', async () => {
     const { test, host, driver } = await crashed({}, 1);
     using _ = test;
     setLedger(host.ledger, { lastKnownGood: 1 });
@@ -138,7 +138,7 @@ describe('a journal that is damaged', () => {
     assert.deepEqual([activeGenerationNumber(host.paths), driver.notified], [1, ['a 1']]);
   });
 
-  it('does not say that all is well when somebody could not be told', async () => {
+  it('ends degraded when a worker is unreachable', async () => {
     const { test, host, driver } = await crashed({}, 1);
     using _ = test;
     driver.workers.set('a', unreachable);
@@ -148,7 +148,7 @@ describe('a journal that is damaged', () => {
     assert.deepEqual([result?.exitCode, ...codes(result)], [4, 'degraded', 'WORKER_UNREACHABLE']);
   });
 
-  it('nor when nobody has proved what has to be proved', async () => {
+  it('ends degraded when no worker confirms and the confirmation is required', async () => {
     const { test, driver } = await crashed({}, 1);
     using _ = test;
     driver.workers.set('a', () => ({ kind: 'notified', text: 'signalled' }));
@@ -158,7 +158,7 @@ describe('a journal that is damaged', () => {
     assert.deepEqual(codes(await recover(host)), ['degraded', 'WORKER_UNCONFIRMED']);
   });
 
-  it('where nothing is active is nothing', async () => {
+  it('is removed when no generation is active', async () => {
     using test = testHost();
     const host = test.reopen();
     fs.writeFileSync(host.paths.journal, '{');

@@ -1,5 +1,5 @@
-// A crash in a swap, and damage to the generation before it: what was acknowledged is made anew from what the host keeps,
-// and an older release comes back only where that cannot be.
+// A crash in a swap from a damaged generation. The acknowledged release is repaired from retained copies; an older release
+// becomes active only when that is impossible.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -20,7 +20,7 @@ import {
 import { setLedger } from '../../../kit/host/set-ledger.js';
 
 describe('a crash in a swap from a damaged generation', () => {
-  /** Generations 1, 2 and 3 are on disk, the link is at 3, and the move from 2 to 3 did not come to its end. */
+  /** Generations 1, 2 and 3 are on disk, the link is at 3, and the move from 2 to 3 is not finished. */
   async function crashedAtThird(
     journal: Partial<Journal> = {},
   ): Promise<Awaited<ReturnType<typeof crashed>>> {
@@ -35,7 +35,7 @@ describe('a crash in a swap from a damaged generation', () => {
     return made;
   }
 
-  it('ends at the same release, made anew, where the new one is damaged too; nobody hears of the damaged tree', async () => {
+  it('ends at the same release, repaired, when the new one is damaged too; no worker is notified of the damaged tree', async () => {
     const { test, driver } = await crashedAtThird();
     using _ = test;
     spoil(test, 2);
@@ -49,7 +49,7 @@ describe('a crash in a swap from a damaged generation', () => {
     assert.deepEqual(driver.notified, [`a ${active}`]);
   });
 
-  it('ends there too at the second crash of a new one that is whole', async () => {
+  it('ends at the same release, repaired, at the second crash of an intact new one', async () => {
     const { test, driver } = await crashedAtThird();
     using _ = test;
     spoil(test, 2);
@@ -59,7 +59,7 @@ describe('a crash in a swap from a damaged generation', () => {
     assert.equal(driver.notified.length, 1);
   });
 
-  it('stays pending, and is made anew by the next start, where the repair dies', async () => {
+  it('leaves the worker pending when the repair crashes, and the next start repairs the release', async () => {
     const { test, driver } = await crashedAtThird();
     using _ = test;
     spoil(test, 2);
@@ -74,16 +74,16 @@ describe('a crash in a swap from a damaged generation', () => {
   });
 
   const older = {
-    'its archive is gone': {},
-    'a repair is what crashed': { journal: { kind: 'repair' } },
-    'nothing may be repaired': { config: { scrub: { repair: 'no', bytesPerSecond: 1e9 } } },
+    'its archive is missing': {},
+    'a repair crashed': { journal: { kind: 'repair' } },
+    'repair is not permitted': { config: { scrub: { repair: 'no', bytesPerSecond: 1e9 } } },
   } as const satisfies Record<string, { journal?: Partial<Journal>; config?: object }>;
   for (const [name, scene] of Object.entries(older)) {
-    it(`ends at an older one that is whole where ${name}`, async () => {
+    it(`ends at an intact older release when ${name}`, async () => {
       const { journal = {}, config = {} }: { journal?: Partial<Journal>; config?: object } = scene;
       const { test } = await crashedAtThird(journal);
       using _ = test;
-      if (name === 'its archive is gone') ruin(test, 2);
+      if (name === 'its archive is missing') ruin(test, 2);
       else spoil(test, 2);
       spoil(test, 3);
       const { recovered } = await startHost(test.reopen({ config }), { cycle: 'c-ab', signal });

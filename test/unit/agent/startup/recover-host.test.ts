@@ -21,7 +21,7 @@ import { testHost } from '../../../kit/host/test-host.js';
 import { confirms, refuses } from '../../../kit/workers/scripted-driver.js';
 
 describe('recovery', () => {
-  it('does and writes nothing when nothing was in flight', async () => {
+  it('writes nothing when no swap was interrupted', async () => {
     using test = testHost();
     await test.publish('access', policy(1), { serial: 1 });
     await test.pull();
@@ -30,7 +30,7 @@ describe('recovery', () => {
     assert.deepEqual(directoryState(test.directory), before);
   });
 
-  it('removes the half-written files of a kill, and no others', async () => {
+  it('removes the temporary files of a killed process, and no other files', async () => {
     using test = testHost();
     const { paths } = test.host;
     for (const directory of [paths.state, paths.trust, paths.run])
@@ -42,7 +42,7 @@ describe('recovery', () => {
       assert.ok(!fs.readdirSync(directory).some((name) => name.startsWith('.writ-tmp-')));
   });
 
-  it('forgets a swap whose link never moved: nobody was told', async () => {
+  it('discards a swap that did not move the link, and notifies no worker', async () => {
     const { test, host, driver } = await crashed({}, 1);
     using _ = test;
     assert.equal(await recover(host), undefined);
@@ -50,7 +50,7 @@ describe('recovery', () => {
     assert.equal(fs.existsSync(host.paths.journal), false);
   });
 
-  it('goes forward behind the link, once', async () => {
+  it('finishes a swap that moved the link, once', async () => {
     const { test, host, driver } = await crashed({}, 2);
     using _ = test;
     const result = await recover(host);
@@ -61,7 +61,7 @@ describe('recovery', () => {
     assert.equal(await recover(host), undefined);
   });
 
-  it('goes back at the second crash, tells the workers, and says that it was cut short', async () => {
+  it('undoes the swap at the second crash, notifies the workers, and reports the interruption', async () => {
     const { test, host, driver } = await crashed({}, 2, 1);
     using _ = test;
     assert.deepEqual(codes(await recover(host)), ['failed', 'INTERRUPTED']);
@@ -69,7 +69,7 @@ describe('recovery', () => {
     assert.deepEqual(host.refusals.read().refusals, [], 'a crash is no verdict');
   });
 
-  it('blocks the releases that the swap brought at the third crash, wherever the link is', async () => {
+  it('blocks the releases that the swap brought at the third crash, for each position of the link', async () => {
     for (const [direction, current] of [
       ['forward', 2],
       ['back', 1],
@@ -86,14 +86,14 @@ describe('recovery', () => {
     }
   });
 
-  it('tells everybody again when the way back had reached the link', async () => {
+  it('notifies all workers again when the undo had moved the link', async () => {
     const { test, host, driver } = await crashed({ direction: 'back' }, 1);
     using _ = test;
     await recover(host);
     assert.deepEqual([activeGenerationNumber(host.paths), driver.notified], [1, ['a 1']]);
   });
 
-  it('goes back at once when the new generation is not whole', async () => {
+  it('undoes the swap at the first crash when the new generation is damaged', async () => {
     const { test, host } = await crashed({}, 2);
     using _ = test;
     const [tree] = fs.readdirSync(join(host.paths.bundles, 'access')).filter((name) => name.endsWith('.2'));
@@ -111,7 +111,7 @@ describe('recovery', () => {
     assert.equal(activeGenerationNumber(host.paths), undefined);
   });
 
-  it('remembers a refusal on the way forward, as the cycle would have', async () => {
+  it('records a worker refusal of the finished swap, as the cycle would', async () => {
     const { test, host, driver } = await crashed({}, 2);
     using _ = test;
     driver.workers.set('a', (generation) => (generation === 2 ? refuses('no')() : confirms(generation)));
@@ -123,7 +123,7 @@ describe('recovery', () => {
     );
   });
 
-  it('starts all the same when the workers refuse the way back', async () => {
+  it('does not prevent the start when the workers refuse the restored generation', async () => {
     const { test, host, driver } = await crashed({}, 2, 1);
     using _ = test;
     driver.workers.set('a', refuses('no'));
@@ -132,7 +132,7 @@ describe('recovery', () => {
     assert.equal(await recover(host), undefined);
   });
 
-  it('asks nobody again who said yes, when only the journal was left by a commit', async () => {
+  it('notifies no worker that confirmed, when a commit left only its journal', async () => {
     const { test, host, driver } = await crashed({}, 2);
     using _ = test;
     setLedger(host.ledger, { committedCycle: 'c-0' });
@@ -143,7 +143,7 @@ describe('recovery', () => {
     assert.equal(host.ledger.read().previous, 1);
   });
 
-  it('goes back to the last known good generation when the one before the swap is not whole', async () => {
+  it('moves to the last known good generation when the one before the swap is damaged', async () => {
     const { test, host, driver } = await crashed({}, 2, 1);
     using _ = test;
     await test.publish('access', policy(3), { serial: 3 });
@@ -157,7 +157,7 @@ describe('recovery', () => {
     assert.deepEqual([activeGenerationNumber(host.paths), driver.notified.at(-1)], [1, 'a 1']);
   });
 
-  it('stays at the new generation, and tells of it, when it alone is whole', async () => {
+  it('keeps the new generation, and notifies workers of it, when no other is intact', async () => {
     const { test, host, driver } = await crashed({}, 2, 1);
     using _ = test;
     ruin(test, 1);
@@ -167,7 +167,7 @@ describe('recovery', () => {
     assert.equal((await cycleOn(host)).exitCode, 0);
   });
 
-  it('leaves the link and says what to do when nothing is whole', async () => {
+  it('keeps the link and returns a hint when no generation is intact', async () => {
     const { test, host, driver } = await crashed({}, 2);
     using _ = test;
     ruin(test, 1);
@@ -181,14 +181,14 @@ describe('recovery', () => {
     assert.deepEqual([forced.outcome, test.read('access/policy.yaml')], ['activated', 'version: 2\n']);
   });
 
-  it('tells nobody at the fourth crash: workers stay due, and the start ends', async () => {
+  it('notifies no worker at the fourth crash: workers stay pending, and the start ends', async () => {
     const { test, host, driver } = await crashed({ direction: 'back' }, 2, 3);
     using _ = test;
     assert.deepEqual(codes(await recover(host)), ['blocked', 'ACTIVATION_BLOCKED']);
     assert.deepEqual([activeGenerationNumber(host.paths), driver.notified], [1, []]);
     assert.equal(host.ledger.read().workers['app/a']?.state, 'pending');
     await cycleOn(host);
-    assert.deepEqual(driver.notified, ['a 1'], 'notified apart');
+    assert.deepEqual(driver.notified, ['a 1'], 'notified by the next cycle');
   });
 });
 

@@ -20,7 +20,7 @@ const policy = (version: number) => ({ 'policy.yaml': `version: ${version}\n` })
 const start = (host: Host): ReturnType<typeof startHost> => startHost(host, { cycle: 'c-ab', signal });
 
 describe('a start', () => {
-  async function standing(): Promise<{ test: TestHost; file: string }> {
+  async function hostWithPolicy(): Promise<{ test: TestHost; file: string }> {
     const test = testHost();
     await test.publish('access', policy(1), { serial: 1 });
     await test.pull();
@@ -28,12 +28,12 @@ describe('a start', () => {
   }
 
   it('after a boot reads the active trees in full, and once', async () => {
-    const { test, file } = await standing();
+    const { test, file } = await hostWithPolicy();
     using _ = test;
     assert.equal((await start(test.reopen())).damage, undefined);
     assert.equal(test.reopen().ledger.read().verifiedBootId, readBootId());
     fs.writeFileSync(file, 'VERSION: 1\n');
-    assert.equal((await start(test.reopen())).damage, undefined, 'the quick look compares no bytes');
+    assert.equal((await start(test.reopen())).damage, undefined, 'the quick scan compares no bytes');
     const rebooted = test.reopen();
     setLedger(rebooted.ledger, { verifiedBootId: 'another boot' });
     const { damage, repaired } = await start(rebooted);
@@ -43,7 +43,7 @@ describe('a start', () => {
   });
 
   it('after an unclean end reads them in full too', async () => {
-    const { test, file } = await standing();
+    const { test, file } = await hostWithPolicy();
     using _ = test;
     await start(test.reopen());
     fs.writeFileSync(file, 'VERSION: 1\n');
@@ -52,15 +52,15 @@ describe('a start', () => {
     assert.equal(test.read('access/policy.yaml'), 'version: 1\n');
   });
 
-  it('leaves damage as it is where the configuration says so, and force mends it', async () => {
-    const { test, file } = await standing();
+  it('does not repair damage when the configuration forbids it, and force repairs it', async () => {
+    const { test, file } = await hostWithPolicy();
     using _ = test;
     fs.writeFileSync(file, 'VERSION: 1\n');
     const scrub = { repair: 'no', bytesPerSecond: 1e9 } as const;
     const host = test.reopen({ config: { scrub } });
     const { damage, repaired } = await start(host);
     assert.deepEqual([damage?.code, repaired], ['STATE_DAMAGED', undefined]);
-    assert.equal(host.ledger.read().verifiedBootId, undefined, 'looked at again next time');
+    assert.equal(host.ledger.read().verifiedBootId, undefined, 'scanned in full again at the next start');
     assert.equal(test.read('access/policy.yaml'), 'VERSION: 1\n');
     const known = await cycleOn(host);
     assert.deepEqual([known.outcome, known.problems[0]?.code], ['degraded', 'STATE_DAMAGED']);
@@ -71,8 +71,8 @@ describe('a start', () => {
     assert.equal((await cycleOn(host)).outcome, 'unchanged');
   });
 
-  it('that cannot make the release anew starts from the previous generation, and says so', async () => {
-    const { test } = await standing();
+  it('that cannot repair the release starts from the previous generation, and reports it', async () => {
+    const { test } = await hostWithPolicy();
     using _ = test;
     await test.publish('access', policy(2), { serial: 2 });
     await test.pull();
@@ -81,18 +81,18 @@ describe('a start', () => {
     const [newest = ''] = fs.readdirSync(archives).filter((name) => name.startsWith('2-'));
     fs.rmSync(join(archives, newest, 'archive.tar.br'));
     const { damage, repaired } = await start(test.reopen());
-    const said = repaired?.result.problems.map((one) => one.code);
+    const codes = repaired?.result.problems.map((one) => one.code);
     assert.deepEqual(
-      [damage, repaired?.result.outcome, said],
+      [damage, repaired?.result.outcome, codes],
       [undefined, 'degraded', ['REPAIRED_BY_PREVIOUS']],
     );
     assert.equal(test.read('access/policy.yaml'), 'version: 1\n');
   });
 
-  it('calls nothing verified that could not be read to its end: the agent is not ready with it', async () => {
-    const { test } = await standing();
+  it('records no verification when the scan is interrupted, so the agent is not ready', async () => {
+    const { test } = await hostWithPolicy();
     using _ = test;
-    // Behind the recovery, amid the look.
+    // Aborts after the recovery, during the scan.
     const late = new AbortController();
     const host = test.reopen();
     const read: Host['ledger']['read'] = () => {
@@ -105,8 +105,8 @@ describe('a start', () => {
     assert.notEqual(host.ledger.read().verifiedBootId, readBootId());
   });
 
-  it('is not held up by a disk that cannot take the note that all was verified', async () => {
-    const { test } = await standing();
+  it('succeeds when the disk rejects the record of the verification', async () => {
+    const { test } = await hostWithPolicy();
     using _ = test;
     const host = test.reopen();
     const full = (): never => {
@@ -114,22 +114,26 @@ describe('a start', () => {
     };
     const { damage } = await start({ ...host, ledger: { ...host.ledger, write: full } });
     assert.equal(damage, undefined);
-    assert.equal((await start(test.reopen())).damage, undefined, 'it is read in full again, and noted then');
+    assert.equal(
+      (await start(test.reopen())).damage,
+      undefined,
+      'the trees are read in full again, and the verification is recorded',
+    );
     assert.equal(test.reopen().ledger.read().verifiedBootId, readBootId());
   });
 
-  it('says that it is damaged where nothing on this host can take its place, and starts all the same', async () => {
-    const { test, file } = await standing();
+  it('reports damage that no local copy can repair, and does not fail', async () => {
+    const { test, file } = await hostWithPolicy();
     using _ = test;
     fs.appendFileSync(file, '# mine');
     fs.rmSync(join(test.host.paths.archives, 'access'), { recursive: true });
     const { damage, repaired } = await start(test.reopen());
     assert.deepEqual([damage?.code, repaired?.result.problems[0]?.code], ['STATE_DAMAGED', 'REPAIR_FAILED']);
-    assert.equal((await cycleOn(test.reopen())).outcome, 'activated', 'the first cycle may ask the network');
+    assert.equal((await cycleOn(test.reopen())).outcome, 'activated', 'the first cycle may use the network');
     assert.equal(test.read('access/policy.yaml'), 'version: 1\n');
   });
 
-  it('after a boot tries what was refused again, and not at every start', async () => {
+  it('retries refused releases after a boot, and not at each start', async () => {
     const check = { kind: 'run', name: 'never', run: ['false'], timeoutMs: 60_000 } as const;
     using test = testHost({ bundles: [{ name: 'access', checks: [check] }] });
     await test.publish('access', policy(1), { serial: 1 });
@@ -147,9 +151,9 @@ describe('a start', () => {
 describe('the loaders at a start', () => {
   interface Loading extends Disposable {
     readonly test: TestHost;
-    /** What the loader has seen, a line a run. */
+    /** The generation directory of each loader run. */
     runs(): string[];
-    /** Whether the loader says yes. */
+    /** Sets the exit code of the loader: 0 confirms. */
     says(exitCode: 0 | 1): void;
   }
 
@@ -178,7 +182,7 @@ describe('the loaders at a start', () => {
     return test.reopen();
   }
 
-  it('run again after a boot, on what is active, and once', async () => {
+  it('run again after a boot on the active generation, once', async () => {
     using world = await loading();
     const { test } = world;
     assert.equal(world.runs().length, 1);
@@ -188,13 +192,13 @@ describe('the loaders at a start', () => {
     assert.equal(world.runs().length, 2);
   });
 
-  it('do not run when the agent alone was restarted, nor after an activation in this boot', async () => {
+  it('do not run when only the agent restarted, nor after an activation in this boot', async () => {
     using world = await loading();
     await start(world.test.reopen());
     assert.equal(world.runs().length, 1);
   });
 
-  it('that fail stay due, are said, and never move the policy', async () => {
+  it('that fail stay pending, are reported, and never move the policy', async () => {
     using world = await loading();
     const { test } = world;
     world.says(1);
@@ -218,7 +222,7 @@ describe('the loaders at a start', () => {
     assert.equal(world.runs().length, 1);
   });
 
-  it('run on a whole tree of which only a kept copy is damaged', async () => {
+  it('run on an intact tree when only a retained copy is damaged', async () => {
     using world = await loading();
     const { test } = world;
     const [release = ''] = fs.readdirSync(join(test.host.paths.archives, 'access'));
@@ -229,7 +233,7 @@ describe('the loaders at a start', () => {
     assert.equal(world.runs().length, 2);
   });
 
-  it('run once where recovery told everybody already', async () => {
+  it('run once when recovery notified all workers already', async () => {
     using world = await loading();
     const { test } = world;
     const host = reboot(test);

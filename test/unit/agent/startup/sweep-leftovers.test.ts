@@ -1,4 +1,4 @@
-// What a crash can leave is swept by the next start, blocks no later cycle, and takes nothing with it that is used.
+// A start removes all leftovers of a crash. They block no later cycle, and no used file is removed with them.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ async function hostWithPolicy(options: Parameters<typeof testHost>[0] = {}): Pro
   return test;
 }
 
-/** The next pull of the host as a new process opens it. */
+/** The next pull, by a new process. */
 async function pullOf(host: Host, force: 'yes' | 'no' = 'no'): Promise<string> {
   const signal = new AbortController().signal;
   const { result } = await syncCycle(host, { cycle: newCycleId(), trigger: 'pull', force, signal });
@@ -31,7 +31,7 @@ async function pullOf(host: Host, force: 'yes' | 'no' = 'no'): Promise<string> {
 
 const killed = { killed: true };
 
-/** Dies at the first operation that `isFatal` names; afterwards nothing is done any more. */
+/** Simulates a kill at the first operation with this label: each later operation fails too. */
 function dyingAt(label: string): { before: (operation: { readonly op: string }) => void; dead: boolean } {
   const self = {
     dead: false,
@@ -44,7 +44,7 @@ function dyingAt(label: string): { before: (operation: { readonly op: string }) 
 }
 
 describe('a start', () => {
-  it('leaves what came of a download, and sweeps what else lies there', async () => {
+  it('keeps a partial download, and removes other files of its directory', async () => {
     using test = await hostWithPolicy();
     const { partials } = test.host.paths;
     const path = join(partials, 'a'.repeat(64));
@@ -56,7 +56,7 @@ describe('a start', () => {
     assert.deepEqual(fs.readdirSync(partials), ['a'.repeat(64)]);
   });
 
-  it('sweeps temporary names in every directory that is written to, and leaves what others put there', async () => {
+  it('removes temporary files from each directory that Writ writes, and keeps files of other programs', async () => {
     using test = await hostWithPolicy();
     const { paths } = test.host;
     const written = [paths.state, paths.trust, join(paths.trust, 'roots'), paths.run];
@@ -83,7 +83,7 @@ describe('a start', () => {
     assert.deepEqual(fs.readdirSync(paths.staging), []);
   });
 
-  it('goes on when a leftover cannot be removed, and the next cycle succeeds', async () => {
+  it('continues when a leftover cannot be removed, and the next cycle succeeds', async () => {
     using test = await hostWithPolicy();
     await publishNext(test, 6);
     fs.mkdirSync(join(test.host.paths.staging, 'c-dead'));
@@ -97,7 +97,7 @@ describe('a start', () => {
     assert.equal(await pullOf(host), 'activated');
   });
 
-  it('does nothing as a dead process', async () => {
+  it('stops at a simulated kill', async () => {
     using test = await hostWithPolicy();
     fs.mkdirSync(join(test.host.paths.staging, 'c-dead'));
     const host = test.reopen({ observer: dyingAt('recover.sweep-staging') });
@@ -112,7 +112,7 @@ describe('trees that were placed before their generation', () => {
   const treesOf = (host: Host): string[] => fs.readdirSync(join(host.paths.bundles, 'access')).sort();
 
   for (const label of ['flush.record', 'flush.record-place:rename', 'flush.generation-place:rename']) {
-    it(`are swept after a kill at ${label}`, async () => {
+    it(`are removed after a kill at ${label}`, async () => {
       using test = await hostWithPolicy();
       const used = treesOf(test.host);
       await publishNext(test, 6);
@@ -125,7 +125,7 @@ describe('trees that were placed before their generation', () => {
       assert.equal(test.read('policy.yaml'.replace(/^/, 'access/')), 'version: 6\n');
     });
 
-    it(`are taken back when the disk fails at ${label}`, async () => {
+    it(`are removed by the cycle when the disk fails at ${label}`, async () => {
       using test = await hostWithPolicy();
       const used = treesOf(test.host);
       await publishNext(test, 6);
@@ -137,7 +137,7 @@ describe('trees that were placed before their generation', () => {
     });
   }
 
-  it('stay where what is active cannot be read: they may be in use', async () => {
+  it('stay when the active generation cannot be read, because they may be in use', async () => {
     using test = await hostWithPolicy();
     const { paths } = test.host;
     fs.rmSync(join(paths.generations, '1'), { recursive: true });
@@ -150,7 +150,7 @@ describe('trees that were placed before their generation', () => {
   });
 });
 
-describe('a kept release that is replaced by the same one', () => {
+describe('a retained release that is replaced by the same one', () => {
   const labels = [
     'flush.record-aside:rename',
     'flush.record-aside:flush-to',
@@ -160,7 +160,7 @@ describe('a kept release that is replaced by the same one', () => {
     'flush.record-replaced:flush-to',
   ];
   for (const label of labels) {
-    it(`is there after a kill at ${label}: the active tree keeps its proof`, async () => {
+    it(`exists after a kill at ${label}, so the active tree keeps its manifest`, async () => {
       using test = await hostWithPolicy();
       const { paths } = test.host;
       const file = join(
@@ -188,7 +188,7 @@ describe('a kept release that is replaced by the same one', () => {
     });
   }
 
-  it('is put back at once when the disk fails between', async () => {
+  it('is put back at once when the disk fails during the replacement', async () => {
     using test = await hostWithPolicy();
     const { paths } = test.host;
     const kept = fs.readdirSync(join(paths.archives, 'access'));
@@ -202,7 +202,7 @@ describe('a kept release that is replaced by the same one', () => {
 });
 
 describe('mounts inside the state directory', needsMounts(), () => {
-  it('are never removed through, and are a configuration error where renames would cross them', async () => {
+  it('are never removed through, and are refused when a rename would cross them', async () => {
     using dir = tempDir();
     const state = JSON.stringify(dir.join('state'));
     fs.mkdirSync(dir.join('precious'));

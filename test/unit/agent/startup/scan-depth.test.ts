@@ -1,4 +1,4 @@
-// What a start looks at, of a host that lives by cron: a pull may rest on the last full look, and never for long.
+// How much of the policy a start scans on a host that cron pulls: a pull may rely on a full scan for `scrub.every` at most.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -16,30 +16,31 @@ const everyMs = 3_600_000;
 const scrub = { everyMs, repair: 'yes', bytesPerSecond: 1e9 } as const;
 const small = { 'policy.yaml': 'version: 1\n', 'views/eu.yaml': 'eu: 1\n' };
 
-/** As `writ pull` without an agent does it. */
+/** The start of a standalone `writ pull`. */
 function pullStarts(host: Host, more: Partial<StartOptions> = {}) {
   return startHost(host, { cycle: 'c-ab', signal, hasLaterScrub: true, ...more });
 }
 
-interface Standing {
+interface PreparedHost {
   readonly test: TestHost;
   readonly file: string;
   /** A host of this configuration, as the next process opens it. */
   readonly next: (more?: Partial<typeof scrub> | { repair: 'yes'; bytesPerSecond: number }) => Host;
 }
 
-/** Its first pull has read everything. */
-async function standing(files: Readonly<Record<string, string>> = small): Promise<Standing> {
+/** A host whose first start after the pull has read all files. */
+async function hostWithPolicy(files: Readonly<Record<string, string>> = small): Promise<PreparedHost> {
   const test = testHost();
   await test.publish('access', files, { serial: 1 });
   await test.pull();
-  const next: Standing['next'] = (more = scrub) => test.reopen({ config: { scrub: more as typeof scrub } });
+  const next: PreparedHost['next'] = (more = scrub) =>
+    test.reopen({ config: { scrub: more as typeof scrub } });
   await pullStarts(next());
   return { test, next, file: join(test.host.paths.current, 'access/policy.yaml') };
 }
 
-/** One process has started where nothing was, and brought the policy. */
-async function firstSynced(): Promise<Standing> {
+/** A host whose first process started without a policy and activated the first release. */
+async function firstSynced(): Promise<PreparedHost> {
   const test = testHost({ config: { scrub } });
   await test.publish('access', small, { serial: 1 });
   await pullStarts(test.host);
@@ -47,14 +48,14 @@ async function firstSynced(): Promise<Standing> {
   return { test, next: () => test.reopen(), file: join(test.host.paths.current, 'access/policy.yaml') };
 }
 
-describe('a pull with no agent, in a boot in which all was read', () => {
-  it('looks at no file of a policy, however many it has', async () => {
+describe('a standalone pull, after a full scan in the same boot', () => {
+  it('examines no file of the policy, for any number of files', async () => {
     const counts: number[] = [];
     for (const count of [3, 300]) {
       const files = Object.fromEntries(
         Array.from({ length: count }, (_, index) => [`rules-${index % 7}/${index}.conf`, `allow ${index}\n`]),
       );
-      const { test, next } = await standing(files);
+      const { test, next } = await hostWithPolicy(files);
       using _ = test;
       const host = next();
       const paths = await looksBelow(host.paths.bundles, () => pullStarts(host));
@@ -65,11 +66,11 @@ describe('a pull with no agent, in a boot in which all was read', () => {
       counts.push(paths.length);
     }
     assert.equal(counts[0], counts[1]);
-    assert.ok((counts[0] ?? 99) <= 12, `${counts[0]} looks`);
+    assert.ok((counts[0] ?? 99) <= 12, `${counts[0]} paths`);
   });
 
-  it('does not see within scrub.every what somebody edits, and mends it at the first pull after', async () => {
-    const { test, file, next } = await standing();
+  it('ignores an edited file within scrub.every, and repairs it at the first pull after that', async () => {
+    const { test, file, next } = await hostWithPolicy();
     using _ = test;
     fs.writeFileSync(file, 'version: 2, by hand\n');
     await test.clock.advance(everyMs - 1000);
@@ -81,7 +82,7 @@ describe('a pull with no agent, in a boot in which all was read', () => {
     assert.equal(test.read('access/policy.yaml'), small['policy.yaml']);
   });
 
-  it('rests behind a first sync on the start before it: nothing was there, and what came was digested as it was staged', async () => {
+  it('skips the scan after a first sync, because staging digested all files and none existed before', async () => {
     const { test, file, next } = await firstSynced();
     using _ = test;
     const host = next();
@@ -90,7 +91,7 @@ describe('a pull with no agent, in a boot in which all was read', () => {
       paths.filter((path) => path.includes('policy.yaml')),
       [],
     );
-    assert.deepEqual(host.ledger.read().scrub?.counts.looks, 0, 'and calls that no look');
+    assert.deepEqual(host.ledger.read().scrub?.counts.looks, 0, 'staging is not counted as a scan');
     fs.writeFileSync(file, 'version: 2, by hand\n');
     await test.clock.advance(everyMs - 1000);
     assert.equal((await pullStarts(next())).repaired, undefined);
@@ -99,7 +100,7 @@ describe('a pull with no agent, in a boot in which all was read', () => {
     assert.equal(test.read('access/policy.yaml'), small['policy.yaml']);
   });
 
-  it('counts no later staging as a look: an update does not put off the first one', async () => {
+  it('counts the staging of an update as no scan, so the first scan is not postponed', async () => {
     const { test, next } = await firstSynced();
     using _ = test;
     await test.clock.advance(everyMs - 1000);
@@ -110,7 +111,7 @@ describe('a pull with no agent, in a boot in which all was read', () => {
     assert.equal((await pullStarts(next())).repaired?.result.outcome, 'activated');
   });
 
-  it('behind a first sync looks in full after a boot, an unclean end, and where the clock was set back', async () => {
+  it('scans in full after a first sync, if the host booted, the end was unclean or the clock was set back', async () => {
     for (const spoil of ['boot', 'unclean', 'clock'] as const) {
       const { test, file, next } = await firstSynced();
       using _ = test;
@@ -123,7 +124,7 @@ describe('a pull with no agent, in a boot in which all was read', () => {
     }
   });
 
-  it('takes no quick look at an empty host for a full one', async () => {
+  it('does not count a quick scan of an empty host as a full scan', async () => {
     const test = testHost({ config: { scrub } });
     using _ = test;
     await pullStarts(test.reopen());
@@ -137,16 +138,16 @@ describe('a pull with no agent, in a boot in which all was read', () => {
     assert.equal(test.reopen().ledger.read().scrub?.atMs, test.clock.nowMs());
   });
 
-  it('rests on no look whose age nobody knows: the clock was set back', async () => {
-    const { test, file, next } = await standing();
+  it('scans in full when the age of the last scan is unknown, because the clock was set back', async () => {
+    const { test, file, next } = await hostWithPolicy();
     using _ = test;
     fs.writeFileSync(file, 'VERSION: 1\n');
     test.clock.setWallTime(test.clock.nowMs() - 10 * everyMs);
     assert.equal((await pullStarts(next())).repaired?.result.outcome, 'activated');
   });
 
-  it('sees at once a tree that is gone, and a link that leads elsewhere', async () => {
-    const { test, file, next } = await standing();
+  it('detects a missing tree and a missing link at once', async () => {
+    const { test, file, next } = await hostWithPolicy();
     using _ = test;
     const tree = fs.realpathSync(join(file, '..'));
     fs.renameSync(tree, `${tree}-away`);
@@ -157,9 +158,9 @@ describe('a pull with no agent, in a boot in which all was read', () => {
     assert.equal(test.read('access/policy.yaml'), small['policy.yaml']);
   });
 
-  it('sees at once that a kept archive or manifest is lost, and that a tree may be written by others', async () => {
+  it('detects a missing retained file and a tree that other users can write at once', async () => {
     for (const lost of ['archive.tar.br', 'manifest.json', 'record.json']) {
-      const { test, next } = await standing();
+      const { test, next } = await hostWithPolicy();
       using _ = test;
       const kept = join(test.host.paths.archives, 'access');
       const [release = ''] = fs.readdirSync(kept);
@@ -167,31 +168,31 @@ describe('a pull with no agent, in a boot in which all was read', () => {
       const { repaired, damage } = await pullStarts(next());
       assert.ok(repaired !== undefined || damage !== undefined, lost);
     }
-    const { test, file, next } = await standing();
+    const { test, file, next } = await hostWithPolicy();
     using _ = test;
     fs.chmodSync(fs.realpathSync(join(file, '..')), 0o777);
     assert.equal((await pullStarts(next())).repaired?.result.outcome, 'activated');
   });
 
-  it('is no less than a look at names and sizes for who looks later to nobody: rollback, resume, pull --force', async () => {
-    const { test, file, next } = await standing();
+  it('scans at least names and sizes for a command without a later scrub: rollback, resume, pull --force', async () => {
+    const { test, file, next } = await hostWithPolicy();
     using _ = test;
     fs.rmSync(file);
     const { repaired } = await startHost(next(), { cycle: 'c-ab', signal });
     assert.equal(repaired?.result.outcome, 'activated');
   });
 
-  it('with scrub.every off, where no later look is to come, still looks at names and sizes', async () => {
-    const { test, file, next } = await standing();
+  it('scans names and sizes when scrub.every is not set, because no later scrub follows', async () => {
+    const { test, file, next } = await hostWithPolicy();
     using _ = test;
     fs.rmSync(file);
     const { repaired } = await pullStarts(next({ repair: 'yes', bytesPerSecond: 1e9 }));
     assert.equal(repaired?.result.outcome, 'activated');
   });
 
-  it('is read in full after an unclean end and after a boot, whenever the last look was', async () => {
+  it('scans in full after an unclean end and after a boot, at any age of the last scan', async () => {
     for (const spoil of ['unclean', 'boot'] as const) {
-      const { test, file, next } = await standing();
+      const { test, file, next } = await hostWithPolicy();
       using _ = test;
       fs.writeFileSync(file, 'VERSION: 1\n');
       const host = next();
@@ -201,14 +202,18 @@ describe('a pull with no agent, in a boot in which all was read', () => {
     }
   });
 
-  it('leaves it to verify to look now', async () => {
-    const { test, file, next } = await standing();
+  it('does not affect verify, which scans in full at once', async () => {
+    const { test, file, next } = await hostWithPolicy();
     using _ = test;
     fs.writeFileSync(file, 'VERSION: 1\n');
     const host = next();
     const how = { host: () => host, exclusive: exclusiveAlone, by: 'anna', onEvent: () => undefined };
     const found = await verifyPolicy({ ...how, repair: 'no', signal });
     assert.equal(found.outcome, 'damaged');
-    assert.equal((await pullStarts(next())).repaired?.result.outcome, 'activated', 'known damage is mended');
+    assert.equal(
+      (await pullStarts(next())).repaired?.result.outcome,
+      'activated',
+      'known damage is repaired',
+    );
   });
 });
