@@ -17,7 +17,7 @@ const reason =
 
 /**
  * Appends the missing history entry of the last committed cycle. Never throws, because reporting must not change an outcome.
- * @param recovered the end of the recovery in this start, whose own entry is appended later; undefined without a recovery
+ * @param recovered the end of the recovery in this start, which appends its own entry later; undefined without one
  */
 export function completeHistory(host: Host, recovered: CycleEnd | undefined): void {
   try {

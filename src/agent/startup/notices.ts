@@ -9,7 +9,7 @@ const changeNotices = ledgerSection('notices');
 
 export interface RebuiltFile {
   readonly path: string;
-  /** For operators: what was wrong with the file, and which data are lost. */
+  /** For operators: the damage of the file, and the data that are lost. */
   readonly text: string;
 }
 

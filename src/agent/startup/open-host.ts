@@ -177,7 +177,7 @@ function makeHost(
   return { ...state, config, clock, log, client, groups, sandbox, contactServer: ask };
 }
 
-/** Keeps each old group whose configuration is unchanged, so that a reload does not end the connections of its workers. */
+/** Keeps each old group with an unchanged configuration, so that a reload does not end the connections of its workers. */
 function keepUnchangedGroups(
   groups: readonly WorkerGroup[],
   { old, config }: { readonly old: Host; readonly config: AgentConfig },

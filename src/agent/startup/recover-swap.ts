@@ -127,7 +127,10 @@ async function performUndo(
   }
 }
 
-/** No swap was cut short as far as anybody knows: what was lost is who had been notified, and now they have been. */
+/**
+ * Ends an undo that only notified the workers again. No swap is known to be interrupted: only the record of notified workers
+ * was lost, so the crashes do not count.
+ */
 function isRepeatedNotification({ journal, back }: SwapUndo): boolean {
   return journal.from === journal.to && back === journal.to;
 }

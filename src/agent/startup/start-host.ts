@@ -66,7 +66,7 @@ export async function startHost(host: Host, options: StartOptions): Promise<Star
   const { canLoad, ...verified } = await verifyActive(host, { ...options, bootId, end, examined });
   noteNewlyAffected(host);
   const wasOrderly = end === 'clean' || hadJournal;
-  // Within the start, because workers whose unit is ordered after the agent read the policy after it.
+  // Within the start, because workers that are ordered after the agent read the policy after it.
   const restored =
     verified.damage === undefined
       ? await restoreAfterFailedBake(host, { bootId, wasOrderly }, options)

@@ -1,5 +1,5 @@
 // Removes at each start the leftovers of a crash that the journal does not record: staging areas, temporary files, trees
-// without a generation, and retained releases whose replacement was interrupted. A leftover that cannot be removed is
+// without a generation, and retained releases with an interrupted replacement. A leftover that cannot be removed is
 // logged and stays: it must not prevent the start, and later cycles use other names.
 import * as fs from 'node:fs';
 import { basename, join } from 'node:path';
@@ -14,7 +14,7 @@ import { readJournal } from '../state/journal.js';
 import { parseTreeName } from '../state/paths.js';
 
 /**
- * Removes leftovers, and puts back a retained release whose replacement was interrupted. Runs before any release record is
+ * Removes leftovers, and puts back a retained release after an interrupted replacement. Runs before any release record is
  * read. The caller holds the lock of the state directory.
  */
 export function sweepLeftovers(host: Host): void {
