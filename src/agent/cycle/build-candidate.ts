@@ -1,5 +1,5 @@
-// The steps of a cycle up to the canary, each one call: what is taken, fetched, staged, checked and asked about. They work
-// in the cycle's staging directory alone; sync-cycle.ts has their order.
+// The steps of a cycle from `select` to `canary`, one function for each. They write only into the cycle's staging directory.
+// sync-cycle.ts calls them in order.
 import type { BundleResult, Problem } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { canaryStep } from '../checks/canary-step.js';
@@ -45,7 +45,8 @@ import { findLeavable } from './withdrawn-exit.js';
 import { withoutTurn } from './without-turn.js';
 
 /**
- * What is active is read after the offers: they may come from the network, and the turn is given back meanwhile.
+ * Selects a release for each bundle. The active policy is read after the offered releases: these may come from the network,
+ * and other jobs can change the policy during that wait.
  * @param refusedNow as in Selected
  */
 export function select(
@@ -67,8 +68,8 @@ export function select(
 }
 
 /**
- * True where no release is taken and no bundle leaves. One that left the configuration leaves the policy with the next
- * generation: in a pause there is none, and the result says so.
+ * True when the cycle selected no release and removes no bundle. A bundle that is no longer configured leaves the policy with
+ * the next generation. A pause prevents that generation, and the error of the result states it.
  */
 export function isNothingToDo(
   { host, record }: Job,
@@ -79,28 +80,28 @@ export function isNothingToDo(
   }: { readonly active: ActivePolicy | undefined; readonly selected: readonly Selection[] },
 ): boolean {
   if (taken(selected).length > 0) return false;
-  if (keepsItsBundles(host, active)) return true;
+  if (configuresAllBundles(host, active)) return true;
   const what = 'a bundle that is no longer configured';
   const paused = force === 'yes' ? undefined : pausedError(host.ledger.read(), host.clock.nowMs(), what);
   if (paused !== undefined) record.error = paused;
   return paused !== undefined;
 }
 
-/** The configuration still names every bundle that is active. */
-function keepsItsBundles(host: Host, active: ActivePolicy | undefined): boolean {
+/** Whether the configuration contains each active bundle. */
+function configuresAllBundles(host: Host, active: ActivePolicy | undefined): boolean {
   const names = host.config.bundles.map((one) => one.name);
   return [...(active?.bundles.keys() ?? [])].every((name) => names.includes(name));
 }
 
-/** A generation that is being made: its number, its place, and what it stands on. */
+/** The candidate generation under construction: its number, its staging directory and the active policy that it replaces. */
 export interface Draft extends CandidateOptions, Pick<CheckAllOptions, 'current' | 'settled'> {
   readonly force: 'yes' | 'no';
-  /** What is in use; undefined before a first activation. */
+  /** The active policy; undefined before the first activation. */
   readonly policy: ActivePolicy | undefined;
   readonly client: Host['client'];
 }
 
-/** Takes the next number, and a directory for it in staging. */
+/** Reserves the next generation number, and creates its directory in staging. */
 export function openDraft(
   { host, area }: Job,
   { force, signal }: CycleRequest,
@@ -108,7 +109,7 @@ export function openDraft(
 ): Draft {
   const { policy, lost } = active;
   const { generation, mtimeSeconds } = reserveGeneration(host);
-  // What is lost may lie here still; `--force` fetches everything again.
+  // Retained archives may contain the lost bundles. `--force` fetches everything again.
   const keptHelps = lost.length > 0 && force === 'no';
   return {
     ...{ generation, mtimeSeconds, force, signal, policy },
@@ -122,9 +123,9 @@ export function openDraft(
 }
 
 /**
- * Downloads while the turn is given back.
- * @returns undefined where the releases are not wanted any more: another generation is active, an order keeps them out, or the
- *   repository withdrew what is downloaded or used. What came so far is kept, and the next attempt goes on with it.
+ * Downloads the selected releases. Other jobs can run meanwhile.
+ * @returns undefined when the selection is outdated: another generation is active, an operator blocked a release, or the
+ *   repository withdrew a selected or active release. Partial downloads stay, and the next attempt resumes them.
  */
 export async function fetchReleases(
   job: Job,
@@ -144,7 +145,7 @@ export async function fetchReleases(
     );
     if (value === undefined || !isWanted())
       return { value: undefined, text: 'not wanted any more, so selected again', verdict: 'warn' };
-    noteBeside(job, value);
+    recordFetchWarnings(job, value);
     const change = { before, after: value.selections };
     return { value, text: formatFailures(change, formatFetched(value)), verdict: judgeStep(change) };
   });
@@ -155,19 +156,19 @@ export function stageTrees(job: Job, draft: Draft, fetched: FetchedReleases): Pr
   const before = fetched.selections;
   return story.step('stage', async () => {
     const value = await stageSelections({ ...host, client: draft.client }, story, fetched, draft);
-    noteBeside(job, value);
+    recordFetchWarnings(job, value);
     const change = { before, after: value.selections };
     const text = `${countText(value.staged.size, 'bundle')} unpacked`;
     return { value, text: formatFailures(change, text), verdict: judgeStep(change) };
   });
 }
 
-function noteBeside(job: Job, { mirrorFailures, warnings }: FetchWarnings): void {
+function recordFetchWarnings(job: Job, { mirrorFailures, warnings }: FetchWarnings): void {
   noteMirrorFailures(job, mirrorFailures);
   job.record.warnings.push(...warnings);
 }
 
-/** Staging has verified every file while it wrote it; this step reports it. */
+/** Reports the verification. Staging verified each file when it wrote it, so this step reads none. */
 export function reportVerified({ story }: Job, { staged }: StagedTrees): Promise<void> {
   return story.step('verify', () => {
     const files = [...staged.values()].reduce((sum, one) => sum + one.manifest.files.length, 0);
@@ -189,7 +190,7 @@ export function check(
   });
 }
 
-/** Commands ran with the rights of the agent, on a host where they were confined before. */
+/** A warning if commands ran with the rights of the agent although the sandbox worked on this host before. */
 function warnOfSandbox({ sandbox, config, ledger }: Job['host']): Problem[] {
   const status = sandbox.status();
   if (status.withoutIt !== 'unconfined') return [];

@@ -1,6 +1,6 @@
-// When a host collects apart from its commits: at a start, when a grace has run out, and again some time after a
-// removal that failed or was kept off by a holder; what jobs had to leave in staging goes with it. Never throws: a
-// collection that fails is a warning.
+// Schedules garbage collection outside of commits: at the start, after a grace period ends, and some time after a removal
+// failed or a generation user prevented it. Also removes leftovers of jobs in staging. Never throws: a failed collection
+// becomes a warning.
 import type { Problem } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { toWritError } from '../../core/errors.js';
@@ -16,11 +16,11 @@ import { isDiskFull } from '../state/state-file.js';
 
 export interface Collector {
   /**
-   * Collects when something may be due, at the first call in any case; the caller sees to it that no cycle runs.
-   * @param onChanged called when a report says something else than before
+   * Collects if a collection is due, and always at the first call. The caller ensures that no cycle runs.
+   * @param onChanged called when the report differs from the previous one
    */
   collectWhenDue(host: Host, onChanged?: () => void): Promise<void>;
-  /** What is kept for its holders alone, and what could not be removed, as of the last look. */
+  /** Generations that only their users retain, and failed removals, as of the last collection. */
   report(): CollectionReport;
 }
 
@@ -29,12 +29,12 @@ export interface CollectionReport {
   readonly problems: readonly Problem[];
 }
 
-/** A look costs a few directories; a search of all processes, only where something is to be removed. */
+/** A round reads a few directories. It searches all processes only when there is something to remove. */
 const lookAgainMs = 300_000;
-/** After a full disk: once a person has freed space, its problem is soon over. */
+/** The interval after a full disk, so that the problem ends soon after the operator frees space. */
 const fullDiskAgainMs = 10_000;
 
-/** @param find who holds what; /proc says by default */
+/** @param find finds the users of generations; the default reads /proc */
 export function createCollector(find: FindHolders = findHolders): Collector {
   let nextMs = Number.NEGATIVE_INFINITY;
   let last: CollectionReport = { held: [], problems: [] };
@@ -79,7 +79,7 @@ async function collect(
   }
 }
 
-/** @returns what is kept for its holders alone just now; never throws, as no report may fail for it */
+/** @returns the generations that only their users retain now; empty on an error, because no status report may fail for it */
 export async function heldNow(
   host: CollectableView,
   find: FindHolders = findHolders,
@@ -87,7 +87,7 @@ export async function heldNow(
   try {
     return (await lookForCollectable(host, find)).held;
   } catch (error) {
-    // What cannot be read is said by the report itself.
+    // The status report itself has the error of an unreadable directory.
     if (error instanceof Error) return [];
     throw error;
   }

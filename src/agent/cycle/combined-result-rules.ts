@@ -1,12 +1,13 @@
-// What a pull says of acts that were one for who asked: a repair before its cycle, and the exit from an
-// untrusted or withdrawn policy after it, with the result named that is active in the end. Pure; the history keeps them apart.
+// Combines the results of one pull: a repair before its cycle, the cycle, and an exit rollback from an untrusted or withdrawn
+// release after it. The combined result names the generation that is active in the end. Pure functions; the history has a
+// separate entry for each.
 import type { BundleResult, CycleResult, Problem } from '../../core/cycle/cycle-report.js';
 import { exitCodeOfOutcome, isNowActive, worstOutcome } from '../../core/cycle/sync-machine.js';
 import { given } from '../../core/given.js';
 import { currentWorkerCodes } from '../../core/status/worker-rules.js';
 import type { PolicyExit } from './policy-exit.js';
 
-/** The rollback after a cycle, and what was wrong with the policy that it left. */
+/** The exit rollback after a cycle, and the alarm that caused it. */
 export interface PolicyLeft {
   readonly alarm: PolicyExit['alarm'];
   readonly result: CycleResult;
@@ -14,19 +15,19 @@ export interface PolicyLeft {
 
 /**
  * @param result of the cycle, with the alarm UNTRUSTED_ACTIVE among its problems where that is why
- * @param left the rollback that followed; absent when there was nothing to leave, or nowhere to go
- * @returns the result as seen behind the exit: an alarm that was answered is a warning. An exit that failed left the
- *   alarm as it was, and says in the warnings why it failed
+ * @param left the exit rollback after the cycle; undefined without one
+ * @returns the result after the exit rollback, which turns the alarm into a warning. After a failed exit rollback the alarm
+ *   stays a problem, and the warnings contain the cause of the failure
  */
 export function afterExit(result: CycleResult, left: PolicyLeft | undefined): CycleResult {
   if (left === undefined) return result;
   const { alarm, result: exit } = left;
   const durationMs = result.durationMs + exit.durationMs;
   if (!exit.changed) {
-    const warnings = joined(result.warnings, [...exit.warnings, ...exit.problems]);
+    const warnings = joinProblems(result.warnings, [...exit.warnings, ...exit.problems]);
     return { ...result, warnings, durationMs };
   }
-  const warnings = joined(notJudgedAgain(result.warnings, exit), exit.warnings);
+  const warnings = joinProblems(withoutNotifiedGroups(result.warnings, exit), exit.warnings);
   const others = result.problems.filter((one) => one.code !== alarm);
   const isAnswered = result.outcome === 'degraded' && others.length === 0;
   const outcome = worstOutcome([isAnswered ? 'unchanged' : result.outcome, exit.outcome]);
@@ -40,26 +41,26 @@ export function afterExit(result: CycleResult, left: PolicyLeft | undefined): Cy
     changed: exit.generation !== result.fromGeneration,
     bundles: result.bundles.map((one) => bundleAfter(one, exit)),
     workers: exit.workers,
-    problems: joined(others, exit.problems),
+    problems: joinProblems(others, exit.problems),
     warnings: [...warnings, leftWarning(result, left)],
     durationMs,
   };
 }
 
 /** @returns both lists, with a problem that is in both of them once */
-function joined(problems: readonly Problem[], later: readonly Problem[]): Problem[] {
+function joinProblems(problems: readonly Problem[], later: readonly Problem[]): Problem[] {
   const isKnown = (one: Problem): boolean =>
     problems.some(({ code, message }) => code === one.code && message === one.message);
   return [...problems, ...later.filter((one) => !isKnown(one))];
 }
 
-/** @returns the warnings of the cycle without those about workers that the exit notified: its own warnings are newer */
-function notJudgedAgain(warnings: readonly Problem[], { workers }: CycleResult): Problem[] {
+/** @returns the warnings of the cycle, without those about workers that the exit notified, because the exit has newer ones */
+function withoutNotifiedGroups(warnings: readonly Problem[], { workers }: CycleResult): Problem[] {
   const groups = new Set<unknown>(workers.map(({ group }) => group));
   return warnings.filter(({ code, facts }) => !currentWorkerCodes.has(code) || !groups.has(facts['group']));
 }
 
-/** An activation may have an exit code of its own: that of the last one counts. */
+/** An activation can have its own exit code; that of the last activation is used. */
 function exitCodeAfter(
   outcome: CycleResult['outcome'],
   { last, result }: { readonly last: CycleResult; readonly result: CycleResult },
@@ -68,7 +69,7 @@ function exitCodeAfter(
   return outcome === result.outcome ? result.exitCode : exitCodeOfOutcome[outcome];
 }
 
-/** The outcome of a release that was refused or not available stays, beside the serial that the exit activated. */
+/** A refused or unavailable release keeps its outcome; only the serial that the exit activated is added. */
 function bundleAfter(one: BundleResult, exit: CycleResult): BundleResult {
   const left = exit.bundles.find(({ bundle }) => bundle === one.bundle);
   if (left === undefined || left.outcome === 'unchanged') return one;
@@ -97,13 +98,13 @@ function leftWarning(result: CycleResult, { alarm, result: exit }: PolicyLeft): 
 
 /**
  * @param result of the cycle
- * @param repair of the same command, before it; absent when all was complete
- * @returns the result as seen from before the repair: a generation that the repair made is no `unchanged`
+ * @param repair the result of the repair before the cycle; undefined without one
+ * @returns the combined result, relative to the state before the repair: with a repaired generation it is not `unchanged`
  */
 export function afterRepair(result: CycleResult, repair: CycleResult | undefined): CycleResult {
   if (repair === undefined) return result;
   const warnings = [...repair.warnings, ...result.warnings];
-  // A repair that did not move the link is said by what is wrong still, and the cycle has judged that again.
+  // If the repair did not move the link, the cycle has examined the same damage again and reports it.
   if (!repair.changed) return { ...result, warnings };
   const { fromGeneration: _, ...rest } = result;
   const whole = {
@@ -112,15 +113,15 @@ export function afterRepair(result: CycleResult, repair: CycleResult | undefined
     changed: true,
     warnings,
   };
-  return result.outcome === 'unchanged' ? { ...whole, ...saidBy(repair, result) } : whole;
+  return result.outcome === 'unchanged' ? { ...whole, ...resultOfRepair(repair, result) } : whole;
 }
 
-/** The cycle found nothing to do: how the repair ended is how the command ended. */
-function saidBy(repair: CycleResult, result: CycleResult): Partial<CycleResult> {
+/** The members that the repair determines when the cycle changed nothing. */
+function resultOfRepair(repair: CycleResult, result: CycleResult): Partial<CycleResult> {
   const { outcome, confirmed, workers } = repair;
   const exitCode = exitCodeAfter(outcome, { last: repair, result });
   const bundles = result.bundles.map(
-    (one) => repair.bundles.find((mended) => mended.bundle === one.bundle) ?? one,
+    (one) => repair.bundles.find((repaired) => repaired.bundle === one.bundle) ?? one,
   );
   const problems = [...repair.problems, ...result.problems];
   return { outcome, exitCode, confirmed, bundles, workers, problems };

@@ -1,11 +1,11 @@
-// One job at a time on a host, one cycle at a time (job/turns.ts), and which request is answered by which cycle.
+// Assigns each request to a cycle. One job and one cycle run at a time on a host (job/turns.ts).
 //
 // INVARIANTS
-// - A pull is answered by a cycle whose refresh began after the request came: it starts one, or joins the one
-//   follow-up that waits; a cycle already running never answers it.
-// - A forced pull is answered by a forced cycle only. A waiting follow-up becomes forced when one joins it.
-// - An order whose client has gone before its turn is never begun, and makes no cycle stronger.
-// - A cycle that was ended for another job answers no request: the cycle after that job answers them.
+// - The cycle that answers a pull begins its refresh after the request arrived. A pull starts a cycle, or joins the one
+//   follow-up that waits; a running cycle never answers it.
+// - Only a forced cycle answers a forced pull. A waiting follow-up becomes forced when a forced pull joins it.
+// - A request starts no cycle and forces none after its client disconnected.
+// - A cycle that ended for another job answers no request: the cycle after that job answers them.
 import type { CycleEventLine, CycleResult, Trigger } from '../../core/cycle/cycle-report.js';
 import { isWritError, WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
@@ -16,21 +16,21 @@ import { openRunningCycle, type RunningCycle } from './running-cycle.js';
 
 export interface PullRequest {
   readonly trigger: Extract<Trigger, 'start' | 'poll' | 'pull' | 'force' | 'reload'>;
-  /** The person who asked; left out for the agent's own. */
+  /** The operator who requested it; omitted for requests of the agent itself. */
   readonly by?: string;
   readonly onEvent?: (event: CycleEventLine) => void;
-  /** Who asked has gone: before its turn the pull is given up. */
+  /** Aborted when the client disconnects; the pull is dropped then, unless its cycle has begun. */
   readonly gone?: AbortSignal;
 }
 
 export interface CycleRunner extends Omit<Turns, 'hear' | 'runCycle'> {
-  /** Asks for a cycle and waits for the one that answers. @throws WritError INTERRUPTED when all who asked for it have gone */
+  /** Requests a cycle and waits for its result. @throws WritError INTERRUPTED when all clients left before it began */
   pull(request: PullRequest): Promise<CycleResult>;
-  /** As exclusive, before each cycle that waits for the network: its download is ended, and begins again after the job. */
+  /** As exclusive, but ahead of cycles that wait for the network: a download is ended, and resumed after the job. */
   readonly preempt: Exclusive;
-  /** As preempt, also where the server cannot resume the download: the job makes the rest of it needless. */
+  /** As preempt, also if the server cannot resume the download, because the job makes the download unnecessary. */
   readonly preemptAlways: Exclusive;
-  /** Reports how far the cycle is that runs now, and its events until its end. @returns how to stop that */
+  /** Reports the progress of the running cycle, then its events until its end. @returns a function that stops the reports */
   readonly watch: (onEvent: (event: CycleEventLine) => void) => () => void;
 }
 
@@ -41,14 +41,15 @@ export interface RunOptions extends Pick<CycleRequest, 'yieldTurn' | 'interrupt'
 }
 
 interface FollowUp {
-  /** Whose answer it is to be, in the order in which they came. */
+  /** The requests that this cycle answers, in the order of arrival. */
   readonly requests: PullRequest[];
   readonly answer: Promise<CycleResult>;
 }
 
 /**
- * @param run performs one cycle; undefined where it was ended for another job. It never rejects for what a cycle meets
- * @param onWork must neither throw nor delay
+ * @param run performs one cycle; resolves to undefined when the cycle ended for another job. It does not reject for an error of
+ *   a cycle
+ * @param onWork called when a job begins, reaches a step, and ends; must neither throw nor delay
  */
 export function createCycleRunner(
   run: (options: RunOptions & { readonly yieldTurn: YieldTurn }) => Promise<CycleResult | undefined>,
@@ -81,7 +82,7 @@ export function createCycleRunner(
     yieldTurn: YieldTurn,
   ): Promise<CycleResult | undefined> => {
     const [first, ...others] = requests;
-    if (first === undefined) throw givenUp();
+    if (first === undefined) throw clientGoneError();
     if (preempting > 0) return undefined;
     const { trigger } = others.reduce((most, one) => (isStronger(one, most) ? one : most), first);
     const by = requests.find((one) => one.by !== undefined)?.by;
@@ -102,12 +103,12 @@ export function createCycleRunner(
   const queue = (): FollowUp => {
     const requests: PullRequest[] = [];
     const ended = runCycle(async (yieldTurn) => {
-      // From here on the refresh begins: who comes now needs another cycle.
+      // The refresh begins now, so a later request needs another cycle.
       waiting = undefined;
       const present = requests.filter(({ gone }) => gone?.aborted !== true);
       return { result: await runFor(present, yieldTurn), present };
     });
-    // Not within the cycle's turn: the next one comes after the job that this one was ended for.
+    // Outside of this cycle's lock, because the next cycle runs after the job that ended this one.
     const answer = ended.then(({ result, present }) => result ?? join(present));
     return { requests, answer };
   };
@@ -115,7 +116,7 @@ export function createCycleRunner(
     ...turns,
     ...{ watch, preempt: preemptBy(false), preemptAlways: preemptBy(true) },
     pull: (request) => {
-      // What a forced cycle takes is not what the download before it brings.
+      // A forced cycle does not use the download of the cycle before it.
       const isForced = request.trigger === 'force' && request.gone?.aborted !== true;
       if (isForced && running?.trigger !== 'force') running?.end(false);
       const answer = join([request]);
@@ -137,16 +138,16 @@ function isStronger(one: PullRequest, other: PullRequest): boolean {
   return strength[one.trigger] > strength[other.trigger];
 }
 
-/** @throws WritError INTERRUPTED when everybody who gave the order has gone; undefined stands for Writ itself, which stays */
+/** @throws WritError INTERRUPTED when all clients have disconnected; undefined stands for Writ itself, which stays */
 export function requirePresent(clients: readonly (AbortSignal | undefined)[]): void {
-  if (clients.every((gone) => gone?.aborted === true)) throw givenUp();
+  if (clients.every((gone) => gone?.aborted === true)) throw clientGoneError();
 }
 
-function givenUp(): WritError {
+function clientGoneError(): WritError {
   return new WritError('INTERRUPTED', 'the client has gone before the turn of its order: nothing was begun');
 }
 
-/** The agent's own cycle. @returns undefined when the agent is told to end before it begins */
+/** Requests a cycle for the agent itself. @returns undefined when the agent stops before the cycle begins */
 export async function pullUnlessStopping(
   runner: Pick<CycleRunner, 'pull'>,
   trigger: 'start' | 'poll' | 'reload',

@@ -1,5 +1,5 @@
-// A download that ends when its releases are not wanted any more. A server without keys can make an archive take hours: a
-// withdrawal, a pause or a rollback must not wait for it. Metadata is refreshed again and again meanwhile.
+// Ends a download when its releases are no longer wanted. Attack: a server without keys can delay an archive for hours, and a
+// withdrawal, a pause or a rollback must not wait for it. So metadata is refreshed periodically during the download.
 import { isWritError, type WritError } from '../../core/errors.js';
 import { joinSignals } from '../../platform/time/join-signals.js';
 import type { MirrorFailure } from '../../trust/mirrors/mirror-failures.js';
@@ -12,11 +12,11 @@ import { askRepository, noteMirrorFailures } from './refresh-trust.js';
 
 export interface Download<T> {
   readonly download: (signal: AbortSignal) => Promise<T>;
-  /** @param offers of the last refresh; undefined where it failed */
+  /** @param offers of the last refresh; undefined if it failed */
   readonly isWanted: (offers: Offers | undefined) => boolean;
 }
 
-/** @returns undefined where the download was ended. @throws whatever the download throws */
+/** @returns undefined when the download was ended early. @throws the errors of the download */
 export async function fetchWhileWanted<T>(
   job: Job,
   { signal, waitForRefresh, onRefreshed }: CycleRequest,
@@ -37,7 +37,7 @@ export async function fetchWhileWanted<T>(
         job.record.refresh?.atMs ?? job.host.clock.nowMs(),
       );
       const offers = await valueOrLog(job, () => refreshOffers(job, watching.signal));
-      // The age of the metadata grows during the download, and the end of the cycle is too late to report a success.
+      // Reported at once, because the age of the metadata grows during the download.
       onRefreshed?.(attemptWith(job.record.refresh, problemsIn(offers)));
       const isStillWanted = await valueOrLog(job, async () => isWanted(offers));
       if (isStillWanted === false) return unwanted.abort();
@@ -62,12 +62,12 @@ async function refreshOffers(job: Job, signal: AbortSignal): Promise<Offers> {
   return findOffersOf(job, signal);
 }
 
-/** @returns undefined where the function failed: where something is not known, the download goes on */
+/** @returns undefined when the function failed; the download continues then, because the answer is unknown */
 async function valueOrLog<T>({ host, story }: Job, act: () => Promise<T>): Promise<T | undefined> {
   try {
     return await act();
   } catch (error) {
-    host.log.debug({ cycle: story.cycle, err: error }, 'a look at the repository during a download failed');
+    host.log.debug({ cycle: story.cycle, err: error }, 'a refresh during a download failed');
     return undefined;
   }
 }

@@ -1,6 +1,7 @@
-// A worker refuses what is active, apart from the cycle that brought it: it was away then, or slow. The generation is left
-// as in that cycle: remembered, the previous one back, everybody notified, in a cycle of its own where none runs. Where nothing
-// can be gone back to, or going back would not help this worker, the policy stays and the worker is reported.
+// Handles a worker refusal that arrives after the cycle of the swap, because the worker was unreachable or slow. The host
+// reacts as in that cycle: it records the refusal, restores the previous generation and notifies the affected groups, in a
+// separate cycle if none runs. If no generation can be restored, or a restore would not help this worker, the policy stays
+// and the worker is reported.
 import type { BundleResult } from '../../core/cycle/cycle-report.js';
 import { isWritError, type WritError } from '../../core/errors.js';
 import { affectsGroup, changedPaths } from '../../core/release/affected-groups.js';
@@ -32,9 +33,10 @@ export interface Left {
 }
 
 /**
- * Leaves what is active for the generation before it.
- * @param options.force `yes`: in a pause too
- * @returns undefined where it stays: paused, blocked, nothing to go back to, or a worker that has used it before
+ * Restores the generation before the active one.
+ * @param options.force `yes`: also during a pause
+ * @returns undefined when the policy stays: changes are paused or blocked, no generation can be restored, or the worker has
+ *   used the active generation before
  */
 export async function leaveRefused(
   { host, story, area }: Job,
@@ -42,11 +44,11 @@ export async function leaveRefused(
 ): Promise<Left | undefined> {
   const active = readActivePolicy(host.paths);
   if (active === undefined || host.ledger.read().blocked !== undefined) return undefined;
-  // As it is in a pause, the policy stays: what is to be done about the worker is a person's.
+  // A pause keeps the policy; the operator decides about the worker.
   if (force === 'no' && isPaused(host)) return undefined;
   const groups = groupsIn(refusal);
-  if (hasUsedIt(host, refusal, active.generation.number)) return undefined;
-  const target = await targetOrNone(host, active);
+  if (hasConfirmedBefore(host, refusal, active.generation.number)) return undefined;
+  const target = await findTarget(host, active);
   if (target === undefined) return undefined;
   const releases = releasesBrought(host.paths, {
     from: target.generation.number,
@@ -82,10 +84,10 @@ export async function leaveRefused(
 }
 
 /**
- * A worker that confirmed this generation before has a fault of its own: going back would not help. Of a whole group one
- * such worker is enough.
+ * Whether the refusing workers confirmed this generation before: then the fault is theirs, and a restore would not help. If
+ * the refusal names only groups, one such worker is enough.
  */
-function hasUsedIt(host: Host, refusal: WritError, generation: number): boolean {
+function hasConfirmedBefore(host: Host, refusal: WritError, generation: number): boolean {
   const refused = resultsIn(refusal)
     .filter((one) => one.state === 'refused' || one.state === 'unreachable')
     .map((one) => workerKey(one.group, one.worker));
@@ -97,7 +99,7 @@ function hasUsedIt(host: Host, refusal: WritError, generation: number): boolean 
   return refused.length > 0 ? confirmed.length === asked.length && asked.length > 0 : confirmed.length > 0;
 }
 
-async function targetOrNone(host: Host, active: ActivePolicy): Promise<ActivePolicy | undefined> {
+async function findTarget(host: Host, active: ActivePolicy): Promise<ActivePolicy | undefined> {
   try {
     return await chooseTarget(host, active, { force: 'no', refused: 'skipped' });
   } catch (error) {
@@ -110,45 +112,45 @@ async function targetOrNone(host: Host, active: ActivePolicy): Promise<ActivePol
   }
 }
 
-/** A backup of itself is none. */
+/** Clears the previous generation when it is the active one, because a generation is no backup of itself. */
 function forgetPrevious(host: Host, generation: number): void {
   const ledger = host.ledger.read();
-  // A way back that failed before its link has left everything as it was.
+  // A restore that failed before it moved the link changed nothing.
   if (ledger.previous === generation && activeGenerationNumber(host.paths) === generation)
     host.ledger.write(withoutPrevious(ledger));
 }
 
-/** A worker refused what was active: this job has left it. */
+/** Adds the restore to the record of this job. */
 export function noteLeft({ record }: Job, { moved, bundles }: Left): void {
   record.moves.push(moved);
   noteBundles(record, bundles);
 }
 
 /**
- * What to do about a no outside of any cycle: a cycle of its own. Its caller has the host for itself.
- * @param onEnd called with the end of that cycle, and why there was one
+ * Creates the handler of a worker refusal outside of a cycle; it runs a separate cycle. The caller has the job lock.
+ * @param onEnd called with the end of that cycle and its reason
  */
 export function leaveWhenRefused(
   onEnd: (end: CycleEnd, reason: string) => void,
 ): (host: Host, refusal: WritError) => Promise<void> {
-  // Nothing has changed since nothing could be done: a look at every kept tree costs too much to be taken each time.
-  let inVain = '';
+  // An attempt without effect is not repeated in the same situation, because it scans each retained tree.
+  let failedSituation = '';
   return async (host, refusal) => {
-    const key = situationOf(host, refusal);
-    if (key === inVain) return;
+    const key = fingerprintSituation(host, refusal);
+    if (key === failedSituation) return;
     const end = await leaveInCycle(host, refusal);
-    inVain = end === undefined ? key : '';
+    failedSituation = end === undefined ? key : '';
     if (end !== undefined) onEnd(end, refusal.code);
   };
 }
 
-/** Who refuses, what, and what could be gone back to. */
-function situationOf(host: Host, refusal: WritError): string {
+/** A fingerprint of the refusing workers, the refused generation, and the generations that could be restored. */
+function fingerprintSituation(host: Host, refusal: WritError): string {
   const { settled, previous, blocked } = host.ledger.read();
   const refused = resultsIn(refusal).filter((one) => one.state === 'refused');
-  const noes = refused.map((one) => workerKey(one.group, one.worker));
+  const refusing = refused.map((one) => workerKey(one.group, one.worker));
   const now = [settled, previous, blocked?.atMs, isPaused(host)];
-  return JSON.stringify([...now, refusal.code, groupsIn(refusal), noes]);
+  return JSON.stringify([...now, refusal.code, groupsIn(refusal), refusing]);
 }
 
 function leaveInCycle(host: Host, refusal: WritError): Promise<CycleEnd | undefined> {

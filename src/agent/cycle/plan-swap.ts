@@ -1,5 +1,5 @@
-// What follows from a candidate that its checks let through: an update, a repair, or nothing; and the move that brings it.
-// Decides and writes nothing: what of a damaged policy is replaced is integrity's.
+// Plans the move for a candidate that passed its checks: an update, a repair, or none. Writes nothing. The integrity module
+// decides which parts of a damaged policy are replaced.
 
 import type { ReleaseInfo } from '../../core/release/release.js';
 import { affectedGroups } from '../activation/affected-groups.js';
@@ -23,14 +23,14 @@ import type { Host } from '../state/host.js';
 import type { Ledger } from '../state/ledger.js';
 import { recordBlamedReleases } from '../state/refusals.js';
 
-/** What to do with a candidate. `records`: releases whose tree is complete and of which what is kept is damaged. */
+/** The plan for a candidate. `records`: releases with an intact tree and a damaged retained copy. */
 export type SwapPlan = { readonly records: readonly StagedBundle[] } & (
   | { readonly kind: 'none' }
   | { readonly kind: 'swap'; readonly candidate: readonly PlacedBundle[]; readonly move: Move }
 );
 
 export interface SwapFacts extends CandidateOptions {
-  /** What is in use; undefined before a first activation. */
+  /** The active policy; undefined before the first activation. */
   readonly policy: ActivePolicy | undefined;
   readonly candidate: readonly CandidateBundle[];
   readonly force: 'yes' | 'no';
@@ -41,7 +41,7 @@ export async function planSwap(host: Host, facts: SwapFacts): Promise<SwapPlan> 
   const { policy, candidate, force, generation, staging, signal } = facts;
   const repair = force === 'yes' ? await planForcedRepair(host, candidate, signal) : undefined;
   const records = repair?.records ?? [];
-  // Damage is no reason to swap to a generation without a bundle.
+  // Damage must not cause a swap to a generation without bundles.
   if (candidate.length === 0) return { kind: 'none', records };
   if (!hasSameContent(candidate, policy))
     return { kind: 'swap', records: [], candidate, move: moveTo(host, facts, repair?.replaced ?? []) };
@@ -50,7 +50,7 @@ export async function planSwap(host: Host, facts: SwapFacts): Promise<SwapPlan> 
   return { kind: 'swap', records, candidate: repair.candidate, move };
 }
 
-/** @param damaged bundles whose active tree is damaged: whoever uses them may have read that */
+/** @param damaged bundles with a damaged active tree: their groups are affected, because workers may have read the damage */
 function moveTo(
   host: Host,
   { policy, candidate, generation, staging, signal }: SwapFacts,
@@ -72,7 +72,7 @@ function moveTo(
 }
 
 interface NewPolicy extends Pick<SwapFacts, 'policy'> {
-  /** Before the swap. */
+  /** The ledger before the swap. */
   readonly ledger: Ledger;
   readonly releases: readonly ReleaseInfo[];
 }

@@ -1,14 +1,14 @@
-// What may leave the active policy by itself after a cycle.
+// The interface of an exit rollback: the host leaves the active policy after a cycle, without an operator.
 import type { ErrorCode } from '../../core/errors.js';
 import type { CycleEnd } from '../job/cycle-result.js';
 import type { Host } from '../state/host.js';
 
 export interface PolicyExit {
-  /** What is wrong with the active policy; the history names it. */
+  /** The code of the problem with the active policy, for the history. */
   readonly alarm: Extract<ErrorCode, 'UNTRUSTED_ACTIVE' | 'ACTIVE_WITHDRAWN'>;
   /**
-   * Called after every cycle.
-   * @returns the end of the rollback; undefined when there was nothing to leave, or nowhere to go
+   * Called after each cycle.
+   * @returns the end of the rollback; undefined when none was necessary, or no generation can replace the policy
    */
   afterCycle(host: Host, end: Pick<CycleEnd, 'result'>, signal: AbortSignal): Promise<CycleEnd | undefined>;
 }

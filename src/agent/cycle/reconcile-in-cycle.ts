@@ -1,5 +1,5 @@
-// What a cycle does that brings nothing new: workers that could not be notified are notified now, and a generation that one
-// of them refuses is left within the cycle that learns of it. Never fetches and never stages.
+// Reconciles workers in a cycle without a new release: notifies pending workers, and restores the previous generation within
+// the same cycle if one of them refuses the active one. Never fetches and never stages.
 import type { Job } from '../job/job.js';
 import { awaitEnough } from '../notify/membership.js';
 import { reconcileWorkers } from '../notify/reconcile.js';
@@ -8,7 +8,7 @@ import { endBlockOfWorkers } from '../select/holds-and-blocks.js';
 import type { CycleRequest } from './cycle-request.js';
 import { type Left, leaveRefused, noteLeft } from './late-refusal.js';
 
-/** A person is told how it is with workers that are on their way; nobody else waits for them. */
+/** Whether an operator requested the cycle: only then it waits for workers that are starting. */
 export function isAsked(trigger: CycleRequest['trigger']): boolean {
   return trigger === 'pull' || trigger === 'force';
 }
@@ -18,7 +18,7 @@ export async function reconcileInCycle(job: Job, { force, signal, trigger }: Cyc
   const { host, story, record, area } = job;
   let left: Left | undefined;
   if (isAsked(trigger)) await awaitEnough(host, signal, story.awaits);
-  // A person is told how it is now; a poll leaves each worker its time.
+  // A poll respects the backoff of each worker; any other trigger notifies all pending workers at once.
   const who = trigger === 'poll' ? 'whose-turn-it-is' : 'all';
   const staging = (): string => area.path();
   await hearAgain(host, { staging, signal, who });

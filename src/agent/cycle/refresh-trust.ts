@@ -1,6 +1,6 @@
-// The `refresh` step: brings the trusted metadata up to date, and remembers when the server asked for quiet; the same again during
-// a long download. Owns what a cycle says of mirrors that failed while another one did not: a mirror that lies is an alarm even
-// though it had no effect; the outcome stays what it is.
+// The `refresh` step: updates the trusted metadata, and records a Retry-After of the server. Also refreshes during a long
+// download. Owns the warnings about failed mirrors: a mirror with invalid metadata causes a warning even if another mirror
+// succeeded and the outcome is not affected.
 
 import { problemOf } from '../../core/cycle/problem.js';
 import { longestQuietMs } from '../../core/cycle/schedule.js';
@@ -32,8 +32,8 @@ interface AskOptions {
 }
 
 /**
- * One refresh, with what the result of the cycle says of it. On a full disk it may use the reserve: only a refresh shows whether
- * there is a withdrawal.
+ * Refreshes once and records the outcome in the result of the cycle. On a full disk it may use the reserve file, because only a
+ * refresh shows whether there is a withdrawal.
  * @throws WritError every code of trust and transport
  */
 export function askRepository(job: Job, options: AskOptions): Promise<RefreshResult> {
@@ -56,7 +56,7 @@ async function askOnce(job: Job, options: AskOptions): Promise<RefreshResult> {
     return refreshed;
   } catch (error) {
     noteRetryAfter(host, error);
-    // Ended by us, before or after the server was reached: nothing new is known about it.
+    // An interrupted refresh is no evidence about the server.
     if (isWritError(error) && error.code !== 'INTERRUPTED')
       record.refresh = { atMs: host.clock.nowMs(), error };
     throw error;
@@ -75,7 +75,7 @@ export function waitForNextRefresh(
   return clock.sleep(Math.max(everyMs ?? longestMs, Math.min(quietMs, longestMs)), signal);
 }
 
-/** Kept on disk: a restart must not hurry a server that asked for time. */
+/** Recorded on disk, because a restart must not ignore the Retry-After of a server. */
 function noteRetryAfter(host: Host, error: unknown): void {
   if (!isWritError(error) || error.code !== 'SERVER_BUSY') return;
   const { retryAfterMs } = error.facts;
@@ -86,14 +86,14 @@ function noteRetryAfter(host: Host, error: unknown): void {
   host.ledger.write(changeRetry(host.ledger.read(), { retryAfterUntilMs }));
 }
 
-/** Who answers has time again. */
+/** Clears the Retry-After, because a server that replies accepts requests again. */
 function endRetryAfter(host: Host): void {
   const ledger = host.ledger.read();
   if (ledger.retryAfterUntilMs === undefined) return;
   host.ledger.write(changeRetry(ledger, { retryAfterUntilMs: undefined }));
 }
 
-/** For a host with another repository: the one that asked for quiet is not asked any more. Never throws. */
+/** Clears the Retry-After after a change of the repository, because it applied to the former server. Never throws. */
 export function forgetRetryAfter(host: Host): void {
   try {
     endRetryAfter(host);
@@ -102,7 +102,7 @@ export function forgetRetryAfter(host: Host): void {
   }
 }
 
-/** Makes a warning of each mirror that failed, for the result of the cycle and the log. */
+/** Adds a warning for each failed mirror to the result of the cycle, and logs it. */
 export function noteMirrorFailures({ host, story, record }: Job, failures: readonly MirrorFailure[]): void {
   for (const failure of failures) {
     const warning = problemOf(mirrorWarning(failure));
@@ -111,7 +111,7 @@ export function noteMirrorFailures({ host, story, record }: Job, failures: reado
   }
 }
 
-/** @returns words for the end of a step, where there is more than one mirror to choose from */
+/** @returns a suffix for the text of the step; empty with only one configured mirror */
 function mirrorText(mirror: string, configured: number): string {
   return configured > 1 ? ` from ${mirror}` : '';
 }

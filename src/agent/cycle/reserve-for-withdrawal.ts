@@ -1,5 +1,5 @@
-// A withdrawal on a full disk: it may use up the reserve, as every way back. Only a refresh shows that there is one, so a refresh
-// may use it too, and the reserve is made again at once where the publisher withdrew nothing.
+// The reserve file for a withdrawal on a full disk, which may use it up as each restore may. Only a refresh shows a withdrawal,
+// so a refresh may use it too. The reserve is created again at once if the publisher withdrew nothing.
 import { withdraws } from '../../core/release/withdrawn.js';
 import { readFreeSpace } from '../../platform/disk/disk-room.js';
 import type { ActivePolicy } from '../generations/generation-contents.js';
@@ -8,10 +8,10 @@ import type { Host } from '../state/host.js';
 import { reserveBytes } from '../state/reserve-file.js';
 import { freeReserve, remakeReserve } from '../state/restore-memory.js';
 
-/** An inode for each link and directory of a generation, and some for files that are replaced. */
+/** Inodes for the links and directories of a generation, and for replaced files. */
 const leastInodes = 64;
 
-/** Frees the reserve for a withdrawal that has less space than it gives; else makes it again where it is gone. */
+/** Frees the reserve file if a withdrawal has less free space than that. Without a withdrawal, restores a missing one. */
 export function spareForWithdrawal(
   host: Host,
   active: ActivePolicy | undefined,

@@ -1,5 +1,5 @@
-// `writ rollback`: back to an older generation by the same swap, loader and reset, without the network. What is
-// left gets a hold, or the next poll would bring it back.
+// `writ rollback`: moves to an older generation with the same swap, loader and reset, without the network. The releases that
+// it leaves get a hold, because the next poll would activate them again.
 import type { CycleEventLine } from '../../core/cycle/cycle-report.js';
 import { orUndefined, WritError } from '../../core/errors.js';
 import { changedPaths } from '../../core/release/affected-groups.js';
@@ -23,11 +23,14 @@ import type { Hold } from '../state/ledger.js';
 import { findRefusal } from '../state/refusal-rules.js';
 
 export interface RollbackRequest {
-  /** Active when the order was given. Another one is not left: nobody has judged it. Left out by Writ's own ways back. */
+  /**
+   * The generation that was active at the request; another active one is an error, because the operator did not see it. Omitted
+   * by exit rollbacks.
+   */
   readonly left?: number | 'none';
-  /** Left out: the newest settled state, else the previous generation. */
+  /** The target. Omitted: the newest settled state, else the previous generation. */
   readonly generation?: number;
-  /** Of bundles whose active release is withdrawn. Left out: a person goes back. */
+  /** For an exit rollback from withdrawn releases; omitted for other rollbacks. */
   readonly exit?: WithdrawnRelease;
   /** True: also to a release that was withdrawn. */
   readonly force?: boolean;
@@ -38,9 +41,9 @@ export interface RollbackRequest {
 }
 
 export interface WithdrawnRelease {
-  /** Names of the bundles whose active release is to be left. */
+  /** Names of the bundles with a withdrawn active release. */
   readonly leaving: readonly string[];
-  /** What replaces it, verified in this turn. */
+  /** The verified replacement. */
   readonly target: ExitTarget;
 }
 
@@ -50,7 +53,7 @@ export type ExitTarget =
 
 /**
  * Rolls back under a new id. Never rejects: GENERATION_CHANGED, NO_PREVIOUS, RELEASE_UNTRUSTED, RELEASE_WITHDRAWN,
- * STATE_DAMAGED and the answers of workers are in the result.
+ * STATE_DAMAGED and worker refusals are problems of the result.
  */
 export function rollBack(host: Host, request: RollbackRequest): Promise<CycleEnd> {
   const { generation, exit, signal, onEvent = () => undefined } = request;
@@ -101,8 +104,8 @@ function requireLeft(asked: RollbackRequest['left'], activeNow: number | 'none')
 }
 
 /**
- * A caller that names no generation wants one that worked: the newest settled state. Without one, the previous generation; a
- * generation that was refused after its swap was active for a moment, too.
+ * Chooses the target of a rollback without a generation: the newest settled state, else the previous generation. Generations
+ * that workers refused after their swap are skipped.
  */
 async function chooseWorking(
   job: Pick<Job, 'host' | 'area'>,
@@ -124,7 +127,7 @@ async function chooseWorking(
   return found ?? (await chooseTarget(job.host, active, { force, refused: 'skipped', isAllowed }));
 }
 
-/** Where nobody can say what the repository offers, its last word may be what is left. */
+/** Whether the repository may still offer the release that is left; true when the offered release is unknown. */
 function isOffered(host: Host, left: ActiveBundle | undefined): boolean {
   if (left === undefined) return false;
   const { bundle, channel, manifest } = left.record.release;
@@ -147,7 +150,7 @@ function holdsOn(host: Host, { active, target, request }: Leaving): Hold[] {
   const { exit, by, force, reason = 'no reason given' } = request;
   const leaving = exit?.leaving ?? [];
   const forced = force === true ? ({ isForced: true } as const) : {};
-  // A withdrawn serial needs no hold, and a hold would keep out older serials too.
+  // A withdrawn release needs no hold, and a hold would block lower serials too.
   const held = left.filter(({ record }) => !leaving.includes(record.release.bundle));
   return held.map(({ record }) => {
     const { bundle, serial, manifest } = record.release;

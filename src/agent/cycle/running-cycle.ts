@@ -1,5 +1,5 @@
-// The cycle that runs now, for the requests that wait for its end: its progress, and whether it may be ended early. Owns when a
-// download is ended for another job (adr/0071); what the cycle does at the signal is without-turn.ts.
+// The running cycle, for requests that wait for its end: its progress, and whether it can be ended early. Decides when a
+// download is ended for another job (adr/0071); without-turn.ts handles the signal in the cycle.
 import type { CycleEventLine, Trigger } from '../../core/cycle/cycle-report.js';
 import { firstStep } from '../../core/cycle/sync-machine.js';
 
@@ -12,11 +12,11 @@ export interface RunningCycle {
   /** Aborted when another job is to run first. */
   readonly interrupt: AbortSignal;
   readonly onEvent: Listener;
-  /** The server sent from the first byte what was here in part: an early end would cost the same bytes once more. */
+  /** The server did not resume the download, so an early end would transfer the same bytes again. */
   readonly onSentAgain: () => void;
-  /** Reports at once how far the cycle is, then each of its events. @returns how to stop that */
+  /** Reports the progress at once, then each event of the cycle. @returns a function that stops the reports */
   watch(listener: Listener): () => void;
-  /** Ends what the cycle waits for from the network. @param always also a download that no server resumes */
+  /** Ends the cycle's wait for the network. @param always also ends a download that the server does not resume */
   end(always: boolean): void;
 }
 
@@ -54,7 +54,7 @@ export function openRunningCycle(trigger: Trigger): RunningCycle {
   };
 }
 
-/** @returns how far the cycle is after this event */
+/** @returns the progress of the cycle after this event */
 function awaitedAfter(last: Awaited | undefined, event: CycleEventLine, trigger: Trigger): Awaited {
   const { cycle } = event;
   const begun: Awaited = { type: 'cycle.awaited', cycle, trigger, step: firstStep };

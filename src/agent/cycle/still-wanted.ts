@@ -1,4 +1,4 @@
-// Whether a cycle goes on with the releases that it selected, after other jobs had their turn. Asks no server.
+// Decides whether a cycle continues with its selected releases after other jobs ran. Sends no request.
 import type { BundleResult } from '../../core/cycle/cycle-report.js';
 import { isWritError } from '../../core/errors.js';
 import { withdraws } from '../../core/release/withdrawn.js';
@@ -9,7 +9,7 @@ import { isStillSelected, type LeavableBundles, selectReleases } from '../select
 import { type Selection, type Taken, taken } from '../select/selection.js';
 import type { Host } from '../state/host.js';
 
-/** What a cycle selected, and on what ground. */
+/** The selection of a cycle, and the facts that it used. */
 export interface Selected {
   readonly active: ReadablePolicy;
   readonly selections: readonly Selection[];
@@ -20,7 +20,7 @@ export interface Selected {
 
 type Force = 'yes' | 'no';
 
-/** @returns false where another generation is active, or an order or a refusal keeps a release out by now */
+/** @returns false when another generation is active, or a pause, a hold or a refusal now blocks a selected release */
 export function isStillWanted(host: Host, force: Force, selected: Selected): boolean {
   const { selections, leavable } = selected;
   const { policy } = selected.active;
@@ -33,9 +33,9 @@ export function isStillWanted(host: Host, force: Force, selected: Selected): boo
 }
 
 /**
- * A release that is merely newer waits for the next cycle: a publisher that is quicker than the line would let nothing arrive.
+ * A newer release waits for the next cycle: with frequent releases on a slow network no download would end otherwise.
  * @param offers of a later refresh
- * @returns false where a selected release is withdrawn or not listed any more, or where the host can leave a withdrawn release
+ * @returns false when a selected release is withdrawn or no longer listed, or when the host can leave a withdrawn release
  */
 export function isStillOffered(
   host: Host,
@@ -45,14 +45,14 @@ export function isStillOffered(
   const before = taken(selections);
   const isOffered = before.every(({ bundle, target }) => {
     const offer = offers.get(bundle.name);
-    // What cannot be known now was signed when it was selected.
+    // On an error of the refresh the selected release still counts as offered, because it was signed.
     return isWritError(offer) || (offer !== undefined && !withdraws(offer.release, target.release));
   });
   const bundles: ReadonlyMap<string, ActiveBundle> = active.policy?.bundles ?? new Map();
   const leavesWithdrawn = ({ bundle, target }: Taken): boolean =>
     withdraws(target.release, bundles.get(bundle.name)?.record.release);
   const known = before.filter(leavesWithdrawn).map(({ bundle }) => bundle.name);
-  // A withdrawal to a release that is remembered as refused ends no download: the cycle would not take it.
+  // A withdrawal with a refused replacement ends no download, because the cycle would not select the replacement.
   const leavable = new Set(bundles.keys());
   const now = taken(selectReleases(host, offers, { active: bundles, force, refusedNow, leavable }));
   return isOffered && now.filter(leavesWithdrawn).every(({ bundle }) => known.includes(bundle.name));

@@ -1,6 +1,6 @@
-// One cycle from refresh to commit, top to bottom (docs/ARCHITECTURE.md, The cycle). Every bundle gets a result of its
-// own; the cycle's is the worst. Before the swap nothing that workers can see is touched. The steps up to the canary are
-// those of build-candidate.ts, the ones from the swap on activation's.
+// One cycle from refresh to commit (docs/ARCHITECTURE.md, The cycle). Each bundle has its own result, and the cycle has the
+// worst of them. Before the swap no file changes that workers can read. build-candidate.ts has the steps up to the canary;
+// the activation module has the steps from the swap on.
 import type { BundleResult } from '../../core/cycle/cycle-report.js';
 import { isNowActive } from '../../core/cycle/sync-machine.js';
 import { toWritError, WritError } from '../../core/errors.js';
@@ -46,7 +46,7 @@ import { refreshTrust } from './refresh-trust.js';
 import { spareForWithdrawal } from './reserve-for-withdrawal.js';
 import { withoutTurn } from './without-turn.js';
 
-/** One cycle under a new id, as the agent and a command without an agent run it. */
+/** Runs one cycle with a new id, for the agent and for a standalone run. */
 export function runSync(
   host: Host,
   { trigger, by: _, ...run }: RunOptions & Pick<CycleRequest, 'signal' | 'waitForRefresh' | 'onRefreshed'>,
@@ -55,12 +55,12 @@ export function runSync(
   return syncCycle(host, { ...run, cycle: newCycleId(), trigger, force });
 }
 
-/** So often a cycle begins again because orders, or other releases, came while it downloaded. */
+/** Limit of selections that are repeated because the state or the releases changed during the download. */
 const maxChanges = 3;
 
-/** Runs one cycle. Never rejects: whatever happens is in the result. */
+/** Runs one cycle. Never rejects: errors are in the result. */
 export function syncCycle(host: Host, request: CycleRequest): Promise<CycleEnd> {
-  return runJob(host, { ...request, onError, afterwards: noteAftermath }, async (job) => {
+  return runJob(host, { ...request, onError, afterwards: recordAfterCycle }, async (job) => {
     const vanished = host.stateMark?.renew();
     if (vanished !== undefined) throw vanished;
     job.record.fromGeneration = activeGenerationNumber(host.paths);
@@ -77,9 +77,9 @@ export function syncCycle(host: Host, request: CycleRequest): Promise<CycleEnd> 
   });
 }
 
-/** The cycle from its refresh on. @throws WritError SWAP_OUTDATED where it may begin again; what ended it */
+/** Runs the cycle from its refresh on. @throws WritError SWAP_OUTDATED if the caller may retry; other errors end the cycle */
 async function runAttempt(job: Job, request: CycleRequest): Promise<void> {
-  // The last cycle may have been killed after its refresh. This refresh replaces what proves the active releases.
+  // The last cycle may have been killed after its refresh, and this refresh replaces metadata that verified the active releases.
   renewOutdatedRecords(job.host, () => job.area.path());
   await withoutTurn(job, request, (signal) => refreshTrust(job, { ...request, signal }));
   const refused = new Map<string, BundleResult>();
@@ -94,10 +94,10 @@ async function runAttempt(job: Job, request: CycleRequest): Promise<void> {
 }
 
 /**
- * The cycle after its refresh.
+ * Runs the cycle after its refresh: selects, stages and activates one candidate.
  * @param refused bundles that a worker refused earlier in this cycle, with their results
- * @returns `again` when workers refused some of the new bundles and the others are to be tried without them; `changed` when
- *   something else is to be done than what was selected
+ * @returns `again` when workers refused some of the new bundles, so the others are tried without them; `changed` when the
+ *   selection became outdated during the download
  */
 async function tryCandidate(
   job: Job,
@@ -117,7 +117,7 @@ async function tryCandidate(
   const draft = openDraft(job, request, active);
   const fetched = await fetchReleases(job, request, { draft, selected });
   if (fetched === undefined) {
-    // A partial with a second name in staging is not resumed.
+    // A partial download with a second link in staging is not resumed.
     job.area.remove(host.log);
     story.note({ type: 'retried' });
     return 'changed';
@@ -129,7 +129,7 @@ async function tryCandidate(
   const { selections } = await askCanaries(job, { ...draft, ...trees }, checked);
   rememberRefusedBundles(host, selections);
   const candidate = assembleCandidate(selections, trees.staged, draft.active);
-  // A bundle that is damaged is better than one that is gone.
+  // Ends the cycle, because the candidate would remove a damaged bundle without a replacement.
   if (active.error !== undefined && !isReplaced(host, active.lost, candidate)) throw active.error;
   requireNotStopped(request.signal);
   const plan = await planSwap(host, { ...draft, candidate });
@@ -139,15 +139,15 @@ async function tryCandidate(
   }
   if (isAsked(request.trigger)) await awaitEnough(host, request.signal, story.awaits);
   await place(job, plan, draft);
-  const moved = await activate(host, story, { ...plan.move, ...basisOf(job, candidate) });
+  const moved = await activate(host, story, { ...plan.move, ...refreshOf(job, candidate) });
   const changed = noteMoved(job, selections, moved);
-  if (!isWorthAnother(moved, changed, refused)) return 'ended';
+  if (!shouldRetryWithoutRefused(moved, changed, refused)) return 'ended';
   story.note({ type: 'retried' });
   return 'again';
 }
 
-/** What the releases of a candidate rest on. */
-function basisOf({ host, record }: Job, candidate: readonly CandidateBundle[]): Pick<Move, 'refresh'> {
+/** The refresh that verified the candidate's releases, and the delegated roles that signed them. */
+function refreshOf({ host, record }: Job, candidate: readonly CandidateBundle[]): Pick<Move, 'refresh'> {
   const { refreshedAtBootMs: atBootMs } = record;
   if (atBootMs === undefined) return {};
   const chains = candidate.flatMap(({ staged }) => staged?.target.vouchedBy.chain ?? []);
@@ -164,12 +164,12 @@ function onError(error: unknown, { host, story }: Job): WritError {
   return end;
 }
 
-function noteAftermath({ host, record, story }: Job): void {
+function recordAfterCycle({ host, record, story }: Job): void {
   if (record.error?.code === 'STATE_VANISHED') return;
   if (story.steps.some(({ step }) => step === 'fetch')) sweepFetched(host, record);
   noteSpaceNeeded(host, record.bundles);
   noteMissedReleases(host, record);
-  // Also after a refresh that failed: it may have followed the root that took the keys away.
+  // Also after a failed refresh, because it may have accepted a root that revoked keys.
   try {
     record.problems.push(...untrustedProblems(findUntrusted(host), host.config), ...damageProblems(host));
   } catch (error) {
@@ -177,7 +177,7 @@ function noteAftermath({ host, record, story }: Job): void {
   }
 }
 
-/** Where no bundle is behind, nobody goes on with anything; and behind a disk that refused, with nothing. Else the next cycle does. */
+/** Deletes partial downloads when every bundle is current or the disk failed. Otherwise keeps them for the next cycle. */
 function sweepFetched(host: Host, { error, bundles }: Job['record']): void {
   const isDone = (one: BundleResult): boolean => one.outcome === 'unchanged' || isNowActive(one);
   const isOver = error === undefined ? [...bundles.values()].every(isDone) : error.code.startsWith('DISK_');
@@ -202,7 +202,7 @@ function changedTooOften(): WritError {
   return new WritError('GENERATION_CHANGED', message, { facts: { changes: maxChanges + 1 } });
 }
 
-/** Who is told to end begins no swap: workers would be notified by a process that is going away. */
+/** Prevents a swap after a stop request, because the process would exit while it notifies workers. */
 function requireNotStopped(signal: AbortSignal): void {
   if (signal.aborted) throw new WritError('INTERRUPTED', 'the cycle was ended before its swap');
 }
@@ -219,7 +219,7 @@ function place(
   });
 }
 
-/** @returns the results of the bundles that the move was to change */
+/** Records the move. @returns the results of the bundles with a new release */
 function noteMoved({ record }: Job, selections: readonly Selection[], moved: MoveResult): BundleResult[] {
   const results = taken(selections).map(({ result }) => bundleMoved(result, moved));
   record.moves.push(moved);
@@ -227,8 +227,8 @@ function noteMoved({ record }: Job, selections: readonly Selection[], moved: Mov
   return results;
 }
 
-/** True when workers refused some of the new bundles, and not all of them. */
-function isWorthAnother(
+/** True when workers refused some of the new bundles, but not all. Adds the refused ones to `refused`. */
+function shouldRetryWithoutRefused(
   { outcome, blamed = [] }: MoveResult,
   changed: readonly BundleResult[],
   refused: Map<string, BundleResult>,

@@ -1,5 +1,5 @@
-// `untrusted: rollback`: leaves an active release that keys of today no longer vouch for, to the newest kept generation
-// that still verifies. With none such the policy stays, for no policy at all may be worse; the alarm stays in any case.
+// `untrusted: rollback`: when the current keys no longer verify an active release, moves to the newest retained generation that
+// they verify. Without one the policy stays, because no policy may be worse. The alarm stays in both cases.
 import { isWritError } from '../../core/errors.js';
 import { readActivePolicy } from '../generations/generation-contents.js';
 import { chooseTarget } from '../generations/rollback-target.js';
@@ -8,7 +8,7 @@ import type { Host } from '../state/host.js';
 import type { PolicyExit } from './policy-exit.js';
 import { rollBack } from './rollback.js';
 
-/** @returns an exit that tries each generation once: workers that refuse the way back are not asked at every poll */
+/** @returns an exit that leaves each generation at most once, so that a refused target is not tried at each poll */
 export function createUntrustedExit(): PolicyExit {
   let triedToLeave: number | undefined;
   return {
@@ -16,11 +16,11 @@ export function createUntrustedExit(): PolicyExit {
     afterCycle: async (host, { result }, signal) => {
       const alarm = result.problems.find((one) => one.code === 'UNTRUSTED_ACTIVE');
       if (alarm === undefined || host.config.untrusted === 'keep' || signal.aborted) return undefined;
-      // A pause leaves the workers alone; the alarm is said, and what is to be done about it is a person's.
+      // A pause prevents the move; the alarm is reported, and the operator decides.
       if (isPaused(host)) return undefined;
       if (result.generation === triedToLeave) return undefined;
       triedToLeave = result.generation;
-      const generation = await whereTo(host);
+      const generation = await findTrustedGeneration(host);
       if (generation === undefined) return undefined;
       const reason = alarm.message.slice(0, 200);
       return rollBack(host, { generation, by: 'writ', reason, signal, onEvent: () => undefined });
@@ -28,7 +28,7 @@ export function createUntrustedExit(): PolicyExit {
   };
 }
 
-async function whereTo(host: Host): Promise<number | undefined> {
+async function findTrustedGeneration(host: Host): Promise<number | undefined> {
   try {
     return (await chooseTarget(host, readActivePolicy(host.paths), { force: 'no' })).generation.number;
   } catch (error) {

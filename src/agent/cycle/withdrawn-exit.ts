@@ -1,5 +1,6 @@
-// Leaves an active release that its publisher has withdrawn, where the cycle did not take what is offered in its place: refused,
-// held, or put off. A host that was away while the signed way back was offered would otherwise stay on it.
+// Moves away from an active release that its publisher has withdrawn, when the cycle did not activate the offered replacement
+// because it is refused, held or deferred. Otherwise a host that was offline while a usable replacement was offered would stay
+// on the withdrawn release.
 import { computeBackoffMs } from '../../core/backoff.js';
 import type { BundleResult, CycleResult } from '../../core/cycle/cycle-report.js';
 import { isUnsaidNo, isWritError, orUndefined } from '../../core/errors.js';
@@ -16,7 +17,7 @@ import { findRefusal } from '../state/refusal-rules.js';
 import type { PolicyExit } from './policy-exit.js';
 import { type ExitTarget, rollBack } from './rollback.js';
 
-/** A way back that workers refuse moves the link twice: it is tried again after a minute, doubling to an hour. */
+/** A refused rollback moves the link twice, so the next attempt waits for a minute, doubling up to an hour. */
 const backoff = { firstMs: 60_000, maxMs: 3_600_000 };
 
 interface Tried {
@@ -25,7 +26,7 @@ interface Tried {
   readonly atMs: number;
 }
 
-/** @returns an exit that remembers what it tried in vain, for the life of this process */
+/** @returns an exit that counts its failed attempts in memory, until the process exits */
 export function createWithdrawnExit(): PolicyExit {
   let tried: Tried | undefined;
   const beginAttempt = (generation: number, nowMs: number): 'begun' | 'too-soon' => {
@@ -54,7 +55,7 @@ export function createWithdrawnExit(): PolicyExit {
   };
 }
 
-/** @returns the active releases that are withdrawn, and for which this cycle brought no other */
+/** @returns the withdrawn active releases for which this cycle activated no replacement */
 function findWithdrawn(
   host: Host,
   { bundles }: ActivePolicy,
@@ -62,20 +63,20 @@ function findWithdrawn(
 ): ReleaseInfo[] {
   const { holds } = host.ledger.read();
   return host.config.bundles.flatMap(({ name, channel }) => {
-    // A person went to it on purpose, although it was withdrawn.
+    // An operator activated it by force, although it was withdrawn.
     if (holds.some((one) => one.bundle === name && one.isForced === true)) return [];
     const active = bundles.get(name)?.record.release;
     const offered = orUndefined(() => host.client.knownTarget(name, channel))?.release;
     const result = results.find(({ bundle }) => bundle === name);
     if (active === undefined || offered === undefined || result === undefined) return [];
-    return withdraws(offered, active) && isGivenUp(result, { offered, active }) ? [active] : [];
+    return withdraws(offered, active) && isReplacementRejected(result, { offered, active }) ? [active] : [];
   });
 }
 
 /**
- * Before a cycle selects: verifies kept releases only where an offered release that takes back the active one is remembered as
- * refused. In a pause nothing is left, and the pause is what the cycle reports.
- * @returns names of the bundles with a withdrawn release that can be left for a kept release
+ * Finds the bundles with a withdrawn release that a retained one can replace, before a cycle selects. Verifies retained releases only
+ * if the offered replacement is refused. A pause permits no such move, and the cycle reports the pause.
+ * @returns the names of these bundles
  */
 export async function findLeavable(
   host: Host,
@@ -95,10 +96,10 @@ export async function findLeavable(
 }
 
 /**
- * A download that failed comes at the next poll. The signed way back itself is only given up for a verdict: a worker that is
- * busy is no reason to go to another release than the publisher's.
+ * Whether the cycle gave up the offered replacement. A failed download is retried at the next poll. A replacement with an older
+ * serial is only given up after a verdict: a busy worker is no reason to use another release than the publisher's.
  */
-function isGivenUp(
+function isReplacementRejected(
   { outcome, problem }: BundleResult,
   { offered, active }: { readonly offered: ReleaseInfo; readonly active: ReleaseInfo },
 ): boolean {
@@ -107,7 +108,7 @@ function isGivenUp(
   return ['rejected', 'rolled-back'].includes(outcome) && !isUnsaidNo(problem.code);
 }
 
-/** Without one nothing is recorded: the next cycle may find one. */
+/** Finds a replacement. @returns undefined without one; this is not recorded, because the next cycle may find one */
 async function findTarget(
   host: Host,
   active: ActivePolicy,

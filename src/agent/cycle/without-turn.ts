@@ -1,4 +1,4 @@
-// Where a cycle waits for the network: the turn is given back meanwhile (adr/0060), and the cycle ends for another job (adr/0071).
+// Releases the job lock while a cycle waits for the network (adr/0060), and ends the cycle for another job (adr/0071).
 import { joinSignals } from '../../platform/time/join-signals.js';
 import { activeGenerationNumber } from '../generations/generations.js';
 import { endedForAnotherJob, keepTurn } from '../job/exclusive.js';
@@ -6,9 +6,9 @@ import type { Job } from '../job/job.js';
 import type { CycleRequest } from './cycle-request.js';
 
 /**
- * Waits while other jobs may change the host. What is active afterwards is what the cycle replaces. A cycle that moved `current`
- * is not ended for another job, because its result must be recorded.
- * @throws WritError as endedForAnotherJob; whatever the wait throws
+ * Waits while other jobs may change the host; afterwards the record names the generation that is active then. A cycle that
+ * moved `current` is not ended for another job, because its result must be recorded.
+ * @throws WritError as endedForAnotherJob; the errors of the wait
  */
 export async function withoutTurn<T>(
   { host, record }: Pick<Job, 'host' | 'record'>,

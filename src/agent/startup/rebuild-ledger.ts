@@ -70,7 +70,7 @@ export function isNewHost(paths: HostPaths): boolean {
   return greatestGeneration(paths) === 0 && listReleases(paths).length === 0;
 }
 
-/** Unused numbers after the greatest known one: a collected generation leaves no trace, but a worker may remember its number. */
+/** Numbers skipped after the greatest known one: a worker may remember the number of a collected generation. */
 const generationMargin = 1000;
 
 async function rebuildLedger(host: Host): Promise<Ledger> {
@@ -116,7 +116,7 @@ function lastKnownGood(host: Host, active: number | undefined): number | undefin
   return journal?.direction === 'forward' && journal.to === active ? journal.from : active;
 }
 
-/** Writes a journal that makes recovery notify all workers. A journal of an unfinished swap stays, because it has more facts. */
+/** Writes a journal that makes recovery notify all workers. An existing journal stays, because it has more facts. */
 function writeNotificationJournal(host: Host): void {
   const { paths, durable } = host;
   const active = activeGenerationNumber(paths);
@@ -152,7 +152,7 @@ function isRollback({ result }: HistoryEntry): boolean {
   return result.type === 'rollback.result' && isActivation(result.outcome) && Array.isArray(result.bundles);
 }
 
-/** After a return of the release, it or a newer one would be active; so a release above the active one did not return. */
+/** A release above the active one did not become active again, else it or a newer one would be active. */
 function isAboveActive(left: ReleaseInfo, active: readonly ReleaseInfo[]): boolean {
   return active.some((one) => one.bundle === left.bundle && one.serial < left.serial);
 }

@@ -128,8 +128,8 @@ async function performUndo(
 }
 
 /**
- * Ends an undo that only notified the workers again. No swap is known to be interrupted: only the record of notified workers
- * was lost, so the crashes do not count.
+ * Whether an undo only notifies the workers again, after the record of notified workers was lost. No swap is known to be
+ * interrupted then, so the crashes are cleared.
  */
 function isRepeatedNotification({ journal, back }: SwapUndo): boolean {
   return journal.from === journal.to && back === journal.to;
