@@ -39,13 +39,13 @@ const exit = (
   ...{ alarm: alarmOf, result: rolledBack(more) },
 });
 
-describe('a pull whose active release was left because no trusted role lists it', () => {
-  it('says what the cycle said when nothing was left', () => {
+describe('a pull after an exit rollback from an untrusted release', () => {
+  it('returns the result of the cycle when there was no exit rollback', () => {
     const alone = alarmed();
     assert.equal(afterExit(alone, undefined), alone);
   });
 
-  it('names the generation that is active now, and is activated: the alarm was answered', () => {
+  it('names the generation that is active now, and its outcome is activated', () => {
     const said = afterExit(alarmed(), exit());
     assert.deepEqual(
       [said.type, said.outcome, said.exitCode, said.changed, said.fromGeneration, said.generation],
@@ -59,14 +59,14 @@ describe('a pull whose active release was left because no trusted role lists it'
     assert.deepEqual(warning?.facts, { generation: 1, left: 2 });
   });
 
-  it('is no better than the way back was', () => {
+  it('has the outcome of the exit rollback when that is worse', () => {
     const back = exit({ outcome: 'degraded', confirmed: false, problems: [unreached] });
     const said = afterExit(alarmed(), back);
     assert.deepEqual([said.outcome, said.exitCode, said.confirmed], ['degraded', 4, false]);
     assert.deepEqual(said.problems, [unreached]);
   });
 
-  it('is no better than the cycle was apart from the alarm', () => {
+  it('has the outcome of the cycle without the alarm when that is worse', () => {
     const also = afterExit(alarmed({ problems: [unreached, alarm] }), exit());
     assert.deepEqual([also.outcome, also.exitCode, also.problems], ['degraded', 4, [unreached]]);
     const expired: Problem = { ...unreached, code: 'METADATA_EXPIRED' };
@@ -78,7 +78,7 @@ describe('a pull whose active release was left because no trusted role lists it'
     assert.deepEqual(afterExit(rejected, exit()).bundles, [{ ...refused, activeSerial: 1 }]);
   });
 
-  it('names no other serial as active where the exit did not move the bundle', () => {
+  it('names no other active serial when the exit did not move the bundle', () => {
     const refused = { ...kept, outcome: 'rejected', toSerial: 3, problem: unreached } as const;
     const rejected = alarmed({ outcome: 'rejected', exitCode: 3, bundles: [refused] });
     assert.deepEqual(afterExit(rejected, exit({ bundles: [kept] })).bundles, [refused]);
@@ -86,7 +86,7 @@ describe('a pull whose active release was left because no trusted role lists it'
     assert.deepEqual(afterExit(rejected, exit({ bundles: [failed] })).bundles, [refused]);
   });
 
-  it('reports each problem once, and of workers that the exit notified only what it found', () => {
+  it('reports each problem once, and only the newer warnings about workers that the exit notified', () => {
     const unproven = (message: string, group: string): Problem => ({
       ...{ code: 'WORKER_UNCONFIRMED', message, hint: '', facts: { group } },
     });
@@ -103,19 +103,19 @@ describe('a pull whose active release was left because no trusted role lists it'
     );
   });
 
-  it('changed nothing when it ends where it began', () => {
+  it('is unchanged when it ends at its first generation', () => {
     const there = alarmed({ changed: true, fromGeneration: 1 });
     assert.deepEqual([afterExit(there, exit()).changed, afterExit(there, exit()).generation], [false, 1]);
   });
 
-  it('keeps the alarm when workers refused the way back, and says that they did', () => {
+  it('keeps the alarm when workers refused the exit rollback, and reports their refusal', () => {
     const stuck = exit({ outcome: 'rolled-back', changed: false, generation: 2, problems: [unreached] });
     const said = afterExit(alarmed(), stuck);
     assert.deepEqual([said.outcome, said.exitCode, said.generation, said.changed], ['degraded', 4, 2, false]);
     assert.deepEqual([said.problems, said.warnings], [[alarm], [unreached]]);
   });
 
-  it('names a withdrawn release that was left, and keeps what was said of the one in its place', () => {
+  it('names the withdrawn release that it left, and keeps the outcome of the offered replacement', () => {
     const refused: Problem = { ...unreached, code: 'REMEMBERED_REFUSAL' };
     const offered = { ...kept, outcome: 'rejected', toSerial: 3, problem: refused } as const;
     const ended = { bundles: [offered], problems: [refused], outcome: 'rejected', exitCode: 3 } as const;

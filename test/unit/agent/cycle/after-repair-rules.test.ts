@@ -39,13 +39,13 @@ const repair = result({
   warnings: [damaged],
 });
 
-describe('a pull that mended the policy first', () => {
-  it('says what the cycle said when nothing had to be mended', () => {
+describe('a pull that repaired the policy first', () => {
+  it('returns the result of the cycle when no repair was necessary', () => {
     const alone = result({});
     assert.equal(afterRepair(alone, undefined), alone);
   });
 
-  it('says activated, from the generation before the repair, when the cycle found nothing to do', () => {
+  it('is activated, from the generation before the repair, when the cycle changed nothing', () => {
     const said = afterRepair(result({}), repair);
     assert.deepEqual(
       [said.type, said.outcome, said.exitCode, said.changed, said.fromGeneration, said.generation],
@@ -56,7 +56,7 @@ describe('a pull that mended the policy first', () => {
     assert.deepEqual(said.warnings, [damaged]);
   });
 
-  it('is no better than the repair: a worker that could not be told makes both degraded', () => {
+  it('is degraded when the repair is, for example because of an unreachable worker', () => {
     const said = afterRepair(result({}), {
       ...repair,
       outcome: 'degraded',
@@ -67,7 +67,7 @@ describe('a pull that mended the policy first', () => {
     assert.deepEqual(said.problems, [damaged]);
   });
 
-  it('says what the cycle said when that came later and did something', () => {
+  it('has the outcome of the cycle when the cycle failed or moved the link', () => {
     const failed = result({ outcome: 'failed', exitCode: 1, confirmed: false, problems: [damaged] });
     const said = afterRepair(failed, repair);
     assert.deepEqual(
@@ -79,7 +79,7 @@ describe('a pull that mended the policy first', () => {
     assert.deepEqual([both.outcome, both.fromGeneration, both.generation], ['activated', 2, 4]);
   });
 
-  it('only warns of a repair that moved nothing', () => {
+  it('contains only the warnings of a repair that did not move the link', () => {
     const tried = { ...repair, outcome: 'failed', changed: false } as const;
     const said = afterRepair(result({}), tried);
     assert.deepEqual([said.outcome, said.changed, said.fromGeneration], ['unchanged', false, 3]);

@@ -21,7 +21,7 @@ async function generations(count: number, before?: (operation: FileOperation) =>
   return test;
 }
 
-/** @returns a search that finds these, and counts how often it was asked */
+/** @returns a search that finds these generation users, and counts its calls */
 function finds(holders: readonly GenerationUser[] = []): FindHolders & { asked: () => number } {
   let asked = 0;
   const find: FindHolders = async () => {
@@ -39,7 +39,7 @@ const holder: GenerationUser = {
 };
 
 describe('the collector', () => {
-  it('collects at its first call what an earlier process left', async () => {
+  it('collects the generations of an earlier process at its first call', async () => {
     using test = await generations(4);
     await test.clock.advance(11 * minuteMs);
     await createCollector(finds()).collectWhenDue(test.host);
@@ -47,7 +47,7 @@ describe('the collector', () => {
     assert.deepEqual(fs.readdirSync(test.host.paths.staging), []);
   });
 
-  it('sweeps the staging areas that jobs could not remove, and nothing that is not of a job', async () => {
+  it('removes the staging areas that jobs could not remove, and no other files', async () => {
     let fails = true;
     using test = await generations(2, ({ op }) => {
       if (fails && op === 'stage.sweep') throw Object.assign(new Error('bad block'), { code: 'EIO' });
@@ -67,7 +67,7 @@ describe('the collector', () => {
     assert.deepEqual(fs.readdirSync(staging).sort(), ['c-link', 'lost+found']);
   });
 
-  it('sweeps what came of downloads a day ago', async () => {
+  it('removes partial downloads after a day', async () => {
     using test = await generations(1);
     const { partials } = test.host.paths;
     const seconds = test.clock.nowMs() / 1000;
@@ -83,7 +83,7 @@ describe('the collector', () => {
     assert.deepEqual(fs.readdirSync(partials), ['a'.repeat(64)]);
   });
 
-  it('looks again when a grace has run out, and asks nobody before', async () => {
+  it('searches for generation users only after the grace period', async () => {
     using test = await generations(4);
     const find = finds();
     const collector = createCollector(find);
@@ -98,7 +98,7 @@ describe('the collector', () => {
     assert.deepEqual([find.asked(), listGenerations(test.host.paths)], [1, [3, 4]]);
   });
 
-  it('tells once who holds what, and looks after some minutes whether they still do', async () => {
+  it('reports generation users once, and searches for them again after some minutes', async () => {
     using test = await generations(4);
     await test.clock.advance(11 * minuteMs);
     const find = finds([holder]);
@@ -120,7 +120,7 @@ describe('the collector', () => {
     assert.deepEqual([find.asked(), changes, listGenerations(test.host.paths)], [2, 1, [2, 3, 4]]);
   });
 
-  it('warns of what cannot be removed, and tries again later', async () => {
+  it('reports a failed removal, and tries again later', async () => {
     let fails = true;
     using test = await generations(4, ({ op }) => {
       if (fails && op === 'commit.collect:rename') throw Object.assign(new Error('bad'), { code: 'EIO' });
@@ -169,7 +169,7 @@ describe('the collector', () => {
 });
 
 describe('heldNow', () => {
-  it('says who holds what is due, and nothing where nobody can tell', async () => {
+  it('returns the users of removable generations, and an empty list on an error', async () => {
     using test = await generations(4);
     assert.deepEqual(await heldNow(test.host, finds([holder])), [], 'kept anyway');
     await test.clock.advance(11 * minuteMs);

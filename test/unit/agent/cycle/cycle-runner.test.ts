@@ -8,7 +8,7 @@ import {
 import type { CycleEventLine, CycleResult } from '../../../../src/core/cycle/cycle-report.js';
 import { rejectsCode } from '../../../kit/assert/assert-code.js';
 
-/** A runner whose cycles end when the test says so. */
+/** A runner with cycles that end when the test ends them. */
 function stage() {
   const started: { options: RunOptions; end: () => void }[] = [];
   const runner = createCycleRunner(
@@ -26,7 +26,7 @@ function stage() {
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe('a cycle runner', () => {
-  it('answers a pull that came during a cycle by the next one, which all later pulls join', async () => {
+  it('answers a pull during a cycle with the next one, which all later pulls join', async () => {
     const { started, pull } = stage();
     const first = pull('poll');
     await settle();
@@ -43,7 +43,7 @@ describe('a cycle runner', () => {
     assert.deepEqual(await Promise.all([second, third]), ['c-2', 'c-2']);
   });
 
-  it('starts a third cycle for a pull that came while the follow-up ran', async () => {
+  it('starts a third cycle for a pull during the follow-up', async () => {
     const { started, pull } = stage();
     const all = [pull('poll')];
     await settle();
@@ -57,7 +57,7 @@ describe('a cycle runner', () => {
     assert.deepEqual(await Promise.all(all), ['c-1', 'c-2', 'c-3']);
   });
 
-  it('lets a forced pull join only a forced cycle, and others join it', async () => {
+  it('lets a forced pull join only a forced cycle, which other pulls join too', async () => {
     const { started, pull } = stage();
     const running = pull('pull');
     await settle();
@@ -71,7 +71,7 @@ describe('a cycle runner', () => {
     assert.deepEqual(await Promise.all([waiting, forced]), ['c-2', 'c-2']);
   });
 
-  it('never runs two jobs at once, and goes on after one that failed', async () => {
+  it('never runs two jobs at once, and continues after a failed job', async () => {
     const { started, runner, pull } = stage();
     const failing = runner.exclusive(async () => {
       throw new Error('broken job');
@@ -89,7 +89,7 @@ describe('a cycle runner', () => {
     await runner.idle();
   });
 
-  it('shows the steps of the cycle to everybody who waits for it', async () => {
+  it('reports the steps of the cycle to each waiting client', async () => {
     const { started, runner } = stage();
     const heard: string[] = [];
     const both = ['a', 'b'].map((name) =>
@@ -102,7 +102,7 @@ describe('a cycle runner', () => {
     assert.deepEqual(heard, ['a step.started', 'b step.started']);
   });
 
-  it('says when a job begins, comes to its next step, and ends, also when it fails', async () => {
+  it('reports when a job begins, reaches a step, and ends, also when it fails', async () => {
     const notified: unknown[] = [];
     const runner = createCycleRunner(
       async ({ onEvent }) => {
@@ -117,14 +117,14 @@ describe('a cycle runner', () => {
       runner.exclusive(() => Promise.reject(new Error('no'))),
       /no/,
     );
-    // A repair fetches too: it goes on as long as it is heard of.
+    // A repair fetches too, so it continues as long as it reports steps.
     await runner.exclusive(async (hear) => hear({ type: 'step.started', cycle: 'c-2', step: 'fetch' }));
     const last = ['began', 'fetch', 'ended'];
     assert.deepEqual(notified, ['began', 'refresh', 'ended', 'began', 'ended', ...last]);
   });
 });
 
-describe('a pull whose client has gone before its turn', () => {
+describe('a pull with a client that disconnects before its cycle', () => {
   const gone = AbortSignal.abort();
 
   it('starts no cycle, and is answered INTERRUPTED', async () => {
@@ -138,7 +138,7 @@ describe('a pull whose client has gone before its turn', () => {
     assert.equal(started.length, 1);
   });
 
-  it('leaves its cycle to who joined it, without its force and without its name', async () => {
+  it('leaves its cycle to the pulls that joined, without its force and its name', async () => {
     const { started, runner, pull } = stage();
     const first = pull('poll');
     await settle();
@@ -159,7 +159,7 @@ describe('a pull whose client has gone before its turn', () => {
   });
 });
 
-/** A runner whose cycles end as soon as they are interrupted, or when the test says so. */
+/** A runner with cycles that end at an interrupt, or when the test ends them. */
 function interruptible() {
   const started: { options: RunOptions; end: () => void }[] = [];
   const runner = createCycleRunner(
@@ -177,7 +177,7 @@ function interruptible() {
 }
 
 describe('a job that preempts cycles', () => {
-  it('runs before the cycle that it ended, and before those that waited', async () => {
+  it('runs before the cycle that it ended, and before waiting cycles', async () => {
     const { started, runner, pull } = interruptible();
     const first = pull('poll');
     await settle();
@@ -193,7 +193,7 @@ describe('a job that preempts cycles', () => {
     assert.deepEqual(await Promise.all([first, second]), ['c-2', 'c-2']);
   });
 
-  it('waits for a download that the server sent again, unless it always ends it', async () => {
+  it('waits for a download that the server did not resume, unless it always ends it', async () => {
     const { started, runner, pull } = interruptible();
     const first = pull('poll');
     await settle();
@@ -211,7 +211,7 @@ describe('a job that preempts cycles', () => {
     assert.equal(await first, 'c-2');
   });
 
-  it('is followed by a cycle for each request, although the job failed', async () => {
+  it('is followed by a cycle for each request, also when the job fails', async () => {
     const { started, runner, pull } = interruptible();
     const first = pull('poll');
     await settle();
@@ -226,7 +226,7 @@ describe('a job that preempts cycles', () => {
 });
 
 describe('a pull that waits for another cycle', () => {
-  it('is reported where that cycle is, and each event of it until its end', async () => {
+  it('receives the progress of that cycle, and each event until its end', async () => {
     const { started, pull } = interruptible();
     const first = pull('poll');
     await settle();
@@ -248,7 +248,7 @@ describe('a pull that waits for another cycle', () => {
     assert.equal(await second, 'c-2');
   });
 
-  it('ends it by force once, where it is not forced itself', async () => {
+  it('ends an unforced cycle once when the pull is forced', async () => {
     const { started, pull } = interruptible();
     const all = [pull('poll'), settle().then(() => pull('force'))];
     await settle();
