@@ -18,8 +18,13 @@ import { chooseStatusSource, type StatusEvidence } from './status-source-rules.j
 
 export type KnownStatus =
   | { readonly kind: 'agent' | 'disk'; readonly report: StatusReport }
-  /** `status.json`, with its age. */
-  | { readonly kind: 'file'; readonly report: StatusReport; readonly ageMs: number };
+  /** `status.json`, with its age. `socket`: the reason for this source, as StatusEvidence has it. */
+  | {
+      readonly kind: 'file';
+      readonly report: StatusReport;
+      readonly ageMs: number;
+      readonly socket: StatusEvidence['socket'];
+    };
 
 /** No source is good enough. `report`: from the ledger, after an agent ended without a final status; else undefined. */
 export interface UnknownStatus {
@@ -97,7 +102,7 @@ async function readStatusWithoutAgent(
     default: {
       if (last === undefined) return { kind: 'unknown', why: error };
       const report = source === 'status-file' ? last.report : withUnreachableAgent(last.report, error, ageMs);
-      return { kind: 'file', ageMs, report };
+      return { kind: 'file', ageMs, report, socket };
     }
   }
 }

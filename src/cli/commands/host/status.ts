@@ -54,15 +54,20 @@ function answerOf(status: KnownStatus, flags: ConfigFlags, service: ServiceComma
   const ageMs = status.kind === 'file' ? status.ageMs : undefined;
   const details = { ...rest, health: level, source, ...given({ ageMs }) };
   const { lines, ...shown } = showStatus(report, service);
-  const by =
-    ageMs === undefined
-      ? []
-      : [`  by        status.json, ${roughly(ageMs)} old: this user cannot open a socket of the agent`];
+  const by = status.kind === 'file' ? [`  by        ${statusFileText(status)}`] : [];
   const [head = '', ...more] = lines;
   return withConfig(
     { outcome: statusWord(report), level, details, ...shown, lines: [head, ...by, ...more] },
     flags,
   );
+}
+
+function statusFileText({ ageMs, socket }: Extract<KnownStatus, { kind: 'file' }>): string {
+  const reason =
+    socket === 'denied'
+      ? 'this user cannot open a socket of the agent'
+      : 'no agent listens, and this user cannot read the state directory';
+  return `status.json, ${roughly(ageMs)} old: ${reason}`;
 }
 
 async function watch(flags: ConfigFlags, context: CommandContext): Promise<Answer> {

@@ -129,6 +129,20 @@ describe('writ health of somebody who may not look', asRoot, () => {
     assert.match(await said(600_000), /^1 error\[AGENT_UNREACHABLE\]: .*its last status is 10 min old/);
   });
 
+  it('names the state directory where no agent listens and the user cannot read the state', async () => {
+    using host = copyHost(installed);
+    chmodSync(host.dir.path, 0o755);
+    chmodSync(host.dir.join('state'), 0o700);
+    const file = host.dir.join('run/status.json');
+    writeFileSync(file, JSON.stringify(statusReport({ atMs: Date.now() - 60_000, agent: 'stop' })));
+    chmodSync(file, 0o644);
+    const { exitCode, stdout } = await host.writUnder(nobody, 'status');
+    assert.match(
+      `${exitCode} ${stdout}`,
+      /^0 .*\n {2}by {8}status\.json, 1 min old: no agent listens, and this user cannot read the state directory/,
+    );
+  });
+
   it('leads whoever may not read the state to the command of those who may', async () => {
     using host = copyHost(installed);
     chmodSync(host.dir.path, 0o755);
