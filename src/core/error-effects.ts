@@ -10,7 +10,7 @@ const onPublisher =
 const onFleet = 'None: policy does not depend on the fleet server.';
 const nextCycleTries = 'The release is not remembered as refused: the next cycle tries it again.';
 /** Errors of metadata and downloads: they end the preparation of a release. */
-const notFetched = `The active policy stays unchanged: no release was activated. ${nextCycleTries}`;
+const notFetched = `The release that is active stays active: no newer one of its bundle is activated. ${nextCycleTries}`;
 const beforeSwap = `The active policy stays unchanged: the error occurs before the swap. ${nextCycleTries}`;
 const remembered =
   'The active policy stays unchanged. The release is remembered as refused and is tried again later ' +

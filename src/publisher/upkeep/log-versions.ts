@@ -11,7 +11,6 @@ import {
   requireThreshold,
   rootAuthority,
 } from '../../core/tuf/metadata-checks.js';
-import { beginsAgain } from '../../core/tuf/metadata-version.js';
 import { countValidSigners } from '../../core/tuf/signature-schemes.js';
 import { matchesPath } from '../../core/tuf/target-search.js';
 import { trustFirstRoot, trustNextRoot } from '../../core/tuf/trusted-set.js';
@@ -105,6 +104,8 @@ export interface RoleVersions {
 }
 
 const maxMissingNamed = 100;
+/** More versions in a row were not lost. */
+const maxLostVersions = 10_000;
 
 export interface Vouching {
   readonly charges: readonly InCharge[];
@@ -147,8 +148,8 @@ function missingIn(readVersions: readonly number[]): number[] {
   const missing: number[] = [];
   for (const [index, version] of readVersions.entries()) {
     const older = readVersions[index + 1] ?? version - 1;
-    // A stolen key skipped the versions between (adr/0073).
-    if (beginsAgain(version) && !beginsAgain(older)) continue;
+    // A stolen key skipped the versions between (adr/0073): they never existed.
+    if (version - older > maxLostVersions) continue;
     for (let gone = version - 1; gone > older && missing.length < maxMissingNamed; gone -= 1)
       missing.push(gone);
   }

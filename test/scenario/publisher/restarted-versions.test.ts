@@ -145,6 +145,8 @@ describe('a team with its highest version published', () => {
     await commit(repository, await complete(repository, onlineKeys(dir)));
     assert.deepEqual(live(repository), ['dns-edge 2 dns-team']);
     assert.equal((await signByTeam(repository, team)).version, maxVersionAfterGap + 2);
+    const log = readRepositoryLog({ repository: repository.directory, clock: repository.clock });
+    assert.deepEqual(log.missing, [], 'the versions before the gap never existed');
   });
 
   it('is logged in the order of its signatures, and no release that hosts saw is called unpublished', async () => {
