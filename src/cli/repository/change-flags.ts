@@ -12,7 +12,7 @@ import type { SignedRole } from '../../publisher/signing/online-signing.js';
 import type { ChangeOptions, ChangeResult, SignedChange } from '../../publisher/signing/sign-change.js';
 import type { Answer, CommandContext, Reporter } from '../console/command.js';
 import { numberFlag } from '../console/flag-values.js';
-import { type FlagValues, preset, required } from '../console/flags.js';
+import { type FlagValues, preset, required, toggle } from '../console/flags.js';
 import { releaseDetails, releaseLines, shellWord } from '../show/show-repository.js';
 import { passphraseFlags, passphrasesFor } from './passphrase.js';
 import { clockFlag, lockWait, lockWaitFlag, repositoryFlag } from './repository-flags.js';
@@ -26,6 +26,12 @@ export const changeFlags = {
   ...passphraseFlags,
   ...signerFlags,
 };
+
+/** After a root with new online keys. A lost file must be restored, because its releases and serials would be forgotten. */
+export const acceptMissingFlag = toggle(
+  '--accept-missing',
+  'with new online keys: use the newest files that exist in place of published ones that never existed',
+);
 
 /** Of who makes a release the head of a channel. */
 export const deltasFlag = preset(

@@ -2,6 +2,7 @@
 // keys of some root of the chain. After a root with new online keys, files that a thief named may not exist.
 import { join } from 'node:path';
 import { isWritError, WritError } from '../../core/errors.js';
+import { given } from '../../core/given.js';
 import { defaultMetadataLimits as limits, metadataBytesByRole } from '../../core/limits.js';
 import {
   isNamedBy,
@@ -28,12 +29,16 @@ export interface LiveFiles {
   readonly targets: ParsedFile<'targets'>;
 }
 
+export type MissingFiles = 'refused' | 'accepted';
+
 interface LiveReading {
   readonly layout: RepositoryLayout;
   /** From the first trusted root to the newest. */
   readonly roots: readonly ParsedFile<'root'>[];
   /** The root that hosts have, or will have after a commit. */
   readonly hostRoot: ParsedFile<'root'>;
+  /** `accepted`: only where an operator knows that the missing files never existed. A lost file would be forgotten. */
+  readonly missingFiles: MissingFiles;
 }
 
 /** The newest snapshots that are read in place of one that names missing files. */
@@ -41,7 +46,8 @@ const maxSnapshots = 64;
 
 /**
  * Fast-forward attack with online keys alone: a snapshot names versions that never existed. Hosts have rejected them, and forget
- * the snapshot with its key. So where the newest root replaces an online key, the newest snapshot with existing files counts.
+ * the snapshot with its key. So where the newest root replaces an online key, and an operator accepts it, the newest snapshot
+ * with existing files counts.
  * @throws WritError METADATA_MISSING, METADATA_MALFORMED, METADATA_MIX, SIGNATURE_*
  */
 export function readLiveFiles(reading: LiveReading): LiveFiles {
@@ -53,6 +59,7 @@ export function readLiveFiles(reading: LiveReading): LiveFiles {
   if ('error' in named && !hasNewOnlineKeys(reading, { timestamp })) throw named.error;
   if ('files' in named && (!hasNewOnlineKeys(reading, named.files) || isWhole(reading, named.files)))
     return named.files;
+  if (reading.missingFiles === 'refused') throw missingFilesError(named);
   const versions = versionsOnDisk(layout, 'snapshot').reverse().slice(0, maxSnapshots);
   const others = versions.flatMap((version) => {
     const one = attempt(() => readFrom(reading, timestamp, { version }));
@@ -66,7 +73,19 @@ export function readLiveFiles(reading: LiveReading): LiveFiles {
   throw named.error;
 }
 
-function attempt(read: () => LiveFiles): { readonly files: LiveFiles } | { readonly error: WritError } {
+type Attempt = { readonly files: LiveFiles } | { readonly error: WritError };
+
+function missingFilesError(named: Attempt): WritError {
+  const error = 'error' in named ? named.error : undefined;
+  const message = error?.message ?? 'a file that the snapshot lists for a team is missing or differs';
+  return new WritError('REPOSITORY_INVALID', `the repository does not verify: ${message}`, {
+    facts: error === undefined ? {} : { ...error.facts, clientCode: error.code },
+    hint: 'Restore the file from another copy. If a stolen key listed a file that never existed: `--accept-missing` of `writ root commit` and `writ refresh`.',
+    ...given({ cause: error }),
+  });
+}
+
+function attempt(read: () => LiveFiles): Attempt {
   try {
     return { files: read() };
   } catch (error) {

@@ -14,7 +14,7 @@ import {
   readLiveDelegated,
   readRestartedFiles,
 } from './delegated-files.js';
-import { type LaterRole, readLiveFiles, readRequired } from './live-files.js';
+import { type LaterRole, type MissingFiles, readLiveFiles, readRequired } from './live-files.js';
 import {
   listNames,
   metadataName,
@@ -66,13 +66,14 @@ export function readRepositoryState(
     readonly outdatedTargets?: 'accepted';
     readonly nextRoot?: ParsedFile<'root'> | undefined;
     readonly shouldIncludeWaiting?: boolean | undefined;
+    readonly missingFiles?: MissingFiles | undefined;
   } = {},
 ): RepositoryState {
   const { anchor, roots } = readRoots(layout, keysDirectory);
   return asInvalid(() => {
-    const { nextRoot, shouldIncludeWaiting } = options;
+    const { nextRoot, shouldIncludeWaiting, missingFiles = 'refused' } = options;
     const root = newestOf(roots);
-    const files = readLiveFiles({ layout, roots, hostRoot: nextRoot ?? root });
+    const files = readLiveFiles({ layout, roots, hostRoot: nextRoot ?? root, missingFiles });
     const { timestamp, snapshot, targets } = files;
     const outdated = [timestamp, snapshot, targets].filter((file) => !isVouchedByRoot(file, root));
     const read = (version: number) =>

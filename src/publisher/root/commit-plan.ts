@@ -6,7 +6,7 @@ import { type ParsedFile, parseEnvelope, type RootSigned } from '../../core/tuf/
 import type { Clock } from '../../platform/time/clock.js';
 import { holderOf, type KeyDirectory, keysAtHand } from '../keys/key-directory.js';
 import { delegatedRolesOf } from '../repository/delegated-files.js';
-import type { LaterRole } from '../repository/live-files.js';
+import type { LaterRole, MissingFiles } from '../repository/live-files.js';
 import { layoutOf } from '../repository/repository-layout.js';
 import { type RepositoryState, readRepositoryState, readRoots } from '../repository/repository-state.js';
 import { listUnconfirmedTeams, removesTargetsKey, type TeamKeys } from './confirm-teams.js';
@@ -27,6 +27,8 @@ export interface PlanOptions {
   readonly clock: Clock;
   /** Sign waiting targets too, although the next root does not list their keys; false by default. */
   readonly shouldIncludeWaiting?: boolean | undefined;
+  /** Left out: refused. */
+  readonly missingFiles?: MissingFiles | undefined;
   /** Needed for each team where the root removes a targets key. */
   readonly teamKeys?: TeamKeys | undefined;
 }
@@ -53,8 +55,13 @@ export function planCommit(options: PlanOptions) {
   // Both thresholds, by the very rules of a host; the tally is for people.
   if (isComplete(tallies)) trustNextRoot(trustFirstRoot(base.bytes), root.bytes);
   // Waiting targets of a replaced key may be signed by a thief.
-  const { shouldIncludeWaiting } = options;
-  const reading = { outdatedTargets: 'accepted', nextRoot: root, shouldIncludeWaiting } as const;
+  const { shouldIncludeWaiting, missingFiles } = options;
+  const reading = {
+    outdatedTargets: 'accepted',
+    nextRoot: root,
+    shouldIncludeWaiting,
+    missingFiles,
+  } as const;
   const state = readRepositoryState(layout, keys?.path, reading);
   const roles = planRoles(state, root.signed, options);
   // Without a new targets key too: the old key signs nothing after the commit, so that a wrong key could not be corrected.

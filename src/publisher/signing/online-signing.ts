@@ -8,6 +8,7 @@ import { type MetaFile, type OnlineRole, onlineRoles, type ParsedFile } from '..
 import { holderOf, type KeyDirectory, openKeysOf, requireKeysOf } from '../keys/key-directory.js';
 import { type Signer, signMetadata } from '../keys/signer.js';
 import { listNewReleases } from '../repository/listing.js';
+import type { MissingFiles } from '../repository/live-files.js';
 import {
   describeListedFile,
   livesOf,
@@ -46,7 +47,9 @@ export type OnlineSigners = Readonly<Record<OnlineRole, readonly Signer[]>>;
  * @throws WritError KEYS_MISSING, KEY_UNREADABLE, PASSPHRASE_NEEDED, PASSPHRASE_WRONG, REPOSITORY_INVALID
  */
 export async function openOnlineSigners(repository: string, keys: KeyDirectory): Promise<OnlineSigners> {
-  const root = readRepositoryState(layoutOf(repository), keys.path).live.root.signed;
+  // Only the root counts here.
+  const reading = { missingFiles: 'accepted' } as const;
+  const root = readRepositoryState(layoutOf(repository), keys.path, reading).live.root.signed;
   const snapshot = await requireKeysOf(keys, holderOf(root, 'snapshot'));
   return { snapshot, timestamp: await requireKeysOf(keys, holderOf(root, 'timestamp')) };
 }
@@ -194,6 +197,8 @@ export interface ResignOptions extends WriterOptions {
   /** The directory with the publisher's copy of the root; undefined: the first root of the repository is trusted. */
   readonly keysDirectory?: string;
   readonly clockCheck?: ClockCheck | undefined;
+  /** Left out: refused. */
+  readonly missingFiles?: MissingFiles | undefined;
 }
 
 export type ResignResult = Awaited<ReturnType<typeof resignOnline>>;
@@ -205,7 +210,8 @@ export type ResignResult = Awaited<ReturnType<typeof resignOnline>>;
 export async function resignOnline(options: ResignOptions) {
   return withRepository(options, async (writer) => {
     const { signers, roles } = options;
-    const read = readRepositoryState(writer.layout, options.keysDirectory);
+    const { missingFiles } = options;
+    const read = readRepositoryState(writer.layout, options.keysDirectory, { missingFiles });
     const clock = await requireReliableClock(options, read);
     const state = await omitUnacceptableFiles(read, clock);
     requireNothingIgnored(state, chooseSigningTimeMs(state, clock.nowMs()));

@@ -3,7 +3,9 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import { maxVersion } from '../../../src/core/tuf/metadata-version.js';
+import { onlineRoles } from '../../../src/core/tuf/tuf-metadata.js';
 import { withdrawRelease } from '../../../src/publisher/release/withdraw.js';
+import { openOnlineSigners, resignOnline } from '../../../src/publisher/signing/online-signing.js';
 import { rejectsCode } from '../../kit/assert/assert-code.js';
 import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
 import { commit, keysAt } from '../../kit/repository/ceremony.js';
@@ -29,7 +31,7 @@ function onlineKeys(dir: TempDir) {
 
 describe('a published version that does not exist', () => {
   for (const version of [500, maxVersion]) {
-    it(`of the targets (${version}) is passed over by new online keys, and hosts follow`, async () => {
+    it(`of the targets (${version}) is passed over by new online keys where an operator accepts it, and hosts follow`, async () => {
       using dir = tempDir();
       const repository = sampleRepository(dir);
       await repository.publish({ a: 'a' });
@@ -40,7 +42,18 @@ describe('a published version that does not exist', () => {
       await rejectsCode('REPOSITORY_INVALID', repository.publish({ a: 'b' }));
       const keys = keysAt(someKeys(dir, repository, 'targets.key'));
       const signed = await complete(repository, onlineKeys(dir));
-      await commit(repository, signed, { keys, unsignedRoles: 'accepted' });
+      const error = await rejectsCode(
+        'REPOSITORY_INVALID',
+        commit(repository, signed, { keys, unsignedRoles: 'accepted' }),
+      );
+      assert.match(error.hint, /Restore the file from another copy.*`--accept-missing`/);
+      const accepting = { missingFiles: 'accepted' } as const;
+      await commit(repository, signed, { keys, unsignedRoles: 'accepted', ...accepting });
+      await rejectsCode('REPOSITORY_INVALID', repository.refresh());
+      const options = changeOptions(repository);
+      const signers = await openOnlineSigners(repository.directory, options.keys);
+      const online = { signers, roles: onlineRoles, keysDirectory: repository.keys };
+      await resignOnline({ ...options, ...online, ...accepting });
       await repository.refresh();
       assert.deepEqual(live(repository), ['dns-edge 1 targets']);
       assert.equal((await versionsOf(host))['targets'], 2);
@@ -48,11 +61,14 @@ describe('a published version that does not exist', () => {
       assert.equal((await versionsOf(host))['targets'], 3);
     });
 
-    it(`of a team (${version}) is passed over by new online keys, and the team goes on`, async () => {
+    it(`of a team (${version}) is passed over by new online keys where an operator accepts it, and the team goes on`, async () => {
       using dir = tempDir();
       const { repository, team } = await publishedByTeam(dir);
       await forgeOnline(repository, 'dns-team', version);
-      await commit(repository, await complete(repository, onlineKeys(dir)));
+      const signed = await complete(repository, onlineKeys(dir));
+      const error = await rejectsCode('REPOSITORY_INVALID', commit(repository, signed));
+      assert.match(error.message, /a file that the snapshot lists for a team is missing/);
+      await commit(repository, signed, { missingFiles: 'accepted' });
       assert.deepEqual(live(repository), ['dns-edge 1 dns-team']);
       assert.equal((await repository.publish({ file: 'two' }, { keys: team.keys })).release.serial, 2);
       await repository.refresh();
@@ -61,13 +77,15 @@ describe('a published version that does not exist', () => {
     });
   }
 
-  it('of the snapshot is passed over by new online keys', async () => {
+  it('of the snapshot is passed over by new online keys where an operator accepts it', async () => {
     using dir = tempDir();
     const { repository } = await publishedByTeam(dir);
     await forgeOnline(repository, 'snapshot', 500);
     fs.rmSync(metadataPath(repository, '500.snapshot.json'));
     await rejectsCode('REPOSITORY_INVALID', repository.refresh());
-    await commit(repository, await complete(repository, onlineKeys(dir)));
+    const signed = await complete(repository, onlineKeys(dir));
+    await rejectsCode('REPOSITORY_INVALID', commit(repository, signed));
+    await commit(repository, signed, { missingFiles: 'accepted' });
     assert.deepEqual(live(repository), ['dns-edge 1 dns-team']);
     await versionsOf(hostOf(repository));
   });
@@ -91,7 +109,7 @@ describe('a published version that does not exist', () => {
     await repository.publish({ a: 'b' });
     fs.rmSync(metadataPath(repository, '3.targets.json'));
     const signed = await complete(repository, { replace: [replacing(dir, 'targets')] });
-    await rejectsCode('REPOSITORY_INVALID', commit(repository, signed));
+    await rejectsCode('REPOSITORY_INVALID', commit(repository, signed, { missingFiles: 'accepted' }));
   });
 });
 

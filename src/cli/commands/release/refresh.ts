@@ -7,11 +7,23 @@ import {
   resignOnline,
 } from '../../../publisher/signing/online-signing.js';
 import type { Answer, CommandDefinition } from '../../console/command.js';
-import { required } from '../../console/flags.js';
-import { type ChangeFlags, changeFlags, changeOptions, warnOfClock } from '../../repository/change-flags.js';
+import { type FlagValues, required } from '../../console/flags.js';
+import {
+  acceptMissingFlag,
+  type ChangeFlags,
+  changeFlags,
+  changeOptions,
+  warnOfClock,
+} from '../../repository/change-flags.js';
 import { leftOutLines, releaseDetails, releaseLines } from '../../show/show-repository.js';
 
-export const command: CommandDefinition<ChangeFlags> = {
+const flags = {
+  ...changeFlags,
+  keys: required('--keys <dir>', 'directory with the snapshot and timestamp keys'),
+  acceptMissing: acceptMissingFlag,
+};
+
+export const command: CommandDefinition<FlagValues<typeof flags>> = {
   examples: [
     'writ refresh --repository repo --keys keys',
     'writ refresh --repository repo --keys /etc/writ/online --passphrase-file /run/credentials/passphrase',
@@ -22,14 +34,16 @@ export const command: CommandDefinition<ChangeFlags> = {
     '2  usage',
     '7  another process writes the repository',
   ],
-  flags: { ...changeFlags, keys: required('--keys <dir>', 'directory with the snapshot and timestamp keys') },
+  flags,
   acts: () => true,
   run: async (_args, flags, context) => {
     const options = changeOptions(flags, context, 'refresh', isOnlineRole);
     const { repository, keys } = options;
     const signers = await openOnlineSigners(repository, keys);
     context.reporter.begin('sign', 'snapshot, timestamp');
-    const result = await resignOnline({ ...options, signers, roles: onlineRoles, keysDirectory: keys.path });
+    const missingFiles = flags.acceptMissing ? ('accepted' as const) : ('refused' as const);
+    const own = { signers, roles: onlineRoles, keysDirectory: keys.path, missingFiles };
+    const result = await resignOnline({ ...options, ...own });
     const { snapshot, timestamp } = result.versions;
     context.reporter.finish('sign', `snapshot v${snapshot}, timestamp v${timestamp}`);
     warnOfClock(result, context.reporter);

@@ -21,6 +21,7 @@ import type { Answer, CommandContext, CommandDefinition } from '../../console/co
 import { repeatedText } from '../../console/flag-values.js';
 import { type FlagValues, optional, toggle } from '../../console/flags.js';
 import { confirmCode } from '../../console/questions.js';
+import { acceptMissingFlag } from '../../repository/change-flags.js';
 import { passphraseFlags, passphrasesFor } from '../../repository/passphrase.js';
 import { clockFlag, lockWait, lockWaitFlag, repositoryFlag } from '../../repository/repository-flags.js';
 import { teamKeysOf } from '../../repository/role-keys.js';
@@ -47,6 +48,7 @@ const flags = {
     'commit although new keys are missing: hosts accept nothing new until they have signed',
   ),
   includeWaiting: toggle('--include-waiting', 'sign waiting targets too, although their keys are replaced'),
+  acceptMissing: acceptMissingFlag,
   teamKey: optional(
     '--team-key <role=file>',
     'where a targets key is removed: the public key of a team (or its whole key id), as the team gave it; may be repeated',
@@ -84,7 +86,9 @@ export const command: CommandDefinition<CommitFlags> = {
     const repository = context.at(flags.repository);
     const teamKeys = teamKeysOf(flags.teamKey ?? [], context);
     const shouldIncludeWaiting = flags.includeWaiting;
-    const options = { proposal, repository, clock, keys, shouldIncludeWaiting, teamKeys };
+    const missingFiles = flags.acceptMissing ? ('accepted' as const) : ('refused' as const);
+    const own = { shouldIncludeWaiting, teamKeys, missingFiles };
+    const options = { proposal, repository, clock, keys, ...own };
     const unsignedRoles = flags.leaveUnsigned ? ('accepted' as const) : ('refused' as const);
     const plan = planCommit(options);
     if (flags.dryRun) return preview(plan, flags);
