@@ -91,6 +91,12 @@ export function narrateSigned(
   reporter.finish('verify', 'with our own client, from the first root');
 }
 
+/** @param version of the published snapshot where an older one was used */
+export function warnOfPassedOver(version: number | undefined, reporter: Reporter): void {
+  if (version === undefined) return;
+  reporter.warn(`snapshot v${version} lists missing files: the newest snapshot with existing files was used`);
+}
+
 /** A signer's clock that is behind what was signed is no failure, and may be the one that is right. */
 export function warnOfClock(
   { signedAheadMs }: { readonly signedAheadMs?: number | undefined },

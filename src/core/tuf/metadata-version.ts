@@ -45,3 +45,17 @@ const maxContinuedVersion = 2 * maxVersionAfterGap;
 export function beginsAgain(version: number): boolean {
   return version > maxContinuedVersion;
 }
+
+/**
+ * Fast-forward attack: a stolen key signed a version so high that no version can follow. A root that removes the key of the
+ * snapshot or timestamp makes hosts delete both files (specification 5.3.11), so that versions may begin again.
+ * @param outdated the roles with keys that the root no longer lists
+ */
+export function forgetsVersions(outdated: readonly string[]): boolean {
+  return outdated.includes('timestamp') || outdated.includes('snapshot');
+}
+
+/** @returns whether the versions of the targets begin again: only a root that replaces their key too makes hosts accept it */
+export function restartsTargets(outdated: readonly string[], version: number): boolean {
+  return forgetsVersions(outdated) && outdated.includes('targets') && beginsAgain(version);
+}

@@ -18,7 +18,7 @@ import {
   readRepositoryFile,
   unlessRefused,
 } from './repository-layout.js';
-import { publishedVersion, type VersionRestarts } from './version-restarts.js';
+import { listedFile, publishedVersion, type VersionRestarts } from './version-restarts.js';
 
 /** Newest file of each role that has one, by name. */
 export type DelegatedFiles = ReadonlyMap<string, ParsedFile<'targets'>>;
@@ -39,7 +39,7 @@ export function readLiveDelegated(
   meta: Meta,
   targets: ParsedFile<'targets'>,
 ): DelegatedFiles {
-  return readNamedFiles(layout, targets, (role) => metaOf(meta, role));
+  return readNamedFiles(layout, targets, (role) => listedFile(meta, role));
 }
 
 /** @returns the last published file of each role with restarted versions that no snapshot has listed since */
@@ -49,7 +49,7 @@ export function readRestartedFiles(
   targets: ParsedFile<'targets'>,
 ): DelegatedFiles {
   return readNamedFiles(layout, targets, (role) =>
-    metaOf(meta, role) === undefined ? restarts.get(role) : undefined,
+    listedFile(meta, role) === undefined ? restarts.get(role) : undefined,
   );
 }
 
@@ -113,11 +113,7 @@ export function findNewest(
 
 /** @returns the version that a snapshot names; 0 when it names none: no host has seen the role */
 export function versionIn(meta: Meta, role: string): number {
-  return metaOf(meta, role)?.version ?? 0;
-}
-
-function metaOf(meta: Meta, role: string): MetaFile | undefined {
-  return Object.hasOwn(meta, `${role}.json`) ? meta[`${role}.json`] : undefined;
+  return listedFile(meta, role)?.version ?? 0;
 }
 
 /**

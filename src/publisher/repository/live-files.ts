@@ -10,6 +10,7 @@ import {
   requireThreshold,
   rootAuthority,
 } from '../../core/tuf/metadata-checks.js';
+import { forgetsVersions } from '../../core/tuf/metadata-version.js';
 import { type MetaFile, type ParsedFile, parseEnvelope } from '../../core/tuf/tuf-metadata.js';
 import { delegatedRolesOf } from './delegated-files.js';
 import { readLoosely } from './loose-metadata.js';
@@ -19,6 +20,7 @@ import {
   readRepositoryFile,
   versionsOnDisk,
 } from './repository-layout.js';
+import { listedFile } from './version-restarts.js';
 
 /** What a root puts in charge, beside itself. */
 export type LaterRole = 'timestamp' | 'snapshot' | 'targets';
@@ -108,7 +110,7 @@ function readFrom(
 function isWhole({ layout }: LiveReading, { snapshot, targets }: LiveFiles): boolean {
   const { meta } = snapshot.signed;
   return delegatedRolesOf(targets).every(({ name }) => {
-    const named = Object.hasOwn(meta, `${name}.json`) ? meta[`${name}.json`] : undefined;
+    const named = listedFile(meta, name);
     const file = named && readLoosely(layout, 'targets', named.version, name);
     return named === undefined || (file !== undefined && isNamedBy(named, file));
   });
@@ -119,7 +121,7 @@ function hasNewOnlineKeys(
   { timestamp, snapshot }: Pick<LiveFiles, 'timestamp'> & Partial<LiveFiles>,
 ): boolean {
   const files = [timestamp, ...(snapshot === undefined ? [] : [snapshot])];
-  return files.some((file) => !isVouchedByRoot(file, hostRoot));
+  return forgetsVersions(files.filter((file) => !isVouchedByRoot(file, hostRoot)).map(({ role }) => role));
 }
 
 /**

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { isWritError, WritError } from '../../core/errors.js';
 import { defaultMetadataLimits as limits } from '../../core/limits.js';
 import { isVouchedByRoot } from '../../core/tuf/metadata-checks.js';
+import { restartsTargets } from '../../core/tuf/metadata-version.js';
 import { type TrustedSet, trustFirstRoot, trustNextRoot } from '../../core/tuf/trusted-set.js';
 import { isOnlineRole, type ParsedFile, parseEnvelope } from '../../core/tuf/tuf-metadata.js';
 import {
@@ -22,7 +23,7 @@ import {
   type RepositoryLayout,
   readRepositoryFile,
 } from './repository-layout.js';
-import { readVersionRestarts, restartsTargets, type VersionRestarts } from './version-restarts.js';
+import { readVersionRestarts, type VersionRestarts } from './version-restarts.js';
 
 /** All four roles are there and belong together; of the delegated ones those that verify. */
 export type LiveSet = Required<Omit<TrustedSet, 'clockFloorMs'>>;
@@ -104,6 +105,12 @@ function rolesOf(files: readonly ParsedFile<LaterRole>[]): readonly LaterRole[] 
 export function isWaiting({ targets, live, delegated }: RepositoryState): boolean {
   if (targets !== live.targets) return true;
   return [...delegated].some(([name, file]) => !isSameFile(file, live.delegated.get(name)));
+}
+
+/** @returns the version of the published snapshot where an older one is used, because it lists missing files */
+export function passedOverSnapshot({ live }: RepositoryState): number | undefined {
+  const { version } = live.timestamp.signed.meta['snapshot.json'];
+  return version === live.snapshot.signed.version ? undefined : version;
 }
 
 /** @returns the state as hosts see it */

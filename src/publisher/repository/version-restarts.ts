@@ -12,20 +12,6 @@ export interface VersionRestart extends MetaFile {
 /** By role: `snapshot`, `targets` or a delegated one. */
 export type VersionRestarts = ReadonlyMap<string, VersionRestart>;
 
-/**
- * Fast-forward attack: a stolen key signed a version so high that no version can follow. A root that removes the key of the
- * snapshot or timestamp makes hosts delete both files (specification 5.3.11), so that versions may begin again.
- * @param outdated the roles with keys that the root no longer lists
- */
-export function forgetsVersions(outdated: readonly string[]): boolean {
-  return outdated.includes('timestamp') || outdated.includes('snapshot');
-}
-
-/** @returns whether the versions of the targets begin again: only a root that replaces their key too makes hosts accept it */
-export function restartsTargets(outdated: readonly string[], version: number): boolean {
-  return forgetsVersions(outdated) && outdated.includes('targets') && beginsAgain(version);
-}
-
 /** @returns `writ.restarts` of a snapshot; entries of another form are left out, because a stolen key may have signed them */
 export function readVersionRestarts(signed: object): VersionRestarts {
   const { writ } = signed as { readonly writ?: { readonly restarts?: unknown } };
@@ -49,13 +35,17 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** @returns the file of a role that a snapshot lists */
+export function listedFile(meta: Readonly<Record<string, MetaFile>>, role: string): MetaFile | undefined {
+  return Object.hasOwn(meta, `${role}.json`) ? meta[`${role}.json`] : undefined;
+}
+
 /** @returns the version that the next version of a role follows; 0 before its first */
 export function publishedVersion(
   { meta, restarts }: { readonly meta: SnapshotSigned['meta']; readonly restarts: VersionRestarts },
   role: string,
 ): number {
-  const listed = Object.hasOwn(meta, `${role}.json`) ? meta[`${role}.json`] : undefined;
-  return listed?.version ?? restarts.get(role)?.after ?? 0;
+  return listedFile(meta, role)?.version ?? restarts.get(role)?.after ?? 0;
 }
 
 /** @returns the version of the last file of a role that hosts saw, also where its versions begin again; 0 for none */
@@ -63,8 +53,7 @@ export function lastSeenVersion(
   { meta, restarts }: { readonly meta: SnapshotSigned['meta']; readonly restarts: VersionRestarts },
   role: string,
 ): number {
-  const listed = Object.hasOwn(meta, `${role}.json`) ? meta[`${role}.json`] : undefined;
-  return (listed ?? restarts.get(role))?.version ?? 0;
+  return (listedFile(meta, role) ?? restarts.get(role))?.version ?? 0;
 }
 
 /**

@@ -2,7 +2,7 @@
 // accept signers of these two roles only, so that a server never needs a root or targets key.
 import { WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
-import { beginsAgain, maxVersion } from '../../core/tuf/metadata-version.js';
+import { beginsAgain, forgetsVersions, maxVersion } from '../../core/tuf/metadata-version.js';
 import { keyId } from '../../core/tuf/signature-schemes.js';
 import { type MetaFile, type OnlineRole, onlineRoles, type ParsedFile } from '../../core/tuf/tuf-metadata.js';
 import { holderOf, type KeyDirectory, openKeysOf, requireKeysOf } from '../keys/key-directory.js';
@@ -20,6 +20,7 @@ import { layoutOf, noVersionFollows, reachableOnDisk } from '../repository/repos
 import {
   isSameFile,
   isWaiting,
+  passedOverSnapshot,
   type RepositoryState,
   readRepositoryState,
 } from '../repository/repository-state.js';
@@ -28,7 +29,7 @@ import {
   type WriterOptions,
   withRepository,
 } from '../repository/repository-writer.js';
-import { forgetsVersions, type VersionRestarts } from '../repository/version-restarts.js';
+import type { VersionRestarts } from '../repository/version-restarts.js';
 import { omitUnacceptableFiles } from './omit-unacceptable-files.js';
 import { verifyAsClient } from './self-check.js';
 import {
@@ -174,12 +175,14 @@ function restartVersions(state: RepositoryState): RestartedState {
   for (const [name, listed] of Object.entries(meta)) {
     const role = name.replace(/\.json$/, '');
     if (!beginsAgain(listed.version)) continue;
+    if (role === 'targets') {
+      if (targets !== live.targets) restarts.set(role, { ...listed, after: targets.signed.version - 1 });
+      continue;
+    }
     const file = live.delegated.get(role);
     // The digest, because the thief's snapshot may list the version alone.
-    const named =
-      file === undefined ? listed : describeListedFile({ version: listed.version, bytes: file.bytes });
-    if (role !== 'targets') restarts.set(role, { ...named, after: lower(role) });
-    else if (targets !== live.targets) restarts.set(role, { ...listed, after: targets.signed.version - 1 });
+    const named = file && describeListedFile({ version: listed.version, bytes: file.bytes });
+    restarts.set(role, { ...(named ?? listed), after: lower(role) });
   }
   const { version } = live.snapshot.signed;
   if (beginsAgain(version)) restarts.set('snapshot', { version, after: lower('snapshot') });
@@ -228,6 +231,8 @@ export async function resignOnline(options: ResignOptions) {
       wentLive: listWaitingRoles(state),
       /** Releases that hosts see now, and did not see before. */
       newReleases: listNewReleases(state),
+      /** The published snapshot that listed missing files; left out where it was used. */
+      ...given({ passedOver: passedOverSnapshot(read) }),
       /** Names of newer files that do not verify and were not published. */
       ignored: state.ignored,
     };

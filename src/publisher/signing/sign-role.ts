@@ -2,7 +2,7 @@
 // the validity period and the members that the version before passes on. Hosts see the version with the next snapshot.
 import { WritError } from '../../core/errors.js';
 import { delegationAuthority, isVouched } from '../../core/tuf/metadata-checks.js';
-import { beginsAgain } from '../../core/tuf/metadata-version.js';
+import { beginsAgain, forgetsVersions, restartsTargets } from '../../core/tuf/metadata-version.js';
 import { matchesPath } from '../../core/tuf/target-search.js';
 import {
   type Delegations,
@@ -24,12 +24,7 @@ import { type HandedOver, handedOverBy, isInForce, targetsListedBy } from '../re
 import { livesOf, targetsContent } from '../repository/metadata-content.js';
 import type { RepositoryState } from '../repository/repository-state.js';
 import type { RepositoryWriter } from '../repository/repository-writer.js';
-import {
-  forgetsVersions,
-  lastSeenVersion,
-  publishedVersion,
-  restartsTargets,
-} from '../repository/version-restarts.js';
+import { lastSeenVersion, publishedVersion } from '../repository/version-restarts.js';
 import type { SignedRole } from './online-signing.js';
 import { describeSigningTime, type SigningClock } from './signing-time.js';
 

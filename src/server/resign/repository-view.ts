@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { type ErrorCode, isSystemError, toWritError, WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
 import { defaultMetadataLimits, metadataBytesByRole } from '../../core/limits.js';
-import { beginsAgain, parseVersion, reachableVersions } from '../../core/tuf/metadata-version.js';
+import { parseVersion, reachableVersions, restartsTargets } from '../../core/tuf/metadata-version.js';
 import { type TopLevelRole, versionPattern } from '../../core/tuf/tuf-metadata.js';
 import { isSameStamp, type Stamp, stampOf } from '../files/live-file.js';
 import { parseRoleFile, type RoleFile } from '../files/role-file.js';
@@ -108,7 +108,10 @@ function readState(repository: string): RepositoryState {
   return {
     roles,
     problems,
-    pending: snapshot === undefined ? [] : pendingFiles(versions, { snapshot, roles: waiting, outdated }),
+    pending:
+      snapshot === undefined
+        ? []
+        : pendingFiles(versions, { snapshot, roles: waiting, outdated: outdated.map(({ role }) => role) }),
   };
 }
 
@@ -172,7 +175,8 @@ interface PublishedVersions {
   readonly snapshot: RoleFile;
   /** Roles with files that may wait. */
   readonly roles: readonly string[];
-  readonly outdated: RepositoryState['problems'];
+  /** Roles with keys that the root no longer lists. */
+  readonly outdated: readonly string[];
 }
 
 /** The newest file of each role that a refresh could publish; a version that is not reachable is left out. */
@@ -183,21 +187,12 @@ function pendingFiles(
   return roles.flatMap((role) => {
     const file = `${encodeURIComponent(role)}.json`;
     const listed = snapshot.meta.get(`${role}.json`) ?? snapshot.restartedAfter.get(role) ?? 0;
-    const published = replacesTargets(outdated, { role, version: listed }) ? 0 : listed;
+    const isRestarted = role === 'targets' && restartsTargets(outdated, listed);
+    const published = isRestarted ? 0 : listed;
     const onDisk = [...(versions.get(file) ?? [])].sort((a, b) => a - b);
     const version = reachableVersions(onDisk, published).at(-1) ?? 0;
     return version > published ? [`${version}.${file}`] : [];
   });
-}
-
-/** As the publisher decides (adr/0073): the files below the high version may wait under the new key. */
-function replacesTargets(
-  outdated: RepositoryState['problems'],
-  { role, version }: { readonly role: string; readonly version: number },
-): boolean {
-  const isOutdated = (one: string): boolean => outdated.some((problem) => problem.role === one);
-  const isForgotten = isOutdated('snapshot') || isOutdated('timestamp');
-  return role === 'targets' && isForgotten && isOutdated('targets') && beginsAgain(version);
 }
 
 function versionsByFile(names: readonly string[]): Map<string, number[]> {

@@ -28,6 +28,10 @@ export async function complete(repository: SampleRepository, change: Partial<Roo
   return signedBy(repository, proposal(repository, change), both);
 }
 
+export function replacingOnlineKeys(dir: TempDir): Pick<RootChange, 'replace'> {
+  return { replace: [replacing(dir, 'snapshot'), replacing(dir, 'timestamp')] };
+}
+
 export function replacing(dir: TempDir, role: 'targets' | 'snapshot' | 'timestamp', folder = 'keys') {
   return { role, keys: [newKey(dir, `${role}-2`, folder)] };
 }

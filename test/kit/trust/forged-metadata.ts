@@ -22,6 +22,14 @@ export async function forge(repository: SampleRepository, { from, to, key, membe
   fs.writeFileSync(metadataPath(repository, to), await signMetadata({ ...signed, ...members }, [signer]));
 }
 
+/** The thief publishes the newest targets under another version, with the keys of targets and of the online roles. */
+export async function forgePublishedTargets(repository: SampleRepository, version: number): Promise<void> {
+  const to = `${version}.targets.json`;
+  const key = `${repository.keys}/targets.key`;
+  await forge(repository, { from: '2.targets.json', to, key, members: { version } });
+  await forgeOnline(repository, 'targets', version);
+}
+
 /** The thief has the online keys too, and publishes the version of a role. */
 export async function forgeOnline(
   repository: SampleRepository,

@@ -25,7 +25,7 @@ import {
   type SampleRepository,
   sampleRepository,
 } from '../../kit/repository/sample-repository.js';
-import { forge, forgeOnline } from '../../kit/trust/forged-metadata.js';
+import { forge, forgeOnline, forgePublishedTargets } from '../../kit/trust/forged-metadata.js';
 
 function check(repository: SampleRepository) {
   const report = { begin: () => undefined, progress: () => undefined };
@@ -134,7 +134,7 @@ describe('a version that no key of today can reach', () => {
 
 describe('a version far above the published one', () => {
   for (const version of [64, 9_999_999_999, maxVersionAfterGap]) {
-    it(`waits as ${version} as any other file, and a new key of the team signs the next one`, async () => {
+    it(`is published as ${version} like any other file, and a new key of the team signs the next version after it`, async () => {
       using dir = tempDir();
       const { repository, team: stolen } = await publishedByTeam(dir);
       const to = `${version}.dns-team.json`;
@@ -214,10 +214,7 @@ describe('the highest version that is published by stolen online keys', () => {
     const repository = sampleRepository(dir);
     await repository.publish({ a: 'a' });
     const host = hostOf(repository);
-    const to = `${maxVersion}.targets.json`;
-    const key = `${repository.keys}/targets.key`;
-    await forge(repository, { from: '2.targets.json', to, key, members: { version: maxVersion } });
-    await forgeOnline(repository, 'targets', maxVersion);
+    await forgePublishedTargets(repository, maxVersion);
     assert.equal((await versionsOf(host))['targets'], maxVersion);
     const error = await rejectsCode('REPOSITORY_INVALID', repository.publish({ a: 'b' }));
     assert.match(error.hint, /--replace targets=NEW.pub --replace snapshot=NEW.pub/);

@@ -5,11 +5,19 @@ import { describe, it } from 'node:test';
 import { maxVersion } from '../../../src/core/tuf/metadata-version.js';
 import { onlineRoles } from '../../../src/core/tuf/tuf-metadata.js';
 import { withdrawRelease } from '../../../src/publisher/release/withdraw.js';
+import { encodeProposal, proposalCode } from '../../../src/publisher/root/proposal-file.js';
 import { openOnlineSigners, resignOnline } from '../../../src/publisher/signing/online-signing.js';
 import { rejectsCode } from '../../kit/assert/assert-code.js';
-import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
+import { runWrit } from '../../kit/cli/run-writ.js';
+import { tempDir } from '../../kit/disk/temp-dir.js';
 import { commit, keysAt } from '../../kit/repository/ceremony.js';
-import { complete, hostOf, replacing, versionsOf } from '../../kit/repository/committed-root.js';
+import {
+  complete,
+  hostOf,
+  replacing,
+  replacingOnlineKeys,
+  versionsOf,
+} from '../../kit/repository/committed-root.js';
 import {
   delegateTo,
   makeTeam,
@@ -25,10 +33,6 @@ import {
 } from '../../kit/repository/sample-repository.js';
 import { forgeOnline } from '../../kit/trust/forged-metadata.js';
 
-function onlineKeys(dir: TempDir) {
-  return { replace: [replacing(dir, 'snapshot'), replacing(dir, 'timestamp')] };
-}
-
 describe('a published version that does not exist', () => {
   for (const version of [500, maxVersion]) {
     it(`of the targets (${version}) is passed over by new online keys where an operator accepts it, and hosts follow`, async () => {
@@ -41,7 +45,7 @@ describe('a published version that does not exist', () => {
       await rejectsCode('METADATA_MISSING', versionsOf(host));
       await rejectsCode('REPOSITORY_INVALID', repository.publish({ a: 'b' }));
       const keys = keysAt(someKeys(dir, repository, 'targets.key'));
-      const signed = await complete(repository, onlineKeys(dir));
+      const signed = await complete(repository, replacingOnlineKeys(dir));
       const error = await rejectsCode(
         'REPOSITORY_INVALID',
         commit(repository, signed, { keys, unsignedRoles: 'accepted' }),
@@ -65,7 +69,7 @@ describe('a published version that does not exist', () => {
       using dir = tempDir();
       const { repository, team } = await publishedByTeam(dir);
       await forgeOnline(repository, 'dns-team', version);
-      const signed = await complete(repository, onlineKeys(dir));
+      const signed = await complete(repository, replacingOnlineKeys(dir));
       const error = await rejectsCode('REPOSITORY_INVALID', commit(repository, signed));
       assert.match(error.message, /a file that the snapshot lists for a team is missing/);
       await commit(repository, signed, { missingFiles: 'accepted' });
@@ -77,13 +81,46 @@ describe('a published version that does not exist', () => {
     });
   }
 
+  it('is passed over by the flag of both commands, which name the snapshot', async () => {
+    using dir = tempDir();
+    const repository = sampleRepository(dir);
+    await repository.publish({ a: 'a' });
+    await forgeOnline(repository, 'targets', 500);
+    const signed = await complete(repository, replacingOnlineKeys(dir));
+    fs.writeFileSync(dir.join('p'), encodeProposal(signed));
+    const writ = (...args: readonly string[]) =>
+      runWrit([...args, '--repository', repository.directory, '--clock-is-right'], { cwd: dir.path });
+    const office = someKeys(dir, repository, 'root.json', 'targets.key');
+    const commitArgs = [
+      'root',
+      'commit',
+      'p',
+      '--keys',
+      office,
+      '--leave-unsigned',
+      '--confirm',
+      proposalCode(signed),
+    ];
+    for (const command of [commitArgs, ['refresh', '--keys', repository.keys]]) {
+      const refused = await writ(...command);
+      assert.deepEqual(
+        [refused.exitCode, /REPOSITORY_INVALID/.test(refused.stderr)],
+        [1, true],
+        refused.stderr,
+      );
+      const { exitCode, stderr } = await writ(...command, '--accept-missing');
+      assert.deepEqual([exitCode, /snapshot v3 lists missing files/.test(stderr)], [0, true], stderr);
+    }
+    assert.deepEqual(live(repository), ['dns-edge 1 targets']);
+  });
+
   it('of the snapshot is passed over by new online keys where an operator accepts it', async () => {
     using dir = tempDir();
     const { repository } = await publishedByTeam(dir);
     await forgeOnline(repository, 'snapshot', 500);
     fs.rmSync(metadataPath(repository, '500.snapshot.json'));
     await rejectsCode('REPOSITORY_INVALID', repository.refresh());
-    const signed = await complete(repository, onlineKeys(dir));
+    const signed = await complete(repository, replacingOnlineKeys(dir));
     await rejectsCode('REPOSITORY_INVALID', commit(repository, signed));
     await commit(repository, signed, { missingFiles: 'accepted' });
     assert.deepEqual(live(repository), ['dns-edge 1 dns-team']);
@@ -95,7 +132,7 @@ describe('a published version that does not exist', () => {
     const { repository } = await publishedByTeam(dir);
     await delegateTo(repository, makeTeam(dir, 'dns-team', 'next'));
     const { targets } = await versionsOf(hostOf(repository));
-    const signed = await complete(repository, onlineKeys(dir));
+    const signed = await complete(repository, replacingOnlineKeys(dir));
     await commit(repository, signed, { keys: keysAt(dir.join('none')), unsignedRoles: 'accepted' });
     assert.equal(stateOf(repository).live.targets.signed.version, targets);
     await repository.refresh();
@@ -118,7 +155,7 @@ describe('a repository that was restored from a copy', () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     await repository.publish({ a: 'a' });
-    await commit(repository, await complete(repository, onlineKeys(dir)));
+    await commit(repository, await complete(repository, replacingOnlineKeys(dir)));
     const { snapshot } = await versionsOf(hostOf(repository));
     assert.equal(snapshot, 1003);
     await repository.refresh();
@@ -132,7 +169,7 @@ describe('a release by a replaced key of a team, after new online keys', () => {
     const { repository, team: stolen } = await publishedByTeam(dir);
     await repository.publish({ file: 'evil' }, { keys: stolen.keys });
     await repository.refresh();
-    await commit(repository, await complete(repository, onlineKeys(dir)));
+    await commit(repository, await complete(repository, replacingOnlineKeys(dir)));
     const team = makeTeam(dir, 'dns-team', 'next');
     await delegateTo(repository, team);
     await signByTeam(repository, team);

@@ -12,7 +12,13 @@ import { createRepositoryView } from '../../../src/server/resign/repository-view
 import { rejectsCode } from '../../kit/assert/assert-code.js';
 import { type TempDir, tempDir } from '../../kit/disk/temp-dir.js';
 import { commit, keysAt } from '../../kit/repository/ceremony.js';
-import { complete, hostOf, replacing, versionsOf } from '../../kit/repository/committed-root.js';
+import {
+  complete,
+  hostOf,
+  replacing,
+  replacingOnlineKeys,
+  versionsOf,
+} from '../../kit/repository/committed-root.js';
 import {
   type DelegatedRepository,
   delegateTo,
@@ -28,7 +34,7 @@ import {
   sampleRepository,
   someKeys,
 } from '../../kit/repository/sample-repository.js';
-import { forge, forgeOnline } from '../../kit/trust/forged-metadata.js';
+import { forge, forgeOnline, forgePublishedTargets } from '../../kit/trust/forged-metadata.js';
 
 /** Hosts saw serials 1 and 2 of a team, and then serial 3 of a thief in the highest version. */
 async function attackedTeam(dir: TempDir): Promise<DelegatedRepository> {
@@ -43,10 +49,6 @@ async function attackedTeam(dir: TempDir): Promise<DelegatedRepository> {
   await forgeOnline(repository, 'dns-team', maxVersion);
   assert.deepEqual(live(repository), ['dns-edge 3 dns-team']);
   return { repository, team };
-}
-
-function onlineKeys(dir: TempDir) {
-  return { replace: [replacing(dir, 'snapshot'), replacing(dir, 'timestamp')] };
 }
 
 /** Acts of the log: `serial` with its marks. */
@@ -68,7 +70,7 @@ describe('a team with its highest version published', () => {
     const { repository } = await attackedTeam(dir);
     const host = hostOf(repository);
     await versionsOf(host);
-    await commit(repository, await complete(repository, onlineKeys(dir)));
+    await commit(repository, await complete(repository, replacingOnlineKeys(dir)));
     assert.deepEqual(live(repository), []);
     await repository.refresh();
     assert.deepEqual(live(repository), [], 'an older file would be a rollback');
@@ -95,7 +97,7 @@ describe('a team with its highest version published', () => {
   it('keeps its key where it was not stolen, and signs and withdraws as before', async () => {
     using dir = tempDir();
     const { repository, team } = await attackedTeam(dir);
-    await commit(repository, await complete(repository, onlineKeys(dir)));
+    await commit(repository, await complete(repository, replacingOnlineKeys(dir)));
     await withdrawRelease(
       { bundle: 'dns-edge', serials: [3], reason: 'stolen key' },
       changeOptions(repository, { keys: team.keys }),
@@ -108,7 +110,7 @@ describe('a team with its highest version published', () => {
   it('signs nothing between the new root and the next snapshot, which would leave its file out', async () => {
     using dir = tempDir();
     const { repository, team } = await attackedTeam(dir);
-    const signed = await complete(repository, onlineKeys(dir));
+    const signed = await complete(repository, replacingOnlineKeys(dir));
     const keys = keysAt(someKeys(dir, repository, 'targets.key'));
     await commit(repository, signed, { keys, unsignedRoles: 'accepted' });
     const error = await rejectsCode(
@@ -126,7 +128,7 @@ describe('a team with its highest version published', () => {
   it('keeps the file with its releases in the repository until it signs', async () => {
     using dir = tempDir();
     const { repository, team } = await attackedTeam(dir);
-    await commit(repository, await complete(repository, onlineKeys(dir)));
+    await commit(repository, await complete(repository, replacingOnlineKeys(dir)));
     const options = { repository: repository.directory, keep: 1, graceMs: 0, clock: repository.clock };
     const paths = planCollection(options).map(({ path }) => path);
     assert.ok(!paths.includes(`metadata/${maxVersion}.dns-team.json`), paths.join());
@@ -142,7 +144,7 @@ describe('a team with its highest version published', () => {
     await forge(repository, { from: '1.dns-team.json', to, key: `${team.keys}/dns-team.key`, members });
     await repository.publish({ file: 'two' }, { keys: team.keys });
     await repository.refresh();
-    await commit(repository, await complete(repository, onlineKeys(dir)));
+    await commit(repository, await complete(repository, replacingOnlineKeys(dir)));
     assert.deepEqual(live(repository), ['dns-edge 2 dns-team']);
     assert.equal((await signByTeam(repository, team)).version, maxVersionAfterGap + 2);
     const log = readRepositoryLog({ repository: repository.directory, clock: repository.clock });
@@ -152,7 +154,7 @@ describe('a team with its highest version published', () => {
   it('is logged in the order of its signatures, and no release that hosts saw is called unpublished', async () => {
     using dir = tempDir();
     const { repository } = await attackedTeam(dir);
-    await commit(repository, await complete(repository, onlineKeys(dir)));
+    await commit(repository, await complete(repository, replacingOnlineKeys(dir)));
     const team = makeTeam(dir, 'dns-team', 'next');
     await delegateTo(repository, team);
     await signByTeam(repository, team);
@@ -175,10 +177,7 @@ describe('targets with their highest version published', () => {
     const repository = sampleRepository(dir);
     await repository.publish({ a: 'a' });
     const host = hostOf(repository);
-    const to = `${maxVersion}.targets.json`;
-    const key = `${repository.keys}/targets.key`;
-    await forge(repository, { from: '2.targets.json', to, key, members: { version: maxVersion } });
-    await forgeOnline(repository, 'targets', maxVersion);
+    await forgePublishedTargets(repository, maxVersion);
     assert.equal((await versionsOf(host))['targets'], maxVersion);
     const replace = [replacing(dir, 'targets'), replacing(dir, 'snapshot'), replacing(dir, 'timestamp')];
     const signed = await complete(repository, { replace });
@@ -196,12 +195,9 @@ describe('targets with their highest version published', () => {
     using dir = tempDir();
     const repository = sampleRepository(dir);
     await repository.publish({ a: 'a' });
-    const to = `${maxVersion}.targets.json`;
-    const key = `${repository.keys}/targets.key`;
-    await forge(repository, { from: '2.targets.json', to, key, members: { version: maxVersion } });
-    await forgeOnline(repository, 'targets', maxVersion);
+    await forgePublishedTargets(repository, maxVersion);
     const office = keysAt(someKeys(dir, repository, 'targets.key'));
-    const signed = await complete(repository, onlineKeys(dir));
+    const signed = await complete(repository, replacingOnlineKeys(dir));
     await commit(repository, signed, { keys: office, unsignedRoles: 'accepted' });
     await rejectsCode('REPOSITORY_INVALID', repository.publish({ a: 'b' }, { keys: office.path }));
     await repository.refresh();

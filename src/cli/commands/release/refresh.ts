@@ -14,6 +14,7 @@ import {
   changeFlags,
   changeOptions,
   warnOfClock,
+  warnOfPassedOver,
 } from '../../repository/change-flags.js';
 import { leftOutLines, releaseDetails, releaseLines } from '../../show/show-repository.js';
 
@@ -47,6 +48,7 @@ export const command: CommandDefinition<FlagValues<typeof flags>> = {
     const { snapshot, timestamp } = result.versions;
     context.reporter.finish('sign', `snapshot v${snapshot}, timestamp v${timestamp}`);
     warnOfClock(result, context.reporter);
+    warnOfPassedOver(result.passedOver, context.reporter);
     for (const name of result.ignored) context.reporter.warn(`${name} does not verify and was not published`);
     return answer(result, flags);
   },

@@ -8,6 +8,7 @@ import type { KeyDirectory } from '../../../publisher/keys/key-directory.js';
 import { shortKeyId } from '../../../publisher/keys/signer-names.js';
 import { listNewReleases } from '../../../publisher/repository/listing.js';
 import { releasesOf } from '../../../publisher/repository/metadata-content.js';
+import { passedOverSnapshot } from '../../../publisher/repository/repository-state.js';
 import { type CommitPlan, planCommit } from '../../../publisher/root/commit-plan.js';
 import { type CommitResult, commitRoot, requireCommittable } from '../../../publisher/root/commit-root.js';
 import {
@@ -21,7 +22,7 @@ import type { Answer, CommandContext, CommandDefinition } from '../../console/co
 import { repeatedText } from '../../console/flag-values.js';
 import { type FlagValues, optional, toggle } from '../../console/flags.js';
 import { confirmCode } from '../../console/questions.js';
-import { acceptMissingFlag } from '../../repository/change-flags.js';
+import { acceptMissingFlag, warnOfPassedOver } from '../../repository/change-flags.js';
 import { passphraseFlags, passphrasesFor } from '../../repository/passphrase.js';
 import { clockFlag, lockWait, lockWaitFlag, repositoryFlag } from '../../repository/repository-flags.js';
 import { teamKeysOf } from '../../repository/role-keys.js';
@@ -104,6 +105,7 @@ export const command: CommandDefinition<CommitFlags> = {
       ...lockWait(flags, context),
       clockCheck: { ask: () => askClockSync(), stated: flags.clockIsRight },
     });
+    warnOfPassedOver(passedOverSnapshot(plan.state), context.reporter);
     return answer(result, flags, first);
   },
 };
