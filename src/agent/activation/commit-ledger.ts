@@ -2,7 +2,11 @@
 // name the generations of moves; computes, and whoever acts writes.
 import type { NewRelease } from '../../core/release/release.js';
 import { readBootId } from '../../platform/process/boot-id.js';
-import { acceptedIn, releaseNamesIn, releasesNamedBy } from '../generations/generation-contents.js';
+import {
+  readAcceptedReleases,
+  readNamedReleases,
+  readReleaseNames,
+} from '../generations/generation-contents.js';
 import { withLoaded } from '../notify/boot-loaders.js';
 import { withoutCommitted } from '../select/holds-and-blocks.js';
 import { withoutWaits } from '../select/waits.js';
@@ -36,7 +40,7 @@ export function committedLedger(host: Host, move: Move, { cycle, swappedAtMs }: 
     previous: from === to ? undefined : from,
   });
   const baking = withBakesIn(host, committed, { generation: to, nowMs: swappedAtMs, contactAfter: to });
-  const active = acceptedIn(host.paths, to);
+  const active = readAcceptedReleases(host.paths, to);
   return withLoaded(host, withContactBefore(withoutLostUpTo(baking, active), undefined), move.groups);
 }
 
@@ -72,7 +76,7 @@ function withBakesIn(
   ledger: Ledger,
   { generation, nowMs, contactAfter }: BakesIn,
 ): Ledger {
-  return withBakesOf(ledger, acceptedIn(paths, generation), {
+  return withBakesOf(ledger, readAcceptedReleases(paths, generation), {
     ...{ config, nowMs, bootId: readBootId() },
     contactOf: (bundle, release) =>
       contactAfter === undefined
@@ -104,8 +108,8 @@ function activatedAtCommit(
   { activatedAtMs = {} }: Ledger,
   move: Pick<Move, 'from' | 'to'>,
 ): Times {
-  const before = move.from === undefined ? undefined : releaseNamesIn(paths, move.from);
-  const times = [...releaseNamesIn(paths, move.to)].flatMap(([bundle, name]) => {
+  const before = move.from === undefined ? undefined : readReleaseNames(paths, move.from);
+  const times = [...readReleaseNames(paths, move.to)].flatMap(([bundle, name]) => {
     const atMs = before?.get(bundle) === name ? activatedAtMs[bundle] : clock.nowMs();
     return atMs === undefined ? [] : [[bundle, atMs] as const];
   });
@@ -118,7 +122,7 @@ function withoutSuspects(host: Host, ledger: Ledger, move: Move): Ledger {
   if (ledger.crashes === undefined && ledger.blocked === undefined) return ledger;
   return withoutCommitted(ledger, {
     configured: host.config.bundles.map((one) => one.name),
-    active: digestsOf(releasesNamedBy(host.paths, move.to)),
+    active: digestsOf(readNamedReleases(host.paths, move.to)),
     changed: move.releases.map((one) => one.bundle),
   });
 }

@@ -3,7 +3,7 @@
 import * as fs from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { isWritError } from '../../core/errors.js';
-import { makePlaces, placeGeneration } from '../generations/generations.js';
+import { createPolicyDirectories, placeGeneration } from '../generations/generations.js';
 import { keepRelease } from '../generations/release-records.js';
 import type { PlacedBundle } from '../staging/candidate.js';
 import type { Host } from '../state/host.js';
@@ -27,7 +27,7 @@ export async function placeCandidate(
   await durable.flushTree('flush.tree', staging);
   const placed: string[] = [];
   try {
-    makePlaces(paths, durable);
+    createPolicyDirectories(paths, durable);
     const trees = placeTrees(host, candidate, { ...options, onPlaced: (path) => placed.push(path) });
     durable.flushDirectory('flush.bundles', paths.bundles);
     durable.flushDirectory('flush.archives', paths.archives);

@@ -4,7 +4,7 @@ import { outcomeOf, problemOf } from '../../core/cycle/problem.js';
 import { type ErrorCode, isUnsaidNo, toWritError, WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
 import { utcTimeText } from '../../core/text/iso-time.js';
-import { releasesNamedBy } from '../generations/generation-contents.js';
+import { readNamedReleases } from '../generations/generation-contents.js';
 import { withRetired } from '../generations/generation-notes.js';
 import {
   activeGenerationNumber,
@@ -204,7 +204,7 @@ export async function restoreLink(
   moveLinkBack(host, from, { cycle: story.cycle, beforeRename });
   announceActive(host.groups, notificationTarget(paths, from));
   const known = withWayBack(host, withRetired(host, host.ledger.read(), back), { from, to });
-  const ledger = withoutHoldsOn(known, digestsOf(releasesNamedBy(paths, from)));
+  const ledger = withoutHoldsOn(known, digestsOf(readNamedReleases(paths, from)));
   host.ledger.write(wantBack(host, ledger, { ...move, from }, progress));
   const moved = `generation ${to} -> ${from}`;
   if (notify === 'no') {
@@ -283,7 +283,7 @@ function blockReason(
 ): string {
   const names = releases.map(({ bundle }) => bundle);
   const named = (generation: number): string => {
-    const brought = releasesNamedBy(paths, generation).filter(({ bundle }) => names.includes(bundle));
+    const brought = readNamedReleases(paths, generation).filter(({ bundle }) => names.includes(bundle));
     const texts = brought.map(({ bundle, serial }) => `${bundle} ${serial}`);
     return texts.length === 0 ? `generation ${generation}` : `generation ${generation} (${texts.join(', ')})`;
   };

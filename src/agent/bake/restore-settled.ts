@@ -8,8 +8,8 @@ import { isWritError, type WritError } from '../../core/errors.js';
 import { affectsGroup, changedPaths } from '../../core/release/affected-groups.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
 import { restorePrevious } from '../activation/restore.js';
-import { type ActivePolicy, readActivePolicy, releasesBrought } from '../generations/generation-contents.js';
-import { chooseTarget } from '../generations/rollback-target.js';
+import { type ActivePolicy, findNewReleases, readActivePolicy } from '../generations/generation-contents.js';
+import { chooseRollbackTarget } from '../generations/rollback-target.js';
 import { bundleBefore, bundleMoved, type CycleEnd, noteBundles } from '../job/cycle-result.js';
 import { endOf, type Job, withJob } from '../job/job.js';
 import { newCycleId } from '../job/progress.js';
@@ -112,7 +112,7 @@ async function olderGeneration(
       return release !== undefined && release.manifest.digest !== bake.manifestDigest;
     });
   try {
-    return await chooseTarget(host, active, { force: 'no', refused: 'skipped', isAllowed });
+    return await chooseRollbackTarget(host, active, { force: 'no', refused: 'skipped', isAllowed });
   } catch (error) {
     if (!isWritError(error)) throw error;
     host.log.error({ err: error }, 'a release failed in its bake time, and nothing can be restored');
@@ -178,7 +178,7 @@ async function moveBack(
 ): Promise<void> {
   const { generation, bundles } = target;
   const from = { from: generation, to: active.generation.number };
-  const releases = releasesBrought(host.paths, from);
+  const releases = findNewReleases(host.paths, from);
   const changed = changedPaths(bundles, active.bundles);
   const error = bakeError(host, failed);
   const failing = failed.flatMap(({ bake }) => bake.failure.groups);

@@ -3,11 +3,11 @@
 import { basename } from 'node:path';
 import { setOf } from '../../core/config/config.js';
 import { isWritError, orUndefined } from '../../core/errors.js';
-import { type ActiveBundle, type ActivePolicy, bundlesOf } from '../generations/generation-contents.js';
+import { type ActiveBundle, type ActivePolicy, readBundles } from '../generations/generation-contents.js';
 import { listTrees } from '../generations/generations.js';
 import { isReleaseWithdrawn } from '../generations/rollback-target.js';
-import { rightsOf, verifyTree } from '../generations/verify-tree.js';
-import { untrustedRelease } from '../generations/vouching.js';
+import { findTrustFailure } from '../generations/untrusted-releases.js';
+import { expectedPermissions, verifyTree } from '../generations/verify-tree.js';
 import { isSameRelease } from '../settled/bake-rules.js';
 import type { Host } from '../state/host.js';
 import type { AcceptedRelease } from '../state/ledger.js';
@@ -86,11 +86,11 @@ export async function suitableBundle(
   const found = settledBundle(host, bundle, name);
   if (found === undefined) return undefined;
   const { channel } = found.record.release;
-  if (untrustedRelease(host, bundle, name) !== undefined) return undefined;
+  if (findTrustFailure(host, bundle, name) !== undefined) return undefined;
   if (isReleaseWithdrawn(host, { bundle, channel, serial })) return undefined;
   if (findRefusal(host.refusals.read().refusals, bundle, manifestDigest) !== undefined) return undefined;
   try {
-    const options = { ...rightsOf(host, bundle), contents: 'digests' } as const;
+    const options = { ...expectedPermissions(host, bundle), contents: 'digests' } as const;
     return (await verifyTree(found.entry.treePath, found.manifest, options)).length === 0 ? found : undefined;
   } catch (error) {
     if (!isWritError(error)) throw error;
@@ -109,6 +109,6 @@ function settledBundle({ paths }: Host, bundle: string, release: string): Active
   if (newest === undefined) return undefined;
   const { tree, path: treePath } = newest;
   const entry = { bundle, tree, treeDirectory: basename(treePath), treePath };
-  const policy = orUndefined(() => bundlesOf(paths, { number: 0, path: '', entries: [entry] }));
+  const policy = orUndefined(() => readBundles(paths, { number: 0, path: '', entries: [entry] }));
   return policy?.get(bundle);
 }

@@ -5,7 +5,7 @@ import { orUndefined } from '../../core/errors.js';
 import { placeCandidate } from '../activation/place.js';
 import { checkOnce } from '../checks/check-candidate.js';
 import type { ActivePolicy } from '../generations/generation-contents.js';
-import { bundlesOf } from '../generations/generation-contents.js';
+import { readBundles } from '../generations/generation-contents.js';
 import { listGenerations, readGeneration, reserveGeneration } from '../generations/generations.js';
 import { bundleBefore } from '../job/cycle-result.js';
 import type { Job } from '../job/job.js';
@@ -44,7 +44,7 @@ export async function settledGeneration(
   const number = keptGeneration(host, bundles) ?? (await placeSettled(job, active, bundles))?.generation;
   if (number === undefined) return undefined;
   const generation = readGeneration(host.paths, number);
-  return { generation, bundles: bundlesOf(host.paths, generation) };
+  return { generation, bundles: readBundles(host.paths, generation) };
 }
 
 function unsettledIn(host: Host, active: ActivePolicy): string[] {

@@ -2,7 +2,7 @@
 // the ledger; restores nothing itself.
 import { isDeepStrictEqual } from 'node:util';
 import { bakeOf, setOf } from '../../core/config/config.js';
-import { acceptedIn } from '../generations/generation-contents.js';
+import { readAcceptedReleases } from '../generations/generation-contents.js';
 import { activeGenerationNumber } from '../generations/generations.js';
 import { newCycleId } from '../job/progress.js';
 import { recordEvent } from '../job/record.js';
@@ -167,7 +167,7 @@ function bakingReleases(host: Host, { bakes }: Ledger): ActiveReleaseMap {
 /** @returns the releases that are active, by bundle */
 export function activeReleases({ paths }: Pick<Host, 'paths'>): ActiveReleaseMap {
   const generation = activeGenerationNumber(paths);
-  return generation === undefined ? new Map() : acceptedIn(paths, generation);
+  return generation === undefined ? new Map() : readAcceptedReleases(paths, generation);
 }
 
 /**

@@ -21,7 +21,7 @@ import { silentLog } from '../../platform/telemetry/silent-log.js';
 import { systemClock } from '../../platform/time/clock.js';
 import type { RepositoryClient } from '../../trust/repository-client.js';
 import { loadConfig } from '../config/load-config.js';
-import { bundlesOf } from '../generations/generation-contents.js';
+import { readBundles } from '../generations/generation-contents.js';
 import {
   activeGenerationNumber,
   listDirectories,
@@ -107,7 +107,7 @@ function policyOf(paths: HostPaths, generation: number): Policy {
     });
   }
   const policy: Policy = new Map();
-  for (const [bundle, { entry, record, manifest }] of bundlesOf(paths, readGeneration(paths, generation))) {
+  for (const [bundle, { entry, record, manifest }] of readBundles(paths, readGeneration(paths, generation))) {
     const { serial, revision, manifest: signed } = record.release;
     policy.set(bundle, { serial, revision, manifest, digest: signed.digest, tree: entry.treePath });
   }

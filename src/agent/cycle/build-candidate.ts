@@ -7,9 +7,9 @@ import type { CheckAllOptions } from '../checks/candidate-context.js';
 import { type CheckedCandidate, checkAll, checkStep } from '../checks/check-candidate.js';
 import {
   type ActivePolicy,
-  bundlesToKeep,
-  type ReadablePolicy,
-  readWhatIsReadable,
+  listRetainedBundles,
+  type PartialPolicy,
+  readPartialPolicy,
 } from '../generations/generation-contents.js';
 import { reserveGeneration } from '../generations/generations.js';
 import { countConfined, findSandboxError } from '../hooks/sandbox-rules.js';
@@ -57,7 +57,7 @@ export function select(
   const { host } = job;
   return job.story.step('select', async () => {
     const offers = await withoutTurn(job, request, (signal) => findOffersOf(job, signal));
-    const active = readWhatIsReadable(host);
+    const active = readPartialPolicy(host);
     const leavable = await findLeavable(host, active.policy, offers);
     const selections = selectReleases(host, offers, {
       ...{ active: active.policy?.bundles ?? new Map(), force: request.force, refusedNow, leavable },
@@ -105,7 +105,7 @@ export interface Draft extends CandidateOptions, Pick<CheckAllOptions, 'current'
 export function openDraft(
   { host, area }: Job,
   { force, signal }: CycleRequest,
-  active: ReadablePolicy,
+  active: PartialPolicy,
 ): Draft {
   const { policy, lost } = active;
   const { generation, mtimeSeconds } = reserveGeneration(host);
@@ -114,7 +114,7 @@ export function openDraft(
   return {
     ...{ generation, mtimeSeconds, force, signal, policy },
     staging: area.directory(String(generation)),
-    active: bundlesToKeep(host, active),
+    active: listRetainedBundles(host, active),
     settled: allSettled(host.ledger.read()),
     client: keptHelps ? preferRetainedArchives(host, { canDownload: true }) : host.client,
     prefer: force === 'yes' ? 'archive' : keptHelps ? 'retained' : 'delta',

@@ -5,9 +5,13 @@ import type { Problem } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { toWritError } from '../../core/errors.js';
 import type { GenerationUserStatus } from '../../core/status/status.js';
-import { findHolders } from '../../platform/process/find-processes.js';
+import { findGenerationUsers } from '../../platform/process/find-processes.js';
 import { collectGarbage } from '../generations/collect-garbage.js';
-import { type CollectableView, type FindHolders, lookForCollectable } from '../generations/collectable.js';
+import {
+  type CollectableView,
+  type FindGenerationUsers,
+  findCollectableGenerations,
+} from '../generations/collectable.js';
 import { newCycleId } from '../job/progress.js';
 import { openStagingArea, sweepStaging } from '../job/staging-area.js';
 import { sweepPartials } from '../partials/partials.js';
@@ -35,7 +39,7 @@ const lookAgainMs = 300_000;
 const fullDiskAgainMs = 10_000;
 
 /** @param find finds the users of generations; the default reads /proc */
-export function createCollector(find: FindHolders = findHolders): Collector {
+export function createCollector(find: FindGenerationUsers = findGenerationUsers): Collector {
   let nextMs = Number.NEGATIVE_INFINITY;
   let last: CollectionReport = { held: [], problems: [] };
   return {
@@ -54,19 +58,19 @@ export function createCollector(find: FindHolders = findHolders): Collector {
 
 async function collect(
   host: Host,
-  { find, last }: { readonly find: FindHolders; readonly last: CollectionReport },
+  { find, last }: { readonly find: FindGenerationUsers; readonly last: CollectionReport },
 ): Promise<{ report: CollectionReport; afterMs: number }> {
   const area = openStagingArea(host.paths, host.durable, newCycleId());
   try {
     sweepStaging(host);
     sweepPartials(host);
-    const { removed, more, held, nextDueMs } = await collectGarbage(host, {
+    const { removed, hasMore, held, nextDueMs } = await collectGarbage(host, {
       staging: () => area.path(),
       find,
     });
     if (removed > 0 || held.length > 0) host.log.info({ removed, held }, 'old generations collected');
     const dueInMs = nextDueMs === undefined ? lookAgainMs : nextDueMs - host.clock.nowMs();
-    const afterMs = more === 'yes' ? 0 : Math.min(Math.max(dueInMs, 0), lookAgainMs);
+    const afterMs = hasMore ? 0 : Math.min(Math.max(dueInMs, 0), lookAgainMs);
     return { report: { held, problems: [] }, afterMs };
   } catch (error) {
     const problem = problemOf(toWritError(error));
@@ -82,10 +86,10 @@ async function collect(
 /** @returns the generations that only their users retain now; empty on an error, because no status report may fail for it */
 export async function heldNow(
   host: CollectableView,
-  find: FindHolders = findHolders,
+  find: FindGenerationUsers = findGenerationUsers,
 ): Promise<readonly GenerationUserStatus[]> {
   try {
-    return (await lookForCollectable(host, find)).held;
+    return (await findCollectableGenerations(host, find)).held;
   } catch (error) {
     // The status report itself has the error of an unreadable directory.
     if (error instanceof Error) return [];

@@ -7,9 +7,9 @@ import { isWritError, type WritError } from '../../core/errors.js';
 import { affectsGroup, changedPaths } from '../../core/release/affected-groups.js';
 import { withoutPrevious } from '../activation/commit-ledger.js';
 import { restorePrevious } from '../activation/restore.js';
-import { type ActivePolicy, readActivePolicy, releasesBrought } from '../generations/generation-contents.js';
+import { type ActivePolicy, findNewReleases, readActivePolicy } from '../generations/generation-contents.js';
 import { activeGenerationNumber } from '../generations/generations.js';
-import { chooseTarget } from '../generations/rollback-target.js';
+import { chooseRollbackTarget } from '../generations/rollback-target.js';
 import {
   bundleBefore,
   bundleMoved,
@@ -50,7 +50,7 @@ export async function leaveRefused(
   if (hasConfirmedBefore(host, refusal, active.generation.number)) return undefined;
   const target = await findTarget(host, active);
   if (target === undefined) return undefined;
-  const releases = releasesBrought(host.paths, {
+  const releases = findNewReleases(host.paths, {
     from: target.generation.number,
     to: active.generation.number,
   });
@@ -101,7 +101,7 @@ function hasConfirmedBefore(host: Host, refusal: WritError, generation: number):
 
 async function findTarget(host: Host, active: ActivePolicy): Promise<ActivePolicy | undefined> {
   try {
-    return await chooseTarget(host, active, { force: 'no', refused: 'skipped' });
+    return await chooseRollbackTarget(host, active, { force: 'no', refused: 'skipped' });
   } catch (error) {
     if (!isWritError(error)) throw error;
     host.log.warn(

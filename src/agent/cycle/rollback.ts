@@ -12,7 +12,11 @@ import {
   type ActivePolicy,
   readActivePolicy,
 } from '../generations/generation-contents.js';
-import { chooseTarget, hasSameReleases, type Wish } from '../generations/rollback-target.js';
+import {
+  chooseRollbackTarget,
+  hasSameReleases,
+  type RollbackTargetOptions,
+} from '../generations/rollback-target.js';
 import { touchTrees } from '../generations/touch-trees.js';
 import { bundleBefore, bundleMoved, type CycleEnd, noteBundles } from '../job/cycle-result.js';
 import { type Job, runJob } from '../job/job.js';
@@ -67,7 +71,7 @@ export function rollBack(host: Host, request: RollbackRequest): Promise<CycleEnd
     const target =
       generation === undefined
         ? await chooseWorking({ host, area }, { active, force, exit })
-        : await chooseTarget(host, active, { force, generation });
+        : await chooseRollbackTarget(host, active, { force, generation });
     const to = target.generation.number;
     await touchTrees(host, { comingBack: to, inUse: from });
     const moved = await activate(host, story, {
@@ -115,7 +119,7 @@ async function chooseWorking(
     exit,
   }: {
     readonly active: ActivePolicy | undefined;
-    readonly force: Wish['force'];
+    readonly force: RollbackTargetOptions['force'];
     readonly exit: WithdrawnRelease | undefined;
   },
 ): Promise<ActivePolicy> {
@@ -124,7 +128,7 @@ async function chooseWorking(
   const found =
     active && (await (settled ? settledGeneration(job, active, settled) : settledTarget(job, active)));
   const isAllowed = (policy: ActivePolicy): boolean => !hasSameReleases(active, policy);
-  return found ?? (await chooseTarget(job.host, active, { force, refused: 'skipped', isAllowed }));
+  return found ?? (await chooseRollbackTarget(job.host, active, { force, refused: 'skipped', isAllowed }));
 }
 
 /** Whether the repository may still offer the release that is left; true when the offered release is unknown. */

@@ -2,7 +2,7 @@
 import type { BundleResult } from '../../core/cycle/cycle-report.js';
 import { isWritError } from '../../core/errors.js';
 import { withdraws } from '../../core/release/withdrawn.js';
-import type { ActiveBundle, ReadablePolicy } from '../generations/generation-contents.js';
+import type { ActiveBundle, PartialPolicy } from '../generations/generation-contents.js';
 import { activeGenerationNumber } from '../generations/generations.js';
 import type { Offers } from '../select/find-offers.js';
 import { isStillSelected, type LeavableBundles, selectReleases } from '../select/select-releases.js';
@@ -11,7 +11,7 @@ import type { Host } from '../state/host.js';
 
 /** The selection of a cycle, and the facts that it used. */
 export interface Selected {
-  readonly active: ReadablePolicy;
+  readonly active: PartialPolicy;
   readonly selections: readonly Selection[];
   /** Bundles that a worker refused earlier in this cycle, with their results. */
   readonly refusedNow: ReadonlyMap<string, BundleResult>;

@@ -11,7 +11,7 @@ import { placeCandidate } from '../activation/place.js';
 import { noteMissedReleases } from '../freshness/missed-releases.js';
 import { activeGenerationNumber } from '../generations/generations.js';
 import { renewOutdatedRecords } from '../generations/renew-release.js';
-import { findUntrusted, untrustedProblems } from '../generations/vouching.js';
+import { findUntrusted, untrustedProblems } from '../generations/untrusted-releases.js';
 import { keepRecords } from '../integrity/repair-plan.js';
 import { damageProblems } from '../integrity/standing-damage.js';
 import { bundleMoved, type CycleEnd, type MoveResult, noteBundles } from '../job/cycle-result.js';

@@ -2,7 +2,7 @@
 // they verify. Without one the policy stays, because no policy may be worse. The alarm stays in both cases.
 import { isWritError } from '../../core/errors.js';
 import { readActivePolicy } from '../generations/generation-contents.js';
-import { chooseTarget } from '../generations/rollback-target.js';
+import { chooseRollbackTarget } from '../generations/rollback-target.js';
 import { isPaused } from '../select/pause.js';
 import type { Host } from '../state/host.js';
 import type { PolicyExit } from './policy-exit.js';
@@ -30,7 +30,8 @@ export function createUntrustedExit(): PolicyExit {
 
 async function findTrustedGeneration(host: Host): Promise<number | undefined> {
   try {
-    return (await chooseTarget(host, readActivePolicy(host.paths), { force: 'no' })).generation.number;
+    return (await chooseRollbackTarget(host, readActivePolicy(host.paths), { force: 'no' })).generation
+      .number;
   } catch (error) {
     if (!isWritError(error)) throw error;
     host.log.error({ err: error }, 'an untrusted release is active, and no kept generation can replace it');

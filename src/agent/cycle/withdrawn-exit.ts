@@ -8,7 +8,7 @@ import type { ReleaseInfo } from '../../core/release/release.js';
 import { withdraws } from '../../core/release/withdrawn.js';
 import { findSettledPolicy } from '../bake/settled-policy.js';
 import { type ActivePolicy, readActivePolicy } from '../generations/generation-contents.js';
-import { chooseTarget } from '../generations/rollback-target.js';
+import { chooseRollbackTarget } from '../generations/rollback-target.js';
 import type { Offers } from '../select/find-offers.js';
 import { isPaused } from '../select/pause.js';
 import type { LeavableBundles } from '../select/select-releases.js';
@@ -117,7 +117,10 @@ async function findTarget(
   const bundles = await findSettledPolicy(host, active, leaving);
   if (bundles !== undefined) return { kind: 'settled', bundles };
   try {
-    return { kind: 'kept', policy: await chooseTarget(host, active, { force: 'no', refused: 'skipped' }) };
+    return {
+      kind: 'kept',
+      policy: await chooseRollbackTarget(host, active, { force: 'no', refused: 'skipped' }),
+    };
   } catch (error) {
     if (!isWritError(error)) throw error;
     host.log.error({ err: error }, 'a withdrawn release is active, and no kept release can replace it');

@@ -1,82 +1,92 @@
-// Removes what nobody needs any more: old generations, trees that none of them has, and the releases of those. What is
-// kept is the verdict of core/collection. Ends early rather than late: what is left is due again.
+// Garbage collection: removes old generations, trees that no generation uses, and releases that no tree uses. The plan
+// comes from collection-rules. A collection is bounded in time, because a pull waits for it. The next one removes the rest.
 import { join } from 'node:path';
 import { isWritError, type WritError } from '../../core/errors.js';
-import { findHolders } from '../../platform/process/find-processes.js';
+import { findGenerationUsers } from '../../platform/process/find-processes.js';
 import type { Host } from '../state/host.js';
-import { type Collectable, type FindHolders, lookForCollectable, readFacts } from './collectable.js';
-import { planCollection } from './collection-rules.js';
-import { withoutFuture } from './generation-notes.js';
+import {
+  type CollectableGenerations,
+  type FindGenerationUsers,
+  findCollectableGenerations,
+  readCollectionFacts,
+} from './collectable.js';
+import { planGenerationCollection } from './collection-rules.js';
+import { resetFutureTimes } from './generation-notes.js';
 import { listGenerations } from './generations.js';
 
-export interface CollectOptions {
-  /** Makes a directory of this cycle: deletion begins by renaming into it, so that nobody meets half a tree. */
+export interface GenerationCollectionOptions {
+  /** Creates a directory of this cycle. A removal first renames into it, so that no reader sees a partial tree. */
   readonly staging: () => string;
-  /** Who holds what; /proc says by default. */
-  readonly find?: FindHolders;
+  /** Finds the processes that use a generation; reads /proc by default. */
+  readonly find?: FindGenerationUsers;
 }
 
 export interface Collected {
-  /** How many generations were removed. */
+  /** Number of removed directories: generations, trees and releases. */
   readonly removed: number;
-  /** `yes`: its time was over before all was removed. */
-  readonly more: 'yes' | 'no';
-  readonly held: Collectable['held'];
-  /** Epoch milliseconds: when there may be more to remove, as far as that is a matter of time. */
+  /** True if the time limit ended the collection before everything was removed. */
+  readonly hasMore: boolean;
+  readonly held: CollectableGenerations['held'];
+  /** Epoch milliseconds at which the next grace period ends; left out if none is running. */
   readonly nextDueMs?: number;
 }
 
 /**
- * Collects. Writes nothing when there is nothing to remove.
- * @throws WritError STATE_DAMAGED when the rules cannot be made out, DISK_* of the first removal that failed, when the
- *   others have been tried
+ * Removes the generations, trees and releases that no rule and no process retains. Without any, it writes nothing.
+ * @throws WritError STATE_DAMAGED if the rules cannot be determined from the disk; DISK_* of the first removal that
+ *   failed, after all other removals were tried
  */
-export async function collectGarbage(host: Host, options: CollectOptions): Promise<Collected> {
-  const { find = findHolders } = options;
-  const look = await lookForCollectable(host, find);
-  const { plan, held, complete } = look;
-  if (complete === 'no')
+export async function collectGarbage(host: Host, options: GenerationCollectionOptions): Promise<Collected> {
+  const { find = findGenerationUsers } = options;
+  const collectable = await findCollectableGenerations(host, find);
+  const { plan, held, isComplete } = collectable;
+  if (!isComplete)
     host.log.warn({ held }, 'too many processes to know which trees are in use: nothing is removed');
-  host.ledger.write(withoutFuture(host, notYetDue(host, look)));
+  host.ledger.write(resetFutureTimes(host, listNotDue(host, collectable)));
   const removal = startRemoval(host, options.staging);
   for (const number of plan.generations) {
     const name = String(number);
     removal.remove(join(host.paths.generations, name), `old-generation-${name}`);
   }
   const removed = removal.count();
-  if (complete === 'yes') removeUnused(host, look, removal);
+  if (isComplete) removeUnused(host, collectable, removal);
   removal.end();
-  const more = removal.ranOut() ? 'yes' : 'no';
-  return { removed, more, held, ...(plan.nextDueMs === undefined ? {} : { nextDueMs: plan.nextDueMs }) };
+  return {
+    removed,
+    hasMore: removal.ranOut(),
+    held,
+    ...(plan.nextDueMs === undefined ? {} : { nextDueMs: plan.nextDueMs }),
+  };
 }
 
-/** With what is left on disk: a generation that could not be removed keeps its trees. */
-function removeUnused(host: Host, { rules }: Collectable, removal: Removal): void {
+/** Plans again from the generations left on disk, because a generation whose removal failed still needs its trees. */
+function removeUnused(host: Host, { rules }: CollectableGenerations, removal: Removal): void {
   const { paths } = host;
   const named = new Set(listGenerations(paths));
-  const { trees, releases } = planCollection(readFacts(host), { ...rules, named });
+  const { trees, releases } = planGenerationCollection(readCollectionFacts(host), { ...rules, named });
   for (const name of trees) removal.remove(join(paths.bundles, name), `old-tree-${name.replace('/', '-')}`);
   for (const name of releases)
     removal.remove(join(paths.archives, name), `old-release-${name.replace('/', '-')}`);
 }
 
-function notYetDue(host: Host, { plan, rules }: Collectable): number[] {
+function listNotDue(host: Host, { plan, rules }: CollectableGenerations): number[] {
   return listGenerations(host.paths).filter(
     (number) => !rules.named.has(number) && !plan.generations.includes(number),
   );
 }
 
 interface Removal {
-  /** @param name in staging */
+  /** @param name unique name in the staging directory */
   remove(path: string, name: string): void;
-  /** How many were removed so far. */
+  /** @returns the number of removed directories */
   count(): number;
+  /** @returns true if the time limit skipped a removal */
   ranOut(): boolean;
-  /** @throws WritError the first failure */
+  /** Flushes the removals to disk. @throws WritError the first failed removal */
   end(): void;
 }
 
-/** Of the removals of one collection: who waits for a pull waits for them too. */
+/** Time limit for the removals of one collection, because the caller of a pull waits for them. */
 const maxRemoveMs = 2000;
 
 function startRemoval({ durable, paths, clock }: Host, staging: () => string): Removal {

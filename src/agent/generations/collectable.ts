@@ -1,5 +1,5 @@
-// What collection would remove just now, and who keeps it from that: facts of the disk and the ledger, and, where
-// there is something to remove, of the other processes. Reads only; serves collection and `writ status`.
+// Plans a garbage collection from the disk and the ledger, and finds the processes that prevent a removal. Both the
+// collection and `writ status` use it. Reads only.
 import * as fs from 'node:fs';
 import { basename } from 'node:path';
 
@@ -7,7 +7,7 @@ import { isSystemError, orUndefined } from '../../core/errors.js';
 import type { Digest } from '../../core/names.js';
 import type { GenerationUser } from '../../core/status/mount-table.js';
 import type { GenerationUserStatus } from '../../core/status/status.js';
-import type { findHolders, HolderReport } from '../../platform/process/find-processes.js';
+import type { findGenerationUsers, GenerationUserReport } from '../../platform/process/find-processes.js';
 import type { Clock } from '../../platform/time/clock.js';
 import { allSettled } from '../settled/settled-ledger.js';
 import type { Host } from '../state/host.js';
@@ -17,50 +17,57 @@ import {
   type CollectionFacts,
   type CollectionPlan,
   type KeepRules,
-  planCollection,
+  planGenerationCollection,
   treeName,
 } from './collection-rules.js';
-import { leftAtMs, notedLinks } from './generation-notes.js';
+import { notedLinks, retiredAtMs } from './generation-notes.js';
 import { activeGenerationNumber, linkedTrees, listGenerations, listTrees } from './generations.js';
 import { listReleases } from './release-records.js';
 
-/** The parts of a host that are looked at; a host without an agent has them too. */
+/** The parts of a host that this file reads; a host without a running agent has them too. */
 export interface CollectableView extends Pick<Host, 'config' | 'paths' | 'ledger'> {
   readonly clock: Pick<Clock, 'nowMs' | 'monotonicMs'>;
 }
 
-export type FindHolders = typeof findHolders;
+export type FindGenerationUsers = typeof findGenerationUsers;
 
-export interface Collectable {
+export interface CollectableGenerations {
   readonly rules: KeepRules;
   readonly plan: CollectionPlan;
-  /** What is kept for its holders alone. */
+  /** Generations and trees that are retained only because a process uses them. */
   readonly held: readonly GenerationUserStatus[];
-  /** `no`: a bound ended the search for holders, so that the plan removes nothing. */
-  readonly complete: 'yes' | 'no';
+  /** False if a limit ended the search for generation users; the plan then removes nothing. */
+  readonly isComplete: boolean;
 }
 
 /**
- * Looks at other processes only when there is something to remove.
- * @throws WritError STATE_DAMAGED when `current` or the journal cannot be read; the system's errors
+ * Plans a collection. Searches other processes only if the rules alone allow a removal, because the search is slow.
+ * @throws WritError STATE_DAMAGED if `current` or the journal cannot be read; errors of the system
  */
-export async function lookForCollectable(host: CollectableView, find: FindHolders): Promise<Collectable> {
-  const [facts, rules] = [readFacts(host), keepRules(host)];
-  const wish = planCollection(facts, rules);
-  if (wish.generations.length + wish.trees.length === 0)
-    return { rules, plan: wish, held: [], complete: 'yes' };
+export async function findCollectableGenerations(
+  host: CollectableView,
+  find: FindGenerationUsers,
+): Promise<CollectableGenerations> {
+  const [facts, rules] = [readCollectionFacts(host), keepRules(host)];
+  const candidatePlan = planGenerationCollection(facts, rules);
+  if (candidatePlan.generations.length + candidatePlan.trees.length === 0)
+    return { rules, plan: candidatePlan, held: [], isComplete: true };
   const report = await find({ policy: host.paths.policy, clock: host.clock });
-  return judge(facts, { ...rules, held: report.holders.map((one) => one.directory) }, report);
+  return planAroundUsers(facts, { ...rules, held: report.holders.map((one) => one.directory) }, report);
 }
 
-function judge(facts: CollectionFacts, rules: KeepRules, { holders, complete }: HolderReport): Collectable {
-  const plan = planCollection(facts, rules);
+function planAroundUsers(
+  facts: CollectionFacts,
+  rules: KeepRules,
+  { holders, isComplete }: GenerationUserReport,
+): CollectableGenerations {
+  const plan = planGenerationCollection(facts, rules);
   const held = holders.flatMap((one) => heldStatus(facts, plan, one) ?? []);
-  if (complete === 'yes') return { rules, plan, held, complete };
-  return { rules, plan: { ...plan, generations: [], trees: [], releases: [] }, held, complete };
+  if (isComplete) return { rules, plan, held, isComplete };
+  return { rules, plan: { ...plan, generations: [], trees: [], releases: [] }, held, isComplete };
 }
 
-/** @returns undefined for what is kept anyway */
+/** @returns undefined for a directory that a rule retains anyway */
 function heldStatus(
   { generations, trees }: CollectionFacts,
   { heldBack }: CollectionPlan,
@@ -79,27 +86,28 @@ function heldStatus(
   return orphan && { bundle: held.bundle, ...holder, sinceMs: orphan.madeAtMs };
 }
 
-/** What there is on disk. */
-export function readFacts(host: CollectableView): CollectionFacts {
+/** Lists the generations, trees and releases on disk. @throws WritError STATE_DAMAGED; errors of the system */
+export function readCollectionFacts(host: CollectableView): CollectionFacts {
   const { paths } = host;
   return {
     generations: listGenerations(paths).map((number) => ({
       number,
       trees: treesOf(host, number),
-      leftAtMs: leftAtMs(host, number),
+      leftAtMs: retiredAtMs(host, number),
     })),
     trees: listTrees(paths).map(({ bundle, path }) => ({
       name: treeName({ bundle, tree: basename(path) }),
-      madeAtMs: madeAtMs(path, host.clock),
+      madeAtMs: readTreeTime(path, host.clock),
     })),
     releases: listReleases(paths).map(({ bundle, name }) => `${bundle}/${name}`),
   };
 }
 
 /**
- * What its links name and what the ledger notes of it. A harmed generation keeps what it had, and must not keep the host
- * from collecting the others for ever.
- * @throws WritError STATE_DAMAGED for one that cannot be read where nothing is noted of it: it may be the active one
+ * Lists the trees that the links of a generation name, and those that the ledger recorded for it. A damaged generation
+ * keeps its recorded trees, and does not block the collection of the others for ever.
+ * @returns as `bundle/directory`
+ * @throws WritError STATE_DAMAGED if the generation is unreadable and the ledger has no record: it may be the active one
  */
 function treesOf({ paths, ledger }: CollectableView, number: number): string[] {
   const noted = notedLinks(ledger.read(), number);
@@ -108,13 +116,16 @@ function treesOf({ paths, ledger }: CollectableView, number: number): string[] {
   return [...new Set([...names, ...(orUndefined(() => linkedTrees(paths, number)) ?? [])])];
 }
 
-/** A time ahead of the clock is of a clock that was wrong; nobody was notified of a tree that no generation names. */
-function madeAtMs(path: string, clock: Pick<Clock, 'nowMs'>): number {
+/**
+ * @returns epoch milliseconds of the last inode change; 0 for a time in the future, which a wrong clock has set. Such a
+ *   tree needs no grace period, because no worker was notified of a tree that no generation names.
+ */
+function readTreeTime(path: string, clock: Pick<Clock, 'nowMs'>): number {
   try {
     const { ctimeMs } = fs.statSync(path);
     return ctimeMs > clock.nowMs() ? 0 : Math.round(ctimeMs);
   } catch (error) {
-    // Removed meanwhile: a report may be made beside a collection.
+    // A collection may have removed the tree while a status report is made.
     if (isSystemError(error, 'ENOENT')) return 0;
     throw error;
   }
@@ -122,9 +133,9 @@ function madeAtMs(path: string, clock: Pick<Clock, 'nowMs'>): number {
 
 function keepRules({ config, paths, ledger, clock }: CollectableView): KeepRules {
   const { previous, lastKnownGood, workers, lostContacts: lost = {} } = ledger.read();
-  // One that is at fault comes back by a person alone, who can have it fetched again.
+  // A held release returns only by a command of an operator, which can fetch it again.
   const lostContacts = Object.entries(lost).filter(([, { state }]) => state !== 'held');
-  // Of a group that is not configured any more nobody reports, and its last word would be kept for ever.
+  // Entries of a group that was removed from the configuration never change again: they would retain a generation for ever.
   const groups = config.workers.map((group) => `${group.name}/`);
   const reported = Object.entries(workers)
     .filter(([key]) => groups.some((group) => key.startsWith(group)))

@@ -1,12 +1,12 @@
-// What collection may remove: old generations, trees that no kept generation refers to, and releases of neither. A
-// verdict over facts of the disk, the ledger and who holds what. Pure; removes nothing.
+// Decides which generations, trees and releases a garbage collection may remove, from facts of the disk, the ledger and
+// the generation users. Pure functions.
 import type { CollectableDirectory } from '../../core/status/mount-table.js';
 
 export interface GenerationFact {
   readonly number: number;
-  /** As `bundle/directory`, by the names of its links: what a link names is kept, whole or not. */
+  /** As `bundle/directory`, as its links name them. A linked tree is retained even if it is damaged. */
   readonly trees: readonly string[];
-  /** Epoch milliseconds: when it stopped being current, or was made where it never was. */
+  /** Epoch milliseconds at which it stopped being active; the time of its creation if it never was active. */
   readonly leftAtMs: number;
 }
 
@@ -25,15 +25,15 @@ export interface CollectionFacts {
 }
 
 export interface KeepRules {
-  /** Active, previous, last known good, what a worker reports, what a journal names. */
+  /** The generations that are active, previous or last known good, or that a worker or the journal refers to. */
   readonly named: ReadonlySet<number>;
-  /** As `bundle/release`: the settled releases that are remembered, each of which has a tree on disk whatever else is removed. */
+  /** Settled releases as `bundle/release`. One tree of each is always retained. */
   readonly settled: ReadonlySet<string>;
-  /** How many of the newest stay in any case. */
+  /** Number of the newest generations that are always retained. */
   readonly newest: number;
   readonly graceMs: number;
   readonly nowMs: number;
-  /** Left out while nobody has looked. */
+  /** Directories that processes use; left out before the search for generation users. */
   readonly held?: readonly CollectableDirectory[];
 }
 
@@ -41,28 +41,32 @@ export interface CollectionPlan {
   readonly generations: readonly number[];
   readonly trees: readonly string[];
   readonly releases: readonly string[];
-  /** Generations and trees that would be removed if nobody held them. */
+  /** Generations and trees that are retained only because a process uses them. */
   readonly heldBack: readonly (number | string)[];
-  /** Epoch milliseconds: when the next grace runs out; left out when none is running. */
+  /** Epoch milliseconds at which the next grace period ends; left out if none is running. */
   readonly nextDueMs?: number;
 }
 
-/** @returns what may be removed, to be removed in this order: a generation never refers to what is gone */
-export function planCollection(facts: CollectionFacts, rules: KeepRules): CollectionPlan {
-  const ruled = ruledGenerations(facts, rules);
-  const held = heldGenerations(facts, rules.held ?? [], ruled);
+/**
+ * Plans one collection.
+ * @returns the removable generations, trees and releases. The caller removes them in this order, so that no generation
+ *   ever refers to a removed tree.
+ */
+export function planGenerationCollection(facts: CollectionFacts, rules: KeepRules): CollectionPlan {
+  const ruled = findRetainedGenerations(facts, rules);
+  const held = findUsedGenerations(facts, rules.held ?? [], ruled);
   const kept = facts.generations.filter(({ number }) => ruled.has(number) || held.has(number));
   const used = new Set([...kept.flatMap((one) => one.trees), ...settledTrees(facts, rules)]);
   const heldTrees = new Set(rules.held?.flatMap((one) => (one.kind === 'tree' ? [treeName(one)] : [])));
   const [unused, young] = split(
     facts.trees.filter((tree) => !used.has(tree.name)),
-    // A generation's grace covers its trees: this is for one that a crash left without any.
+    // The grace period of a generation covers its trees. A crash may leave a tree without a generation, which has its own.
     (tree) => isOver(tree.madeAtMs, rules) || wasReferred(facts, tree.name),
   );
   const trees = unused.filter((tree) => !heldTrees.has(tree.name)).map((tree) => tree.name);
   const removed = new Set(trees);
   const left = facts.trees.map((tree) => tree.name).filter((name) => !removed.has(name));
-  // Those of the links too: a kept generation whose tree is lost is repaired from the release.
+  // Includes releases of linked trees that are missing on disk: the repair of such a generation needs the release.
   const usedReleases = new Set([...left, ...used].map(releaseOf));
   const nextDueMs = nextDue(facts, rules, young);
   return {
@@ -76,7 +80,7 @@ export function planCollection(facts: CollectionFacts, rules: KeepRules): Collec
   };
 }
 
-/** Of each settled release the newest tree: one is enough to make a generation from. */
+/** @returns the newest tree of each settled release; one tree is enough to create a generation */
 function settledTrees({ trees }: CollectionFacts, { settled }: KeepRules): string[] {
   const newest = new Map<string, string>();
   for (const { name } of trees) {
@@ -92,8 +96,8 @@ function treeNumber(tree: string): number {
   return Number(tree.slice(tree.lastIndexOf('.') + 1));
 }
 
-/** What the rules keep, whoever holds what. */
-function ruledGenerations({ generations }: CollectionFacts, rules: KeepRules): ReadonlySet<number> {
+/** @returns the generations that the rules retain without regard to generation users */
+function findRetainedGenerations({ generations }: CollectionFacts, rules: KeepRules): ReadonlySet<number> {
   const newest = new Set(generations.slice(-rules.newest).map((one) => one.number));
   const kept = generations.filter(
     (one) => rules.named.has(one.number) || newest.has(one.number) || !isOver(one.leftAtMs, rules),
@@ -102,10 +106,10 @@ function ruledGenerations({ generations }: CollectionFacts, rules: KeepRules): R
 }
 
 /**
- * Who holds a generation holds it. Who holds a tree holds the newest generation that has it, and none when one that is
- * kept anyway has it: a tree that never changes must not keep every generation that ever had it.
+ * @returns the generations that processes use. A process that uses a tree retains only the newest generation with that
+ *   tree, and none if a rule retains one. Otherwise a tree that never changes would retain every generation.
  */
-function heldGenerations(
+function findUsedGenerations(
   { generations }: CollectionFacts,
   held: readonly CollectableDirectory[],
   ruled: ReadonlySet<number>,
@@ -126,7 +130,7 @@ function heldGenerations(
   return found;
 }
 
-/** `bundle/serial-digest.n` was unpacked from the release `bundle/serial-digest`. */
+/** The tree `bundle/serial-digest.n` was unpacked from the release `bundle/serial-digest`. */
 function releaseOf(tree: string): string {
   return tree.replace(/\.[0-9]+$/, '');
 }

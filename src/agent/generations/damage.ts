@@ -1,4 +1,4 @@
-// The errors that say that a policy on disk is not whole, or not known to be. Reads nothing.
+// Errors for a damaged or unverified policy on disk. Pure functions.
 import { WritError } from '../../core/errors.js';
 import { type DamageFound, formatDamageSummary } from '../../core/status/scrub-state.js';
 import type { TreeProblem } from './verify-tree.js';
@@ -13,7 +13,7 @@ export function damageError(damage: readonly DamageFound[]): WritError {
   });
 }
 
-/** What cannot be read may be anything: no trusted role lists it until a look over it comes to its end. */
+/** @returns the error for a policy that could not be read completely: it is unverified until a scan completes */
 export function unverifiedError(cause: WritError): WritError {
   return new WritError('STATE_DAMAGED', `the policy on disk could not be verified: ${cause.message}`, {
     facts: { ...cause.facts, cause: cause.code },
@@ -22,8 +22,12 @@ export function unverifiedError(cause: WritError): WritError {
   });
 }
 
-/** @returns the error for a tree of a generation that is not what its manifest says */
-export function damagedTree(generation: number, bundle: string, problems: readonly TreeProblem[]): WritError {
+/** @returns the error for a tree that differs from its manifest; its facts name the first problem */
+export function treeDamageError(
+  generation: number,
+  bundle: string,
+  problems: readonly TreeProblem[],
+): WritError {
   return new WritError(
     'STATE_DAMAGED',
     `generation ${generation}: the tree of ${bundle} does not match the published release`,

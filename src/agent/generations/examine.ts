@@ -1,6 +1,6 @@
-// A generation on disk against what it must be: its links, the tree of each bundle, and what is kept to make that tree
-// again (manifest, record, archive). Reads only, as fast as its pace allows. Whatever is wrong is in the findings: what
-// cannot be read does not keep the rest from being looked at.
+// Scans a generation: its links, the tree of each bundle, and the retained files that restore that tree (manifest, record,
+// archive). An unreadable file is reported as damage, so that the scan still covers the rest. Reads only, rate limited by
+// its pace.
 
 import * as fs from 'node:fs';
 import { basename, join } from 'node:path';
@@ -14,15 +14,25 @@ import type { Pace } from '../../platform/time/rate-limit.js';
 import type { Host } from '../state/host.js';
 import { bundleLink, parseTreeName, releaseDirectoryName } from '../state/paths.js';
 import { notedLinks } from './generation-notes.js';
-import { recordedTarget } from './recorded-target.js';
+import { readRecordedTarget } from './recorded-target.js';
 import { keptCopyOf, openManifest, type ReleaseRecord, readRecord, releasePath } from './release-records.js';
-import { createDigester, isBadDisk, ownerIds, provenByTree, rightsOf, verifyTree } from './verify-tree.js';
+import {
+  createDigester,
+  expectedPermissions,
+  isMediumError,
+  ownerIds,
+  rebuildManifest,
+  verifyTree,
+} from './verify-tree.js';
 
-/** What looking needs of a host. */
+/** The parts of a host that a scan reads. */
 export type DiskView = Pick<Host, 'paths' | 'ledger' | 'config'>;
 
 export interface ExamineOptions {
-  /** `sizes` is the quick look after a restart of the agent alone, `places` that of a pull with nothing to do. */
+  /**
+   * `digests` reads everything, `sizes` is the scan after a restart of the agent alone, `places` (only whether the files
+   * exist) is that of a pull without a change.
+   */
   readonly contents: ScanDepth;
   readonly pace: Pace;
 }
@@ -31,26 +41,26 @@ export interface ExaminedBundle {
   readonly bundle: string;
   readonly treeDirectory: string;
   readonly treePath: string;
-  /** Directory of the kept release. */
+  /** Directory name of the retained release. */
   readonly release: string;
-  /** Left out when it cannot be read. */
+  /** Left out if it is unreadable. */
   readonly record?: ReleaseRecord;
-  /** Left out when nobody can say any more what the tree must be, and by a look at places, which does not ask. */
+  /** Left out if neither the file nor the tree yields the signed manifest, and in a scan of `places`. */
   readonly manifest?: Manifest;
-  /** Of the tree. */
+  /** Damage of the tree. */
   readonly tree: readonly DamageFound[];
-  /** Of the kept record, manifest and archive. */
+  /** Damage of the retained record, manifest and archive. */
   readonly kept: readonly DamageFound[];
 }
 
 export interface ExaminedGeneration {
   readonly generation: number;
-  /** Of the links. */
+  /** Damage of the links. */
   readonly links: readonly DamageFound[];
   readonly bundles: readonly ExaminedBundle[];
 }
 
-/** @throws WritError INTERRUPTED by the pace; DISK_* when the disk cannot be read for a reason of ours */
+/** Scans a generation. @throws WritError INTERRUPTED by the pace; DISK_* for a read error that is no damage of the medium */
 export async function examineGeneration(
   host: DiskView,
   generation: number,
@@ -58,7 +68,7 @@ export async function examineGeneration(
 ): Promise<ExaminedGeneration> {
   const directory = readLinks(join(host.paths.generations, String(generation)));
   const noted = notedLinks(host.ledger.read(), generation);
-  const expected = new Map(noted === undefined ? ourLinks(directory.links) : Object.entries(noted));
+  const expected = new Map(noted === undefined ? validLinks(directory.links) : Object.entries(noted));
   const links = judgeLinks(directory, expected).map(
     (one): DamageFound => ({ generation, part: 'generation', ...one }),
   );
@@ -69,30 +79,30 @@ export async function examineGeneration(
   return { generation, links, bundles };
 }
 
-/** True for a generation that can be used: every link and tree is as signed, whatever became of the kept copies. */
+/** @returns true if every link and tree is as signed, even if retained copies are damaged */
 export function isUsable({ links, bundles }: ExaminedGeneration): boolean {
   return links.length === 0 && bundles.every(isTreeWhole);
 }
 
-/** True for a tree that was read, and is what was signed. */
+/** @returns true if the tree was read and matches its signed manifest */
 export function isTreeWhole({ tree, manifest }: ExaminedBundle): boolean {
   return tree.length === 0 && manifest !== undefined;
 }
 
-/** True for a damaged generation of which this host has all that its releases are made again from. */
-export function isMendable({ links, bundles }: ExaminedGeneration): boolean {
+/** @returns true if the retained files of this host are enough to repair every damaged tree of the generation */
+export function canRepairLocally({ links, bundles }: ExaminedGeneration): boolean {
   return links.length === 0 && bundles.every((one) => isTreeWhole(one) || one.kept.length === 0);
 }
 
-/** @returns everything that is wrong with it */
-export function damageIn({ links, bundles }: ExaminedGeneration): DamageFound[] {
+/** @returns all damage of a generation: links, trees and retained files */
+export function listDamage({ links, bundles }: ExaminedGeneration): DamageFound[] {
   return [...links, ...bundles.flatMap(({ tree, kept }) => [...tree, ...kept])];
 }
 
 interface LinkDirectory {
-  /** Of the directory itself. */
+  /** Damage of the directory itself; left out if it is intact. */
   readonly kind?: DamageKind;
-  /** Text of each link by its name; undefined for what is no link. */
+  /** Text of each link by its name; undefined for an entry that is no link. */
   readonly links: ReadonlyMap<string, string | undefined>;
 }
 
@@ -106,7 +116,7 @@ function readLinks(path: string): LinkDirectory {
     if ((stats.mode & 0o7777) !== 0o755) return { kind: 'mode', links };
     return ownerIds().includes(stats.uid) ? { links } : { kind: 'owner', links };
   } catch (error) {
-    if (isBadDisk(error)) return { kind: 'unreadable', links: none };
+    if (isMediumError(error)) return { kind: 'unreadable', links: none };
     throw diskError(error, { op: 'verify.links', path });
   }
 }
@@ -120,8 +130,8 @@ function readLink(path: string): string | undefined {
   }
 }
 
-/** Of a generation that nobody noted, its own links are all that is known. */
-function ourLinks(links: LinkDirectory['links']): [string, string][] {
+/** @returns tree by bundle, from the valid links alone: the ledger has no record of this generation to compare with */
+function validLinks(links: LinkDirectory['links']): [string, string][] {
   return [...links].flatMap(([bundle, text = '']): [string, string][] => {
     const name = text.slice(text.lastIndexOf('/') + 1);
     const isOurs = isName(bundle) && parseTreeName(name) !== undefined && text === bundleLink(bundle, name);
@@ -164,10 +174,10 @@ export async function examineBundle(
     return { generation, part, kind, bundle, tree: treeDirectory, path };
   };
   const place = releasePath(host.paths, bundle, release);
-  // What is to be compared with and cannot be read is damage like any other.
-  const record = orUndefined(() => readTrueRecord(host.paths, { bundle, release }, options));
-  const signed = record?.release.manifest.digest ?? acceptedManifest(host, bundle, release);
-  const kept = signed && keptManifest(host.paths, { bundle, release, signed }, options);
+  // An unreadable record is reported as damage below.
+  const record = orUndefined(() => readCheckedRecord(host.paths, { bundle, release }, options));
+  const signed = record?.release.manifest.digest ?? findAcceptedManifest(host, bundle, release);
+  const kept = signed && readKeptManifest(host.paths, { bundle, release, signed }, options);
   const copy = record === undefined ? [] : await judgeCopy(host, { bundle, release, record }, options);
   const { manifest, problems } = await judgeTree(host, { bundle, treePath, signed, kept }, options);
   return {
@@ -183,8 +193,8 @@ export async function examineBundle(
   };
 }
 
-/** A look at places takes a manifest that is there for whole, and asks it for no file. */
-function keptManifest(
+/** A scan of `places` accepts a manifest file that exists, and returns it without files because the scan needs none. */
+function readKeptManifest(
   paths: DiskView['paths'],
   { bundle, release, signed }: { readonly bundle: string; readonly release: string; readonly signed: Digest },
   { contents }: ExamineOptions,
@@ -194,8 +204,8 @@ function keptManifest(
   return lookAt(path)?.isFile() === true ? { files: [] } : undefined;
 }
 
-/** What this host noted when it accepted the release: it says what the tree must be when the record is lost. */
-function acceptedManifest({ ledger }: DiskView, bundle: string, release: string): Digest | undefined {
+/** @returns the digest that the ledger recorded when this host accepted the release; used if the record is lost */
+function findAcceptedManifest({ ledger }: DiskView, bundle: string, release: string): Digest | undefined {
   const { accepted } = ledger.read();
   return Object.entries(accepted)
     .flatMap(([key, releases]) => (key.startsWith(`${bundle}/`) ? releases : []))
@@ -210,29 +220,29 @@ interface TreeFacts {
   readonly kept: Manifest | undefined;
 }
 
-/** Where the manifest is lost too, a tree of which the signed manifest can be made is complete. */
+/** If the manifest is lost, a tree whose contents yield the signed manifest is intact. */
 async function judgeTree(
   host: DiskView,
   { bundle, treePath, signed, kept }: TreeFacts,
   options: ExamineOptions,
 ): Promise<{ manifest?: Manifest | undefined; problems: readonly Pick<DamageFound, 'kind' | 'path'>[] }> {
-  const there = treeThere(treePath);
-  if (signed === undefined || there.length > 0) return { manifest: kept, problems: there };
-  const manifest = kept ?? (await provenByTree(treePath, signed, options.pace));
+  const rootProblems = judgeTreeRoot(treePath);
+  if (signed === undefined || rootProblems.length > 0) return { manifest: kept, problems: rootProblems };
+  const manifest = kept ?? (await rebuildManifest(treePath, signed, options.pace));
   if (manifest === undefined) return { problems: [{ kind: 'changed', path: '.' }] };
   return {
     manifest,
-    problems: await verifyTree(treePath, manifest, { ...options, ...rightsOf(host, bundle) }),
+    problems: await verifyTree(treePath, manifest, { ...options, ...expectedPermissions(host, bundle) }),
   };
 }
 
-/** In the quick look the signed part of the record stays unread. */
-function readTrueRecord(
+/** Compares the record with its signed part only in a scan of `digests`. @throws WritError STATE_DAMAGED */
+function readCheckedRecord(
   paths: DiskView['paths'],
   { bundle, release }: { readonly bundle: string; readonly release: string },
   { contents }: ExamineOptions,
 ): ReleaseRecord {
-  if (contents === 'digests') recordedTarget(paths, bundle, release);
+  if (contents === 'digests') readRecordedTarget(paths, bundle, release);
   return readRecord(paths, bundle, release);
 }
 
@@ -242,13 +252,13 @@ function kindOf(path: string): DamageKind {
   return stats.isFile() ? 'changed' : 'type';
 }
 
-function treeThere(treePath: string): { kind: DamageKind; path: string }[] {
+function judgeTreeRoot(treePath: string): { kind: DamageKind; path: string }[] {
   const stats = lookAt(treePath);
   if (stats?.isDirectory() === true) return [];
   return [{ kind: stats === undefined ? 'missing' : 'type', path: '.' }];
 }
 
-/** The archive, or the one of a release before it and the deltas since: each of them is needed. */
+/** Compares the archive of the release, or the base archive and every delta since: a repair needs all of them. */
 async function judgeCopy(
   { paths }: DiskView,
   { record, ...place }: { bundle: string; release: string; record: ReleaseRecord },
@@ -276,7 +286,7 @@ async function judgeArchive(
     if (contents !== 'digests') return undefined;
     return (await createDigester(pace).digest(path)) === digestHex(digest) ? undefined : 'changed';
   } catch (error) {
-    if (isBadDisk(error)) return 'unreadable';
+    if (isMediumError(error)) return 'unreadable';
     throw diskError(error, { op: 'verify.archive', path });
   }
 }

@@ -1,5 +1,5 @@
-// What a generation holds, bundle by bundle: its links joined with the records of their releases, and what one brings that
-// another has not. Reads only; a part that is missing is an error that says which, or what is left is told beside it.
+// The contents of a generation by bundle: its links joined with the records of their releases, and the difference between
+// two generations. Reads only. A missing part is an error, or is listed beside the readable rest.
 
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -25,9 +25,9 @@ import { openManifest, type ReleaseRecord, readRecord } from './release-records.
 export interface ActiveBundle {
   readonly entry: GenerationEntry;
   readonly record: ReleaseRecord;
-  /** Proven already, and parsed when somebody asks: a cycle with nothing to do does not. */
+  /** Matches its signed digest. Parsed at the first access, because a cycle without a change does not need it. */
   readonly manifest: Manifest;
-  /** The same as it was signed. */
+  /** The signed bytes of the manifest. */
   readonly manifestBytes: Buffer;
   readonly stamped: ReleaseInfo['stamped'];
 }
@@ -37,14 +37,14 @@ export interface ActivePolicy {
   readonly bundles: ReadonlyMap<string, ActiveBundle>;
 }
 
-/** @throws WritError STATE_DAMAGED */
+/** @returns undefined if no generation is active. @throws WritError STATE_DAMAGED if any part is missing or unreadable */
 export function readActivePolicy(paths: HostPaths): ActivePolicy | undefined {
   const generation = readActive(paths);
-  return generation === undefined ? undefined : { generation, bundles: bundlesOf(paths, generation) };
+  return generation === undefined ? undefined : { generation, bundles: readBundles(paths, generation) };
 }
 
-/** @throws WritError STATE_DAMAGED when the record of a release is not there */
-export function bundlesOf(
+/** Joins each link of a generation with its record and manifest. @throws WritError STATE_DAMAGED if one is missing */
+export function readBundles(
   paths: HostPaths,
   generation: Generation,
   open: typeof openManifest = openManifest,
@@ -71,17 +71,17 @@ export function bundlesOf(
   );
 }
 
-/** What is active by its records alone: a manifest of ten thousand files is read only where its files are asked for. */
+/** The active releases without their manifests, which can list ten thousand files each. */
 export interface ActiveReleases {
-  /** With the bundles whose link and tree are there. */
+  /** Contains the bundles that have both a link and a tree. */
   readonly generation: Generation;
-  /** By bundle, those that can be read. */
+  /** The readable records by bundle. */
   readonly records: ReadonlyMap<string, ReleaseRecord>;
-  /** Of what cannot: a policy that is in use is active, whatever became of one part of it. */
+  /** One error for each unreadable part. The policy is active all the same, because workers use it. */
   readonly errors: readonly WritError[];
 }
 
-/** @throws WritError STATE_DAMAGED when not even the generation can be read */
+/** @returns undefined if no generation is active. @throws WritError STATE_DAMAGED if the generation itself is unreadable */
 export function readActiveReleases(paths: HostPaths): ActiveReleases | undefined {
   const number = activeGenerationNumber(paths);
   if (number === undefined) return undefined;
@@ -103,19 +103,21 @@ export function readActiveReleases(paths: HostPaths): ActiveReleases | undefined
   return { generation: { number, path, entries }, records: new Map(records), errors };
 }
 
-/** An active policy as far as it can be read. */
-export interface ReadablePolicy {
+/** The readable part of the active policy. */
+export interface PartialPolicy {
+  /** Undefined if no generation is active or the generation itself is unreadable. */
   readonly policy: ActivePolicy | undefined;
-  /** Bundles of it whose tree or record is lost. */
+  /** Bundles with a lost tree or record. */
   readonly lost: readonly string[];
+  /** The first error; left out if everything is readable. */
   readonly error?: WritError;
 }
 
 /**
- * As readActivePolicy for a cycle that replaces what is lost: what can be read, and the names of what cannot.
- * @throws WritError STATE_DAMAGED when not even the `current` link is ours
+ * Reads the active policy for a cycle that replaces lost bundles: the readable bundles, and the names of the others.
+ * @throws WritError STATE_DAMAGED if Writ did not create the `current` link
  */
-export function readWhatIsReadable({ paths, ledger }: Pick<Host, 'paths' | 'ledger'>): ReadablePolicy {
+export function readPartialPolicy({ paths, ledger }: Pick<Host, 'paths' | 'ledger'>): PartialPolicy {
   const number = activeGenerationNumber(paths);
   if (number === undefined) return { policy: undefined, lost: [] };
   const path = join(paths.generations, String(number));
@@ -133,13 +135,13 @@ export function readWhatIsReadable({ paths, ledger }: Pick<Host, 'paths' | 'ledg
   };
   const none: Generation = { number, path, entries: [] };
   const noted = Object.keys(notedLinks(ledger.read(), number) ?? {});
-  const names = noted.length > 0 ? noted : namesIn(path);
+  const names = noted.length > 0 ? noted : listEntryNames(path);
   const generation = attempt(names, () => readGeneration(paths, number), none);
   const bundles = new Map(
     generation.entries.flatMap((entry) => {
       const one = attempt(
         [entry.bundle],
-        () => [...bundlesOf(paths, { ...none, entries: [entry] }, openProvenManifest)],
+        () => [...readBundles(paths, { ...none, entries: [entry] }, openProvenManifest)],
         [],
       );
       return one;
@@ -149,40 +151,40 @@ export function readWhatIsReadable({ paths, ledger }: Pick<Host, 'paths' | 'ledg
 }
 
 /**
- * What a candidate keeps of the bundles that are not replaced. When a hand has taken `current` away, that is the
- * generation it led to: a bundle that cannot be fetched just now must not leave the policy for it.
+ * Lists the bundles that a candidate takes over unless the cycle replaces them. If a person removed `current`, these are
+ * the bundles of the generation that it named: a bundle that cannot be fetched now must stay in the policy.
  */
-export function bundlesToKeep(
+export function listRetainedBundles(
   { paths, ledger }: Pick<Host, 'paths' | 'ledger'>,
-  { policy }: ReadablePolicy,
+  { policy }: PartialPolicy,
 ): ReadonlyMap<string, ActiveBundle> {
   if (policy !== undefined) return policy.bundles;
   const { settled } = ledger.read();
   if (settled === undefined) return new Map();
-  return orUndefined(() => bundlesOf(paths, readGeneration(paths, settled))) ?? new Map();
+  return orUndefined(() => readBundles(paths, readGeneration(paths, settled))) ?? new Map();
 }
 
-/** @returns the releases whose link and record can be read, sorted by bundle */
-export function releasesNamedBy(paths: HostPaths, generation: number): ReleaseInfo[] {
+/** @returns the releases with a readable link and record, sorted by bundle */
+export function readNamedReleases(paths: HostPaths, generation: number): ReleaseInfo[] {
   const path = join(paths.generations, String(generation));
-  return namesIn(path).flatMap((bundle) => {
+  return listEntryNames(path).flatMap((bundle) => {
     const tree = parseBundleLink(bundle, linkText(join(path, bundle)));
     if (tree === undefined) return [];
     return orUndefined(() => readRecord(paths, bundle, tree.release))?.release ?? [];
   });
 }
 
-/** @returns serial and digest of the releases that a generation names, by bundle */
-export function acceptedIn(paths: HostPaths, generation: number): Map<string, AcceptedRelease> {
+/** @returns serial and digest of each release with a readable link and record, by bundle */
+export function readAcceptedReleases(paths: HostPaths, generation: number): Map<string, AcceptedRelease> {
   return new Map(
-    releasesNamedBy(paths, generation).map(({ bundle, serial, manifest }) => {
+    readNamedReleases(paths, generation).map(({ bundle, serial, manifest }) => {
       return [bundle, { serial, manifestDigest: manifest.digest }];
     }),
   );
 }
 
-/** @returns the names in the directory of a generation, sorted; none where it cannot be read */
-export function namesIn(path: string): string[] {
+/** @returns the names in the directory of a generation, sorted; empty if it is unreadable */
+export function listEntryNames(path: string): string[] {
   try {
     return fs.readdirSync(path).sort();
   } catch (error) {
@@ -201,21 +203,21 @@ function linkText(path: string): string {
 }
 
 /**
- * What a move brings: the releases that its generation has and the one before has not.
- * @param from absent at a first activation
+ * Lists the releases that a move activates: those of its target that the generation before it does not have.
+ * @param move.from left out at a first activation
  */
-export function releasesBrought(paths: HostPaths, move: { from?: number; to: number }): ReleaseInfo[] {
-  const before = move.from === undefined ? [] : releasesNamedBy(paths, move.from);
-  return releasesNamedBy(paths, move.to).filter(
+export function findNewReleases(paths: HostPaths, move: { from?: number; to: number }): ReleaseInfo[] {
+  const before = move.from === undefined ? [] : readNamedReleases(paths, move.from);
+  return readNamedReleases(paths, move.to).filter(
     ({ bundle, manifest }) =>
       !before.some((one) => one.bundle === bundle && one.manifest.digest === manifest.digest),
   );
 }
 
-/** @returns which release of each bundle a generation names, by its links alone: no record is read */
-export function releaseNamesIn(paths: HostPaths, generation: number): Map<string, string> {
+/** @returns release directory name by bundle, from the links alone; an empty text for an invalid link */
+export function readReleaseNames(paths: HostPaths, generation: number): Map<string, string> {
   const path = join(paths.generations, String(generation));
-  const names = namesIn(path).map((bundle): [string, string] => {
+  const names = listEntryNames(path).map((bundle): [string, string] => {
     const tree = parseBundleLink(bundle, linkText(join(path, bundle)));
     return [bundle, tree?.release ?? ''];
   });

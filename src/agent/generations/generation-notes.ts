@@ -1,6 +1,6 @@
-// What the ledger notes of each generation: what it holds, before the link moves to it, for a link that somebody turned to
-// another tree of ours looks well in itself; and when it stopped being current, from which its grace is counted. Writes no
-// file.
+// The records of each generation in the ledger. Its links are recorded before `current` moves to it, because a link that was
+// changed to another tree of Writ looks valid in itself. The time at which it stopped being active begins its grace period.
+// Writes no file.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { orUndefined } from '../../core/errors.js';
@@ -14,14 +14,15 @@ const changeNotes = ledgerSection('links', 'retired');
 /** Directory of each tree, by bundle. */
 export type NotedLinks = Readonly<Record<string, string>>;
 
-/** @returns undefined for a generation of the time before they were noted */
+/** @returns undefined for a generation that an older Writ created, which recorded no links */
 export function notedLinks(ledger: Ledger, generation: number): NotedLinks | undefined {
   return ledger.links?.[String(generation)];
 }
 
 /**
- * Notes what a generation holds that is complete now, and forgets those that are gone. What is noted already stays: a
- * generation never changes.
+ * Records the links of a generation that is complete on disk, and drops the records of removed generations. An existing
+ * record stays, because a generation never changes.
+ * @returns the same ledger if the generation is unreadable
  */
 export function noteLinks(paths: HostPaths, ledger: Ledger, generation: number): Ledger {
   const kept = new Set([...listGenerations(paths), generation, ledger.previous, ledger.settled].map(String));
@@ -31,26 +32,26 @@ export function noteLinks(paths: HostPaths, ledger: Ledger, generation: number):
 }
 
 function linksOf(paths: HostPaths, generation: number): NotedLinks | undefined {
-  // A swap to what cannot be read ends elsewhere; here nothing is known of it.
+  // The swap itself reports an unreadable generation.
   const found = orUndefined(() => readGeneration(paths, generation));
   return found && Object.fromEntries(found.entries.map((one) => [one.bundle, one.treeDirectory]));
 }
 
-/** More generations than anybody keeps; of more, the newest count. */
+/** Bound of the ledger, above any realistic number of generations. Only the newest are recorded. */
 const maxRetired = 4096;
 
-export interface Change {
-  /** Stops being current; absent at a first activation. */
+export interface CurrentChange {
+  /** The generation that stops being active; undefined at a first activation. */
   readonly left: number | undefined;
-  /** Becomes current; absent when there is none any more. */
+  /** The generation that becomes active; undefined if none is active any more. */
   readonly current: number | undefined;
 }
 
-/** @returns the ledger with the change noted; entries of generations that are gone are left out */
+/** @returns the ledger with the time of the change, without entries of removed generations and of the active one */
 export function withRetired(
   host: Pick<Host, 'paths' | 'clock'>,
   ledger: Ledger,
-  { left, current }: Change,
+  { left, current }: CurrentChange,
 ): Ledger {
   const noted: Record<string, number> = {
     ...ledger.retired,
@@ -61,28 +62,32 @@ export function withRetired(
   return changeNotes(ledger, { retired: Object.fromEntries(entries) });
 }
 
-/** @returns epoch milliseconds: when it stopped being current; when it was made, for one that never was */
-export function leftAtMs({ paths, ledger }: Pick<Host, 'paths' | 'ledger'>, generation: number): number {
+/**
+ * @returns epoch milliseconds at which the generation stopped being active; the time of its creation if it never was
+ * @throws errors of the system if it does not exist
+ */
+export function retiredAtMs({ paths, ledger }: Pick<Host, 'paths' | 'ledger'>, generation: number): number {
   const noted = ledger.read().retired?.[generation];
-  // ctime, not mtime: nothing sets it but the making. A link in its place is not followed: it may lead nowhere.
+  // ctime, because only the creation sets it here. lstat, because a link in place of the directory may have no target.
   return noted ?? Math.round(fs.lstatSync(join(paths.generations, String(generation))).ctimeMs);
 }
 
-/** Clocks of the kernel's files and of this process are not read at the same instant. */
+/** Tolerance, because the file time of the kernel and the clock of this process are not read at the same instant. */
 const toleranceMs = 60_000;
 
 /**
- * A time ahead of the clock is of a clock that was wrong, and would be kept for years: its grace begins again.
- * @param generations those whose grace matters
- * @returns the same ledger when there is none
+ * Restarts the grace period of each generation that has a time in the future. A wrong clock has set such a time, which
+ * would retain the generation for years.
+ * @param generations the numbers to check
+ * @returns the same ledger if no time is in the future
  */
-export function withoutFuture(
+export function resetFutureTimes(
   host: Pick<Host, 'paths' | 'ledger' | 'clock'>,
   generations: readonly number[],
 ): Ledger {
   const ledger = host.ledger.read();
   const nowMs = host.clock.nowMs();
-  const ahead = generations.filter((one) => leftAtMs(host, one) > nowMs + toleranceMs);
+  const ahead = generations.filter((one) => retiredAtMs(host, one) > nowMs + toleranceMs);
   if (ahead.length === 0) return ledger;
   const again = Object.fromEntries(ahead.map((one) => [one, nowMs]));
   return changeNotes(ledger, { retired: { ...ledger.retired, ...again } });

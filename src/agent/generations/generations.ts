@@ -1,5 +1,5 @@
-// Generations on disk: which one is active, what it holds, the number of the next, and building it. Never writes into a
-// tree or a generation that exists; what `current` names is never renamed or removed.
+// Generations on disk: the active one, its links, the next number, and the creation of a new one. Never writes into an
+// existing tree or generation, and never renames or removes the active generation.
 import * as fs from 'node:fs';
 import { basename, join } from 'node:path';
 import { isSystemError, WritError } from '../../core/errors.js';
@@ -19,7 +19,7 @@ import {
 
 const changeNumbers = ledgerSection('nextGeneration', 'lastMtimeSeconds');
 
-/** One bundle in a generation, as its link names it. */
+/** One link of a generation: a bundle and its tree. */
 export interface GenerationEntry {
   readonly bundle: string;
   readonly tree: TreeName;
@@ -36,21 +36,24 @@ export interface Generation {
   readonly entries: readonly GenerationEntry[];
 }
 
-/** @returns the number that `current` names, or undefined when there is no active generation. */
+/**
+ * @returns the number that `current` names; undefined if there is no active generation
+ * @throws WritError STATE_DAMAGED if `current` is not a link that Writ created
+ */
 export function activeGenerationNumber(paths: HostPaths): number | undefined {
   let text: string;
   try {
     text = fs.readlinkSync(paths.current);
   } catch (error) {
     if (isSystemError(error, 'ENOENT')) return undefined;
-    throw foreignLink(paths.current, error);
+    throw foreignLinkError(paths.current, error);
   }
   const generation = parseGenerationLink(text);
-  if (generation === undefined) throw foreignLink(paths.current, undefined);
+  if (generation === undefined) throw foreignLinkError(paths.current, undefined);
   return generation;
 }
 
-function foreignLink(path: string, cause: unknown): WritError {
+function foreignLinkError(path: string, cause: unknown): WritError {
   return new WritError('STATE_DAMAGED', `${path} is not a link that Writ made`, {
     facts: { path },
     hint: 'Move it away: Writ never replaces a file that it did not create.',
@@ -58,22 +61,22 @@ function foreignLink(path: string, cause: unknown): WritError {
   });
 }
 
-/** @returns the active generation, or undefined when there is none. */
+/** @returns the active generation; undefined if there is none. @throws WritError STATE_DAMAGED */
 export function readActive(paths: HostPaths): Generation | undefined {
   const number = activeGenerationNumber(paths);
   return number === undefined ? undefined : readGeneration(paths, number);
 }
 
 /**
- * Reads a generation's links.
- * @throws WritError STATE_DAMAGED when the directory or a tree is missing, or holds what Writ did not make
+ * Reads the links of a generation.
+ * @throws WritError STATE_DAMAGED if the directory or a tree is missing, or an entry is not a link that Writ created
  */
 export function readGeneration(paths: HostPaths, number: number): Generation {
   const path = join(paths.generations, String(number));
   return { number, path, entries: readDirectory(path).map((bundle) => readEntry(paths, number, bundle)) };
 }
 
-/** @throws WritError STATE_DAMAGED when the tree is missing, or the link is not one that Writ made */
+/** Reads one link of a generation. @throws WritError STATE_DAMAGED if its tree is missing or Writ did not create the link */
 export function readEntry(paths: HostPaths, number: number, bundle: string): GenerationEntry {
   const text = readBundleLink(join(paths.generations, String(number), bundle));
   const tree = parseBundleLink(bundle, text);
@@ -87,7 +90,7 @@ export function readEntry(paths: HostPaths, number: number, bundle: string): Gen
   return { bundle, tree, treeDirectory, treePath };
 }
 
-/** @returns the link's text; empty, which no link of ours is, for what is no link */
+/** @returns the text of the link; empty, which is no valid link of Writ, for an entry that is no link */
 function readBundleLink(path: string): string {
   try {
     return fs.readlinkSync(path);
@@ -106,13 +109,20 @@ export function readDirectory(path: string): string[] {
   }
 }
 
-/** Where releases are kept. Also behind a start: somebody may have removed one from under a running agent. @throws WritError DISK_* */
-export function makePlaces({ policy, generations, bundles, archives }: HostPaths, durable: DurableFs): void {
+/**
+ * Creates the directories of generations, trees and archives. A cycle calls this too, because one may have been removed
+ * while the agent runs.
+ * @throws WritError DISK_*
+ */
+export function createPolicyDirectories(
+  { policy, generations, bundles, archives }: HostPaths,
+  durable: DurableFs,
+): void {
   for (const path of [policy, generations, bundles]) durable.ensureDirectory('prepare.public', path, 0o755);
   durable.ensureDirectory('prepare.private', archives, 0o700);
 }
 
-/** @returns the numbers of all generations on disk, ascending. */
+/** @returns the numbers of all generations on disk, ascending */
 export function listGenerations(paths: HostPaths): number[] {
   return listEntries(paths.generations)
     .map(({ name }) => name)
@@ -122,8 +132,10 @@ export function listGenerations(paths: HostPaths): number[] {
 }
 
 /**
- * Builds the directory of a new generation in staging and renames it into place; its trees are there already.
- * @param trees tree directory by bundle
+ * Creates the directory of a new generation in staging and renames it into place. Its trees must be in place already.
+ * @param options.staging directory of this cycle
+ * @param options.trees name of the tree directory by bundle
+ * @throws WritError DISK_*
  */
 export function placeGeneration(
   paths: HostPaths,
@@ -144,7 +156,7 @@ export interface LinkMove extends Pick<LinkOptions, 'beforeRename'> {
   readonly cycle: string;
 }
 
-/** The commit point: one create and one rename in `policy/`, durable when it returns. */
+/** The commit point: moves `current` by one create and one rename in `policy/`, durable when it returns. @throws WritError DISK_* */
 export function pointCurrentAt(
   paths: HostPaths,
   durable: DurableFs,
@@ -154,12 +166,12 @@ export function pointCurrentAt(
   durable.replaceLink('swap.link', paths.current, generationLink(generation), options);
 }
 
-/** After a first activation that failed: there was no policy before, so there is none now. */
+/** Removes `current` after a failed first activation, before which the host had no policy. @throws WritError DISK_* */
 export function removeCurrent(paths: HostPaths, durable: DurableFs): void {
   durable.removeFile('swap.unlink', paths.current);
 }
 
-/** @returns as `bundle/directory`, what the links of a generation name; whether it is there is not asked */
+/** @returns the trees that the links of a generation name, as `bundle/directory`, even those that do not exist */
 export function linkedTrees(paths: HostPaths, number: number): string[] {
   const path = join(paths.generations, String(number));
   return readDirectory(path).flatMap((bundle) => {
@@ -168,7 +180,7 @@ export function linkedTrees(paths: HostPaths, number: number): string[] {
   });
 }
 
-/** @returns all trees on disk. */
+/** @returns all trees on disk */
 export function listTrees(paths: HostPaths): { bundle: string; path: string }[] {
   return listDirectories(paths.bundles).flatMap((bundle) =>
     listDirectories(join(paths.bundles, bundle))
@@ -177,7 +189,7 @@ export function listTrees(paths: HostPaths): { bundle: string; path: string }[] 
   );
 }
 
-/** @returns names of the directories in a directory; what else somebody put there is not ours to touch */
+/** @returns the names of the directories in a directory; other entries are not from Writ and must stay untouched */
 export function listDirectories(path: string): string[] {
   return listEntries(path)
     .filter((one) => one.isDirectory())
@@ -186,19 +198,25 @@ export function listDirectories(path: string): string[] {
 
 export interface Reserved {
   readonly generation: number;
-  /** Whole seconds, later than any used before. */
+  /** Epoch seconds, later than any used before. */
   readonly mtimeSeconds: number;
 }
 
-/** A crash after it wastes a number; reusing one would let two trees share a name. */
+/**
+ * Reserves the next generation number and modification time in the ledger. A crash after it loses the number. A reused
+ * number would give two trees the same name.
+ * @throws WritError DISK_*
+ */
 export function reserveGeneration(host: Host): Reserved {
   const generation = host.ledger.read().nextGeneration;
   return { generation, mtimeSeconds: reserveMtime(host, { nextGeneration: generation + 1 }) };
 }
 
 /**
- * Takes the next time, now but always later than the last one used, also for trees that come back.
- * @returns whole seconds
+ * Reserves the next modification time in the ledger: now, or one second after the last one if that is later. Trees that
+ * become active again use it too.
+ * @returns epoch seconds
+ * @throws WritError DISK_*
  */
 export function reserveMtime({ ledger, clock }: Host, also: Partial<Numbers> = {}): number {
   const known = ledger.read();
@@ -209,7 +227,7 @@ export function reserveMtime({ ledger, clock }: Host, also: Partial<Numbers> = {
 
 type Numbers = Pick<Ledger, 'nextGeneration' | 'lastMtimeSeconds'>;
 
-/** @param numbers above every one ever used */
+/** Sets the next numbers. @param numbers must be higher than every number ever used */
 export function withNumbers(ledger: Ledger, numbers: Numbers): Ledger {
   return changeNumbers(ledger, numbers);
 }

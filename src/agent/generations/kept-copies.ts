@@ -1,6 +1,6 @@
-// What is kept to make a release again where there is no network: its archive, or the archive of a release before it with every
-// delta since. Owns these files of a kept release and the list of them; each is kept once, by as many names as releases need
-// it, so that none of them lives by another's leave. Judges nothing: what is made of them has a signed digest.
+// The retained files that restore a release without a network: its archive, or a base archive with every delta since. Owns
+// these files and their list. Each release has its own hard link to a file, so that the removal of another release never
+// removes it. The contents are not verified here, because the restored tree is compared with a signed digest.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { WritError } from '../../core/errors.js';
@@ -10,7 +10,7 @@ import type { ReleaseInfo } from '../../core/release/release.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import { readSmallFile } from '../../platform/read-file.js';
 
-/** One file, and the tree that one has with it. */
+/** One retained file, and the manifest of the tree that results from it. */
 export interface KeptFile {
   readonly path: string;
   readonly length: number;
@@ -19,23 +19,25 @@ export interface KeptFile {
 }
 
 export interface KeptCopy {
-  /** Target path of the archive, as the targets name it. */
+  /** Target path of the archive in the targets metadata. */
   readonly target: string;
   readonly archive: KeptFile;
-  /** From the tree of the archive on, in their order; none where the archive is the release's own. */
+  /** In the order in which they apply to the tree of the archive; empty if the archive is that of the release itself. */
   readonly deltas: readonly KeptFile[];
 }
 
-/** An archive of the release itself. */
+/** File name of the archive of the release itself. */
 export const archiveFile = 'archive.tar.br';
-/** That of a release before it. */
+/** File name of the archive of a base release. */
 const baseFile = 'base.tar.br';
 const deltaFile = (index: number): string => `delta-${index + 1}`;
 const listFile = 'deltas.json';
 
 /**
- * Gives a kept release its copy: an archive of its own is moved, everything else gets another name here.
- * @param directory new, and in staging still
+ * Adds the files to the directory of a retained release. Moves an archive of the release itself, and adds a hard link for
+ * every other file.
+ * @param directory new directory in staging
+ * @throws WritError DISK_*
  */
 export function writeKeptCopy(durable: DurableFs, directory: string, copy: KeptCopy): void {
   const { archive, deltas } = copy;
@@ -60,9 +62,9 @@ function row({ length, digest, manifest }: KeptFile): object {
 }
 
 /**
- * Reads which files a kept release is made again from; they may be gone.
- * @param own what it is with an archive of its own, by its record
- * @throws WritError STATE_DAMAGED for a list that cannot be read, or leads to another release
+ * Reads the list of files that restore a retained release. The files themselves may be missing.
+ * @param own result for a release that has its own archive, from its record
+ * @throws WritError STATE_DAMAGED if the list is unreadable or its last delta results in another release
  */
 export function readKeptCopy(directory: string, own: KeptCopy): KeptCopy {
   const path = join(directory, listFile);
@@ -109,8 +111,8 @@ function parseJson(bytes: Buffer): unknown {
   }
 }
 
-/** True where each file is there with its length; what is in them is read by whoever uses them. */
-export function isThere({ archive, deltas }: KeptCopy): boolean {
+/** @returns true if every file exists with its recorded length; the contents are not read */
+export function isCopyPresent({ archive, deltas }: KeptCopy): boolean {
   return [archive, ...deltas].every(({ path, length }) => {
     const stats = fs.lstatSync(path, { throwIfNoEntry: false });
     return stats?.isFile() === true && stats.size === length;

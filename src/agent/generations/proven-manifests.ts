@@ -1,5 +1,5 @@
-// Which manifests this process has held to their signed digests, and that they are the same files since: a poll with nothing
-// to do reads none of them again. Vouches for no bytes: rows that somebody asks for are read and proven in that moment.
+// Remembers which manifest files this process has verified, so that a poll without a change reads none of them again. Only
+// the identity of a file is cached, never its bytes: an access to its rows reads and verifies the file again.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { isSystemError } from '../../core/errors.js';
@@ -7,13 +7,15 @@ import type { Digest } from '../../core/names.js';
 import type { HostPaths } from '../state/paths.js';
 import { type KeptManifest, manifestFile, openManifest, releasePath } from './release-records.js';
 
-/** By bundle, of which one release is active: the file that was proven, and what it was proven against. */
+/** Identity of the verified file and its signed digest, by bundle: a bundle has one active release. */
 const provenOf = new WeakMap<HostPaths, Map<string, string>>();
 
 /**
- * As openManifest, except for a file that was proven before and has not been changed, moved or replaced since. A disk that
- * turns bits by itself leaves no such trace: that is the scrub's to find, as in every other file.
- * @throws WritError STATE_DAMAGED
+ * Opens a manifest as openManifest does, but does not read a file again that was verified before and has not been changed,
+ * moved or replaced since. Bit rot leaves no such trace; the scrub finds it.
+ * @param name directory name of the release
+ * @param signed digest of the manifest, as it was signed
+ * @throws WritError STATE_DAMAGED if the file is unreadable or does not match; also at a later access to its contents
  */
 export function openProvenManifest(
   paths: HostPaths,
@@ -23,7 +25,7 @@ export function openProvenManifest(
 ): KeptManifest {
   const proven = provenOf.get(paths) ?? new Map<string, string>();
   provenOf.set(paths, proven);
-  // Before it is read: a file that takes its place meanwhile is another one the next time.
+  // Read the identity before the bytes, so that a file that replaces it meanwhile differs at the next call.
   const identity = identityOf(join(releasePath(paths, bundle, name), manifestFile));
   const proof = identity && `${identity} ${signed}`;
   if (proof === undefined || proven.get(bundle) !== proof) {
@@ -34,7 +36,7 @@ export function openProvenManifest(
   }
   let kept: KeptManifest | undefined;
   const read = (): KeptManifest => {
-    // The next cycle is to see for itself what this one finds damaged.
+    // If the file is damaged now, the next cycle must verify it again.
     proven.delete(bundle);
     kept ??= openManifest(paths, bundle, name, signed);
     proven.set(bundle, proof);
@@ -48,7 +50,10 @@ export function openProvenManifest(
   };
 }
 
-/** @returns what no write, rename or replacement leaves as it was, the time of the last change by the kernel's clock among it */
+/**
+ * @returns path, inode, size, mode and ctime of a file, of which every write, rename or replacement changes one; undefined
+ *   if it is no plain file
+ */
 function identityOf(path: string): string | undefined {
   try {
     const stats = fs.lstatSync(path, { bigint: true });

@@ -1,5 +1,5 @@
-// The signed target of a release that this host has already: out of its record, else out of the trusted metadata. A
-// record is believed for what its signed part says, never for what stands beside it. Reads only.
+// Finds the signed target of a release that this host retains: from its record, otherwise from the trusted metadata. Only
+// the signed part of a record is trusted; its other members must match it. Reads only.
 import { isWritError, orUndefined, WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
 import { encodeReleaseInfo, type ReleaseInfo } from '../../core/release/release.js';
@@ -7,14 +7,14 @@ import { recallSignedTarget, type SignedTarget } from '../../trust/signed-target
 import type { Host } from '../state/host.js';
 import { type HostPaths, releaseDirectoryName } from '../state/paths.js';
 import { readRecord, readVouchers } from './release-records.js';
-import { untrustedRelease } from './vouching.js';
+import { findTrustFailure } from './untrusted-releases.js';
 
 /**
- * @param release directory of the kept release
- * @returns the target as signed
- * @throws WritError STATE_DAMAGED when the record and its signed part differ, or one of them cannot be read
+ * Reads the signed target from the record of a retained release.
+ * @param release directory name of the release
+ * @throws WritError STATE_DAMAGED if the record differs from its signed part, or one of them is unreadable
  */
-export function recordedTarget(paths: HostPaths, bundle: string, release: string): SignedTarget {
+export function readRecordedTarget(paths: HostPaths, bundle: string, release: string): SignedTarget {
   const record = readRecord(paths, bundle, release);
   const { channel, bundle: named } = record.release;
   const vouchers = readVouchers(paths, bundle, release);
@@ -27,15 +27,18 @@ export function recordedTarget(paths: HostPaths, bundle: string, release: string
     target.digest === record.archive.digest &&
     target.length === record.archive.length &&
     nameOf(target) === release &&
-    isSame(encodeReleaseInfo(target.release), encodeReleaseInfo(ofToday(record.release, target.release)));
+    isSame(
+      encodeReleaseInfo(target.release),
+      encodeReleaseInfo(withKnownMembers(record.release, target.release)),
+    );
   if (isTrue) return target;
   throw new WritError('STATE_DAMAGED', `the record of ${bundle} ${release} does not match what was signed`, {
     facts: { bundle, release },
   });
 }
 
-/** A Writ that did not know `requires` and `fixes` has kept none, and no decision depends on those of a kept release. */
-function ofToday(record: ReleaseInfo, { requires, fixes }: ReleaseInfo): ReleaseInfo {
+/** Adds `requires` and `fixes`, which an older Writ did not record. No decision about a retained release depends on them. */
+function withKnownMembers(record: ReleaseInfo, { requires, fixes }: ReleaseInfo): ReleaseInfo {
   const { requires: _, fixes: __, ...rest } = record;
   return { ...rest, ...given({ requires, fixes }) };
 }
@@ -48,35 +51,42 @@ function nameOf({ release }: SignedTarget): string {
   return releaseDirectoryName(release.serial, release.manifest.digest);
 }
 
-export interface TargetWish {
+export interface RecordedTargetRequest {
   readonly bundle: string;
   readonly channel: string;
-  /** Directory of the release: serial and digest. */
+  /** Directory name of the release, `<serial>-<digest12>`. */
   readonly release: string;
 }
 
 /**
- * Finds what a release must be, to make it again: the very same one, and only while it is vouched for.
- * @throws WritError RELEASE_UNTRUSTED; STATE_DAMAGED when neither the record nor the trusted metadata has it
+ * Finds the signed target for the repair of a release. The repair may only restore the same release, and only while the
+ * current keys trust it.
+ * @throws WritError RELEASE_UNTRUSTED; STATE_DAMAGED if neither the record nor the trusted metadata has it
  */
-export function targetToRepair(host: Host, { bundle, channel, release }: TargetWish): SignedTarget {
+export function findRepairTarget(
+  host: Host,
+  { bundle, channel, release }: RecordedTargetRequest,
+): SignedTarget {
   try {
-    const target = recordedTarget(host.paths, bundle, release);
-    const untrusted = untrustedRelease(host, bundle, release);
+    const target = readRecordedTarget(host.paths, bundle, release);
+    const untrusted = findTrustFailure(host, bundle, release);
     if (untrusted === undefined) return target;
     throw new WritError('RELEASE_UNTRUSTED', `${bundle} ${target.release.serial} ${untrusted.reason}`, {
       facts: { bundle, serial: target.release.serial },
     });
   } catch (error) {
     if (!isWritError(error) || error.code !== 'STATE_DAMAGED') throw error;
-    const listed = listedTarget(host, { bundle, channel, release });
+    const listed = findListedTarget(host, { bundle, channel, release });
     if (listed !== undefined) return listed;
     throw error;
   }
 }
 
-/** @returns the target as the trusted metadata lists it, which needs no record; undefined when another release is listed */
-export function listedTarget(host: Host, { bundle, channel, release }: TargetWish): SignedTarget | undefined {
+/** @returns the target from the trusted metadata, without a record; undefined if the metadata lists another release or none */
+export function findListedTarget(
+  host: Host,
+  { bundle, channel, release }: RecordedTargetRequest,
+): SignedTarget | undefined {
   const target = orUndefined(() => host.client.knownTarget(bundle, channel));
   return target !== undefined && nameOf(target) === release ? target : undefined;
 }

@@ -1,5 +1,5 @@
-// The kept proof of every release on this host: archive, manifest, and the target entry with the metadata that
-// vouched for it, byte for byte. Read by rollback, repair and recovery.
+// The retained record of every release on this host: archive, manifest, and the target entry with the metadata that signed
+// it, byte for byte. Rollback, repair and recovery read it.
 import { basename, dirname, join } from 'node:path';
 import { isWritError, WritError } from '../../core/errors.js';
 import { defaultArchiveLimits } from '../../core/limits.js';
@@ -21,28 +21,31 @@ export interface ReleaseRecord {
   readonly archive: { readonly path: string; readonly length: number; readonly digest: Digest };
   readonly target: string;
   readonly rootVersion: number;
-  /** Names of the roles that vouched, from the top-level targets to the one that lists the release. */
+  /** Provenance: names of the roles from the top-level targets to the one that lists the release. */
   readonly vouchedBy: readonly string[];
-  /** Epoch milliseconds: when this host staged it. */
+  /** Epoch milliseconds at which this host staged it. */
   readonly stagedAtMs: number;
 }
 
 export const manifestFile = 'manifest.json';
 export const recordFile = 'record.json';
-/** One file a role of the chain, by its place in it: what names others give their roles is no name of a file here. */
+/** File name of a role by its index in the chain. Its own name is never used, because a publisher chooses it freely. */
 export const voucherFile = (index: number): string =>
   index === 0 ? 'targets.json' : `delegated-${index}.json`;
 
 export interface KeepOptions {
   readonly target: SignedTarget;
-  /** What it was made of, in staging as far as it was fetched now. */
+  /** The files that the tree was created from; newly downloaded ones are in staging. */
   readonly copy: KeptCopy;
   readonly manifestBytes: Uint8Array;
   readonly staging: string;
   readonly stagedAtMs: number;
 }
 
-/** Moves a staged release's proof into `archives/`, whole and flushed, in the place of an older copy of it. */
+/**
+ * Moves the record of a staged release into `archives/`, complete and flushed, in place of an older record of the release.
+ * @throws WritError DISK_*; the older record stays then, or a start restores it
+ */
 export function keepRelease(paths: HostPaths, durable: DurableFs, options: KeepOptions): void {
   const { target, staging } = options;
   const { release } = target;
@@ -63,8 +66,8 @@ export function keepRelease(paths: HostPaths, durable: DurableFs, options: KeepO
   durable.ensureDirectory('flush.record-bundle', dirname(place), 0o700);
   const aside = `${place}${asideSuffix}`;
   const removed = join(staging, `old-${release.bundle}`);
-  // The older copy may be the proof of the active tree, and no directory is renamed onto another: it waits beside
-  // its place, from where a start puts it back.
+  // The older record may belong to the active tree, and a rename never replaces a directory. It is set aside first; after
+  // a crash a start restores it.
   if (lookAt(place)) {
     if (lookAt(aside)) durable.rename('flush.record-older', aside, `${removed}-older`);
     durable.rename('flush.record-aside', place, aside);
@@ -72,13 +75,13 @@ export function keepRelease(paths: HostPaths, durable: DurableFs, options: KeepO
   try {
     durable.rename('flush.record-place', built, place);
   } catch (error) {
-    putBack(durable, { place, aside });
+    restoreOlderCopy(durable, { place, aside });
     throw error;
   }
   if (lookAt(aside)) durable.rename('flush.record-replaced', aside, removed);
 }
 
-/** @returns the entry of a record, as it is on disk */
+/** @returns the text of a record entry, as it is stored on disk */
 export function recordText({ target, stagedAtMs }: Pick<KeepOptions, 'target' | 'stagedAtMs'>): string {
   const record = {
     writ: 1,
@@ -92,11 +95,11 @@ export function recordText({ target, stagedAtMs }: Pick<KeepOptions, 'target' | 
   return `${JSON.stringify(record)}\n`;
 }
 
-/** Of a kept release while a newer copy takes its place. */
+/** Suffix of a set-aside record while a newer one replaces it. */
 const asideSuffix = '.replaced';
 
-/** The failure before is the news; what cannot be put back now is put back at the next start. */
-function putBack(durable: DurableFs, { place, aside }: { place: string; aside: string }): void {
+/** Ignores a second failure, because the caller throws the first one and the next start restores the record. */
+function restoreOlderCopy(durable: DurableFs, { place, aside }: { place: string; aside: string }): void {
   try {
     if (lookAt(aside) && !lookAt(place)) durable.rename('flush.record-back', aside, place);
   } catch (error) {
@@ -104,8 +107,8 @@ function putBack(durable: DurableFs, { place, aside }: { place: string; aside: s
   }
 }
 
-/** For a start: a release that was being replaced when a crash came has its older copy back, or is rid of it. */
-export function settleReplacedReleases(paths: HostPaths, durable: DurableFs): void {
+/** At a start after a crash, restores an older record if the new one is missing, and otherwise removes it. @throws WritError DISK_* */
+export function recoverReplacedReleases(paths: HostPaths, durable: DurableFs): void {
   const bundles = listDirectories(paths.archives).map((bundle) => join(paths.archives, bundle));
   for (const path of bundles.flatMap((at) => listDirectories(at).map((name) => join(at, name)))) {
     if (isTemporaryName(basename(path))) durable.removeTree('recover.sweep-copy', path);
@@ -120,21 +123,17 @@ function settleReplaced(durable: DurableFs, aside: string): void {
   else durable.rename('recover.record-back', aside, place);
 }
 
-/** @param release its directory name, `<serial>-<digest12>` */
+/** @returns the directory of a retained release. @param release its directory name, `<serial>-<digest12>` */
 export function releasePath(paths: HostPaths, bundle: string, release: string): string {
   return join(paths.archives, bundle, release);
 }
 
-/** @returns where the archive of a release is kept, if it has one of its own */
+/** @returns the path of the archive of a release; the file exists only if the release has an archive of its own */
 export function archivePathOf(paths: HostPaths, bundle: string, release: string): string {
   return join(releasePath(paths, bundle, release), archiveFile);
 }
 
-/**
- * @param record of that release
- * @returns the files that it is made again from without a network; they may be gone
- * @throws WritError STATE_DAMAGED
- */
+/** Lists the files that restore a release without a network; they may be missing. @throws WritError STATE_DAMAGED */
 export function keptCopyOf(
   paths: HostPaths,
   { bundle, release }: { readonly bundle: string; readonly release: string },
@@ -145,9 +144,9 @@ export function keptCopyOf(
 }
 
 /**
- * Reads a release's record.
- * @param name the release's directory name, `<serial>-<digest12>`
- * @throws WritError STATE_DAMAGED
+ * Reads the record of a release.
+ * @param name directory name of the release, `<serial>-<digest12>`
+ * @throws WritError STATE_DAMAGED if it is missing or invalid
  */
 export function readRecord(paths: HostPaths, bundle: string, name: string): ReleaseRecord {
   const directory = releasePath(paths, bundle, name);
@@ -172,14 +171,14 @@ export function readRecord(paths: HostPaths, bundle: string, name: string): Rele
 }
 
 const maxRecordBytes = 1_000_000;
-/** As the trust store: larger than any metadata that is accepted. */
+/** Larger than any metadata file that Writ accepts; the trust store has the same limit. */
 const maxVoucherBytes = 16_000_000;
-/** The top-level targets and as many delegated roles as one search visits. */
+/** The top-level targets and the most delegated roles that one search visits. */
 const maxVouchers = 1 + maxVisitedRoles;
 
 /**
- * Reads the metadata that listed a release, byte for byte as this host accepted it; nothing is judged here. The files
- * above it stay on the disk: keys of today are held against the one that lists it, and all of them could be many.
+ * Reads the metadata file that listed a release, byte for byte as this host accepted it, without verification. Only this
+ * file is compared with the current keys; the files above it could be large and are not read.
  * @throws WritError STATE_DAMAGED
  */
 export function readLastVoucher(paths: HostPaths, bundle: string, name: string): Buffer {
@@ -188,7 +187,7 @@ export function readLastVoucher(paths: HostPaths, bundle: string, name: string):
 }
 
 /**
- * Reads every file that vouched for a release: for a repair, which keeps it again.
+ * Reads all metadata files from the top-level targets to the one that listed a release. A repair writes them again.
  * @throws WritError STATE_DAMAGED
  */
 export function readVouchers(paths: HostPaths, bundle: string, name: string): Vouchers {
@@ -209,7 +208,7 @@ function readVoucher(directory: string, index: number): Buffer {
   }
 }
 
-/** A file that has grown is damaged, and must not fill the memory to be found so. */
+/** Reads a file up to a limit, so that a damaged file that has grown does not fill the memory. */
 function readBounded(path: string, maxBytes: number): Buffer {
   const verdict = readSmallFile(path, { maxBytes });
   if (verdict.kind === 'read') return verdict.bytes;
@@ -224,7 +223,7 @@ interface RecordFile {
   readonly archive: { readonly length: number; readonly sha256: unknown };
   readonly custom: unknown;
   readonly rootVersion: number;
-  /** Absent in records of the time before delegations. */
+  /** Left out in records of a Writ without delegations. */
   readonly vouchedBy?: readonly string[];
   readonly stagedAt: number;
 }
@@ -247,17 +246,18 @@ function isChain(value: unknown): boolean {
 }
 
 export interface KeptManifest {
-  /** As they were signed. */
+  /** The signed bytes. */
   readonly bytes: Buffer;
-  /** @throws WritError STATE_DAMAGED */
+  /** Parses at the first call. @throws WritError STATE_DAMAGED */
   parsed(): Manifest;
 }
 
 /**
- * Reads a release's manifest: proven against its digest when this returns, and parsed when it is asked for, since that takes a
- * hundred times as long, and not everybody needs its files.
+ * Reads the manifest of a release and verifies its digest. Parsing takes a hundred times as long and happens only when
+ * `parsed` is called.
+ * @param name directory name of the release, `<serial>-<digest12>`
  * @param signed digest of the manifest, as it was signed
- * @throws WritError STATE_DAMAGED
+ * @throws WritError STATE_DAMAGED if the file is unreadable or does not match
  */
 export function openManifest(paths: HostPaths, bundle: string, name: string, signed: Digest): KeptManifest {
   const path = join(releasePath(paths, bundle, name), manifestFile);
@@ -284,7 +284,7 @@ function damaged(path: string, cause: unknown): WritError {
   return new WritError('STATE_DAMAGED', `${path}: ${why}`, { facts: { path }, cause });
 }
 
-/** @returns all releases kept on this host. */
+/** @returns all releases that this host retains; `name` is the directory name, `path` the directory */
 export function listReleases(paths: HostPaths): { bundle: string; name: string; path: string }[] {
   return listDirectories(paths.archives)
     .filter(isName)
@@ -294,5 +294,5 @@ export function listReleases(paths: HostPaths): { bundle: string; name: string; 
     });
 }
 
-/** One that is being replaced, or copied, has no name of its own. */
+/** False for the set-aside or temporary directory of a release that is being replaced or copied. */
 const isReleaseName = (name: string): boolean => !name.endsWith(asideSuffix) && !isTemporaryName(name);

@@ -1,6 +1,6 @@
-// A lost record or manifest of a kept release, written again in its place: each file whole, through staging, so that a crash
-// leaves nothing. Where what it says comes from, and whether it may, is the repair's. After a pull, the same for the record
-// of an active release that the current metadata lists, because the keys that signed the recorded vouchers were replaced.
+// Writes a lost record or manifest of a retained release again. Each file is written completely in staging and renamed, so
+// that a crash leaves no partial file. The repair decides whether to do it and from which source. A pull also renews the
+// record of an active release if the keys that signed the recorded metadata were replaced.
 import { dirname, join } from 'node:path';
 import { isWritError, orUndefined } from '../../core/errors.js';
 import { encodeManifest, type Manifest } from '../../core/release/manifest.js';
@@ -8,13 +8,17 @@ import type { SignedTarget } from '../../trust/signed-target.js';
 import type { Host } from '../state/host.js';
 import { releaseDirectoryName } from '../state/paths.js';
 import { activeGenerationNumber, readGeneration } from './generations.js';
-import { listedTarget } from './recorded-target.js';
+import { findListedTarget } from './recorded-target.js';
 import { manifestFile, recordFile, recordText, releasePath, voucherFile } from './release-records.js';
-import { findOutdatedRecord } from './vouching.js';
+import { findOutdatedRecord } from './untrusted-releases.js';
 
 type Keeper = Pick<Host, 'paths' | 'durable' | 'clock'>;
 
-/** Writes a lost record in its place, the entry last: until it is there, the record is as damaged as before. */
+/**
+ * Writes a lost record again. The entry is written last: until it exists, the record counts as damaged.
+ * @param options.stagedAtMs epoch milliseconds; now if left out
+ * @throws WritError DISK_*
+ */
 export function renewRecord(
   host: Keeper,
   target: SignedTarget,
@@ -28,9 +32,10 @@ export function renewRecord(
 }
 
 /**
- * Renews the record of each active release that is listed now and that its record alone no longer proves. Otherwise the
- * release becomes untrusted as soon as the metadata no longer lists it. An error is logged, because the policy is unchanged.
- * @param staging called only where a record is written
+ * Renews the record of each active release that the current metadata lists, if its record alone no longer verifies.
+ * Otherwise the release becomes untrusted as soon as the metadata no longer lists it. An error is only logged, because the
+ * policy is unchanged.
+ * @param staging creates a directory; called only before a record is written
  */
 export function renewOutdatedRecords(host: Host, staging: () => string): void {
   const active = activeGenerationNumber(host.paths);
@@ -51,12 +56,12 @@ function renewOutdatedRecord(
 ): void {
   const record = findOutdatedRecord(host, bundle, release);
   if (record === undefined) return;
-  const target = listedTarget(host, { bundle, channel: record.release.channel, release });
+  const target = findListedTarget(host, { bundle, channel: record.release.channel, release });
   if (target === undefined) return;
   renewRecord(host, target, { staging: staging(), stagedAtMs: record.stagedAtMs });
 }
 
-/** Writes a lost manifest in its place. @param kept `manifest`: proven by its signed digest */
+/** Writes a lost manifest again. @param kept `manifest` must match its signed digest. @throws WritError DISK_* */
 export function renewManifest(host: Renewer, { manifest, ...kept }: Kept & { manifest: Manifest }): void {
   renewFile(host, kept, { name: manifestFile, bytes: encodeManifest(manifest) });
 }
@@ -66,7 +71,7 @@ type Renewer = Pick<Host, 'paths' | 'durable'>;
 interface Kept {
   readonly bundle: string;
   readonly release: string;
-  /** A crash leaves what is half written there, from where it is swept. */
+  /** Directory of this cycle; a start removes partial files that a crash left there. */
   readonly staging: string;
 }
 

@@ -1,52 +1,55 @@
-// Which generation a rollback goes to: whole on disk, vouched for by the keys of today, and not withdrawn unless a
-// person insists. Reads only. A rollback must never be the way by which a revoked key comes back.
+// Chooses the generation for a rollback: intact on disk, trusted by the current keys, and without a withdrawn release unless
+// an operator forces it. Reads only. A rollback must never activate a release that only a revoked key has signed.
 import { isUnsaidNo, isWritError, orUndefined, WritError } from '../../core/errors.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
 import type { Host } from '../state/host.js';
-import { damagedTree } from './damage.js';
-import { type ActivePolicy, bundlesOf } from './generation-contents.js';
+import { treeDamageError } from './damage.js';
+import { type ActivePolicy, readBundles } from './generation-contents.js';
 import { listGenerations, readGeneration } from './generations.js';
-import { rightsOf, verifyTree } from './verify-tree.js';
-import { untrustedIn } from './vouching.js';
+import { findUntrustedIn } from './untrusted-releases.js';
+import { expectedPermissions, verifyTree } from './verify-tree.js';
 
-export interface Wish {
-  /** Left out: the newest suitable one, the previous generation first. */
+export interface RollbackTargetOptions {
+  /** Left out: the previous generation if it is suitable, otherwise the newest older one that is. */
   readonly generation?: number;
-  /** `yes`: also one with a withdrawn release; never one that does not verify. */
+  /** `yes`: a withdrawn release is accepted; an untrusted one never is. */
   readonly force: 'yes' | 'no';
-  /** `skipped`: never one with a release that is remembered as refused, or that was met with silence. */
+  /** `skipped`: generations with a refused release, or with one that workers did not answer to, are not chosen. */
   readonly refused?: 'skipped';
-  /** Left out: no further condition on what the generation contains. */
+  /** A further condition on the contents of the generation; left out: none. */
   readonly isAllowed?: (policy: ActivePolicy) => boolean;
 }
 
 /**
- * @returns the generation to go back to
- * @throws WritError NO_PREVIOUS, STATE_DAMAGED when a tree of it is not whole, RELEASE_UNTRUSTED, RELEASE_WITHDRAWN;
- *   where nobody named one, that of the first that was looked at
+ * Chooses the generation for a rollback and verifies its trees completely.
+ * @throws WritError NO_PREVIOUS; STATE_DAMAGED if a tree is damaged; RELEASE_UNTRUSTED; RELEASE_WITHDRAWN. Without a
+ *   requested generation, the error of the first candidate
  */
-export async function chooseTarget(
+export async function chooseRollbackTarget(
   host: Host,
   active: ActivePolicy | undefined,
-  { generation: wanted, force, refused, isAllowed = () => true }: Wish,
+  { generation: wanted, force, refused, isAllowed = () => true }: RollbackTargetOptions,
 ): Promise<ActivePolicy> {
-  const candidates = wanted === undefined ? candidatesOf(host, active) : [wanted];
+  const candidates = wanted === undefined ? listCandidates(host, active) : [wanted];
   let first: WritError | undefined;
   for (const number of candidates) {
     try {
       const target = await requireSuitable(host, active, { number, force });
       if (!isAllowed(target)) continue;
       if (refused === undefined || !isRefused(host, target)) return target;
-      first ??= holdsRefused(number);
+      first ??= refusedReleaseError(number);
     } catch (error) {
       if (!isWritError(error)) throw error;
       first ??= error;
     }
   }
-  throw first ?? noPrevious(host, active, undefined);
+  throw first ?? noPreviousError(host, active, undefined);
 }
 
-/** A restore makes a new generation with the releases of an older one. A rollback between the two would leave no release. */
+/**
+ * @returns true if both generations have the same releases. A restore creates a new generation with the releases of an
+ *   older one, and a rollback from one to the other would change no release.
+ */
 export function hasSameReleases(active: ActivePolicy | undefined, { bundles }: ActivePolicy): boolean {
   if (active?.bundles.size !== bundles.size) return false;
   return [...bundles].every(([bundle, { record }]) => {
@@ -56,8 +59,8 @@ export function hasSameReleases(active: ActivePolicy | undefined, { bundles }: A
   });
 }
 
-/** The previous one, then the older ones from the newest down. */
-function candidatesOf(host: Host, active: ActivePolicy | undefined): number[] {
+/** @returns the previous generation, then the older ones from the newest to the oldest */
+function listCandidates(host: Host, active: ActivePolicy | undefined): number[] {
   const { previous } = host.ledger.read();
   const older = listGenerations(host.paths)
     .filter((number) => active !== undefined && number < active.generation.number)
@@ -76,7 +79,7 @@ function isRefused(host: Host, { bundles }: ActivePolicy): boolean {
   );
 }
 
-function holdsRefused(number: number): WritError {
+function refusedReleaseError(number: number): WritError {
   return new WritError('NO_PREVIOUS', `generation ${number} contains a release that was refused`, {
     facts: { wanted: number },
     hint: `Choose another generation in \`writ history\`, or force it: \`writ rollback ${number}\`.`,
@@ -89,22 +92,26 @@ async function requireSuitable(
   { number, force }: { readonly number: number; readonly force: 'yes' | 'no' },
 ): Promise<ActivePolicy> {
   if (!listGenerations(host.paths).includes(number) || number === active?.generation.number)
-    throw noPrevious(host, active, number);
+    throw noPreviousError(host, active, number);
   const generation = readGeneration(host.paths, number);
   requireTrusted(host, generation);
-  const target = { generation, bundles: bundlesOf(host.paths, generation) };
+  const target = { generation, bundles: readBundles(host.paths, generation) };
   if (force === 'no') requireNotWithdrawn(host, target);
   for (const [bundle, { entry, manifest }] of target.bundles) {
-    const options = { ...rightsOf(host, bundle), contents: 'digests' } as const;
+    const options = { ...expectedPermissions(host, bundle), contents: 'digests' } as const;
     const problems = await verifyTree(entry.treePath, manifest, options);
-    if (problems.length > 0) throw damagedTree(number, bundle, problems);
+    if (problems.length > 0) throw treeDamageError(number, bundle, problems);
   }
   return target;
 }
 
 const maxShown = 10;
 
-function noPrevious(host: Host, active: ActivePolicy | undefined, number: number | undefined): WritError {
+function noPreviousError(
+  host: Host,
+  active: ActivePolicy | undefined,
+  number: number | undefined,
+): WritError {
   const what =
     number === undefined
       ? 'no generation before this one is kept'
@@ -119,7 +126,7 @@ function noPrevious(host: Host, active: ActivePolicy | undefined, number: number
 }
 
 function requireTrusted(host: Host, generation: ActivePolicy['generation']): void {
-  const [found] = untrustedIn(host, generation);
+  const [found] = findUntrustedIn(host, generation);
   if (found === undefined) return;
   const { bundle, serial, reason } = found;
   throw new WritError('RELEASE_UNTRUSTED', `generation ${generation.number}: ${bundle} ${serial} ${reason}`, {
@@ -142,8 +149,8 @@ function requireNotWithdrawn(host: Host, { generation, bundles }: ActivePolicy):
 }
 
 /**
- * @returns true where the channel that the release came by, or the one that is followed now, has withdrawn it. An entry that
- * cannot be read withdraws nothing
+ * @returns true if the channel of the release, or the channel that the host follows now, has withdrawn it. An unreadable
+ *   entry withdraws nothing
  */
 export function isReleaseWithdrawn(
   host: Pick<Host, 'config' | 'client'>,

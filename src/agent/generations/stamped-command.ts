@@ -1,9 +1,9 @@
-// What a probe is told of the releases that it asks about: {serial}, {source}, {serial:BUNDLE}, from the records of a
-// generation. Reads only; which generation that is, is notify's to know.
+// Fills in the stamps of a probe command, such as {serial}, {source} and {serial:BUNDLE}, from the records of a generation.
+// The caller chooses the generation. Reads only.
 import { stampPlaceholder } from '../../core/config/probe-rules.js';
 import { sourceName } from '../../core/release/stamps.js';
 import type { HostPaths } from '../state/paths.js';
-import { releasesNamedBy } from './generation-contents.js';
+import { readNamedReleases } from './generation-contents.js';
 
 type Command = readonly [string, ...string[]];
 
@@ -12,15 +12,16 @@ export function hasStamp(run: Command): boolean {
 }
 
 /**
- * @param uses bundles of the group; the first is meant where none is named
- * @returns undefined where a bundle that it names has no release in this generation
+ * Fills in the stamps of a probe command.
+ * @param options.uses bundles of the group; a stamp without a bundle refers to the first
+ * @returns undefined if a named bundle has no release in this generation
  */
 export function stampedCommand(
   paths: HostPaths,
   run: Command,
   { generation, uses }: { readonly generation: number; readonly uses: readonly string[] },
 ): Command | undefined {
-  const releases = releasesNamedBy(paths, generation);
+  const releases = readNamedReleases(paths, generation);
   let isMissing = false;
   const fill = (text: string): string =>
     text.replaceAll(new RegExp(stampPlaceholder, 'g'), (whole, what: string, named = uses[0]) => {

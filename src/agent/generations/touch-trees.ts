@@ -1,14 +1,14 @@
-// Gives the trees that become active again a new modification time: BIND, NSD, CoreDNS and nginx skip files that
-// are not newer than what they loaded. Changes times only, and never those of a tree that is in use.
+// Sets a new modification time on trees that become active again, because BIND, NSD, CoreDNS and nginx skip files that are
+// not newer than those that they loaded. Changes times only, and never those of a tree in the active generation.
 import { join } from 'node:path';
 import type { Host } from '../state/host.js';
 import { type Generation, readGeneration, reserveMtime } from './generations.js';
-import { canBeSigned, walkTree } from './walk-tree.js';
+import { isSignablePath, walkTree } from './walk-tree.js';
 
 /**
- * Takes the next time out of the ledger and sets it, before the swap, on the files of the generation that is to
- * come back, those of trees that `inUse` contains too left out.
- * @throws WritError STATE_DAMAGED; DISK_* for a file that cannot be touched
+ * Reserves the next modification time in the ledger and sets it, before the swap, on the files of a generation. Trees that
+ * the generation `inUse` contains too are left unchanged.
+ * @throws WritError STATE_DAMAGED; DISK_* if the time of a file cannot be set
  */
 export async function touchTrees(
   host: Host,
@@ -21,15 +21,15 @@ export async function touchTrees(
   const mtimeSeconds = reserveMtime(host);
   for (const tree of trees) {
     for await (const { path, stats } of walkTree(tree)) {
-      if (stats.isFile() && canBeSigned(path))
+      if (stats.isFile() && isSignablePath(path))
         host.durable.touch('touch.file', join(tree, path), mtimeSeconds);
     }
   }
 }
 
 /**
- * As touchTrees before a policy comes back: without a newer time a worker as BIND would keep what was just refused. Best
- * effort: an old policy with an old time is better than the new one.
+ * Does touchTrees before a restore: without a newer time a worker such as BIND would keep the refused policy. An error is
+ * only logged, because the old policy with an old time is better than the refused one.
  */
 export async function touchIfPossible(host: Host, options: Parameters<typeof touchTrees>[1]): Promise<void> {
   try {

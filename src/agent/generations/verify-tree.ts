@@ -1,5 +1,5 @@
-// Compares a tree on disk with its manifest: names, types, modes, owners, sizes, and content where asked. Reads only;
-// repairing, and telling anybody, is the caller's.
+// Compares a tree on disk with its manifest: names, types, modes, owners, sizes, and optionally contents. Reads only; the
+// caller reports and repairs.
 
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
@@ -21,57 +21,58 @@ import type { Host } from '../state/host.js';
 import { type TreeNode, walkTree } from './walk-tree.js';
 
 export interface TreeProblem {
-  /** Relative to the tree; `.` for the tree itself. */
+  /** Relative to the tree; `.` is the tree itself. */
   readonly path: string;
-  /** `type`: a link, a second name of a file, or anything else that is no plain file or directory. */
+  /** `type`: neither a plain file with one hard link nor a directory. */
   readonly kind: DamageKind;
 }
 
-export interface VerifyOptions {
+export interface TreeVerification {
   /** Mode of plain files, as they were staged. */
   readonly mode: number;
-  /** Group that owns the tree; not compared if left out. */
+  /** Required group of the tree; left out: not compared. */
   readonly groupId?: number;
-  /** Who may own it; not compared if left out. */
+  /** Accepted owners of the tree; left out: not compared. */
   readonly ownerIds?: readonly number[];
-  /** Of `places` only the directory of the tree itself is looked at, whatever the manifest says of its files. */
+  /** `digests` also compares contents; `places` compares only the directory of the tree itself. */
   readonly contents: ScanDepth;
-  /** Without one it reads as fast as it can, and lets others run in between. */
+  /** Limits the read rate; left out: unlimited, with pauses for the event loop. */
   readonly pace?: Pace;
 }
 
-/** A tree with more is lost as a whole: nobody needs the list. */
+/** Bound of the list: a tree with more problems is replaced completely, so that a longer list has no use. */
 const maxProblems = 1000;
 
 /**
- * @returns what differs, at most 1000 problems, sorted by path; none for a whole tree. Times are ignored.
- * @throws WritError INTERRUPTED; DISK_* when the tree cannot be read
+ * Compares a tree with its manifest. Times are ignored.
+ * @returns at most 1000 differences, sorted by path; empty for an intact tree
+ * @throws WritError INTERRUPTED; DISK_* for a read error that is no damage of the medium
  */
 export async function verifyTree(
   treePath: string,
   manifest: Manifest,
-  options: VerifyOptions,
+  options: TreeVerification,
 ): Promise<TreeProblem[]> {
   try {
     const root = fs.lstatSync(treePath, { bigint: true, throwIfNoEntry: false });
     if (!root?.isDirectory()) return [{ path: '.', kind: root === undefined ? 'missing' : 'type' }];
     const problems = options.contents === 'places' ? [] : await compare(treePath, manifest, options);
-    const kind = wrongRights(root, executableMode(options.mode), options);
+    const kind = comparePermissions(root, executableMode(options.mode), options);
     if (kind !== undefined) problems.push({ path: '.', kind });
     return problems.slice(0, maxProblems).sort((a, b) => (a.path < b.path ? -1 : 1));
   } catch (error) {
-    if (isBadDisk(error)) return [{ path: '.', kind: 'unreadable' }];
+    if (isMediumError(error)) return [{ path: '.', kind: 'unreadable' }];
     throw diskError(error, { op: 'verify.tree', path: treePath });
   }
 }
 
 /**
- * Makes the manifest of a tree from what it holds: where the file is lost, the signed digest says whether it is the one.
+ * Creates the manifest of a tree again from its files, for a lost manifest file. The signed digest proves the result.
  * @param signed digest of the manifest, as it was signed
- * @returns undefined for a tree of which another manifest, or none, comes
- * @throws WritError INTERRUPTED; DISK_* when the tree cannot be read
+ * @returns undefined if the tree yields another manifest, or none
+ * @throws WritError INTERRUPTED; DISK_* for a read error that is no damage of the medium
  */
-export async function provenByTree(
+export async function rebuildManifest(
   treePath: string,
   signed: Digest,
   pace: Pace,
@@ -87,18 +88,22 @@ export async function provenByTree(
       files.push({ path, sizeBytes: Number(stats.size), digest, executable: (stats.mode & 0o100n) !== 0n });
     }
   } catch (error) {
-    if (isBadDisk(error)) return undefined;
+    if (isMediumError(error)) return undefined;
     throw diskError(error, { op: 'verify.tree', path: treePath });
   }
   return manifestDigest(encodeManifest({ files })) === signed ? { files } : undefined;
 }
 
-/** What the medium says of its own damage; any other error of a read is trouble of ours. */
-export function isBadDisk(error: unknown): boolean {
+/** @returns true for an error with which the medium reports its own damage; any other read error is a fault of the host */
+export function isMediumError(error: unknown): boolean {
   return ['EIO', 'EUCLEAN', 'EBADMSG'].some((code) => isSystemError(error, code));
 }
 
-async function compare(treePath: string, manifest: Manifest, options: VerifyOptions): Promise<TreeProblem[]> {
+async function compare(
+  treePath: string,
+  manifest: Manifest,
+  options: TreeVerification,
+): Promise<TreeProblem[]> {
   const missing = new Map(manifest.files.map((file) => [file.path, file]));
   const directories = directoriesOf(manifest);
   const problems: TreeProblem[] = [];
@@ -131,29 +136,29 @@ function directoriesOf(manifest: Manifest): ReadonlySet<string> {
 function judgeDirectory(
   { path, stats }: TreeNode,
   directories: ReadonlySet<string>,
-  options: VerifyOptions,
+  options: TreeVerification,
 ): TreeProblem['kind'] | undefined {
   if (!directories.has(path)) return 'extra';
   if (!stats.isDirectory()) return 'type';
-  return wrongRights(stats, executableMode(options.mode), options);
+  return comparePermissions(stats, executableMode(options.mode), options);
 }
 
 function judgeFile(
   { stats }: TreeNode,
   file: ManifestFile,
-  options: VerifyOptions,
+  options: TreeVerification,
 ): TreeProblem['kind'] | undefined {
-  // A second name is a way to write into the tree from outside of it.
+  // A second hard link would allow writes into the tree from outside of it.
   if (!stats.isFile() || stats.nlink !== 1n) return 'type';
   if (stats.size !== BigInt(file.sizeBytes)) return 'changed';
   const mode = file.executable ? executableMode(options.mode) : options.mode;
-  return wrongRights(stats, mode, options);
+  return comparePermissions(stats, mode, options);
 }
 
-function wrongRights(
+function comparePermissions(
   stats: fs.BigIntStats,
   mode: number,
-  { groupId, ownerIds }: VerifyOptions,
+  { groupId, ownerIds }: TreeVerification,
 ): 'mode' | 'owner' | undefined {
   if ((stats.mode & 0o7777n) !== BigInt(mode)) return 'mode';
   if (groupId !== undefined && stats.gid !== BigInt(groupId)) return 'owner';
@@ -163,26 +168,26 @@ function wrongRights(
 async function judgeContent(
   path: string,
   file: ManifestFile,
-  { contents }: VerifyOptions,
+  { contents }: TreeVerification,
   digester: Digester,
 ): Promise<TreeProblem['kind'] | undefined> {
   if (contents === 'sizes') return undefined;
   try {
     return (await digester.digest(path)) === digestHex(file.digest) ? undefined : 'changed';
   } catch (error) {
-    if (isBadDisk(error)) return 'unreadable';
+    if (isMediumError(error)) return 'unreadable';
     throw error;
   }
 }
 
 export interface Digester {
-  /** @returns the hex digest; undefined for a file that vanished or became a link since it was listed */
+  /** @returns the SHA-256 in hex; undefined for a file that was removed or became a link since it was listed */
   digest(path: string): Promise<string | undefined>;
 }
 
 const readBytes = 1_000_000;
 
-/** @param pace told of every read */
+/** Creates a reader of digests, which shares one buffer. @param pace is called after every read */
 export function createDigester(pace: Pace): Digester {
   const buffer = Buffer.allocUnsafe(readBytes);
   return {
@@ -206,7 +211,7 @@ export function createDigester(pace: Pace): Digester {
 
 function openForReading(path: string): number | undefined {
   try {
-    // O_NONBLOCK: a FIFO put in place of the file would hold us for ever.
+    // O_NONBLOCK: a FIFO in place of the file would otherwise block this process for ever.
     return fs.openSync(path, fs.constants.O_RDONLY | fs.constants.O_NOFOLLOW | fs.constants.O_NONBLOCK);
   } catch (error) {
     if (isSystemError(error, 'ENOENT') || isSystemError(error, 'ELOOP')) return undefined;
@@ -214,8 +219,8 @@ function openForReading(path: string): number | undefined {
   }
 }
 
-/** @returns the modes and owners that the tree of a bundle must have */
-export function rightsOf(
+/** @returns the mode of plain files, the accepted owners and the group of the tree of a bundle; no group: not compared */
+export function expectedPermissions(
   { config }: Pick<Host, 'config'>,
   name: string,
 ): { mode: number; ownerIds: number[]; groupId?: number } {
@@ -225,12 +230,12 @@ export function rightsOf(
   return groupId === undefined ? rights : { ...rights, groupId };
 }
 
-/** Trees belong to root or to the agent. */
+/** @returns the accepted owners of trees: root and the user of this process */
 export function ownerIds(): number[] {
   return [0, process.geteuid?.() ?? 0];
 }
 
-/** A group that was taken off the host is no damage of a tree. */
+/** @returns undefined for a group that was removed from the host, because that is no damage of a tree */
 export function knownGroup(group: string | number): number | undefined {
   try {
     return lookUpGroup(group);
@@ -240,10 +245,10 @@ export function knownGroup(group: string | number): number | undefined {
   }
 }
 
-/** Of a bundle that is no longer configured. */
+/** Mode of plain files for a bundle that was removed from the configuration. */
 export const defaultMode = 0o644;
 
-/** The mode of directories and executables: whoever may read a plain file may enter and run. */
+/** @returns the mode of directories and executables: the mode of plain files with execute wherever it has read */
 export function executableMode(mode: number): number {
   return mode | ((mode & 0o444) >> 2);
 }

@@ -1,35 +1,36 @@
-// Lists what really is below a directory, following no link, whatever its names are. Owns the walk, its depth and the
-// pauses in it; judges nothing.
+// Lists all entries below a directory, including names that are not UTF-8, and follows no link. Bounds the depth and pauses
+// for the event loop.
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { defaultArchiveLimits } from '../../core/limits.js';
 import { letOthersRun } from '../../platform/time/clock.js';
 
 export interface TreeNode {
-  /** Relative to the root of the walk, with `/`. With a U+FFFD, which no signed path has, it may lead to nobody. */
+  /** Relative to the root, with `/`. A path with U+FFFD, which no signed path has, may not be the name on disk. */
   readonly path: string;
   readonly stats: fs.BigIntStats;
 }
 
-/** Nodes between two pauses: about 5 ms of system calls. */
+/** Number of nodes between two pauses: about 5 ms of system calls. */
 const nodesPerPause = 512;
 
 /**
- * Yields every node below `root`, the root itself left out; a node that vanishes meanwhile is left out too. What is in
- * a directory that no release can have is not listed: who may write here could hide or bury the rest behind it.
- * Lets the event loop run in between. Errors are those of the system (ENOENT for a root that is not there).
+ * Yields every node below `root`, without the root and without nodes that are removed meanwhile. A directory that no
+ * release can contain is listed, but not its contents: an attacker with write access could bury the rest of the walk in it.
+ * Pauses for the event loop.
+ * @throws errors of the system (ENOENT if the root does not exist)
  */
 export async function* walkTree(root: string): AsyncGenerator<TreeNode> {
   const pending = [''];
   let count = 0;
   for (let folder = pending.pop(); folder !== undefined; folder = pending.pop()) {
     for (const name of fs.readdirSync(join(root, folder), { encoding: 'buffer' })) {
-      // By its bytes: a name that is not UTF-8 read as text is the name of nobody, and would be passed over.
+      // Use the bytes of the name: a name that is not UTF-8 would not be found by its text, and the walk would skip it.
       const bytes = Buffer.concat([Buffer.from(`${root}/${folder}`), name]);
       const stats = fs.lstatSync(bytes, { bigint: true, throwIfNoEntry: false });
       if (stats === undefined) continue;
       const path = `${folder}${name.toString()}`;
-      if (stats.isDirectory() && canBeSigned(path)) pending.push(`${path}/`);
+      if (stats.isDirectory() && isSignablePath(path)) pending.push(`${path}/`);
       yield { path, stats };
       count += 1;
       if (count % nodesPerPause === 0) await letOthersRun();
@@ -37,7 +38,10 @@ export async function* walkTree(root: string): AsyncGenerator<TreeNode> {
   }
 }
 
-/** Behind a longer path the system itself gives up (ENAMETOOLONG), and with it would whoever looks over the tree. */
-export function canBeSigned(path: string): boolean {
+/**
+ * @returns true if a manifest may contain the path. The system rejects longer paths (ENAMETOOLONG), which would end the
+ *   scan of the whole tree.
+ */
+export function isSignablePath(path: string): boolean {
   return !path.includes('\ufffd') && Buffer.byteLength(path) <= defaultArchiveLimits.maxPathBytes;
 }

@@ -5,10 +5,10 @@ import { isWritError } from '../../core/errors.js';
 import type { DamageFound } from '../../core/status/scrub-state.js';
 import {
   type DiskView,
-  damageIn,
   type ExaminedGeneration,
   type ExamineOptions,
   examineGeneration,
+  listDamage,
 } from '../generations/examine.js';
 import { activeGenerationNumber } from '../generations/generations.js';
 
@@ -40,7 +40,7 @@ export async function examineActive(
   const { current, kind } = readCurrent(host, number);
   const link: DamageFound[] =
     kind === undefined ? [] : [{ generation: number, part: 'current', kind, path: '.' }];
-  return { current, wanted, damage: [...link, ...damageIn(wanted)] };
+  return { current, wanted, damage: [...link, ...listDamage(wanted)] };
 }
 
 /**

@@ -3,7 +3,7 @@
 import { isWritError } from '../../core/errors.js';
 import { unboundedPace } from '../../platform/time/rate-limit.js';
 import { type ExaminedBundle, examineBundle, isTreeWhole } from '../generations/examine.js';
-import { targetToRepair } from '../generations/recorded-target.js';
+import { findRepairTarget } from '../generations/recorded-target.js';
 import { renewManifest, renewRecord } from '../generations/renew-release.js';
 import type { Host } from '../state/host.js';
 import type { PolicyPart } from './repair-plan.js';
@@ -42,7 +42,7 @@ async function renewPart(
     if (manifest !== undefined && isLost(found, 'manifest'))
       renewManifest(host, { bundle: bundle.name, release, manifest, staging });
     if (isLost(found, 'record'))
-      renewRecord(host, targetToRepair(host, { bundle: bundle.name, channel: bundle.channel, release }), {
+      renewRecord(host, findRepairTarget(host, { bundle: bundle.name, channel: bundle.channel, release }), {
         staging,
       });
   } catch (error) {

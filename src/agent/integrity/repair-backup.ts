@@ -10,7 +10,7 @@ import { placeCandidate } from '../activation/place.js';
 import { examineGeneration } from '../generations/examine.js';
 import { noteLinks } from '../generations/generation-notes.js';
 import { reserveGeneration } from '../generations/generations.js';
-import { chooseTarget } from '../generations/rollback-target.js';
+import { chooseRollbackTarget } from '../generations/rollback-target.js';
 import type { Hear } from '../job/exclusive.js';
 import { type Job, withJob } from '../job/job.js';
 import { newCycleId } from '../job/progress.js';
@@ -88,7 +88,7 @@ async function isLostForGood(
     return false;
   }
   try {
-    await chooseTarget(host, undefined, { generation, force: 'yes' });
+    await chooseRollbackTarget(host, undefined, { generation, force: 'yes' });
     return false;
   } catch (error) {
     if (!isWritError(error)) throw error;

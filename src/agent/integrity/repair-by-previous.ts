@@ -5,7 +5,7 @@ import { problemOf } from '../../core/cycle/problem.js';
 import { isWritError, WritError } from '../../core/errors.js';
 import { activate } from '../activation/activate.js';
 import type { ActivePolicy } from '../generations/generation-contents.js';
-import { chooseTarget } from '../generations/rollback-target.js';
+import { chooseRollbackTarget } from '../generations/rollback-target.js';
 import { touchTrees } from '../generations/touch-trees.js';
 import { bundleBefore, bundleMoved, type MoveResult } from '../job/cycle-result.js';
 import { type CycleStory, skipSteps } from '../job/progress.js';
@@ -52,7 +52,7 @@ async function choose({ host, active, failures }: GoingBack): Promise<ActivePoli
   const { generation } = active.wanted;
   const damaged = { number: generation, path: `${host.paths.generations}/${generation}`, entries: [] };
   try {
-    return await chooseTarget(host, { generation: damaged, bundles: new Map() }, { force: 'no' });
+    return await chooseRollbackTarget(host, { generation: damaged, bundles: new Map() }, { force: 'no' });
   } catch (error) {
     if (!isWritError(error)) throw error;
     const text = `generation ${generation} is damaged and cannot be repaired: ${reasons(failures)}; no older one can replace it: ${error.message}`;

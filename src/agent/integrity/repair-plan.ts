@@ -9,9 +9,9 @@ import type { SignedTarget } from '../../trust/signed-target.js';
 import { affectedGroups } from '../activation/affected-groups.js';
 import type { Move } from '../activation/move.js';
 import type { ExaminedBundle, ExaminedGeneration } from '../generations/examine.js';
-import { targetToRepair } from '../generations/recorded-target.js';
+import { findRepairTarget } from '../generations/recorded-target.js';
 import { keepRelease } from '../generations/release-records.js';
-import { rightsOf, verifyTree } from '../generations/verify-tree.js';
+import { expectedPermissions, verifyTree } from '../generations/verify-tree.js';
 import type { Selection } from '../select/selection.js';
 import type { PlacedBundle } from '../staging/candidate.js';
 import type { StagedTrees } from '../staging/fetch-and-stage.js';
@@ -85,11 +85,11 @@ async function findTarget(
 ): Promise<SignedTarget> {
   const wish = { bundle: bundle.name, channel: bundle.channel, release: found.release };
   try {
-    return targetToRepair(host, wish);
+    return findRepairTarget(host, wish);
   } catch (error) {
     if (!isWritError(error) || error.code !== 'STATE_DAMAGED') throw error;
     await ask();
-    return targetToRepair(host, wish);
+    return findRepairTarget(host, wish);
   }
 }
 
@@ -173,7 +173,7 @@ export async function replaceDamaged(
 /** Where nobody knew what the tree must be, it is known by what was made. */
 async function isAsMade(host: Host, found: ExaminedBundle, { manifest }: StagedBundle): Promise<boolean> {
   if (found.manifest !== undefined || found.tree.length > 0) return found.tree.length === 0;
-  const rights = rightsOf(host, found.bundle);
+  const rights = expectedPermissions(host, found.bundle);
   return (await verifyTree(found.treePath, manifest, { contents: 'digests', ...rights })).length === 0;
 }
 

@@ -9,8 +9,8 @@ import type {
   VerifyResult,
 } from '../../core/status/verify-report.js';
 import { unboundedPace } from '../../platform/time/rate-limit.js';
-import { damageIn, examineGeneration } from '../generations/examine.js';
-import { findUntrusted } from '../generations/vouching.js';
+import { examineGeneration, listDamage } from '../generations/examine.js';
+import { findUntrusted } from '../generations/untrusted-releases.js';
 import type { Exclusive } from '../job/exclusive.js';
 import { newCycleId } from '../job/progress.js';
 import type { Host } from '../state/host.js';
@@ -115,7 +115,7 @@ async function verifyBackups(host: () => Host, options: VerifyOptions): Promise<
   const found: DamageFound[] = [];
   const unrepaired: UnrepairedBackup[] = [];
   const examine = async (number: number): Promise<DamageFound[]> =>
-    damageIn(
+    listDamage(
       await examineGeneration(host(), number, { contents: 'digests', pace: unboundedPace(options.signal) }),
     );
   for (const { number, role } of backupsOf(host())) {

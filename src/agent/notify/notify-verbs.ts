@@ -2,7 +2,7 @@
 // not edge: what counts is what that worker used last, not what the cycle happened to change.
 import { orUndefined } from '../../core/errors.js';
 import { changedPaths, needsRestart, type PolicyFiles } from '../../core/release/affected-groups.js';
-import { bundlesOf } from '../generations/generation-contents.js';
+import { readBundles } from '../generations/generation-contents.js';
 import { readGeneration } from '../generations/generations.js';
 import type { Host } from '../state/host.js';
 import type { WorkerLedger } from '../state/ledger.js';
@@ -70,5 +70,5 @@ function mayUse(
 /** @returns undefined where the generation is not whole any more */
 function filesOf({ paths }: Pick<Host, 'paths'>, generation: number | undefined): PolicyFiles | undefined {
   if (generation === undefined) return new Map();
-  return orUndefined(() => bundlesOf(paths, readGeneration(paths, generation)));
+  return orUndefined(() => readBundles(paths, readGeneration(paths, generation)));
 }

@@ -11,7 +11,7 @@ import { createMissedReleaseError } from '../../core/status/missed-release.js';
 import { currentWorkerCodes } from '../../core/status/worker-rules.js';
 import { utcTimeText } from '../../core/text/iso-time.js';
 import { clockWarnings } from '../../trust/trust-report.js';
-import { untrustedProblems } from '../generations/vouching.js';
+import { untrustedProblems } from '../generations/untrusted-releases.js';
 import { countConfined, findSandboxError } from '../hooks/sandbox-rules.js';
 import { pendingProblems } from '../notify/pending-problems.js';
 import { failedAttemptError } from '../select/why-not-now-rules.js';

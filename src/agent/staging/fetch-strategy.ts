@@ -5,7 +5,7 @@ import type { DeltaInfo } from '../../core/release/deltas.js';
 import { deltaToTake } from '../../core/release/kept-delta-rules.js';
 import type { SignedTarget } from '../../trust/signed-target.js';
 import type { ActiveBundle } from '../generations/generation-contents.js';
-import { isThere, type KeptCopy, readKeptCopy } from '../generations/kept-copies.js';
+import { isCopyPresent, type KeptCopy, readKeptCopy } from '../generations/kept-copies.js';
 import { archivePathOf, keptCopyOf, releasePath } from '../generations/release-records.js';
 import type { Taken } from '../select/selection.js';
 import type { Host } from '../state/host.js';
@@ -55,7 +55,7 @@ function findRetainedDeltas({ paths }: Pick<Host, 'paths'>, target: SignedTarget
   const file = { path: archivePathOf(paths, bundle, name), length, digest, manifest };
   const own = { target: target.path, archive: file, deltas: [] };
   const copy = orUndefined(() => readKeptCopy(releasePath(paths, bundle, name), own));
-  return copy !== undefined && copy.deltas.length > 0 && isThere(copy) ? copy : undefined;
+  return copy !== undefined && copy.deltas.length > 0 && isCopyPresent(copy) ? copy : undefined;
 }
 
 function findDelta(
@@ -69,7 +69,7 @@ function findDelta(
   const place = { bundle: entry.bundle, release: entry.tree.release };
   const baseCopy = orUndefined(() => keptCopyOf(paths, place, record));
   // Without a retained copy of the base the new release would have none either; its archive is one.
-  if (baseCopy === undefined || !isThere(baseCopy)) return undefined;
+  if (baseCopy === undefined || !isCopyPresent(baseCopy)) return undefined;
   const delta = deltaToTake(target.release.deltas, { from, kept: baseCopy, archiveBytes: target.length });
   if (delta === undefined) return undefined;
   const { manifest, manifestBytes } = active;

@@ -3,7 +3,7 @@
 import * as fs from 'node:fs';
 import type { BundleResult, CycleResult, WorkerResult } from '../../core/cycle/cycle-report.js';
 import { exitCodeOfOutcome, unprovenExitCode } from '../../core/cycle/sync-machine.js';
-import { releasesBrought, releasesNamedBy } from '../generations/generation-contents.js';
+import { findNewReleases, readNamedReleases } from '../generations/generation-contents.js';
 import { activeGenerationNumber } from '../generations/generations.js';
 import { type CycleEnd, hasUnproven } from '../job/cycle-result.js';
 import { appendHistory, readHistory } from '../job/history.js';
@@ -80,8 +80,8 @@ function findLatestRetired({ retired = {} }: Ledger, generation: number): number
 }
 
 function listMovedBundles({ paths }: Host, from: number | undefined, to: number): BundleResult[] {
-  const before = from === undefined ? [] : releasesNamedBy(paths, from);
-  return releasesBrought(paths, { ...(from === undefined ? {} : { from }), to }).map((release) => {
+  const before = from === undefined ? [] : readNamedReleases(paths, from);
+  return findNewReleases(paths, { ...(from === undefined ? {} : { from }), to }).map((release) => {
     const { bundle, channel, serial, revision } = release;
     const fromSerial = before.find((one) => one.bundle === bundle)?.serial;
     const known = fromSerial === undefined ? {} : { fromSerial };

@@ -6,7 +6,7 @@ import { WritError } from '../../core/errors.js';
 import type { DurableFs } from '../../platform/disk/durable-fs.js';
 import { mountOf, readMountPoints } from '../../platform/disk/mount-points.js';
 import { requireOwnDirectory, requireSafePlace } from '../../platform/disk/safe-path.js';
-import { listDirectories, makePlaces } from '../generations/generations.js';
+import { createPolicyDirectories, listDirectories } from '../generations/generations.js';
 import type { HostPaths } from '../state/paths.js';
 
 /**
@@ -22,7 +22,7 @@ export function prepareHost(paths: HostPaths, durable: DurableFs): void {
     durable.ensureDirectory('prepare.private', path, 0o700);
   }
   ensureParents(durable, paths.policy);
-  makePlaces(paths, durable);
+  createPolicyDirectories(paths, durable);
   ensureParents(durable, paths.run);
   durable.ensureDirectory('prepare.run', paths.run, 0o755);
   const { state, trust, staging, partials, archives, policy, generations, bundles, run } = paths;

@@ -8,7 +8,7 @@ import { isWritError, orUndefined } from '../../core/errors.js';
 import type { HistoryEntry } from '../../core/protocol/control-protocol.js';
 import type { ReleaseInfo } from '../../core/release/release.js';
 import { withLastKnownGood } from '../activation/commit-ledger.js';
-import { releasesNamedBy } from '../generations/generation-contents.js';
+import { readNamedReleases } from '../generations/generation-contents.js';
 import {
   activeGenerationNumber,
   listGenerations,
@@ -77,7 +77,7 @@ async function rebuildLedger(host: Host): Promise<Ledger> {
   const { paths } = host;
   const records = readRetainedRecords(host);
   const active = activeGenerationNumber(paths);
-  const activeReleases = active === undefined ? [] : releasesNamedBy(paths, active);
+  const activeReleases = active === undefined ? [] : readNamedReleases(paths, active);
   const good = lastKnownGood(host, active);
   const stagedSeconds = records.map((one) => Math.floor(one.stagedAtMs / 1000));
   const known = [...records.map((one) => one.release), ...listTrustedReleases(host)];

@@ -4,10 +4,15 @@
 import { isWritError } from '../../core/errors.js';
 import { unboundedPace } from '../../platform/time/rate-limit.js';
 import { digestsOf } from '../activation/commit-ledger.js';
-import { type ExaminedGeneration, examineGeneration, isMendable, isUsable } from '../generations/examine.js';
-import { releasesBrought, releasesNamedBy } from '../generations/generation-contents.js';
+import {
+  canRepairLocally,
+  type ExaminedGeneration,
+  examineGeneration,
+  isUsable,
+} from '../generations/examine.js';
+import { findNewReleases, readNamedReleases } from '../generations/generation-contents.js';
 import { activeGenerationNumber, listGenerations } from '../generations/generations.js';
-import { chooseTarget } from '../generations/rollback-target.js';
+import { chooseRollbackTarget } from '../generations/rollback-target.js';
 import type { CycleEnd } from '../job/cycle-result.js';
 import { withBlock, withCrashes } from '../select/holds-and-blocks.js';
 import { repairNow } from '../select/pause.js';
@@ -96,8 +101,8 @@ function readOrRebuildJournal(host: Host): Journal | undefined {
 
 /** Releases that the swap brought. A repair brings none, so all releases of its generation identify it. */
 function candidateDigests({ paths }: Host, journal: Journal): ReleaseDigests {
-  const brought = releasesBrought(paths, journal);
-  return digestsOf(brought.length > 0 ? brought : releasesNamedBy(paths, journal.to));
+  const brought = findNewReleases(paths, journal);
+  return digestsOf(brought.length > 0 ? brought : readNamedReleases(paths, journal.to));
 }
 
 async function gatherFacts(
@@ -137,7 +142,7 @@ async function performPlan(
       clearJournal(host.paths, host.durable);
       return undefined;
     case 'clear':
-      removeRefusalsOf(host, releasesBrought(host.paths, attempt.journal));
+      removeRefusalsOf(host, findNewReleases(host.paths, attempt.journal));
       clearJournal(host.paths, host.durable);
       return undefined;
     case 'finish':
@@ -171,7 +176,7 @@ function recordJournalRefusal(host: Host, journal: Journal): void {
   const { refused } = journal;
   if (refused === undefined) return;
   const known = host.refusals.read().refusals;
-  const releases = releasesBrought(host.paths, journal).filter(
+  const releases = findNewReleases(host.paths, journal).filter(
     ({ bundle, manifest }) =>
       refused.bundles.includes(bundle) &&
       !known.some((one) => one.bundle === bundle && one.manifestDigest === manifest.digest),
@@ -216,7 +221,7 @@ function createExaminer(host: Host, { signal, examined }: RecoveryOptions): Gene
   };
   return {
     isIntact: async (generation) => isUsable(await examine(generation)),
-    isRepairable: async (generation) => isMendable(await examine(generation)),
+    isRepairable: async (generation) => canRepairLocally(await examine(generation)),
   };
 }
 
@@ -256,7 +261,7 @@ function listOtherGenerations(host: Host, { from, to }: Journal): number[] {
 /** Whether the current keys verify the releases and none is withdrawn, as for a rollback without force. */
 async function canRollBackTo(host: Host, generation: number): Promise<boolean> {
   try {
-    await chooseTarget(host, undefined, { generation, force: 'no' });
+    await chooseRollbackTarget(host, undefined, { generation, force: 'no' });
     return true;
   } catch (error) {
     if (!isWritError(error)) throw error;

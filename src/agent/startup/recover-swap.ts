@@ -6,7 +6,7 @@ import { toWritError, WritError } from '../../core/errors.js';
 import { finishActivation } from '../activation/activate.js';
 import type { Move } from '../activation/move.js';
 import { type Restored, restoreLink } from '../activation/restore.js';
-import { releasesBrought, releasesNamedBy } from '../generations/generation-contents.js';
+import { findNewReleases, readNamedReleases } from '../generations/generation-contents.js';
 import { activeGenerationNumber } from '../generations/generations.js';
 import {
   bundleBefore,
@@ -41,11 +41,11 @@ export function finishSwap(host: Host, left: InterruptedSwap): Promise<CycleEnd>
     const moved = await finishActivation(host, story, move);
     // The cycle that began this move has no history entry, so the entry of this recovery contains its changes.
     record.fromGeneration = from;
-    const before = from === undefined ? [] : releasesNamedBy(host.paths, from);
+    const before = from === undefined ? [] : readNamedReleases(host.paths, from);
     const serialOf = (name: string) => before.find(({ bundle }) => bundle === name)?.serial;
     noteBundles(
       record,
-      releasesBrought(host.paths, left.journal).map((one) =>
+      findNewReleases(host.paths, left.journal).map((one) =>
         bundleMoved(bundleBefore(one, serialOf(one.bundle)), moved),
       ),
     );
@@ -146,7 +146,7 @@ function undoOutcome(isBlocked: boolean, refusal?: WritError): Pick<MoveResult, 
 }
 
 function moveOf(host: Host, { cycle, journal, back, signal }: InterruptedSwap, staging: string): Move {
-  const releases = releasesBrought(host.paths, journal);
+  const releases = findNewReleases(host.paths, journal);
   return {
     kind: journal.kind,
     from: typeof back === 'number' ? back : undefined,

@@ -7,7 +7,7 @@ import { isWritError } from '../../core/errors.js';
 import { isTemporaryName } from '../../platform/disk/durable-fs.js';
 import { listEntries } from '../../platform/read-file.js';
 import { activeGenerationNumber, listGenerations, listTrees } from '../generations/generations.js';
-import { settleReplacedReleases } from '../generations/release-records.js';
+import { recoverReplacedReleases } from '../generations/release-records.js';
 import { sweepPartials } from '../partials/partials.js';
 import type { Host } from '../state/host.js';
 import { readJournal } from '../state/journal.js';
@@ -23,7 +23,7 @@ export function sweepLeftovers(host: Host): void {
     for (const path of paths) tolerateDiskError(host, path, () => sweep(path));
   };
   // First, because staging may contain the only older copy of a release that has to be put back.
-  tolerateDiskError(host, paths.archives, () => settleReplacedReleases(paths, durable));
+  tolerateDiskError(host, paths.archives, () => recoverReplacedReleases(paths, durable));
   each(pathsIn(paths.staging), (path) => durable.removeTree('recover.sweep-staging', path));
   sweepPartials(host);
   each(listTemporaryLinks(paths.policy), (path) => durable.removeFile('recover.sweep-link', path));

@@ -11,9 +11,9 @@ import { readSmallFile } from '../read-file.js';
 import { type Clock, letOthersRun } from '../time/clock.js';
 import { listPids, listProcNames, readCommand, readProcLink, readProcText } from './proc-files.js';
 
-export type HolderLimits = Readonly<typeof defaultHolderLimits>;
+export type UserSearchLimits = Readonly<typeof defaultSearchLimits>;
 
-export const defaultHolderLimits = {
+export const defaultSearchLimits = {
   /** Processes and links looked at. */
   maxEntries: 1_000_000,
   /** Of all tables of mounts together. */
@@ -22,19 +22,19 @@ export const defaultHolderLimits = {
   maxHolders: 1000,
 };
 
-export interface HolderSearch {
+export interface GenerationUserSearch {
   /** The public side of the host. */
   readonly policy: string;
   readonly clock: Pick<Clock, 'monotonicMs'>;
   /** Where the process file system is; /proc by default. */
   readonly proc?: string;
-  readonly limits?: Partial<HolderLimits>;
+  readonly limits?: Partial<UserSearchLimits>;
 }
 
-export interface HolderReport {
+export interface GenerationUserReport {
   readonly holders: readonly GenerationUser[];
-  /** `no`: a bound ended the walk, and who was not found may hold something all the same. */
-  readonly complete: 'yes' | 'no';
+  /** False if a limit ended the search; other processes may use a generation then. */
+  readonly isComplete: boolean;
   /** Processes looked at. */
   readonly processes: number;
   /** Processes whose links this user may not read. */
@@ -42,23 +42,23 @@ export interface HolderReport {
 }
 
 /** @returns who holds which generation or tree; never throws for what a process does meanwhile */
-export async function findHolders(search: HolderSearch): Promise<HolderReport> {
+export async function findGenerationUsers(search: GenerationUserSearch): Promise<GenerationUserReport> {
   const walk = startWalk(search);
-  if (walk === undefined) return { holders: [], complete: 'no', processes: 0, unseen: 0 };
+  if (walk === undefined) return { holders: [], isComplete: false, processes: 0, unseen: 0 };
   const seen: ProcessPlace[] = [];
   for (const pid of listPids(walk.proc)) {
     if (!(await walk.mayGoOn(1))) break;
-    const process = lookAtProcess(walk, pid);
+    const process = readProcessPlace(walk, pid);
     if (process !== undefined) seen.push(process);
   }
   // Second, as a root or an open directory may lie behind a mount that another process shows.
   for (const process of seen) {
-    if (!(await lookAtLinks(walk, process))) break;
+    if (!(await readProcessLinks(walk, process))) break;
   }
   const { holders, limits, complete, unseen } = walk;
   return {
     holders: [...holders.values()],
-    complete: complete && holders.size < limits.maxHolders ? 'yes' : 'no',
+    isComplete: complete && holders.size < limits.maxHolders,
     processes: seen.length,
     unseen,
   };
@@ -70,8 +70,8 @@ type Walk = NonNullable<ReturnType<typeof startWalk>>;
 
 const sliceMs = 5;
 
-function startWalk({ policy, clock, proc = '/proc', limits: own }: HolderSearch) {
-  const limits = { ...defaultHolderLimits, ...own };
+function startWalk({ policy, clock, proc = '/proc', limits: own }: GenerationUserSearch) {
+  const limits = { ...defaultSearchLimits, ...own };
   const ownMounts = parseMountInfo(readProcText(join(proc, 'self', 'mountinfo'), limits.maxBytes) ?? '');
   const place = locateFile(fs.realpathSync(policy), ownMounts);
   if (place === undefined) return undefined;
@@ -111,7 +111,7 @@ function startWalk({ policy, clock, proc = '/proc', limits: own }: HolderSearch)
 }
 
 /** Reads the process's table of mounts, where it shows one that was not seen yet. */
-function lookAtProcess(walk: Walk, pid: number): ProcessPlace | undefined {
+function readProcessPlace(walk: Walk, pid: number): ProcessPlace | undefined {
   const directory = join(walk.proc, String(pid));
   const namespace = readProcLink(join(directory, 'ns', 'mnt'));
   const root = readProcLink(join(directory, 'root'));
@@ -155,7 +155,7 @@ function noteMounts(walk: Walk, mounts: readonly Mount[], pid?: number): void {
 }
 
 /** @returns false when a bound was reached */
-async function lookAtLinks(walk: Walk, { pid, namespace }: ProcessPlace): Promise<boolean> {
+async function readProcessLinks(walk: Walk, { pid, namespace }: ProcessPlace): Promise<boolean> {
   // What this process itself has open is work that is done by the time something is removed.
   if (pid === walk.ownPid) return true;
   const directory = join(walk.proc, String(pid));

@@ -14,7 +14,7 @@ export interface SocketHolder {
 export interface SocketHolders {
   readonly holders: readonly SocketHolder[];
   /** `no`: a bound ended the walk, or this user may not see all processes. */
-  readonly complete: 'yes' | 'no';
+  readonly isComplete: boolean;
 }
 
 const maxDescriptors = 500_000;
@@ -42,9 +42,9 @@ export async function findSocketHolders(
     if (why === 'denied') isComplete = false;
     holders.push(...holdersIn(pid, names, inodes));
     if (seen > maxDescriptors || holders.length > maxHolders || clock.monotonicMs() > endMs)
-      return { holders, complete: 'no' };
+      return { holders, isComplete: false };
   }
-  return { holders, complete: isComplete ? 'yes' : 'no' };
+  return { holders, isComplete };
 }
 
 function holdersIn(pid: number, names: readonly string[], inodes: ReadonlySet<string>): SocketHolder[] {

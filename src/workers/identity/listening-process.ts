@@ -56,7 +56,7 @@ type Choice =
   | { readonly kind: 'found'; readonly holder: SocketHolder }
   | { readonly kind: 'unknown'; readonly reason: string; readonly hint: string };
 
-function choose({ holders, complete }: SocketHolders, program: string | undefined): Choice {
+function choose({ holders, isComplete }: SocketHolders, program: string | undefined): Choice {
   const matching =
     program === undefined ? holders : holders.filter(({ process }) => runsProgram(process.pid, program));
   const byPid = new Map(matching.map((one) => [one.process.pid, one]));
@@ -65,7 +65,7 @@ function choose({ holders, complete }: SocketHolders, program: string | undefine
     if (holders.length > 0)
       return { kind: 'unknown', reason: `the process that has its socket does not run ${program}`, hint };
     const reason =
-      complete === 'yes' ? 'no process has its socket' : 'the process that has its socket cannot be seen';
+      isComplete ? 'no process has its socket' : 'the process that has its socket cannot be seen';
     return { kind: 'unknown', reason, hint };
   }
   const chosen = chooseHolder([...byPid.keys()].map((pid) => ({ pid, ancestors: ancestorsOf(pid) })));

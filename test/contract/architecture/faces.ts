@@ -66,7 +66,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'stamped-command',
     'touch-trees',
     'verify-tree',
-    'vouching',
+    'untrusted-releases',
     'walk-tree',
   ],
   'agent/hooks': [

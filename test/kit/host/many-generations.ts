@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { type Collected, collectGarbage } from '../../../src/agent/generations/collect-garbage.js';
-import type { FindHolders } from '../../../src/agent/generations/collectable.js';
+import type { FindGenerationUsers } from '../../../src/agent/generations/collectable.js';
 import type { Host } from '../../../src/agent/state/host.js';
 import type { GenerationUser } from '../../../src/core/status/mount-table.js';
 import { type TestHost, type TestHostOptions, testHost } from './test-host.js';
@@ -32,7 +32,7 @@ export function later(host: Host, keep = { generations: 1, graceMs: 600_000 }, a
 
 /** Collects, with these holders. */
 export function collect(host: Host, ...holders: GenerationUser[]): Promise<Collected> {
-  const find: FindHolders = async () => ({ holders, complete: 'yes', processes: 1, unseen: 0 });
+  const find: FindGenerationUsers = async () => ({ holders, isComplete: true, processes: 1, unseen: 0 });
   return collectGarbage(host, { staging: () => staging(host), find });
 }
 

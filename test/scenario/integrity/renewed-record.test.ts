@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { recordedTarget } from '../../../src/agent/generations/recorded-target.js';
+import { readRecordedTarget } from '../../../src/agent/generations/recorded-target.js';
 import { readRecord } from '../../../src/agent/generations/release-records.js';
 import type { Host } from '../../../src/agent/state/host.js';
 import type { CycleResult } from '../../../src/core/cycle/cycle-report.js';
@@ -60,7 +60,7 @@ function releaseOf({ paths }: Host): string {
 }
 
 function signersOf(host: Host): readonly string[] {
-  const { vouchedBy } = recordedTarget(host.paths, 'access', releaseOf(host));
+  const { vouchedBy } = readRecordedTarget(host.paths, 'access', releaseOf(host));
   return vouchedBy.chain.map(({ role }) => role);
 }
 
@@ -129,7 +129,7 @@ describe('the record of an active release after a key replacement', () => {
     };
     const ended = test.reopen({ observer: { before } });
     assert.equal((await test.pullOn(ended)).outcome, 'failed');
-    const { vouchedBy } = recordedTarget(ended.paths, 'access', releaseOf(ended));
+    const { vouchedBy } = readRecordedTarget(ended.paths, 'access', releaseOf(ended));
     const { targets } = test.repository.keys;
     const [voucher] = vouchedBy.chain;
     assert.ok(Buffer.from(voucher?.bytes ?? []).includes(targets[0]?.id ?? '-'));

@@ -3,7 +3,7 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { createCollector, heldNow } from '../../../../src/agent/cycle/collector.js';
-import type { FindHolders } from '../../../../src/agent/generations/collectable.js';
+import type { FindGenerationUsers } from '../../../../src/agent/generations/collectable.js';
 import { listGenerations } from '../../../../src/agent/generations/generations.js';
 import type { GenerationUser } from '../../../../src/core/status/mount-table.js';
 import type { FileOperation } from '../../../../src/platform/disk/durable-fs.js';
@@ -22,11 +22,11 @@ async function generations(count: number, before?: (operation: FileOperation) =>
 }
 
 /** @returns a search that finds these generation users, and counts its calls */
-function finds(holders: readonly GenerationUser[] = []): FindHolders & { asked: () => number } {
+function finds(holders: readonly GenerationUser[] = []): FindGenerationUsers & { asked: () => number } {
   let asked = 0;
-  const find: FindHolders = async () => {
+  const find: FindGenerationUsers = async () => {
     asked += 1;
-    return { holders, complete: 'yes', processes: 1, unseen: 0 };
+    return { holders, isComplete: true, processes: 1, unseen: 0 };
   };
   return Object.assign(find, { asked: () => asked });
 }

@@ -6,7 +6,7 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { collectGarbage } from '../../../../src/agent/generations/collect-garbage.js';
-import type { FindHolders } from '../../../../src/agent/generations/collectable.js';
+import type { FindGenerationUsers } from '../../../../src/agent/generations/collectable.js';
 import { listGenerations } from '../../../../src/agent/generations/generations.js';
 import { recoverHost } from '../../../../src/agent/startup/recover-host.js';
 import { writeJournal } from '../../../../src/agent/state/journal.js';
@@ -42,7 +42,7 @@ describe('collection', () => {
     assert.deepEqual(listGenerations(test.host.paths), [3, 4, 5]);
   });
 
-  it('keeps the last known good one, and what a worker is to use or has last proved', async () => {
+  it('keeps the last known good generation, and those that a worker is to use or has confirmed last', async () => {
     using test = await generations(6, { groups: { app: {} } });
     const { ledger } = test.host;
     const worker = { wanted: 2, confirmed: 1, state: 'unreachable', text: '', atMs: 0 } as const;
@@ -52,11 +52,11 @@ describe('collection', () => {
     assert.deepEqual(
       listGenerations(test.host.paths),
       [1, 2, 3, 5, 6],
-      'nobody reports for a group that is gone',
+      'entries of a removed group retain nothing',
     );
   });
 
-  it('keeps both sides of a swap whose journal is still there', async () => {
+  it('keeps both generations of a swap while its journal exists', async () => {
     using test = await generations(6);
     const { host } = test;
     const journal = { writ: 1, cycle: 'c-2', from: 2, to: 6, direction: 'forward', attempts: 0 } as const;
@@ -65,7 +65,11 @@ describe('collection', () => {
     assert.deepEqual(listGenerations(host.paths), [2, 5, 6]);
     fs.writeFileSync(host.paths.journal, 'torn');
     await rejectsCode('STATE_DAMAGED', collect(later(host, { generations: 1, graceMs: 0 })));
-    assert.deepEqual(listGenerations(host.paths), [2, 5, 6], 'nothing, while nobody knows what is in flight');
+    assert.deepEqual(
+      listGenerations(host.paths),
+      [2, 5, 6],
+      'nothing is removed while the journal is unreadable',
+    );
   });
 
   it('never removes a tree that a kept generation shares with an old one', async () => {
@@ -81,7 +85,7 @@ describe('collection', () => {
     assert.deepEqual(serialsIn(join(test.host.paths.archives, 'dns-edge')), [1]);
   });
 
-  it('begins each deletion by a rename into staging, so that nobody meets half a tree', async () => {
+  it('renames into staging before it deletes, so that no reader sees a partial tree', async () => {
     const operations: { op: string; path: string }[] = [];
     using test = await generations(4, { observer: { before: (one) => void operations.push(one) } });
     operations.length = 0;
@@ -92,7 +96,7 @@ describe('collection', () => {
     assert.ok(operations.some((one) => one.op === 'commit.collect:rename'));
   });
 
-  it('goes on beside a kept generation whose tree is lost, and keeps the release that repairs it', async () => {
+  it('continues past a retained generation with a lost tree, and keeps the release that repairs it', async () => {
     using test = await generations(5);
     const { paths } = test.host;
     fs.rmSync(join(paths.bundles, 'access', treeOf(test.host, 4)), { recursive: true });
@@ -108,7 +112,7 @@ describe('collection', () => {
     'a FIFO': (path) => void execFileSync('mkfifo', [path]),
   };
   for (const [what, place] of Object.entries(places)) {
-    it(`goes on past an old generation in whose place is ${what}, and removes that in the end`, async () => {
+    it(`continues past an old generation replaced by ${what}, and removes that too`, async () => {
       using test = await generations(5);
       const { paths, ledger } = test.host;
       const harmed = join(paths.generations, '2');
@@ -128,7 +132,7 @@ describe('collection', () => {
     });
   }
 
-  it('keeps what is noted of a generation that it keeps and cannot read, whole or in part', async () => {
+  it('keeps the recorded trees of a retained generation that it cannot read, or reads in part', async () => {
     using test = await generations(5);
     const { paths } = test.host;
     for (const harmed of [join(paths.generations, '4'), join(paths.generations, '5', 'access')]) {
@@ -141,7 +145,7 @@ describe('collection', () => {
     assert.deepEqual(serialsIn(join(paths.archives, 'access')), [4, 5]);
   });
 
-  it('removes nothing where nobody knows what a generation has that cannot be read', async () => {
+  it('removes nothing if a generation is unreadable and the ledger has no record of its trees', async () => {
     using test = await generations(5);
     const { paths, ledger } = test.host;
     const harmed = join(paths.generations, '5');
@@ -168,7 +172,7 @@ describe('collection', () => {
     assert.deepEqual(serialsIn(join(host.paths.archives, 'access')), [1, 2]);
   });
 
-  it('flushes also when one thing was all there was to remove', async () => {
+  it('flushes also after a single removal', async () => {
     const operations: string[] = [];
     using test = await generations(2, { observer: { before: ({ op }) => void operations.push(op) } });
     operations.length = 0;
@@ -178,29 +182,34 @@ describe('collection', () => {
     assert.equal(operations.at(-1), 'commit.collect-flush');
   });
 
-  it('removes nothing at all, not even what no generation names, while it cannot know who holds what', async () => {
+  it('removes nothing, not even trees without a generation, if the search for generation users is incomplete', async () => {
     using test = await generations(5);
     const { bundles, generations: kept } = test.host.paths;
     fs.mkdirSync(join(bundles, 'access', orphanTree));
     const before = [kept, join(bundles, 'access')].map((path) => fs.readdirSync(path));
-    const find: FindHolders = async () => ({ holders: [], complete: 'no', processes: 1, unseen: 0 });
+    const find: FindGenerationUsers = async () => ({
+      holders: [],
+      isComplete: false,
+      processes: 1,
+      unseen: 0,
+    });
     const host = later(test.host);
     const { removed } = await collectGarbage(host, { staging: () => staging(host), find });
     const after = [kept, join(bundles, 'access')].map((path) => fs.readdirSync(path));
     assert.deepEqual([removed, after], [0, before]);
   });
 
-  it('writes nothing when there is nothing to remove', async () => {
+  it('writes nothing if there is nothing to remove', async () => {
     const operations: string[] = [];
     using test = await generations(3, { observer: { before: ({ op }) => void operations.push(op) } });
     operations.length = 0;
-    const find: FindHolders = () => assert.fail('nobody need be asked');
+    const find: FindGenerationUsers = () => assert.fail('no search without a removal');
     const now = later(test.host, { generations: 3, graceMs: 0 });
     assert.equal((await collectGarbage(now, { staging: () => assert.fail(), find })).removed, 0);
     assert.deepEqual(operations, []);
   });
 
-  it('goes on past what cannot be removed, keeps its trees, and says so in the end', async () => {
+  it('continues past a generation that cannot be removed, keeps its trees, and throws at the end', async () => {
     using test = await generations(5, {
       observer: {
         before: ({ op, path }) => {
@@ -215,7 +224,7 @@ describe('collection', () => {
     assert.deepEqual(serialsIn(join(test.host.paths.archives, 'access')), [2, 4, 5]);
   });
 
-  it('ends when its time is over, and is due again', async () => {
+  it('ends at its time limit, and is due again', async () => {
     using test = await generations(6);
     let now = 0;
     const host = {
@@ -223,13 +232,13 @@ describe('collection', () => {
       clock: { ...later(test.host).clock, monotonicMs: () => (now += 900) },
     };
     const first = await collect(host);
-    assert.deepEqual([first.removed, first.more], [2, 'yes']);
+    assert.deepEqual([first.removed, first.hasMore], [2, true]);
     const second = await collect(later(test.host));
-    assert.deepEqual([second.removed, second.more], [2, 'no']);
+    assert.deepEqual([second.removed, second.hasMore], [2, false]);
     assert.deepEqual(serialsIn(join(test.host.paths.bundles, 'access')), [5, 6]);
   });
 
-  it('that fails does not take an activation back', async () => {
+  it('does not undo an activation when it fails', async () => {
     const noGrace = { keep: { generations: 1, graceMs: Number.NEGATIVE_INFINITY } };
     let fails = false;
     const observer = {
@@ -246,11 +255,11 @@ describe('collection', () => {
   });
 });
 
-describe('a collection that is killed', () => {
+describe('a killed collection', () => {
   /** A dead process does nothing any more. */
   class Killed extends Error {}
 
-  it('before any of its operations leaves what a start and the next one clear up', async () => {
+  it('is completed by a start and the next collection, whichever operation did not run', async () => {
     const labels: string[] = [];
     let killAt = Number.POSITIVE_INFINITY;
     const before = ({ op }: { op: string }): void => {

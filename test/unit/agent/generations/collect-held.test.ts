@@ -1,4 +1,4 @@
-// What collection leaves alone: generations in their grace, those that somebody holds, and trees that two share.
+// A collection retains generations in their grace period, those that a process uses, and trees that two generations share.
 
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { rollBack } from '../../../../src/agent/cycle/rollback.js';
 import { collectGarbage } from '../../../../src/agent/generations/collect-garbage.js';
-import type { FindHolders } from '../../../../src/agent/generations/collectable.js';
+import type { FindGenerationUsers } from '../../../../src/agent/generations/collectable.js';
 import { listGenerations } from '../../../../src/agent/generations/generations.js';
 import {
   collect,
@@ -21,10 +21,10 @@ import {
 import { setLedger } from '../../../kit/host/set-ledger.js';
 import { testHost } from '../../../kit/host/test-host.js';
 
-describe('the grace of a generation', () => {
+describe('the grace period of a generation', () => {
   const grace = { generations: 1, graceMs: 600_000 };
 
-  it('counts from when it stopped being current, not from when it was made', async () => {
+  it('begins when it stops being active, not at its creation', async () => {
     using test = await generations(2);
     await test.clock.advance(86_400_000);
     await test.publish('access', { 'policy.yaml': 'version: 3\n' }, { serial: 3 });
@@ -38,7 +38,7 @@ describe('the grace of a generation', () => {
     assert.deepEqual(listGenerations(test.host.paths), [3, 4]);
   });
 
-  it('begins again when a rollback leaves it, and ends for one that is current again', async () => {
+  it('begins again when a rollback leaves it, and ends when it is active again', async () => {
     using test = await generations(3);
     await test.clock.advance(86_400_000);
     await rollBack(test.host, {
@@ -53,7 +53,7 @@ describe('the grace of a generation', () => {
     assert.deepEqual(listGenerations(test.host.paths), [1, 3]);
   });
 
-  it('is that of its making where it never was current', async () => {
+  it('begins at its creation if it never was active', async () => {
     using test = await generations(2);
     const { host } = test;
     fs.cpSync(join(host.paths.generations, '1'), join(host.paths.generations, '9'), { recursive: true });
@@ -64,7 +64,7 @@ describe('the grace of a generation', () => {
     assert.ok(listGenerations(host.paths).includes(9));
   });
 
-  it('begins anew under a clock that was years ahead', async () => {
+  it('begins again if a wrong clock had set a time years ahead', async () => {
     using test = await generations(4);
     const { host } = test;
     const aheadMs = host.clock.nowMs() + 10 * 365 * 86_400_000;
@@ -74,7 +74,7 @@ describe('the grace of a generation', () => {
     assert.equal((await collect(later(host, grace, 600_001))).removed, 2);
   });
 
-  it('is forgotten with the generation', async () => {
+  it('is removed from the ledger with the generation', async () => {
     using test = await generations(4, { config: { keep: { generations: 1, graceMs: 0 } } });
     assert.deepEqual(listGenerations(test.host.paths), [3, 4]);
     await test.publish('access', { 'policy.yaml': 'version: 5\n' }, { serial: 5 });
@@ -83,10 +83,10 @@ describe('the grace of a generation', () => {
   });
 });
 
-describe('a holder', () => {
+describe('a generation user', () => {
   const cwd = { what: 'cwd', path: '/x', pid: 4711, command: 'named' } as const;
 
-  it('keeps a generation with its trees and releases, and is named', async () => {
+  it('retains a generation with its trees and releases, and is reported', async () => {
     using test = await generations(5);
     const { paths } = test.host;
     const host = later(test.host);
@@ -101,7 +101,7 @@ describe('a holder', () => {
     assert.deepEqual([gone.removed, gone.held, listGenerations(paths)], [1, [], [4, 5]]);
   });
 
-  it('of one tree keeps its generation; of an active tree, nothing', async () => {
+  it('retains the generation of its tree, and none if the tree is active', async () => {
     using test = await generations(5);
     const tree = (serial: number) =>
       ({ kind: 'tree', bundle: 'access', tree: treeOf(test.host, serial) }) as const;
@@ -117,7 +117,7 @@ describe('a holder', () => {
     assert.deepEqual(listGenerations(test.host.paths), [2, 4, 5]);
   });
 
-  it('keeps a tree that no generation has', async () => {
+  it('retains a tree without a generation', async () => {
     using test = await generations(2);
     fs.mkdirSync(join(test.host.paths.bundles, 'access', orphanTree));
     const held = { kind: 'tree', bundle: 'access', tree: orphanTree } as const;
@@ -129,16 +129,21 @@ describe('a holder', () => {
     assert.ok(fs.existsSync(join(test.host.paths.bundles, 'access', orphanTree)));
   });
 
-  it('that may not have been found keeps everything', async () => {
+  it('retains everything if the search was incomplete', async () => {
     using test = await generations(5);
-    const find: FindHolders = async () => ({ holders: [], complete: 'no', processes: 9, unseen: 0 });
+    const find: FindGenerationUsers = async () => ({
+      holders: [],
+      isComplete: false,
+      processes: 9,
+      unseen: 0,
+    });
     const end = await collectGarbage(later(test.host), { staging: () => staging(test.host), find });
     assert.deepEqual([end.removed, listGenerations(test.host.paths)], [0, [1, 2, 3, 4, 5]]);
   });
 });
 
 describe('two generations', () => {
-  it('share no file where the bundle changed: each backup is a full, independent copy', async () => {
+  it('share no file of a changed bundle: each backup is a complete, independent copy', async () => {
     using test = testHost({ config: keepAll });
     const inodes = (generation: number): bigint[] => {
       const tree = join(test.host.paths.generations, String(generation), 'access');

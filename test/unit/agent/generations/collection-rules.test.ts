@@ -1,4 +1,4 @@
-// Which generations, trees and releases go: a table over what is on disk, what the rules keep, and who holds what.
+// Tables of the collection rules: directories on disk, rules and generation users, and the resulting plan.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
@@ -6,7 +6,7 @@ import {
   type CollectionFacts,
   type CollectionPlan,
   type KeepRules,
-  planCollection,
+  planGenerationCollection,
 } from '../../../../src/agent/generations/collection-rules.js';
 import type { CollectableDirectory } from '../../../../src/core/status/mount-table.js';
 
@@ -29,14 +29,14 @@ function generations(count: number): CollectionFacts {
 
 function plan(facts: CollectionFacts, rules: Partial<KeepRules> = {}): CollectionPlan {
   const none = { named: new Set<number>(), settled: new Set<string>() };
-  return planCollection(facts, { ...none, newest: 1, graceMs: 0, nowMs: 1000, ...rules });
+  return planGenerationCollection(facts, { ...none, newest: 1, graceMs: 0, nowMs: 1000, ...rules });
 }
 
 const generation = (number: number): CollectableDirectory => ({ kind: 'generation', generation: number });
 const tree = (bundle: string, name: string): CollectableDirectory => ({ kind: 'tree', bundle, tree: name });
 
-describe('planCollection', () => {
-  it('takes what is neither new nor named, with its trees and releases', () => {
+describe('planGenerationCollection', () => {
+  it('removes a generation that is neither new nor named, with its trees and releases', () => {
     const { heldBack: _, ...parts } = plan(generations(4), { named: new Set([2]) });
     assert.deepEqual(parts, {
       generations: [1, 3],
@@ -45,12 +45,12 @@ describe('planCollection', () => {
     });
   });
 
-  it('takes nothing of a host that has nothing', () => {
+  it('removes nothing on an empty host', () => {
     const nothing = { generations: [], trees: [], releases: [] };
     assert.deepEqual(plan(nothing), { ...nothing, heldBack: [] });
   });
 
-  it('waits for the grace of each, and says when the first is over', () => {
+  it('waits for the grace period of each, and returns when the first one ends', () => {
     const young = plan(generations(4), { graceMs: 100, nowMs: 102 });
     assert.deepEqual([young.generations, young.nextDueMs], [[1, 2], 103]);
     assert.deepEqual(young.trees, ['access/1-abc.1', 'access/2-abc.2']);
@@ -62,27 +62,27 @@ describe('planCollection', () => {
     assert.equal(named.nextDueMs, undefined, 'nor does one that is named');
   });
 
-  it('keeps the newest of the trees of a settled release, by its number', () => {
+  it('keeps the newest tree of a settled release, by its number', () => {
     const trees = [10, 2].map((number) => ({ name: `access/1-abc.${number}`, madeAtMs: 1 }));
     const facts = { generations: [], trees, releases: ['access/1-abc'] };
     const { trees: gone, releases } = plan(facts, { settled: new Set(['access/1-abc']) });
     assert.deepEqual([gone, releases], [['access/1-abc.2'], []]);
   });
 
-  it('takes a tree with its last generation, however lately the tree was touched', () => {
+  it('removes a tree with its last generation, however recent the change time of the tree is', () => {
     const facts = generations(2);
     const trees = facts.trees.map((one) => ({ ...one, madeAtMs: 1000 }));
     const late = plan({ ...facts, trees }, { graceMs: 100, nowMs: 1000 });
     assert.deepEqual([late.generations, late.trees, late.nextDueMs], [[1], ['access/1-abc.1'], undefined]);
   });
 
-  it('keeps the release of a kept link whose tree is lost: it is what repairs it', () => {
+  it('keeps the release of a retained link with a lost tree, because the repair needs it', () => {
     const facts = generations(2);
     const without = { ...facts, trees: facts.trees.filter((one) => one.name !== 'access/2-abc.2') };
     assert.deepEqual(plan(without).releases, ['access/1-abc']);
   });
 
-  it('takes a tree and a release that no generation has, the tree after its grace', () => {
+  it('removes a tree and a release without a generation, the tree after its grace period', () => {
     const facts = generations(1);
     const orphan = { name: 'access/9-abc.9', madeAtMs: 950 };
     const more = { ...facts, trees: [...facts.trees, orphan], releases: [...facts.releases, 'access/9-abc'] };
@@ -93,28 +93,28 @@ describe('planCollection', () => {
   });
 });
 
-describe('planCollection with holders', () => {
-  it('keeps a held generation whole', () => {
+describe('planGenerationCollection with generation users', () => {
+  it('keeps a used generation with all its trees', () => {
     const held = plan(generations(4), { held: [generation(2)] });
     assert.deepEqual([held.generations, held.heldBack], [[1, 3], [2]]);
     assert.deepEqual(held.trees, ['access/1-abc.1', 'access/3-abc.3']);
     assert.deepEqual(held.releases, ['access/1-abc', 'access/3-abc']);
   });
 
-  it('holds back none that the rules keep', () => {
+  it('lists no generation as held back that the rules retain', () => {
     assert.deepEqual(plan(generations(4), { held: [generation(4)] }).heldBack, []);
   });
 
-  it('keeps the generation of a held tree', () => {
+  it('keeps the generation of a used tree', () => {
     assert.deepEqual(plan(generations(4), { held: [tree('access', '2-abc.2')] }).heldBack, [2]);
   });
 
-  it('keeps no further generation for a tree that the active one has too', () => {
+  it('keeps no further generation for a tree that the active generation has too', () => {
     const held = plan(generations(4), { held: [tree('dns', '1-abc.1')] });
     assert.deepEqual([held.generations, held.heldBack], [[1, 2, 3], []]);
   });
 
-  it('keeps one generation, the newest that has it, for a tree that only old ones have', () => {
+  it('keeps only the newest of the old generations with a used tree', () => {
     const facts = generations(4);
     const [last] = facts.generations.slice(-1);
     const changed = { ...facts.generations[3]!, trees: ['access/4-abc.4'] };
@@ -126,7 +126,7 @@ describe('planCollection with holders', () => {
     assert.deepEqual(plan(now, {}).trees.includes('dns/1-abc.1'), true);
   });
 
-  it('keeps a held tree that no generation has', () => {
+  it('keeps a used tree without a generation', () => {
     const facts = generations(1);
     const more = { ...facts, trees: [...facts.trees, { name: 'access/9-abc.9', madeAtMs: 9 }] };
     const held = plan(
@@ -138,12 +138,12 @@ describe('planCollection with holders', () => {
     assert.deepEqual([held.trees, held.releases, held.heldBack], [[], [], ['access/9-abc.9']]);
   });
 
-  it('is not moved by what somebody holds that is not there', () => {
+  it('ignores used directories that do not exist', () => {
     const held = [generation(77), tree('access', '77-abc.77'), tree('other', 'x')];
     assert.deepEqual(plan(generations(3), { held }), plan(generations(3)));
   });
 
-  it('never takes what is named, new, young or held, nor a tree or release of it', () => {
+  it('never removes a named, new, young or used generation, nor its trees and releases', () => {
     const numbers = fc.uniqueArray(fc.integer({ min: 1, max: 8 }));
     const rules = fc.record({
       named: numbers.map((list) => new Set(list)),
@@ -158,7 +158,7 @@ describe('planCollection with holders', () => {
     fc.assert(
       fc.property(rules, (one) => {
         const facts = generations(8);
-        const { generations: gone, trees, releases } = planCollection(facts, one);
+        const { generations: gone, trees, releases } = planGenerationCollection(facts, one);
         const kept = facts.generations.filter(({ number }) => !gone.includes(number));
         for (const release of one.settled) {
           assert.ok(!releases.includes(release));

@@ -23,7 +23,7 @@ const notified = (result: CycleResult) =>
 
 const factsOf = (result: CycleResult) => result.bundles[1]?.problem?.facts ?? {};
 
-/** `dns-edge` is the business of team dns by way of the role regions, `access` that of the top-level targets. */
+/** Team dns signs `dns-edge`, delegated through the role regions; the top-level targets sign `access`. */
 async function teamHost(): Promise<TestHost> {
   const test = testHost({ bundles: [{ name: 'access' }, { name: 'dns-edge' }] });
   test.repository.delegate('targets', { name: 'regions', paths: ['dns-*/*'], terminating: true });
@@ -50,7 +50,7 @@ function bump(test: TestHost): void {
 }
 
 describe('a release that a delegated role lists', () => {
-  it('is activated like any other, and its record has everybody who vouched, byte for byte', async () => {
+  it('is activated like any other, and its record has the metadata of every role in the chain, byte for byte', async () => {
     using test = await teamHost();
     const result = await test.pull();
     assert.deepEqual(notified(result), [
@@ -70,7 +70,7 @@ describe('a release that a delegated role lists', () => {
     assert.deepEqual(readLastVoucher(paths, 'dns-edge', name!), served[2]);
   });
 
-  it('can be read as it was kept before there were delegations, and needs the file that lists it', async () => {
+  it('is readable from a record of a Writ without delegations, and needs the file that lists it', async () => {
     using test = await teamHost();
     await test.pull();
     const { paths } = test.host;
@@ -86,7 +86,7 @@ describe('a release that a delegated role lists', () => {
     }
     const [team] = fs.readdirSync(`${paths.archives}/dns-edge`);
     const teamDirectory = releasePath(paths, 'dns-edge', team!);
-    // More than a chain of so many could be held in memory, and nobody needs to.
+    // Too large for the memory, and not needed.
     fs.truncateSync(`${teamDirectory}/delegated-1.json`, 2 ** 34);
     assert.ok(readLastVoucher(paths, 'dns-edge', team!).length > 0);
     fs.truncateSync(`${teamDirectory}/delegated-2.json`, 2 ** 34);
@@ -95,7 +95,7 @@ describe('a release that a delegated role lists', () => {
     throwsCode('STATE_DAMAGED', () => readLastVoucher(paths, 'dns-edge', team!));
   });
 
-  it('is known without the network once it was seen', async () => {
+  it('is known without the network after it was seen once', async () => {
     using test = await teamHost();
     const name = ['dns-edge', 'stable'] as const;
     await test.host.client.refresh();
@@ -108,7 +108,7 @@ describe('a release that a delegated role lists', () => {
 });
 
 describe('the status of a host', () => {
-  it('names delegated roles that are at hand, with an agent and without one, and none that is out of date', async () => {
+  it('lists the available delegated roles, with and without an agent, and no outdated one', async () => {
     using test = await teamHost();
     await test.pull();
     const shown = (client: Pick<Host['client'], 'status'>): unknown =>
@@ -133,7 +133,7 @@ describe('the status of a host', () => {
   });
 });
 
-describe('a delegated role in trouble', () => {
+describe('a faulty delegated role', () => {
   const troubles: [name: string, code: string, harm: (test: TestHost) => void][] = [
     [
       'has expired',
@@ -163,7 +163,7 @@ describe('a delegated role in trouble', () => {
       },
     ],
     [
-      'is signed by somebody else',
+      'is signed by another key',
       'SIGNATURE_WRONG_KEY',
       (test) => {
         test.repository.signers.set('team/dns', test.repository.keys.targets);
@@ -171,7 +171,7 @@ describe('a delegated role in trouble', () => {
       },
     ],
     [
-      'is another version than the snapshot says',
+      'has another version than the snapshot lists',
       'METADATA_MIX',
       (test) => {
         bump(test);
@@ -180,7 +180,7 @@ describe('a delegated role in trouble', () => {
     ],
   ];
   for (const [name, code, harm] of troubles) {
-    it(`that ${name} holds up its own bundles and no other`, async () => {
+    it(`that ${name} blocks its own bundles and no other`, async () => {
       using test = await teamHost();
       await test.pull();
       await test.publish('access', policy(2), { serial: 2 });
@@ -197,7 +197,7 @@ describe('a delegated role in trouble', () => {
     });
   }
 
-  it('is noticed when it expires and nothing else changes, with its name and age, by two requests', async () => {
+  it('is reported with name and age when it expires and nothing else changes, after two requests', async () => {
     using test = await teamHost();
     test.repository.signedOf('team/dns').expires = isoTime(test.clock.nowMs() + 3 * dayMs);
     bump(test);

@@ -1,4 +1,4 @@
-// What a look at a generation finds where its notes, its links or its kept files are lost.
+// The scan of a generation with lost ledger records, links or retained files.
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
@@ -23,10 +23,10 @@ const keptOf = ({ host }: TestHost): string => {
   return join(host.paths.archives, 'access', release);
 };
 
-describe('a generation without notes', () => {
+describe('a generation without a record in the ledger', () => {
   const tree = '7-0123456789ab.1';
   for (const [what, name, text] of [
-    ['whose name is none of a bundle', 'No Bundle', `../../bundles/No Bundle/${tree}`],
+    ['with a name that no bundle can have', 'No Bundle', `../../bundles/No Bundle/${tree}`],
     ['to what is no tree', 'zones', '../../bundles/zones/tree'],
     ['to another place', 'zones', `/bundles/zones/${tree}`],
   ] as const) {
@@ -48,7 +48,7 @@ describe('a generation without notes', () => {
 });
 
 describe('a tree that is gone', () => {
-  it('is missing also where its manifest is lost', async () => {
+  it('is reported as missing also if its manifest is lost', async () => {
     using test = await withRelease();
     const treePath = fs.realpathSync(join(linksOf(test), 'access'));
     fs.rmSync(treePath, { recursive: true });

@@ -33,7 +33,7 @@ describe('the current link', () => {
     assert.equal(activeGenerationNumber(paths), undefined);
   });
 
-  it('is refused, and left alone, when somebody else made it', async () => {
+  it('is refused and not changed if Writ did not create it', async () => {
     using test = testHost();
     const { paths } = test.host;
     for (const target of ['/etc', 'generations/0', '../policy/generations/1', 'generations/1/']) {
@@ -61,7 +61,7 @@ describe('a generation', () => {
     assert.equal(fs.readFileSync(join(entries[0]!.treePath, 'policy.yaml'), 'utf8'), '1');
   });
 
-  it('is damaged when it, a tree or a link of it is not there or is not ours', async () => {
+  it('is damaged if it, a tree or a link is missing or not from Writ', async () => {
     using test = testHost();
     await oneGeneration(test);
     const { paths } = test.host;
@@ -76,7 +76,7 @@ describe('a generation', () => {
     throwsCode('STATE_DAMAGED', () => readGeneration(paths, 1));
   });
 
-  it('is found by its number alone, a tree by its name, and by a link where it is lost', async () => {
+  it('is listed by its number, a tree by its name, and a lost tree by its link', async () => {
     using test = testHost();
     await oneGeneration(test);
     const { paths } = test.host;

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
 import {
-  isThere,
+  isCopyPresent,
   type KeptCopy,
   type KeptFile,
   readKeptCopy,
@@ -45,8 +45,8 @@ function written(dir: TempDir, copy: KeptCopy): string {
   return kept;
 }
 
-describe('what is kept of a release', () => {
-  it('is an archive of its own, moved', () => {
+describe('the retained copy of a release', () => {
+  it('is its own archive, which is moved', () => {
     using dir = tempDir();
     const kept = written(dir, copyIn(dir, []));
     assert.deepEqual(fs.readdirSync(kept), ['archive.tar.br']);
@@ -54,13 +54,13 @@ describe('what is kept of a release', () => {
     assert.equal(readKeptCopy(kept, own(dir, 'a')).archive.path, dir.join('own'));
   });
 
-  it('or an archive and deltas by further names, with a list of them', () => {
+  it('is a base archive and deltas as hard links, with a list of them', () => {
     using dir = tempDir();
     const copy = copyIn(dir);
     const kept = written(dir, copy);
     assert.deepEqual(fs.readdirSync(kept).sort(), ['base.tar.br', 'delta-1', 'delta-2', 'deltas.json']);
     const read = readKeptCopy(kept, own(dir, 'c'));
-    assert.ok(isThere(read));
+    assert.ok(isCopyPresent(read));
     for (const [index, one] of [read.archive, ...read.deltas].entries()) {
       const was = [copy.archive, ...copy.deltas][index];
       assert.deepEqual({ ...one, path: '' }, { ...was, path: '' });
@@ -68,18 +68,18 @@ describe('what is kept of a release', () => {
     }
   });
 
-  it('is not there when one of them is gone, or has another length', () => {
+  it('is not present if a file is missing or has another length', () => {
     using dir = tempDir();
     const kept = written(dir, copyIn(dir));
     const read = readKeptCopy(kept, own(dir, 'c'));
     fs.appendFileSync(read.deltas[1]?.path ?? '', 'x');
-    assert.equal(isThere(read), false);
+    assert.equal(isCopyPresent(read), false);
     fs.rmSync(read.deltas[1]?.path ?? '');
-    assert.equal(isThere(read), false);
+    assert.equal(isCopyPresent(read), false);
   });
 });
 
-describe('a list of kept deltas', () => {
+describe('a list of retained deltas', () => {
   const bent: Readonly<Record<string, (list: Record<string, unknown>) => unknown>> = {
     'that leads to another release': (list) => ({ ...list, deltas: [(list['deltas'] as unknown[])[0]] }),
     'without deltas': (list) => ({ ...list, deltas: [] }),
@@ -111,7 +111,7 @@ describe('a list of kept deltas', () => {
     });
   }
 
-  it('is read by no link, and never without a bound', () => {
+  it('is not read through a link, and never without a limit', () => {
     using dir = tempDir();
     const kept = written(dir, copyIn(dir));
     const path = `${kept}/deltas.json`;

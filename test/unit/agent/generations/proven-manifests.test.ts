@@ -48,8 +48,8 @@ const turned = (bytes: Buffer): Buffer => {
   return bytes;
 };
 
-describe('a manifest that was proven', () => {
-  it('is not read again while it is the same file, and is when somebody asks for its rows', async (t) => {
+describe('a verified manifest', () => {
+  it('is not read again while the file is the same, and is read at an access to its rows', async (t) => {
     using host = await active();
     host.open();
     assert.equal(opened(t, manifestFile, host.open), 0);
@@ -65,13 +65,13 @@ describe('a manifest that was proven', () => {
     );
   });
 
-  it('is read anew when it was written, replaced or moved, and then held to its digest', async () => {
+  it('is read again and verified after it was written, replaced or moved', async () => {
     using host = await active();
     const right = fs.readFileSync(host.path);
     const wrong = turned(Buffer.from(right));
     // Who changes a file can set this time back; the one of the change is the kernel's.
     const setTime = (): void => fs.utimesSync(host.path, 1e9, 1e9);
-    const ways = [
+    const changes = [
       () => fs.writeFileSync(host.path, wrong),
       () => {
         fs.writeFileSync(`${host.path}.new`, wrong);
@@ -82,7 +82,7 @@ describe('a manifest that was proven', () => {
         fs.writeFileSync(host.path, wrong);
       },
     ];
-    for (const harm of ways) {
+    for (const harm of changes) {
       setTime();
       host.open();
       harm();
@@ -95,7 +95,7 @@ describe('a manifest that was proven', () => {
     throwsCode('STATE_DAMAGED', host.open);
   });
 
-  it('is proven again where its bytes turned without a trace, before any row of it is used', async (t) => {
+  it('is verified again before a row is used, if its bytes changed without a trace', async (t) => {
     using host = await active();
     host.open();
     const rows = host.open();
@@ -110,7 +110,7 @@ describe('a manifest that was proven', () => {
     });
     syncBuiltinESMExports();
     throwsCode('STATE_DAMAGED', rows.parsed);
-    // The next cycle sees it by itself, and takes what it needs to mend it.
+    // The next cycle verifies again and finds the damage, so that it can repair it.
     throwsCode('STATE_DAMAGED', host.open);
     t.mock.restoreAll();
     syncBuiltinESMExports();
@@ -118,8 +118,8 @@ describe('a manifest that was proven', () => {
   });
 });
 
-describe('a cycle with nothing to do', () => {
-  it('reads the manifest once in the life of an agent, and again when somebody has changed it', async (t) => {
+describe('a cycle without a change', () => {
+  it('reads the manifest once in a process, and again after the file was changed', async (t) => {
     using host = await active();
     await host.test.pull();
     const calls = { count: 0 };

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { recordedTarget } from '../../../../src/agent/generations/recorded-target.js';
+import { readRecordedTarget } from '../../../../src/agent/generations/recorded-target.js';
 import { recordFile } from '../../../../src/agent/generations/release-records.js';
 import { throwsCode } from '../../../kit/assert/assert-code.js';
 import { testHost } from '../../../kit/host/test-host.js';
@@ -16,17 +16,17 @@ const changes: Readonly<Record<string, (record: Loose) => void>> = {
 };
 
 describe('the record of a release', () => {
-  it('leads to the signed target, by the name of its own directory alone', async () => {
+  it('yields the signed target only under the name of its own directory', async () => {
     using test = testHost();
     const { paths } = test.host;
     await test.publish('access', { 'policy.yaml': '2' }, { serial: 2 });
     await test.pull();
     const releases = join(paths.archives, 'access');
     const [name = ''] = fs.readdirSync(releases);
-    assert.equal(recordedTarget(paths, 'access', name).release.serial, 2);
+    assert.equal(readRecordedTarget(paths, 'access', name).release.serial, 2);
     const other = name.replace(/^2/, '3');
     fs.cpSync(join(releases, name), join(releases, other), { recursive: true });
-    throwsCode('STATE_DAMAGED', () => recordedTarget(paths, 'access', other));
+    throwsCode('STATE_DAMAGED', () => readRecordedTarget(paths, 'access', other));
   });
 
   for (const [what, change] of Object.entries(changes)) {
@@ -40,7 +40,7 @@ describe('the record of a release', () => {
       const record = JSON.parse(fs.readFileSync(path, 'utf8'));
       change(record);
       fs.writeFileSync(path, JSON.stringify(record));
-      throwsCode('STATE_DAMAGED', () => recordedTarget(paths, 'access', name));
+      throwsCode('STATE_DAMAGED', () => readRecordedTarget(paths, 'access', name));
     });
   }
 });

@@ -6,7 +6,7 @@ import { hostPaths } from '../../../../src/agent/state/paths.js';
 import { tempDir } from '../../../kit/disk/temp-dir.js';
 
 describe('listReleases', () => {
-  it('lists no release twice while a newer copy takes its place, and no half of a copy', () => {
+  it('lists a release once while a newer record replaces it, and no partial copy', () => {
     using dir = tempDir();
     const name = '1-0123456789ab';
     for (const directory of [name, `${name}.replaced`, `.writ-tmp-${name}`]) {

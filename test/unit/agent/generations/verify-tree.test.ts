@@ -15,7 +15,7 @@ const files: readonly BundleFile[] = [
   { path: 'd/c', content: 'x'.repeat(9_000_000) },
 ];
 
-/** As text it reads as two U+FFFD: the name of nobody. */
+/** Decoded as UTF-8 it becomes two U+FFFD, and names no file. */
 const strangeName = Buffer.from([0xff, 0xfe, ...Buffer.from('.lua')]);
 
 interface Changed {
@@ -38,7 +38,7 @@ async function problemsAfter(
   try {
     return await verifyTree(staged.treePath, staged.manifest, { mode: 0o644, contents });
   } finally {
-    // Node finds its way neither to strange names nor beyond PATH_MAX.
+    // Node removes neither names that are not UTF-8 nor paths beyond PATH_MAX.
     execFileSync('rm', ['-rf', staged.treePath]);
   }
 }
@@ -53,7 +53,7 @@ function digDeep(directory: string, levels: number): void {
 }
 
 describe('verifyTree', () => {
-  it('finds nothing in a tree just staged, whatever its times', async () => {
+  it('returns no problem for a newly staged tree, whatever its times are', async () => {
     assert.deepEqual(await problemsAfter(() => undefined), []);
     assert.deepEqual(await problemsAfter(({ tree }) => fs.utimesSync(join(tree, 'a'), 1, 1)), []);
   });
@@ -76,11 +76,11 @@ describe('verifyTree', () => {
       ({ tree }) => fs.writeFileSync(join(tree, 'd/.hidden'), ''),
       [{ path: 'd/.hidden', kind: 'extra' }],
     ],
-    'an extra file whose name is not UTF-8': [
+    'an extra file with a name that is not UTF-8': [
       ({ tree }) => fs.writeFileSync(Buffer.concat([Buffer.from(join(tree, 'd/')), strangeName]), ''),
       [{ path: 'd/\ufffd\ufffd.lua', kind: 'extra' }],
     ],
-    'an extra directory whose name is not UTF-8, once': [
+    'an extra directory with a name that is not UTF-8, once': [
       ({ tree }) => {
         const strange = Buffer.concat([Buffer.from(`${tree}/`), strangeName]);
         fs.mkdirSync(strange);
@@ -125,7 +125,7 @@ describe('verifyTree', () => {
       },
       [{ path: 'a', kind: 'type' }],
     ],
-    'a file for everybody to write': [
+    'a world-writable file': [
       ({ tree }) => fs.chmodSync(join(tree, 'a'), 0o666),
       [{ path: 'a', kind: 'mode' }],
     ],
@@ -154,7 +154,7 @@ describe('verifyTree', () => {
     });
   }
 
-  it('reads no content when only sizes are asked for', async () => {
+  it('reads no contents in a scan of sizes', async () => {
     const same = ({ tree }: Changed): void => fs.writeFileSync(join(tree, 'a'), 'ALPHA');
     const longer = ({ tree }: Changed): void => fs.writeFileSync(join(tree, 'a'), 'longer');
     assert.deepEqual(await problemsAfter(same, 'sizes'), []);
@@ -172,7 +172,7 @@ describe('verifyTree', () => {
     assert.deepEqual(await verifyTree(treePath, manifest, options), [{ path: 'a', kind: 'owner' }]);
   });
 
-  it('finds what was changed beside directories that go deeper than any path may be long', async () => {
+  it('finds a change beside directories deeper than the longest possible path', async () => {
     const problems = await problemsAfter(({ tree }) => {
       fs.writeFileSync(join(tree, 'a'), 'ALPHA');
       digDeep(tree, 30);
@@ -184,7 +184,7 @@ describe('verifyTree', () => {
     assert.equal(problems.length > 1, true);
   });
 
-  it('lists no more problems than anybody reads', async () => {
+  it('lists at most 1000 problems', async () => {
     const flood = ({ tree }: Changed): void => {
       for (let index = 0; index < 1200; index += 1) fs.writeFileSync(join(tree, `x${index}`), '');
     };

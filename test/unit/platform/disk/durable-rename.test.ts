@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
-import { settleReplacedReleases } from '../../../../src/agent/generations/release-records.js';
+import { recoverReplacedReleases } from '../../../../src/agent/generations/release-records.js';
 import { hostPaths } from '../../../../src/agent/state/paths.js';
 import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';
 import { isLeftBehind, isRenamed } from '../../../../src/platform/disk/durable-rename.js';
@@ -53,7 +53,7 @@ describe('a rename of a directory of a lower layer', () => {
       sample(dir);
       assert.throws(() => layered(`x:${step}`).rename('x', dir.join(place), dir.join(aside)), /killed/);
       const paths = hostPaths({ state: dir.path, policy: dir.path, run: dir.path, socket: dir.path });
-      settleReplacedReleases(paths, createDurableFs());
+      recoverReplacedReleases(paths, createDurableFs());
       assert.deepEqual(fs.readdirSync(dir.join('archives/b')), ['1-0123456789ab'], step);
       assert.deepEqual([read(dir, place), isLeftBehind(dir.join(place))], ['policy', false], step);
     }
@@ -65,7 +65,7 @@ describe('a rename of a directory of a lower layer', () => {
     assert.throws(() => layered('x:copy-remove').rename('x', dir.join(place), dir.join(aside)), /killed/);
     fs.rmSync(dir.join(`${place}/in`), { recursive: true });
     const paths = hostPaths({ state: dir.path, policy: dir.path, run: dir.path, socket: dir.path });
-    settleReplacedReleases(paths, createDurableFs());
+    recoverReplacedReleases(paths, createDurableFs());
     assert.equal(read(dir, place), 'policy');
   });
 

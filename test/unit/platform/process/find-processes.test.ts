@@ -3,16 +3,16 @@ import assert from 'node:assert/strict';
 import { mkdirSync, realpathSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import {
-  findHolders,
-  type HolderLimits,
-  type HolderReport,
+  findGenerationUsers,
+  type GenerationUserReport,
+  type UserSearchLimits,
 } from '../../../../src/platform/process/find-processes.js';
 import { fakeClock } from '../../../kit/clock/fake-clock.js';
 import { holderLine } from '../../../kit/disk/holder-line.js';
 import { onDisk, type TempDir, tempDir } from '../../../kit/disk/temp-dir.js';
 import { type FakeProcess, fakeProc } from './fake-proc.js';
 
-interface Found extends HolderReport {
+interface Found extends GenerationUserReport {
   /** As `41 cwd 4711 /path`. */
   readonly lines: readonly string[];
 }
@@ -21,7 +21,7 @@ interface Found extends HolderReport {
 async function find(
   dir: TempDir,
   processes: Readonly<Record<number, FakeProcess>>,
-  options: { readonly mountinfo?: string; readonly limits?: Partial<HolderLimits> } = {},
+  options: { readonly mountinfo?: string; readonly limits?: Partial<UserSearchLimits> } = {},
 ): Promise<Found> {
   const policy = dir.join('policy');
   mkdirSync(policy);
@@ -30,7 +30,7 @@ async function find(
   ) as [Record<number, FakeProcess>, string | null];
   const proc = fakeProc(dir.join('proc'), filled[0], filled[1] === null ? {} : { mountinfo: filled[1] });
   const search = { policy, proc, clock: fakeClock(), ...(options.limits ? { limits: options.limits } : {}) };
-  const report = await findHolders(search);
+  const report = await findGenerationUsers(search);
   return {
     ...report,
     lines: report.holders.map(holderLine).map((line) => line.replaceAll(realpathSync(policy), 'POLICY')),
@@ -39,10 +39,10 @@ async function find(
 
 const rootMount = '27 1 254:0 / / rw - ext4 /dev/vda rw\n';
 
-describe('findHolders', () => {
+describe('findGenerationUsers', () => {
   it('finds working directories, roots and open files, each process once for each', async () => {
     using dir = tempDir(onDisk());
-    const { lines, holders, processes, complete } = await find(dir, {
+    const { lines, holders, processes, isComplete } = await find(dir, {
       10: { cwd: 'POLICY/generations/3', open: ['/dev/null', 'socket:[7]', 'POLICY/generations/3'] },
       11: { root: 'POLICY/bundles/a/1-x.1/jail', comm: 'named' },
       12: { open: ['POLICY/bundles/a/1-x.1/f', 'POLICY/bundles/a/1-x.1/g', 'POLICY/bundles/b/2-y.2'] },
@@ -55,7 +55,7 @@ describe('findHolders', () => {
       '1-x.1 open 12 POLICY/bundles/a/1-x.1/f',
       '2-y.2 open 12 POLICY/bundles/b/2-y.2',
     ]);
-    assert.deepEqual([holders[2]?.command, processes, complete], ['named', 4, 'yes']);
+    assert.deepEqual([holders[2]?.command, processes, isComplete], ['named', 4, true]);
   });
 
   it('finds mounts of the host itself, which no process owns, and tells each once', async () => {
@@ -139,28 +139,28 @@ describe('findHolders', () => {
 
   it('goes on past processes that end meanwhile', async () => {
     using dir = tempDir(onDisk());
-    const { lines, unseen, complete } = await find(dir, {
+    const { lines, unseen, isComplete } = await find(dir, {
       10: { without: ['ns', 'root', 'cwd', 'fd', 'comm'] },
       11: { without: ['cwd', 'fd'] },
       12: { cwd: 'POLICY/generations/3', without: ['comm'] },
     });
-    assert.deepEqual([lines.length, unseen, complete], [1, 0, 'yes']);
+    assert.deepEqual([lines.length, unseen, isComplete], [1, 0, true]);
   });
 });
 
-describe('the bounds of findHolders', () => {
+describe('the limits of findGenerationUsers', () => {
   const cwd = { cwd: 'POLICY/generations/3' };
 
   it('are said to be reached: entries, bytes, holders', async () => {
     for (const limits of [{ maxEntries: 5 }, { maxHolders: 2 }]) {
       using dir = tempDir(onDisk());
       const found = await find(dir, { 10: cwd, 11: cwd, 12: cwd }, { limits });
-      assert.equal(found.complete, 'no', JSON.stringify(limits));
+      assert.equal(found.isComplete, false, JSON.stringify(limits));
     }
     using dir = tempDir(onDisk());
     const long = { namespace: 'mnt:[2]', mountinfo: rootMount.repeat(100) };
     const found = await find(dir, { 10: long, 11: cwd }, { limits: { maxBytes: 1000 } });
-    assert.equal(found.complete, 'no');
+    assert.equal(found.isComplete, false);
   });
 
   it('count the bytes of all tables together', async () => {
@@ -170,9 +170,9 @@ describe('the bounds of findHolders', () => {
     });
     const limits = { maxBytes: 1000 };
     using one = tempDir(onDisk());
-    assert.equal((await find(one, { 10: table(2) }, { limits })).complete, 'yes');
+    assert.equal((await find(one, { 10: table(2) }, { limits })).isComplete, true);
     using two = tempDir(onDisk());
-    assert.equal((await find(two, { 10: table(2), 11: table(3) }, { limits })).complete, 'no');
+    assert.equal((await find(two, { 10: table(2), 11: table(3) }, { limits })).isComplete, false);
   });
 
   it('are said to be reached: time', async () => {
@@ -182,12 +182,15 @@ describe('the bounds of findHolders', () => {
     const proc = fakeProc(dir.join('proc'), { 10: {}, 11: {} });
     let nowMs = 0;
     const clock = { monotonicMs: () => (nowMs += 1000) };
-    assert.equal((await findHolders({ policy, proc, clock, limits: { maxMs: 1500 } })).complete, 'no');
+    assert.equal(
+      (await findGenerationUsers({ policy, proc, clock, limits: { maxMs: 1500 } })).isComplete,
+      false,
+    );
   });
 
   it('hold where there is no table of mounts at all', async () => {
     using dir = tempDir(onDisk());
-    const { complete, holders } = await find(dir, { 10: cwd }, { mountinfo: '' });
-    assert.deepEqual([complete, holders], ['no', []]);
+    const { isComplete, holders } = await find(dir, { 10: cwd }, { mountinfo: '' });
+    assert.deepEqual([isComplete, holders], [false, []]);
   });
 });

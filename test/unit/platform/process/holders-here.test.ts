@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, openSync, realpathSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import { findHolders } from '../../../../src/platform/process/find-processes.js';
+import { findGenerationUsers } from '../../../../src/platform/process/find-processes.js';
 import { systemClock } from '../../../../src/platform/time/clock.js';
 import { runScript } from '../../../kit/cli/child-script.js';
 import { holderLine } from '../../../kit/disk/holder-line.js';
@@ -28,7 +28,7 @@ function needsRoot(): { skip?: string } {
   return process.getuid?.() === 0 ? needs('unshare', 'util-linux') : { skip: 'only root makes namespaces' };
 }
 
-describe('findHolders on this machine', () => {
+describe('findGenerationUsers on this machine', () => {
   it('finds a working directory and an open file of a real process, and not our own', async () => {
     using dir = tempDir(onDisk());
     const policy = dir.join('policy');
@@ -41,7 +41,7 @@ describe('findHolders on this machine', () => {
     const report = await holding(
       dir.join('policy', 'generations', '3', 'sub'),
       async (child) => {
-        const { holders } = await findHolders({ policy, clock: systemClock });
+        const { holders } = await findGenerationUsers({ policy, clock: systemClock });
         return holders.map((one) => `${holderLine(one)} ${one.command} ${one.pid === child.pid}`);
       },
       file,
@@ -51,7 +51,7 @@ describe('findHolders on this machine', () => {
       report.map((line) => line.replace(real, '').replace(/ \d+ /, ' ')),
       ['3 cwd /generations/3/sub sleep true', '1-x.1 open /bundles/a/1-x.1/f sleep true'],
     );
-    assert.deepEqual((await findHolders({ policy, clock: systemClock })).holders, []);
+    assert.deepEqual((await findGenerationUsers({ policy, clock: systemClock })).holders, []);
   });
 
   it(
@@ -84,7 +84,7 @@ describe('findHolders on this machine', () => {
         await Promise.all(
           children.map((child) => new Promise((resolve) => child.stdout.once('data', resolve))),
         );
-        const { holders } = await findHolders({ policy, clock: systemClock });
+        const { holders } = await findGenerationUsers({ policy, clock: systemClock });
         const real = realpathSync(dir.path);
         const lines = holders.map((one) => holderLine(one).replace(real, '').replace(/ \d+ /, ' ')).sort();
         assert.deepEqual(lines, [
@@ -105,12 +105,12 @@ describe('findHolders on this machine', () => {
     using dir = tempDir(onDisk());
     mkdirSync(dir.join('policy'));
     const result = await runScript(`
-      const { findHolders } = await import(at('src/platform/process/find-processes.js'));
+      const { findGenerationUsers } = await import(at('src/platform/process/find-processes.js'));
       const { systemClock } = await import(at('src/platform/time/clock.js'));
       await import(at('src/core/status/mount-table.js'));
       process.setgid(65534); process.setuid(65534);
-      const report = await findHolders({ policy: '/', clock: systemClock });
-      console.log(JSON.stringify([report.complete, report.unseen > 0, report.holders]));`);
-    assert.equal(result.kind === 'exited' && result.stdout, '["yes",true,[]]\n', JSON.stringify(result));
+      const report = await findGenerationUsers({ policy: '/', clock: systemClock });
+      console.log(JSON.stringify([report.isComplete, report.unseen > 0, report.holders]));`);
+    assert.equal(result.kind === 'exited' && result.stdout, '[true,true,[]]\n', JSON.stringify(result));
   });
 });

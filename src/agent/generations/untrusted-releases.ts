@@ -1,5 +1,5 @@
-// Which releases on this host are no longer vouched for, the active ones and those that a rollback could bring back.
-// Reads records and asks the trust store; decides nothing and writes nothing.
+// Finds releases on this host that the current keys no longer trust: the active ones, and those that a rollback could
+// activate. Reads the records and the trust store only.
 import type { AgentConfig } from '../../core/config/config.js';
 import type { Problem } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
@@ -10,33 +10,37 @@ import type { Host } from '../state/host.js';
 import { activeGenerationNumber, type Generation, listGenerations, readGeneration } from './generations.js';
 import { type ReleaseRecord, readLastVoucher, readRecord } from './release-records.js';
 
-/** What is asked: a host without an agent has it too. */
+/** The parts of a host that this file reads; a host without a running agent has them too. */
 export interface TrustView extends Pick<Host, 'paths'> {
   readonly client: Pick<Host['client'], 'stillVerifies'>;
 }
 
-/** @returns the releases of every kept generation that no longer verify; what cannot be read is damage, said elsewhere */
+/** @returns the untrusted releases of every retained generation; an unreadable one is left out, because a scan reports it */
 export function findUntrusted(host: TrustView): UntrustedStatus[] {
   const active = activeGenerationNumber(host.paths);
-  // A host that never had a policy has not even the directory.
+  // Without an active generation the directory may not exist.
   if (active === undefined) return [];
   return listGenerations(host.paths).flatMap((number) => {
     const generation = orUndefined(() => readGeneration(host.paths, number));
     if (generation === undefined) return [];
-    return untrustedIn(host, generation).map((one) => ({ ...one, active: number === active }));
+    return findUntrustedIn(host, generation).map((one) => ({ ...one, active: number === active }));
   });
 }
 
-/** @returns the releases of one generation that no longer verify */
-export function untrustedIn(host: TrustView, generation: Generation): Omit<UntrustedStatus, 'active'>[] {
+/** @returns the untrusted releases of one generation */
+export function findUntrustedIn(host: TrustView, generation: Generation): Omit<UntrustedStatus, 'active'>[] {
   return generation.entries.flatMap(({ bundle, tree }) => {
-    const found = untrustedRelease(host, bundle, tree.release);
+    const found = findTrustFailure(host, bundle, tree.release);
     return found === undefined ? [] : [{ bundle, generation: generation.number, ...found }];
   });
 }
 
-/** @returns why a kept release no longer verifies; undefined when it does, and when nobody can say */
-export function untrustedRelease(
+/**
+ * Verifies the record of a retained release with the current keys.
+ * @param name directory name of the release, `<serial>-<digest12>`
+ * @returns serial and reason of an untrusted release; undefined if it verifies or the record is unreadable
+ */
+export function findTrustFailure(
   host: TrustView,
   bundle: string,
   name: string,
@@ -64,7 +68,7 @@ function proofOf({ paths }: Pick<TrustView, 'paths'>, { bundle, name, record }: 
   };
 }
 
-/** @returns the record of a release that the current metadata lists, if the record alone no longer proves the release */
+/** @returns the record of a release that verifies only because the current metadata lists it; undefined for any other */
 export function findOutdatedRecord(host: TrustView, bundle: string, name: string): ReleaseRecord | undefined {
   const record = orUndefined(() => readRecord(host.paths, bundle, name));
   if (record === undefined) return undefined;
@@ -73,18 +77,18 @@ export function findOutdatedRecord(host: TrustView, bundle: string, name: string
   return host.client.stillVerifies(proof)?.kind === 'verifies' ? record : undefined;
 }
 
-const hintBesideRollback =
+const rollbackHint =
   'Publish the bundle again with current keys. `untrusted: rollback` is configured: unless paused, the host activates an older generation if one verifies.';
 
 /**
- * The alarm for each active release of these.
- * @param untrusted the configured reaction, which the hint does not advise again
+ * Creates one problem for each active untrusted release.
+ * @param config.untrusted the configured reaction; the hint does not recommend what is configured already
  */
 export function untrustedProblems(
   found: readonly UntrustedStatus[],
   { untrusted }: Pick<AgentConfig, 'untrusted'>,
 ): Problem[] {
-  const hint = untrusted === 'rollback' ? { hint: hintBesideRollback } : {};
+  const hint = untrusted === 'rollback' ? { hint: rollbackHint } : {};
   return found
     .filter((one) => one.active)
     .map(({ bundle, serial, generation, reason }) =>
