@@ -1,6 +1,6 @@
-// From a generation on disk to workers that use it: swap, load, reset, probe, commit. Serves an update, a rollback and
-// the recovery of either. The journal brackets everything between the link and the commit, so that a crash at any
-// place is finished or undone; the way back is restore.ts's.
+// Activates a generation that is complete on disk: swap, load, reset, probe, commit. Used by an update, a rollback and the
+// recovery of either. The journal exists from before the swap until the commit, so that a start finishes or undoes the move
+// after a crash at any point. restore.ts undoes a move.
 import type { Problem, WorkerResult } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { toWritError, WritError } from '../../core/errors.js';
@@ -29,44 +29,48 @@ import { clearJournal, writeJournal } from '../state/journal.js';
 import { notificationTarget } from '../state/paths.js';
 import { removeRefusalsOf } from '../state/refusals.js';
 import { isDiskError } from '../state/state-file.js';
-import { askBeforeSwap } from './ask-before-swap.js';
+import { isUnmoved, requireMovable, requireMoved } from './check-before-move.js';
 import { committedLedger } from './commit-ledger.js';
-import { lookForEnds, withEndsInMove } from './ends-in-move.js';
+import { checkContactBeforeSwap } from './contact-before-swap.js';
+import { observeEnds, withEndsInMove } from './ends-in-move.js';
 import { forgetMove } from './forget-move.js';
-import { isUnmoved, requireMovable, requireMoved } from './look-before-move.js';
 import { contextOf, journalOf, type Move, type MoveProgress, resetText } from './move.js';
 import { restorePrevious } from './restore.js';
 
 /**
- * Performs a move from the swap on; the machine of the story is at `swap`.
- * @throws WritError SWAP_OUTDATED where the host is not what the move was planned from: nothing was moved
+ * Performs a move from the swap to the commit, or restores the previous generation after a failure.
+ * @param steps cycle progress, at the step `swap`
+ * @throws WritError SWAP_OUTDATED if the host changed since the move was planned; `current` was not moved then
  */
-export async function activate(host: Host, story: CycleStory, move: Move): Promise<MoveResult> {
-  const contactBefore = await askBeforeSwap(host, move);
+export async function activate(host: Host, steps: CycleStory, move: Move): Promise<MoveResult> {
+  const contactBefore = await checkContactBeforeSwap(host, move);
   const progress = { ...(await beginMove(host, move)), contactBefore };
   try {
-    await story.step('swap', () => swap(host, story, move, progress));
-    return await notifyAndCommit(host, story, move, progress);
+    await steps.step('swap', () => swap(host, steps, move, progress));
+    return await notifyAndCommit(host, steps, move, progress);
   } catch (error) {
     if (isUnmoved(error)) throw error;
-    return restorePrevious(host, story, move, { error: blamed(error, move), progress });
+    return restorePrevious(host, steps, move, { error: toMoveError(error, move), progress });
   }
 }
 
-/** As activate for a swap that a crash left behind its link; the machine of the story is at `load`. */
-export async function finishActivation(host: Host, story: CycleStory, move: Move): Promise<MoveResult> {
+/**
+ * Continues a move after a crash that came after its swap.
+ * @param steps cycle progress, at the step `load`
+ */
+export async function finishActivation(host: Host, steps: CycleStory, move: Move): Promise<MoveResult> {
   const progress = await beginMove(host, move);
   try {
     announceActive(host.groups, notificationTarget(host.paths, move.to));
-    return await notifyAndCommit(host, story, move, progress);
+    return await notifyAndCommit(host, steps, move, progress);
   } catch (error) {
-    // Who was notified before the crash, and how, nobody knows: the way back notifies everybody.
-    return restorePrevious(host, story, move, { error: blamed(error, move) });
+    // It is unknown which workers were notified before the crash, so the restore notifies every affected worker.
+    return restorePrevious(host, steps, move, { error: toMoveError(error, move) });
   }
 }
 
 async function beginMove(host: Host, { groups, from, to }: Move): Promise<MoveProgress> {
-  // Who is gone by now is not waited for, and who has come is notified.
+  // Refresh the members first: the move does not wait for departed members, and notifies new ones.
   await readSets(host, { active: from ?? to, groups, doubt: 'the-gone' });
   const { workers: before } = host.ledger.read();
   const verbs = { to, ...(from === undefined ? {} : { from }), workers: before };
@@ -76,8 +80,8 @@ async function beginMove(host: Host, { groups, from, to }: Move): Promise<MovePr
   return { alive, before, verbOf: verbsTo(host, verbs), beganAtMs: runs.nowMs, runs };
 }
 
-/** A loader or a probe that we ended ourselves has said nothing: neither it nor the release is to blame. */
-function blamed(error: unknown, { signal, to }: Move): WritError {
+/** A loader or probe that this process ended gives no verdict, so the error blames neither it nor the release. */
+function toMoveError(error: unknown, { signal, to }: Move): WritError {
   const known = toWritError(error);
   if (!signal.aborted || known.kind === 'rolled-back') return known;
   return new WritError('INTERRUPTED', `the move to generation ${to} was ended`, { cause: error });
@@ -85,7 +89,7 @@ function blamed(error: unknown, { signal, to }: Move): WritError {
 
 function swap(
   host: Host,
-  story: CycleStory,
+  steps: CycleStory,
   move: Move,
   { verbOf, contactBefore, runs }: MoveProgress,
 ): { value: undefined; text: string } {
@@ -99,11 +103,11 @@ function swap(
   const noted = noteLinks(paths, asked, generation);
   const ledger = withRetired(host, noted, { left: from, current: generation });
   host.ledger.write(wantGeneration(ledger, move.groups, { generation, nowMs: host.clock.nowMs(), verbOf }));
-  writeJournal(paths, durable, journalOf(host, story, move));
+  writeJournal(paths, durable, journalOf(host, steps, move));
   try {
-    pointCurrentAt(paths, durable, { generation, cycle: story.cycle, beforeRename });
+    pointCurrentAt(paths, durable, { generation, cycle: steps.cycle, beforeRename });
   } catch (error) {
-    if (isUnmoved(error)) forgetMove(host, { cycle: story.cycle, before: known });
+    if (isUnmoved(error)) forgetMove(host, { cycle: steps.cycle, before: known });
     throw error;
   }
   requireMoved(host, generation);
@@ -113,13 +117,13 @@ function swap(
 
 async function notifyAndCommit(
   host: Host,
-  story: CycleStory,
+  steps: CycleStory,
   move: Move,
   progress: MoveProgress,
 ): Promise<MoveResult> {
   const { alive, verbOf } = progress;
   const context: NotifyContext = {
-    ...contextOf(host, story, move, move.to),
+    ...contextOf(host, steps, move, move.to),
     manner: {
       alive,
       verbOf,
@@ -128,12 +132,12 @@ async function notifyAndCommit(
       notNow: 'is-waited-for',
       onNotify: (key, verb) => progress.notified?.set(key, verb),
       onStep: (keys) => noteStep(host, keys),
-      // A crash may have come between a stop and a start of ours.
+      // The crash may have come after this host stopped a worker and before it started the worker again.
       ...(move.swapCycle === undefined ? {} : { restartDead: 'yes' }),
     },
   };
-  const { unreached } = await story.step('load', async () => loadText(await runLoaders(host, context)));
-  const reset = await story.step('reset', async () => {
+  const { unreached } = await steps.step('load', async () => loadText(await runLoaders(host, context)));
+  const reset = await steps.step('reset', async () => {
     progress.notified = new Map();
     const report = await resetWorkers(host, { ...context, unreached });
     noteWorkers(host, report.results);
@@ -144,7 +148,7 @@ async function notifyAndCommit(
       verdict: areAllNotified(host) ? 'ok' : 'warn',
     };
   });
-  const probed = await story.step('probe', async () => {
+  const probed = await steps.step('probe', async () => {
     const found = await runProbes(host, context, reset.results);
     requireAlive(
       reset.results,
@@ -160,13 +164,13 @@ async function notifyAndCommit(
   const isBack = move.kind === 'rollback';
   const workers = isBack ? withSecondProbe(move.groups, proven, host.clock.nowMs()) : proven;
   try {
-    const ends = await story.step('commit', () => commit(host, story, { move, workers, progress }));
+    const ends = await steps.step('commit', () => commit(host, steps, { move, workers, progress }));
     const { problems, warnings } = judgedNow(host);
     const outcome = problems.length > 0 ? 'degraded' : 'activated';
     return { workers, problems, warnings: [...warnings, ...ends], outcome };
   } catch (error) {
     if (isDiskError(error)) host.restoreMemory.uncommitted = move.to;
-    return uncommitted(story, { workers, ...judgedNow(host) }, error);
+    return uncommitted(steps, { workers, ...judgedNow(host) }, error);
   }
 }
 
@@ -175,21 +179,21 @@ function judgedNow(host: Host): Pick<MoveResult, 'problems' | 'warnings'> {
   return { problems: problemsIn(findings), warnings: warningsIn(findings) };
 }
 
-/** What only a probe can show is not asked yet. */
+/** @returns true if every worker was notified; confirmations that need a probe are left out, because probes run later */
 function areAllNotified(host: Host): boolean {
   return problemsIn(workerFindings(host)).every((one) => one.code === 'WORKER_UNCONFIRMED');
 }
 
 /**
- * The workers said yes and use the new generation: a disk that fails now is no reason to take it from them. The ledger is
- * in memory, so that the release bakes; the journal stays, and the next start commits.
+ * Returns the result of a move whose commit failed on the disk. The workers accepted the new generation, so it stays
+ * active. The ledger is in memory, so that the bake time runs. The journal stays, and the next start commits.
  */
 function uncommitted(
-  story: CycleStory,
+  steps: CycleStory,
   notified: Pick<MoveResult, 'workers' | 'problems' | 'warnings'>,
   error: unknown,
 ): MoveResult {
-  story.note({ type: 'stopped', outcome: 'failed' });
+  steps.note({ type: 'stopped', outcome: 'failed' });
   return { ...notified, outcome: 'failed', problems: [problemOf(error), ...notified.problems] };
 }
 
@@ -214,7 +218,7 @@ function okOrSkip(count: number): 'ok' | 'skip' {
 
 async function commit(
   host: Host,
-  story: Pick<CycleStory, 'cycle'>,
+  steps: Pick<CycleStory, 'cycle'>,
   {
     move,
     workers,
@@ -225,12 +229,12 @@ async function commit(
     readonly progress: MoveProgress;
   },
 ): Promise<{ value: readonly Problem[]; text: string }> {
-  const look = await lookForEnds(host, move);
+  const endRuns = await observeEnds(host, move);
   using _ = host.ledger.tolerateDiskErrors(() => false);
   noteWorkers(host, workers);
-  const cycle = move.swapCycle ?? story.cycle;
+  const cycle = move.swapCycle ?? steps.cycle;
   const committed = committedLedger(host, move, { cycle, swappedAtMs });
-  const { ledger, warnings } = withEndsInMove(host, committed, { look, to: move.to, notified });
+  const { ledger, warnings } = withEndsInMove(host, committed, { endRuns, to: move.to, notified });
   host.ledger.write(ledger);
   const disk = host.ledger.writeError();
   if (disk !== undefined) throw disk;
@@ -239,7 +243,7 @@ async function commit(
   return { value: warnings, text: await collect(host, move) };
 }
 
-/** What could not be removed now is removed after a later cycle. */
+/** Runs the garbage collection. An error is only logged, because a later cycle collects again. */
 async function collect(host: Host, move: Move): Promise<string> {
   try {
     const { removed } = await collectGarbage(host, { staging: () => move.staging });

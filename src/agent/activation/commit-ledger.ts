@@ -1,5 +1,5 @@
-// The ledger as a commit leaves it: what is good now, what is the backup, and who is suspect no more. Owns its members that
-// name the generations of moves; computes, and whoever acts writes.
+// Computes the ledger after a commit: the last known good generation, the backup, and the workers that are no longer
+// suspect. Owns the members that name generations of moves. The caller writes the ledger.
 import type { NewRelease } from '../../core/release/release.js';
 import { readBootId } from '../../platform/process/boot-id.js';
 import {
@@ -20,23 +20,24 @@ import type { Move } from './move.js';
 const changeMoved = ledgerSection('settled', 'committedCycle', 'previous', 'lastKnownGood', 'activatedAtMs');
 
 export interface Committing {
-  /** The one that the journal of this move names. */
+  /** The cycle that the journal of this move names. */
   readonly cycle: string;
-  /** Epoch milliseconds of the swap: a bake time begins there. */
+  /** Epoch milliseconds of the swap, at which the bake times begin. */
   readonly swappedAtMs: number;
 }
 
+/** @returns the ledger after the commit of a move, with the bake times of its releases */
 export function committedLedger(host: Host, move: Move, { cycle, swappedAtMs }: Committing): Ledger {
   const known = withoutWaits(host.ledger.read(), move.releases);
   const { to } = move;
-  // A rollback leaves the generation it came from behind: it is not what the next rollback should go to. Nor is a
-  // damaged one: after a repair that is what it was before.
+  // The next rollback must not return to the generation that a rollback has left, nor to the damaged one of a repair. After
+  // a repair the previous generation therefore stays the same.
   const from = { update: move.from, repair: known.previous, rollback: undefined }[move.kind];
   const committed = changeMoved(withoutSuspects(host, known, move), {
     lastKnownGood: to,
     settled: to,
     committedCycle: cycle,
-    activatedAtMs: activatedAtCommit(host, known, move),
+    activatedAtMs: activationTimes(host, known, move),
     previous: from === to ? undefined : from,
   });
   const baking = withBakesIn(host, committed, { generation: to, nowMs: swappedAtMs, contactAfter: to });
@@ -45,10 +46,11 @@ export function committedLedger(host: Host, move: Move, { cycle, swappedAtMs }: 
 }
 
 /**
- * @param back `from`: where the link is again; not always the generation before the swap, for that may be damaged. `to`: the
- * generation that is left; where it had been committed, releases that come back are active from now on
+ * Computes the ledger after a restore.
+ * @param move.from the restored generation. It differs from the one before the swap if that one is damaged
+ * @param move.to the generation that the restore leaves. If it was committed, the restored releases count as active from now
  */
-export function withWayBack(
+export function withRestoredGeneration(
   host: Host,
   ledger: Ledger,
   { from, to }: { readonly from: number | undefined; readonly to: number },
@@ -58,7 +60,7 @@ export function withWayBack(
   const nowMs = host.clock.nowMs();
   const moved = changeMoved(ledger, {
     ...{ settled: from, lastKnownGood: from },
-    ...(isCommitted ? { activatedAtMs: activatedAtCommit(host, ledger, { from: to, to: from }) } : {}),
+    ...(isCommitted ? { activatedAtMs: activationTimes(host, ledger, { from: to, to: from }) } : {}),
   });
   return withBakesIn(host, moved, { generation: from, nowMs });
 }
@@ -66,11 +68,11 @@ export function withWayBack(
 interface BakesIn {
   readonly generation: number;
   readonly nowMs: number;
-  /** The generation before whose swap servers were asked; left out on a way back. */
+  /** The generation before whose swap the contact was checked; left out in a restore. */
   readonly contactAfter?: number;
 }
 
-/** A release that comes back, and never settled, bakes in full: it may settle, or lead to an older one. */
+/** Begins the bake times. A restored release that never settled gets its full bake time, and may then be rolled back. */
 function withBakesIn(
   { paths, config }: Host,
   ledger: Ledger,
@@ -85,7 +87,7 @@ function withBakesIn(
   });
 }
 
-/** @returns the ledger that names another generation, or none, under each of the names that this backup has */
+/** @returns the ledger with another generation, or none, in each place (previous, last known good) that names this backup */
 export function withBackup(ledger: Ledger, old: number, made: number | undefined): Ledger {
   const { previous, lastKnownGood } = ledger;
   return changeMoved(ledger, {
@@ -102,8 +104,8 @@ export function withLastKnownGood(ledger: Ledger, lastKnownGood: number | undefi
   return changeMoved(ledger, { lastKnownGood });
 }
 
-/** A release that comes back by a rollback is active since then, whenever its tree was made. */
-function activatedAtCommit(
+/** @returns the activation times by bundle. A release that a rollback activates counts from then, not from its first time. */
+function activationTimes(
   { paths, clock }: Host,
   { activatedAtMs = {} }: Ledger,
   move: Pick<Move, 'from' | 'to'>,
@@ -127,7 +129,7 @@ function withoutSuspects(host: Host, ledger: Ledger, move: Move): Ledger {
   });
 }
 
-/** Their digests by bundle. */
+/** @returns the digest of each manifest by bundle */
 export function digestsOf(releases: readonly NewRelease[]): ReleaseDigests {
   return Object.fromEntries(releases.map(({ bundle, manifest }) => [bundle, manifest.digest]));
 }

@@ -1,5 +1,5 @@
-// How processes of workers ended between a swap and its commit: noted with the commit, and named in the result of the move. A
-// probe that is right says nothing of them, because it asks the successor. Writes nothing.
+// Finds worker processes that ended between a swap and its commit. The commit records them, and the result of the move lists
+// them. A successful probe does not show such an end, because the restarted process answers it. Writes nothing.
 import type { Problem } from '../../core/cycle/cycle-report.js';
 import { problemOf } from '../../core/cycle/problem.js';
 import { WritError } from '../../core/errors.js';
@@ -11,14 +11,14 @@ import type { Host } from '../state/host.js';
 import type { Ledger, ProcessEnd } from '../state/ledger.js';
 import type { Move, MoveProgress } from './move.js';
 
-/** Asked right before the commit: the bake time, which begins at the swap, counts what is found. */
-export async function lookForEnds(host: Host, { groups }: Pick<Move, 'groups'>): Promise<RunsLook> {
+/** Observes the process runs right before the commit. The bake time, which begins at the swap, counts the ends found. */
+export async function observeEnds(host: Host, { groups }: Pick<Move, 'groups'>): Promise<RunsLook> {
   const observed = await observeRuns(host, (name) => groups.some((one) => one.config.name === name));
   return { observed, bootId: readBootId(), nowMs: host.clock.nowMs() };
 }
 
-interface EndsLook {
-  readonly look: RunsLook;
+interface ObservedEnds {
+  readonly endRuns: RunsLook;
   readonly notified: MoveProgress['notified'] | undefined;
 }
 
@@ -28,13 +28,16 @@ export interface NotedEnds {
   readonly warnings: readonly Problem[];
 }
 
-/** @param committed the ledger of the commit, with the bake times that begin */
+/**
+ * Adds the ends of processes to the ledger of a commit. A restart by this move is not counted as unexplained.
+ * @param committed the ledger of the commit, with the bake times that begin
+ */
 export function withEndsInMove(
   host: Host,
   committed: Ledger,
-  { look, to, notified }: Pick<Move, 'to'> & EndsLook,
+  { endRuns, to, notified }: Pick<Move, 'to'> & ObservedEnds,
 ): NotedEnds {
-  const ledger = withObservedRuns(host, committed, look);
+  const ledger = withObservedRuns(host, committed, endRuns);
   const warnings = Object.entries(ledger.runs ?? {}).flatMap(([worker, { ends }]): Problem[] => {
     const known = committed.runs?.[worker]?.ends ?? [];
     const found = ends.filter((one) => !known.includes(one));

@@ -1,35 +1,35 @@
-// Whether `current` may move now: compares what a move was planned from with what is on the host at the last moment before
-// the rename. A process can be stopped for days between its plan and the rename. Pure: look-before-move.ts reads the facts.
+// Decides whether `current` may move: compares the plan of a move with the host right before the rename. A process can be
+// stopped for days between its plan and the rename. Pure functions; check-before-move.ts reads the facts.
 import type { RoleStatus } from '../../trust/trust-report.js';
 
-/** The refresh that a move rests on; a move that rests on none, as a way back, is not stopped by age or expiry. */
+/** The refresh on which a move depends. A move without one, such as a restore, is not stopped by age or expiry. */
 export interface RefreshBasis {
-  /** By Clock.bootMs, when the refresh ended. */
+  /** Milliseconds of Clock.bootMs at the end of the refresh. */
   readonly atBootMs: number;
-  /** Longer than all timeouts of one cycle together. */
+  /** Longest accepted age in milliseconds; longer than all timeouts of one cycle together. */
   readonly maxAgeMs: number;
   /** Names of the delegated roles that list the new releases. */
   readonly delegated: readonly string[];
 }
 
 export interface MoveFacts {
-  /** The path of the lock leads to the file that this process has locked. */
+  /** True if the path of the lock leads to the file that this process has locked. */
   readonly isLockInPlace: boolean;
-  /** What `current` names; undefined where there is none, `foreign` for what is no link of Writ. */
+  /** The active generation; undefined if there is none, `foreign` if Writ did not create the link. */
   readonly active: number | 'foreign' | undefined;
-  /** What it may name: where the plan began, or where an earlier part of the same move left it. */
+  /** The accepted values of `active`: that of the plan, or that after an earlier part of the same move. */
   readonly expected: readonly (number | undefined)[];
-  /** Why the generation to go to is not complete, its directory and the trees that it names; undefined where it is. */
+  /** A text that names the missing directory or tree of the target; undefined if the target is complete. */
   readonly missing: string | undefined;
-  /** Left out for a move that rests on no refresh. */
+  /** Left out for a move that depends on no refresh. */
   readonly refresh?: RefreshFacts;
 }
 
 export interface RefreshFacts extends RefreshBasis {
   readonly nowBootMs: number;
-  /** Epoch milliseconds; no earlier than the newest signature that this host has accepted. */
+  /** Epoch milliseconds; not earlier than the newest signature that this host has accepted. */
   readonly nowMs: number;
-  /** By name. */
+  /** Status of each role by its name. */
   readonly roles: Readonly<Record<string, RoleStatus>>;
 }
 
@@ -40,7 +40,7 @@ export type MoveObstacle =
   | { readonly because: 'expired'; readonly role: string }
   | { readonly because: 'age'; readonly ageMs: number };
 
-/** @returns the first thing that forbids the move; undefined where nothing does */
+/** @returns the first obstacle to the move; undefined if the move is allowed */
 export function findObstacle(facts: MoveFacts): MoveObstacle | undefined {
   const { isLockInPlace, active, expected, missing, refresh } = facts;
   if (!isLockInPlace) return { because: 'lock' };
@@ -57,12 +57,12 @@ function obstacleOfRefresh(refresh: RefreshFacts): MoveObstacle | undefined {
   return ageMs > maxAgeMs ? { because: 'age', ageMs } : undefined;
 }
 
-/** True where a new plan in the same process can help: not without the lock. */
+/** @returns true if a new plan in the same process can succeed; without the lock it cannot */
 export function canPlanAgain({ because }: Pick<MoveObstacle, 'because'>): boolean {
   return because !== 'lock';
 }
 
-/** @returns what was found, and what a person does about it */
+/** @returns the text of an obstacle, and a hint for the operator */
 export function obstacleText(obstacle: MoveObstacle): { readonly text: string; readonly hint?: string } {
   switch (obstacle.because) {
     case 'lock':

@@ -1,4 +1,4 @@
-// A move of `current` as a value: from where, to where, whom it affects, and how it ended. Performs nothing.
+// A move of `current` as a value: its generations, its affected groups, its progress and its result. Pure functions.
 import type { WorkerResult } from '../../core/cycle/cycle-report.js';
 import type { WritError } from '../../core/errors.js';
 import type { NewRelease } from '../../core/release/release.js';
@@ -14,54 +14,54 @@ import { notificationTarget } from '../state/paths.js';
 import type { Journal } from '../state/recovery-rules.js';
 import type { RefreshBasis } from './move-rules.js';
 
-/** One move of `current` and all that follows from it. */
+/** One move of `current` with its consequences for workers. */
 export interface Move {
   readonly kind: Journal['kind'];
-  /** Generation; undefined at a first activation. */
+  /** The generation before the move; undefined at a first activation. */
   readonly from?: number | undefined;
   readonly to: number;
-  /** The groups that the difference affects, or that have a worker behind. */
+  /** The affected groups, and those with a pending worker. */
   readonly groups: readonly WorkerGroup[];
-  /** The releases that are new with it: what a block keeps out, and what is refused no more at the commit. */
+  /** The releases that the move activates. A block excludes them, and a commit removes their refusals. */
   readonly releases: readonly NewRelease[];
   readonly staging: string;
   readonly signal: AbortSignal;
-  /** What verified the releases of an update; left out for a move that rests on no refresh. */
+  /** The refresh that verified the releases of an update; left out for a move that depends on none. */
   readonly refresh?: RefreshBasis;
-  /** The cycle that the journal names where it is another one: that of the swap which a recovery finishes. */
+  /** In a recovery, the cycle of the swap that it finishes, which the journal names. */
   readonly swapCycle?: string;
-  /** What the ledger must hold before the link moves, beside the move itself. */
+  /** Adds further members to the ledger before the swap. */
   readonly ledger?: (ledger: Ledger) => Ledger;
   /**
-   * Called with the refusal before the link goes back, so that a crash cannot make it forgotten.
-   * @returns names of the bundles that it falls on
+   * Records a refusal before the restore moves the link, so that a crash cannot lose it.
+   * @returns names of the refused bundles
    */
   readonly onRefused?: (error: WritError, groups: readonly string[]) => readonly string[];
 }
 
-/** What a move has done so far, and how it was before: what its way back must know. */
+/** The state before a move and its effects so far, which a restore needs. */
 export interface MoveProgress {
-  /** Workers that lived before the link moved, by their keys. */
+  /** Keys of the workers that were alive before the swap. */
   readonly alive: ReadonlySet<string>;
-  /** Epoch milliseconds: when the link was about to move. */
+  /** Epoch milliseconds immediately before the swap. */
   readonly beganAtMs: number;
-  /** How processes of workers ended until then: the release that comes is not at fault. */
+  /** Process runs that were observed before the swap. The new release did not cause their ends. */
   readonly runs: RunsLook;
-  /** What each was to use and had said, before. */
+  /** The entries of the workers before the move. */
   readonly before: Ledger['workers'];
-  /** How each takes over the new generation. */
+  /** How each worker loads the new generation. */
   readonly verbOf: VerbOf;
-  /** Left out where no server was asked. */
+  /** Left out if no contact was checked. */
   readonly contactBefore?: ContactBefore | undefined;
-  /** Who was notified so far, and how; absent as long as nobody was to be notified. */
+  /** The verb of each notified worker by its key; left out before the step `reset`. */
   notified?: Map<string, NotifyVerb>;
 }
 
-/** The journal of this move on its way forward. */
-export function journalOf(host: Host, story: Pick<CycleStory, 'cycle'>, move: Move): Journal {
+/** @returns the journal of this move in its forward direction */
+export function journalOf(host: Host, steps: Pick<CycleStory, 'cycle'>, move: Move): Journal {
   return {
     writ: 1,
-    cycle: story.cycle,
+    cycle: steps.cycle,
     ...(move.from === undefined ? {} : { from: move.from }),
     to: move.to,
     direction: 'forward',
@@ -79,7 +79,7 @@ export function contextOf(
   return { groups, target: notificationTarget(paths, generation), staging, signal, nextNotificationId };
 }
 
-/** How many answered, in a line for people. */
+/** @returns a line for an operator with the number of confirmed and notified workers */
 export function resetText(results: readonly WorkerResult[], generation: number): string {
   if (results.length === 0) return 'no worker to notify';
   const answered = results.filter((one) => one.state === 'confirmed').length;

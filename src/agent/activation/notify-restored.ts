@@ -1,6 +1,6 @@
-// Notifying workers that the previous generation is back: in full verbs, everybody who may have read the other one, those
-// included that refused it or are gone since. Whoever is dead is started again where `onDead` says so. What even this
-// does not repair is thrown, and ends with a block.
+// Notifies workers after a restore. Every worker that may have read the refused generation is notified in full, also if it
+// refused that generation or has left its group since. Dead workers are restarted if `onDead` asks for it. A remaining failure
+// is thrown and ends with a block.
 import type { WorkerResult } from '../../core/cycle/cycle-report.js';
 import { isWritError, toWritError, type WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
@@ -38,46 +38,53 @@ import type { Host } from '../state/host.js';
 import type { Ledger, WorkerLedger } from '../state/ledger.js';
 import { contextOf, type Move, type MoveProgress } from './move.js';
 
-export type MoveBack = Move & { readonly from: number };
+export type RestoreMove = Move & { readonly from: number };
 
 export interface RestoredWorkers extends Pick<MoveResult, 'workers' | 'problems' | 'warnings'> {
-  /** The generation that is back was refused with the text of the refusal before: nobody judged the new one. */
+  /** The restored generation was refused with the same text, so that the refusal is no verdict on the new generation. */
   readonly repeated?: true;
 }
 
-export interface WayOfMove {
-  /** Left out where nobody knows it: everybody is notified. */
+export interface RestoreContext {
+  /** Undefined after a crash, when it is unknown; every affected worker is notified then. */
   readonly progress: MoveProgress | undefined;
-  /** The refusal of the new generation; left out where nobody refused. */
+  /** The refusal of the new generation; undefined if no worker or command refused it. */
   readonly forward: WritError | undefined;
 }
 
-/** @throws WritError LOADER_*, WORKER_REFUSED, WORKER_DIED, PROBE_*: somebody cannot go back */
+/**
+ * Notifies and probes the workers of the restored generation, and restarts dead ones.
+ * @throws WritError LOADER_*, WORKER_REFUSED, WORKER_DIED, PROBE_* if a worker cannot use the restored generation
+ */
 export async function notifyRestored(
   host: Host,
-  story: Pick<CycleStory, 'nextNotificationId'>,
-  move: MoveBack,
-  { progress, forward }: WayOfMove,
+  steps: Pick<CycleStory, 'nextNotificationId'>,
+  move: RestoreMove,
+  { progress, forward }: RestoreContext,
 ): Promise<RestoredWorkers> {
   const { groups } = move;
   const { clock } = host;
-  const context = contextBack(host, story, move, progress);
-  const { unreached, isRepeated } = await loadBack(host, context, forward);
-  const heard = await notifyWorkers(host, { ...context, unreached });
-  const notified = heard.flatMap((one) => one.results);
+  const context = restoreNotifyContext(host, steps, move, progress);
+  const { unreached, isRepeated } = await loadRestored(host, context, forward);
+  const groupReports = await notifyWorkers(host, { ...context, unreached });
+  const notified = groupReports.flatMap((one) => one.results);
   noteWorkers(host, notified);
-  noteUnread(host, unreadOf(heard));
+  noteUnread(host, unreadOf(groupReports));
   const living = await lookAfter(groups, notified, { clock, signal: context.signal });
   noteWorkers(host, living);
   const repeated =
     forward === undefined
       ? none
-      : await repeatedBack(host, move, { forward, results: living, ...given({ before: progress?.before }) });
+      : await findRepeatedRefusals(host, move, {
+          forward,
+          results: living,
+          ...given({ before: progress?.before }),
+        });
   const left = living.map((one) =>
     repeated.has(workerKey(one.group, one.worker)) && !isRestarted(groups, one) ? asNotReached(one) : one,
   );
   const revived = await revive(left, { groups, target: context.target, clock });
-  const workers = withSecondProbe(groups, await proveBack(host, context, revived), clock.nowMs());
+  const workers = withSecondProbe(groups, await probeRestored(host, context, revived), clock.nowMs());
   noteWorkers(host, workers);
   const findings = workerFindings(host);
   const found = { workers, problems: problemsIn(findings), warnings: warningsIn(findings) };
@@ -86,17 +93,20 @@ export async function notifyRestored(
 
 const none: ReadonlySet<string> = new Set();
 
-/** @returns keys of those that refuse what they had taken before, as they refused the new generation, and are not dead */
-async function repeatedBack(
+/**
+ * @returns keys of the living workers that refuse a generation they had accepted before, with the same text with which they
+ *   refused the new one
+ */
+async function findRepeatedRefusals(
   host: Host,
-  { groups, from }: MoveBack,
+  { groups, from }: RestoreMove,
   {
     forward,
     results,
     before,
   }: Pick<RefusalBack, 'forward' | 'results'> & Partial<Pick<MoveProgress, 'before'>>,
 ): Promise<ReadonlySet<string>> {
-  // Before the move, because a worker that has taken the new generation took the previous one before.
+  // Use the entries from before the move: a worker that accepted the new generation had accepted the previous one then.
   const workers = { ...host.ledger.read().workers, ...before };
   const changedSince = changesTo(host, from);
   const hadAccepted = (one: WorkerResult): boolean => {
@@ -104,7 +114,7 @@ async function repeatedBack(
     const accepted = entry && acceptedGeneration(entry);
     const config = groups.find((group) => group.config.name === one.group)?.config;
     if (accepted === undefined || config === undefined) return false;
-    // An older generation that differs in nothing that this group uses is the same to it.
+    // An older accepted generation counts too if it differs in no path that this group uses.
     const changed = accepted === from ? [] : changedSince(accepted);
     return changed !== undefined && !affectsGroup(config, changed);
   };
@@ -118,14 +128,14 @@ async function repeatedBack(
   return repeated;
 }
 
-/** Where the user asks for it, a worker that cannot go back is restarted. */
-function isRestarted(groups: MoveBack['groups'], { group }: WorkerResult): boolean {
+/** @returns true if the configuration asks for a restart of a worker that cannot load the restored generation */
+function isRestarted(groups: RestoreMove['groups'], { group }: WorkerResult): boolean {
   const { config, driver } = groups.find((one) => one.config.name === group) ?? {};
   return config?.onDead === 'restart' && driver?.restart !== undefined;
 }
 
-/** Of whom the probe refuses here stays pending: the block that follows is over some day. */
-async function proveBack(
+/** Probes the restored workers. A refused worker stays pending, so that it is notified again after the block ends. */
+async function probeRestored(
   host: Host,
   context: NotifyContext,
   results: readonly WorkerResult[],
@@ -144,10 +154,10 @@ async function proveBack(
 }
 
 /**
- * "Not now", and a loader that refuses everything, must not block the policy that is back: its loaders run later, and
- * LOADER_PENDING says so until then.
+ * Runs the loaders of the restored generation. A deferral, or a loader that also refuses the restored policy, must not block
+ * that policy: the loaders run again later, and LOADER_PENDING is reported until then.
  */
-async function loadBack(
+async function loadRestored(
   host: Host,
   context: NotifyContext,
   forward: WritError | undefined,
@@ -166,21 +176,21 @@ async function loadBack(
   }
 }
 
-function contextBack(
+function restoreNotifyContext(
   host: Host,
-  story: Pick<CycleStory, 'nextNotificationId'>,
-  move: MoveBack,
+  steps: Pick<CycleStory, 'nextNotificationId'>,
+  move: RestoreMove,
   progress: MoveProgress | undefined,
 ): NotifyContext {
   return {
-    ...contextOf(host, story, move, move.from),
-    // Whoever asked for the end of the cycle has not asked for workers between two generations.
+    ...contextOf(host, steps, move, move.from),
+    // A stop request does not interrupt a restore: workers would be left between two generations.
     signal: new AbortController().signal,
     manner: {
-      // A worker that does not live now did not die of what it used before.
+      // A worker that is dead now did not die of the generation that it used before.
       alive: new Set(),
       also: new Set(progress?.notified?.keys() ?? []),
-      verbOf: verbsBack(host, move, progress),
+      verbOf: restoreVerbs(host, move, progress),
       isSpared: ({ config }, { worker, process }) => {
         const key = workerKey(config.name, worker);
         return isSpared(key, progress) && isSameProcess(progress?.before[key], process);
@@ -193,32 +203,35 @@ function contextBack(
   };
 }
 
-/** As on the way there; what a worker confirmed before says nothing about what it has read since. */
-function verbsBack(host: Host, { from, to }: MoveBack, progress: MoveProgress | undefined): VerbOf {
+/**
+ * @returns the verb of the forward notification for each notified worker. The confirmation of an older generation cannot
+ *   shorten it, because the worker may have read the refused one since
+ */
+function restoreVerbs(host: Host, { from, to }: RestoreMove, progress: MoveProgress | undefined): VerbOf {
   const verbs = verbsTo(host, { to: from, from: to });
   return (group, worker) =>
     progress?.notified?.get(workerKey(group.config.name, worker)) ?? verbs(group, worker);
 }
 
-/** Who was not notified of the new generation keeps what it has: that is what notifying them one after the other is for. */
+/** @returns true for a worker that was not notified of the new generation. With rolling notification it keeps its policy. */
 function isSpared(key: string, progress: MoveProgress | undefined): boolean {
   return progress?.notified !== undefined && !progress.notified.has(key);
 }
 
-/** A process that began during the move may have read at its start what was refused. */
+/** @returns false for a process that began during the move, because it may have read the refused generation at its start */
 function isSameProcess(before: WorkerLedger | undefined, process: string): boolean {
   return before !== undefined && before.goneAtMs === undefined && (before.process ?? process) === process;
 }
 
-/** @returns the ledger in which everybody is to use the generation that is back, and nobody is pending who was spared */
-export function wantBack(
+/** @returns the ledger in which every worker is to use the restored generation, and no spared worker is pending */
+export function wantRestored(
   host: Host,
   ledger: Ledger,
-  move: MoveBack,
+  move: RestoreMove,
   progress: MoveProgress | undefined,
 ): Ledger {
   const { groups, from: generation } = move;
-  const verbOf = verbsBack(host, move, progress);
+  const verbOf = restoreVerbs(host, move, progress);
   const wanted = wantGeneration(ledger, groups, { generation, nowMs: host.clock.nowMs(), verbOf });
   const spared = Object.entries(progress?.before ?? {}).filter(([key, entry]) =>
     groups.some(

@@ -1,5 +1,5 @@
-// The `flush` step: staged trees get their final names, durably, the generation last. Nothing that workers can see points
-// at them yet, and what cannot be placed goes back into staging.
+// The step `flush`: renames staged trees to their final names, durably, and the generation last. No path that workers read
+// leads to them yet. After a failure the placed trees return to staging.
 import * as fs from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { isWritError } from '../../core/errors.js';
@@ -10,12 +10,12 @@ import type { Host } from '../state/host.js';
 import { treeDirectoryName } from '../state/paths.js';
 
 export interface PlaceOptions {
-  /** The attempt's directory in staging. */
+  /** Staging directory of this attempt. */
   readonly staging: string;
   readonly generation: number;
 }
 
-/** Flushes everything staged by one `sync -f`, then renames it into place. @throws WritError DISK_* */
+/** Flushes all staged files by one `sync -f`, then renames them into place. @throws WritError DISK_* */
 export async function placeCandidate(
   host: Host,
   candidate: readonly PlacedBundle[],
@@ -23,7 +23,7 @@ export async function placeCandidate(
 ): Promise<void> {
   const { paths, durable } = host;
   const { staging, generation } = options;
-  // Never a second time: a flush that failed may succeed when it is repeated, without the data.
+  // Never repeat a failed flush: the second one may succeed although the data was lost.
   await durable.flushTree('flush.tree', staging);
   const placed: string[] = [];
   try {
@@ -33,12 +33,12 @@ export async function placeCandidate(
     durable.flushDirectory('flush.archives', paths.archives);
     placeGeneration(paths, durable, { number: generation, staging, trees });
   } catch (error) {
-    takeBack(host, placed, staging);
+    returnToStaging(host, placed, staging);
     throw error;
   }
 }
 
-/** @returns the directory of each bundle's tree in the new generation */
+/** @returns the tree directory of each bundle in the new generation */
 function placeTrees(
   { paths, durable, clock }: Host,
   candidate: readonly PlacedBundle[],
@@ -67,8 +67,11 @@ function placeTrees(
   return trees;
 }
 
-/** Into staging, which goes when the cycle ends; no generation has named them. What stays is swept at the next start. */
-function takeBack({ durable, paths, log }: Host, placed: readonly string[], staging: string): void {
+/**
+ * Renames placed trees back into staging, which is removed when the cycle ends. No generation names them. The next start
+ * removes trees for which the rename failed.
+ */
+function returnToStaging({ durable, paths, log }: Host, placed: readonly string[], staging: string): void {
   for (const path of placed.filter((one) => fs.existsSync(one))) {
     try {
       const bundle = basename(dirname(path));

@@ -1,5 +1,5 @@
-// The way back when somebody refuses after the swap: the refusal is remembered, the journal turned, the link put back,
-// and everybody notified again. What even that cannot repair ends with a block. Serves every move, and the undo of a recovery.
+// Restores the previous generation after a refusal that came after the swap: records the refusal, reverses the journal, moves
+// the link, and notifies every worker again. If the restore fails too, it ends with a block. Recovery uses it as well.
 import { outcomeOf, problemOf } from '../../core/cycle/problem.js';
 import { type ErrorCode, isUnsaidNo, toWritError, WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
@@ -35,31 +35,31 @@ import {
   writeRestoreJournal,
 } from '../state/restore-memory.js';
 import { isDiskError } from '../state/state-file.js';
-import { digestsOf, withWayBack } from './commit-ledger.js';
+import { findLostState, isUnmoved, requireMovable } from './check-before-move.js';
+import { digestsOf, withRestoredGeneration } from './commit-ledger.js';
 import { forgetMove } from './forget-move.js';
-import { findLostState, isUnmoved, requireMovable } from './look-before-move.js';
 import { journalOf, type Move, type MoveProgress, resetText } from './move.js';
-import { notifyRestored, type RestoredWorkers, wantBack } from './notify-restored.js';
+import { notifyRestored, type RestoredWorkers, wantRestored } from './notify-restored.js';
 
 /**
- * The way back: remember (a refusal, or until when what gave no verdict is left alone), journal, link, then everybody is
- * notified again, the refusing one too.
- * @param no.progress of the move until then; left out where nobody knows: everybody is notified
+ * Restores the previous generation after a failed move. First records the refusal, or the time of the next try if there was
+ * no verdict. Then writes the journal, moves the link, and notifies the workers, including the one that refused.
+ * @param failure.progress of the failed move; left out after a crash, and every affected worker is notified then
  */
 export async function restorePrevious(
   host: Host,
-  story: CycleStory,
+  steps: CycleStory,
   move: Move,
   { error: no, progress }: { readonly error: WritError; readonly progress?: MoveProgress },
 ): Promise<MoveResult> {
-  const outcome = outcomeOfNo(no);
+  const outcome = outcomeOfFailure(no);
   const isVerdict = no.kind === 'rolled-back';
   const lost = findLostState(host);
-  story.note({ type: 'stopped', outcome: lost === undefined ? outcome : 'failed' });
-  if (lost !== undefined) return leaveMove(host, { story, errors: [no, lost] });
-  const error = isVerdict ? no : triedInVain(host, move, no);
+  steps.note({ type: 'stopped', outcome: lost === undefined ? outcome : 'failed' });
+  if (lost !== undefined) return leaveMove(host, { steps, errors: [no, lost] });
+  const error = isVerdict ? no : deferRetry(host, move, no);
   const before = host.refusals.read();
-  // A full disk must not keep workers on what they have refused: what cannot be written stays in memory.
+  // A full disk must not keep workers on a refused policy: records that cannot be written stay in memory.
   using _ = tolerateDiskErrors(host);
   try {
     let blamed: readonly string[] = [];
@@ -69,9 +69,9 @@ export async function restorePrevious(
       });
     }
     const refused = isVerdict ? toJournalRefusal(error, blamed) : undefined;
-    const options = { notify: 'yes', progress, forward: no, refused } as const;
-    const { repeated, ...back } = await story.restore(() => restoreLink(host, story, move, options));
-    const last = isVerdict && repeated === true ? notJudged(host, move, { no, before }) : error;
+    const options = { shouldNotify: true, progress, forward: no, refused } as const;
+    const { repeated, ...back } = await steps.restore(() => restoreLink(host, steps, move, options));
+    const last = isVerdict && repeated === true ? forgetRepeatedRefusal(host, move, { no, before }) : error;
     return {
       ...back,
       outcome,
@@ -80,35 +80,35 @@ export async function restorePrevious(
     };
   } catch (again) {
     if (isUnmoved(again) && again.facts['because'] !== 'target')
-      return leaveMove(host, { story, errors: [error, again] });
+      return leaveMove(host, { steps, errors: [error, again] });
     if (isDiskError(again) && activeGenerationNumber(host.paths) !== move.from)
-      return stayUnmoved(host, move, { story, error, disk: again });
-    return block(host, move, { story, errors: [error, toWritError(again)] });
+      return keepUnrestored(host, move, { steps, error, disk: again });
+    return blockActivation(host, move, { steps, errors: [error, toWritError(again)] });
   }
 }
 
 /**
- * The link is not where this move left it, or the lock is lost: another process decides what is active, and the link stays. The
- * journal of this move goes, or a start would act on it.
+ * Ends a move if another process has moved the link or the lock is lost: that process decides which generation is active.
+ * Removes the journal of this move, because a start would act on it.
  */
 function leaveMove(
   host: Host,
-  { story: { cycle }, errors }: { readonly story: CycleStory; readonly errors: readonly WritError[] },
+  { steps: { cycle }, errors }: { readonly steps: CycleStory; readonly errors: readonly WritError[] },
 ): MoveResult {
   forgetMove(host, { cycle, before: host.ledger.read() });
   return { outcome: 'failed', workers: [], problems: errors.map(problemOf), warnings: [] };
 }
 
-/** The link itself cannot move: it is moved as soon as it can, and the workers are not notified of this generation again. */
-function stayUnmoved(
+/** Handles a disk error that prevents the move of the link: a later attempt moves it, and workers are not notified before. */
+function keepUnrestored(
   host: Host,
   move: Move,
-  { story, error, disk }: { readonly story: CycleStory; readonly error: WritError; readonly disk: WritError },
+  { steps, error, disk }: { readonly steps: CycleStory; readonly error: WritError; readonly disk: WritError },
 ): MoveResult {
   noteWorkers(host, resultsIn(error));
   const bundles = move.releases.map(({ bundle }) => bundle);
   const refused = error.kind === 'rolled-back' ? { refused: toJournalRefusal(error, bundles) } : {};
-  const journal = { ...backOf(host, story, move), ...refused };
+  const journal = { ...backwardJournal(host, steps, move), ...refused };
   keepUnrecordedRestore(host, { journal, diskError: disk, refusal: error });
   return {
     outcome: 'failed',
@@ -118,18 +118,19 @@ function stayUnmoved(
   };
 }
 
-function outcomeOfNo(no: WritError): 'rolled-back' | 'deferred' | 'failed' {
-  // Nobody has refused: it is taken back, and never remembered as refused.
+function outcomeOfFailure(no: WritError): 'rolled-back' | 'deferred' | 'failed' {
+  // No worker refused explicitly: the move is restored, and the release is never recorded as refused.
   if (isUnsaidNo(no.code)) return 'rolled-back';
-  const said = outcomeOf(no);
-  return said === 'rolled-back' || said === 'deferred' ? said : 'failed';
+  const outcome = outcomeOf(no);
+  return outcome === 'rolled-back' || outcome === 'deferred' ? outcome : 'failed';
 }
 
 /**
- * Of a command that gave no verdict, or said "not now": the same again at every poll would move the link there and back
- * each time. @returns its error, with the time of the next try; a host without another policy tries at each cycle
+ * Defers the next try after a command gave no verdict or a deferral. Otherwise every poll would move the link forward and
+ * back again.
+ * @returns the error with the time of the next try; unchanged on a host without another policy, which tries at each cycle
  */
-function triedInVain(host: Host, { from, releases }: Move, no: WritError): WritError {
+function deferRetry(host: Host, { from, releases }: Move, no: WritError): WritError {
   const groups = groupsIn(no);
   if (from === undefined || releases.length === 0 || groups.length === 0) return no;
   let untilMs: number | undefined;
@@ -147,10 +148,11 @@ function triedInVain(host: Host, { from, releases }: Move, no: WritError): WritE
 }
 
 /**
- * The refusal said nothing about the releases, because the generation before them was refused alike: it is remembered no
- * more. @returns REFUSAL_REPEATED, with the time of the next try
+ * Removes the recorded refusal, because the restored generation was refused with the same text: it is no verdict on the new
+ * releases.
+ * @returns REFUSAL_REPEATED, with the time of the next try
  */
-function notJudged(
+function forgetRepeatedRefusal(
   host: Host,
   move: Move,
   { no, before }: { readonly no: WritError; readonly before: RefusalsDocument },
@@ -158,30 +160,32 @@ function notJudged(
   recordIfPossible(host, () => undoRefusals(host, before));
   const text = `${no.message}; generation ${move.from} was refused with the same text`;
   const facts = { ...no.facts, refusedFor: no.code };
-  return triedInVain(host, move, new WritError('REFUSAL_REPEATED', text, { facts, cause: no }));
+  return deferRetry(host, move, new WritError('REFUSAL_REPEATED', text, { facts, cause: no }));
 }
 
 export interface RestoreOptions {
-  /** `no`: the workers stay pending and are notified apart, for the notifying is what did not come to its end. */
-  readonly notify: 'yes' | 'no';
+  /** False in a recovery if the notification itself crashed before: the workers stay pending and are notified later. */
+  readonly shouldNotify: boolean;
   readonly progress?: MoveProgress | undefined;
-  /** The refusal of the new generation; left out where nobody refused. */
+  /** The refusal of the new generation; left out if no worker or command refused it. */
   readonly forward?: WritError;
-  /** What a start has to remember where the refusals cannot be written. */
+  /** The refusal for the journal, which a start records if the refusals cannot be written now. */
   readonly refused?: JournalRefusal | undefined;
-  /** What `current` named when a recovery planned this; left out where the move itself left it. */
+  /** The active generation when a recovery planned the restore; left out in the process of the move itself. */
   readonly found?: { readonly active: number | undefined; readonly isDamageKnown: boolean };
 }
 
-/** What a way back leaves: it is complete even so, for nobody refuses. */
 export type Restored = RestoredWorkers;
 
-/** Puts the link back and notifies the workers; also the undo of a recovery. */
+/**
+ * Moves the link to the previous generation and notifies the workers. Recovery calls this too.
+ * @throws WritError SWAP_OUTDATED, STATE_VANISHED, DISK_*, and the errors of notifyRestored
+ */
 export async function restoreLink(
   host: Host,
-  story: Pick<CycleStory, 'cycle' | 'nextNotificationId'>,
+  steps: Pick<CycleStory, 'cycle' | 'nextNotificationId'>,
   move: Move,
-  { notify, progress, forward, refused, found }: RestoreOptions,
+  { shouldNotify, progress, forward, refused, found }: RestoreOptions,
 ): Promise<{ value: Restored; text: string; verdict: 'ok' | 'warn' }> {
   const { paths } = host;
   const { from, to } = move;
@@ -189,29 +193,31 @@ export async function restoreLink(
   const beforeRename = (): void =>
     requireMovable(host, { to: from, expected, isDamageKnown: found?.isDamageKnown });
   beforeRename();
-  const journal = backOf(host, story, move);
+  const journal = backwardJournal(host, steps, move);
   writeRestoreJournal(host, journal, refused);
   const end = (): void => finishRestore(host, { ...journal, ...given({ refused }) }, forward);
   const back = { left: to, current: from };
   if (from === undefined) {
-    moveLinkBack(host, from, { cycle: story.cycle, beforeRename });
-    host.ledger.write(withWayBack(host, withRetired(host, host.ledger.read(), back), { from, to }));
+    restoreCurrent(host, from, { cycle: steps.cycle, beforeRename });
+    host.ledger.write(
+      withRestoredGeneration(host, withRetired(host, host.ledger.read(), back), { from, to }),
+    );
     announceActive(host.groups, undefined);
     end();
-    return { value: nobody, text: `generation ${to} -> none`, verdict: 'ok' };
+    return { value: noWorkers, text: `generation ${to} -> none`, verdict: 'ok' };
   }
   await touchIfPossible(host, { comingBack: from, inUse: to });
-  moveLinkBack(host, from, { cycle: story.cycle, beforeRename });
+  restoreCurrent(host, from, { cycle: steps.cycle, beforeRename });
   announceActive(host.groups, notificationTarget(paths, from));
-  const known = withWayBack(host, withRetired(host, host.ledger.read(), back), { from, to });
+  const known = withRestoredGeneration(host, withRetired(host, host.ledger.read(), back), { from, to });
   const ledger = withoutHoldsOn(known, digestsOf(readNamedReleases(paths, from)));
-  host.ledger.write(wantBack(host, ledger, { ...move, from }, progress));
+  host.ledger.write(wantRestored(host, ledger, { ...move, from }, progress));
   const moved = `generation ${to} -> ${from}`;
-  if (notify === 'no') {
+  if (!shouldNotify) {
     end();
-    return { value: nobody, text: `${moved}; workers are notified later`, verdict: 'warn' };
+    return { value: noWorkers, text: `${moved}; workers are notified later`, verdict: 'warn' };
   }
-  const value = await notifyRestored(host, story, { ...move, from }, { progress, forward });
+  const value = await notifyRestored(host, steps, { ...move, from }, { progress, forward });
   const groups = move.groups.map(({ config }) => config.name);
   host.ledger.write(withRunsUnknown(host.ledger.read(), groups));
   end();
@@ -219,12 +225,12 @@ export async function restoreLink(
   return { value, text, verdict: value.problems.length > 0 ? 'warn' : 'ok' };
 }
 
-function backOf(host: Host, story: Pick<CycleStory, 'cycle'>, move: Move): Journal {
-  return { ...journalOf(host, story, move), direction: 'back' };
+function backwardJournal(host: Host, steps: Pick<CycleStory, 'cycle'>, move: Move): Journal {
+  return { ...journalOf(host, steps, move), direction: 'back' };
 }
 
-/** A flush that fails behind the rename leaves the link moved: the journal is what a start reads. */
-function moveLinkBack(
+/** Moves the link. An error of the flush after the rename is only logged: the link has moved, and a start reads the journal. */
+function restoreCurrent(
   host: Host,
   generation: number | undefined,
   how: Pick<LinkMove, 'cycle'> & { readonly beforeRename: () => void },
@@ -242,9 +248,9 @@ function moveLinkBack(
   }
 }
 
-const nobody: Restored = { workers: [], problems: [], warnings: [] };
+const noWorkers: Restored = { workers: [], problems: [], warnings: [] };
 
-/** What a worker said on the way back, or a probe of it: it is pending, and asked again until it is right. */
+/** Failures of a worker or its probe during the restore. The worker stays pending and is notified until it confirms. */
 const workerCodes: ReadonlySet<ErrorCode> = new Set([
   'WORKER_REFUSED',
   'WORKER_DIED',
@@ -252,14 +258,14 @@ const workerCodes: ReadonlySet<ErrorCode> = new Set([
   'PROBE_BROKEN',
 ]);
 
-/** Even the way back failed: these releases are not tried again by themselves, and everybody who looks is told. */
-function block(
+/** Blocks the releases after a failed restore: they are not activated again automatically, and the status reports the block. */
+function blockActivation(
   host: Host,
   move: Move,
   {
-    story,
+    steps,
     errors: [first, again],
-  }: { readonly story: CycleStory; readonly errors: readonly [WritError, WritError] },
+  }: { readonly steps: CycleStory; readonly errors: readonly [WritError, WritError] },
 ): MoveResult {
   const reason = blockReason(host, move, [first, again]);
   const error = new WritError('ACTIVATION_BLOCKED', reason, {
@@ -270,12 +276,16 @@ function block(
   host.ledger.write(withBlock(host.ledger.read(), { reason, atMs: host.clock.nowMs(), releases, ...until }));
   const disk = host.ledger.writeError() ?? host.refusals.writeError();
   if (disk !== undefined)
-    keepUnrecordedRestore(host, { journal: backOf(host, story, move), diskError: disk, refusal: first });
+    keepUnrecordedRestore(host, {
+      journal: backwardJournal(host, steps, move),
+      diskError: disk,
+      refusal: first,
+    });
   const problems = [problemOf(error), problemOf(first), problemOf(again), ...restoreProblems(host)];
   return { outcome: 'blocked', workers: [], problems, warnings: [] };
 }
 
-/** @returns which generation failed, which one could not be restored, and which one is active, each with the releases of the move */
+/** @returns a text with the failed, the unrestored and the active generation, each with the releases of the move */
 function blockReason(
   { paths }: Host,
   { from, to, releases }: Move,

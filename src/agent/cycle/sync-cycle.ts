@@ -5,7 +5,7 @@ import type { BundleResult } from '../../core/cycle/cycle-report.js';
 import { isNowActive } from '../../core/cycle/sync-machine.js';
 import { toWritError, WritError } from '../../core/errors.js';
 import { activate } from '../activation/activate.js';
-import { mayPlanAgain } from '../activation/look-before-move.js';
+import { mayPlanAgain } from '../activation/check-before-move.js';
 import type { Move } from '../activation/move.js';
 import { placeCandidate } from '../activation/place.js';
 import { noteMissedReleases } from '../freshness/missed-releases.js';

@@ -108,9 +108,10 @@ async function performUndo(
     shouldBlock ? blockProblem(host, undo) : problemOf(refusal ?? interruptedError(undo)),
     ...(back === (journal.from ?? 'nothing') ? [] : [problemOf(otherTargetError(undo))]),
   ];
-  const notify = shouldNotify ? 'yes' : 'no';
   try {
-    const restored = await story.restore(() => restoreLink(host, story, move, { notify, refused, found }));
+    const restored = await story.restore(() =>
+      restoreLink(host, story, move, { shouldNotify, refused, found }),
+    );
     if (isRepeatedNotification(undo)) return endRepeatedNotification(host, restored);
     const outcome = undoOutcome(shouldBlock, refusal);
     return {

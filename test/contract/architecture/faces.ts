@@ -6,7 +6,7 @@ export const faces: Readonly<Record<string, readonly string[]>> = {
     'activate',
     'affected-groups',
     'commit-ledger',
-    'look-before-move',
+    'check-before-move',
     'move',
     'place',
     'restore',

@@ -19,7 +19,7 @@ const because = (changed: Partial<MoveFacts>): string | undefined =>
   findObstacle({ ...facts, ...changed })?.because;
 
 describe('a move of `current`', () => {
-  it('is allowed where the host is what the move was planned from', () => {
+  it('is allowed if the host matches the plan of the move', () => {
     assert.equal(because({}), undefined);
     assert.equal(because({ active: undefined, expected: [undefined] }), undefined);
     assert.equal(because({ active: 4, expected: [4, 3] }), undefined);
@@ -29,16 +29,16 @@ describe('a move of `current`', () => {
     assert.equal(because({ isLockInPlace: false, active: 9, missing: 'gone' }), 'lock');
   });
 
-  it('is refused where `current` names another generation, none, or what Writ did not make', () => {
+  it('is refused if `current` names another generation, none, or is not from Writ', () => {
     for (const active of [4, undefined, 'foreign'] as const) assert.equal(because({ active }), 'current');
     assert.equal(because({ active: 3, expected: [undefined] }), 'current');
   });
 
-  it('is refused where the generation or a tree of it is gone', () => {
+  it('is refused if the generation or one of its trees is missing', () => {
     assert.equal(because({ missing: 'the tree is missing' }), 'target');
   });
 
-  it('is refused from the very instant at which a role expires', () => {
+  it('is refused from the instant at which a role expires', () => {
     const expiring = (expiresAtMs: number) => ({
       ...refresh,
       roles: { snapshot: { version: 1, expiresAtMs } },
@@ -47,19 +47,19 @@ describe('a move of `current`', () => {
     assert.equal(because({ refresh: expiring(1001) }), undefined);
   });
 
-  it('is refused behind a refresh that is older than its bound, and allowed at the bound', () => {
+  it('is refused if its refresh is older than the limit, and allowed at the limit', () => {
     assert.equal(because({ refresh: { ...refresh, nowBootMs: hour + 1 } }), 'age');
     assert.equal(because({ refresh: { ...refresh, nowBootMs: hour } }), undefined);
   });
 
-  it('is planned again for each obstacle but a lost lock', () => {
+  it('is planned again after each obstacle except a lost lock', () => {
     assert.deepEqual(
       (['lock', 'current', 'target', 'expired', 'age'] as const).map((one) => canPlanAgain({ because: one })),
       [false, true, true, true, true],
     );
   });
 
-  it('names what forbids it', () => {
+  it('names its obstacle', () => {
     assert.match(obstacleText({ because: 'lock' }).hint ?? '', /Never remove the lock file/);
     assert.match(obstacleText({ because: 'current', active: undefined }).text, /names no generation now/);
     assert.match(obstacleText({ because: 'current', active: 'foreign' }).text, /nothing that Writ made/);

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import * as fs from 'node:fs';
 import { describe, it } from 'node:test';
-import { requireMovable } from '../../../../src/agent/activation/look-before-move.js';
+import { requireMovable } from '../../../../src/agent/activation/check-before-move.js';
 import { hostPaths } from '../../../../src/agent/state/paths.js';
 import { findVanished, openStateMark, withStateGuard } from '../../../../src/agent/state-mark/state-mark.js';
 import { createDurableFs } from '../../../../src/platform/disk/durable-fs.js';

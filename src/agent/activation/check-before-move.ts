@@ -1,4 +1,4 @@
-// The last comparison before `current` moves, and the first after it: reads what move-rules.ts judges. Moves nothing.
+// The last comparison before `current` moves, and the first one after it. Reads the facts for move-rules.ts.
 import * as fs from 'node:fs';
 import { isWritError, WritError } from '../../core/errors.js';
 import { given } from '../../core/given.js';
@@ -18,13 +18,13 @@ export interface PlannedMove {
   readonly to: number | undefined;
   readonly expected: MoveFacts['expected'];
   readonly refresh?: RefreshBasis | undefined;
-  /** The same start repairs the generation to go to. */
+  /** True if the same start repairs the target, so that its damage is no obstacle. */
   readonly isDamageKnown?: boolean | undefined;
 }
 
-/** @throws WritError STATE_VANISHED; SWAP_OUTDATED where the host is not what the move was planned from */
+/** Compares the host with the plan of a move. @throws WritError STATE_VANISHED; SWAP_OUTDATED if the host changed */
 export function requireMovable(host: Host, move: PlannedMove): void {
-  // A first policy makes the mark known to this boot, before it is active.
+  // Before a first policy is active, the state mark must be known for this boot.
   const vanished = host.stateMark?.renew();
   if (vanished !== undefined) throw vanished;
   const { lock, paths } = host;
@@ -36,23 +36,23 @@ export function requireMovable(host: Host, move: PlannedMove): void {
     missing: to === undefined || isDamageKnown === true ? undefined : missingOf(host, to),
     ...(refresh === undefined ? {} : { refresh: refreshFacts(host, refresh) }),
   });
-  if (obstacle !== undefined) throw outdated(obstacle);
+  if (obstacle !== undefined) throw outdatedError(obstacle);
 }
 
-function outdated(obstacle: MoveObstacle): WritError {
+function outdatedError(obstacle: MoveObstacle): WritError {
   const { text, hint } = obstacleText(obstacle);
   const facts = { ...obstacle, link: 'unmoved', again: canPlanAgain(obstacle) };
   return new WritError('SWAP_OUTDATED', text, { facts, ...given({ hint }) });
 }
 
 /**
- * @returns SWAP_OUTDATED where another process can own every file by now, STATE_VANISHED where the state directory is another one:
- *   in both cases nothing is written any more
+ * Checks whether this process still owns the state directory. If not, it must not write any more.
+ * @returns SWAP_OUTDATED if the lock is lost, STATE_VANISHED if the state directory was replaced; otherwise undefined
  */
 export function findLostState({ lock, stateMark }: Pick<Host, 'lock' | 'stateMark'>): WritError | undefined {
   const vanished = stateMark?.findVanished();
   if (vanished !== undefined) return vanished;
-  return lock?.isInPlace() === false ? outdated({ because: 'lock' }) : undefined;
+  return lock?.isInPlace() === false ? outdatedError({ because: 'lock' }) : undefined;
 }
 
 function activeNow(paths: Host['paths']): MoveFacts['active'] {
@@ -86,11 +86,11 @@ function refreshFacts({ client, clock }: Host, basis: RefreshBasis): RefreshFact
 }
 
 /**
- * After the rename: the link is followed once, because another process can act between the comparison and the rename.
- * @throws WritError SWAP_OUTDATED where `current` does not lead to this generation
+ * Follows the link once after the rename, because another process can act between the comparison and the rename.
+ * @throws WritError SWAP_OUTDATED if `current` does not lead to this generation
  */
 export function requireMoved({ paths }: Host, generation: number): void {
-  const missing = missingOfLink(paths, generation);
+  const missing = findMissingPart(paths, generation);
   if (missing === undefined) return;
   const text = `\`current\` was moved to generation ${generation}, and ${missing}`;
   throw new WritError('SWAP_OUTDATED', text, {
@@ -98,19 +98,19 @@ export function requireMoved({ paths }: Host, generation: number): void {
   });
 }
 
-function missingOfLink(paths: Host['paths'], generation: number): string | undefined {
+function findMissingPart(paths: Host['paths'], generation: number): string | undefined {
   const active = activeNow(paths);
   if (active !== generation) return `names generation ${active ?? 'none'} now`;
   if (!fs.existsSync(paths.current)) return 'that generation does not exist any more';
   return undefined;
 }
 
-/** True for a move that did not begin: nothing is to be put back. */
+/** @returns true if the move ended before the rename, so that a restore is not necessary */
 export function isUnmoved(error: unknown): error is WritError {
   return isWritError(error) && error.code === 'SWAP_OUTDATED' && error.facts['link'] === 'unmoved';
 }
 
-/** True where the cycle may refresh, select and plan again. */
+/** @returns true if the cycle may refresh, select and plan again */
 export function mayPlanAgain(error: unknown): boolean {
   return isUnmoved(error) && error.facts['again'] === true;
 }

@@ -1,11 +1,12 @@
-// Which servers answer just before a swap. Without that, their silence after it says nothing about the release.
+// Checks which servers answer before a swap. If a server did not answer before, a timeout after the swap is no evidence
+// against the release.
 import { bakeOf, type ContactServer } from '../../core/config/config.js';
 import type { Host } from '../state/host.js';
 import type { ContactBefore } from '../state/ledger.js';
 import type { Move } from './move.js';
 
-/** @returns undefined where no bundle that may change watches its contact */
-export async function askBeforeSwap(
+/** Contacts the servers of the changing bundles. @returns undefined if no changing bundle uses contact in its bake time */
+export async function checkContactBeforeSwap(
   { config, contactServer }: Pick<Host, 'config' | 'contactServer'>,
   { kind, releases, to }: Pick<Move, 'kind' | 'releases' | 'to'>,
 ): Promise<ContactBefore | undefined> {
